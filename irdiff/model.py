@@ -1,0 +1,371 @@
+"""Every domain type of irdiff. Read this file and `pipeline.py` to know the program.
+
+The words are those of the design: a *workload* launches *kernels*; a *launch* × a *target* is a
+*case*; each *side* (base, head) compiles the case to *artifacts*, one a *stage*; the comparison of
+the artifacts gives each stage a *status* and the case a *verdict*. `Run` is what one comparison
+found and is written to `run.json` as it stands here, so a change of a field is a change of schema.
+
+Standard library only: the worker protocol, reports and tests all import it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+SCHEMA = "irdiff-run/1"
+
+Fact = int | float | str
+"""One measured property of a compiled kernel; the name carries the unit (`spill_store_bytes`)."""
+
+
+class Verdict(StrEnum):
+    """What a reviewer is told of one case."""
+
+    UNCHANGED = "unchanged"
+    """The machine code and every compared stage above it are the same."""
+    ABSORBED = "absorbed"
+    """Some IR changed, the machine code did not."""
+    CHANGED = "changed"
+    """The executing code, or what the launch passes to it, differs."""
+    BROKEN = "broken"
+    """Compiles at base, not at head."""
+    FIXED = "fixed"
+    """Compiles at head, not at base."""
+    FAILING = "failing"
+    """Compiles on neither side."""
+    ADDED = "added"
+    """The launch exists at head only."""
+    REMOVED = "removed"
+    """The launch exists at base only."""
+    UNSUPPORTED = "unsupported"
+    """A toolchain has no backend for the target, or does not know the architecture."""
+
+
+COMPARED_VERDICTS = frozenset({Verdict.UNCHANGED, Verdict.ABSORBED, Verdict.CHANGED})
+"""Verdicts of cases whose code was there on both sides: the denominator of a blast radius."""
+
+
+class StageStatus(StrEnum):
+    """How the artifacts of one stage compare."""
+
+    IDENTICAL = "identical"
+    """The same bytes."""
+    EQUIVALENT = "equivalent"
+    """The same canonical text, or for machine code: the same by rule (see `compare.verdicts`)."""
+    CHANGED = "changed"
+    ABSENT = "absent"
+    """Not compared: at least one side has no such artifact."""
+
+
+class FailureKind(StrEnum):
+    """How a compilation ended when it gave no binary."""
+
+    ERROR = "error"
+    """A Python exception of the compiler, or of the workload."""
+    CRASH = "crash"
+    """The compiler process died of a signal (segmentation fault, abort, LLVM ERROR)."""
+    TIMEOUT = "timeout"
+    MEMORY = "memory"
+    UNSUPPORTED = "unsupported"
+    """The toolchain has no backend for this target."""
+
+
+class Component(StrEnum):
+    """The part of a toolchain that a change is charged to."""
+
+    SPECIALIZATION = "specialization"
+    FRONTEND = "frontend"
+    TTIR_PASSES = "ttir passes"
+    TTGIR_PASSES = "ttgir passes"
+    LLVM_LOWERING = "llvm lowering"
+    LLVM_CODEGEN = "llvm codegen"
+    PTXAS = "ptxas"
+    NOT_SEPARABLE = "not separable"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """One GPU architecture, from `targets/NAME.toml`."""
+
+    name: str
+    backend: str
+    """Name of the Triton backend: `cuda`, `hip`, or that of a third-party backend."""
+    arch: int | str
+    """As Triton's `GPUTarget` takes it: compute capability times ten, or a gfx name."""
+    warp_size: int
+    title: str
+    facts: Mapping[str, Fact]
+    """Limits and peak figures that reports use, each named with its unit."""
+    sources: Mapping[str, str]
+    """Where each fact comes from."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Toolchain:
+    """One installed Triton in an environment of its own."""
+
+    spec: str
+    version: str
+    digest: str
+    """SHA-256 over the content of everything in the environment that can reach generated code."""
+    path: str
+    """The environment's folder."""
+    python: str
+    """Its interpreter."""
+    ptxas: Mapping[str, str]
+    """SHA-256 of each `ptxas` binary by file name."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Argument:
+    """One argument of a captured launch, enough to make a valid input without the workload's code."""
+
+    name: str
+    kind: str
+    """`tensor`, `scalar`, `constexpr`, `descriptor` (a host-made tensor descriptor) or `none`."""
+    type: str
+    """Triton's type in the signature: `*fp16`, `i32`, `constexpr`, `tensordesc<...>`."""
+    value: int | float | bool | str | None
+    """Scalars and constexprs; the repr of what JSON cannot hold."""
+    dtype: str | None
+    shape: tuple[int, ...] | None
+    strides: tuple[int, ...] | None
+    """In elements."""
+    storage_offset: int | None
+    """In elements, from a 256-byte aligned allocation."""
+    alias: int | None
+    """Tensors with the same number share one allocation."""
+    fill: str | None
+    """How a test input is made: `normal`, `zeros`, `randint:0:128`, …"""
+    block_shape: tuple[int, ...] | None
+    """Of a tensor descriptor."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Launch:
+    """One `kernel[grid](...)` as one side's own frontend specialized it for one target."""
+
+    id: str
+    """`family/workload:label`, followed by `/kernel` where one label launches several kernels."""
+    workload: str
+    label: str
+    kernel: str
+    target: str
+    digest: str
+    """SHA-256 of all that the frontend hands to the compiler: the source of the kernel and of what it
+    calls, signature, constexprs, attributes, options. Equal digests compile to equal code."""
+    source_digest: str
+    """SHA-256 of the source alone: matches a renamed kernel."""
+    source_path: str
+    """Of the kernel, relative to the corpus root where it lies inside."""
+    arguments: tuple[Argument, ...]
+    signature: Mapping[str, str]
+    constexprs: Mapping[str, str]
+    attributes: Mapping[str, str]
+    options: Mapping[str, str]
+    grid: tuple[int, int, int] | None
+    tier: str
+    expected: bool
+    """Whether the workload says that this launch compiles for this target."""
+    flops: float | None
+    min_bytes: float | None
+    """The least bytes that must move between the GPU and its memory."""
+    tolerance: tuple[float, float] | None
+    """Relative and absolute tolerance between two right results."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Artifact:
+    """The text or binary of one stage, held by the store under its digest."""
+
+    stage: str
+    digest: str
+    size_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failure:
+    """Why one side of a case gave no code."""
+
+    kind: FailureKind
+    stage: str
+    """The stage that was being made when it ended; `capture` for the workload itself."""
+    message: str
+    """One line."""
+    signal: str | None
+    stderr: str
+    """The last lines the process printed, traceback included."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compiled:
+    """One side of one case that compiled."""
+
+    launch_digest: str
+    artifacts: Mapping[str, Artifact]
+    metadata: Mapping[str, object]
+    """Triton's own metadata of the kernel (shared memory, warps, clusters, scratch sizes, name)."""
+    stage_times_s: Mapping[str, float]
+    assembler_flags: tuple[str, ...] | None
+    """The flags `ptxas` was run with; None where it did not run."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failed:
+    """One side of one case that did not compile."""
+
+    launch_digest: str
+    failure: Failure
+    artifacts: Mapping[str, Artifact]
+    """Of the stages before the failure."""
+    stage_times_s: Mapping[str, float]
+
+
+Outcome = Compiled | Failed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sides(Generic[T]):
+    """The same thing at base and at head; None where a side has none."""
+
+    base: T
+    head: T
+
+
+@dataclass(frozen=True, kw_only=True)
+class Origin:
+    """Where the difference of one case begins."""
+
+    stage: str
+    """First stage whose status is `changed`; `launch` where only what the launch passes differs."""
+    pass_name: str | None
+    """The pass whose output first differs for good; None where it was not looked for or not found."""
+    healed: tuple[str, ...]
+    """Earlier passes whose output differed and came together again."""
+    charged: tuple[Component, ...]
+    note: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """One compared case: launch × target."""
+
+    id: str
+    workload: str
+    kernel: str
+    target: str
+    tier: str
+    verdict: Verdict
+    origin: Origin | None
+    stages: Mapping[str, StageStatus]
+    facts: Sides[Mapping[str, Fact]]
+    """Resource and instruction facts; empty where the case was not taken that far."""
+    findings: tuple[str, ...]
+    """What else was seen, in words of a closed list: `inferred-attributes-only`, `reordered-only`,
+    `lexical-llir`, `generic-normalizer:STAGE`, `specialization-differs`, `machine-code-by-rule`, …"""
+    nondeterministic: tuple[str, ...]
+    """Sides that disagreed with themselves when compiled again: `base`, `head`."""
+    error: str | None
+    """One line where a side failed, None otherwise."""
+    failures: Sides[Failure | None]
+    artifacts: Sides[Mapping[str, Artifact]]
+    launches: Sides[str | None]
+    """Digests of the captured launches, keys of `Run.launches`."""
+    metadata: Sides[Mapping[str, object]]
+    """Triton's metadata, kept for cases that were compared in machine code."""
+    compile_s: Sides[Mapping[str, float]]
+    """Seconds a stage took when it was compiled (it may have been an earlier run)."""
+    renamed_from: str | None
+    """The id at base, where the kernel or workload was renamed or moved."""
+    group: str | None
+    """The id of the change group it belongs to."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Revision:
+    """A side as the run records it."""
+
+    spec: str
+    version: str
+    digest: str
+    corpus: str
+    """SHA-256 of the corpus content used on this side."""
+    ptxas: Mapping[str, str]
+    note: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class StageRadius:
+    compared: int
+    changed: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Radius:
+    """Blast radius of one target: changed ÷ compared, always with the counts."""
+
+    compared: int
+    changed: int
+    fraction: float
+    stages: Mapping[str, StageRadius]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Summary:
+    cases: int
+    compared: int
+    verdicts: Mapping[Verdict, int]
+    radius: Mapping[str, Radius]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangeGroup:
+    """The cases whose canonical edit is the same."""
+
+    id: str
+    """Digest of the canonical edit: another edit is another group, in any run."""
+    title: str
+    """A plain description built from facts."""
+    severity: str
+    score: float
+    origin_stage: str
+    pass_name: str | None
+    charged: tuple[Component, ...]
+    representative: str
+    """Case id of the smallest edit."""
+    members: tuple[str, ...]
+    likeness: float
+    """Mean share of edit lines that members have in common with the representative, 0 to 1."""
+    reasons: tuple[str, ...]
+    """The rows of the severity table that it was ranked by."""
+    edit: tuple[str, ...]
+    """The abstracted edit: lines that begin with `-` or `+`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """One comparison with all it found: the content of `run.json`."""
+
+    schema: str
+    irdiff_version: str
+    normalizer_version: str
+    created: str
+    """UTC, ISO 8601."""
+    command: tuple[str, ...]
+    base: Revision
+    head: Revision
+    targets: tuple[Target, ...]
+    environment: Mapping[str, str]
+    """What was set in the compilers' environment, and what could not be set (address randomization)."""
+    summary: Summary
+    cases: tuple[Case, ...]
+    launches: Mapping[str, Launch]
+    groups: tuple[ChangeGroup, ...]
+    notes: tuple[str, ...]
+    """Anything not compared, and why."""
+    duration_s: float
