@@ -1,0 +1,72 @@
+"""Matrix product with pointer arithmetic and grouped program order: the kernel everybody starts from."""
+
+import triton
+import triton.language as tl
+from irdiff_corpus import empty, launch, tensor
+
+
+@triton.jit
+def matmul_kernel(
+    a_ptr, b_ptr, c_ptr, M, N, K,
+    stride_am, stride_ak, stride_bk, stride_bn, stride_cm, stride_cn,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr,
+    PRECISION: tl.constexpr,
+):
+    pid = tl.program_id(0)
+    num_m = tl.cdiv(M, BLOCK_M)
+    num_n = tl.cdiv(N, BLOCK_N)
+    group = pid // (GROUP_M * num_n)
+    first_m = group * GROUP_M
+    group_m = min(num_m - first_m, GROUP_M)
+    pid_m = first_m + (pid % (GROUP_M * num_n)) % group_m
+    pid_n = (pid % (GROUP_M * num_n)) // group_m
+
+    offs_m = (pid_m * BLOCK_M + tl.arange(0, BLOCK_M)) % M
+    offs_n = (pid_n * BLOCK_N + tl.arange(0, BLOCK_N)) % N
+    offs_k = tl.arange(0, BLOCK_K)
+    a_ptrs = a_ptr + offs_m[:, None] * stride_am + offs_k[None, :] * stride_ak
+    b_ptrs = b_ptr + offs_k[:, None] * stride_bk + offs_n[None, :] * stride_bn
+    acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
+    for k in range(0, tl.cdiv(K, BLOCK_K)):
+        a = tl.load(a_ptrs, mask=offs_k[None, :] < K - k * BLOCK_K, other=0.0)
+        b = tl.load(b_ptrs, mask=offs_k[:, None] < K - k * BLOCK_K, other=0.0)
+        acc = tl.dot(a, b, acc, input_precision=PRECISION)
+        a_ptrs += BLOCK_K * stride_ak
+        b_ptrs += BLOCK_K * stride_bk
+    c = acc.to(c_ptr.dtype.element_ty)
+    out_m = pid_m * BLOCK_M + tl.arange(0, BLOCK_M)
+    out_n = pid_n * BLOCK_N + tl.arange(0, BLOCK_N)
+    c_ptrs = c_ptr + out_m[:, None] * stride_cm + out_n[None, :] * stride_cn
+    tl.store(c_ptrs, c, mask=(out_m[:, None] < M) & (out_n[None, :] < N))
+
+
+def matmul(a, b, block=(128, 128, 64), out=None, warps=8, stages=3, precision=None):
+    (m, k), n = a.shape, b.shape[1]
+    c = empty((m, n), out or a.dtype)
+    grid = (triton.cdiv(m, block[0]) * triton.cdiv(n, block[1]),)
+    matmul_kernel[grid](
+        a, b, c, m, n, k, *a.stride(), *b.stride(), *c.stride(),
+        BLOCK_M=block[0], BLOCK_N=block[1], BLOCK_K=block[2], GROUP_M=8, PRECISION=precision,
+        num_warps=warps, num_stages=stages,
+    )
+    return c
+
+
+def reference(a, b, block=None, out=None, warps=8, stages=3, precision=None):
+    return a.float() @ b.float()
+
+
+def row(dtype, m, n, k, size, out="fp16", transposed=False, **facts):
+    b = tensor((n, k), dtype).t() if transposed else tensor((k, n), dtype)
+    return launch(
+        matmul, tensor((m, k), dtype), b, out=out,
+        flops=2 * m * n * k, min_bytes=(m * k + k * n) * size + 2 * m * n, reference=reference, **facts,
+    )
+
+
+LAUNCHES = {
+    "fp16-4096": row("fp16", 4096, 4096, 4096, 2, tier="gate"),
+    "bf16-4096": row("bf16", 4096, 4096, 4096, 2, out="bf16", tier="gate"),
+    "fp8-4096": row("fp8e4nv", 4096, 4096, 4096, 1, block=(128, 128, 128), transposed=True, targets=("sm_*", "gfx950")),
+    "tf32-2048": row("fp32", 2048, 2048, 2048, 4, out="fp32", block=(128, 128, 32)),
+}

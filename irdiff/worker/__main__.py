@@ -1,0 +1,79 @@
+"""Entry point: `PYTHON irdiff/worker/__main__.py identify|serve`."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import json
+import os
+import platform
+import sys
+
+_ADDR_NO_RANDOMIZE = 0x0040000
+_HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def _fix_addresses():
+    """Starts this interpreter again without address randomization (ptxas for Blackwell depends on
+    addresses). Returns whether it is off; container runtimes may refuse."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    persona = libc.personality(0xFFFFFFFF)
+    if persona & _ADDR_NO_RANDOMIZE:
+        return True
+    if os.environ.get("IRDIFF_KEEP_ASLR") or "IRDIFF_RESTARTED" in os.environ:
+        return False
+    if libc.personality(persona | _ADDR_NO_RANDOMIZE) < 0:
+        return False
+    os.environ["IRDIFF_RESTARTED"] = "1"
+    os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]] if hasattr(sys, "orig_argv") else sys.argv)
+    return False
+
+
+def _load_package():
+    """This folder as the package `irdiff_worker`, and the corpus API under the name workloads use."""
+    sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != _HERE]
+    spec = importlib.util.spec_from_file_location(
+        "irdiff_worker", os.path.join(_HERE, "__init__.py"), submodule_search_locations=[_HERE]
+    )
+    package = importlib.util.module_from_spec(spec)
+    sys.modules["irdiff_worker"] = package
+    spec.loader.exec_module(package)
+    import irdiff_worker.corpus_api
+
+    sys.modules["irdiff_corpus"] = irdiff_worker.corpus_api
+
+
+def main():
+    fixed = _fix_addresses()
+    os.environ.pop("IRDIFF_RESTARTED", None)
+    _load_package()
+    requests_fd, replies_fd = os.dup(0), os.dup(1)
+    os.dup2(2, 1)  # whatever triton or a workload prints must not end up in the protocol
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    import triton
+    import triton.backends
+
+    hello = {
+        "triton": triton.__version__,
+        "python": platform.python_version(),
+        "implementation": platform.python_implementation(),
+        "backends": sorted(triton.backends.backends),
+        "root": os.path.dirname(os.path.abspath(triton.__file__)),
+        "backend_roots": sorted({_module_root(b.compiler) for b in triton.backends.backends.values()}),
+        "addresses_fixed": fixed,
+    }
+    if sys.argv[1] == "identify":
+        os.write(replies_fd, json.dumps(hello).encode() + b"\n")
+        return
+    from irdiff_worker import serving, server
+
+    server.run(requests_fd, replies_fd, serving.serve, hello)
+
+
+def _module_root(compiler_class):
+    # Old releases load backends under names that are not in sys.modules; their code knows its file.
+    return os.path.dirname(os.path.abspath(compiler_class.add_stages.__code__.co_filename))
+
+
+if __name__ == "__main__":
+    main()

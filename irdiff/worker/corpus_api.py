@@ -1,0 +1,306 @@
+"""What a workload imports as `irdiff_corpus`: tensors without storage, and the table of launches.
+
+A workload is ordinary Triton code. It ends with `LAUNCHES`, a dictionary that maps a label to the
+call a user would make:
+
+    LAUNCHES = {
+        "fp16-4096": launch(matmul, tensor((4096, 4096), "fp16"), tensor((4096, 4096), "fp16")),
+    }
+
+While launches are captured the tensors are fakes (dtype, shape, strides, alignment, fill). Where
+kernels are verified on a GPU, `use_torch` makes the same calls with real tensors.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import itertools
+
+# Triton's short name → (torch's name, size in bytes, is floating point)
+_DTYPES = {
+    "fp64": ("float64", 8, True),
+    "fp32": ("float32", 4, True),
+    "fp16": ("float16", 2, True),
+    "bf16": ("bfloat16", 2, True),
+    "fp8e4nv": ("float8_e4m3fn", 1, True),
+    "fp8e4b8": ("float8_e4m3fnuz", 1, True),
+    "fp8e5": ("float8_e5m2", 1, True),
+    "fp8e5b16": ("float8_e5m2fnuz", 1, True),
+    "i64": ("int64", 8, False),
+    "i32": ("int32", 4, False),
+    "i16": ("int16", 2, False),
+    "i8": ("int8", 1, False),
+    "u64": ("uint64", 8, False),
+    "u32": ("uint32", 4, False),
+    "u16": ("uint16", 2, False),
+    "u8": ("uint8", 1, False),
+    "i1": ("bool", 1, False),
+}
+_BY_TORCH_NAME = {torch_name: short for short, (torch_name, _, _) in _DTYPES.items()}
+_ALIGNMENT_BYTES = 256
+_storage_numbers = itertools.count()
+_torch = None
+
+
+class DType:
+    """Prints as torch's dtype does (`float16`), which is how Triton reads a tensor's type."""
+
+    def __init__(self, short):
+        if short not in _DTYPES:
+            raise ValueError(f"unknown dtype {short!r}: one of {', '.join(_DTYPES)}")
+        self.short = short
+        self.torch_name, self.itemsize, self.is_floating_point = _DTYPES[short]
+
+    def __str__(self):
+        return self.torch_name
+
+    def __repr__(self):
+        return f"torch.{self.torch_name}"
+
+    def __eq__(self, other):
+        return dtype_name(other) == self.short
+
+    def __hash__(self):
+        return hash(self.short)
+
+
+def dtype_name(dtype):
+    """Triton's short name of a DType, a torch dtype or a name: `fp16`, `fp8e4nv`, `i32`."""
+    if isinstance(dtype, DType):
+        return dtype.short
+    name = str(dtype).rsplit(".", 1)[-1]
+    return _BY_TORCH_NAME.get(name, name)
+
+
+class _Storage:
+    def __init__(self, fill):
+        self.number = next(_storage_numbers)
+        self.fill = fill
+        self.size_bytes = 0
+
+
+class FakeTensor:
+    """A strided view of a storage that does not exist. Shape and strides are in elements."""
+
+    def __init__(self, shape, dtype, strides=None, offset=0, fill="normal", storage=None):
+        self.shape = tuple(int(n) for n in shape)
+        self.dtype = DType(dtype_name(dtype))
+        self.strides = tuple(strides) if strides is not None else contiguous_strides(self.shape)
+        self.offset = offset
+        self.storage = storage if storage is not None else _Storage(fill)
+        self.storage.size_bytes = max(self.storage.size_bytes, self._end_bytes())
+        self.device = "cuda"
+        self.requires_grad = False
+        self.is_cuda = True
+
+    def _end_bytes(self):
+        if 0 in self.shape:
+            return 0
+        last = self.offset + sum((n - 1) * s for n, s in zip(self.shape, self.strides))
+        return (last + 1) * self.dtype.itemsize
+
+    def data_ptr(self):
+        # Distinct, aligned addresses: what the frontend specializes on is the alignment.
+        return (self.storage.number + 1 << 44) + self.offset * self.dtype.itemsize
+
+    def ptr_range(self):
+        """Size of the storage in bytes; Triton asks before it uses 32-bit buffer offsets."""
+        return self.storage.size_bytes
+
+    def stride(self, dim=None):
+        return self.strides if dim is None else self.strides[dim]
+
+    def size(self, dim=None):
+        return self.shape if dim is None else self.shape[dim]
+
+    def dim(self):
+        return len(self.shape)
+
+    ndim = property(dim)
+
+    def numel(self):
+        count = 1
+        for n in self.shape:
+            count *= n
+        return count
+
+    def element_size(self):
+        return self.dtype.itemsize
+
+    def is_contiguous(self):
+        return self.strides == contiguous_strides(self.shape)
+
+    def _view(self, shape, strides, offset=None):
+        return FakeTensor(
+            shape, self.dtype, strides, self.offset if offset is None else offset, storage=self.storage
+        )
+
+    def permute(self, *dims):
+        dims = dims[0] if len(dims) == 1 and isinstance(dims[0], (tuple, list)) else dims
+        return self._view([self.shape[d] for d in dims], [self.strides[d] for d in dims])
+
+    def transpose(self, first, second):
+        dims = list(range(len(self.shape)))
+        dims[first], dims[second] = dims[second], dims[first]
+        return self.permute(*dims)
+
+    def t(self):
+        return self.transpose(0, 1)
+
+    T = property(t)
+
+    def contiguous(self):
+        return self if self.is_contiguous() else FakeTensor(self.shape, self.dtype)
+
+    def view(self, *shape):
+        shape = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+        if not self.is_contiguous():
+            raise ValueError("view of a tensor that is not contiguous")
+        known = 1
+        for n in shape:
+            known *= n if n != -1 else 1
+        return self._view([n if n != -1 else self.numel() // known for n in shape], None)
+
+    reshape = view
+
+    def __getitem__(self, index):
+        index = index if isinstance(index, tuple) else (index,)
+        shape, strides, offset = [], [], self.offset
+        for position, (size, step) in enumerate(zip(self.shape, self.strides)):
+            part = index[position] if position < len(index) else slice(None)
+            if isinstance(part, int):
+                offset += (part % size) * step
+                continue
+            start, stop, stride = part.indices(size)
+            shape.append(len(range(start, stop, stride)))
+            strides.append(step * stride)
+            offset += start * step
+        return self._view(shape, strides, offset)
+
+    def new_empty(self, shape, dtype=None):
+        return FakeTensor(shape, dtype if dtype is not None else self.dtype, fill="empty")
+
+    def new_zeros(self, shape, dtype=None):
+        return FakeTensor(shape, dtype if dtype is not None else self.dtype, fill="zeros")
+
+    def to(self, dtype):
+        return FakeTensor(self.shape, dtype, fill=self.storage.fill)
+
+    def __repr__(self):
+        return f"tensor({self.shape}, {self.dtype.short!r})"
+
+
+def contiguous_strides(shape):
+    strides, step = [], 1
+    for n in reversed(shape):
+        strides.append(step)
+        step *= max(n, 1)
+    return tuple(reversed(strides))
+
+
+def tensor(shape, dtype="fp32", strides=None, offset=0, fill="normal"):
+    """An input. `strides` and `offset` in elements; the storage is aligned to 256 bytes.
+
+    `fill` says how a GPU run makes it: `normal`, `normal:SCALE`, `uniform`, `uniform:LOW:HIGH`, `zeros`,
+    `ones`, `const:VALUE`, `arange`, `randint:LOW:HIGH` (HIGH excluded), `perm` (a permutation of
+    0..n-1), or `values:1,2,3,…` for small inputs that travel by value.
+    """
+    return FakeTensor(shape, dtype, strides, offset, fill)
+
+
+def values(numbers, dtype="i32", shape=None):
+    """A small integer input by value: offsets, block tables, routing."""
+    numbers = list(numbers)
+    return FakeTensor(shape or (len(numbers),), dtype, fill="values:" + ",".join(map(str, numbers)))
+
+
+def empty(shape, dtype):
+    """An output that the kernel writes whole."""
+    if _torch is not None:
+        return _torch.empty(tuple(shape), dtype=torch_dtype(dtype), device="cuda")
+    return FakeTensor(shape, dtype, fill="empty")
+
+
+def zeros(shape, dtype):
+    """An output or workspace that must begin as zeros."""
+    if _torch is not None:
+        return _torch.zeros(tuple(shape), dtype=torch_dtype(dtype), device="cuda")
+    return FakeTensor(shape, dtype, fill="zeros")
+
+
+def torch_dtype(dtype):
+    return getattr(_torch, _DTYPES[dtype_name(dtype)][0])
+
+
+def use_torch(torch):
+    """From now on `empty` and `zeros` give real tensors on the GPU."""
+    global _torch
+    _torch = torch
+
+
+class LaunchEntry:
+    """One row of `LAUNCHES`: a call, and what is known of it."""
+
+    def __init__(self, function, args, kwargs, facts):
+        self.function = function
+        self.args = args
+        self.kwargs = kwargs
+        self.facts = facts
+
+    def __call__(self):
+        return self.function(*self.args, **self.kwargs)
+
+    def expects(self, target_name, version):
+        """Whether it is meant to compile for this target with this version of Triton."""
+        facts = self.facts
+        if not any(fnmatch.fnmatch(target_name, pattern) for pattern in facts["targets"]):
+            return False
+        return _at_least(version, facts["since"]) and not (
+            facts["until"] and _at_least(version, facts["until"])
+        )
+
+
+def _at_least(version, bound):
+    def parts(text):
+        return [int("".join(itertools.takewhile(str.isdigit, part)) or 0) for part in text.split(".")[:3]]
+
+    return not bound or parts(version) >= parts(bound)
+
+
+def launch(
+    function,
+    *args,
+    tier="core",
+    targets=("*",),
+    since=None,
+    until=None,
+    flops=None,
+    min_bytes=None,
+    reference=None,
+    rtol=1e-2,
+    atol=1e-2,
+    **kwargs,
+):
+    """The call `function(*args, **kwargs)`, which launches one kernel or several.
+
+    tier: `gate` (blocks a release), `core`, or `extended`. targets: names or patterns (`sm_*`) of the
+    targets it is meant to compile for. since, until: first release of Triton that compiles it, and
+    first that no longer does. flops: floating-point operations; min_bytes: least bytes moved.
+    reference: a function of the same arguments as torch tensors that gives what `function` returns,
+    within rtol and atol.
+    """
+    if tier not in ("gate", "core", "extended"):
+        raise ValueError(f"tier {tier!r}: one of gate, core, extended")
+    targets = (targets,) if isinstance(targets, str) else tuple(targets)
+    facts = {
+        "tier": tier,
+        "targets": targets,
+        "since": since,
+        "until": until,
+        "flops": flops,
+        "min_bytes": min_bytes,
+        "reference": reference,
+        "rtol": rtol,
+        "atol": atol,
+    }
+    return LaunchEntry(function, args, kwargs, facts)

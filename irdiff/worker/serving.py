@@ -1,0 +1,104 @@
+"""The operations of a worker, each run in a forked child: `catalog`, `compile`, `assemble`.
+
+A request is a JSON object with `op`, `root` (of the corpus), `workload`, `target` (as in its TOML) and
+`folder`, where the child leaves `result.json` and the artifacts.
+"""
+
+from __future__ import annotations
+
+import traceback
+
+import triton
+
+from . import capture, compiling
+
+
+class WorkloadError(Exception):
+    """The workload failed on its own, before the compiler was reached."""
+
+
+def serve(request):
+    recorder = compiling.StageRecorder(request["folder"], set(request.get("stop_before", ())))
+    recorder.stage = "capture"
+    try:
+        if request["target"]["backend"] not in _known_backends():
+            recorder.report("unsupported", message=f"no backend {request['target']['backend']!r}")
+            return
+        _OPERATIONS[request["op"]](request, recorder)
+    except MemoryError:
+        recorder.report("memory", message="out of memory")
+    except BaseException as error:
+        traceback.print_exc()
+        recorder.report("error", message=_one_line(error), unsupported=_is_unknown_arch(error))
+
+
+def _known_backends():
+    """Names of GPU target backends: `cuda` for the folder `nvidia`, `hip` for `amd`, else their own."""
+    return {{"nvidia": "cuda", "amd": "hip"}.get(name, name) for name in triton.backends.backends}
+
+
+def _catalog(request, recorder):
+    """Every launch of one workload for one target, described."""
+    rows, failures = [], []
+    if capture.wanted_here(capture.release_bounds(request["root"], request["workload"])):
+        module = capture.load_workload(request["root"], request["workload"])
+        for label, entry in module.LAUNCHES.items():
+            try:
+                for suffix, captured in capture.launches_of(entry, request["target"]):
+                    launch_id = f"{request['workload']}:{label}{suffix}"
+                    rows.append(capture.describe(captured, launch_id, label, request["target"], entry))
+            except Exception as error:
+                traceback.print_exc()
+                failures.append({
+                    "id": f"{request['workload']}:{label}",
+                    "message": _one_line(error),
+                    "expected": entry.expects(request["target"]["name"], triton.__version__),
+                })
+    recorder.report("captured", launches=rows, failures=failures)
+
+
+def _captured(request):
+    """The launch that the request names, captured again in this process."""
+    workload, rest = request["launch"].split(":", 1)
+    module = capture.load_workload(request["root"], workload)
+    for label in sorted(module.LAUNCHES, key=len, reverse=True):
+        if rest == label or rest.startswith((label + "/", label + "#")):
+            for suffix, captured in capture.launches_of(module.LAUNCHES[label], request["target"]):
+                if label + suffix == rest:
+                    return captured
+    raise WorkloadError(f"{request['launch']} was captured before and is not there now")
+
+
+def _compile(request, recorder):
+    captured = _captured(request)
+    digest = capture.describe_digest(captured)
+    if digest != request["digest"]:
+        raise WorkloadError(
+            f"{request['launch']} gives another launch each time: the workload depends on something "
+            "other than its arguments (time, randomness, the environment)"
+        )
+    compiling.compile_launch(captured, recorder)
+    recorder.report("compiled")
+
+
+def _assemble(request, recorder):
+    with open(request["input"]) as file:
+        text = file.read()
+    compiling.assemble(_captured(request), request["stage"], text, request["metadata"], recorder)
+    recorder.report("compiled")
+
+
+_OPERATIONS = {"catalog": _catalog, "compile": _compile, "assemble": _assemble}
+
+
+def _one_line(error):
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}"[:500]
+
+
+def _is_unknown_arch(error):
+    """Whether the toolchain says that it does not know the architecture, rather than failing on it."""
+    text = str(error)
+    return "Unsupported target" in text or "unsupported target" in text or "0 compatible backends" in text
+
+
