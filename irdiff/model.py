@@ -212,7 +212,11 @@ class Compiled:
     """Triton's own metadata of the kernel (shared memory, warps, clusters, scratch sizes, name)."""
     stage_times_s: Mapping[str, float]
     assembler_flags: tuple[str, ...] | None
-    """The flags `ptxas` was run with; None where it did not run."""
+    """Name and flags of the `ptxas` that runs, or would run; None where the backend has none."""
+    assembler_log: str
+    """What `ptxas -v` printed: registers and spills."""
+    notes: tuple[str, ...]
+    """`no-linker`: the machine code is there, the linked binary is not."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,51 @@
+"""Resource and instruction facts of one compiled side. Pure; names carry their units."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from irdiff import normalize
+from irdiff.model import Compiled, Fact
+
+_SPILLS = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
+_TEXT_STAGES_WITH_INSTRUCTIONS = ("ttgir", "ptx", "amdgcn")
+
+
+def of_side(compiled: Compiled, contents: Mapping[str, bytes]) -> dict[str, Fact]:
+    """Everything known of one side. `contents` holds the artifacts that are at hand, by stage."""
+    facts: dict[str, Fact] = {}
+    for stage in ("cubin", "hsaco"):
+        if stage in contents:
+            facts.update(normalize.machine_code(stage, contents[stage]).facts)
+            facts["binary_bytes"] = len(contents[stage])
+    for stage in _TEXT_STAGES_WITH_INSTRUCTIONS:
+        if stage in contents:
+            counts = normalize.instruction_facts(stage, contents[stage].decode(errors="replace"))
+            facts.update({f"{stage}.{name}": count for name, count in counts.items()})
+    facts.update(_from_metadata(compiled.metadata))
+    facts.update(_from_assembler(compiled.assembler_log))
+    return facts
+
+
+def _from_metadata(metadata: Mapping[str, object]) -> dict[str, Fact]:
+    wanted = {
+        "shared": "shared_bytes",
+        "num_warps": "warps",
+        "num_stages": "pipeline_stages",
+        "tmem_size": "tmem_columns",
+        "global_scratch_size": "global_scratch_bytes",
+    }
+    return {
+        fact: value
+        for name, fact in wanted.items()
+        if isinstance(value := metadata.get(name), (int, float)) and not isinstance(value, bool)
+    }
+
+
+def _from_assembler(log: str) -> dict[str, Fact]:
+    found = _SPILLS.findall(log)
+    if not found:
+        return {}
+    stack, stores, loads = (sum(int(row[column]) for row in found) for column in range(3))
+    return {"stack_bytes": stack, "spill_store_bytes": stores, "spill_load_bytes": loads}

@@ -1,0 +1,148 @@
+"""Stage statuses and the verdict of one case: earned from the machine code up. Pure.
+
+The rules, and why none of them can hide a change:
+
+*Same bytes* are the same. *Same canonical text* is `equivalent`: the normalizers only rename, renumber,
+reorder what has no order and drop what cannot reach the machine code.
+
+*By rule*: where both sides' PTX is equivalent with the same header, and the same `ptxas` binary is given the
+same flags, and the launch passes the same (shared memory, warps, clusters, scratch), the machine code
+is the same: `ptxas` is a function of those. Running it twice would only import its own noise.
+
+*Changed* means that the executing sections of the binary differ, or what the launch passes to them.
+Where neither binary nor by-rule holds, the text of the last stage decides, and the case says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from irdiff.model import Artifact, Compiled, StageStatus, Verdict
+
+MACHINE_STAGES = {"cubin": "sass", "hsaco": "amdgcn"}
+"""Binary artifact → the stage that its machine code is reported under."""
+
+_NOT_COMPARED = frozenset({"source", "cubin", "hsaco"})
+_LAUNCH_METADATA = (
+    "shared",
+    "num_warps",
+    "num_ctas",
+    "cluster_dims",
+    "tmem_size",
+    "global_scratch_size",
+    "global_scratch_align",
+    "profile_scratch_size",
+    "profile_scratch_align",
+    "launch_cooperative_grid",
+    "launch_pdl",
+    "tensordesc_meta",
+    "warp_size",
+)
+_NOTHING: tuple[object, ...] = (None, 0, 1, False, [], [1, 1, 1], "")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextComparison:
+    """What the normalizers say of two texts of one stage."""
+
+    equal: bool
+    header_equal: bool
+    findings: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class StageComparison:
+    """The stages of one case, as far as texts go, and what is needed to judge the machine code."""
+
+    stages: Mapping[str, StageStatus]
+    findings: tuple[str, ...]
+    same_assembler_input: bool
+
+
+def compare_texts(
+    base: Compiled,
+    head: Compiled,
+    equivalent: Callable[[str, Artifact, Artifact], TextComparison],
+) -> StageComparison:
+    """Status of every text stage. `equivalent` is asked only where bytes differ."""
+    stages: dict[str, StageStatus] = {}
+    findings: list[str] = []
+    same_input = False
+    for name in _stage_names(base, head):
+        ours, theirs = base.artifacts.get(name), head.artifacts.get(name)
+        if ours is None or theirs is None:
+            stages[name] = StageStatus.ABSENT
+        elif ours.digest == theirs.digest:
+            stages[name] = StageStatus.IDENTICAL
+            same_input = same_input or name == "ptx"
+        else:
+            result = equivalent(name, ours, theirs)
+            stages[name] = StageStatus.EQUIVALENT if result.equal else StageStatus.CHANGED
+            findings.extend(result.findings)
+            same_input = same_input or (name == "ptx" and result.equal and result.header_equal)
+    return StageComparison(
+        stages=stages, findings=tuple(dict.fromkeys(findings)), same_assembler_input=same_input
+    )
+
+
+def _stage_names(base: Compiled, head: Compiled) -> list[str]:
+    names = [name for name in base.artifacts if name not in _NOT_COMPARED]
+    return names + [name for name in head.artifacts if name not in _NOT_COMPARED and name not in names]
+
+
+def same_launch(base: Mapping[str, object], head: Mapping[str, object]) -> bool:
+    """Whether the launcher passes the same to both kernels. A missing entry is as good as its neutral value."""
+    return not differing_launch(base, head)
+
+
+def differing_launch(base: Mapping[str, object], head: Mapping[str, object]) -> tuple[str, ...]:
+    """Names of the metadata entries that a launch reads and that differ."""
+    return tuple(
+        name
+        for name in _LAUNCH_METADATA
+        if base.get(name) != head.get(name)
+        and not (base.get(name) in _NOTHING and head.get(name) in _NOTHING and _both_neutral(base, head, name))
+    )
+
+
+def _both_neutral(base: Mapping[str, object], head: Mapping[str, object], name: str) -> bool:
+    # 1 is neutral only where an entry is missing on the other side (num_ctas, alignments)
+    values = (base.get(name), head.get(name))
+    return any(value is None for value in values) or not any(value == 1 for value in values)
+
+
+def by_rule(
+    base: Compiled, head: Compiled, texts: StageComparison, base_ptxas: Mapping[str, str], head_ptxas: Mapping[str, str]
+) -> bool:
+    """Whether the machine code is the same by rule (see the module's text)."""
+    if not texts.same_assembler_input or not base.assembler_flags or not head.assembler_flags:
+        return False
+    ours = base_ptxas.get(base.assembler_flags[0])
+    theirs = head_ptxas.get(head.assembler_flags[0])
+    return ours is not None and ours == theirs and base.assembler_flags[1:] == head.assembler_flags[1:]
+
+
+def judge(
+    texts: StageComparison, machine_stage: str | None, same_code: bool | None, launch_differs: bool
+) -> tuple[Verdict, Mapping[str, StageStatus], str | None]:
+    """Verdict, all stage statuses, and the first changed stage.
+
+    `same_code` is None where no machine code could be compared: then the last text stage decides.
+    """
+    stages = dict(texts.stages)
+    if machine_stage and same_code is not None:
+        before = stages.get(machine_stage)
+        if not same_code:
+            stages[machine_stage] = StageStatus.CHANGED
+        elif before is None:
+            stages[machine_stage] = StageStatus.EQUIVALENT
+    first = next((name for name, status in stages.items() if status is StageStatus.CHANGED), None)
+    if same_code is None:
+        last = list(stages.values())[-1] if stages else StageStatus.ABSENT
+        changed = last is StageStatus.CHANGED
+    else:
+        changed = not same_code
+    if changed or launch_differs:
+        return Verdict.CHANGED, stages, first or "launch"
+    return (Verdict.ABSORBED if first else Verdict.UNCHANGED), stages, first

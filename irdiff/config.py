@@ -1,0 +1,101 @@
+"""Flags, environment and defaults brought together, once. The only reader of `os.environ`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+import platformdirs
+
+_MIB = 1 << 20
+
+PINNED_ENVIRONMENT = {
+    # Fixed so that base and head differ in nothing but the toolchain. 3.10 will turn fp-fusion off by
+    # default; a default that a release announces to change must not look like a change of code.
+    "TRITON_DEFAULT_FP_FUSION": "1",
+    "PYTHONHASHSEED": "0",
+    "LC_ALL": "C.UTF-8",
+    "PYTHONDONTWRITEBYTECODE": "1",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """Bounds of one compilation."""
+
+    timeout_s: float
+    memory_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """Everything that decides how irdiff runs, apart from what it compares."""
+
+    cache: Path
+    runs: Path
+    jobs: int
+    limits: Limits
+    compiler_environment: Mapping[str, str]
+    """The whole environment of a worker. Nothing else of the caller's leaks in."""
+    tool_environment: Mapping[str, str]
+    """For uv, git and a compiler's own build: the caller's environment."""
+    shipped: Path
+    """Folder that holds `corpus`, `targets` and `reports`."""
+    color: bool | None
+    github_token: str | None
+    ci: bool
+
+    @property
+    def store(self) -> Path:
+        return self.cache / "store"
+
+    @property
+    def toolchains(self) -> Path:
+        return self.cache / "toolchains"
+
+
+def load(
+    *,
+    cache: Path | None = None,
+    jobs: int | None = None,
+    timeout_s: float = 300.0,
+    memory_mib: int = 8192,
+    compiler_environment: Mapping[str, str] | None = None,
+) -> Config:
+    """The configuration of this process, from arguments first, then variables, then defaults."""
+    environment = dict(os.environ)
+    root = cache or Path(environment.get("IRDIFF_CACHE") or platformdirs.user_cache_dir("irdiff"))
+    root = root.expanduser().absolute()
+    chosen_jobs = jobs or int(environment.get("IRDIFF_JOBS") or 0) or _available_cores()
+    return Config(
+        cache=root,
+        runs=root / "runs",
+        jobs=max(1, chosen_jobs),
+        limits=Limits(timeout_s=timeout_s, memory_bytes=memory_mib * _MIB),
+        compiler_environment=_compiler_environment(environment, compiler_environment or {}),
+        tool_environment=environment,
+        shipped=_shipped(),
+        color=False if environment.get("NO_COLOR") else None,
+        github_token=environment.get("GITHUB_TOKEN") or environment.get("GH_TOKEN"),
+        ci=bool(environment.get("CI")),
+    )
+
+
+def _compiler_environment(caller: Mapping[str, str], extra: Mapping[str, str]) -> dict[str, str]:
+    # HOME and TMPDIR are where the interpreter lives and where temporary files go: neither reaches code.
+    kept = {name: caller[name] for name in ("PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH") if name in caller}
+    return {**kept, **PINNED_ENVIRONMENT, **extra}
+
+
+def _available_cores() -> int:
+    return len(os.sched_getaffinity(0))
+
+
+def _shipped() -> Path:
+    """Inside an installed wheel, or the checkout that this file lies in."""
+    package = Path(str(resources.files("irdiff")))
+    inside = package / "_shipped"
+    return inside if inside.is_dir() else package.parent

@@ -1,0 +1,79 @@
+"""A corpus: a folder of workloads, `family/name.py`, each with a table `LAUNCHES`."""
+
+from __future__ import annotations
+
+import fnmatch
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from irdiff.errors import CorpusError
+from irdiff.store import key_of
+
+_NOT_WORKLOADS = {"__init__.py", "conftest.py"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Corpus:
+    """One revision of a corpus."""
+
+    root: Path
+    workloads: tuple[str, ...]
+    """Names as `family/name`, without the suffix."""
+    digest: str
+    """SHA-256 over the path and content of every file below the root that a workload could import."""
+
+
+def load(root: Path) -> Corpus:
+    """The corpus below a folder. Raises CorpusError where there is none."""
+    root = root.expanduser().absolute()
+    if not root.is_dir():
+        raise CorpusError(f"there is no corpus folder {root}", hint="name one with --corpus DIR")
+    files = sorted(
+        path for path in root.rglob("*") if path.is_file() and "__pycache__" not in path.parts
+    )
+    rows = [
+        (str(path.relative_to(root)), hashlib.sha256(path.read_bytes()).hexdigest())
+        for path in files
+        if path.suffix != ".md"
+    ]
+    workloads = tuple(
+        str(path.relative_to(root).with_suffix(""))
+        for path in files
+        if path.suffix == ".py" and path.name not in _NOT_WORKLOADS and not path.name.startswith("_")
+    )
+    if not workloads:
+        raise CorpusError(f"the corpus folder {root} has no workload", hint="add FAMILY/NAME.py; see the README")
+    return Corpus(root=root, workloads=workloads, digest=key_of("corpus/1", rows))
+
+
+def select(corpus: Corpus, patterns: Sequence[str]) -> tuple[str, ...]:
+    """The workloads that any pattern may name; patterns are as for `selects`."""
+    if not patterns:
+        return corpus.workloads
+    heads = [pattern.split(":", 1)[0].split("@", 1)[0] for pattern in patterns]
+    return tuple(
+        name for name in corpus.workloads if any(_matches(name, head or "*") for head in heads)
+    )
+
+
+def selects(patterns: Sequence[str], launch_id: str, target: str) -> bool:
+    """Whether `workload:label@target` is meant by one of the patterns (parts may be left out, globs work)."""
+    return not patterns or any(_selected(pattern, launch_id, target) for pattern in patterns)
+
+
+def _selected(pattern: str, launch_id: str, target: str) -> bool:
+    name, _, wanted_target = pattern.partition("@")
+    workload, _, label = name.partition(":")
+    own_workload, _, own_label = launch_id.partition(":")
+    return (
+        _matches(own_workload, workload or "*")
+        and fnmatch.fnmatchcase(own_label, label or "*")
+        and fnmatch.fnmatchcase(target, wanted_target or "*")
+    )
+
+
+def _matches(workload: str, pattern: str) -> bool:
+    """`matmul` means the family, `matmul/pointer` one workload; globs work in both."""
+    return fnmatch.fnmatchcase(workload, pattern) or fnmatch.fnmatchcase(workload, pattern.rstrip("/") + "/*")

@@ -1,0 +1,106 @@
+"""The only place that starts processes: one door for commands, one for workers.
+
+Every process is given its whole environment, dies with irdiff (PR_SET_PDEATHSIG), and reports a failure
+with its command, exit code and output.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import signal
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+_PR_SET_PDEATHSIG = 1
+_libc = ctypes.CDLL(None)
+
+
+def _die_with_parent() -> None:
+    # The kernel watches the thread that started the process: start long-lived ones from the main thread.
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+class CommandFailed(Exception):  # noqa: N818 - reads better where it is caught
+    """A command ended with another code than zero."""
+
+    def __init__(self, command: Sequence[str], code: int, stdout: str, stderr: str) -> None:
+        super().__init__(command, code)
+        self.command, self.code, self.stdout, self.stderr = tuple(command), code, stdout, stderr
+
+    def __str__(self) -> str:
+        return f"{' '.join(self.command)} ended with {self.code}:\n{self.tail()}"
+
+    def tail(self, lines: int = 12) -> str:
+        """Its last lines, those of standard error where there are any."""
+        return "\n".join((self.stderr.strip() or self.stdout.strip()).splitlines()[-lines:])
+
+
+def run(
+    command: Sequence[str | Path],
+    *,
+    env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    timeout_s: float | None = None,
+    stdin: str = "",
+) -> str:
+    """Standard output of a command. Raises CommandFailed, subprocess.TimeoutExpired, OSError."""
+    words = tuple(str(word) for word in command)
+    done = subprocess.run(
+        words, env=env, cwd=cwd, timeout=timeout_s, input=stdin, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise CommandFailed(words, done.returncode, done.stdout, done.stderr)
+    return done.stdout
+
+
+def run_logged(
+    command: Sequence[str | Path],
+    *,
+    log: Path,
+    env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    on_line: Callable[[str], None] = lambda line: None,
+) -> int:
+    """Exit code of a long command whose output, both streams, goes to `log` and line by line to `on_line`."""
+    words = [str(word) for word in command]
+    with log.open("a", encoding="utf-8") as file:
+        file.write("$ " + " ".join(words) + "\n")
+        with subprocess.Popen(
+            words,
+            env=env,
+            cwd=cwd,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+            preexec_fn=_die_with_parent,
+        ) as child:
+            assert child.stdout is not None
+            try:
+                for line in child.stdout:
+                    file.write(line)
+                    file.flush()
+                    on_line(line.rstrip())
+            except BaseException:
+                child.kill()
+                raise
+        return child.returncode
+
+
+def start_worker(
+    command: Sequence[str | Path], *, env: Mapping[str, str], stderr: Path
+) -> subprocess.Popen[bytes]:
+    """A long-lived worker with pipes for requests and replies. Ctrl-C does not reach it: irdiff ends it."""
+    with stderr.open("ab") as log:
+        return subprocess.Popen(
+            [str(word) for word in command],
+            env=dict(env),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            start_new_session=True,
+            preexec_fn=_die_with_parent,
+        )

@@ -1,0 +1,206 @@
+"""The content-addressed store: artifacts by the SHA-256 of their content, records by the key of what made them.
+
+    objects/ab/cdef…      one artifact, zstd-compressed; its name is its digest, checked on every read
+    records/KIND/ab/cd…   one JSON record with a checksum of its own: what was made from what
+    tmp/PID-…             scratch folders of running processes
+
+Files appear by atomic rename and are never rewritten in place, so any number of irdiff processes can
+share a store, and a killed one leaves nothing half-written. Nothing is trusted because it is there: a
+damaged object or record is removed and counts as absent.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import itertools
+import json
+import os
+import shutil
+import tempfile
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import zstandard
+
+from irdiff.errors import StoreError
+
+_LEVEL = 3
+_MAX_OBJECT_BYTES = 1 << 30
+
+
+def sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def key_of(*parts: object) -> str:
+    """The key of a record: SHA-256 over the JSON of everything that it depends on."""
+    return sha256(json.dumps(parts, sort_keys=True, default=str).encode())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Usage:
+    objects: int
+    records: int
+    size_bytes: int
+
+
+class Store:
+    """See the module's text. Raises StoreError where it cannot write."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._counter = itertools.count()
+        self._local = threading.local()
+
+    # objects
+
+    def put(self, content: bytes) -> str:
+        """Keeps `content`; returns its digest."""
+        digest = sha256(content)
+        path = self._object(digest)
+        if not path.exists():
+            self._write(path, self._codec()[0].compress(content))
+        return digest
+
+    def get(self, digest: str) -> bytes | None:
+        """The content of a digest; None where it is absent or was damaged (it is removed then)."""
+        path = self._object(digest)
+        try:
+            content = self._codec()[1].decompress(path.read_bytes(), max_output_size=_MAX_OBJECT_BYTES)
+        except FileNotFoundError:
+            return None
+        except (zstandard.ZstdError, OSError, MemoryError):
+            content = b""
+        if sha256(content) != digest:
+            self._discard(path)
+            return None
+        return content
+
+    def has(self, digest: str) -> bool:
+        """Whether an object is there and not empty. Its content is checked when it is read."""
+        try:
+            return self._object(digest).stat().st_size > 0
+        except OSError:
+            return False
+
+    def object_path(self, digest: str) -> Path:
+        """The compressed file of an object, for copying into a run folder."""
+        return self._object(digest)
+
+    # records
+
+    def put_record(self, kind: str, key: str, value: object) -> None:
+        body = json.dumps(value, sort_keys=True)
+        self._write(self._record(kind, key), f"{sha256(body.encode())}\n{body}".encode())
+
+    def get_record(self, kind: str, key: str) -> Any | None:
+        """The value of a record; None where it is absent or was damaged (it is removed then)."""
+        path = self._record(kind, key)
+        try:
+            checksum, _, body = path.read_text(encoding="utf-8").partition("\n")
+        except FileNotFoundError:
+            return None
+        except (OSError, UnicodeDecodeError):
+            checksum = body = ""
+        if not body or sha256(body.encode()) != checksum:
+            self._discard(path)
+            return None
+        return json.loads(body)
+
+    def drop_record(self, kind: str, key: str) -> None:
+        self._discard(self._record(kind, key))
+
+    # housekeeping
+
+    @contextlib.contextmanager
+    def scratch(self) -> Iterator[Path]:
+        """A folder of this process's own, gone afterwards. Its path always has the same length."""
+        path = self.root / "tmp" / f"{os.getpid():08d}-{next(self._counter):08d}"
+        try:
+            path.mkdir(parents=True)
+        except OSError as error:
+            raise self._unwritable(path, error) from error
+        try:
+            yield path
+        finally:
+            shutil.rmtree(path, ignore_errors=True)
+
+    def usage(self) -> Usage:
+        objects = list(self._files("objects"))
+        records = list(self._files("records"))
+        size = sum(stat.st_size for _, stat in [*objects, *records])
+        return Usage(objects=len(objects), records=len(records), size_bytes=size)
+
+    def prune(self, max_size_bytes: int) -> int:
+        """Removes what was unused longest until the store fits; returns the bytes freed.
+
+        A record whose objects are gone counts as absent, so any object may go at any time.
+        """
+        self._remove_dead_scratch()
+        files = sorted(
+            [*self._files("objects"), *self._files("records")],
+            key=lambda row: max(row[1].st_mtime_ns, row[1].st_atime_ns),
+        )
+        excess = sum(stat.st_size for _, stat in files) - max_size_bytes
+        freed = 0
+        for path, stat in files:
+            if freed >= excess:
+                break
+            self._discard(path)
+            freed += stat.st_size
+        return freed
+
+    def _remove_dead_scratch(self) -> None:
+        for folder in (self.root / "tmp").glob("*"):
+            pid = folder.name.split("-")[0].lstrip("0")
+            if pid.isdigit() and not Path("/proc", pid).exists():
+                shutil.rmtree(folder, ignore_errors=True)
+
+    def _files(self, part: str) -> Iterator[tuple[Path, os.stat_result]]:
+        for folder, _, names in os.walk(self.root / part):
+            for name in names:
+                path = Path(folder, name)
+                with contextlib.suppress(OSError):
+                    yield path, path.stat()
+
+    def _object(self, digest: str) -> Path:
+        return self.root / "objects" / digest[:2] / digest[2:]
+
+    def _record(self, kind: str, key: str) -> Path:
+        return self.root / "records" / kind / key[:2] / key[2:]
+
+    def _codec(self) -> tuple[zstandard.ZstdCompressor, zstandard.ZstdDecompressor]:
+        # one pair a thread: neither may be used by two threads at once
+        if not hasattr(self._local, "codec"):
+            self._local.codec = (zstandard.ZstdCompressor(level=_LEVEL), zstandard.ZstdDecompressor())
+        codec: tuple[zstandard.ZstdCompressor, zstandard.ZstdDecompressor] = self._local.codec
+        return codec
+
+    def _write(self, path: Path, content: bytes) -> None:
+        part = ""
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            descriptor, part = tempfile.mkstemp(dir=path.parent, prefix=".part-")
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(content)
+            Path(part).replace(path)
+        except OSError as error:
+            if part:
+                self._discard(Path(part))
+            raise self._unwritable(path, error) from error
+
+    def _unwritable(self, path: Path, error: OSError) -> StoreError:
+        return StoreError(
+            f"the store at {self.root} cannot be written: {error.strerror or error} ({path.name})",
+            hint="free space with `irdiff store prune --max-size 2GB`, or name another folder: "
+            "`--cache DIR` or the variable IRDIFF_CACHE",
+        )
+
+    @staticmethod
+    def _discard(path: Path) -> None:
+        with contextlib.suppress(OSError):
+            path.unlink()

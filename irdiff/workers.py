@@ -1,0 +1,144 @@
+"""The client of a worker: requests out, replies in, one process per toolchain and generation."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import subprocess
+import threading
+from collections.abc import Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from irdiff import process
+from irdiff.config import Config
+from irdiff.errors import ToolchainError
+from irdiff.model import Toolchain
+from irdiff.toolchains import identity
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ended:
+    """How a child of a worker ended."""
+
+    signal: int
+    timed_out: bool
+    worker_died: bool
+
+
+class Worker:
+    """One long-lived process of a toolchain. Thread-safe; every request is served by a forked child.
+
+    Start it from the main thread: the kernel ends it when the thread that started it ends.
+    """
+
+    def __init__(self, toolchain: Toolchain, config: Config, log: Path, *, randomized: bool = False) -> None:
+        environment = dict(config.compiler_environment)
+        if randomized:
+            environment["IRDIFF_KEEP_ASLR"] = "1"
+            environment["PYTHONHASHSEED"] = "1"
+        self.toolchain = toolchain
+        self._log = log
+        self._process = process.start_worker(
+            identity.worker_command(toolchain.python, "serve"), env=environment, stderr=log
+        )
+        self._pending: dict[int, Future[Ended]] = {}
+        self._numbers = itertools.count(1)
+        self._lock = threading.Lock()
+        self.hello = self._read_hello()
+        threading.Thread(target=self._read_replies, daemon=True).start()
+
+    def _read_hello(self) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            self._process.wait()
+            text = self._log.read_text(errors="replace").strip().splitlines()[-4:]
+            raise ToolchainError(
+                f"{self.toolchain.spec}: its worker did not start:\n" + "\n".join(text), log_path=str(self._log)
+            )
+        hello: dict[str, Any] = json.loads(line)
+        return hello
+
+    def request(self, row: Mapping[str, Any]) -> Ended:
+        """Sends one request and waits until its child has ended."""
+        future: Future[Ended] = Future()
+        with self._lock:
+            number = next(self._numbers)
+            self._pending[number] = future
+            assert self._process.stdin is not None
+            try:
+                self._process.stdin.write(json.dumps({**row, "id": number}).encode() + b"\n")
+                self._process.stdin.flush()
+            except (BrokenPipeError, ValueError):
+                self._pending.pop(number, None)
+                return Ended(signal=0, timed_out=False, worker_died=True)
+        return future.result()
+
+    @property
+    def alive(self) -> bool:
+        return self._process.poll() is None
+
+    def _read_replies(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            row = json.loads(line)
+            future = self._pending.pop(row["id"], None)
+            if future:
+                future.set_result(
+                    Ended(signal=row["signal"], timed_out=row["timed_out"], worker_died=False)
+                )
+        with self._lock:
+            waiting, self._pending = list(self._pending.values()), {}
+        for future in waiting:
+            future.set_result(Ended(signal=0, timed_out=False, worker_died=True))
+
+    def close(self) -> None:
+        """Ends the worker and, through it, its children."""
+        with contextlib.suppress(OSError, ValueError):
+            assert self._process.stdin is not None
+            self._process.stdin.close()
+        try:
+            self._process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+class Workers:
+    """The workers of one comparison, started when they are first needed."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._workers: dict[tuple[str, bool], Worker] = {}
+        self._lock = threading.Lock()
+        self._main = threading.current_thread()
+
+    def get(self, toolchain: Toolchain, *, randomized: bool = False) -> Worker:
+        """The worker of a toolchain. A dead one is replaced."""
+        key = (toolchain.digest + toolchain.python, randomized)
+        with self._lock:
+            worker = self._workers.get(key)
+            if worker is None or not worker.alive:
+                log = self._config.cache / "worker.log"
+                log.parent.mkdir(parents=True, exist_ok=True)
+                worker = Worker(toolchain, self._config, log, randomized=randomized)
+                self._workers[key] = worker
+            return worker
+
+    def addresses_fixed(self) -> bool:
+        """Whether address randomization could be turned off in every deterministic worker."""
+        return all(w.hello["addresses_fixed"] for (_, randomized), w in self._workers.items() if not randomized)
+
+    @property
+    def started(self) -> bool:
+        return bool(self._workers)
+
+    def close(self) -> None:
+        with self._lock:
+            for worker in self._workers.values():
+                worker.close()
+            self._workers.clear()
