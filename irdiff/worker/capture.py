@@ -442,7 +442,9 @@ def _source_text(item, function):
 
 
 def _is_tritons(thing):
-    return (getattr(thing, "__module__", None) or "").split(".", 1)[0] == "triton"
+    """Triton's own, or this package's: `tl.zeros` in a kernel must not lead to a workload's `zeros`."""
+    package = (getattr(thing, "__module__", None) or "").split(".", 1)[0]
+    return package in ("triton", __name__.split(".", 1)[0])
 
 
 def _names(code):
