@@ -1,0 +1,1 @@
+"""Terminal, Markdown, HTML and JSON, all from one `Run`."""

@@ -1,0 +1,155 @@
+"""Foreign text made harmless for the place where it is shown. Every report prints run strings through here.
+
+A run folder may come from an attacker, so kernel names, messages, edits and versions may hold terminal
+escapes, HTML, Markdown, `@mentions` that ping people, `#1` that writes into other issues, bidirectional
+overrides that show other code than there is, and lines that a GitHub runner takes for commands.
+
+    one line    several lines
+    clean       clean_lines      plain text without control or invisible characters
+    terminal    terminal_lines   for a terminal or a job's log
+    markdown                     for Markdown text, also in a table cell or a heading
+    code        fence            for Markdown code: what to use for ids and names, readers copy them
+    github_html                  for HTML within Markdown, such as `<summary>`
+    html                         for HTML text and quoted attributes of a page (do not escape it again)
+    script_json                  for JSON inside a `<script>` element
+
+With rich, hand the result over as `rich.text.Text` (or `markup=False`): brackets are left as they are.
+In a Jinja2 template with autoescaping use `clean` as the filter; `html` would escape twice.
+"""
+
+from __future__ import annotations
+
+import html as _html
+import json
+import re
+import unicodedata
+from collections.abc import Iterable
+
+LINE_LIMIT = 400
+"""Characters of one line that a report shows; longer text ends in `…`."""
+MAX_COMBINING = 2
+"""Combining marks in a row: enough for every language, too few to paint over other lines."""
+
+_SAFE = re.compile(r"[ -~]*")
+_INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+# Blank to the eye yet of a "letter" or "symbol" category: Hangul fillers, the Braille blank; and the
+# variation selectors, which can carry hidden text.
+_BLANK = frozenset("\u115f\u1160\u3164\uffa0\u2800\u034f") | {chr(code) for code in range(0xFE00, 0xFE10)}
+_ZERO_WIDTH_SPACE = "\u200b"
+"""After `@` or `#` it ends GitHub's pattern of a mention; entities would not, they are decoded first."""
+_LINE_END = re.compile(r"\r\n|[\n\r\v\f\x85\u2028\u2029]")
+_RUNNER_COMMAND = re.compile(r"^(\s*):(?=:)|#(?=#\[)")
+
+
+def clean(text: object, *, limit: int = LINE_LIMIT) -> str:
+    r"""One line of visible characters. What cannot be seen is spelled out (`\x1b`, `\u202e`)."""
+    return _cut(_visible(_LINE_END.sub(" ", _head(str(text), limit))), limit)
+
+
+def clean_lines(text: object, *, limit: int = LINE_LIMIT, max_lines: int = 400) -> list[str]:
+    """The lines of a text, each as `clean` gives it; the last one counts the lines that were left out."""
+    lines = _LINE_END.split(str(text).rstrip("\n"))
+    shown = [clean(line.expandtabs(4), limit=limit) for line in lines[:max_lines]]
+    left_out = len(lines) - len(shown)
+    return [*shown, f"… {left_out} more lines"] if left_out else shown
+
+
+def terminal(text: object, *, limit: int = LINE_LIMIT) -> str:
+    """For a terminal, and for the log of a job: GitHub's runner obeys lines like `::add-mask::`."""
+    return _RUNNER_COMMAND.sub(lambda match: match[0] + "\\", clean(text, limit=limit))
+
+
+def terminal_lines(text: object, *, limit: int = LINE_LIMIT, max_lines: int = 400) -> list[str]:
+    return [terminal(line, limit=limit) for line in clean_lines(text, limit=limit, max_lines=max_lines)]
+
+
+_MARKDOWN = {
+    **{ord(mark): f"\\{mark}" for mark in r"\`*_[]|~^$"},
+    ord("&"): "&amp;",
+    ord("<"): "&lt;",
+    ord(">"): "&gt;",
+    ord("@"): "@" + _ZERO_WIDTH_SPACE,
+    ord("#"): "#" + _ZERO_WIDTH_SPACE,
+}
+_AUTOLINK = re.compile(r"(?<=[a-zA-Z]):(?=//)|(?<=www)\.|(?<=GH)-|(?<=mailto):|(?<=xmpp):", re.IGNORECASE)
+_BLOCK_START = re.compile(r"^(\s*)([-+=]|\d{1,9}(?=[.)]))")
+
+
+def markdown(text: object, *, limit: int = LINE_LIMIT) -> str:
+    """Text that GitHub shows as it is: no markup, no link, no mention, no reference to an issue."""
+    escaped = clean(text, limit=limit).strip().translate(_MARKDOWN)
+    escaped = _AUTOLINK.sub(lambda match: _ZERO_WIDTH_SPACE + match[0] + _ZERO_WIDTH_SPACE, escaped)
+    return _BLOCK_START.sub(lambda match: f"{match[1]}&#{ord(match[2][0])};{match[2][1:]}", escaped)
+
+
+def code(text: object, *, limit: int = LINE_LIMIT) -> str:
+    """A code span for Markdown text or a table cell. GitHub looks for no mentions in code."""
+    content = clean(text, limit=limit).strip() or " "
+    if "`" in content or "|" in content or "\\" in content:
+        # Neither a longer fence nor `\\|` is right both in and out of tables: as HTML, spelled in entities.
+        return f"<code>{''.join(map(_entity, content))}</code>"
+    return f"`{content}`"
+
+
+def _entity(character: str) -> str:
+    if character.isalnum() or character in " ,;" or ord(character) > 0x7F:
+        return character
+    return f"&#{ord(character)};"
+
+
+def fence(lines: Iterable[str], language: str = "", *, limit: int = LINE_LIMIT, max_lines: int = 400) -> str:
+    """A fenced code block that its content cannot end."""
+    shown = clean_lines("\n".join(lines), limit=limit, max_lines=max_lines)
+    longest = max((len(run) for line in shown for run in re.findall("`+", line)), default=0)
+    marks = "`" * max(3, longest + 1)
+    return "\n".join([marks + re.sub("[^a-z0-9-]", "", language), *shown, marks])
+
+
+def html(text: object, *, limit: int = LINE_LIMIT) -> str:
+    """For HTML text and quoted attributes of a page of our own."""
+    return _html.escape(clean(text, limit=limit), quote=True).replace("`", "&#96;")
+
+
+def github_html(text: object, *, limit: int = LINE_LIMIT) -> str:
+    """For HTML within a comment, as in `<summary>`: means nothing to Markdown or HTML, mentions nobody."""
+    shown = "".join(map(_entity, clean(text, limit=limit)))
+    return shown.replace("&#64;", "&#64;" + _ZERO_WIDTH_SPACE).replace("&#35;", "&#35;" + _ZERO_WIDTH_SPACE)
+
+
+def script_json(value: object) -> str:
+    """JSON that cannot end the `<script>` element it stands in, nor start a comment there."""
+    content = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"), sort_keys=True)
+    return content.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _head(text: str, limit: int) -> str:
+    """Enough of a text to show `limit` characters of it: a huge string costs no more than a long one."""
+    return text[: limit + 1]
+
+
+def _visible(text: str) -> str:
+    if _SAFE.fullmatch(text):
+        return text
+    shown: list[str] = []
+    combining = 0
+    for character in text:
+        category = unicodedata.category(character)
+        combining = combining + 1 if category in {"Mn", "Me"} else 0
+        if character == "\t" or category == "Zs":
+            shown.append(" ")
+        elif category in _INVISIBLE or character in _BLANK or combining > MAX_COMBINING:
+            shown.append(_spelled(character))
+        else:
+            shown.append(character)
+    return "".join(shown)
+
+
+def _spelled(character: str) -> str:
+    code_point = ord(character)
+    if code_point < 0x100:
+        return f"\\x{code_point:02x}"
+    return f"\\u{code_point:04x}" if code_point < 0x10000 else f"\\U{code_point:08x}"
+
+
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else text[: max(0, limit - 1)] + "…"

@@ -1,0 +1,171 @@
+from __future__ import annotations
+
+import html.parser
+import json
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from irdiff.report import escape
+
+HOSTILE = [
+    "\x1b[2J\x1b]8;;https://evil.example\x07click\x1b]8;;\x07",
+    "<script>alert(1)</script><img src=x onerror=alert(1)>",
+    "</details></td></table><h1>Approved</h1>",
+    "@octocat @org/team please",
+    "fixes #1, GH-2, octocat/hello#3",
+    "[click](javascript:alert(1)) ![x](https://evil.example/x.png)",
+    "https://evil.example www.evil.example mailto:a@evil.example",
+    "`code` ``` ~~~ | a | b |",
+    "*bold* _it_ ~~gone~~ $x^2$ :tada:",
+    "# heading",
+    "- item",
+    "1. item",
+    "--- ",
+    "user\u202egnp.exe \u2066x\u2069 \u200b\ufeff",
+    "a\r\n::error file=x.py::pwned\n::add-mask::x",
+    "##[error]pwned",
+    "z" + "\u0301" * 50,
+    "\ud800 lone",
+    "\u3164\u115f\u2800blank",
+    "\\` \\| \\",
+    "&lt;b&gt; &#64;octocat",
+    "",
+]
+EVERYTHING = st.text(alphabet=st.characters(exclude_categories=[]), max_size=60) | st.sampled_from(HOSTILE)
+SAME_EVERY_TIME = settings(derandomize=True, deadline=None)
+# GitHub's own patterns look at text that Markdown and entities are already gone from.
+MENTION = re.compile(r"(?<![0-9A-Za-z])@[0-9A-Za-z]")
+REFERENCE = re.compile(r"#\d|GH-\d")
+
+
+class _Text(html.parser.HTMLParser):
+    """The text of an HTML document, and the tags in it; what is in code is kept apart."""
+
+    def __init__(self, content: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: list[str] = []
+        self.prose = self.all = ""
+        self._code = 0
+        self.feed(content)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self.tags.append(tag)
+        self._code += tag == "code"
+
+    def handle_endtag(self, tag: str) -> None:
+        self._code -= tag == "code"
+
+    def handle_data(self, data: str) -> None:
+        self.all += data
+        if not self._code:
+            self.prose += data
+
+
+def _rendered(markdown: str) -> _Text:
+    return _Text(MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"]).render(markdown))
+
+
+@SAME_EVERY_TIME
+@given(EVERYTHING)
+def test_clean_shows_one_line_without_anything_invisible(text: str) -> None:
+    shown = escape.clean(text)
+    assert len(shown) <= escape.LINE_LIMIT
+    assert shown.isprintable()
+    shown.encode()
+
+
+def test_clean_spells_out_what_cannot_be_seen() -> None:
+    assert escape.clean("\x1b[31mred\x00\u202e") == r"\x1b[31mred\x00\u202e"
+    assert escape.clean("\ud800") == r"\ud800"
+    assert escape.clean("e\u0301te\u0301") == "e\u0301te\u0301"
+    assert escape.clean("z" + "\u0301" * 5).count(r"\u0301") == 3
+    assert escape.clean("a\nb") == "a b"
+    assert escape.clean("x" * 1000) == "x" * 399 + "…"
+
+
+def test_lines_are_bounded_and_say_so() -> None:
+    assert escape.clean_lines("a\r\nb\n\tc\n") == ["a", "b", "    c"]
+    assert escape.clean_lines("\n".join("abc"), max_lines=2) == ["a", "b", "… 1 more lines"]
+
+
+@SAME_EVERY_TIME
+@given(EVERYTHING)
+def test_a_runner_obeys_no_terminal_line(text: str) -> None:
+    for line in [escape.terminal(text), *escape.terminal_lines(text)]:
+        assert not line.lstrip().startswith("::")
+        assert "##[" not in line
+
+
+@SAME_EVERY_TIME
+@given(EVERYTHING)
+@pytest.mark.parametrize("frame", ["{}", "# {}", "- {} and", "| a | b |\n|---|---|\n| {} | x |"])
+def test_markdown_text_is_only_text(frame: str, text: str) -> None:
+    plain = _rendered(frame.replace("{}", "word"))
+    seen = _rendered(frame.replace("{}", escape.markdown(text)))
+    assert [tag for tag in seen.tags if tag not in plain.tags] == []
+    assert seen.tags.count("td") == plain.tags.count("td")
+    assert not MENTION.search(seen.all)
+    assert not REFERENCE.search(seen.all)
+    assert "://" not in seen.all
+    assert not re.search("www[.]", seen.all, re.IGNORECASE)
+
+
+def test_markdown_text_reads_as_it_was() -> None:
+    seen = _rendered(escape.markdown("convert_layout 3 → 5 (a|b) *x* <T> & 1.5"))
+    assert seen.all.strip() == "convert_layout 3 → 5 (a|b) *x* <T> & 1.5"
+
+
+@SAME_EVERY_TIME
+@given(EVERYTHING)
+@pytest.mark.parametrize("frame", ["{}", "see {} here", "| a | b |\n|---|---|\n| {} | x |"])
+def test_code_is_one_code_span(frame: str, text: str) -> None:
+    seen = _rendered(frame.replace("{}", escape.code(text)))
+    assert seen.tags.count("code") == 1
+    assert seen.tags.count("td") in {0, 2}
+    assert set(seen.tags) <= {"p", "code", "table", "thead", "tbody", "tr", "th", "td"}
+    expected = re.sub(r"\s+", " ", escape.clean(text).strip())
+    assert expected in re.sub(r"\s+", " ", seen.all)
+    assert not MENTION.search(seen.prose)
+
+
+def test_ids_stay_fit_for_copying() -> None:
+    assert escape.code("matmul/tma:fp16-4096@sm_90") == "`matmul/tma:fp16-4096@sm_90`"
+
+
+@SAME_EVERY_TIME
+@given(st.lists(EVERYTHING, max_size=5))
+def test_nothing_ends_a_fence(lines: list[str]) -> None:
+    seen = _rendered(escape.fence(lines, "diff") + "\n\nafter")
+    assert seen.tags == ["pre", "code", "p"]
+    assert seen.prose.strip() == "after"
+
+
+@SAME_EVERY_TIME
+@given(EVERYTHING)
+def test_html_has_no_markup(text: str) -> None:
+    assert _Text(escape.html(text)).tags == []
+    assert _Text(f'<a title="{escape.html(text)}">').tags == ["a"]
+    assert _Text(escape.html(text)).all == escape.clean(text)
+
+
+@SAME_EVERY_TIME
+@given(EVERYTHING)
+def test_html_in_a_comment_is_only_text(text: str) -> None:
+    shown = escape.github_html(text)
+    assert not re.search(r"[<>`*_\[\]|\\@]", shown)
+    seen = _rendered(f"<details><summary>{shown}</summary>\n\nx\n\n</details>")
+    assert seen.tags == ["details", "summary", "p"]
+    assert not MENTION.search(seen.all)
+
+
+@SAME_EVERY_TIME
+@given(EVERYTHING)
+def test_json_in_a_script_cannot_end_it(text: str) -> None:
+    content = escape.script_json({"a": text})
+    assert not re.search("[<>&]", content)
+    assert json.loads(content) == {"a": text}
