@@ -1,7 +1,51 @@
 """Canonical text of every IR: the only judge of `equivalent`, and what every diff shows.
 
-    canonicalize(ir, text) -> Canonical      the full canonical form
-    equivalent(ir, base, head) -> bool       the same answer, cheap paths first
+    canonicalize(ir, text) -> Canonical        the canonical form
+    equivalent(ir, base, head) -> Comparison   the same answer, cheap paths first
+    raw_lines(ir, text) -> line numbers        which raw line each canonical line came from
+    machine_code(stage, binary) -> MachineCode what executes in a binary, and its resources
+    instruction_facts(ir, text) -> counts      instructions by class
 
-Pure `str -> str`; one module an IR. See `docs` in each module for its rules, each with its reason.
+Pure functions, one module an IR. Each module states its rules, each with its reason and source.
 """
+
+from __future__ import annotations
+
+from hashlib import sha256
+
+from irdiff.errors import NormalizeError
+from irdiff.normalize import cubin, hsaco
+from irdiff.normalize.canonical import Canonical, Comparison, MachineCode
+from irdiff.normalize.comparing import canonicalize, equivalent, raw_lines
+from irdiff.normalize.histogram import instruction_facts
+
+NORMALIZER_VERSION = "1"
+"""Part of every cache key: raised with any change of any rule."""
+
+__all__ = [
+    "NORMALIZER_VERSION",
+    "Canonical",
+    "Comparison",
+    "MachineCode",
+    "canonicalize",
+    "equivalent",
+    "instruction_facts",
+    "machine_code",
+    "raw_lines",
+]
+
+
+def machine_code(stage: str, binary: bytes) -> MachineCode:
+    """The executing sections of a `cubin` or `hsaco`, their digest, and resource facts.
+
+    Raises NormalizeError for a binary that is damaged, or holds no code.
+    """
+    readers = {"cubin": cubin.read, "hsaco": hsaco.read}
+    if stage not in readers:
+        raise NormalizeError(f"no machine code is read from the stage {stage}")
+    sections, facts = readers[stage](binary)
+    digest = sha256()
+    for name in sorted(sections):
+        digest.update(f"{name}\0{len(sections[name])}\0".encode())
+        digest.update(sections[name])
+    return MachineCode(digest=digest.hexdigest(), sections=sections, facts=facts)

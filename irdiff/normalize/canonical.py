@@ -1,0 +1,114 @@
+"""The result types of normalization and the guards that every normalizer passes a text through."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from irdiff.errors import NormalizeError
+
+MAX_TEXT_BYTES = 64 << 20
+"""Longer texts are refused: ten times the longest IR seen, and still normalized within seconds."""
+
+Renaming = Callable[[str], str]
+
+_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f]")
+_REPLACEMENT_SHARE = 100
+
+
+@dataclass(frozen=True, kw_only=True)
+class Canonical:
+    """One text in canonical form."""
+
+    ir: str
+    lines: tuple[str, ...]
+    """All that can reach the machine code, in the order of the raw text."""
+    header: Mapping[str, str]
+    """What may differ between two toolchains without the code being another; compared apart."""
+    form: str
+    """`lexical`, `llvm-VERSION` or `generic`; lines of different forms are not comparable."""
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.lines)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """What comparing two texts of one IR found."""
+
+    equal: bool
+    header_equal: bool
+    form: str
+    findings: tuple[str, ...]
+    """Of `inferred-attributes-only`, `reordered-only`, `lexical-llir`, `generic-normalizer:IR`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rows:
+    """Canonical text still aligned to the raw text.
+
+    Row i is what raw line i + 1 became: nothing, one line, or several joined by newlines. Lines that no
+    raw line stands for, or that were sorted, are in `tail` with their raw line number (0: none).
+    """
+
+    body: list[str]
+    tail: list[tuple[int, str]]
+    header: dict[str, str]
+
+    def lines(self) -> tuple[str, ...]:
+        rows = [row for row in self.body if row]
+        rows += [line for _, line in self.tail]
+        return tuple("\n".join(rows).split("\n")) if rows else ()
+
+    def numbers(self) -> tuple[int, ...]:
+        found = [number for number, row in enumerate(self.body, 1) if row for _ in range(row.count("\n") + 1)]
+        found += [number for number, line in self.tail for _ in range(line.count("\n") + 1)]
+        return tuple(found)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MachineCode:
+    """The executing content of one binary."""
+
+    digest: str
+    """SHA-256 over name and content of each executing section."""
+    sections: Mapping[str, bytes]
+    facts: Mapping[str, int | float | str]
+
+
+def check_text(ir: str, text: str) -> None:
+    """Refuse what no compiler prints: NormalizeError."""
+    if len(text) > MAX_TEXT_BYTES:
+        size_mb = len(text) / 1e6
+        raise NormalizeError(
+            f"{ir}: a text of {size_mb:.0f} MB is larger than the limit of {MAX_TEXT_BYTES / 1e6:.0f} MB",
+            hint="compile a smaller case; no Triton kernel is known to need this much",
+        )
+    if _CONTROL.search(text) or text.count("\ufffd") * _REPLACEMENT_SHARE > len(text):
+        raise NormalizeError(
+            f"{ir}: this is binary, not text", hint="pass a text artifact; binaries go to `machine_code`"
+        )
+
+
+def unrecognized(ir: str, expected: str) -> NormalizeError:
+    return NormalizeError(
+        f"{ir}: nothing in this text is recognized ({expected} is missing)",
+        hint="check that the artifact is of the stated IR and is not cut off",
+    )
+
+
+class Numbering(dict[str, str]):
+    """Names numbered in the order they are first asked for: `numbering[raw] -> canonical`."""
+
+    def __init__(self, prefix: str, start: int = 0) -> None:
+        super().__init__()
+        self._prefix = prefix
+        self._next = start
+
+    def __missing__(self, name: str) -> str:
+        canonical = f"{self._prefix}{self._next}"
+        self._next += 1
+        self[name] = canonical
+        return canonical

@@ -1,0 +1,137 @@
+"""Which normalizer an IR goes through, and the comparison of two texts with cheap paths first."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+
+from irdiff.normalize import amdgcn, generic, llir, llvm_reader, mlir, ptx, sass
+from irdiff.normalize.canonical import Canonical, Comparison, Rows, check_text
+from irdiff.normalize.likeness import differs_in_inferred_attributes_only, differs_in_order_only
+
+MLIR_STAGES = frozenset({"ttir", "ttgir", "glir", "source"})
+_LEXICAL: dict[str, Callable[[str], Rows]] = {
+    "llir": llir.rows,
+    "ptx": ptx.rows,
+    "amdgcn": amdgcn.rows,
+    "sass": sass.rows,
+}
+_STRIP: dict[str, Callable[[str], str]] = {
+    "llir": llir.strip,
+    "ptx": ptx.strip,
+    "amdgcn": amdgcn.strip,
+    **dict.fromkeys(MLIR_STAGES, mlir.strip),
+}
+
+
+def canonicalize(ir: str, text: str) -> Canonical:
+    """The canonical form of one text.
+
+    Raises NormalizeError where nothing is recognized in a text, and for binary or oversized input. An
+    empty text has no lines.
+    """
+    check_text(ir, text)
+    printed = llvm_reader.reprint(text) if ir == "llir" else None
+    if printed is None:
+        return _canonical(ir, _lexical_rows(ir, text), _form(ir))
+    rows = llir.rows(printed)
+    rows.header.update(llir.targets(text))
+    return _canonical(ir, rows, llvm_reader.FORM)
+
+
+def lexical(ir: str, text: str) -> Canonical:
+    """The canonical form without the help of LLVM."""
+    check_text(ir, text)
+    return _canonical(ir, _lexical_rows(ir, text), _form(ir))
+
+
+def raw_lines(ir: str, text: str) -> tuple[int, ...]:
+    """For each line of `canonicalize(ir, text)` the number of its raw line, from 1; 0 where it has none."""
+    rows = _lexical_rows(ir, text)
+    numbers = rows.numbers()
+    canonical = canonicalize(ir, text)
+    if canonical.form != llvm_reader.FORM:
+        return numbers
+    return _carry_over(rows.lines(), numbers, canonical.lines)
+
+
+def _carry_over(
+    lexical_lines: tuple[str, ...], numbers: tuple[int, ...], lines: tuple[str, ...]
+) -> tuple[int, ...]:
+    """LLVM prints instructions in the order they had, so that most lines are the same."""
+    if lexical_lines == lines:
+        return numbers
+    carried = [0] * len(lines)
+    matcher = difflib.SequenceMatcher(None, lexical_lines, lines, autojunk=False)
+    for tag, start, end, to_start, to_end in matcher.get_opcodes():
+        if tag == "equal" or (tag == "replace" and end - start == to_end - to_start):
+            carried[to_start:to_end] = numbers[start:end]
+    return tuple(carried)
+
+
+def equivalent(ir: str, base: str, head: str) -> Comparison:
+    """Whether both texts have the same canonical form, decided as early as it is certain."""
+    if base == head:
+        check_text(ir, base)
+        return _comparison(ir, equal=True, header_equal=True)
+    check_text(ir, base)
+    check_text(ir, head)
+    strip = _STRIP.get(ir)
+    if strip and base and head and strip(base) == strip(head):
+        return _comparison(ir, equal=True, header_equal=True)
+    left, right = lexical(ir, base), lexical(ir, head)
+    if left.lines == right.lines:
+        return _comparison(ir, equal=True, header_equal=left.header == right.header)
+    if ir == "llir":
+        return _compare_llvm(base, head, left, right)
+    return _different(left, right, ())
+
+
+def _compare_llvm(base: str, head: str, left: Canonical, right: Canonical) -> Comparison:
+    printed = llvm_reader.reprint(base)
+    other = llvm_reader.reprint(head) if printed is not None else None
+    if printed is None or other is None:
+        return _different(left, right, ("lexical-llir",))
+    read_left = _canonical("llir", llir.rows(printed), llvm_reader.FORM)
+    read_right = _canonical("llir", llir.rows(other), llvm_reader.FORM)
+    if read_left.lines == read_right.lines:
+        return Comparison(
+            equal=True, header_equal=left.header == right.header, form=llvm_reader.FORM, findings=()
+        )
+    return _different(read_left, read_right, ())
+
+
+def _different(left: Canonical, right: Canonical, findings: tuple[str, ...]) -> Comparison:
+    if left.form == "generic":
+        findings = (*findings, f"generic-normalizer:{left.ir}")
+    if left.ir == "llir":
+        if differs_in_inferred_attributes_only(left.lines, right.lines):
+            findings = (*findings, "inferred-attributes-only")
+        elif differs_in_order_only(left.lines, right.lines):
+            findings = (*findings, "reordered-only")
+    return Comparison(
+        equal=False, header_equal=left.header == right.header, form=left.form, findings=findings
+    )
+
+
+def _lexical_rows(ir: str, text: str) -> Rows:
+    if not text:
+        return Rows(body=[], tail=[], header={})
+    if ir in MLIR_STAGES:
+        return mlir.rows(ir, text)
+    normalizer = _LEXICAL.get(ir)
+    return normalizer(text) if normalizer else generic.rows(ir, text)
+
+
+def _canonical(ir: str, rows: Rows, form: str) -> Canonical:
+    return Canonical(ir=ir, lines=rows.lines(), header=rows.header, form=form)
+
+
+def _form(ir: str) -> str:
+    return "lexical" if ir in _LEXICAL or ir in MLIR_STAGES else "generic"
+
+
+def _comparison(ir: str, *, equal: bool, header_equal: bool) -> Comparison:
+    form = _form(ir)
+    findings = (f"generic-normalizer:{ir}",) if form == "generic" else ()
+    return Comparison(equal=equal, header_equal=header_equal, form=form, findings=findings)

@@ -1,0 +1,174 @@
+"""Instructions by class, counted in the text of a stage: facts beside a verdict.
+
+Counts are static (each instruction once, however often a loop runs it) and cheap: one pass of one
+pattern. Classes of PTX follow the PTX ISA's chapters, those of AMDGCN the CDNA ISA documents, those of
+SASS the instruction lists of "CUDA Binary Utilities".
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable
+
+_PTX_OPCODE = re.compile(r"^[ \t{]*(?:@!?%?\w+[ \t]+)?([a-z][a-z0-9_]*(?:[.:][a-z0-9_:]+)*)[ \t;]", re.M)
+_AMD_OPCODE = re.compile(r"^[ \t]+((?:s|v|ds|global|buffer|flat|scratch|tensor)_[a-z0-9_]+)", re.M)
+_SASS_OPCODE = re.compile(
+    r"^[ \t{]*(?:/\*[0-9a-f]{4,}\*/[ \t{]*)?(?:@!?U?P[T\d]\w*[ \t]+)?"
+    r"([A-Z][A-Z0-9_]+(?:\.[A-Za-z0-9_.]+)?)[ \t;]",
+    re.M,
+)
+_MLIR_OPERATION = re.compile(r'^[ \t]*(?:%[^="\n]*= )?"?([a-z_]+\.[a-z_0-9]+)', re.M)
+_LAYOUT = re.compile(r"^#(?!loc)\w+ = ([^\n]*)$", re.M)
+_COMMENT = re.compile(r"//[^\n]*|;[^\n]*")
+
+_PTX_CLASSES = (
+    (r"tcgen05\.mma|tcgen05\.mma\.", "tcgen05_mma"),
+    (r"tcgen05\.", "tcgen05_other"),
+    (r"wgmma\.mma_async", "wgmma"),
+    (r"wgmma\.(?:fence|commit_group|wait_group)", "wgmma_sync"),
+    (r"(?:mma|wmma)\.", "mma"),
+    (r"ldmatrix|stmatrix", "matrix_load_store"),
+    (r"cp\.async\.bulk\.(?:tensor|prefetch)", "tma"),
+    (r"cp\.async\.(?:bulk\.)?(?:commit_group|wait)", "async_copy_sync"),
+    (r"cp\.async", "async_copy"),
+    (r"(?:atom|red)\.", "atomic"),
+    (r"(?:bar|barrier|mbarrier)\b", "barrier"),
+    (r"(?:fence|membar)\b", "fence"),
+    (r"(?:cvt|cvta)\.", "convert"),
+    (r"(?:shfl|vote|match|redux)\.", "warp_exchange"),
+    (r"(?:bra|brx|ret|exit|call)\b", "branch"),
+)
+_AMD_CLASSES = (
+    (r"v_s?mfmac?_|v_mfma|v_wmma", "mfma"),
+    (r"buffer_load_\w*lds|global_load_lds", "async_copy"),
+    (r"\w*atomic", "atomic"),
+    (r"s_barrier", "barrier"),
+    (r"s_wait", "wait"),
+    (r"buffer_(?:wbl2|inv|gl)|s_dcache|global_wb|global_inv", "fence"),
+    (r"v_cvt_", "convert"),
+    (r"ds_(?:bpermute|permute|swizzle)|v_permlane|v_readlane|v_readfirstlane|v_writelane", "warp_exchange"),
+    (r"v_accvgpr", "accumulator_move"),
+    (r"s_c?branch|s_setpc|s_swappc|s_endpgm", "branch"),
+)
+_SASS_CLASSES = (
+    (r"UTC\w*MMA", "tcgen05_mma"),
+    (r"UTC|LDTM|STTM", "tcgen05_other"),
+    (r"[HIQ]GMMA", "wgmma"),
+    (r"WARPGROUP", "wgmma_sync"),
+    (r"[HIDQO]MMA|IMMA|BMMA", "mma"),
+    (r"LDSM|STSM", "matrix_load_store"),
+    (r"UTMA|UBLKCP", "tma"),
+    (r"LDGSTS", "async_copy"),
+    (r"LDGDEPBAR|DEPBAR", "async_copy_sync"),
+    (r"ATOM|RED\b|REDG", "atomic"),
+    (r"BAR|SYNCS|B2R|R2B", "barrier"),
+    (r"MEMBAR|FENCE|ERRBAR|CCTL", "fence"),
+    (r"F2F|F2I|I2F|F2FP|I2I|FRND|I2FP", "convert"),
+    (r"SHFL|VOTE|MATCH|REDUX", "warp_exchange"),
+    (r"BRA|BRX|RET|EXIT|CALL|JMP|BSSY|BSYNC", "branch"),
+)
+_PTX_MEMORY = re.compile(r"(ld|st)((?:\.[a-z0-9_:]+)*)$")
+_SPACES = ("global", "shared", "local", "const", "param")
+_AMD_MEMORY = re.compile(
+    r"(global|buffer|flat|scratch|ds|s)_(load|store|read|write|buffer_load)(\d?)_?(?:\w*?)((?:dword|[bui]\d+|short|byte|sbyte|ubyte)\w*)"
+)
+_SASS_MEMORY = re.compile(r"(LD|ST)(G|S|L|C|)\b((?:\.\w+)*)")
+
+
+def instruction_facts(ir: str, text: str) -> dict[str, int]:
+    """Counts by class; `total` for assemblies. Empty for an IR that has no classes."""
+    if ir in ("ttgir", "glir"):
+        return _mlir_facts(text)
+    tables: dict[str, tuple[re.Pattern[str], Callable[[str], str]]] = {
+        "ptx": (_PTX_OPCODE, _ptx_class),
+        "amdgcn": (_AMD_OPCODE, _amd_class),
+        "sass": (_SASS_OPCODE, _sass_class),
+    }
+    if ir not in tables:
+        return {}
+    pattern, classify = tables[ir]
+    counts: Counter[str] = Counter()
+    for opcode, count in Counter(pattern.findall(_COMMENT.sub(";", text))).items():
+        counts["total"] += count
+        name = classify(opcode)
+        if name:
+            counts[name] += count
+            if name.startswith(("load_local", "store_local", "load_scratch", "store_scratch")):
+                counts["local_memory"] += count
+    return dict(sorted(counts.items()))
+
+
+def _first(classes: tuple[tuple[str, str], ...], opcode: str) -> str:
+    return next((name for pattern, name in classes if re.match(pattern, opcode)), "")
+
+
+def _ptx_class(opcode: str) -> str:
+    memory = _PTX_MEMORY.match(opcode)
+    if not memory:
+        return _first(_PTX_CLASSES, opcode)
+    parts = memory.group(2).split(".")
+    space = next((space for part in parts for space in _SPACES if part.startswith(space)), "generic")
+    width = next((int(part[1:]) for part in reversed(parts) if re.fullmatch(r"[bsuf]\d+", part)), 0)
+    vector = next((int(part[1:]) for part in parts if re.fullmatch(r"v\d", part)), 1)
+    kind = "load" if memory.group(1) == "ld" else "store"
+    return f"{kind}_{space}_{width * vector}" if width else f"{kind}_{space}"
+
+
+def _amd_class(opcode: str) -> str:
+    name = _first(_AMD_CLASSES, opcode)
+    if name:
+        return name
+    memory = _AMD_MEMORY.match(opcode)
+    if not memory:
+        return ""
+    space = {"ds": "shared", "s": "scalar", "buffer": "global"}.get(memory.group(1), memory.group(1))
+    kind = "store" if memory.group(2) in ("store", "write") else "load"
+    return f"{kind}_{space}_{_amd_width(memory.group(4)) * int(memory.group(3) or 1)}"
+
+
+def _amd_width(suffix: str) -> int:
+    if suffix.startswith("dword"):
+        lanes = re.match(r"dword(?:x(\d+))?", suffix)
+        return 32 * int(lanes.group(1) or 1) if lanes else 32
+    if "short" in suffix or "byte" in suffix:
+        return 16 if "short" in suffix else 8
+    bits = re.match(r"[bui](\d+)", suffix)
+    return int(bits.group(1)) if bits else 0
+
+
+def _sass_class(opcode: str) -> str:
+    name = _first(_SASS_CLASSES, opcode)
+    if name:
+        return name
+    memory = _SASS_MEMORY.match(opcode)
+    if not memory:
+        return ""
+    space = {"G": "global", "S": "shared", "L": "local", "C": "const", "": "generic"}[memory.group(2)]
+    width = next(
+        (part for part in memory.group(3).split(".") if re.fullmatch(r"[US]?(?:8|16|64|128|256)", part)), "32"
+    )
+    return f"{'load' if memory.group(1) == 'LD' else 'store'}_{space}_{width.lstrip('US')}"
+
+
+def _mlir_facts(text: str) -> dict[str, int]:
+    operations = Counter(_MLIR_OPERATION.findall(text))
+
+    def count(pattern: str) -> int:
+        return sum(number for name, number in operations.items() if re.fullmatch(pattern, name))
+
+    return {
+        "convert_layout": count(r"\w+\.convert_layout"),
+        "distinct_layouts": len(set(_LAYOUT.findall(text))),
+        "fence": count(r"\w+\.(?:\w*fence\w*)"),
+        "dot": count(r"tt\.dot\w*|ttng\.(?:warp_group_dot|tc_gen5_mma\w*)|amdg\.\w*dot\w*"),
+        "loop": count(r"scf\.(?:for|while)"),
+        "async_copy": count(
+            r"ttg\.async_copy_\w+|ttng\.async_tma_copy_\w+|amdg\.\w*(?:buffer_load_to_local)\w*"
+        ),
+        "async_wait": count(
+            r"ttg\.async_wait|ttng\.(?:wait_barrier|async_tma_store_wait|warp_group_dot_wait)|amdg\.async_wait"
+        ),
+        "barrier": count(r"(?:gpu|ttg|ttng)\.\w*barrier\w*"),
+        "total": sum(operations.values()),
+    }

@@ -1,0 +1,122 @@
+"""One spelling for each floating-point constant of LLVM IR, by value.
+
+LLVM up to 22 prints a constant in decimal where six digits are exact, else in hexadecimal (`0x…` the bits
+of a double even for float, `0xH…` half, `0xR…` bfloat). Later versions print `f0x…` with the bits of the
+type itself, `+inf`, `-inf`, `+qnan`, and any decimal that rounds to the value *in the type*. All of these
+become the hexadecimal spelling that LLVM up to 22 reads: the bits of a double for float and double,
+`0xH…`, `0xR…`. The type is the nearest one before the constant on its line; without a type, or with a
+spelling not listed here (payloads of NaN, x86_fp80), the constant stays as it is.
+Source: LLVM Language Reference, "Simple Constants"; LLVM's AsmWriter.cpp, writeAPFloatInternal.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+
+_CONSTANT = re.compile(
+    r'"[^"\n]*+"|(?<![\w.%@$#!-])(?:f?0x[HR]?[0-9A-Fa-f]++|[+-]?\d+\.\d+(?:[eE][+-]?\d+)?|[+-](?:inf|qnan))(?![\w.])'
+)
+_INTERESTING = re.compile(r"\d\.\d|0x|[+-](?:inf|qnan)\b")
+_TYPE = re.compile(r"\b(?:half|bfloat|float|double|x86_fp80|fp128|ppc_fp128)\b")
+_WIDTHS = {"half": 4, "bfloat": 4, "float": 8, "double": 16}
+_SPECIAL = {
+    "half": {"+inf": "0xH7C00", "-inf": "0xHFC00", "+qnan": "0xH7E00", "-qnan": "0xHFE00"},
+    "bfloat": {"+inf": "0xR7F80", "-inf": "0xRFF80", "+qnan": "0xR7FC0", "-qnan": "0xRFFC0"},
+    "float": {
+        "+inf": "0x7FF0000000000000",
+        "-inf": "0xFFF0000000000000",
+        "+qnan": "0x7FF8000000000000",
+        "-qnan": "0xFFF8000000000000",
+    },
+}
+_SPECIAL["double"] = _SPECIAL["float"]
+
+
+def spell_floats(text: str) -> str:
+    """Rewrite the constants line by line; lines without one are not looked at."""
+    parts: list[str] = []
+    position = 0
+    end_of_line = -1
+    for match in _INTERESTING.finditer(text):
+        if match.start() < end_of_line:
+            continue
+        start = text.rfind("\n", position, match.start()) + 1 or position
+        end_of_line = text.find("\n", match.end())
+        if end_of_line < 0:
+            end_of_line = len(text)
+        parts.append(text[position:start])
+        parts.append(_spell_line(text[start:end_of_line]))
+        position = end_of_line
+    parts.append(text[position:])
+    return "".join(parts)
+
+
+def _spell_line(line: str) -> str:
+    parts: list[str] = []
+    position = 0
+    kind = ""
+    for match in _CONSTANT.finditer(line):
+        between = line[position : match.start()]
+        types = _TYPE.findall(between)
+        kind = types[-1] if types else kind
+        constant = match.group()
+        parts += (between, constant if constant[0] == '"' else spell(constant, kind))
+        position = match.end()
+    parts.append(line[position:])
+    return "".join(parts)
+
+
+def spell(constant: str, kind: str) -> str:
+    """The one spelling of a constant of the type `kind`."""
+    if kind not in _WIDTHS:
+        return constant
+    if constant in _SPECIAL[kind]:
+        return _SPECIAL[kind][constant]
+    if constant.startswith("f0x"):
+        digits = constant[3:]
+        return _from_bits(int(digits, 16), kind) if len(digits) == _WIDTHS[kind] else constant
+    if constant.startswith("0x"):
+        return constant.upper().replace("0X", "0x")
+    try:
+        return _from_value(float(constant), kind)
+    except (OverflowError, ValueError):
+        return constant
+
+
+def _from_value(value: float, kind: str) -> str:
+    match kind:
+        case "double":
+            bits = int.from_bytes(struct.pack(">d", value))
+        case "float":
+            bits = int.from_bytes(struct.pack(">f", value))
+        case "half":
+            bits = int.from_bytes(struct.pack(">e", value))
+        case _:
+            bits = _round_to_bfloat(value)
+    return _from_bits(bits, kind)
+
+
+def _round_to_bfloat(value: float) -> int:
+    """Nearest, ties to even, in one step from the double (through float it could round twice)."""
+    single = int.from_bytes(struct.pack(">f", value))
+    candidates = [single >> 16, (single >> 16) + 1]
+    distances = [abs(struct.unpack(">f", (bits << 16).to_bytes(4))[0] - value) for bits in candidates]
+    if distances[0] == distances[1]:
+        return candidates[candidates[0] & 1]
+    return candidates[distances.index(min(distances))]
+
+
+def _from_bits(bits: int, kind: str) -> str:
+    if kind == "half":
+        return f"0xH{bits:04X}"
+    if kind == "bfloat":
+        return f"0xR{bits:04X}"
+    if kind == "double":
+        return f"0x{bits:016X}"
+    exponent = bits >> 23 & 0xFF
+    if exponent == 0xFF:  # infinity, or NaN whose payload must survive
+        wide = (bits >> 31) << 63 | 0x7FF << 52 | (bits & 0x7FFFFF) << 29
+        return f"0x{wide:016X}"
+    single = struct.unpack(">f", bits.to_bytes(4))[0]
+    return f"0x{int.from_bytes(struct.pack('>d', single)):016X}"

@@ -1,0 +1,123 @@
+r"""Canonical form of PTX.
+
+Rules (before → after; why the meaning is kept; source: PTX ISA, sections in brackets)
+- `add.s32 a, b, c; // x`, `/* x */` → without: comments are white space [Comments].
+- `.loc 1 20 3`, `.file 1 "a.py"`, `.section .debug_* {…}` → dropped: they make line tables only
+  [Debugging Directives]. A `.loc` that something follows on its line is kept.
+- `$L__BB0_2` → `$L0` by first use; a `$L…:` line that nothing names is dropped: labels name places, and
+  an unnamed place adds nothing. Other labels, such as those of inline assembly, keep their names.
+- `.reg .b32 %r<17>;` → `.reg .b32 %r<>;` and `%r5` → `%r0` by first use within a function, the prefix
+  kept: parameterized names declare a set of virtual registers, their number allocates nothing
+  [Parameterized Variable Names]. Only prefixes declared so, once in the function: special registers
+  (`%tid.x`, `%clock64`) and registers of inline assembly (`.reg .b32 t<2>;`) keep their names, and a
+  prefix declared again in an inner scope is left alone together with its counts.
+- `.visible .entry NAME(`, `NAME_param_0` → `__kernel__`, where the text has one kernel: the name is a
+  symbol, no instruction reads it. Other functions keep theirs.
+- `.version 8.7` → header: the version of the language; the meaning of the instructions is unchanged
+  [PTX Module Directives]. `.target` stays: it decides the code.
+- runs of blanks → one blank.
+
+Kept on purpose: data (`.global .align 1 .b8 x[4] = {…}`), declarations, performance directives
+(`.reqntid`, `.maxntid`, `.maxnreg`, `.pragma`), and the order of everything.
+"""
+
+from __future__ import annotations
+
+import re
+
+from irdiff.normalize.canonical import Numbering, Rows, unrecognized
+from irdiff.normalize.lexing import (
+    KERNEL,
+    STRING,
+    blank_out,
+    collapse_spaces,
+    drop_c_comments,
+    drop_unused_labels,
+)
+
+_LINE_TABLE = re.compile(
+    r"^[ \t]*\.(?:loc[ \t]+\d+[ \t]+\d+(?:[ \t]+\d+)?"
+    r"(?:[ \t]*,[ \t]*function_name[ \t]+[\w$]+(?:[ \t]*\+[ \t]*\d+)?"
+    r"[ \t]*,[ \t]*inlined_at[ \t]+\d+[ \t]+\d+[ \t]+\d+)?"
+    rf"|file[ \t]+\d+[ \t]+{STRING}(?:[ \t]*,[ \t]*\d+)*)[ \t]*(?://[^\n]*)?$",
+    re.M,
+)
+_DEBUG_SECTION = re.compile(r"^[ \t]*\.section[ \t]+\.debug_\w+\s*\{[^{}]*\}", re.M)
+_LABEL = r"\$L[\w$]+"
+_VERSION = re.compile(r"^\.version[ ]([^\n]*)$", re.M)
+_KERNEL_NAME = re.compile(r"\.entry\s+([\w$]+)")
+_REGISTER_SET = re.compile(r"(\.reg \.\w+ %([A-Za-z_$]+))<(\d*)>")
+_NAME = re.compile(r"(%[A-Za-z_$]+\d+(?![\w$])|\$L[\w$]+)")
+_BRACE = re.compile(r"[{}]")
+
+
+def rows(text: str) -> Rows:
+    text = strip(text)
+    if not re.search(r"^\.(?:version|target)\b|\.(?:entry|func)\b", text, re.M):
+        raise unrecognized("ptx", "`.version`, `.target`, `.entry` or `.func`")
+    header: dict[str, str] = {}
+    version = _VERSION.search(text)
+    if version:
+        header["ptx.version"] = version.group(1)
+        text = _VERSION.sub("", text)
+    text = _rename_kernel(drop_unused_labels(text, _LABEL))
+    labels = Numbering("$L")
+    renamed = [_rename_registers(part, labels) for part in _functions(text)]
+    return Rows(body="".join(renamed).split("\n"), tail=[], header=header)
+
+
+def strip(text: str) -> str:
+    """The text without comments, debug information and superfluous blanks: equal here, equal canonically."""
+    text = _LINE_TABLE.sub("", text)
+    text = drop_c_comments(text)
+    text = _DEBUG_SECTION.sub(blank_out, text)
+    return collapse_spaces(text)
+
+
+def _functions(text: str) -> list[str]:
+    """Split behind each brace that closes a function or an initializer."""
+    parts: list[str] = []
+    depth = start = 0
+    for match in _BRACE.finditer(text):
+        depth += 1 if match.group() == "{" else -1
+        if depth == 0:
+            parts.append(text[start : match.end()])
+            start = match.end()
+        depth = max(depth, 0)
+    parts.append(text[start:])
+    return parts
+
+
+class _Registers(dict[str, str]):
+    def __init__(self, prefixes: set[str], labels: Numbering) -> None:
+        super().__init__()
+        self._numberings = {prefix: Numbering(f"%{prefix}") for prefix in prefixes}
+        self._labels = labels
+
+    def __missing__(self, name: str) -> str:
+        if name[0] == "$":
+            canonical = self._labels[name]
+        else:
+            numbering = self._numberings.get(name[1:].rstrip("0123456789"))
+            canonical = name if numbering is None else numbering[name]
+        self[name] = canonical
+        return canonical
+
+
+def _rename_registers(function: str, labels: Numbering) -> str:
+    declared = [match.group(2) for match in _REGISTER_SET.finditer(function)]
+    prefixes = {prefix for prefix in declared if declared.count(prefix) == 1} if declared else set()
+    parts = _NAME.split(function)
+    parts[1::2] = map(_Registers(prefixes, labels).__getitem__, parts[1::2])
+    function = "".join(parts)
+    return _REGISTER_SET.sub(
+        lambda match: f"{match.group(1)}<>" if match.group(2) in prefixes else match.group(), function
+    )
+
+
+def _rename_kernel(text: str) -> str:
+    names = _KERNEL_NAME.findall(text)
+    if len(names) != 1 or KERNEL in text:
+        return text
+    name = re.escape(names[0])
+    return re.sub(rf"(?<=\.entry ){name}(?![\w$])|(?<![\w$%.]){name}(?=_param_\d+(?![\w$]))", KERNEL, text)

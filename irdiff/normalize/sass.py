@@ -1,0 +1,83 @@
+r"""Readable form of NVIDIA machine code, for showing only: `machine_code` decides what is the same.
+
+Reads the output of `nvdisasm -c` and of `cuobjdump -sass`.
+
+Rules (before → after; why)
+- `/*0010*/`, `/* 0x00005800ff017624 */` → dropped: address and encoding. Encodings hold scheduling and
+  cache control that the text does not show, one reason why this form is no judge.
+- `.L_x_3` → `.L0` by first use, unnamed ones dropped; a branch to an absolute address → relative to its
+  own (`BRA 0x1f0` at 0x1d0 → `BRA .+0x20`): places move when code before them grows.
+- `NOP` behind the last instruction that is none, and `BRA` to itself before them → dropped: padding.
+- directives of nvdisasm (`.section`, `.align`, …), `//` comments, header lines of cuobjdump → dropped,
+  except the name of the function.
+- runs of blanks → one blank.
+"""
+
+from __future__ import annotations
+
+import re
+
+from irdiff.normalize.canonical import Numbering, Rows, unrecognized
+from irdiff.normalize.lexing import collapse_spaces, drop_unused_labels
+
+_ADDRESS = re.compile(r"^[ \t]*/\*([0-9a-f]{4,})\*/([^\n]*)$", re.M)
+_ENCODING = re.compile(r"/\* 0x[0-9a-f]+ \*/")
+_COMMENT = re.compile(r"//[^\n]*|/\*[0-9a-f]{4,}\*/")
+_BRANCH = re.compile(
+    r"\b((?:BRA|BRX|BRXU|JMP|JMX|CALL|BSSY|BRX|WARPSYNC|SSY|PBK|PCNT|SYNCS?)\b[^;\n]*?)0x([0-9a-f]+)(?=[ ]*;)"
+)
+_LABEL = r"\.L(?:_x_)?\d+(?![\w.])"
+_KEPT_HEADER = re.compile(r"^(?:\.text\.([\w.$]+):|Function : ([\w.$]+)|\.section \.text\.([\w.$]+),.*)$")
+_INSTRUCTION = re.compile(r"^(?:\{ )?(?:@!?U?P[T\d]\w* )?[A-Z][A-Z0-9_]+(?:[. ;]|$)")
+
+
+def rows(text: str) -> Rows:
+    text = collapse_spaces(strip(text))
+    text = drop_unused_labels(text, _LABEL)
+    lines = [_keep(line) for line in text.split("\n")]
+    if not any(_INSTRUCTION.match(line) for line in lines):
+        raise unrecognized("sass", "an instruction")
+    labels = Numbering(".L")
+    body = [re.sub(_LABEL, lambda match: labels[match.group()], line) for line in lines]
+    _drop_padding(body)
+    return Rows(body=body, tail=[], header={})
+
+
+def strip(text: str) -> str:
+    """The text without addresses, encodings and comments; branch targets relative."""
+    text = _ENCODING.sub("", text)
+    text = _ADDRESS.sub(_make_relative, text)
+    return _COMMENT.sub("", text)
+
+
+def _make_relative(match: re.Match[str]) -> str:
+    address = int(match.group(1), 16)
+
+    def relative(branch: re.Match[str]) -> str:
+        return f"{branch.group(1)}.{int(branch.group(2), 16) - address:+#x}"
+
+    return _BRANCH.sub(relative, match.group(2))
+
+
+def _keep(line: str) -> str:
+    if not line or _INSTRUCTION.match(line):
+        return line
+    header = _KEPT_HEADER.match(line)
+    if header:
+        return f"Function : {next(filter(None, header.groups()))}"
+    if line == "}" or re.fullmatch(rf"(?:{_LABEL}|\.L[\w.$]*):", line) or line.startswith("("):
+        return line
+    return ""
+
+
+def _drop_padding(body: list[str]) -> None:
+    """Function by function, from the end."""
+    padding = True
+    for index in range(len(body) - 1, -1, -1):
+        line = body[index]
+        if line.startswith("Function : "):
+            padding = True
+        elif padding and re.fullmatch(r"NOP ?;|BRA \.\+0x0 ?;", line):
+            body[index] = ""
+        elif line and not re.fullmatch(r"\.L\d+:", line):
+            padding = False
