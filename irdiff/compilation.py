@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import signal
+import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -24,9 +25,6 @@ from irdiff.model import Artifact, Compiled, Failed, Failure, FailureKind, Launc
 from irdiff.store import Store, key_of
 from irdiff.toolchains.identity import WORKER
 from irdiff.workers import Ended, Workers
-
-BINARY_STAGES = {"cubin": "sass", "hsaco": "amdgcn"}
-"""Stages that hold machine code, and the stage name it is reported under."""
 
 _TAIL_CHARACTERS = 6000
 _UNKNOWN_ARCHITECTURE = (
@@ -67,18 +65,23 @@ class Compiler:
         self.reuse = reuse
         """Whether results of earlier runs are taken from the store."""
         self._worker_digest = _digest_of_folder(WORKER.parent)
+        self._cores = threading.BoundedSemaphore(config.jobs)
 
     # launches
 
     def catalog(self, toolchain: Toolchain, corpus: Corpus, workload: str, target: Target) -> Catalog:
-        key = key_of("catalog/1", self._worker_digest, toolchain.digest, corpus.digest, workload, asdict(target))
+        key = key_of(
+            "catalog/1", self._worker_digest, toolchain.digest, corpus.digest, workload, asdict(target)
+        )
         record = self.store.get_record("catalog", key) if self.reuse else None
         if record is None:
             record = self._capture(toolchain, corpus, workload, target)
             if not record.get("transient"):
                 self.store.put_record("catalog", key, record)
         failures = tuple(
-            CaptureFailure(id=row["id"], expected=row["expected"], failure=_failure.validate_python(row["failure"]))
+            CaptureFailure(
+                id=row["id"], expected=row["expected"], failure=_failure.validate_python(row["failure"])
+            )
             for row in record["failures"]
         )
         return Catalog(
@@ -276,7 +279,8 @@ class Compiler:
             "timeout_s": limits.timeout_s,
             "memory_bytes": limits.memory_bytes,
         }
-        return self.workers.get(toolchain, randomized=randomized).request(request)
+        with self._cores:
+            return self.workers.get(toolchain, randomized=randomized).request(request)
 
 
 _failure = TypeAdapter(Failure)
@@ -345,5 +349,7 @@ def _tail(folder: Path) -> str:
 
 
 def _digest_of_folder(folder: Path) -> str:
-    rows = [(path.name, hashlib.sha256(path.read_bytes()).hexdigest()) for path in sorted(folder.glob("*.py"))]
+    rows = [
+        (path.name, hashlib.sha256(path.read_bytes()).hexdigest()) for path in sorted(folder.glob("*.py"))
+    ]
     return key_of(rows)

@@ -30,9 +30,7 @@ def load(root: Path) -> Corpus:
     root = root.expanduser().absolute()
     if not root.is_dir():
         raise CorpusError(f"there is no corpus folder {root}", hint="name one with --corpus DIR")
-    files = sorted(
-        path for path in root.rglob("*") if path.is_file() and "__pycache__" not in path.parts
-    )
+    files = sorted(path for path in root.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
     rows = [
         (str(path.relative_to(root)), hashlib.sha256(path.read_bytes()).hexdigest())
         for path in files
@@ -44,7 +42,9 @@ def load(root: Path) -> Corpus:
         if path.suffix == ".py" and path.name not in _NOT_WORKLOADS and not path.name.startswith("_")
     )
     if not workloads:
-        raise CorpusError(f"the corpus folder {root} has no workload", hint="add FAMILY/NAME.py; see the README")
+        raise CorpusError(
+            f"the corpus folder {root} has no workload", hint="add FAMILY/NAME.py; see the README"
+        )
     return Corpus(root=root, workloads=workloads, digest=key_of("corpus/1", rows))
 
 
@@ -53,9 +53,7 @@ def select(corpus: Corpus, patterns: Sequence[str]) -> tuple[str, ...]:
     if not patterns:
         return corpus.workloads
     heads = [pattern.split(":", 1)[0].split("@", 1)[0] for pattern in patterns]
-    return tuple(
-        name for name in corpus.workloads if any(_matches(name, head or "*") for head in heads)
-    )
+    return tuple(name for name in corpus.workloads if any(_matches(name, head or "*") for head in heads))
 
 
 def selects(patterns: Sequence[str], launch_id: str, target: str) -> bool:

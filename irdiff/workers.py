@@ -8,7 +8,7 @@ import json
 import subprocess
 import threading
 from collections.abc import Mapping
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ class Ended:
 class Worker:
     """One long-lived process of a toolchain. Thread-safe; every request is served by a forked child.
 
-    Start it from the main thread: the kernel ends it when the thread that started it ends.
+    Start it from a thread that outlives it: the kernel ends it when that thread ends.
     """
 
     def __init__(self, toolchain: Toolchain, config: Config, log: Path, *, randomized: bool = False) -> None:
@@ -58,7 +58,8 @@ class Worker:
             self._process.wait()
             text = self._log.read_text(errors="replace").strip().splitlines()[-4:]
             raise ToolchainError(
-                f"{self.toolchain.spec}: its worker did not start:\n" + "\n".join(text), log_path=str(self._log)
+                f"{self.toolchain.spec}: its worker did not start:\n" + "\n".join(text),
+                log_path=str(self._log),
             )
         hello: dict[str, Any] = json.loads(line)
         return hello
@@ -88,9 +89,7 @@ class Worker:
             row = json.loads(line)
             future = self._pending.pop(row["id"], None)
             if future:
-                future.set_result(
-                    Ended(signal=row["signal"], timed_out=row["timed_out"], worker_died=False)
-                )
+                future.set_result(Ended(signal=row["signal"], timed_out=row["timed_out"], worker_died=False))
         with self._lock:
             waiting, self._pending = list(self._pending.values()), {}
         for future in waiting:
@@ -115,7 +114,8 @@ class Workers:
         self._config = config
         self._workers: dict[tuple[str, bool], Worker] = {}
         self._lock = threading.Lock()
-        self._main = threading.current_thread()
+        # Lives as long as the workers: the kernel ends a worker with the thread that started it.
+        self._starter = ThreadPoolExecutor(1)
 
     def get(self, toolchain: Toolchain, *, randomized: bool = False) -> Worker:
         """The worker of a toolchain. A dead one is replaced."""
@@ -125,13 +125,17 @@ class Workers:
             if worker is None or not worker.alive:
                 log = self._config.cache / "worker.log"
                 log.parent.mkdir(parents=True, exist_ok=True)
-                worker = Worker(toolchain, self._config, log, randomized=randomized)
+                worker = self._starter.submit(
+                    Worker, toolchain, self._config, log, randomized=randomized
+                ).result()
                 self._workers[key] = worker
             return worker
 
     def addresses_fixed(self) -> bool:
         """Whether address randomization could be turned off in every deterministic worker."""
-        return all(w.hello["addresses_fixed"] for (_, randomized), w in self._workers.items() if not randomized)
+        return all(
+            w.hello["addresses_fixed"] for (_, randomized), w in self._workers.items() if not randomized
+        )
 
     @property
     def started(self) -> bool:
@@ -142,3 +146,4 @@ class Workers:
             for worker in self._workers.values():
                 worker.close()
             self._workers.clear()
+        self._starter.shutdown()

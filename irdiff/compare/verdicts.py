@@ -102,7 +102,9 @@ def differing_launch(base: Mapping[str, object], head: Mapping[str, object]) -> 
         name
         for name in _LAUNCH_METADATA
         if base.get(name) != head.get(name)
-        and not (base.get(name) in _NOTHING and head.get(name) in _NOTHING and _both_neutral(base, head, name))
+        and not (
+            base.get(name) in _NOTHING and head.get(name) in _NOTHING and _both_neutral(base, head, name)
+        )
     )
 
 
@@ -113,7 +115,11 @@ def _both_neutral(base: Mapping[str, object], head: Mapping[str, object], name: 
 
 
 def by_rule(
-    base: Compiled, head: Compiled, texts: StageComparison, base_ptxas: Mapping[str, str], head_ptxas: Mapping[str, str]
+    base: Compiled,
+    head: Compiled,
+    texts: StageComparison,
+    base_ptxas: Mapping[str, str],
+    head_ptxas: Mapping[str, str],
 ) -> bool:
     """Whether the machine code is the same by rule (see the module's text)."""
     if not texts.same_assembler_input or not base.assembler_flags or not head.assembler_flags:

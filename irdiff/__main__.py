@@ -1,0 +1,5 @@
+"""`python -m irdiff`."""
+
+from irdiff.cli import main
+
+main()

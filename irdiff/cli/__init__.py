@@ -1,0 +1,79 @@
+"""The command line: parse, call, print, exit. One module a command; imported when it is used."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import tempfile
+import traceback
+from pathlib import Path
+
+import click
+
+from irdiff import __version__
+from irdiff.errors import ExitCode, IrdiffError
+
+_COMMANDS = {
+    # name: (module, attribute, one line for --help)
+    "compare": ("irdiff.cli.compare", "compare_command", "Compare two sides over the corpus."),
+    "report": ("irdiff.cli.report", "report_command", "Show a run again, in any format."),
+    "diff": ("irdiff.cli.diff", "diff_command", "Show what changed in one case."),
+    "corpus": ("irdiff.cli.corpus", "corpus_group", "List, show and check workloads."),
+    "toolchain": ("irdiff.cli.toolchain", "toolchain_group", "List and remove installed toolchains."),
+    "store": ("irdiff.cli.store", "store_group", "Show and prune the store."),
+    "normalize": ("irdiff.cli.normalize", "normalize_command", "Print the canonical text of an IR file."),
+}
+
+
+class _LazyGroup(click.Group):
+    """Imports a command's module when the command is used: `irdiff --help` stays quick."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        module, attribute, _ = _COMMANDS[cmd_name]
+        command: click.Command = getattr(importlib.import_module(module), attribute)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, row[2]) for name, row in _COMMANDS.items()])
+
+
+@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="irdiff")
+def cli() -> None:
+    """Which kernels does a change of Triton, or of a repository of Triton kernels, really change?"""
+
+
+def main() -> None:
+    """Runs the command line and exits: see `ExitCode` and the README."""
+    try:
+        code = cli.main(standalone_mode=False)
+    except click.exceptions.Abort:
+        code = ExitCode.INTERRUPTED
+    except click.ClickException as error:
+        error.show()
+        code = ExitCode.USAGE
+    except KeyboardInterrupt:
+        click.echo("interrupted; what was compiled is in the store", err=True)
+        code = ExitCode.INTERRUPTED
+    except IrdiffError as error:
+        click.echo(f"irdiff: {error}", err=True)
+        code = error.exit_code
+    except Exception as error:
+        code = _report_bug(error)
+    sys.stdout.flush()
+    sys.exit(int(code or 0))
+
+
+def _report_bug(error: Exception) -> ExitCode:
+    with tempfile.NamedTemporaryFile("w", prefix="irdiff-bug-", suffix=".log", delete=False) as log:
+        log.write(f"irdiff {__version__}\npython {sys.version}\n{' '.join(sys.argv)}\n\n")
+        traceback.print_exc(file=log)
+    click.echo(f"irdiff: a bug: {type(error).__name__}: {error}", err=True)
+    click.echo(f"  next: report it with the file {Path(log.name)}", err=True)
+    return ExitCode.BUG

@@ -1,0 +1,162 @@
+"""`irdiff corpus list|show|check`."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from irdiff import config as configuration
+from irdiff import corpus as corpora
+from irdiff import corpus_check, toolchains
+from irdiff.cli import options, progress
+from irdiff.errors import ExitCode, UsageError
+
+_DEFAULT_TOOLCHAIN = "triton==3.9.0"
+
+toolchain_option = click.option(
+    "--toolchain",
+    "spec",
+    default=_DEFAULT_TOOLCHAIN,
+    show_default=True,
+    help="Whose frontend captures launches.",
+)
+case_option = click.option(
+    "--case", "cases", multiple=True, metavar="PATTERN", help="family/workload:label@target."
+)
+
+
+@click.group("corpus")
+def corpus_group() -> None:
+    """List, show and check workloads."""
+
+
+def _launches(
+    spec: str,
+    corpus: Path | None,
+    target_names: tuple[str, ...],
+    targets_dir: Path | None,
+    cases: tuple[str, ...],
+    cache: Path | None,
+) -> list[Any]:
+    config = configuration.load(cache=cache)
+    kernels = corpora.load(options.corpus_folder(corpus, config))
+    chosen = options.selected_targets(target_names, targets_dir, config)
+    with progress.shown(Console(stderr=True)) as report:
+        return corpus_check.captured(toolchains.resolve(spec, config), kernels, chosen, cases, config, report)
+
+
+@corpus_group.command("list")
+@options.corpus_option
+@options.target_option
+@options.targets_folder_option
+@case_option
+@toolchain_option
+@options.cache_option
+@options.json_option
+def list_command(
+    corpus: Path | None,
+    target_names: tuple[str, ...],
+    targets_dir: Path | None,
+    cases: tuple[str, ...],
+    spec: str,
+    cache: Path | None,
+    json_path: Path | None,
+) -> int:
+    """Every launch of the corpus, as captured for each target."""
+    rows = _launches(spec, corpus, target_names, targets_dir, cases, cache)
+    if json_path:
+        options.write_output(json_path, json.dumps([asdict(row) for row in rows], indent=1) + "\n")
+        return ExitCode.DONE
+    table = Table(box=None, header_style="dim")
+    for name in ("launch", "kernel", "tier", "targets"):
+        table.add_column(name)
+    by_id: dict[str, list[Any]] = {}
+    for row in rows:
+        by_id.setdefault(row.id, []).append(row)
+    for launch_id, launches in sorted(by_id.items()):
+        expected = " ".join(row.target if row.expected else f"({row.target})" for row in launches)
+        table.add_row(launch_id, launches[0].kernel, launches[0].tier, expected)
+    console = Console()
+    console.print(table)
+    kernels = {(row.workload, row.kernel) for row in rows}
+    console.print(
+        f"{len(kernels)} kernels, {len(by_id)} launches, {len(rows)} cases; (target): not meant to compile there"
+    )
+    return ExitCode.DONE
+
+
+@corpus_group.command("show")
+@click.argument("launch")
+@options.corpus_option
+@options.target_option
+@options.targets_folder_option
+@toolchain_option
+@options.cache_option
+def show_command(
+    launch: str,
+    corpus: Path | None,
+    target_names: tuple[str, ...],
+    targets_dir: Path | None,
+    spec: str,
+    cache: Path | None,
+) -> int:
+    """All that was captured of LAUNCH (family/workload:label), as JSON."""
+    rows = _launches(spec, corpus, target_names or ("sm_90",), targets_dir, (launch,), cache)
+    if not rows:
+        raise UsageError(f"no launch {launch!r}", hint="see `irdiff corpus list`")
+    click.echo(json.dumps([asdict(row) for row in rows], indent=1))
+    return ExitCode.DONE
+
+
+@corpus_group.command("check")
+@options.corpus_option
+@options.target_option
+@options.targets_folder_option
+@click.option("--all-targets", is_flag=True, help="Every known target.")
+@case_option
+@toolchain_option
+@options.cache_option
+@options.json_option
+@options.limit_options
+def check_command(
+    corpus: Path | None,
+    target_names: tuple[str, ...],
+    targets_dir: Path | None,
+    all_targets: bool,
+    cases: tuple[str, ...],
+    spec: str,
+    cache: Path | None,
+    json_path: Path | None,
+    jobs: int | None,
+    timeout_s: float,
+    memory_mib: int,
+) -> int:
+    """Compile every launch and say where that differs from what its workload declares.
+
+    Ends with 1 where a launch fails that should compile, or compiles where it should not.
+    """
+    config = configuration.load(cache=cache, jobs=jobs, timeout_s=timeout_s, memory_mib=memory_mib)
+    kernels = corpora.load(options.corpus_folder(corpus, config))
+    chosen = options.selected_targets(("all",) if all_targets else target_names, targets_dir, config)
+    toolchain = toolchains.resolve(spec, config)
+    with progress.shown(Console(stderr=True)) as report:
+        rows = corpus_check.check(toolchain, kernels, chosen, cases, config, report)
+    if json_path:
+        options.write_output(json_path, json.dumps([asdict(row) for row in rows], indent=1) + "\n")
+    surprises = [row for row in rows if row.surprising]
+    for row in surprises:
+        click.echo(f"{'fails' if row.expected else 'compiles, unexpectedly'}: {row.id}: {row.message[:200]}")
+    for target in chosen:
+        mine = [row for row in rows if row.target == target.name]
+        compiled = sum(row.compiled for row in mine)
+        seconds = sum(row.compile_s for row in mine)
+        click.echo(
+            f"{toolchain.version} {target.name:8} {compiled:4} of {len(mine):4} compile, {sum(r.surprising for r in mine)} surprises, {seconds:.1f} s"
+        )
+    return ExitCode.ANSWER_IS_NO if surprises else ExitCode.DONE

@@ -1,0 +1,84 @@
+"""Options that several commands share, and what they make."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from irdiff import config as configuration
+from irdiff import targets
+from irdiff.config import Config
+from irdiff.errors import RunFolderError
+from irdiff.model import Target
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+cache_option = click.option(
+    "--cache", type=click.Path(path_type=Path), help="Folder for toolchains and the store (IRDIFF_CACHE)."
+)
+corpus_option = click.option(
+    "--corpus", type=click.Path(path_type=Path), help="Folder of workloads; default: the shipped corpus."
+)
+target_option = click.option(
+    "--target",
+    "target_names",
+    multiple=True,
+    metavar="NAME",
+    help="A target, repeatable; `all` for every known one. Default: sm_90 sm_100 gfx942 gfx950.",
+)
+targets_folder_option = click.option(
+    "--targets-dir", type=click.Path(path_type=Path), help="A folder of further target files (*.toml)."
+)
+json_option = click.option(
+    "--json", "json_path", type=click.Path(path_type=Path), help="Write JSON here (- for stdout)."
+)
+
+
+def limit_options(function: F) -> F:
+    """Bounds of compilation and the number of cores."""
+    for option in (
+        click.option(
+            "--jobs", "-j", type=int, help="Compilers at a time; default: the cores of this machine."
+        ),
+        click.option(
+            "--timeout", "timeout_s", type=float, default=300.0, show_default=True, help="Seconds a case."
+        ),
+        click.option("--memory", "memory_mib", type=int, default=8192, show_default=True, help="MiB a case."),
+    ):
+        function = option(function)
+    return function
+
+
+def corpus_folder(corpus: Path | None, config: Config) -> Path:
+    return corpus or config.shipped / "corpus"
+
+
+def selected_targets(names: tuple[str, ...], folder: Path | None, config: Config) -> tuple[Target, ...]:
+    folders = [config.shipped / "targets", *([folder] if folder else [])]
+    return targets.select(names, folders)
+
+
+def run_path(text: str, config: Config | None = None) -> Path:
+    """A run folder by path, or `last`."""
+    if text != "last":
+        return Path(text)
+    chosen = config or configuration.load()
+    runs = sorted(chosen.runs.glob("*/run.json"), key=lambda path: path.stat().st_mtime)
+    if not runs:
+        raise RunFolderError(
+            "there is no run yet", hint="make one: irdiff compare triton==3.8.0 triton==3.9.0"
+        )
+    return runs[-1].parent
+
+
+def write_output(path: Path, content: str | bytes) -> None:
+    """To a file, or to standard output for `-`."""
+    data = content.encode() if isinstance(content, str) else content
+    if str(path) == "-":
+        click.get_binary_stream("stdout").write(data)
+    else:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)

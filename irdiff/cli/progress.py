@@ -1,0 +1,48 @@
+"""Progress on a terminal (a bar with an estimate), and plain lines where there is none."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
+
+from irdiff.parallel import Progress
+
+_PLAIN_INTERVAL_S = 15.0
+
+
+@contextmanager
+def shown(console: Console) -> Iterator[Callable[[Progress], None]]:
+    """A reporter for the pipeline."""
+    if console.is_terminal:
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=30),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[detail]}", style="dim"),
+        )
+        with Bar(*columns, console=console, transient=True) as bar:
+            tasks: dict[str, TaskID] = {}
+
+            def report(step: Progress) -> None:
+                if step.phase not in tasks:
+                    tasks[step.phase] = bar.add_task(step.phase, total=step.total, detail="")
+                bar.update(tasks[step.phase], completed=step.done, detail=step.detail[:60])
+
+            yield report
+        return
+    last = {"phase": "", "time": 0.0}
+
+    def plain(step: Progress) -> None:
+        now = time.monotonic()
+        begun, ended = step.phase != last["phase"], step.done == step.total
+        if begun or ended or now - float(last["time"]) >= _PLAIN_INTERVAL_S:
+            last.update(phase=step.phase, time=now)
+            console.print(f"{step.phase}: {step.done}/{step.total}", highlight=False)
+
+    yield plain

@@ -1,0 +1,91 @@
+"""`irdiff toolchain`: the environments that irdiff made."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import click
+
+from irdiff import config as configuration
+from irdiff import toolchains
+from irdiff.cli import options
+from irdiff.errors import ExitCode, UsageError
+from irdiff.toolchains import environments
+
+
+@click.group("toolchain")
+def toolchain_group() -> None:
+    """List, install and remove toolchains."""
+
+
+@toolchain_group.command("list")
+@options.cache_option
+@options.json_option
+def list_command(cache: Path | None, json_path: Path | None) -> int:
+    """Every toolchain that irdiff installed."""
+    config = configuration.load(cache=cache)
+    rows = [
+        {
+            "name": found.name,
+            "spec": found.state["spec"],
+            "version": found.state["version"],
+            "digest": found.state["digest"],
+            "path": str(found.path),
+        }
+        for found in environments.list_all(config)
+    ]
+    if json_path:
+        options.write_output(json_path, json.dumps(rows, indent=1) + "\n")
+        return ExitCode.DONE
+    for row in rows:
+        click.echo(f"{row['name']:32} {row['version']:12} {row['digest'][:12]}  {row['path']}")
+    if not rows:
+        click.echo("no toolchain is installed; `irdiff toolchain install triton==3.9.0` installs one")
+    return ExitCode.DONE
+
+
+@toolchain_group.command("install")
+@click.argument("spec")
+@options.cache_option
+def install_command(spec: str, cache: Path | None) -> int:
+    """Install a toolchain ahead of its use."""
+    found = toolchains.resolve(spec, configuration.load(cache=cache))
+    click.echo(f"{found.spec}: Triton {found.version}, {found.digest[:12]}, {found.path}")
+    return ExitCode.DONE
+
+
+@toolchain_group.command("remove")
+@click.argument("names", nargs=-1, required=True)
+@options.cache_option
+def remove_command(names: tuple[str, ...], cache: Path | None) -> int:
+    """Remove toolchains by name or spec."""
+    config = configuration.load(cache=cache)
+    known = environments.list_all(config)
+    for name in names:
+        matching = [row for row in known if name in (row.name, row.state["spec"], row.state["version"])]
+        if not matching:
+            raise UsageError(f"no toolchain {name!r}", hint="see `irdiff toolchain list`")
+        for row in matching:
+            environments.remove(row.name, config)
+            click.echo(f"removed {row.name}")
+    return ExitCode.DONE
+
+
+@toolchain_group.command("prune")
+@click.option("--unused-days", type=float, default=30.0, show_default=True)
+@options.cache_option
+def prune_command(unused_days: float, cache: Path | None) -> int:
+    """Remove toolchains that were not used for some time, and what a killed build left."""
+    config = configuration.load(cache=cache)
+    known = environments.list_all(config)
+    bound = time.time() - unused_days * 86400
+    old = [row.name for row in known if environments.last_used(row) < bound]
+    whole = {row.name for row in known}
+    torn = [path.name for path in config.toolchains.glob("*/") if path.name not in whole]
+    for name in [*old, *torn]:
+        environments.remove(name, config)
+        click.echo(f"removed {name}")
+    click.echo(f"{len(old) + len(torn)} removed, {len(whole) - len(old)} kept")
+    return ExitCode.DONE

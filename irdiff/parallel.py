@@ -1,0 +1,44 @@
+"""Steps over many items on several threads, with progress."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from typing import TypeVar
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Progress:
+    """What a progress display is told after every step."""
+
+    phase: str
+    done: int
+    total: int
+    detail: str
+
+
+Report = Callable[[Progress], None]
+
+
+def in_parallel(
+    step: Callable[[A], B], items: Sequence[A], threads: int, phase: str, report: Report
+) -> Iterator[B]:
+    """Results as they come. The first exception (Ctrl-C included) ends the rest."""
+    report(Progress(phase=phase, done=0, total=len(items), detail=""))
+    pool = ThreadPoolExecutor(threads)
+    try:
+        waiting: set[Future[B]] = {pool.submit(step, item) for item in items}
+        done = 0
+        while waiting:
+            finished, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+            for future in finished:
+                done += 1
+                result = future.result()
+                report(Progress(phase=phase, done=done, total=len(items), detail=getattr(result, "id", "")))
+                yield result
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)

@@ -1,0 +1,237 @@
+"""The flow, readable top to bottom:
+
+resolve sides → capture launches → pair them → compile → normalize → compare → group → run folder
+"""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import irdiff
+from irdiff import corpus as corpora
+from irdiff import normalize, run_folder
+from irdiff.compare import radius
+from irdiff.comparison import CaseComparer, Pair
+from irdiff.compilation import CaptureFailure, Catalog, Compiler
+from irdiff.config import Config
+from irdiff.corpus import Corpus
+from irdiff.errors import NothingComparedError
+from irdiff.model import SCHEMA, Case, Launch, Revision, Run, Sides, Target, Toolchain, Verdict
+from irdiff.parallel import Report, in_parallel
+from irdiff.store import Store
+from irdiff.workers import Workers
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What a user may choose of one comparison."""
+
+    targets: tuple[Target, ...]
+    cases: tuple[str, ...]
+    """Patterns `family/workload:label@target`; none means all."""
+    tiers: tuple[str, ...]
+    stages: tuple[str, ...]
+    """Stages to compare; none means all that the backend has."""
+    shortcut: bool
+    """Whether equal inputs of equal toolchains are taken as equal without compiling."""
+    recheck: bool
+    """Whether every changed case is compiled again to see if each side agrees with itself."""
+    shard: tuple[int, int]
+    """(k, n): the k-th of n parts of the cases, from 1."""
+    command: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Side:
+    """Base or head: a compiler and the kernels it compiles."""
+
+    toolchain: Toolchain
+    corpus: Corpus
+    note: str
+
+
+def compare(base: Side, head: Side, options: Options, config: Config, out: Path, report: Report) -> Run:
+    """Compares two sides and writes the run folder `out`.
+
+    Raises NothingComparedError where not one case could be compared, StoreError, ToolchainError.
+    """
+    started = time.monotonic()
+    store = Store(config.store)
+    with _workers(config) as workers:
+        compiler = Compiler(config, store, workers, reuse=options.shortcut)
+        catalogs = _capture(base, head, options, compiler, config, report)
+        pairs = pair_launches(catalogs, options)
+        comparer = CaseComparer(compiler, store, base, head, options)
+        cases = _compare_all(pairs, comparer, config, report)
+        environment = _environment(config, workers)
+    run = _assemble_run(base, head, options, cases, pairs, environment, time.monotonic() - started)
+    digests = [
+        artifact.digest
+        for case in run.cases
+        if case.verdict not in (Verdict.UNCHANGED, Verdict.UNSUPPORTED)
+        for side in (case.artifacts.base, case.artifacts.head)
+        for artifact in side.values()
+    ]
+    run_folder.write(out, run, store, digests)
+    return run
+
+
+@contextmanager
+def _workers(config: Config) -> Iterator[Workers]:
+    workers = Workers(config)
+    try:
+        yield workers
+    finally:
+        workers.close()
+
+
+# capture
+
+
+@dataclass(frozen=True, kw_only=True)
+class Captured:
+    """What one workload launches for one target, on both sides."""
+
+    workload: str
+    target: Target
+    catalogs: Sides[Catalog]
+
+
+def _capture(
+    base: Side, head: Side, options: Options, compiler: Compiler, config: Config, report: Report
+) -> list[Captured]:
+    names = sorted({*corpora.select(base.corpus, options.cases), *corpora.select(head.corpus, options.cases)})
+    jobs = list(itertools.product(names, options.targets))
+
+    def one(job: tuple[str, Target]) -> Captured:
+        name, target = job
+        sides = [_catalog(compiler, side, name, target) for side in (base, head)]
+        return Captured(workload=name, target=target, catalogs=Sides(base=sides[0], head=sides[1]))
+
+    return list(in_parallel(one, jobs, config.jobs, "capture", report))
+
+
+def _catalog(compiler: Compiler, side: Side, workload: str, target: Target) -> Catalog:
+    if workload not in side.corpus.workloads:
+        return Catalog(launches=(), failures=(), supported=True)
+    return compiler.catalog(side.toolchain, side.corpus, workload, target)
+
+
+def pair_launches(catalogs: Sequence[Captured], options: Options) -> list[Pair]:
+    """Launches of both sides with the same id and target, those of one side only, and those that failed."""
+    pairs = []
+    for row in catalogs:
+        base, head = _by_id(row.catalogs.base), _by_id(row.catalogs.head)
+        for launch_id in dict.fromkeys([*base, *head]):
+            ours, theirs = base.get(launch_id), head.get(launch_id)
+            if not corpora.selects(options.cases, launch_id, row.target.name):
+                continue
+            known = next((x for x in (theirs, ours) if isinstance(x, Launch)), None)
+            if options.tiers and known and known.tier not in options.tiers:
+                continue
+            pairs.append(
+                Pair(
+                    id=f"{launch_id}@{row.target.name}",
+                    launch_id=launch_id,
+                    target=row.target,
+                    base=ours,
+                    head=theirs,
+                    supported=Sides(base=row.catalogs.base.supported, head=row.catalogs.head.supported),
+                )
+            )
+        if not row.catalogs.base.supported and not row.catalogs.head.supported:
+            pairs.append(Pair.unsupported(row.workload, row.target))
+    k, n = options.shard
+    return [pair for index, pair in enumerate(sorted(pairs, key=lambda p: p.id)) if index % n == k - 1]
+
+
+def _by_id(catalog: Catalog) -> dict[str, Launch | CaptureFailure]:
+    rows: dict[str, Launch | CaptureFailure] = {launch.id: launch for launch in catalog.launches}
+    rows.update((failure.id, failure) for failure in catalog.failures)
+    return rows
+
+
+# compare
+
+
+def _compare_all(
+    pairs: Sequence[Pair], comparer: CaseComparer, config: Config, report: Report
+) -> tuple[Case, ...]:
+    # one thread more than compilers: normalizing one case overlaps with compiling the next
+    cases = in_parallel(comparer.compare, pairs, config.jobs + 1, "compare", report)
+    return tuple(sorted(cases, key=lambda case: case.id))
+
+
+# the run
+
+
+def _environment(config: Config, workers: Workers) -> Mapping[str, str]:
+    kept = {
+        name: value
+        for name, value in config.compiler_environment.items()
+        if name not in ("PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH")
+    }
+    if not workers.started:
+        randomization = "no compiler was started"
+    else:
+        randomization = "off" if workers.addresses_fixed() else "on (refused by the system)"
+    return {**kept, "address-randomization": randomization}
+
+
+def _assemble_run(
+    base: Side,
+    head: Side,
+    options: Options,
+    cases: tuple[Case, ...],
+    pairs: Sequence[Pair],
+    environment: Mapping[str, str],
+    duration_s: float,
+) -> Run:
+    summary = radius.summarize(cases, options.targets)
+    if not cases or not any(case.verdict is not Verdict.UNSUPPORTED for case in cases):
+        raise NothingComparedError(
+            f"nothing was compared: {len(cases)} cases, none of which a toolchain supports",
+            hint="see `irdiff corpus list` for what can be selected, and the patterns of --case",
+        )
+    used = {digest for case in cases for digest in (case.launches.base, case.launches.head) if digest}
+    launches = {
+        launch.digest: launch
+        for pair in pairs
+        for launch in (pair.base, pair.head)
+        if isinstance(launch, Launch) and launch.digest in used
+    }
+    return Run(
+        schema=SCHEMA,
+        irdiff_version=irdiff.__version__,
+        normalizer_version=normalize.NORMALIZER_VERSION,
+        created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        command=options.command,
+        base=_revision(base),
+        head=_revision(head),
+        targets=options.targets,
+        environment=environment,
+        summary=summary,
+        cases=cases,
+        launches=dict(sorted(launches.items())),
+        groups=(),
+        notes=(),
+        duration_s=round(duration_s, 3),
+    )
+
+
+def _revision(side: Side) -> Revision:
+    toolchain = side.toolchain
+    return Revision(
+        spec=toolchain.spec,
+        version=toolchain.version,
+        digest=toolchain.digest,
+        corpus=side.corpus.digest,
+        ptxas=toolchain.ptxas,
+        note=side.note,
+    )

@@ -1,0 +1,59 @@
+"""Which changed cases a reader should see first. Pure.
+
+The order is by what moved: spills, occupancy limits (registers, shared memory), barriers, instruction
+mix, size; a change that moved none of these comes last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from irdiff.model import Case, Fact, Verdict
+
+_FIRST = (
+    "spill_store_bytes",
+    "spill_load_bytes",
+    "vgpr_spills",
+    "sgpr_spills",
+    "scratch_bytes",
+    "stack_bytes",
+    "shared_bytes",
+    "lds_bytes",
+    "registers",
+    "vgprs",
+    "agprs",
+    "sgprs",
+    "tmem_columns",
+    "barriers",
+)
+_WEIGHTS = {name: 1000.0 / (index + 1) for index, name in enumerate(_FIRST)}
+_NOT_SHOWN = ("binary_bytes", "code_bytes")
+
+
+def moved_facts(base: Mapping[str, Fact], head: Mapping[str, Fact]) -> dict[str, tuple[Fact, Fact]]:
+    """Facts that differ, the most telling first: name → (base, head). Missing counts are 0."""
+    names = [name for name in {**base, **head} if base.get(name, 0) != head.get(name, 0)]
+    names.sort(key=lambda name: (-_weight(name, base, head), name))
+    return {name: (base.get(name, 0), head.get(name, 0)) for name in names}
+
+
+def score(case: Case) -> float:
+    """Larger is more telling."""
+    moved = moved_facts(case.facts.base, case.facts.head)
+    return sum(_weight(name, case.facts.base, case.facts.head) for name in moved)
+
+
+def rank(cases: Sequence[Case]) -> list[Case]:
+    """The changed cases, most telling first."""
+    changed = [case for case in cases if case.verdict is Verdict.CHANGED]
+    return sorted(changed, key=lambda case: (-score(case), case.id))
+
+
+def _weight(name: str, base: Mapping[str, Fact], head: Mapping[str, Fact]) -> float:
+    before, after = base.get(name, 0), head.get(name, 0)
+    if not isinstance(before, (int, float)) or not isinstance(after, (int, float)):
+        return 0.5
+    relative = abs(after - before) / max(abs(before), abs(after), 1)
+    if name in _WEIGHTS:
+        return _WEIGHTS[name] * (0.2 + relative)
+    return (0.1 if name in _NOT_SHOWN else 10.0) * relative
