@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from irdiff import normalize
-from irdiff.compare import facts, verdicts
-from irdiff.compare.verdicts import MACHINE_STAGES, StageComparison, TextComparison
-from irdiff.compilation import CaptureFailure, Compiler
+from irdiff.compare import cases, facts, verdicts
+from irdiff.compare.verdicts import MACHINE_STAGES, TextComparison
+from irdiff.compilation import Compiler
 from irdiff.errors import NormalizeError
 from irdiff.model import (
     Artifact,
@@ -18,13 +17,10 @@ from irdiff.model import (
     Compiled,
     Fact,
     Failed,
-    Failure,
-    FailureKind,
     Launch,
-    Origin,
     Outcome,
+    Pair,
     Sides,
-    StageStatus,
     Target,
     Verdict,
 )
@@ -34,34 +30,26 @@ if TYPE_CHECKING:
     from irdiff.pipeline import Options, Side
 
 _REPEATED_ASSEMBLIES = 4
-
-
-@dataclass(frozen=True, kw_only=True)
-class Pair:
-    """The two launches of one case; None where a side has none, a failure where it could not be captured."""
-
-    id: str
-    launch_id: str
-    target: Target
-    base: Launch | CaptureFailure | None
-    head: Launch | CaptureFailure | None
-    supported: Sides[bool]
-
-    @staticmethod
-    def unsupported(workload: str, target: Target) -> Pair:
-        """Stands for all launches of a workload where neither toolchain has the target's backend."""
-        return Pair(
-            id=f"{workload}:*@{target.name}",
-            launch_id=f"{workload}:*",
-            target=target,
-            base=None,
-            head=None,
-            supported=Sides(base=False, head=False),
-        )
+_FACT_STAGES = ("ttgir", "ptx", "amdgcn", "cubin", "hsaco")
 
 
 class _DamagedArtifact(Exception):  # noqa: N818
     """An artifact that a record names cannot be read back; the case is compiled again."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Half:
+    """One side of a case at work."""
+
+    side: Side
+    launch: Launch
+    target: Target
+    outcome: Outcome
+
+    @property
+    def compiled(self) -> Compiled:
+        assert isinstance(self.outcome, Compiled)
+        return self.outcome
 
 
 class CaseComparer:
@@ -73,77 +61,56 @@ class CaseComparer:
         self.base = base
         self.head = head
         self.options = options
-        self._lock = threading.Lock()
 
     def compare(self, pair: Pair) -> Case:
-        base, head = pair.base, pair.head
-        if not isinstance(base, Launch) or not isinstance(head, Launch):
-            return _one_sided(pair)
-        if self._same_input(base, head):
-            return self._unchanged_by_input(pair, base, head)
+        if not isinstance(pair.base, Launch) or not isinstance(pair.head, Launch):
+            return cases.one_sided(pair)
+        if self._same_input(pair.base, pair.head):
+            return cases.unchanged_by_input(pair)
         try:
-            return self._compare_compiled(pair, base, head, fresh=False)
+            return self._compare_compiled(pair, pair.base, pair.head, fresh=False)
         except _DamagedArtifact:
-            return self._compare_compiled(pair, base, head, fresh=True)
+            return self._compare_compiled(pair, pair.base, pair.head, fresh=True)
 
     def _same_input(self, base: Launch, head: Launch) -> bool:
         """The same compiler on the same input gives the same code: nothing to compile."""
         same_toolchain = self.base.toolchain.digest == self.head.toolchain.digest
         return self.options.shortcut and same_toolchain and base.digest == head.digest
 
-    def _unchanged_by_input(self, pair: Pair, base: Launch, head: Launch) -> Case:
-        stages = {
-            "cuda": ("ttir", "ttgir", "llir", "ptx", "sass"),
-            "hip": ("ttir", "ttgir", "llir", "amdgcn"),
-        }
-        names = stages.get(pair.target.backend, ())
-        return replace(
-            _blank(pair, head, Verdict.UNCHANGED),
-            stages=dict.fromkeys(names, StageStatus.ABSENT),
-            launches=Sides(base=base.digest, head=head.digest),
-            findings=("not-compiled:same-toolchain-and-launch",),
-        )
-
-    # both sides compiled
-
     def _compare_compiled(self, pair: Pair, base: Launch, head: Launch, *, fresh: bool) -> Case:
-        assemble = not self._may_share_assembler()
-        ours = self._compile(self.base, base, pair.target, assemble=assemble, fresh=fresh)
-        theirs = self._compile(self.head, head, pair.target, assemble=assemble, fresh=fresh)
-        if isinstance(ours, Failed) or isinstance(theirs, Failed):
-            return self._failed(pair, base, head, ours, theirs)
-        texts = verdicts.compare_texts(self._wanted(ours), self._wanted(theirs), self._equivalent)
+        halves = Sides(
+            base=self._compile(self.base, base, pair.target, fresh=fresh),
+            head=self._compile(self.head, head, pair.target, fresh=fresh),
+        )
+        if _any_failed(halves):
+            return _failed(pair, halves)
+        ours, theirs = self._wanted(halves.base.compiled), self._wanted(halves.head.compiled)
+        texts = verdicts.compare_texts(ours, theirs, self.equivalent)
         findings = [*texts.findings, *_launch_findings(base, head)]
-        launch_differs = not verdicts.same_launch(ours.metadata, theirs.metadata)
         ptxas = self.base.toolchain.ptxas, self.head.toolchain.ptxas
         if self.options.shortcut and verdicts.by_rule(ours, theirs, texts, *ptxas):
             findings.append("machine-code-by-rule")
-            return self._judged(pair, base, head, ours, theirs, texts, "sass", True, launch_differs, findings)
-        made = self._assembled(pair.target, base, head, ours, theirs)
-        if isinstance(made.base, Failed) or isinstance(made.head, Failed):
-            return self._failed(pair, base, head, made.base, made.head)
-        ours, theirs = made.base, made.head
-        stage, same_code = self._machine_code(ours, theirs)
-        if stage is None and {"no-linker"} & {*ours.notes, *theirs.notes}:
-            findings.append("machine-code-as-text:no-linker")
-        return self._judged(pair, base, head, ours, theirs, texts, stage, same_code, launch_differs, findings)
+            machine = verdicts.MachineCode(stage="sass", same=True)
+        else:
+            halves = Sides(base=self._assembled(halves.base), head=self._assembled(halves.head))
+            if _any_failed(halves):
+                return _failed(pair, halves)
+            machine = self._machine_code(halves, findings)
+        return self._judged(pair, halves, texts, machine, findings)
 
-    def _may_share_assembler(self) -> bool:
-        """Where every ptxas is the same, PTX is looked at before it is assembled."""
+    def _compile(self, side: Side, launch: Launch, target: Target, *, fresh: bool) -> _Half:
+        # Where both sides have a ptxas in common, PTX is looked at before it is assembled.
         ours, theirs = self.base.toolchain.ptxas, self.head.toolchain.ptxas
-        return self.options.shortcut and bool(set(ours.values()) & set(theirs.values()))
-
-    def _compile(self, side: Side, launch: Launch, target: Target, *, assemble: bool, fresh: bool) -> Outcome:
-        return self.compiler.compile(
-            side.toolchain, side.corpus, launch, target, assemble=assemble, fresh=fresh
+        wait = self.options.shortcut and bool(set(ours.values()) & set(theirs.values()))
+        outcome = self.compiler.compile(
+            side.toolchain, side.corpus, launch, target, assemble=not wait, fresh=fresh
         )
+        return _Half(side=side, launch=launch, target=target, outcome=outcome)
 
-    def _assembled(
-        self, target: Target, base: Launch, head: Launch, ours: Compiled, theirs: Compiled
-    ) -> Sides[Outcome]:
-        rows = (self.base, base, ours), (self.head, head, theirs)
-        made = [self.compiler.assemble(s.toolchain, s.corpus, launch, target, c) for s, launch, c in rows]
-        return Sides(base=made[0], head=made[1])
+    def _assembled(self, half: _Half) -> _Half:
+        side = half.side
+        made = self.compiler.assemble(side.toolchain, side.corpus, half.launch, half.target, half.compiled)
+        return replace(half, outcome=made)
 
     def _wanted(self, compiled: Compiled) -> Compiled:
         if not self.options.stages:
@@ -151,13 +118,50 @@ class CaseComparer:
         keep = {*self.options.stages, *MACHINE_STAGES, "ptx"}
         return replace(compiled, artifacts={k: v for k, v in compiled.artifacts.items() if k in keep})
 
-    def _equivalent(self, stage: str, ours: Artifact, theirs: Artifact) -> TextComparison:
+    def _judged(
+        self,
+        pair: Pair,
+        halves: Sides[_Half],
+        texts: verdicts.StageComparison,
+        machine: verdicts.MachineCode,
+        findings: list[str],
+    ) -> Case:
+        ours, theirs = halves.base.compiled, halves.head.compiled
+        differing = verdicts.differing_launch(ours.metadata, theirs.metadata)
+        if differing:
+            findings.append("launch-differs:" + ",".join(differing))
+        verdict, stages, first = verdicts.judge(texts, machine, launch_differs=bool(differing))
+        unstable: tuple[str, ...] = ()
+        if verdict is Verdict.CHANGED and self.options.recheck:
+            named = (("base", halves.base), ("head", halves.head))
+            unstable = tuple(name for name, half in named if not self._agrees_with_itself(half))
+        case = replace(
+            cases.blank(pair, verdict),
+            origin=cases.origin(first) if first else None,
+            stages=stages,
+            findings=tuple(dict.fromkeys(findings)),
+            nondeterministic=unstable,
+            artifacts=Sides(base=ours.artifacts, head=theirs.artifacts),
+            compile_s=Sides(base=ours.stage_times_s, head=theirs.stage_times_s),
+        )
+        if verdict is Verdict.UNCHANGED:
+            return case
+        return replace(
+            case,
+            facts=Sides(base=self._facts(ours), head=self._facts(theirs)),
+            metadata=Sides(base=ours.metadata, head=theirs.metadata),
+        )
+
+    # texts
+
+    def equivalent(self, stage: str, ours: Artifact, theirs: Artifact) -> TextComparison:
+        """What the normalizers say of two artifacts of a stage; remembered by their digests."""
         key = key_of("equivalent", normalize.NORMALIZER_VERSION, stage, ours.digest, theirs.digest)
-        known = self.store.get_record("equivalent", key)
+        known: dict[str, Any] | None = self.store.get_record("equivalent", key)
         if known is None:
-            a, b = self._text(ours), self._text(theirs)
+            a, b = _text(self._read(ours)), _text(self._read(theirs))
             if a is None or b is None:  # binary artifacts of a backend that is not known
-                known = {"equal": False, "header_equal": False, "findings": [f"compared-as-bytes:{stage}"]}
+                known = _unequal(f"compared-as-bytes:{stage}")
             else:
                 known = _compare_canonical(stage, a, b)
             self.store.put_record("equivalent", key, known)
@@ -165,26 +169,27 @@ class CaseComparer:
             equal=known["equal"], header_equal=known["header_equal"], findings=tuple(known["findings"])
         )
 
-    def _text(self, artifact: Artifact) -> str | None:
-        content = self._read(artifact)
-        try:
-            return None if b"\0" in content else content.decode()
-        except UnicodeDecodeError:
-            return None
-
     def _read(self, artifact: Artifact) -> bytes:
         content = self.store.get(artifact.digest)
         if content is None:
             raise _DamagedArtifact(artifact.digest)
         return content
 
-    def _machine_code(self, ours: Compiled, theirs: Compiled) -> tuple[str | None, bool | None]:
-        """The stage that machine code is reported under, and whether it is the same; (None, None) without one."""
+    # machine code
+
+    def _machine_code(self, halves: Sides[_Half], findings: list[str]) -> verdicts.MachineCode:
+        ours, theirs = halves.base.compiled, halves.head.compiled
         for binary, stage in MACHINE_STAGES.items():
             a, b = ours.artifacts.get(binary), theirs.artifacts.get(binary)
             if a and b:
-                return stage, a.digest == b.digest or self._code_digest(a) == self._code_digest(b)
-        return None, None
+                same = a.digest == b.digest or self._code_digest(a) == self._code_digest(b)
+                if not same and self._same_in_sets(halves):
+                    findings.append("assembler-sets-intersect")
+                    same = True
+                return verdicts.MachineCode(stage=stage, same=same)
+        if "no-linker" in (*ours.notes, *theirs.notes):
+            findings.append("machine-code-as-text:no-linker")
+        return verdicts.MachineCode(stage=None, same=None)
 
     def _code_digest(self, artifact: Artifact) -> str:
         key = key_of("code", normalize.NORMALIZER_VERSION, artifact.stage, artifact.digest)
@@ -194,147 +199,95 @@ class CaseComparer:
             self.store.put_record("code", key, known)
         return str(known)
 
-    # verdicts
-
-    def _judged(
-        self,
-        pair: Pair,
-        base: Launch,
-        head: Launch,
-        ours: Compiled,
-        theirs: Compiled,
-        texts: StageComparison,
-        machine_stage: str | None,
-        same_code: bool | None,
-        launch_differs: bool,
-        findings: list[str],
-    ) -> Case:
-        if same_code is False:
-            same_code = self._same_in_sets(pair, base, head, ours, theirs, findings)
-        verdict, stages, first = verdicts.judge(texts, machine_stage, same_code, launch_differs)
-        if launch_differs:
-            names = verdicts.differing_launch(ours.metadata, theirs.metadata)
-            findings.append("launch-differs:" + ",".join(names))
-        changed = verdict is Verdict.CHANGED
-        unstable = self._recheck(pair, base, head, ours, theirs) if changed and self.options.recheck else ()
-        keep_facts = verdict is not Verdict.UNCHANGED
-        return replace(
-            _blank(pair, head, verdict),
-            origin=_origin(first) if first else None,
-            stages=stages,
-            facts=Sides(
-                base=self._facts(ours) if keep_facts else {}, head=self._facts(theirs) if keep_facts else {}
-            ),
-            findings=tuple(dict.fromkeys(findings)),
-            nondeterministic=unstable,
-            artifacts=Sides(base=ours.artifacts, head=theirs.artifacts),
-            launches=Sides(base=base.digest, head=head.digest),
-            metadata=Sides(base=ours.metadata, head=theirs.metadata)
-            if keep_facts
-            else Sides(base={}, head={}),
-            compile_s=Sides(base=ours.stage_times_s, head=theirs.stage_times_s),
-        )
-
-    def _facts(self, compiled: Compiled) -> Mapping[str, Fact]:
-        wanted = ("ttgir", "ptx", "amdgcn", "cubin", "hsaco")
-        parts = {name: compiled.artifacts[name] for name in wanted if name in compiled.artifacts}
-        key = key_of(
-            "facts", normalize.NORMALIZER_VERSION, {n: a.digest for n, a in parts.items()}, compiled.metadata
-        )
-        known = self.store.get_record("facts", key)
-        if known is None:
-            known = facts.of_side(compiled, {name: self._read(artifact) for name, artifact in parts.items()})
-            self.store.put_record("facts", key, known)
-        result: Mapping[str, Fact] = known
-        return result
-
-    def _same_in_sets(
-        self, pair: Pair, base: Launch, head: Launch, ours: Compiled, theirs: Compiled, findings: list[str]
-    ) -> bool:
+    def _same_in_sets(self, halves: Sides[_Half]) -> bool:
         """Whether a nondeterministic assembler, run several times, gives both sides a common result.
 
-        Asked only where PTX is the same text for two different ptxas, or addresses cannot be fixed:
-        elsewhere one assembly with fixed addresses stands for all.
+        Asked only where both sides' PTX is the same text: then a difference can only be the assembler's
+        own, its noise or its version. Any other difference is real.
         """
-        if "cubin" not in ours.artifacts or not self._assembler_is_noisy(ours, theirs):
+        a, b = (half.compiled.artifacts.get("ptx") for half in (halves.base, halves.head))
+        if not a or not b or not (a.digest == b.digest or self.equivalent("ptx", a, b).equal):
             return False
-        sets = []
-        for side, launch in ((self.base, base), (self.head, head)):
-            codes = set()
-            for attempt in range(_REPEATED_ASSEMBLIES):
-                again = self.compiler.recompile(
-                    side.toolchain, side.corpus, launch, pair.target, attempt=attempt
-                )
-                if isinstance(again, Compiled) and "cubin" in again.artifacts:
-                    codes.add(self._code_digest(again.artifacts["cubin"]))
-            sets.append(codes)
-        sets[0].add(self._code_digest(ours.artifacts["cubin"]))
-        sets[1].add(self._code_digest(theirs.artifacts["cubin"]))
-        if sets[0] & sets[1]:
-            findings.append("assembler-sets-intersect")
-            return True
-        return False
+        return bool(self._codes(halves.base) & self._codes(halves.head))
 
-    def _assembler_is_noisy(self, ours: Compiled, theirs: Compiled) -> bool:
-        a, b = ours.artifacts.get("ptx"), theirs.artifacts.get("ptx")
-        if not a or not b:
-            return False
-        return a.digest == b.digest or self._equivalent("ptx", a, b).equal
+    def _codes(self, half: _Half) -> set[str]:
+        """Digests of the machine code of several compilations under randomized addresses."""
+        outcomes = [half.outcome, *(self._again(half, attempt) for attempt in range(_REPEATED_ASSEMBLIES))]
+        cubins = [outcome.artifacts.get("cubin") for outcome in outcomes if isinstance(outcome, Compiled)]
+        return {self._code_digest(cubin) for cubin in cubins if cubin}
 
-    def _recheck(
-        self, pair: Pair, base: Launch, head: Launch, ours: Compiled, theirs: Compiled
-    ) -> tuple[str, ...]:
-        """The sides that disagree with themselves when compiled again in another process."""
-        unstable = []
-        for name, side, launch, first in (("base", self.base, base, ours), ("head", self.head, head, theirs)):
-            again = self.compiler.recompile(side.toolchain, side.corpus, launch, pair.target, attempt=0)
-            if not self._agrees(first, again):
-                unstable.append(name)
-        return tuple(unstable)
+    def _again(self, half: _Half, attempt: int) -> Outcome:
+        side = half.side
+        return self.compiler.recompile(side.toolchain, side.corpus, half.launch, half.target, attempt=attempt)
 
-    def _agrees(self, first: Compiled, again: Outcome) -> bool:
+    def _agrees_with_itself(self, half: _Half) -> bool:
+        """Whether a side gives the same code when it is compiled again, in a process of another kind."""
+        again = self._again(half, 0)
         if isinstance(again, Failed):
             return False
-        for name, artifact in first.artifacts.items():
+        for name, first in half.compiled.artifacts.items():
             other = again.artifacts.get(name)
-            if other is None or artifact.digest == other.digest:
+            if other is None or first.digest == other.digest:
                 continue
             if name in MACHINE_STAGES:
-                if self._code_digest(artifact) != self._code_digest(other):
+                if self._code_digest(first) != self._code_digest(other):
                     return False
-            elif not self._equivalent(name, artifact, other).equal:
+            elif not self.equivalent(name, first, other).equal:
                 return False
         return True
 
-    def _failed(self, pair: Pair, base: Launch, head: Launch, ours: Outcome, theirs: Outcome) -> Case:
-        failures = Sides(
-            base=ours.failure if isinstance(ours, Failed) else None,
-            head=theirs.failure if isinstance(theirs, Failed) else None,
+    # facts
+
+    def _facts(self, compiled: Compiled) -> Mapping[str, Fact]:
+        parts = {name: compiled.artifacts[name] for name in _FACT_STAGES if name in compiled.artifacts}
+        digests = {name: artifact.digest for name, artifact in parts.items()}
+        key = key_of(
+            "facts/1", normalize.NORMALIZER_VERSION, digests, compiled.metadata, compiled.assembler_log
         )
-        return replace(
-            _failure_case(pair, head, failures),
-            artifacts=Sides(base=ours.artifacts, head=theirs.artifacts),
-            launches=Sides(base=base.digest, head=head.digest),
-            findings=_launch_findings(base, head),
-            compile_s=Sides(base=ours.stage_times_s, head=theirs.stage_times_s),
-        )
+        known: dict[str, Fact] | None = self.store.get_record("facts", key)
+        if known is None:
+            contents = {name: self._read(artifact) for name, artifact in parts.items()}
+            known = facts.of_side(compiled, contents)
+            self.store.put_record("facts", key, known)
+        return known
 
 
-def _compare_canonical(stage: str, ours: str, theirs: str) -> dict[str, object]:
+def _any_failed(halves: Sides[_Half]) -> bool:
+    return isinstance(halves.base.outcome, Failed) or isinstance(halves.head.outcome, Failed)
+
+
+def _failed(pair: Pair, halves: Sides[_Half]) -> Case:
+    ours, theirs = halves.base.outcome, halves.head.outcome
+    failures = Sides(
+        base=ours.failure if isinstance(ours, Failed) else None,
+        head=theirs.failure if isinstance(theirs, Failed) else None,
+    )
+    return replace(
+        cases.failed(pair, failures),
+        artifacts=Sides(base=ours.artifacts, head=theirs.artifacts),
+        findings=_launch_findings(halves.base.launch, halves.head.launch),
+        compile_s=Sides(base=ours.stage_times_s, head=theirs.stage_times_s),
+    )
+
+
+def _text(content: bytes) -> str | None:
+    try:
+        return None if b"\0" in content else content.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _compare_canonical(stage: str, ours: str, theirs: str) -> dict[str, Any]:
     try:
         result = normalize.equivalent(stage, ours, theirs)
     except NormalizeError as error:
-        # The text is not what its stage says; nothing but its bytes can be compared.
-        return {
-            "equal": False,
-            "header_equal": False,
-            "findings": [f"not-normalized:{stage}: {error.what}"[:200]],
-        }
+        # The text is not what its stage says: nothing but its bytes can be compared, and they differ.
+        return _unequal(f"not-normalized:{stage}: {error.what}"[:200])
     return {"equal": result.equal, "header_equal": result.header_equal, "findings": list(result.findings)}
 
 
-def _origin(stage: str) -> Origin:
-    return Origin(stage=stage, pass_name=None, healed=(), charged=(), note="")
+def _unequal(finding: str) -> dict[str, Any]:
+    return {"equal": False, "header_equal": False, "findings": [finding]}
 
 
 def _launch_findings(base: Launch, head: Launch) -> tuple[str, ...]:
@@ -344,83 +297,3 @@ def _launch_findings(base: Launch, head: Launch) -> tuple[str, ...]:
         if getattr(base, name) != getattr(head, name)
     ]
     return ("specialization-differs:" + ",".join(parts),) if parts else ()
-
-
-def _one_sided(pair: Pair) -> Case:
-    """A case that at least one side did not even launch."""
-    known = (
-        pair.head if isinstance(pair.head, Launch) else pair.base if isinstance(pair.base, Launch) else None
-    )
-    failures = Sides(base=_capture_failure(pair, "base"), head=_capture_failure(pair, "head"))
-    if failures.base is None and failures.head is None:
-        verdict = Verdict.ADDED if pair.head is not None else Verdict.REMOVED
-        return replace(
-            _blank(pair, known, verdict),
-            launches=Sides(
-                base=pair.base.digest if isinstance(pair.base, Launch) else None,
-                head=pair.head.digest if isinstance(pair.head, Launch) else None,
-            ),
-        )
-    return _failure_case(pair, known, failures)
-
-
-def _capture_failure(pair: Pair, side: str) -> Failure | None:
-    captured = getattr(pair, side)
-    if isinstance(captured, CaptureFailure):
-        return captured.failure
-    if captured is None and not getattr(pair.supported, side):
-        return Failure(
-            kind=FailureKind.UNSUPPORTED,
-            stage="capture",
-            message=f"the toolchain has no backend {pair.target.backend!r}",
-            signal=None,
-            stderr="",
-        )
-    return None
-
-
-def _failure_case(pair: Pair, launch: Launch | None, failures: Sides[Failure | None]) -> Case:
-    base, head = failures.base, failures.head
-    kinds = {failure.kind for failure in (base, head) if failure}
-    if kinds == {FailureKind.UNSUPPORTED} and base and head:
-        verdict = Verdict.UNSUPPORTED
-    elif base and head:
-        verdict = Verdict.FAILING
-    elif pair.base is None:
-        verdict = Verdict.ADDED
-    elif pair.head is None:
-        verdict = Verdict.REMOVED
-    else:
-        verdict = Verdict.BROKEN if head else Verdict.FIXED
-    shown = [f"{name}: {failure.message}" for name, failure in (("base", base), ("head", head)) if failure]
-    first = head or base
-    return replace(
-        _blank(pair, launch, verdict),
-        error="; ".join(shown),
-        failures=failures,
-        origin=_origin(first.stage) if first and verdict in (Verdict.BROKEN, Verdict.FIXED) else None,
-    )
-
-
-def _blank(pair: Pair, launch: Launch | None, verdict: Verdict) -> Case:
-    return Case(
-        id=pair.id,
-        workload=pair.launch_id.partition(":")[0],
-        kernel=launch.kernel if launch else "",
-        target=pair.target.name,
-        tier=launch.tier if launch else "core",
-        verdict=verdict,
-        origin=None,
-        stages={},
-        facts=Sides(base={}, head={}),
-        findings=(),
-        nondeterministic=(),
-        error=None,
-        failures=Sides(base=None, head=None),
-        artifacts=Sides(base={}, head={}),
-        launches=Sides(base=None, head=None),
-        metadata=Sides(base={}, head={}),
-        compile_s=Sides(base={}, head={}),
-        renamed_from=None,
-        group=None,
-    )

@@ -21,7 +21,18 @@ from pydantic import TypeAdapter
 
 from irdiff.config import Config
 from irdiff.corpus import Corpus
-from irdiff.model import Artifact, Compiled, Failed, Failure, FailureKind, Launch, Outcome, Target, Toolchain
+from irdiff.model import (
+    Artifact,
+    CaptureFailure,
+    Compiled,
+    Failed,
+    Failure,
+    FailureKind,
+    Launch,
+    Outcome,
+    Target,
+    Toolchain,
+)
 from irdiff.store import Store, key_of
 from irdiff.toolchains.identity import WORKER
 from irdiff.workers import Ended, Workers
@@ -35,15 +46,6 @@ _UNKNOWN_ARCHITECTURE = (
 )
 _launch_list = TypeAdapter(list[Launch])
 _outcome = TypeAdapter(Outcome)
-
-
-@dataclass(frozen=True, kw_only=True)
-class CaptureFailure:
-    """A launch of the corpus that the frontend did not take, or a workload that does not load."""
-
-    id: str
-    expected: bool
-    failure: Failure
 
 
 @dataclass(frozen=True, kw_only=True)

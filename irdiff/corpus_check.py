@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from irdiff import corpus as corpora
-from irdiff.compilation import CaptureFailure, Compiler
+from irdiff.compilation import Compiler
 from irdiff.config import Config
 from irdiff.corpus import Corpus
-from irdiff.model import Compiled, Launch, Target, Toolchain
+from irdiff.model import CaptureFailure, Compiled, Launch, Target, Toolchain
 from irdiff.parallel import Report, in_parallel
 from irdiff.store import Store
 from irdiff.workers import Workers

@@ -203,6 +203,15 @@ class Failure:
 
 
 @dataclass(frozen=True, kw_only=True)
+class CaptureFailure:
+    """A launch of the corpus that the frontend did not take, or (`workload:*`) a workload that does not load."""
+
+    id: str
+    expected: bool
+    failure: Failure
+
+
+@dataclass(frozen=True, kw_only=True)
 class Compiled:
     """One side of one case that compiled."""
 
@@ -239,6 +248,20 @@ class Sides(Generic[T]):
 
     base: T
     head: T
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pair:
+    """A case before it is compared: what each side launches; None where a side has no such launch."""
+
+    id: str
+    """`family/workload:label@target`, as in `Case`."""
+    launch_id: str
+    target: Target
+    base: Launch | CaptureFailure | None
+    head: Launch | CaptureFailure | None
+    supported: Sides[bool]
+    """Whether each side's toolchain has the target's backend."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,13 +16,26 @@ from pathlib import Path
 import irdiff
 from irdiff import corpus as corpora
 from irdiff import normalize, run_folder
+from irdiff.compare import cases as case_forms
 from irdiff.compare import radius
-from irdiff.comparison import CaseComparer, Pair
-from irdiff.compilation import CaptureFailure, Catalog, Compiler
+from irdiff.comparison import CaseComparer
+from irdiff.compilation import Catalog, Compiler
 from irdiff.config import Config
 from irdiff.corpus import Corpus
 from irdiff.errors import NothingComparedError
-from irdiff.model import SCHEMA, Case, Launch, Revision, Run, Sides, Target, Toolchain, Verdict
+from irdiff.model import (
+    SCHEMA,
+    CaptureFailure,
+    Case,
+    Launch,
+    Pair,
+    Revision,
+    Run,
+    Sides,
+    Target,
+    Toolchain,
+    Verdict,
+)
 from irdiff.parallel import Report, in_parallel
 from irdiff.store import Store
 from irdiff.workers import Workers
@@ -146,7 +159,7 @@ def pair_launches(catalogs: Sequence[Captured], options: Options) -> list[Pair]:
                 )
             )
         if not row.catalogs.base.supported and not row.catalogs.head.supported:
-            pairs.append(Pair.unsupported(row.workload, row.target))
+            pairs.append(case_forms.unsupported_pair(row.workload, row.target))
     k, n = options.shard
     return [pair for index, pair in enumerate(sorted(pairs, key=lambda p: p.id)) if index % n == k - 1]
 

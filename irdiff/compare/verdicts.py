@@ -37,9 +37,13 @@ _LAUNCH_METADATA = (
     "launch_cooperative_grid",
     "launch_pdl",
     "tensordesc_meta",
-    "warp_size",
 )
-_NOTHING: tuple[object, ...] = (None, 0, 1, False, [], [1, 1, 1], "")
+_NEUTRAL: Mapping[str, object] = {
+    "num_ctas": 1,
+    "cluster_dims": [1, 1, 1],
+    "global_scratch_align": 1,
+    "profile_scratch_align": 1,
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,27 +95,18 @@ def _stage_names(base: Compiled, head: Compiled) -> list[str]:
     return names + [name for name in head.artifacts if name not in _NOT_COMPARED and name not in names]
 
 
-def same_launch(base: Mapping[str, object], head: Mapping[str, object]) -> bool:
-    """Whether the launcher passes the same to both kernels. A missing entry is as good as its neutral value."""
-    return not differing_launch(base, head)
-
-
 def differing_launch(base: Mapping[str, object], head: Mapping[str, object]) -> tuple[str, ...]:
-    """Names of the metadata entries that a launch reads and that differ."""
-    return tuple(
-        name
-        for name in _LAUNCH_METADATA
-        if base.get(name) != head.get(name)
-        and not (
-            base.get(name) in _NOTHING and head.get(name) in _NOTHING and _both_neutral(base, head, name)
-        )
-    )
+    """Names of the metadata entries that a launch reads and that differ.
+
+    An entry that one side's release does not write counts as its neutral value.
+    """
+    return tuple(name for name in _LAUNCH_METADATA if _passed(base, name) != _passed(head, name))
 
 
-def _both_neutral(base: Mapping[str, object], head: Mapping[str, object], name: str) -> bool:
-    # 1 is neutral only where an entry is missing on the other side (num_ctas, alignments)
-    values = (base.get(name), head.get(name))
-    return any(value is None for value in values) or not any(value == 1 for value in values)
+def _passed(metadata: Mapping[str, object], name: str) -> object:
+    value = metadata.get(name)
+    neutral = _NEUTRAL.get(name, 0)
+    return neutral if value is None or value is False or value == [] else value
 
 
 def by_rule(
@@ -129,26 +124,33 @@ def by_rule(
     return ours is not None and ours == theirs and base.assembler_flags[1:] == head.assembler_flags[1:]
 
 
+@dataclass(frozen=True, kw_only=True)
+class MachineCode:
+    """How the machine code compares: the stage it is reported under; None where there was none to compare."""
+
+    stage: str | None
+    same: bool | None
+
+
 def judge(
-    texts: StageComparison, machine_stage: str | None, same_code: bool | None, launch_differs: bool
+    texts: StageComparison, machine: MachineCode, *, launch_differs: bool
 ) -> tuple[Verdict, Mapping[str, StageStatus], str | None]:
     """Verdict, all stage statuses, and the first changed stage.
 
-    `same_code` is None where no machine code could be compared: then the last text stage decides.
+    Where no machine code could be compared the last text stage decides.
     """
     stages = dict(texts.stages)
-    if machine_stage and same_code is not None:
-        before = stages.get(machine_stage)
-        if not same_code:
-            stages[machine_stage] = StageStatus.CHANGED
-        elif before is None:
-            stages[machine_stage] = StageStatus.EQUIVALENT
+    if machine.stage:
+        if machine.same is False:
+            stages[machine.stage] = StageStatus.CHANGED
+        else:
+            stages.setdefault(machine.stage, StageStatus.EQUIVALENT)
     first = next((name for name, status in stages.items() if status is StageStatus.CHANGED), None)
-    if same_code is None:
+    if machine.same is None:
         last = list(stages.values())[-1] if stages else StageStatus.ABSENT
         changed = last is StageStatus.CHANGED
     else:
-        changed = not same_code
+        changed = not machine.same
     if changed or launch_differs:
         return Verdict.CHANGED, stages, first or "launch"
     return (Verdict.ABSORBED if first else Verdict.UNCHANGED), stages, first

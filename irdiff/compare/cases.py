@@ -1,0 +1,127 @@
+"""Cases that were not compared in code: one-sided, failed, unsupported, the same by input. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from irdiff.model import (
+    Case,
+    CaptureFailure,
+    Failure,
+    FailureKind,
+    Launch,
+    Origin,
+    Pair,
+    Sides,
+    StageStatus,
+    Target,
+    Verdict,
+)
+
+_STAGES = {"cuda": ("ttir", "ttgir", "llir", "ptx", "sass"), "hip": ("ttir", "ttgir", "llir", "amdgcn")}
+
+
+def blank(pair: Pair, verdict: Verdict) -> Case:
+    """A case of which nothing but its verdict is known."""
+    launch = next((side for side in (pair.head, pair.base) if isinstance(side, Launch)), None)
+    return Case(
+        id=pair.id,
+        workload=pair.launch_id.partition(":")[0],
+        kernel=launch.kernel if launch else "",
+        target=pair.target.name,
+        tier=launch.tier if launch else "core",
+        verdict=verdict,
+        origin=None,
+        stages={},
+        facts=Sides(base={}, head={}),
+        findings=(),
+        nondeterministic=(),
+        error=None,
+        failures=Sides(base=None, head=None),
+        artifacts=Sides(base={}, head={}),
+        launches=Sides(base=_digest(pair.base), head=_digest(pair.head)),
+        metadata=Sides(base={}, head={}),
+        compile_s=Sides(base={}, head={}),
+        renamed_from=None,
+        group=None,
+    )
+
+
+def _digest(side: Launch | CaptureFailure | None) -> str | None:
+    return side.digest if isinstance(side, Launch) else None
+
+
+def unsupported_pair(workload: str, target: Target) -> Pair:
+    """Stands for all launches of a workload where neither toolchain has the target's backend."""
+    return Pair(
+        id=f"{workload}:*@{target.name}",
+        launch_id=f"{workload}:*",
+        target=target,
+        base=None,
+        head=None,
+        supported=Sides(base=False, head=False),
+    )
+
+
+def unchanged_by_input(pair: Pair) -> Case:
+    """The same compiler on the same input: nothing was compiled, and no stage is called compared."""
+    return replace(
+        blank(pair, Verdict.UNCHANGED),
+        stages=dict.fromkeys(_STAGES.get(pair.target.backend, ()), StageStatus.ABSENT),
+        findings=("not-compiled:same-toolchain-and-launch",),
+    )
+
+
+def one_sided(pair: Pair) -> Case:
+    """A case that at least one side did not launch."""
+    failures = Sides(base=_capture_failure(pair, "base"), head=_capture_failure(pair, "head"))
+    if failures.base is None and failures.head is None:
+        return blank(pair, Verdict.ADDED if pair.base is None else Verdict.REMOVED)
+    return failed(pair, failures)
+
+
+def failed(pair: Pair, failures: Sides[Failure | None]) -> Case:
+    """A case that did not compile on at least one side."""
+    verdict = _failed_verdict(pair, failures)
+    named = [
+        (name, failure) for name, failure in (("base", failures.base), ("head", failures.head)) if failure
+    ]
+    loud = verdict in (Verdict.BROKEN, Verdict.FIXED)
+    return replace(
+        blank(pair, verdict),
+        error="; ".join(f"{name}: {failure.message}" for name, failure in named),
+        failures=failures,
+        origin=origin(named[-1][1].stage) if loud else None,
+    )
+
+
+def origin(stage: str) -> Origin:
+    """An origin of which only the stage is known yet."""
+    return Origin(stage=stage, pass_name=None, healed=(), charged=(), note="")
+
+
+def _failed_verdict(pair: Pair, failures: Sides[Failure | None]) -> Verdict:
+    base, head = failures.base, failures.head
+    if base and head:
+        both_unsupported = base.kind is head.kind is FailureKind.UNSUPPORTED
+        return Verdict.UNSUPPORTED if both_unsupported else Verdict.FAILING
+    if pair.base is None and base is None:
+        return Verdict.ADDED
+    if pair.head is None and head is None:
+        return Verdict.REMOVED
+    return Verdict.BROKEN if head else Verdict.FIXED
+
+
+def _capture_failure(pair: Pair, side: str) -> Failure | None:
+    captured = getattr(pair, side)
+    if isinstance(captured, CaptureFailure):
+        return captured.failure
+    if captured is None and not getattr(pair.supported, side):
+        return Failure(
+            kind=FailureKind.UNSUPPORTED,
+            stage="capture",
+            message=f"the toolchain has no backend {pair.target.backend!r}",
+            signal=None,
+            stderr="",
+        )
+    return None
