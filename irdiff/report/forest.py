@@ -1,0 +1,31 @@
+"""Measured times as reports show them: one row a case, base ÷ head with its interval and noise floor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class ForestRow:
+    """One timed case. Ratios are head time ÷ base time: above 1 is slower."""
+
+    case_id: str
+    ratio: float
+    low: float
+    high: float
+    noise: float
+    """Half-width around 1 in which an identical binary was seen to fall."""
+    verdict: str
+    base_us: float
+    head_us: float
+    outputs: str
+    """How the outputs of both sides compare, in words."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Forest:
+    """The timings of one run."""
+
+    headline: str
+    device: str
+    rows: tuple[ForestRow, ...]

@@ -1,0 +1,203 @@
+"""The Markdown report: a pull request comment or a job summary, never longer than it may be.
+
+Templates: `reports/*.md.j2`. Where the whole does not fit, rows are left out last-first and counted:
+broken cases are the last to go, then risky groups, then the other groups, then single cases.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from irdiff.errors import UsageError
+from irdiff.model import Case, ChangeGroup, Run, Verdict
+from irdiff.report import escape, templates, wording
+from irdiff.report.forest import Forest
+from irdiff.report.rank import rank
+
+LIMIT = 60_000
+"""GitHub refuses comments of more than 65,536 characters; some are left to whoever wraps this text."""
+_SMALLEST_LIMIT = 1_000
+_MAX_TARGETS = 40
+_MAX_MEMBERS = 60
+_MAX_NOTES = 10
+_KINDS = ("broken", "loud", "quiet", "ungrouped", "others")
+"""In the order they are kept."""
+_OTHERS = (Verdict.FAILING, Verdict.FIXED, Verdict.ADDED, Verdict.REMOVED)
+
+
+def render(run: Run, timing: Forest | None = None, limit: int = LIMIT) -> str:
+    """The report in at most `limit` characters. Raises UsageError for a limit that holds no report."""
+    if limit < _SMALLEST_LIMIT:
+        raise UsageError(f"a Markdown report needs at least {_SMALLEST_LIMIT} characters, not {limit}")
+    frame, items = _frame(run, timing), _items(run)
+    template = templates.markdown().get_template("report.md.j2")
+
+    def first(count: int) -> str:
+        return template.render(**frame, **_kept(items, count))
+
+    whole = first(len(items))
+    if len(whole) <= limit:
+        return whole
+    fits, too_many = 0, len(items)
+    while too_many - fits > 1:
+        middle = (fits + too_many) // 2
+        fits, too_many = (middle, too_many) if len(first(middle)) <= limit else (fits, middle)
+    text = first(fits)
+    return text if len(text) <= limit else _headline_only(frame)
+
+
+def _headline_only(frame: Mapping[str, Any]) -> str:
+    headline = escape.markdown(frame["headline"])
+    return f"### irdiff: {headline}\n\nThe report is too long to be shown here: see the HTML report.\n"
+
+
+# what is always there
+
+
+def _frame(run: Run, timing: Forest | None) -> dict[str, Any]:
+    return {
+        "headline": wording.headline(run),
+        "base": wording.side(run.base),
+        "head": wording.side(run.head),
+        "timing": timing,
+        "radius": _radius(run)[:_MAX_TARGETS],
+        "radius_left_out": max(0, len(run.summary.radius) - _MAX_TARGETS),
+        "notes": run.notes[:_MAX_NOTES],
+        "provenance": _provenance(run),
+        "open_ungrouped": not run.groups,
+    }
+
+
+def _radius(run: Run) -> list[dict[str, Any]]:
+    origins: dict[str, Counter[str]] = {}
+    for case in run.cases:
+        if case.verdict is Verdict.CHANGED and case.origin:
+            origins.setdefault(case.target, Counter())[case.origin.stage] += 1
+    return [
+        {
+            "target": target,
+            "changed": radius.changed,
+            "compared": radius.compared,
+            "percent": f"{radius.fraction:.0%}",
+            "origins": ", ".join(
+                f"{stage} {n}" for stage, n in origins.get(target, Counter()).most_common(8)
+            ),
+        }
+        for target, radius in run.summary.radius.items()
+    ]
+
+
+def _provenance(run: Run) -> dict[str, Any]:
+    sides = [
+        ("toolchain", run.base.spec, run.head.spec),
+        ("version", run.base.version, run.head.version),
+        ("digest", run.base.digest, run.head.digest),
+        ("corpus", run.base.corpus, run.head.corpus),
+        *(
+            (name, run.base.ptxas.get(name, "none"), run.head.ptxas.get(name, "none"))
+            for name in sorted({*run.base.ptxas, *run.head.ptxas})[:8]
+        ),
+    ]
+    rows = [
+        ("command", " ".join(("irdiff", *run.command))),
+        ("irdiff", f"{run.irdiff_version}, normalizer {run.normalizer_version}"),
+        ("compared on", f"{run.created}, in {run.duration_s:.1f} s"),
+        *(("environment", f"{name}={value}") for name, value in list(run.environment.items())[:20]),
+    ]
+    return {
+        "sides": [{"name": name, "base": base, "head": head} for name, base, head in sides],
+        "rows": [{"name": name, "value": value} for name, value in rows],
+    }
+
+
+# what is left out where there is too much
+
+
+def _items(run: Run) -> list[tuple[str, Any]]:
+    """Everything that may be left out, the most important first, each with its place in the template."""
+    ranked = rank(run.cases)
+    cases = {case.id: case for case in run.cases}
+    groups = wording.ordered_groups(run)
+    broken = sorted((case for case in run.cases if case.verdict is Verdict.BROKEN), key=lambda case: case.id)
+    return [
+        *(("broken", {"id": case.id, "error": case.error or "no message"}) for case in broken),
+        *(
+            ("loud" if wording.is_loud(group) else "quiet", _group(group, number, cases))
+            for number, group in enumerate(groups, 1)
+        ),
+        *(("ungrouped", _row(case)) for case in wording.ungrouped(run, ranked)),
+        *(("others", other) for other in _others(run)),
+    ]
+
+
+def _group(group: ChangeGroup, number: int, cases: Mapping[str, Case]) -> dict[str, Any]:
+    count = len(group.members)
+    alike = f"members are {group.likeness:.0%} alike" if count > 1 and group.likeness < 1 else ""
+    representative = cases.get(group.representative)
+    return {
+        "number": number,
+        "title": group.title,
+        "severity": group.severity,
+        "origin": wording.group_origin(group),
+        "charged": wording.charged(group),
+        "cases": wording.cases_in_words(count),
+        "targets": wording.members_by_target(group, cases),
+        "alike": alike,
+        "reasons": "; ".join(group.reasons),
+        "edit": group.edit,
+        "representative": group.representative,
+        "moved": wording.moved(representative) if representative else "not in this run",
+        "members": group.members[:_MAX_MEMBERS] if count > 1 else (),
+        "members_left_out": max(0, count - _MAX_MEMBERS),
+    }
+
+
+def _row(case: Case) -> dict[str, str]:
+    unstable = f" (nondeterministic: {', '.join(case.nondeterministic)})" if case.nondeterministic else ""
+    return {
+        "id": case.id,
+        "origin": wording.origin(case),
+        "moved": wording.moved(case, limit=4),
+        "unstable": unstable,
+    }
+
+
+def _others(run: Run) -> list[dict[str, str]]:
+    rows = [
+        {"title": verdict.value, "id": case.id, "text": case.error or ""}
+        for verdict in _OTHERS
+        for case in run.cases
+        if case.verdict is verdict
+    ]
+    unstable = [
+        {"title": "nondeterministic", "id": case.id, "text": ", ".join(case.nondeterministic)}
+        for case in run.cases
+        if case.nondeterministic
+    ]
+    return [*unstable, *rows]
+
+
+def _kept(items: Sequence[tuple[str, Any]], count: int) -> dict[str, Any]:
+    kept: dict[str, list[Any]] = {kind: [] for kind in _KINDS}
+    for kind, item in items[:count]:
+        kept[kind].append(item)
+    by_title: dict[str, list[Any]] = {}
+    for line in kept["others"]:
+        by_title.setdefault(line["title"], []).append(line)
+    others = [{"title": f"{title}: {len(lines)}", "lines": lines} for title, lines in by_title.items()]
+    return {**kept, "others": others, "left_out": _left_out(items[count:])}
+
+
+def _left_out(items: Sequence[tuple[str, Any]]) -> str:
+    words = {
+        "broken": "broken cases",
+        "loud": "risky groups",
+        "quiet": "groups",
+        "ungrouped": "changed cases",
+        "others": "other cases",
+    }
+    counts = Counter(kind for kind, _ in items)
+    found = [f"{counts[kind]} {words[kind]}" for kind in _KINDS if counts[kind]]
+    return f"left out: {', '.join(found)}" if found else ""

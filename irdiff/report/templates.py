@@ -1,0 +1,104 @@
+"""The Jinja2 templates of `reports/`, set up so that what a template forgets to escape is escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from irdiff.report import escape
+
+
+def folder() -> Path:
+    """Inside an installed wheel, or the checkout that this file lies in."""
+    package = Path(str(resources.files("irdiff")))
+    inside = package / "_shipped"
+    return (inside if inside.is_dir() else package.parent) / "reports"
+
+
+@cache
+def markdown() -> jinja2.Environment:
+    """Each expression is Markdown text, escaped, unless it went through `code`, `fence` or `html`."""
+    environment = _environment(autoescape=False)
+    environment.finalize = _markdown_by_default
+    environment.filters["code"] = _marked(escape.code)
+    environment.filters["fence"] = _marked(escape.fence)
+    environment.filters["html"] = _marked(escape.github_html)
+    environment.filters["prose"] = markdown_prose
+    environment.filters["html_prose"] = github_html_prose
+    return environment
+
+
+@cache
+def html() -> jinja2.Environment:
+    """Each expression is HTML text; `clean` first spells out what cannot be seen."""
+    environment = _environment(autoescape=True)
+    environment.finalize = _clean_by_default
+    environment.filters["json"] = _marked(escape.script_json)
+    environment.filters["prose"] = html_prose
+    return environment
+
+
+def _environment(*, autoescape: bool) -> jinja2.Environment:
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(folder()),
+        autoescape=autoescape,  # noqa: S701 - Markdown is escaped by `_markdown_by_default`
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+
+
+def _marked(function: Callable[..., str]) -> Callable[..., Markup]:
+    def apply(*arguments: Any, **options: Any) -> Markup:
+        return Markup(function(*arguments, **options))  # noqa: S704 - what the escape functions are for
+
+    return apply
+
+
+def _prose(text: str, plain: Callable[..., str], quoted: Callable[..., str], limit: int) -> Markup:
+    """Text whose parts in backticks are code: how titles of groups are written."""
+    parts = escape.clean(text, limit=limit).split("`")
+    if len(parts) % 2 == 0:
+        return Markup(plain(text, limit=limit))  # noqa: S704
+    shown = (
+        quoted(part) if index % 2 else _keeping_ends(part, plain) for index, part in enumerate(parts) if part
+    )
+    return Markup("".join(shown))  # noqa: S704
+
+
+def _keeping_ends(part: str, plain: Callable[..., str]) -> str:
+    """Escaping for Markdown drops blanks at both ends, here they stand between words."""
+    before = " " if part[:1] == " " else ""
+    after = " " if part.strip() and part[-1:] == " " else ""
+    return before + plain(part.strip()) + after
+
+
+def _html_code(text: str) -> str:
+    return f"<code>{escape.github_html(text)}</code>"
+
+
+def markdown_prose(text: str, limit: int = escape.LINE_LIMIT) -> Markup:
+    return _prose(text, escape.markdown, escape.code, limit)
+
+
+def github_html_prose(text: str, limit: int = escape.LINE_LIMIT) -> Markup:
+    return _prose(text, escape.github_html, _html_code, limit)
+
+
+def html_prose(text: str, limit: int = escape.LINE_LIMIT) -> Markup:
+    return _prose(text, escape.html, lambda part: f"<code>{escape.html(part)}</code>", limit)
+
+
+def _markdown_by_default(value: object) -> object:
+    return value if isinstance(value, (Markup, int)) else escape.markdown(value)
+
+
+def _clean_by_default(value: object) -> object:
+    return value if isinstance(value, (Markup, int)) else escape.clean(value)

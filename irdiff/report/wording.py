@@ -1,0 +1,112 @@
+"""The words and counts that every report says in the same way. Plain text: whoever prints it escapes it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from irdiff.model import Case, ChangeGroup, Fact, Revision, Run, Verdict
+from irdiff.report.rank import moved_facts
+
+_AFTER_CHANGED = (
+    Verdict.BROKEN,
+    Verdict.FIXED,
+    Verdict.ABSORBED,
+    Verdict.ADDED,
+    Verdict.REMOVED,
+    Verdict.FAILING,
+    Verdict.UNSUPPORTED,
+)
+_LOUD_WORDS = ("broken", "risk", "wrong")
+"""A group is shown open where its severity says one of these: code that may compute something else."""
+
+
+def headline(run: Run) -> str:
+    """The verdict in words and counts: the first line of every report."""
+    counts, total = run.summary.verdicts, run.summary.compared
+    changed = counts.get(Verdict.CHANGED, 0)
+    ways = len(changed_groups(run))
+    if changed and ways:
+        first = f"{changed} of {cases_in_words(total, 'compared ')} changed in {_ways(ways)}"
+    elif changed:
+        first = f"{changed} of {cases_in_words(total, 'compared ')} changed"
+    else:
+        first = f"no code changed in {cases_in_words(total, 'compared ')}"
+    parts = [
+        first,
+        *(f"{counts[verdict]} {verdict.value}" for verdict in _AFTER_CHANGED if counts.get(verdict)),
+    ]
+    unstable = sum(bool(case.nondeterministic) for case in run.cases)
+    if unstable:
+        parts.append(f"{unstable} nondeterministic")
+    return ", ".join(parts)
+
+
+def _ways(count: int) -> str:
+    return "one way" if count == 1 else f"{count} distinct ways"
+
+
+def cases_in_words(count: int, kind: str = "") -> str:
+    return f"{count} {kind}case" if count == 1 else f"{count} {kind}cases"
+
+
+def changed_groups(run: Run) -> list[ChangeGroup]:
+    """Groups with at least one case whose machine code changed."""
+    changed = {case.id for case in run.cases if case.verdict is Verdict.CHANGED}
+    return [group for group in run.groups if not changed.isdisjoint(group.members)]
+
+
+def ordered_groups(run: Run) -> list[ChangeGroup]:
+    """What a reader should see first comes first."""
+    return sorted(run.groups, key=lambda group: (not is_loud(group), -group.score, group.id))
+
+
+def is_loud(group: ChangeGroup) -> bool:
+    return any(word in group.severity.lower() for word in _LOUD_WORDS)
+
+
+def side(revision: Revision) -> str:
+    version = "" if revision.version in revision.spec else f" ({revision.version})"
+    return f"{revision.spec}{version}"
+
+
+def origin(case: Case) -> str:
+    """`ttgir`, or `ttgir: the-pass` where the pass is known."""
+    if case.origin is None:
+        return "?"
+    return f"{case.origin.stage}: {case.origin.pass_name}" if case.origin.pass_name else case.origin.stage
+
+
+def group_origin(group: ChangeGroup) -> str:
+    return f"{group.origin_stage}: {group.pass_name}" if group.pass_name else group.origin_stage
+
+
+def charged(group: ChangeGroup) -> str:
+    return ", ".join(component.value for component in group.charged)
+
+
+def members_by_target(group: ChangeGroup, cases: Mapping[str, Case]) -> str:
+    """`sm_90 ×12, gfx942 ×3`."""
+    counts = Counter(cases[member].target for member in group.members if member in cases)
+    return ", ".join(f"{target} ×{count}" for target, count in sorted(counts.items()))
+
+
+def number(value: Fact) -> str:
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return str(value)
+
+
+def moved(case: Case, limit: int = 6) -> str:
+    """The facts that moved, the most telling first."""
+    rows = list(moved_facts(case.facts.base, case.facts.head).items())
+    if not rows:
+        return "code only: no resource or instruction count moved"
+    shown = ", ".join(f"{name} {number(base)} → {number(head)}" for name, (base, head) in rows[:limit])
+    return shown + (f" (+{len(rows) - limit})" if len(rows) > limit else "")
+
+
+def ungrouped(run: Run, ranked: Sequence[Case]) -> list[Case]:
+    """Changed cases that no group has as a member."""
+    grouped = {member for group in run.groups for member in group.members}
+    return [case for case in ranked if case.id not in grouped]
