@@ -1,0 +1,176 @@
+"""What a schema cannot say of a run: bounds, and that it agrees with itself.
+
+A run may be forged. Nobody can tell from it that a kernel was really compiled, but a run whose counts,
+groups or digests contradict its own cases is refused, so that no report says one thing in its first
+line and another below.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+
+from irdiff.compare import radius
+from irdiff.errors import RunFolderError
+from irdiff.model import Artifact, Case, ChangeGroup, Run, StageStatus, Verdict
+
+MAX_VALUES = 12_000_000
+"""Values in one `run.json`. A value costs some 100 bytes of memory, and a case has about 400 of them."""
+MAX_CASES = 50_000
+MAX_TARGETS = 100
+MAX_NAME = 1_000
+"""Characters of an id or a name."""
+MAX_DEPTH = 32
+MAX_NUMBER = 10**18
+"""Of any count, size or time: beyond it, sums and formats of a report stop to mean anything."""
+
+DIGEST = re.compile(r"[0-9a-f]{64}")
+_ODD_NUMBER = re.compile(rb"NaN|Infinity|[eE]\+?\d{2}|\d{19}")
+
+_Refuse = Callable[[str], RunFolderError]
+
+
+def check_json(content: bytes, path: Path) -> None:
+    """Refuses a document that costs more memory than a run can need, before it is parsed."""
+    if content.count(b",") + content.count(b"[") + content.count(b"{") > MAX_VALUES:
+        raise RunFolderError(f"{path} has more than {MAX_VALUES} values; a run has fewer")
+
+
+def check_run(run: Run, content: bytes, path: Path) -> None:
+    """Raises RunFolderError where the run contradicts itself or is out of all bounds."""
+
+    def refuse(what: str) -> RunFolderError:
+        return RunFolderError(f"{path} is not a valid run: {what}", hint="run `irdiff compare` again")
+
+    _check_sizes(run, refuse)
+    _check_cases(run, refuse)
+    _check_groups(run, refuse)
+    if run.summary != radius.summarize(run.cases, run.targets):
+        raise refuse("its summary is not that of its cases")
+    if _ODD_NUMBER.search(content):  # the walk is slow, and no ordinary run has such digits
+        _check_numbers(run, refuse)
+    for case in run.cases:
+        if not _shallow(case.metadata.base) or not _shallow(case.metadata.head):
+            raise refuse(f"the metadata of {_shown(case.id)} is nested deeper than {MAX_DEPTH}")
+
+
+def _check_sizes(run: Run, refuse: _Refuse) -> None:
+    bounds = (
+        ("cases", len(run.cases), MAX_CASES),
+        ("launches", len(run.launches), 2 * MAX_CASES),
+        ("groups", len(run.groups), MAX_CASES),
+        ("targets", len(run.targets), MAX_TARGETS),
+    )
+    for what, count, limit in bounds:
+        if count > limit:
+            raise refuse(f"it has {count} {what}, more than {limit}")
+    for name in _names(run):
+        if len(name) > MAX_NAME:
+            raise refuse(f"the name {_shown(name)} has {len(name)} characters")
+
+
+def _names(run: Run) -> Iterator[str]:
+    for target in run.targets:
+        yield from (target.name, target.backend, str(target.arch), target.title)
+    for case in run.cases:
+        yield from (case.id, case.workload, case.kernel, case.target, case.tier, *case.stages)
+    for launch in run.launches.values():
+        yield from (launch.id, launch.workload, launch.kernel, launch.label, launch.source_path)
+    for group in run.groups:
+        yield from (group.id, group.severity, group.origin_stage, group.pass_name or "")
+
+
+def _check_cases(run: Run, refuse: _Refuse) -> None:
+    targets = [target.name for target in run.targets]
+    if twice := _repeated(targets):
+        raise refuse(f"target {_shown(twice)} is there twice")
+    if twice := _repeated(case.id for case in run.cases):
+        raise refuse(f"case {_shown(twice)} is there twice")
+    for key, launch in run.launches.items():
+        if key != launch.digest or not DIGEST.fullmatch(key):
+            raise refuse(f"launch {_shown(key)} is not filed under its digest")
+    for case in run.cases:
+        if what := _contradiction(case, frozenset(targets), run):
+            raise refuse(f"case {_shown(case.id)} {what}")
+
+
+def _contradiction(case: Case, targets: frozenset[str], run: Run) -> str | None:
+    digests = (case.launches.base, case.launches.head)
+    artifacts = (*case.artifacts.base.items(), *case.artifacts.head.items())
+    changed = StageStatus.CHANGED in case.stages.values()
+    failed = case.failures.head is not None
+    claims = {
+        "is of a target that the run does not have": bool(case.id) and case.target in targets,
+        "names a launch that the run does not have": all(key in run.launches for key in digests if key),
+        "names an artifact by something that is not a digest": all(_is_whole(*row) for row in artifacts),
+        "is called unchanged and has a changed stage": not (case.verdict is Verdict.UNCHANGED and changed),
+        "is called absorbed and has no changed stage": case.verdict is not Verdict.ABSORBED or changed,
+        "is called broken and says no failure": case.verdict is not Verdict.BROKEN or failed,
+        "is called failing and says no failure": case.verdict is not Verdict.FAILING or failed,
+    }
+    return next((what for what, holds in claims.items() if not holds), None)
+
+
+def _is_whole(stage: str, artifact: Artifact) -> bool:
+    return artifact.stage == stage and artifact.size_bytes >= 0 and bool(DIGEST.fullmatch(artifact.digest))
+
+
+def _check_groups(run: Run, refuse: _Refuse) -> None:
+    groups = {group.id: group for group in run.groups}
+    if len(groups) != len(run.groups):
+        raise refuse("two groups have the same id")
+    members: dict[str, list[str]] = {}
+    for case in run.cases:
+        if case.group is not None:
+            members.setdefault(case.group, []).append(case.id)
+    for group_id in members.keys() - groups.keys():
+        raise refuse(f"group {_shown(group_id)} has cases and is not there")
+    for group in run.groups:
+        if not _is_consistent(group, members.get(group.id, [])):
+            raise refuse(f"the members of group {_shown(group.id)} are not the cases that name it")
+
+
+def _is_consistent(group: ChangeGroup, cases: list[str]) -> bool:
+    return sorted(group.members) == sorted(cases) and group.representative in group.members
+
+
+def _check_numbers(run: Run, refuse: _Refuse) -> None:
+    pending: list[object] = [run]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, (int, float)):
+            if not math.isfinite(value) or abs(value) > MAX_NUMBER:
+                raise refuse("it has a number that is not finite, or beyond all bounds")
+        elif isinstance(value, Mapping):
+            pending.extend(value.values())
+        elif isinstance(value, (tuple, list)):
+            pending.extend(value)
+        elif dataclasses.is_dataclass(value):
+            pending.extend(getattr(value, field.name) for field in dataclasses.fields(value))
+
+
+def _shallow(value: object, depth: int = 0) -> bool:
+    if depth > MAX_DEPTH:
+        return False
+    if isinstance(value, Mapping):
+        return all(_shallow(inner, depth + 1) for inner in value.values())
+    if isinstance(value, (list, tuple)):
+        return all(_shallow(inner, depth + 1) for inner in value)
+    return True
+
+
+def _repeated(names: Iterable[str]) -> str | None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            return name
+        seen.add(name)
+    return None
+
+
+def _shown(name: str) -> str:
+    # repr: the name may hold terminal escapes
+    return ascii(name[:120])

@@ -1,0 +1,194 @@
+"""Archives from an attacker: nothing is written outside the folder, nothing is unpacked past its bound."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import struct
+import tarfile
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zstandard
+
+from irdiff import run_archive, run_folder
+from irdiff.errors import RunFolderError
+from irdiff.store import sha256
+
+ARTIFACT = b"module {}"
+ARTIFACT_NAME = f"artifacts/{sha256(ARTIFACT)[:2]}/{sha256(ARTIFACT)[2:]}"
+
+
+@pytest.fixture
+def members(build: Any) -> dict[str, bytes]:
+    return {
+        "run.json": run_folder.dump(build.run(build.case())),
+        ARTIFACT_NAME: zstandard.compress(ARTIFACT),
+        "report.html": b"<html>",
+    }
+
+
+def _zip(path: Path, members: dict[str, bytes], prefix: str = "") -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(prefix + name, content)
+    return path
+
+
+def _tar(members: dict[str, bytes], prefix: str = "", *extra: tarfile.TarInfo) -> bytes:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as archive:
+        for name, content in members.items():
+            info = tarfile.TarInfo(prefix + name)
+            info.size = len(content)
+            archive.addfile(info, io.BytesIO(content))
+        for info in extra:
+            archive.addfile(info)
+    return packed.getvalue()
+
+
+def _refused(path: Path, pattern: str) -> None:
+    before = set(path.parent.rglob("*"))
+    with pytest.raises(RunFolderError, match=pattern) as caught, run_archive.opened(path):
+        pass
+    assert "\x1b" not in str(caught.value)
+    assert set(path.parent.rglob("*")) == before
+
+
+@pytest.mark.parametrize("prefix", ["", "./", "run-1/", "./run-1/"])
+@pytest.mark.parametrize("kind", ["zip", "tar", "tar.gz", "tar.zst"])
+def test_a_packed_run_is_opened(tmp_path: Path, members: dict[str, bytes], kind: str, prefix: str) -> None:
+    path = tmp_path / f"run.{kind}"
+    if kind == "zip":
+        _zip(path, members, prefix)
+    else:
+        pack = {"tar": bytes, "tar.gz": gzip.compress, "tar.zst": zstandard.compress}[kind]
+        path.write_bytes(pack(_tar(members, prefix)))
+    with run_archive.opened(path) as folder:
+        assert run_folder.load(folder).cases
+        assert run_folder.artifact(folder, sha256(ARTIFACT)) == ARTIFACT
+        assert sorted(entry.name for entry in folder.iterdir()) == ["artifacts", "run.json"]
+    assert not folder.exists()
+
+
+def test_a_folder_is_opened_as_it_is(tmp_path: Path) -> None:
+    with run_archive.opened(tmp_path) as folder:
+        assert folder == tmp_path
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../evil",
+        "/etc/evil",
+        "a/../../evil",
+        "..\\evil",
+        "C:\\evil",
+        "\\\\host\\evil",
+        "artifacts/../run.json",
+    ],
+)
+@pytest.mark.parametrize("kind", ["zip", "tar"])
+def test_a_path_that_leaves_the_folder_is_refused(
+    tmp_path: Path, members: dict[str, bytes], kind: str, name: str
+) -> None:
+    path = tmp_path / "run"
+    members = {**members, name: b"x"}
+    if kind == "zip":
+        _zip(path, members)
+    else:
+        path.write_bytes(_tar(members))
+    _refused(path, "a member is called")
+
+
+def test_a_link_in_a_zip_is_refused(tmp_path: Path, members: dict[str, bytes]) -> None:
+    path = _zip(tmp_path / "run.zip", members)
+    with zipfile.ZipFile(path, "a") as archive:
+        link = zipfile.ZipInfo("timing.json")
+        link.external_attr = 0o120777 << 16
+        archive.writestr(link, "/etc/passwd")
+    _refused(path, "link or a device")
+
+
+@pytest.mark.parametrize(
+    "kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE, tarfile.GNUTYPE_SPARSE]
+)
+def test_a_link_or_device_in_a_tar_is_refused(tmp_path: Path, members: dict[str, bytes], kind: bytes) -> None:
+    link = tarfile.TarInfo("timing.json")
+    link.type, link.linkname = kind, "/etc/passwd"
+    (tmp_path / "run.tar").write_bytes(_tar(members, "", link))
+    _refused(tmp_path / "run.tar", "link or a device")
+
+
+@pytest.mark.parametrize("kind", ["zip", "tar.gz", "tar.zst"])
+def test_a_bomb_is_refused(
+    tmp_path: Path, members: dict[str, bytes], kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_archive, "MAX_UNPACKED_BYTES", 4 << 20)
+    members["timing.json"] = bytes(32 << 20)
+    path = tmp_path / f"run.{kind}"
+    if kind == "zip":
+        _zip(path, members)
+    else:
+        path.write_bytes((gzip.compress if kind == "tar.gz" else zstandard.compress)(_tar(members)))
+    _refused(path, "unpacks to more than")
+
+
+def test_a_zip_that_lies_about_its_sizes_is_refused(tmp_path: Path, members: dict[str, bytes]) -> None:
+    members["timing.json"] = bytes(1 << 20)
+    path = _zip(tmp_path / "run.zip", members)
+    honest = struct.pack("<L", 1 << 20)
+    path.write_bytes(path.read_bytes().replace(honest, struct.pack("<L", 10)))
+    _refused(path, "cannot be unpacked")
+
+
+def test_too_many_members_are_refused(
+    tmp_path: Path, members: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_archive, "MAX_MEMBERS", 10)
+    _refused(_zip(tmp_path / "run.zip", {**members, **{f"f{n}": b"" for n in range(20)}}), "more than 10")
+
+
+def test_a_huge_zip_directory_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "run.zip"
+    end = struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, 9, 9, 1 << 31, 0, 0)
+    path.write_bytes(b"PK" + bytes(100) + end)
+    _refused(path, "directory is larger")
+
+
+def test_a_huge_extended_tar_header_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    header = tarfile.TarInfo("x")
+    header.type, header.size = tarfile.XHDTYPE, 6 << 30
+    with (tmp_path / "run.tar").open("wb") as file:
+        file.write(header.tobuf())
+        file.truncate(1 << 30)
+    _refused(tmp_path / "run.tar", "header is larger")
+
+
+def test_two_runs_in_one_archive_are_refused(tmp_path: Path, members: dict[str, bytes]) -> None:
+    path = _zip(tmp_path / "run.zip", {**members, "other/run.json": b"{}"})
+    _refused(path, "more than one run")
+
+
+def test_an_encrypted_or_odd_member_is_refused(tmp_path: Path, members: dict[str, bytes]) -> None:
+    with zipfile.ZipFile(tmp_path / "run.zip", "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("run.json", members["run.json"])
+    _refused(tmp_path / "run.zip", "unusual way")
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"PK", b"PK\5\6" + bytes(18), b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\x1b[2J" * 500]
+)
+def test_a_damaged_archive_is_refused(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "run.bin").write_bytes(content)
+    _refused(tmp_path / "run.bin", "cannot be unpacked|holds no run.json")
+
+
+def test_an_archive_without_a_run_is_refused(tmp_path: Path) -> None:
+    _refused(_zip(tmp_path / "run.zip", {"a/b/run.json": b"{}"}), "holds no run.json")
+
+
+def test_a_missing_archive_is_refused(tmp_path: Path) -> None:
+    _refused(tmp_path / "run.zip", "is not there")

@@ -1,0 +1,238 @@
+"""Runs that nobody wrote by accident: each is refused with one clear line, or read as what it is."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zstandard
+
+from irdiff import run_checks, run_folder
+from irdiff.errors import RunFolderError
+from irdiff.model import Verdict
+from irdiff.store import sha256
+
+
+@pytest.fixture
+def folder(tmp_path: Path, build: Any) -> Path:
+    cases = [
+        build.case("a/x:1@sm_90", Verdict.CHANGED, base={"registers": 1}, head={"registers": 2.5}),
+        build.case("a/x:2@sm_90", Verdict.BROKEN),
+        build.case("a/x:1@gfx942"),
+        build.case("a/x:2@gfx942", Verdict.ADDED),
+        build.case("a/x:3@gfx942", Verdict.ABSORBED, metadata=build.case().metadata),
+    ]
+    run = build.run(*cases, groups=(build.group("g1", "a/x:1@sm_90"),))
+    run_folder_path = tmp_path / "run"
+    run_folder_path.mkdir()
+    (run_folder_path / "run.json").write_bytes(run_folder.dump(run))
+    return run_folder_path
+
+
+def _edit(folder: Path, change: Callable[[Any], None]) -> None:
+    rows = json.loads((folder / "run.json").read_bytes())
+    change(rows)
+    (folder / "run.json").write_text(json.dumps(rows))
+
+
+def _refused(folder: Path, pattern: str) -> None:
+    with pytest.raises(RunFolderError, match=pattern) as caught:
+        run_folder.load(folder)
+    assert str(caught.value).isascii() or "…" in str(caught.value)
+    assert "\x1b" not in str(caught.value)
+
+
+def test_what_was_written_is_read(folder: Path) -> None:
+    run = run_folder.load(folder)
+    assert run == run_folder.load(folder / "run.json")
+    assert run_folder.dump(run) == (folder / "run.json").read_bytes()
+
+
+def _set(path: str, value: object) -> Callable[[Any], None]:
+    *parents, last = [int(part) if part.isdigit() else part for part in path.split(".")]
+
+    def change(rows: Any) -> None:
+        for part in parents:
+            rows = rows[part]
+        rows[last] = value
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "pattern"),
+    [
+        ("schema", "irdiff-run/99", "has schema 'irdiff-run/99'"),
+        ("schema", {"a": "\x1b[2J"}, "has schema"),
+        ("cases.0.verdict", "perfect", "not a valid run: 'cases.0.verdict"),
+        ("cases.0.verdict", "unchanged", "unchanged and has a changed stage"),
+        ("cases.1.failures.head", None, "broken and says no failure"),
+        ("cases.0.id", "a/x:2@sm_90", "is there twice"),
+        ("cases.0.id", "\x1b[2J" + "x" * 2000, "has 2004 characters"),
+        ("cases.0.target", "sm_666", "target that the run does not have"),
+        ("cases.0.launches.head", "0" * 64, "launch that the run does not have"),
+        ("cases.0.artifacts.head.ttir.digest", "../../../etc/passwd", "not a digest"),
+        ("cases.0.artifacts.head.ttir.digest", "A" * 64, "not a digest"),
+        ("cases.0.artifacts.head.ttir.size_bytes", -1, "not a digest"),
+        ("cases.0.artifacts.head.ttir.stage", "ptx", "not a digest"),
+        ("cases.0.facts.head.registers", True, "not a valid run"),
+        ("cases.0.facts.head.registers", 10**30, "not finite, or beyond all bounds"),
+        ("cases.0.facts.head.registers", float("nan"), "not finite, or beyond all bounds"),
+        ("cases.0.facts.head.registers", float("-inf"), "not finite, or beyond all bounds"),
+        ("cases.0.compile_s.head.ttir", 1e300, "not finite, or beyond all bounds"),
+        ("cases.0.compile_s.head.ttir", "1", "not a valid run"),
+        ("cases.0.group", "g2", "group 'g2' has cases and is not there"),
+        ("cases.0.group", None, "members of group 'g1'"),
+        ("groups.0.representative", "a/x:2@sm_90", "members of group 'g1'"),
+        ("summary.verdicts.broken", 0, "summary is not that of its cases"),
+        ("summary.radius.sm_90.changed", 0, "summary is not that of its cases"),
+        ("duration_s", None, "not a valid run"),
+        ("cases", {}, "not a valid run"),
+        ("cases", None, "not a valid run"),
+        ("base", [], "not a valid run"),
+    ],
+)
+def test_a_forged_field_is_refused(folder: Path, path: str, value: object, pattern: str) -> None:
+    _edit(folder, _set(path, value))
+    _refused(folder, pattern)
+
+
+def test_a_launch_under_another_digest_is_refused(folder: Path) -> None:
+    def change(rows: Any) -> None:
+        first = next(iter(rows["launches"]))
+        rows["launches"]["f" * 64] = rows["launches"].pop(first)
+
+    _edit(folder, change)
+    _refused(folder, "is not filed under its digest")
+
+
+def test_metadata_may_not_be_deep(folder: Path) -> None:
+    deep: object = 1
+    for _ in range(100):
+        deep = [deep]
+    _edit(folder, lambda rows: rows["cases"][0]["metadata"]["base"].update(x=deep))
+    _refused(folder, "nested deeper")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"null",
+        b"[]",
+        b"{",
+        b"\xff\xfe{\x00}\x00",
+        b'{"schema": "irdiff-run/1"}',
+        b"[" * 100_000,
+        b'{"a":' * 100_000,
+        b'{"schema": "irdiff-run/1", "x": ' + b"9" * 100_000 + b"}",
+        b'{"schema": "\\ud800"}',
+    ],
+    ids=["empty", "null", "list", "cut", "utf-16", "nothing", "deep", "deep-objects", "digits", "surrogate"],
+)
+def test_what_is_no_run_is_refused(folder: Path, content: bytes) -> None:
+    (folder / "run.json").write_bytes(content)
+    _refused(folder, "run")
+
+
+def test_ten_gigabytes_are_refused_without_reading(folder: Path) -> None:
+    with (folder / "run.json").open("wb") as file:
+        file.truncate(10 << 30)
+    _refused(folder, "at most")
+
+
+def test_many_small_values_are_refused_before_they_are_parsed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_checks, "MAX_VALUES", 1000)
+    (folder / "run.json").write_bytes(b"[" + b"[]," * 2000 + b"[]]")
+    _refused(folder, "more than 1000 values")
+
+
+def test_too_many_cases_are_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_checks, "MAX_CASES", 4)
+    _refused(folder, "5 cases, more than 4")
+
+
+@pytest.mark.parametrize("make", ["symlink", "pipe", "folder"])
+def test_run_json_must_be_a_plain_file(folder: Path, tmp_path: Path, make: str) -> None:
+    path = folder / "run.json"
+    path.rename(tmp_path / "real.json")
+    if make == "symlink":
+        path.symlink_to(tmp_path / "real.json")
+    elif make == "pipe":
+        os.mkfifo(path)
+    else:
+        path.mkdir()
+    _refused(folder, "link|plain file")
+
+
+def test_a_missing_folder_says_what_to_give(tmp_path: Path) -> None:
+    _refused(tmp_path / "nowhere", "irdiff compare")
+
+
+# artifacts
+
+
+def _put(folder: Path, digest: str, packed: bytes) -> Path:
+    path = folder / "artifacts" / digest[:2] / digest[2:]
+    path.parent.mkdir(parents=True)
+    path.write_bytes(packed)
+    return path
+
+
+def test_an_artifact_is_what_its_name_says(folder: Path) -> None:
+    content = b"module {}" * 1000
+    _put(folder, sha256(content), zstandard.compress(content))
+    assert run_folder.artifact(folder, sha256(content)) == content
+    assert run_folder.artifact(folder / "run.json", sha256(content)) == content
+    assert run_folder.artifact(folder, sha256(b"other")) is None
+
+
+def test_a_forged_artifact_is_refused(folder: Path) -> None:
+    _put(folder, sha256(b"honest"), zstandard.compress(b"forged"))
+    with pytest.raises(RunFolderError, match="does not have the content of its name"):
+        run_folder.artifact(folder, sha256(b"honest"))
+
+
+@pytest.mark.parametrize("digest", ["", "../../etc/passwd", "a" * 63, "a" * 65, "A" * 64, "a" * 63 + "\n"])
+def test_only_digests_name_artifacts(folder: Path, digest: str) -> None:
+    with pytest.raises(RunFolderError, match="is not a digest"):
+        run_folder.artifact(folder, digest)
+
+
+def test_a_zstd_bomb_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_folder, "MAX_ARTIFACT_BYTES", 1 << 20)
+    _put(folder, "a" * 64, zstandard.compress(bytes(64 << 20)))
+    with pytest.raises(RunFolderError, match="unpacks to more than"):
+        run_folder.artifact(folder, "a" * 64)
+
+
+def test_a_frame_that_promises_terabytes_is_refused(folder: Path) -> None:
+    # RFC 8878 3.1.1: magic, descriptor with an 8-byte content size and a single segment, then the size
+    frame = b"\x28\xb5\x2f\xfd" + b"\xe0" + (1 << 42).to_bytes(8, "little") + b"\x01\x00\x00"
+    _put(folder, "a" * 64, frame)
+    with pytest.raises(RunFolderError, match="damaged"):
+        run_folder.artifact(folder, "a" * 64)
+
+
+@pytest.mark.parametrize("linked", ["artifacts", "folder", "file"])
+def test_no_link_is_followed_on_the_way(folder: Path, tmp_path: Path, linked: str) -> None:
+    content = b"secret"
+    path = _put(folder, sha256(content), zstandard.compress(content))
+    moved = {"artifacts": folder / "artifacts", "folder": path.parent, "file": path}[linked]
+    moved.rename(tmp_path / "elsewhere")
+    moved.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(RunFolderError, match="it is a link, or below one"):
+        run_folder.artifact(folder, sha256(content))
+
+
+@pytest.mark.parametrize("names", [("..", "x"), ("/etc/passwd",), ("a", ""), (".",), ("a\0b",)])
+def test_no_path_leaves_the_folder(folder: Path, names: tuple[str, ...]) -> None:
+    with pytest.raises(RunFolderError, match=re.escape("is not a path of a run folder")):
+        run_folder.read_file(folder, names, 100)
