@@ -9,7 +9,7 @@ GNU assembler's directives)
 - `.LBB0_3`, `.Ltmp1`, `.Lfunc_begin0` → `.L0` by first use; unnamed ones dropped: labels name places.
 - `.set .Lf.num_vgpr, 8` and the like, `.set amdgpu.max_num_*` → header, as long as each `.amdhsa_`
   directive has its own number: they only feed those directives. Otherwise kept.
-- `.section .AMDGPU.csdata`, `.AMDGPU.gpr_maximums`, `.note.GNU-stack` → dropped: empty markers.
+- `.section .AMDGPU.csdata`, `.AMDGPU.gpr_maximums` → dropped: they hold comments only.
 - `.amdgcn_target "amdgcn-amd-amdhsa--gfx942"` → `.amdgcn_target gfx942`, spelling to the header: the
   triple was renamed, the processor and its features decide the code. The same in `amdhsa.target`.
 - the name of the text's one kernel → `__kernel__` where it is declared, described and labelled.
@@ -24,21 +24,30 @@ from __future__ import annotations
 import re
 
 from irdiff.normalize.canonical import Numbering, Rows, unrecognized
-from irdiff.normalize.lexing import KERNEL, STRING, blank_out, collapse_spaces, drop_unused_labels
+from irdiff.normalize.lexing import (
+    C_STRING,
+    HIDDEN,
+    KERNEL,
+    Strings,
+    blank_out,
+    collapse_spaces,
+    drop_unused_labels,
+)
 
-_COMMENT = re.compile(rf"({STRING})|;[^\n]*")
+_STRING = f"[{HIDDEN}]"
+_COMMENT = re.compile(r";[^\n]*")
+_QUOTED_TARGET = re.compile(r'^([ \t]*\.amdgcn_target[ \t]+)"([\w.:+-]+)"', re.M)
 _DEBUG_SECTION = re.compile(
     r"^\.section \.debug_[^\n]*(?:\n(?!\.(?:section|pushsection|popsection|previous|subsection|text|data"
     r"|bss|rodata|amdgpu_metadata|amdhsa_kernel|amdgcn_target)\b)[^\n]*)*+",
     re.M,
 )
 _DROPPED = re.compile(
-    r"^(?:\.loc \d+ \d+[^\n]*"
-    rf"|\.file (?:\d+ )?(?:{STRING} ?)++(?:md5 \w+)?(?: ?source {STRING})?"
-    rf"|\.ident {STRING}|\.cfi_\w+(?: [^\n]*)?"
-    r"|\.size ([\w.$]+), \.Lfunc_end\d+-\1"
-    r'|\.section (?:\.AMDGPU\.(?:csdata|gpr_maximums)|"\.note\.GNU-stack")[^\n]*)$',
-    re.M,
+    r"\n\.(?:loc \d+ \d+[^\n]*"
+    rf"|file (?:\d+ )?(?:{_STRING} ?)++(?:md5 \w+)?(?: ?source {_STRING})?"
+    rf"|ident {_STRING}|cfi_\w+(?: [^\n]*)?"
+    r"|size ([\w.$]+), \.Lfunc_end\d+-\1"
+    rf"|section \.AMDGPU\.(?:csdata|gpr_maximums),{_STRING}(?:,@\w+)?)(?=\n|$)"
 )
 _LABEL = r"\.L(?:BB\d+_|tmp|func_begin|func_end)?\d+(?![\w.$])"
 _NAME = re.compile(f"({_LABEL})")
@@ -48,9 +57,7 @@ _COUNTED = (
 )
 _RESOURCE = re.compile(rf"^\.set (\.?[\w.$]+\.{_COUNTED}|amdgpu\.max_num_\w+), ([^\n]*)$", re.M)
 _SYMBOLIC_DESCRIPTOR = re.compile(r"^\.amdhsa_(?!kernel\b)\w+ (?!-?\w+$)[^\n]*", re.M)
-_TARGET = re.compile(
-    r"^(\.amdgcn_target |amdhsa\.target: )([\"']?[\w.-]+-(gfx\w+(?::\w+[+-])*)[\"']?)$", re.M
-)
+_TARGET = re.compile(r"^(\.amdgcn_target |amdhsa\.target: )('?[\w.-]+-(gfx\w+(?::\w+[+-])*)'?)$", re.M)
 _KERNEL_NAME = re.compile(r"^\.amdhsa_kernel ([\w.$]+)$", re.M)
 _RECOGNIZED = re.compile(
     r"^(?:\.amdgcn_target|\.amdhsa_|s_endpgm|s_(?:load|waitcnt|mov|setpc)|v_mov|\.type [\w.$]+,@function)",
@@ -59,7 +66,8 @@ _RECOGNIZED = re.compile(
 
 
 def rows(text: str) -> Rows:
-    text = strip(text)
+    strings = Strings(_QUOTED_TARGET.sub(r"\1\2", text), C_STRING)
+    text = _strip(strings.text)
     if not _RECOGNIZED.search(text):
         raise unrecognized("amdgcn", "a target directive, a function or a known instruction")
     header: dict[str, str] = {}
@@ -68,15 +76,19 @@ def rows(text: str) -> Rows:
     text = _rename_kernel(drop_unused_labels(text, _LABEL))
     parts = _NAME.split(text)
     parts[1::2] = map(Numbering(".L").__getitem__, parts[1::2])
-    return Rows(body="".join(parts).split("\n"), tail=[], header=header)
+    return Rows(body="".join(parts).split("\n"), tail=[], header=header).restored(strings)
 
 
 def strip(text: str) -> str:
     """The text without comments, debug information and superfluous blanks: equal here, equal canonically."""
-    text = _COMMENT.sub(r"\1", text)
-    text = collapse_spaces(text)
+    strings = Strings(text, C_STRING)
+    return strings.restore(_strip(strings.text))
+
+
+def _strip(text: str) -> str:
+    text = collapse_spaces(_COMMENT.sub("", text))
     text = _DEBUG_SECTION.sub(blank_out, text)
-    return _DROPPED.sub("", text)
+    return _DROPPED.sub("\n", text)
 
 
 def _take_target(text: str, header: dict[str, str]) -> str:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from irdiff.errors import NormalizeError
+from irdiff.normalize.lexing import HIDDEN, Strings
 
 MAX_TEXT_BYTES = 64 << 20
 """Longer texts are refused: ten times the longest IR seen, and still normalized within seconds."""
 
-Renaming = Callable[[str], str]
-
-_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f]")
+_CONTROL = re.compile(f"[\x00-\x08\x0e-\x1f{HIDDEN}]")
 _REPLACEMENT_SHARE = 100
 
 
@@ -56,6 +55,14 @@ class Rows:
     body: list[str]
     tail: list[tuple[int, str]]
     header: dict[str, str]
+
+    def restored(self, strings: Strings) -> Rows:
+        """With the strings that were hidden while the rows were made."""
+        return Rows(
+            body=strings.restore("\n".join(self.body)).split("\n"),
+            tail=[(number, strings.restore(line)) for number, line in self.tail],
+            header={strings.restore(key): strings.restore(value) for key, value in self.header.items()},
+        )
 
     def lines(self) -> tuple[str, ...]:
         rows = [row for row in self.body if row]

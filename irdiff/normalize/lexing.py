@@ -1,7 +1,7 @@
-"""Passes over a whole text that several assemblies share.
+"""Passes over a whole text that several normalizers share.
 
 Every pass keeps the number of lines, so that canonical lines can be traced to raw ones. All patterns are
-linear: alternatives exclude each other and repeats that could back up are possessive.
+linear in the length of the text: alternatives exclude each other and repeats do not back up.
 """
 
 from __future__ import annotations
@@ -9,13 +9,49 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-STRING = r'"(?:[^"\\\n]|\\.)*+"'
+from irdiff.errors import NormalizeError
+
+C_STRING = re.compile(r'("(?:[^"\\\n]|\\.)*+")')
+"""A string in which a backslash takes the next character's meaning: MLIR, PTX, GNU assembler."""
+LLVM_STRING = re.compile(r'("[^"\n]*+")')
+"""A string of LLVM IR, where a quote inside is spelled `\\22`."""
+
 KERNEL = "__kernel__"
 """Stands for the name of a text's one kernel; a text that has the word itself keeps its names."""
 
-_SPACES = re.compile(r"[ \t]{2,}|\t")
-_STRING_OR_SPACES = re.compile(rf"({STRING})|[ \t]{{2,}}|\t")
-_EDGES = re.compile(r"^ | $", re.M)
+_PRIVATE_USE = (range(0xE000, 0xF900), range(0xF0000, 0xFFFFE), range(0x100000, 0x10FFFE))
+HIDDEN = "\ue000-\uf8ff\U000f0000-\U000ffffd\U00100000-\U0010fffd"
+"""For character classes: the characters that stand for strings."""
+_PLACEHOLDER = re.compile(f"([{HIDDEN}])")
+
+
+class Strings:
+    """A text whose strings are each hidden behind one character, so that no pass can touch or misread them.
+
+    The characters are of Unicode's private use areas, which `check_text` keeps out of the input.
+    """
+
+    def __init__(self, text: str, pattern: re.Pattern[str]) -> None:
+        self.text = text
+        self._contents: dict[str, str] = {}
+        if '"' not in text:
+            return
+        parts = pattern.split(text)
+        distinct = dict.fromkeys(parts[1::2])
+        if len(distinct) > sum(map(len, _PRIVATE_USE)):
+            raise NormalizeError("this text has more than 137,000 different strings")
+        points = (point for area in _PRIVATE_USE for point in area)
+        characters = {string: chr(point) for string, point in zip(distinct, points, strict=False)}
+        self._contents = {character: string for string, character in characters.items()}
+        parts[1::2] = map(characters.__getitem__, parts[1::2])
+        self.text = "".join(parts)
+
+    def restore(self, text: str) -> str:
+        if not self._contents or text.isascii():
+            return text
+        parts = _PLACEHOLDER.split(text)
+        parts[1::2] = map(self._contents.__getitem__, parts[1::2])
+        return "".join(parts)
 
 
 def blank_out(match: re.Match[str]) -> str:
@@ -23,21 +59,24 @@ def blank_out(match: re.Match[str]) -> str:
     return "\n" * match.group().count("\n")
 
 
+_LINE_COMMENT = re.compile(r"//[^\n]*")
+_COMMENT_START = re.compile(r"//[^\n]*|/\*")
+
+
 def drop_c_comments(text: str) -> str:
-    """Drop `// …` and `/* … */` outside strings; an unclosed block comment is left as it is."""
+    """Drop `// …` and `/* … */`; an unclosed block comment is left as it is. Strings must be hidden."""
     if "/*" not in text:
-        return _STRING_OR_LINE_COMMENT.sub(r"\1", text)
+        return _LINE_COMMENT.sub("", text)
     parts: list[str] = []
     position = 0
-    for match in _STRING_OR_COMMENT_START.finditer(text):
-        if match.start() < position or match.group(1):
+    for match in _COMMENT_START.finditer(text):
+        if match.start() < position:
             continue
-        if text.startswith("/*", match.start()):
-            end = text.find("*/", match.start() + 2) + 2
+        end = match.end()
+        if match.group() == "/*":
+            end = text.find("*/", end) + 2
             if end == 1:
                 break
-        else:
-            end = match.end()
         parts.append(text[position : match.start()])
         parts.append(" " + "\n" * text.count("\n", match.start(), end))
         position = end
@@ -45,17 +84,13 @@ def drop_c_comments(text: str) -> str:
     return "".join(parts)
 
 
-_STRING_OR_LINE_COMMENT = re.compile(rf"({STRING})|//[^\n]*")
-_STRING_OR_COMMENT_START = re.compile(rf"({STRING})|//[^\n]*|/\*")
-
-
 def collapse_spaces(text: str) -> str:
-    """One space for each run outside strings, none at the edges of a line."""
-    if '"' in text:
-        text = _STRING_OR_SPACES.sub(lambda match: match.group(1) or " ", text)
-    else:
-        text = _SPACES.sub(" ", text)
-    return _EDGES.sub("", text)
+    """One space for each run, none at the edges of a line. Strings must be hidden."""
+    text = text.replace("\t", " ")
+    while "  " in text:
+        text = text.replace("    ", " ").replace("  ", " ")
+    text = text.replace("\n ", "\n").replace(" \n", "\n")
+    return text.strip(" ")
 
 
 def drop_unused_labels(text: str, label: str) -> str:

@@ -28,43 +28,38 @@ import re
 from collections import deque
 from collections.abc import Set
 from hashlib import sha256
+from itertools import count
 
 from irdiff.normalize.canonical import Numbering, Rows, unrecognized
-from irdiff.normalize.lexing import KERNEL
+from irdiff.normalize.lexing import HIDDEN, KERNEL, LLVM_STRING, Strings, collapse_spaces
 from irdiff.normalize.llvm_floats import spell_floats
 
-_STRING = r'"[^"\n]*+"'
-_DEBUG = re.compile(r",? !(?:dbg|DIAssignID) !\d+")
-_DEBUG_IN_STRING = re.compile(r'"[^"\n]*!(?:dbg|DIAssignID) [^"\n]*"')
-_STRING_OR_DEBUG = re.compile(rf"({_STRING})|,? !(?:dbg|DIAssignID) !\d+")
-_DEBUG_LINE = re.compile(r"^[ \t]*(?:#dbg_\w+\(|(?:tail )?call void @llvm\.dbg\.)[^\n]*$", re.M)
-_DEBUG_NODE = re.compile(r"^!\d+ = (?:distinct )?!DI[A-Za-z]+\([^\n]*$", re.M)
-_COMMENT_LINE = re.compile(r"^;[^\n]*|[ ]+; preds = [^\n]*", re.M)
-_COMMENT = re.compile(rf'^([^"\n;]*+(?:{_STRING}[^"\n;]*+)*+);[^\n]*', re.M)
-_INDENT = re.compile(r"^[ \t]+|[ \t]+$", re.M)
-_STRING_OR_SPACES = re.compile(rf"({_STRING})|[ \t]{{2,}}|\t")
-_SYMBOL = rf"(?:[-\w.$]+|{_STRING})"
-_TOKEN = re.compile(rf"([%@]{_SYMBOL}|{_STRING}|!\d+|(?<![\w.])#\w+)")
-_LABEL = re.compile(rf"^({_SYMBOL}):", re.M)
-_NODE = re.compile(r"^!(\d+) = ([^\n]*)\n?", re.M)
-_NODE_NUMBER = re.compile(r"^!(\d+) = ", re.M)
-_NODE_LINE = re.compile(r"^(!\d+ = (?:distinct )?)(!\{[^\n]*)", re.M)
+_DEBUG = re.compile(r", !dbg !\d+")
+_OTHER_DEBUG = re.compile(r",? !(?:dbg|DIAssignID) !\d+")
+_DEBUG_LINE = re.compile(r"\n(?:#dbg_\w+\(|(?:tail )?call void @llvm\.dbg\.)[^\n]*")
+_DEBUG_NODE = re.compile(r"\n!\d+ = (?:distinct )?!DI[A-Za-z]+\([^\n]*")
 _COMPILE_UNITS = re.compile(r"^!llvm\.dbg\.cu = [^\n]*", re.M)
+_COMMENT = re.compile(r";[^\n]*")
+_SYMBOL = f"[-\\w.${HIDDEN}]+"
+_TOKEN = re.compile(rf"([%@]{_SYMBOL}|!\d+|#\w+)")
+_LABEL = re.compile(rf"^({_SYMBOL}):$", re.M)
+_NODE = re.compile(r"^!(\d+) = ([^\n]*)$", re.M)
+_NODE_NUMBER = re.compile(r"^!(\d+) = ", re.M)
+_NODE_LIST = re.compile(r"^(!\d+ = (?:distinct )?)(!\{[^\n]*)", re.M)
 _GROUP = re.compile(r"^attributes (#\w+) = \{ ?([^\n]*?) ?\}$", re.M)
-_ATTRIBUTE = re.compile(rf"{_STRING}(?:={_STRING})?|[\w.]+(?:\((?:[^()\n]|\([^()\n]*\))*+\))?(?:=[\w.]+)?")
+_QUOTED = r'"[^"\n]*+"'
+_ATTRIBUTE = re.compile(rf"{_QUOTED}(?:={_QUOTED})?|[\w.]+(?:\((?:[^()\n]|\([^()\n]*\))*+\))?(?:=[\w.]+)?")
 _GLOBAL = re.compile(rf"^(@{_SYMBOL}) = ", re.M)
-_HIDDEN = re.compile(rf"^(@{_SYMBOL}) = (?:private|internal) ", re.M)
+_HIDDEN_GLOBAL = re.compile(rf"^(@{_SYMBOL}) = (?:private|internal) ", re.M)
 _TYPE = re.compile(rf"^(%{_SYMBOL}) = type ", re.M)
-_KERNEL = re.compile(
-    rf"^define [^@\n]*\b(?:ptx_kernel|amdgpu_kernel|spir_kernel) [^@\n]*(@{_SYMBOL})\(", re.M
-)
+_CONVENTION = r"\b(?:ptx_kernel|amdgpu_kernel|spir_kernel) "
+_KERNEL = re.compile(rf"^define [^@\n]*{_CONVENTION}[^@\n]*(@{_SYMBOL})\(", re.M)
 _DEFINE = re.compile(r"^define [^\n]*$", re.M)
 _DEFINED = re.compile(rf"^define [^@\n]*(@{_SYMBOL})\(", re.M)
-_END = re.compile(r"^\}[ \t]*$", re.M)
 _NAMED = re.compile(r"^!([A-Za-z_][\w.]*) = !\{(.*)\}$")
-_TARGET = re.compile(r'^target (datalayout|triple) = "(.*)"$')
-_TARGETS = re.compile(_TARGET.pattern, re.M)
-_INERT_FLAG = re.compile(r'!"(?:Debug Info Version|Dwarf Version)"')
+_TARGET = re.compile(rf"^target (datalayout|triple) = ([{HIDDEN}])$", re.M)
+_INTRINSIC = re.compile(r"declare [^@\n]*@llvm\.")
+_INERT_FLAGS = ("Debug Info Version", "Dwarf Version")
 _HEADER_NODES = {"nvvmir.version", "opencl.ocl.version", "opencl.spir.version"}
 _DROPPED_NODES = {"llvm.dbg.cu", "llvm.ident"}
 _RECOGNIZED = re.compile(
@@ -74,85 +69,93 @@ _RECOGNIZED = re.compile(
 
 def rows(text: str) -> Rows:
     """The lexical form."""
-    text = strip(text)
+    strings = Strings(text, LLVM_STRING)
+    text = _strip(strings.text)
     if not _RECOGNIZED.search(text):
         raise unrecognized("llir", "a definition, a declaration or a target")
-    return _Module(spell_floats(text)).rows()
+    return _Module(spell_floats(text), strings).rows()
 
 
 def targets(text: str) -> dict[str, str]:
     """Triple and data layout as the text has them, for the header."""
-    return {f"llvm.{kind}": value for kind, value in _TARGETS.findall(text)}
+    strings = Strings(text, LLVM_STRING)
+    return {f"llvm.{kind}": strings.restore(value)[1:-1] for kind, value in _TARGET.findall(strings.text)}
 
 
 def strip(text: str) -> str:
     """The text without comments, debug uses and indentation: equal here, equal canonically."""
-    text = _DEBUG_NODE.sub("", text)
-    text = (_STRING_OR_DEBUG.sub(r"\1", text)) if _DEBUG_IN_STRING.search(text) else _DEBUG.sub("", text)
-    text = _COMMENT_LINE.sub("", text)
+    strings = Strings(text, LLVM_STRING)
+    return strings.restore(_strip(strings.text))
+
+
+def _strip(text: str) -> str:
+    text = _DEBUG.sub("", text)
     if ";" in text:
-        text = _COMMENT.sub(r"\1", text)
-    text = _DEBUG_LINE.sub("", text)
-    text = _INDENT.sub("", text)
-    if "  " in text or "\t" in text:
-        text = _STRING_OR_SPACES.sub(lambda match: match.group(1) or " ", text)
+        text = _COMMENT.sub("", text)
+    text = _DEBUG_NODE.sub("\n", collapse_spaces(text))
+    if "!dbg" in text or "!DIAssignID" in text:
+        text = _OTHER_DEBUG.sub("", text)
+    if "#dbg_" in text or "@llvm.dbg." in text:
+        text = _DEBUG_LINE.sub("\n", text)
     return text
 
 
 def without_debug(text: str) -> str:
-    """The text without debug information and comments, still LLVM IR that can be read."""
-    text = _COMPILE_UNITS.sub("", strip(text))
+    """The text without debug information and comments, still LLVM IR, floats in LLVM 22's way."""
+    strings = Strings(text, LLVM_STRING)
+    text = _COMPILE_UNITS.sub("", _strip(strings.text))
     known = {f"!{number}" for number in _NODE_NUMBER.findall(text)}
 
     def repair(match: re.Match[str]) -> str:
         return match.group(1) + _without_unknown(match.group(2), known)
 
-    return _NODE_LINE.sub(repair, text)
+    return strings.restore(spell_floats(_NODE_LIST.sub(repair, text)))
 
 
 def _without_unknown(definition: str, known: Set[str]) -> str:
     """Take references to nodes of debug information, which are gone by now, out of a list of nodes."""
-    for token in _TOKEN.findall(definition):
-        if token[0] == "!" and token not in known:
-            definition = re.sub(rf", {token}(?!\d)|{token}(?!\d)(?:, )?", "", definition, count=1)
+    for name in _TOKEN.findall(definition):
+        if name[0] == "!" and name not in known:
+            definition = re.sub(rf", {name}(?!\d)|{name}(?!\d)(?:, )?", "", definition, count=1)
     return definition
 
 
 class _Names(dict[str, str]):
-    """What each token of one function becomes."""
+    """What each name of one function becomes."""
 
     def __init__(self, module: _Module) -> None:
         super().__init__(module.types)
         self._module = module
-        self._locals = Numbering("%v" if module.numbered_types else "%")
+        self._prefix = "%v" if module.numbered_types else "%"
+        self._count = count()
 
-    def __missing__(self, token: str) -> str:
-        kind = token[0]
+    def __missing__(self, name: str) -> str:
+        kind = name[0]
         if kind == "%":
-            canonical = self._locals[token]
+            canonical = f"{self._prefix}{next(self._count)}"
         elif kind == "@":
-            canonical = self._module.globals.get(token, token)
+            canonical = self._module.globals.get(name, name)
         elif kind == "#":
-            canonical = self._module.group(token)
-        elif kind == "!":
-            canonical = self._module.nodes[token]
+            canonical = self._module.group(name)
         else:
-            canonical = token
-        self[token] = canonical
+            canonical = self._module.nodes[name]
+        self[name] = canonical
         return canonical
 
 
 class _Module:
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, strings: Strings) -> None:
         self.text = text
         self.types = {name: name for name in _TYPE.findall(text)}
         self.numbered_types = any(name[1:].isdigit() for name in self.types)
-        self.globals = {name: f"@g{number}" for number, name in enumerate(_HIDDEN.findall(text))}
-        if set(self.globals.values()).intersection(_GLOBAL.findall(text)) - self.globals.keys():
+        self.globals = {name: f"@g{number}" for number, name in enumerate(_HIDDEN_GLOBAL.findall(text))}
+        if not set(self.globals.values()).isdisjoint(set(_GLOBAL.findall(text)) - self.globals.keys()):
             self.globals = {}
         self._name_kernel()
         self.nodes = Numbering("!")
+        self._strings = strings
         self._definitions: dict[str, str] = {}
+        self._named: list[tuple[str, str]] = []
         self._groups: dict[str, tuple[str, str]] = {}
         self._used_groups: dict[str, str] = {}
         self._header: dict[str, str] = {}
@@ -174,26 +177,28 @@ class _Module:
         self._read_groups()
         body: list[str] = []
         position = 0
-        named: list[tuple[str, str]] = []
         for match in _DEFINE.finditer(self.text):
             if match.start() < position:
                 continue
-            body += self._top_level(self.text[position : match.start()], len(body), named)[:-1]
-            end = _END.search(self.text, match.end())
-            position = end.end() if end else len(self.text)
+            body += self._top_level(self.text[position : match.start()], len(body))[:-1]
+            end = self.text.find("\n}\n", match.end()) + 2
+            position = end if end > 1 else len(self.text)
             body += self._function(self.text[match.start() : position])
             position += 1
-        body += self._top_level(self.text[position:], len(body), named)
-        self._tail.sort(key=lambda numbered: numbered[1])
-        self._add_named(named)
+        body += self._top_level(self.text[position:], len(body))
+        self._tail = sorted(
+            ((number, self._strings.restore(line)) for number, line in self._tail),
+            key=lambda numbered: numbered[1],
+        )
+        self._add_named()
         self._add_nodes()
-        self._tail += [
-            (0, f"attributes {name} = {{ {self._used_groups[name]} }}") for name in sorted(self._used_groups)
-        ]
-        return Rows(body=body, tail=self._tail, header=self._header)
+        groups = sorted(self._used_groups.items())
+        self._tail += [(0, f"attributes {name} = {{ {content} }}") for name, content in groups]
+        return Rows(body=body, tail=self._tail, header=self._header).restored(self._strings)
 
     def _read_groups(self) -> None:
-        for name, content in _GROUP.findall(self.text):
+        for name, hidden in _GROUP.findall(self.text):
+            content = self._strings.restore(hidden)
             attributes = _ATTRIBUTE.findall(content)
             recognized = " ".join(attributes) == content
             ordered = " ".join(sorted(attributes)) if recognized else content
@@ -207,52 +212,61 @@ class _Module:
         parts[1::2] = map(_Names(self).__getitem__, parts[1::2])
         return "".join(parts).split("\n")
 
-    def _top_level(self, text: str, start: int, named: list[tuple[str, str]]) -> list[str]:
-        if "\n!" in text or text.startswith("!"):
-            self._definitions.update((f"!{number}", node) for number, node in _NODE.findall(text))
+    def _top_level(self, text: str, start: int) -> list[str]:
         body: list[str] = []
         for number, line in enumerate(text.split("\n"), start + 1):
-            if not line or _NODE.match(line) or _GROUP.match(line) or line.startswith("source_filename"):
-                body.append("")
-            elif line.startswith("declare "):
-                body.append("")
-                if not re.match(r"declare [^@\n]*@llvm\.", line):
-                    self._tail.append((number, self._rename(line)))
-            elif match := _TARGET.match(line):
-                self._header[f"llvm.{match.group(1)}"] = match.group(2)
-                body.append("")
-            elif match := _NAMED.match(line):
-                named.append((match.group(1), match.group(2)))
-                body.append("")
-            else:
-                body.append(self._rename(line))
+            body.append("" if not line or self._take(line, number) else self._rename(line))
         return body
+
+    def _take(self, line: str, number: int) -> bool:
+        """Whether the line has no place in the body: it is dropped, or kept for the header or the tail."""
+        if line[0] == "!":
+            node, named = _NODE.match(line), _NAMED.match(line)
+            if node:
+                self._definitions[f"!{node.group(1)}"] = node.group(2)
+            elif named:
+                self._named.append((named.group(1), named.group(2)))
+            return bool(node or named)
+        if line.startswith("declare "):
+            if not _INTRINSIC.match(line):
+                self._tail.append((number, self._rename(line)))
+            return True
+        target = _TARGET.match(line)
+        if target:
+            self._header[f"llvm.{target.group(1)}"] = self._strings.restore(target.group(2))[1:-1]
+        return bool(target or _GROUP.match(line) or line.startswith("source_filename"))
 
     def _rename(self, line: str) -> str:
         parts = _TOKEN.split(line)
         names = _Names(self)
-        parts[1::2] = [token if token[0] == "%" else names[token] for token in parts[1::2]]
+        parts[1::2] = [name if name[0] == "%" else names[name] for name in parts[1::2]]
         return "".join(parts)
 
-    def _add_named(self, named: list[tuple[str, str]]) -> None:
-        for name, content in sorted(named):
+    def _add_named(self) -> None:
+        for name, content in sorted(self._named):
+            nodes = re.findall(r"!\d+", content)
             if name in _DROPPED_NODES:
                 continue
-            members = re.findall(r"!\d+", content)
             if name in _HEADER_NODES:
-                self._header[f"llvm.{name}"] = ", ".join(
-                    self._definitions.get(node, node) for node in members
-                )
+                self._header[f"llvm.{name}"] = ", ".join(self._definition(node) for node in nodes)
                 continue
-            kept = []
-            for node in members:
-                definition = self._definitions.get(node, "")
-                if name == "llvm.module.flags" and _INERT_FLAG.search(definition):
-                    self._header[f"llvm.flag {definition}"] = "set"
-                else:
-                    kept.append(node)
-            if kept:
-                self._tail.append((0, f"!{name} = !{{{', '.join(self.nodes[node] for node in kept)}}}"))
+            if name == "llvm.module.flags":
+                nodes = self._take_inert_flags(nodes)
+            if nodes or not content:
+                self._tail.append((0, f"!{name} = !{{{', '.join(self.nodes[node] for node in nodes)}}}"))
+
+    def _take_inert_flags(self, flags: list[str]) -> list[str]:
+        kept = []
+        for flag in flags:
+            inert = next((name for name in _INERT_FLAGS if f'"{name}"' in self._definition(flag)), None)
+            if inert:
+                self._header[f"llvm.flag {inert}"] = self._definition(flag)
+            else:
+                kept.append(flag)
+        return kept
+
+    def _definition(self, node: str) -> str:
+        return self._strings.restore(self._definitions.get(node, node))
 
     def _add_nodes(self) -> None:
         waiting = deque(self.nodes)
@@ -263,7 +277,5 @@ class _Module:
                 continue
             done.add(node)
             definition = _without_unknown(self._definitions.get(node, "!{}"), self._definitions.keys())
-            waiting.extend(
-                token for token in _TOKEN.findall(definition) if token[0] == "!" and token not in done
-            )
+            waiting.extend(name for name in _TOKEN.findall(definition) if name[0] == "!")
             self._tail.append((0, f"{self.nodes[node]} = {self._rename(definition)}"))

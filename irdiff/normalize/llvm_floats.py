@@ -2,7 +2,8 @@
 
 LLVM up to 22 prints a constant in decimal where six digits are exact, else in hexadecimal (`0x…` the bits
 of a double even for float, `0xH…` half, `0xR…` bfloat). Later versions print `f0x…` with the bits of the
-type itself, `+inf`, `-inf`, `+qnan`, and any decimal that rounds to the value *in the type*. All of these
+type itself, `+inf`, `-inf`, `+qnan`, and any decimal (with an exponent) that rounds to the
+value *in the type*. All of these
 become the hexadecimal spelling that LLVM up to 22 reads: the bits of a double for float and double,
 `0xH…`, `0xR…`. The type is the nearest one before the constant on its line; without a type, or with a
 spelling not listed here (payloads of NaN, x86_fp80), the constant stays as it is.
@@ -15,9 +16,8 @@ import re
 import struct
 
 _CONSTANT = re.compile(
-    r'"[^"\n]*+"|(?<![\w.%@$#!-])(?:f?0x[HR]?[0-9A-Fa-f]++|[+-]?\d+\.\d+(?:[eE][+-]?\d+)?|[+-](?:inf|qnan))(?![\w.])'
+    r"(?<![\w.%@$#!-])(?:f?0x[HR]?[0-9A-Fa-f]++|[+-]?\d+\.\d+(?:[eE][+-]?\d+)?|[+-](?:inf|qnan))(?![\w.])"
 )
-_INTERESTING = re.compile(r"\d\.\d|0x|[+-](?:inf|qnan)\b")
 _TYPE = re.compile(r"\b(?:half|bfloat|float|double|x86_fp80|fp128|ppc_fp128)\b")
 _WIDTHS = {"half": 4, "bfloat": 4, "float": 8, "double": 16}
 _SPECIAL = {
@@ -34,22 +34,15 @@ _SPECIAL["double"] = _SPECIAL["float"]
 
 
 def spell_floats(text: str) -> str:
-    """Rewrite the constants line by line; lines without one are not looked at."""
-    parts: list[str] = []
-    position = 0
-    end_of_line = -1
-    for match in _INTERESTING.finditer(text):
-        if match.start() < end_of_line:
-            continue
-        start = text.rfind("\n", position, match.start()) + 1 or position
-        end_of_line = text.find("\n", match.end())
-        if end_of_line < 0:
-            end_of_line = len(text)
-        parts.append(text[position:start])
-        parts.append(_spell_line(text[start:end_of_line]))
-        position = end_of_line
-    parts.append(text[position:])
-    return "".join(parts)
+    """Rewrite the constants line by line. Strings must be hidden."""
+    return "\n".join(
+        [
+            _spell_line(line)
+            if "e+" in line or "e-" in line or "0x" in line or "inf" in line or "qnan" in line
+            else line
+            for line in text.split("\n")
+        ]
+    )
 
 
 def _spell_line(line: str) -> str:
@@ -61,7 +54,7 @@ def _spell_line(line: str) -> str:
         types = _TYPE.findall(between)
         kind = types[-1] if types else kind
         constant = match.group()
-        parts += (between, constant if constant[0] == '"' else spell(constant, kind))
+        parts += (between, spell(constant, kind))
         position = match.end()
     parts.append(line[position:])
     return "".join(parts)

@@ -18,7 +18,6 @@ import re
 import llvmlite.binding as llvm
 
 from irdiff.normalize.llir import without_debug
-from irdiff.normalize.llvm_floats import spell_floats
 
 FORM = "llvm-" + ".".join(map(str, llvm.llvm_version_info))
 MAX_LENGTH = 16 << 20
@@ -34,7 +33,7 @@ def reprint(text: str) -> str | None:
     """The text as this LLVM prints it, without debug information; None where it cannot read it."""
     if len(text) > MAX_LENGTH or _too_deep(text):
         return None
-    text = _NEW_AMD_TRIPLE.sub(r"\1amdgcn-", spell_floats(without_debug(text)))
+    text = _NEW_AMD_TRIPLE.sub(r"\1amdgcn-", without_debug(text))
     try:
         module = llvm.parse_assembly(text.replace(_FLAG, '!"Debug Info Gone"'))
         module.verify()

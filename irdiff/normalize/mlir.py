@@ -27,53 +27,63 @@ import re
 
 from irdiff.errors import NormalizeError
 from irdiff.normalize.canonical import Rows, unrecognized
-from irdiff.normalize.lexing import KERNEL, STRING, collapse_spaces, drop_c_comments
+from irdiff.normalize.lexing import C_STRING, HIDDEN, KERNEL, Strings, collapse_spaces, drop_c_comments
+from irdiff.normalize.mlir_names import rename
 
 MAX_EXPANDED = 1 << 20
 """Characters an alias may stand for; real layouts have a few hundred."""
+MAX_TEXT = 1 << 28
+"""Characters that a text may have once its aliases are expanded."""
 
-_SIMPLE_LOCATION = re.compile(rf"({STRING})|[ ]?(?<![\w.])loc\(#loc\d*\)")
-_NESTED_LOCATION = re.compile(rf"({STRING})|[ ]?(?<![\w.])loc\(")
-_BRACKET = re.compile(rf"{STRING}|[()]")
+_SIMPLE_LOCATION = re.compile(r" loc\(#loc\d*\)")
+_LOCATION = re.compile(r" ?(?<![\w.])loc\(")
+_BRACKET = re.compile(r"[()\n]")
 _LOCATION_ALIAS = re.compile(r"^#loc\w* = loc\([^\n]*$", re.M)
-_ALIAS = re.compile(r"^([#!][A-Za-z_][\w.$-]*) = ([^\n]*)$", re.M)
-_ALIAS_USE = re.compile(rf"({STRING})|[#!][A-Za-z_][\w$-]*+(?![\w.<])")
-_RECOGNIZED = re.compile(r"^[ \t]*(?:module\b|\"?(?:builtin\.module|(?:tt|llvm|func|gpu)\.func)\b)", re.M)
-_MODULE = re.compile(r"^(module(?: @[\w.$]+)?)(?: attributes \{(.*)\})? \{$")
+_ALIAS = re.compile(r"^([#!][A-Za-z_][\w$-]*) = ([^\n]*)$", re.M)
+_ALIAS_USE = re.compile(r"([#!][A-Za-z_][\w$-]*+)(?![\w.<])")
+_RECOGNIZED = re.compile(
+    rf"^(?:module\b|(?:(?:tt|llvm|func|gpu)\.func|builtin\.module)\b|[{HIDDEN}]\(\))", re.M
+)
+_MODULE = re.compile(rf"^(module(?: @[\w.${HIDDEN}]+)?) attributes \{{(.*)\}} \{{$")
 _PUBLIC = re.compile(r"\b(?:tt|llvm|func)\.func public @([\w.$]+)(?=\()")
-_IMPLIED = {'"ttng.two-ctas" = false', "ttng.two-ctas = false"}
+_IMPLIED = frozenset({'"ttng.two-ctas" = false', "ttng.two-ctas = false"})
 
 
 def rows(ir: str, text: str) -> Rows:
-    text = strip(text)
+    strings = Strings(text, C_STRING)
+    text = _strip(strings.text)
     if not _RECOGNIZED.search(text):
         raise unrecognized(ir, "a module or a function")
-    text = _Names().rename(_rename_kernel(_sort_dictionaries(text)))
+    text = rename(_rename_kernel(_sort_dictionaries(text, strings)))
     header: dict[str, str] = {}
-    body = [_module_line(line, header) for line in _expand_aliases(text).split("\n")]
-    return Rows(body=body, tail=[], header=header)
+    body = [_module_line(line, header, strings) for line in _expand_aliases(text).split("\n")]
+    return Rows(body=body, tail=[], header=header).restored(strings)
 
 
 def strip(text: str) -> str:
     """The text without locations, comments and superfluous blanks: equal here, equal canonically."""
+    strings = Strings(text, C_STRING)
+    return strings.restore(_strip(strings.text))
+
+
+def _strip(text: str) -> str:
+    text = _SIMPLE_LOCATION.sub("", text)
+    text = collapse_spaces(drop_c_comments(text))
     text = _LOCATION_ALIAS.sub("", text)
-    text = _SIMPLE_LOCATION.sub(r"\1", text)
-    if "loc(" in text:
-        text = _drop_nested_locations(text)
-    if "//" in text:
-        text = drop_c_comments(text)
-    return collapse_spaces(text)
+    return _drop_locations(text) if "loc(" in text else text
 
 
-def _drop_nested_locations(text: str) -> str:
+def _drop_locations(text: str) -> str:
     parts: list[str] = []
     position = 0
-    for match in _NESTED_LOCATION.finditer(text):
-        if match.start() < position or match.group(1):
+    for match in _LOCATION.finditer(text):
+        if match.start() < position:
             continue
         depth = 1
-        for bracket in _BRACKET.finditer(text, match.end(), text.find("\n", match.end()) % (len(text) + 1)):
-            depth += {"(": 1, ")": -1}.get(bracket.group(), 0)
+        for bracket in _BRACKET.finditer(text, match.end()):
+            if bracket.group() == "\n":
+                break
+            depth += 1 if bracket.group() == "(" else -1
             if depth == 0:
                 parts.append(text[position : match.start()])
                 position = bracket.end()
@@ -86,60 +96,61 @@ def _expand_aliases(text: str) -> str:
     definitions = dict(_ALIAS.findall(text))
     if not definitions:
         return text
-    expanded: dict[str, str] = {}
+    values: dict[str, str] = {}
 
-    def expand(name: str, outer: tuple[str, ...]) -> str:
+    def value(name: str, outer: tuple[str, ...]) -> str:
         if name in outer or len(outer) > 64:
             raise NormalizeError(f"the alias {name} is defined by itself, or too deeply")
-        if name not in expanded:
-            value = replace(definitions[name], (*outer, name))
-            if len(value) > MAX_EXPANDED:
+        if name not in values:
+            parts = _ALIAS_USE.split(definitions[name])
+            parts[1::2] = [
+                value(part, (*outer, name)) if part in definitions else part for part in parts[1::2]
+            ]
+            if sum(map(len, parts)) > MAX_EXPANDED:
                 raise NormalizeError(f"the alias {name} stands for more than {MAX_EXPANDED} characters")
-            expanded[name] = value
-        return expanded[name]
+            values[name] = "".join(parts)
+        return values[name]
 
-    def replace(value: str, outer: tuple[str, ...]) -> str:
-        return _ALIAS_USE.sub(
-            lambda match: expand(match.group(), outer) if match.group() in definitions else match.group(),
-            value,
-        )
-
-    text = _ALIAS.sub("", text)
-    values = {name: expand(name, ()) for name in definitions}
-    if sum(len(values.get(name, "")) for name in _ALIAS_USE.findall(text) if name) > 1 << 28:
-        raise NormalizeError("the aliases of this text stand for more than 256 MB")
-    return _ALIAS_USE.sub(lambda match: values.get(match.group(), match.group()), text)
+    for name in definitions:
+        value(name, ())
+    parts = _ALIAS_USE.split(_ALIAS.sub("", text))
+    parts[1::2] = [values.get(part, part) for part in parts[1::2]]
+    if sum(map(len, parts)) > MAX_TEXT:
+        raise NormalizeError(f"with its aliases expanded this text has more than {MAX_TEXT} characters")
+    return "".join(parts)
 
 
-_DICTIONARY = re.compile(rf"({STRING})|\{{(?:[^{{}}\"\n]|{STRING}|\{{(?:[^{{}}\"\n]|{STRING})*+\}})*+\}}")
-_ENTRY = re.compile(rf"(?:{STRING}|[A-Za-z_][\w.$-]*)(?: = .*)?$")
-_SPLITTER = re.compile(rf"{STRING}|->|[(\[{{<]|[)\]}}>]|,")
+_DICTIONARY = re.compile(r"\{[^{}\n]*+(?:\{[^{}\n]*+\}[^{}\n]*+)*+\}")
+_ENTRY = re.compile(rf"(?:[{HIDDEN}]|[A-Za-z_][\w.$-]*)(?: = .*)?$")
+_SPLITTER = re.compile(r"->|[(\[{<]|[)\]}>]|,")
 
 
-def _sort_dictionaries(text: str) -> str:
+def _sort_dictionaries(text: str, strings: Strings) -> str:
     cache: dict[str, str] = {}
 
     def sort(match: re.Match[str]) -> str:
         found = match.group()
         if found not in cache:
-            cache[found] = found if match.group(1) else _sorted_dictionary(found)
+            cache[found] = _sorted_dictionary(found, strings)
         return cache[found]
 
     return _DICTIONARY.sub(sort, text)
 
 
-def _sorted_dictionary(dictionary: str) -> str:
-    body = _DICTIONARY.sub(
-        lambda match: match.group(1) or _sorted_dictionary(match.group()), dictionary[1:-1]
-    )
+def _sorted_dictionary(dictionary: str, strings: Strings) -> str:
+    body = dictionary[1:-1]
+    if "{" in body:
+        body = _DICTIONARY.sub(lambda match: _sorted_dictionary(match.group(), strings), body)
+    if " = " not in body:
+        return f"{{{body}}}"
     entries = split_entries(body)
-    if not any(" = " in entry for entry in entries) or not all(map(_ENTRY.match, entries)):
-        return "{" + body + "}"
-    return "{" + ", ".join(sorted(entries)) + "}"
+    if not all(map(_ENTRY.match, entries)):
+        return f"{{{body}}}"
+    return f"{{{', '.join(sorted(entries, key=strings.restore))}}}"
 
 
 def split_entries(body: str) -> list[str]:
-    """Split at the commas outside brackets and strings."""
+    """Split at the commas outside brackets. Strings must be hidden."""
     entries: list[str] = []
     depth = start = 0
     for match in _SPLITTER.finditer(body):
@@ -155,13 +166,13 @@ def split_entries(body: str) -> list[str]:
     return entries
 
 
-def _module_line(line: str, header: dict[str, str]) -> str:
+def _module_line(line: str, header: dict[str, str], strings: Strings) -> str:
     if not line.startswith("module"):
         return line
     match = _MODULE.match(line)
-    if not match or not match.group(2):
+    if not match:
         return line
-    entries = sorted(split_entries(match.group(2)))
+    entries = sorted(map(strings.restore, split_entries(match.group(2))))
     for entry in _IMPLIED.intersection(entries):
         name, _, value = entry.partition(" = ")
         header[f"mlir.{name.strip(chr(34))}"] = value
@@ -173,96 +184,4 @@ def _rename_kernel(text: str) -> str:
     names = _PUBLIC.findall(text)
     if len(names) != 1 or KERNEL in text:
         return text
-    symbol = re.compile(rf"({STRING})|@{re.escape(names[0])}(?![\w.$-])")
-    return symbol.sub(lambda match: match.group(1) or f"@{KERNEL}", text)
-
-
-_NAME = re.compile(rf"({STRING}|%[\w.$-]+|\^[\w.$-]+)")
-_RESULTS = re.compile(r"%[\w.$-]+(?::\d+)?(?:, %[\w.$-]+(?::\d+)?)* = ")
-_FUNCTION = re.compile(r'"?(?:tt|llvm|func|gpu)\.func\b')
-_ARGUMENTS = re.compile(r'\^|"?(?:tt|llvm|func|gpu)\.func\b|\w+\(%')
-
-
-class _Names:
-    """Renames values and blocks with the scopes of MLIR's regions."""
-
-    def __init__(self) -> None:
-        self._visible: dict[str, str] = {}
-        self._scopes: list[dict[str, str | None]] = [{}]
-        """For each open region the names it defines, with what they meant outside."""
-        self._pending: set[str] = set()
-        """Used before their definition: their definition takes the number they have."""
-        self._values = self._blocks = 0
-
-    def rename(self, text: str) -> str:
-        return "\n".join(map(self._rename_line, text.split("\n")))
-
-    def _rename_line(self, line: str) -> str:
-        if not line:
-            return line
-        if line[0] == "}" or line.startswith("})"):
-            self._close()
-        if _FUNCTION.match(line):
-            self._open_function()
-        parts = _NAME.split(line)
-        results = _RESULTS.match(line)
-        first = 1
-        if results:
-            first += 2 * sum(1 for _ in _NAME.finditer(results.group()))
-            for index in range(1, first, 2):
-                parts[index] = self._define(parts[index])
-        if line[-1] == "{":
-            self._scopes.append({})
-        defines_arguments = _ARGUMENTS.match(line) is not None
-        for index in range(first, len(parts), 2):
-            name, after = parts[index], parts[index + 1]
-            if name[0] == '"':
-                continue
-            if self._is_definition(name, parts[index - 1], after, index, defines_arguments):
-                parts[index] = self._define(name)
-            else:
-                parts[index] = self._visible.get(name) or self._expect(name)
-        return "".join(parts)
-
-    @staticmethod
-    def _is_definition(name: str, before: str, after: str, index: int, defines_arguments: bool) -> bool:
-        if name[0] == "^":
-            return index == 1 and not before
-        return after.startswith(" = ") or (defines_arguments and after.startswith(": "))
-
-    def _open_function(self) -> None:
-        self._visible.clear()
-        self._pending.clear()
-        self._scopes = [{}]
-        self._values = self._blocks = 0
-
-    def _close(self) -> None:
-        if len(self._scopes) == 1:
-            return
-        for name, outer in self._scopes.pop().items():
-            if outer is None:
-                self._visible.pop(name, None)
-            else:
-                self._visible[name] = outer
-
-    def _define(self, name: str) -> str:
-        scope = self._scopes[-1]
-        if name in self._pending and name in scope:
-            self._pending.discard(name)
-            return self._visible[name]
-        scope.setdefault(name, self._visible.get(name))
-        self._visible[name] = canonical = self._number(name)
-        return canonical
-
-    def _expect(self, name: str) -> str:
-        self._pending.add(name)
-        self._scopes[-1].setdefault(name, None)
-        self._visible[name] = canonical = self._number(name)
-        return canonical
-
-    def _number(self, name: str) -> str:
-        if name[0] == "^":
-            self._blocks += 1
-            return f"^b{self._blocks - 1}"
-        self._values += 1
-        return f"%{self._values - 1}"
+    return re.sub(rf"@{re.escape(names[0])}(?![\w.$-])", f"@{KERNEL}", text)

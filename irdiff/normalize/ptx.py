@@ -24,11 +24,14 @@ Kept on purpose: data (`.global .align 1 .b8 x[4] = {…}`), declarations, perfo
 from __future__ import annotations
 
 import re
+from itertools import count
 
 from irdiff.normalize.canonical import Numbering, Rows, unrecognized
 from irdiff.normalize.lexing import (
+    C_STRING,
+    HIDDEN,
     KERNEL,
-    STRING,
+    Strings,
     blank_out,
     collapse_spaces,
     drop_c_comments,
@@ -36,24 +39,23 @@ from irdiff.normalize.lexing import (
 )
 
 _LINE_TABLE = re.compile(
-    r"^[ \t]*\.(?:loc[ \t]+\d+[ \t]+\d+(?:[ \t]+\d+)?"
-    r"(?:[ \t]*,[ \t]*function_name[ \t]+[\w$]+(?:[ \t]*\+[ \t]*\d+)?"
-    r"[ \t]*,[ \t]*inlined_at[ \t]+\d+[ \t]+\d+[ \t]+\d+)?"
-    rf"|file[ \t]+\d+[ \t]+{STRING}(?:[ \t]*,[ \t]*\d+)*)[ \t]*(?://[^\n]*)?$",
-    re.M,
+    r"\n\.(?:loc \d+ \d+(?: \d+)?(?: ?, ?function_name [\w$]+(?: ?\+ ?\d+)? ?, ?inlined_at \d+ \d+ \d+)?"
+    rf"|file \d+ [{HIDDEN}](?: ?, ?\d+)*)(?=\n|$)"
 )
-_DEBUG_SECTION = re.compile(r"^[ \t]*\.section[ \t]+\.debug_\w+\s*\{[^{}]*\}", re.M)
+_DEBUG_SECTION = re.compile(r"^\.section \.debug_\w+\s*\{[^{}]*\}", re.M)
 _LABEL = r"\$L[\w$]+"
 _VERSION = re.compile(r"^\.version[ ]([^\n]*)$", re.M)
 _KERNEL_NAME = re.compile(r"\.entry\s+([\w$]+)")
 _REGISTER_SET = re.compile(r"(\.reg \.\w+ %([A-Za-z_$]+))<(\d*)>")
 _NAME = re.compile(r"(%[A-Za-z_$]+\d+(?![\w$])|\$L[\w$]+)")
 _BRACE = re.compile(r"[{}]")
+_RECOGNIZED = re.compile(r"\.(?:version|target|entry|func)\b")
 
 
 def rows(text: str) -> Rows:
-    text = strip(text)
-    if not re.search(r"^\.(?:version|target)\b|\.(?:entry|func)\b", text, re.M):
+    strings = Strings(text, C_STRING)
+    text = _strip(strings.text)
+    if not _RECOGNIZED.search(text):
         raise unrecognized("ptx", "`.version`, `.target`, `.entry` or `.func`")
     header: dict[str, str] = {}
     version = _VERSION.search(text)
@@ -62,16 +64,20 @@ def rows(text: str) -> Rows:
         text = _VERSION.sub("", text)
     text = _rename_kernel(drop_unused_labels(text, _LABEL))
     labels = Numbering("$L")
-    renamed = [_rename_registers(part, labels) for part in _functions(text)]
-    return Rows(body="".join(renamed).split("\n"), tail=[], header=header)
+    renamed = "".join([_rename_registers(part, labels) for part in _functions(text)])
+    return Rows(body=renamed.split("\n"), tail=[], header=header).restored(strings)
 
 
 def strip(text: str) -> str:
     """The text without comments, debug information and superfluous blanks: equal here, equal canonically."""
-    text = _LINE_TABLE.sub("", text)
-    text = drop_c_comments(text)
-    text = _DEBUG_SECTION.sub(blank_out, text)
-    return collapse_spaces(text)
+    strings = Strings(text, C_STRING)
+    return strings.restore(_strip(strings.text))
+
+
+def _strip(text: str) -> str:
+    text = collapse_spaces(drop_c_comments(text))
+    text = _LINE_TABLE.sub("\n", text)
+    return _DEBUG_SECTION.sub(blank_out, text)
 
 
 def _functions(text: str) -> list[str]:
@@ -79,36 +85,41 @@ def _functions(text: str) -> list[str]:
     parts: list[str] = []
     depth = start = 0
     for match in _BRACE.finditer(text):
-        depth += 1 if match.group() == "{" else -1
-        if depth == 0:
+        if match.group() == "{":
+            depth += 1
+        elif depth > 1:
+            depth -= 1
+        else:
+            depth = 0
             parts.append(text[start : match.end()])
             start = match.end()
-        depth = max(depth, 0)
     parts.append(text[start:])
     return parts
 
 
-class _Registers(dict[str, str]):
+class _Names(dict[str, str]):
+    """What each register or label of one function becomes."""
+
     def __init__(self, prefixes: set[str], labels: Numbering) -> None:
         super().__init__()
-        self._numberings = {prefix: Numbering(f"%{prefix}") for prefix in prefixes}
+        self._counts = {prefix: count() for prefix in prefixes}
         self._labels = labels
 
     def __missing__(self, name: str) -> str:
         if name[0] == "$":
             canonical = self._labels[name]
         else:
-            numbering = self._numberings.get(name[1:].rstrip("0123456789"))
-            canonical = name if numbering is None else numbering[name]
+            prefix = name[1:].rstrip("0123456789")
+            canonical = f"%{prefix}{next(self._counts[prefix])}" if prefix in self._counts else name
         self[name] = canonical
         return canonical
 
 
 def _rename_registers(function: str, labels: Numbering) -> str:
     declared = [match.group(2) for match in _REGISTER_SET.finditer(function)]
-    prefixes = {prefix for prefix in declared if declared.count(prefix) == 1} if declared else set()
+    prefixes = {prefix for prefix in declared if declared.count(prefix) == 1}
     parts = _NAME.split(function)
-    parts[1::2] = map(_Registers(prefixes, labels).__getitem__, parts[1::2])
+    parts[1::2] = map(_Names(prefixes, labels).__getitem__, parts[1::2])
     function = "".join(parts)
     return _REGISTER_SET.sub(
         lambda match: f"{match.group(1)}<>" if match.group(2) in prefixes else match.group(), function
@@ -120,4 +131,5 @@ def _rename_kernel(text: str) -> str:
     if len(names) != 1 or KERNEL in text:
         return text
     name = re.escape(names[0])
-    return re.sub(rf"(?<=\.entry ){name}(?![\w$])|(?<![\w$%.]){name}(?=_param_\d+(?![\w$]))", KERNEL, text)
+    text = re.sub(rf"\b{name}(?=_param_\d+(?![\w$]))", KERNEL, text)
+    return re.sub(rf"(?<=\.entry ){name}(?![\w$])", KERNEL, text)
