@@ -1,0 +1,175 @@
+"""The launch ABI on real binaries of releases 3.2 to 3.9 (made by tests/data/abi/make.py)."""
+
+import base64
+import dataclasses
+import json
+import struct
+from pathlib import Path
+
+import pytest
+import zstandard
+from pydantic import TypeAdapter
+
+from irdiff.model import Launch
+from irdiff.timing import abi
+from irdiff.timing.abi import AbiError, ParameterKind
+from irdiff.timing.entry import Entry, EntryError, EntryParameter, read_entry
+
+DATA = Path(__file__).parents[2] / "data" / "abi"
+FILES = sorted(path.name for path in DATA.glob("*.zst"))
+
+
+def read(name):
+    row = json.loads(zstandard.ZstdDecompressor().decompress((DATA / name).read_bytes()))
+    launch = TypeAdapter(Launch).validate_python(row["launch"])
+    return row, launch, base64.b85decode(row["binary"])
+
+
+def planned(name):
+    row, launch, binary = read(name)
+    backend, warp = ("cuda", 32) if row["target"].startswith("sm_") else ("hip", 64)
+    entry = read_entry(binary, row["metadata"]["name"], backend)
+    return abi.plan(launch, row["metadata"], entry, backend=backend, warp_size=warp), row, launch
+
+
+def test_every_release_has_artifacts():
+    assert {name.split("-")[0] for name in FILES} == {
+        "3.2.0", "3.3.1", "3.4.0", "3.5.1", "3.6.0", "3.7.1", "3.8.0", "3.9.0"
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_launch_fits_the_entry(name):
+    plan, row, launch = planned(name)
+    assert plan.block_threads == 4 * (32 if row["target"] == "sm_90" else 64)
+    passed = {p.name for p in plan.parameters}
+    assert not passed & {"BLOCK", "skipped", "one"}
+    offsets = [p.offset_bytes for p in plan.parameters]
+    assert offsets == sorted(offsets)
+
+
+@pytest.mark.parametrize("name", [name for name in FILES if name.endswith("-mixed.json.zst")])
+def test_scalars_are_packed_by_their_type(name):
+    plan, row, _ = planned(name)
+    rows = {p.name: p for p in plan.parameters}
+    assert rows["n"].value == struct.pack("<i", 1000)
+    assert rows["wide"].value == struct.pack("<q", 1 << 40)
+    assert rows["flag"].value == b"\1"
+    assert rows["scale"].value == struct.pack("<f", 0.5)
+    order = ["x_ptr", "n", "wide", "flag", "scale", "out_ptr"]
+    assert [p.name for p in plan.parameters][:6] == order
+
+
+@pytest.mark.parametrize(
+    ("version", "count"),
+    [("3.2.0", 0), ("3.3.1", 1), ("3.4.0", 1), ("3.5.1", 2), ("3.6.0", 2), ("3.9.0", 2)],
+)
+def test_scratch_pointers_by_release(version, count):
+    plan, _, _ = planned(f"{version}-sm_90-mixed.json.zst")
+    kinds = [p.kind for p in plan.parameters][6:]
+    assert kinds == [ParameterKind.GLOBAL_SCRATCH, ParameterKind.PROFILE_SCRATCH][:count]
+
+
+@pytest.mark.parametrize("name", [n for n in FILES if "-sm_90-descriptor." in n])
+def test_host_descriptors_become_tensor_maps(name):
+    plan, _, launch = planned(name)
+    kinds = [p.kind for p in plan.parameters]
+    assert kinds[0] is ParameterKind.TENSOR_MAP
+    assert plan.parameters[0].size_bytes == 128
+    first = plan.tensor_maps[0]
+    assert (first.shape, first.strides, first.block_shape) == ((32, 128), (128, 1), (16, 64))
+    assert (first.element_bytes, first.element_type, first.swizzle) == (2, 6, 3)
+    shape = [p.value for p in plan.parameters[1:3]]
+    assert shape == [struct.pack("<i", 32), struct.pack("<i", 128)]
+
+
+@pytest.mark.parametrize("name", [n for n in FILES if "-gfx942-descriptor." in n])
+def test_descriptors_without_metadata_are_taken_apart(name):
+    plan, row, _ = planned(name)
+    sizes = [p.size_bytes for p in plan.parameters]
+    flags = 1 if row["version"].startswith(("3.5", "3.6")) else 2
+    assert sizes[: 9 + flags] == [8, 8, 8, 8, 8] + [1] * flags + [4, 4, 8, 8]
+
+
+@pytest.mark.parametrize("name", [n for n in FILES if "-sm_90-device-descriptor." in n])
+def test_global_scratch_is_sized_by_the_metadata(name):
+    plan, row, _ = planned(name)
+    assert plan.global_scratch_bytes == 2 * row["metadata"]["global_scratch_size"] > 0
+
+
+def test_clusters_multiply_the_grid():
+    for version in ("3.3.1", "3.5.1", "3.9.0"):
+        plan, _, launch = planned(f"{version}-sm_90-cluster.json.zst")
+        assert (plan.cluster, plan.grid) == (2, (launch.grid[0] * 2, 1, 1))
+
+
+def test_a_missing_parameter_is_an_error_before_launch():
+    row, launch, binary = read("3.9.0-sm_90-mixed.json.zst")
+    entry = read_entry(binary, "mixed", "cuda")
+    without = {name: type_ for name, type_ in launch.signature.items() if name not in ("n", "wide", "scale")}
+    with pytest.raises(AbiError, match="the entry takes 8 parameters"):
+        abi.plan(
+            dataclasses.replace(launch, signature=without),
+            row["metadata"],
+            entry,
+            backend="cuda",
+            warp_size=32,
+        )
+
+
+def test_another_size_is_an_error():
+    row, launch, binary = read("3.9.0-sm_90-mixed.json.zst")
+    signature = dict(launch.signature, n="i64")
+    with pytest.raises(AbiError, match="not launched"):
+        abi.plan(
+            dataclasses.replace(launch, signature=signature),
+            row["metadata"],
+            read_entry(binary, "mixed", "cuda"),
+            backend="cuda",
+            warp_size=32,
+        )
+
+
+def test_another_block_size_is_an_error():
+    row, launch, binary = read("3.9.0-sm_90-mixed.json.zst")
+    with pytest.raises(AbiError, match="wants 128 threads"):
+        abi.plan(
+            launch, row["metadata"] | {"num_warps": 8}, read_entry(binary, "mixed", "cuda"),
+            backend="cuda", warp_size=32,
+        )  # fmt: skip
+
+
+def test_scratch_that_the_entry_does_not_take_is_an_error():
+    row, launch, _ = read("3.2.0-sm_90-mixed.json.zst")
+    entry = Entry(
+        name="mixed",
+        parameters=tuple(
+            EntryParameter(offset_bytes=8 * i, size_bytes=size) for i, size in enumerate([8, 4, 8, 1, 4, 8])
+        ),
+        required_threads=None,
+    )
+    with pytest.raises(AbiError, match="global scratch"):
+        abi.plan(launch, row["metadata"] | {"global_scratch_size": 64}, entry, backend="cuda", warp_size=32)
+
+
+def test_a_kernel_that_is_not_there():
+    _, _, binary = read("3.9.0-sm_90-mixed.json.zst")
+    with pytest.raises(EntryError, match="no kernel 'other'"):
+        read_entry(binary, "other", "cuda")
+
+
+@pytest.mark.parametrize(
+    ("type_", "value", "packed"),
+    [
+        ("i1", True, b"\1"),
+        ("i32", -1, b"\xff" * 4),
+        ("i32", 1 << 31, b"\0\0\0\x80"),
+        ("u64", (1 << 64) - 1, b"\xff" * 8),
+        ("fp16", 1.5, b"\x00\x3e"),
+        ("bf16", 1.0, b"\x80\x3f"),
+        ("fp64", 0.1, struct.pack("<d", 0.1)),
+        ("fp32", "inf", struct.pack("<f", float("inf"))),
+    ],
+)
+def test_pack_scalar(type_, value, packed):
+    assert abi.pack_scalar(type_, value) == packed
