@@ -1,0 +1,148 @@
+"""From what a user writes for base and head to two sides: a compiler and the kernels it compiles.
+
+In a checkout of Triton a revision selects the compiler, and the corpus is the same on both sides. In a
+repository of kernels (with an `irdiff.toml`) a revision selects the kernels, and the compiler is the same
+unless each revision pins its own. Any other kind of side (`triton==3.9.0`) mixes with both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from irdiff import corpus as corpora
+from irdiff import kernel_repository, toolchains
+from irdiff.config import Config
+from irdiff.corpus import Corpus
+from irdiff.errors import UsageError
+from irdiff.model import Toolchain
+from irdiff.toolchains import checkout as checkouts
+from irdiff.toolchains import commits, repository
+from irdiff.toolchains.checkout import Checkout
+from irdiff.toolchains.repository import Snapshot, Store
+
+
+@dataclass(frozen=True, kw_only=True)
+class Side:
+    """Base or head: a compiler and the kernels it compiles."""
+
+    toolchain: Toolchain
+    corpus: Corpus
+    note: str
+    """Where the side comes from, and what a reader must know of it."""
+    match_renames: bool
+    """Whether kernels of this side may be those of the other under another name."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SideOptions:
+    """What a user may choose beside base and head."""
+
+    repo: Path | None
+    """A checkout; default: the one that the current folder lies in."""
+    corpus: Path | None
+    """A folder of workloads for both sides; default: the shipped corpus, or that of `irdiff.toml`."""
+    triton: str | None
+    """The toolchain of both sides where revisions select kernels."""
+    build: bool
+    """Whether a native part that is missing may be built."""
+    progress: Callable[[str], None]
+
+
+def resolve_sides(
+    base: str | None, head: str | None, options: SideOptions, config: Config
+) -> tuple[Side, Side]:
+    """Both sides, with their defaults. Raises UsageError, ToolchainError, CorpusError."""
+    if base and head and not (is_revision(base) or is_revision(head)):
+        kernels = corpora.load(options.corpus or config.shipped / "corpus")
+        return _installed(base, kernels, config), _installed(head, kernels, config)
+    store = repository.open_store(options.repo or Path.cwd())
+    head = head or (repository.WORKING_TREE if repository.is_dirty(store) else "HEAD")
+    if not base and not is_revision(head):
+        raise UsageError(f"{head} has no default base", hint=f"name the base: irdiff compare BASE {head}")
+    base = base or repository.default_base(store, head)
+    resolver = Resolver(store, options, config)
+    sides = resolver.side(base), resolver.side(head)
+    return resolver.with_warnings(*sides)
+
+
+def is_revision(spec: str) -> bool:
+    """Whether a side is meant as a revision, not as a release, wheel or interpreter."""
+    return not (spec.startswith(("triton==", "wheel:", "python:")))
+
+
+def _installed(spec: str, kernels: Corpus, config: Config) -> Side:
+    return Side(toolchain=toolchains.resolve(spec, config), corpus=kernels, note="", match_renames=False)
+
+
+class Resolver:
+    """Resolves sides of one repository; a compiler or a corpus that two sides share is made once."""
+
+    def __init__(self, store: Store, options: SideOptions, config: Config) -> None:
+        self.store = store
+        self.options = options
+        self.config = config
+        self._checkouts: dict[str, Checkout] = {}
+        self._shared: Corpus | None = None
+
+    def side(self, spec: str) -> Side:
+        if not is_revision(spec):
+            return self._release(spec)
+        snap = repository.snapshot(self.store, spec, self.config)
+        if checkouts.is_triton(snap, self.config):
+            return self._compiler(snap)
+        return self._kernels(snap)
+
+    def with_warnings(self, base: Side, head: Side) -> tuple[Side, Side]:
+        """Says on both sides where their LLVM is not the same."""
+        pins = {spec: checkout.llvm for spec, checkout in self._checkouts.items()}
+        if len(set(pins.values())) < 2:
+            return base, head
+        told = ", ".join(f"{spec} {(pin or 'none')[:12]}" for spec, pin in pins.items())
+        warning = f"ATTENTION: the sides pin different LLVMs ({told}): changes may be those of LLVM"
+        self.options.progress(warning)
+        return _noted(base, warning), _noted(head, warning)
+
+    def _release(self, spec: str) -> Side:
+        toolchain = toolchains.resolve(spec, self.config)
+        if self.options.corpus is None and not self._is_triton_checkout():
+            # the kernels of the repository under a release: those of the working tree
+            snap = repository.snapshot(self.store, repository.WORKING_TREE, self.config)
+            kernels = kernel_repository.corpus_of(snap, self.config)
+            return Side(toolchain=toolchain, corpus=kernels, note="", match_renames=False)
+        return Side(toolchain=toolchain, corpus=self._corpus(), note="", match_renames=False)
+
+    def _is_triton_checkout(self) -> bool:
+        return checkouts.is_triton(repository.snapshot(self.store, "HEAD", self.config), self.config)
+
+    def _compiler(self, snap: Snapshot) -> Side:
+        checkout = checkouts.read(snap, self.config)
+        self._checkouts[snap.spec] = checkout
+        self.options.progress(f"toolchain of {snap.label}")
+        made = commits.toolchain_of(
+            checkout,
+            self.config,
+            toolchains.resolve,
+            build=self.options.build,
+            progress=self.options.progress,
+        )
+        return Side(toolchain=made.toolchain, corpus=self._corpus(), note=made.note, match_renames=False)
+
+    def _kernels(self, snap: Snapshot) -> Side:
+        plan = kernel_repository.plan_of(snap, self.config)
+        spec, reason = kernel_repository.toolchain_spec(snap, plan, self.options.triton, self.config)
+        toolchain = toolchains.resolve(spec, self.config)
+        kernels = kernel_repository.corpus_of(snap, self.config)
+        note = f"kernels of {snap.label}: {snap.title}; compiler: {spec} ({reason})"
+        return Side(toolchain=toolchain, corpus=kernels, note=note, match_renames=True)
+
+    def _corpus(self) -> Corpus:
+        if self._shared is None:
+            self._shared = corpora.load(self.options.corpus or self.config.shipped / "corpus")
+        return self._shared
+
+
+def _noted(side: Side, warning: str) -> Side:
+    note = f"{side.note}; {warning}" if side.note else warning
+    return Side(toolchain=side.toolchain, corpus=side.corpus, note=note, match_renames=side.match_renames)

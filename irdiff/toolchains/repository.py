@@ -1,0 +1,350 @@
+"""Git, read through GitPython: revisions and the working tree as trees of blobs.
+
+A `Snapshot` names one tree and where its objects are. The working tree becomes a tree too: its files,
+uncommitted and untracked ones included and ignored ones not, are written as objects to a folder of the
+cache that has the checkout's objects as alternates. So nothing below the user's checkout is ever written,
+not even its index, and everything else treats a commit and the working tree alike.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import git
+
+from irdiff.config import Config
+from irdiff.errors import UsageError
+
+WORKING_TREE = "."
+_GITLINK = "160000"
+_SYMLINK = "120000"
+# in this order: a fork's own `main` may lag behind the project that it was forked from
+_MAIN_BRANCHES = (
+    "refs/remotes/upstream/HEAD",
+    "refs/remotes/upstream/main",
+    "refs/remotes/upstream/master",
+    "refs/remotes/origin/HEAD",
+    "refs/remotes/origin/main",
+    "refs/remotes/origin/master",
+    "refs/heads/main",
+    "refs/heads/master",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """One file of a tree, in a submodule too. A submodule whose objects are not there is one entry."""
+
+    path: str
+    mode: str
+    blob: str
+    store: Store
+
+    @property
+    def is_file(self) -> bool:
+        return self.mode not in (_GITLINK, _SYMLINK)
+
+    @property
+    def is_missing_submodule(self) -> bool:
+        return self.mode == _GITLINK
+
+
+@dataclass(frozen=True, kw_only=True)
+class Store:
+    """Where the objects of a tree are read."""
+
+    git_dir: Path
+    common_dir: Path
+    worktree: Path | None
+    objects: Path | None
+    """A folder of objects of the cache that is read first, None for a commit."""
+
+    @property
+    def environment(self) -> dict[str, str]:
+        fixed = {"GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C.UTF-8", "GIT_TERMINAL_PROMPT": "0"}
+        return {**fixed, "GIT_OBJECT_DIRECTORY": str(self.objects)} if self.objects else fixed
+
+    def git(self, *words: str, stdin: bytes = b"", env: Mapping[str, str] | None = None) -> bytes:
+        """Standard output of a git command. Raises git.GitCommandError."""
+        with tempfile.TemporaryFile() as file:
+            file.write(stdin)
+            file.seek(0)
+            command = ["git", f"--git-dir={self.git_dir}", *words]
+            output = git.Git(str(self.worktree or self.git_dir)).execute(
+                command,
+                istream=file,
+                env={**self.environment, **(env or {})},
+                stdout_as_string=False,
+                strip_newline_in_stdout=False,
+            )
+        assert isinstance(output, bytes)
+        return output
+
+
+@dataclass(frozen=True, kw_only=True)
+class Snapshot:
+    """One tree: that of a commit, or of the working tree."""
+
+    store: Store
+    tree: str
+    commit: str | None
+    """None for a working tree that differs from its commit."""
+    spec: str
+    """As the user wrote it."""
+
+    @property
+    def label(self) -> str:
+        if self.commit is None:
+            return f"working tree ({self.tree[:10]})"
+        short = self.commit[:10]
+        return short if self.commit.startswith(self.spec) else f"{self.spec} ({short})"
+
+    @property
+    def title(self) -> str:
+        """Subject of the commit."""
+        if self.commit is None:
+            return "uncommitted changes"
+        return self.store.git("log", "-1", "--format=%s", self.commit).decode(errors="replace").strip()
+
+
+def open_store(path: Path) -> Store:
+    """The repository that holds `path`. Raises UsageError where there is none."""
+    try:
+        with contextlib.closing(git.Repo(path, search_parent_directories=True)) as repo:
+            worktree = Path(repo.working_tree_dir) if repo.working_tree_dir and not repo.bare else None
+            store = Store(
+                git_dir=Path(repo.git_dir).absolute(),
+                common_dir=Path(repo.common_dir).absolute(),
+                worktree=worktree,
+                objects=None,
+            )
+            store.git("rev-parse", "--git-dir")
+            return store
+    except (git.InvalidGitRepositoryError, git.NoSuchPathError) as error:
+        raise UsageError(
+            f"{path} is in no git repository", hint="go to a checkout, or name one: --repo PATH"
+        ) from error
+    except git.GitCommandError as error:
+        raise UsageError(f"git cannot read the repository at {path}: {_said(error)}") from error
+
+
+def snapshot(store: Store, spec: str, config: Config) -> Snapshot:
+    """The tree of a revision, or of the working tree for `.`. Raises UsageError."""
+    if spec == WORKING_TREE:
+        return _working_tree(store, config)
+    commit = commit_of(store, spec)
+    tree = store.git("rev-parse", "--verify", f"{commit}^{{tree}}").decode().strip()
+    return Snapshot(store=store, tree=tree, commit=commit, spec=spec)
+
+
+def commit_of(store: Store, spec: str) -> str:
+    """The full name of a commit. Raises UsageError where the repository has no such revision."""
+    try:
+        words = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{spec}^{{commit}}")
+        return store.git(*words).decode().strip()
+    except git.GitCommandError as error:
+        where = store.worktree or store.git_dir
+        hint = "see `git branch --all` and `git tag`; a branch of a remote needs `git fetch` first"
+        if is_shallow(store):
+            hint = "this clone is shallow: `git fetch --unshallow` brings the history that is missing"
+        raise UsageError(f"{spec!r} is no revision of the repository {where}", hint=hint) from error
+
+
+def is_shallow(store: Store) -> bool:
+    return (store.common_dir / "shallow").exists()
+
+
+def is_dirty(store: Store) -> bool:
+    """Whether the working tree has changed, staged or untracked files; a bare repository never has."""
+    if store.worktree is None:
+        return False
+    status = store.git(f"--work-tree={store.worktree}", "status", "--porcelain", "-z")
+    return bool(status.strip(b"\0"))
+
+
+def main_branch(store: Store) -> str | None:
+    """The reference of the branch that pull requests go to, as far as the repository knows."""
+    listed = store.git("for-each-ref", "--format=%(refname)").decode(errors="replace").splitlines()
+    names = set(listed)
+    return next((name for name in _MAIN_BRANCHES if name in names), None)
+
+
+def merge_base(store: Store, first: str, second: str) -> str:
+    """Raises UsageError where the two have no common commit within the history that is there."""
+    try:
+        return store.git("merge-base", first, second).decode().split()[0]
+    except (git.GitCommandError, IndexError) as error:
+        hint = "name the base: irdiff compare BASE HEAD"
+        if is_shallow(store):
+            hint = "this clone is shallow: `git fetch --unshallow`, or name the base"
+        raise UsageError(f"{first} and {second} have no common commit here", hint=hint) from error
+
+
+def default_base(store: Store, head: str) -> str:
+    """The merge base of `head` and the main branch. Raises UsageError where that says nothing."""
+    main = main_branch(store)
+    if main is None:
+        raise UsageError(
+            "there is no main branch to compare with (looked for main and master, here and at the remotes "
+            "origin and upstream)",
+            hint="name the base: irdiff compare BASE HEAD",
+        )
+    tip = commit_of(store, "HEAD" if head == WORKING_TREE else head)
+    base = merge_base(store, main, tip)
+    if base == tip and head != WORKING_TREE:
+        short = main.split("/", 2)[-1]
+        raise UsageError(
+            f"{head} is part of {short} and there are no uncommitted changes: nothing to compare",
+            hint=f"name the base: irdiff compare {head}~1 {head}",
+        )
+    return base
+
+
+def entries(snap: Snapshot, config: Config) -> list[Entry]:
+    """Every file of the tree, those of submodules under their full path."""
+    return list(_entries(snap, "", config))
+
+
+def _entries(snap: Snapshot, prefix: str, config: Config) -> Iterator[Entry]:
+    listing = snap.store.git("ls-tree", "-r", "-z", "--full-tree", snap.tree)
+    for row in listing.split(b"\0"):
+        if not row:
+            continue
+        head, _, name = row.partition(b"\t")
+        mode, _, blob = head.decode().split(" ")
+        path = os.fsdecode(name)
+        if mode == _GITLINK:
+            inner = _submodule(snap, path, blob, config)
+            if inner is not None:
+                yield from _entries(inner, f"{prefix}{path}/", config)
+                continue
+        yield Entry(path=prefix + path, mode=mode, blob=blob, store=snap.store)
+
+
+def read(wanted: Sequence[Entry]) -> dict[str, bytes]:
+    """Contents by path, in one git process a repository."""
+    contents: dict[str, bytes] = {}
+    for store in {entry.store for entry in wanted}:
+        mine = [entry for entry in wanted if entry.store == store and not entry.is_missing_submodule]
+        if not mine:
+            continue
+        names = "".join(f"{entry.blob}\n" for entry in mine).encode()
+        output = store.git("cat-file", "--batch", stdin=names)
+        position = 0
+        for entry in mine:
+            end = output.index(b"\n", position)
+            size = int(output[position:end].split()[-1])
+            contents[entry.path] = output[end + 1 : end + 1 + size]
+            position = end + 1 + size + 1
+    return contents
+
+
+def export(snap: Snapshot, folder: Path, config: Config) -> None:
+    """Writes the whole tree below an empty folder. Raises UsageError where a submodule is missing."""
+    missing = [entry.path for entry in entries(snap, config) if entry.is_missing_submodule]
+    if missing:
+        raise UsageError(
+            f"{snap.label}: the submodule {missing[0]} is not there",
+            hint=f"`git submodule update --init {missing[0]}` in {snap.store.worktree or snap.store.git_dir}",
+        )
+    _export(snap, folder, config)
+
+
+def _export(snap: Snapshot, folder: Path, config: Config) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as scratch:
+        own = {"GIT_INDEX_FILE": str(Path(scratch, "index"))}
+        snap.store.git("read-tree", snap.tree, env=own)
+        # the filters of git-lfs would want a network; a pointer file is all that code needs of it
+        quiet = ("-c", "core.autocrlf=false", "-c", "filter.lfs.smudge=", "-c", "filter.lfs.required=false")
+        words = (
+            *quiet,
+            "-c",
+            "core.bare=false",
+            f"--work-tree={folder}",
+            "checkout-index",
+            "--all",
+            "--force",
+        )
+        snap.store.git(*words, env=own)
+    for name, inner in _submodules(snap, config):
+        _export(inner, folder / name, config)
+
+
+def _submodules(snap: Snapshot, config: Config) -> Iterator[tuple[str, Snapshot]]:
+    for row in snap.store.git("ls-tree", "-r", "-z", "--full-tree", snap.tree).split(b"\0"):
+        if row.startswith(_GITLINK.encode()):
+            head, _, name = row.partition(b"\t")
+            inner = _submodule(snap, os.fsdecode(name), head.decode().split(" ")[2], config)
+            if inner is not None:
+                yield os.fsdecode(name), inner
+
+
+def _submodule(snap: Snapshot, path: str, commit: str, config: Config) -> Snapshot | None:
+    """The tree of a submodule at the commit it is pinned to; its working tree where that is asked for."""
+    for place in _submodule_places(snap.store, path):
+        try:
+            store = open_store(place)
+        except UsageError:
+            continue
+        if store.common_dir == snap.store.common_dir:
+            continue  # an empty folder of the checkout: the search went up to the checkout itself
+        if snap.spec == WORKING_TREE and store.worktree is not None:
+            return _working_tree(store, config)
+        with contextlib.suppress(UsageError):
+            return snapshot(store, commit, config)
+    return None
+
+
+def _submodule_places(store: Store, path: str) -> Iterable[Path]:
+    if store.worktree is not None:
+        yield store.worktree / path
+    yield store.common_dir / "modules" / path
+
+
+def _working_tree(store: Store, config: Config) -> Snapshot:
+    if store.worktree is None:
+        raise UsageError(
+            f"{store.git_dir} is a bare repository: it has no working tree",
+            hint="name a revision instead of `.`",
+        )
+    own = Path(config.cache, "git", hashlib.sha256(os.fsencode(store.git_dir)).hexdigest()[:16])
+    objects = own / "objects"
+    (objects / "info").mkdir(parents=True, exist_ok=True)
+    (objects / "info" / "alternates").write_bytes(os.fsencode(store.common_dir / "objects") + b"\n")
+    overlaid = Store(
+        git_dir=store.git_dir, common_dir=store.common_dir, worktree=store.worktree, objects=objects
+    )
+    with tempfile.TemporaryDirectory() as scratch:
+        index = Path(scratch, "index")
+        with contextlib.suppress(FileNotFoundError):  # so that unchanged files are not read again
+            shutil.copy2(store.git_dir / "index", index)
+        here = {"GIT_INDEX_FILE": str(index)}
+        words = (
+            "-c",
+            "core.fsmonitor=false",
+            "-c",
+            "advice.addEmbeddedRepo=false",
+            "-c",
+            "core.safecrlf=false",
+        )
+        overlaid.git(*words, f"--work-tree={store.worktree}", "add", "--all", env=here)
+        tree = overlaid.git("write-tree", env=here).decode().strip()
+    commit = None
+    with contextlib.suppress(git.GitCommandError):
+        head = store.git("rev-parse", "--verify", "--quiet", "HEAD^{tree}").decode().strip()
+        if head == tree:
+            commit = store.git("rev-parse", "HEAD").decode().strip()
+    return Snapshot(store=overlaid, tree=tree, commit=commit, spec=WORKING_TREE)
+
+
+def _said(error: git.GitCommandError) -> str:
+    text = str(error.stderr or error).strip().strip("'")
+    return " ".join(text.replace("stderr:", "").split())[:400]
