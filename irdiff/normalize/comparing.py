@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 
 from irdiff.normalize import amdgcn, generic, llir, llvm_reader, mlir, ptx, sass
@@ -24,14 +23,14 @@ _STRIP: dict[str, Callable[[str], str]] = {
 }
 
 
-def canonicalize(ir: str, text: str) -> Canonical:
-    """The canonical form of one text.
+def canonicalize(ir: str, text: str, *, llvm: bool = False) -> Canonical:
+    """The canonical form of one text; with `llvm`, LLVM IR is read and printed by llvmlite where it can be.
 
     Raises NormalizeError where nothing is recognized in a text, and for binary or oversized input. An
     empty text has no lines.
     """
     check_text(ir, text)
-    printed = llvm_reader.reprint(text) if ir == "llir" else None
+    printed = llvm_reader.reprint(text) if llvm and ir == "llir" else None
     if printed is None:
         return _canonical(ir, _lexical_rows(ir, text), _form(ir))
     rows = llir.rows(printed)
@@ -39,38 +38,17 @@ def canonicalize(ir: str, text: str) -> Canonical:
     return _canonical(ir, rows, llvm_reader.FORM)
 
 
-def lexical(ir: str, text: str) -> Canonical:
-    """The canonical form without the help of LLVM."""
-    check_text(ir, text)
-    return _canonical(ir, _lexical_rows(ir, text), _form(ir))
-
-
 def raw_lines(ir: str, text: str) -> tuple[int, ...]:
     """For each line of `canonicalize(ir, text)` the number of its raw line, from 1; 0 where it has none."""
-    rows = _lexical_rows(ir, text)
-    numbers = rows.numbers()
-    canonical = canonicalize(ir, text)
-    if canonical.form != llvm_reader.FORM:
-        return numbers
-    return _carry_over(rows.lines(), numbers, canonical.lines)
+    check_text(ir, text)
+    return _lexical_rows(ir, text).numbers()
 
 
-def _carry_over(
-    lexical_lines: tuple[str, ...], numbers: tuple[int, ...], lines: tuple[str, ...]
-) -> tuple[int, ...]:
-    """LLVM prints instructions in the order they had, so that most lines are the same."""
-    if lexical_lines == lines:
-        return numbers
-    carried = [0] * len(lines)
-    matcher = difflib.SequenceMatcher(None, lexical_lines, lines, autojunk=False)
-    for tag, start, end, to_start, to_end in matcher.get_opcodes():
-        if tag == "equal" or (tag == "replace" and end - start == to_end - to_start):
-            carried[to_start:to_end] = numbers[start:end]
-    return tuple(carried)
+def equivalent(ir: str, base: str, head: str, *, llvm: bool = False) -> Comparison:
+    """Whether both texts have the same canonical form, decided as early as it is certain.
 
-
-def equivalent(ir: str, base: str, head: str) -> Comparison:
-    """Whether both texts have the same canonical form, decided as early as it is certain."""
+    With `llvm`, LLVM IR that differs is compared again as llvmlite prints it, where it can read both.
+    """
     if base == head:
         check_text(ir, base)
         return _comparison(ir, equal=True, header_equal=True)
@@ -79,10 +57,10 @@ def equivalent(ir: str, base: str, head: str) -> Comparison:
     strip = _STRIP.get(ir)
     if strip and base and head and strip(base) == strip(head):
         return _comparison(ir, equal=True, header_equal=True)
-    left, right = lexical(ir, base), lexical(ir, head)
+    left, right = canonicalize(ir, base), canonicalize(ir, head)
     if left.lines == right.lines:
         return _comparison(ir, equal=True, header_equal=left.header == right.header)
-    if ir == "llir":
+    if llvm and ir == "llir":
         return _compare_llvm(base, head, left, right)
     return _different(left, right, ())
 

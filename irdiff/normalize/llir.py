@@ -1,8 +1,10 @@
 r"""Canonical form of LLVM IR.
 
-Two forms. `llvm-VERSION`: the text is read, verified and printed by the LLVM inside llvmlite, which
-upgrades what older versions spelled otherwise, and the rules below are applied to that. `lexical`: the
-rules alone, where this LLVM cannot read the text. Forms must not be mixed: `equivalent` sees to it.
+Two forms. `lexical`: the rules below on the text as it is. `llvm-VERSION`, on request: the text is first
+read, verified and printed by the LLVM inside llvmlite, which upgrades what older versions spelled
+otherwise. Forms must not be mixed: `equivalent` sees to it. On request only, because that LLVM is built
+with assertions and aborts the process on some broken texts, costs as much again, and has not changed one
+answer on 250 real pairs of five release pairs (`tests/bench_normalize.py --llvm`).
 
 Rules (before → after; why the meaning is kept; source: LLVM Language Reference)
 - `; …`, `source_filename`, `!dbg !7`, `#dbg_value(…)`, `call void @llvm.dbg.*`, `!DI…` nodes,
@@ -28,7 +30,6 @@ import re
 from collections import deque
 from collections.abc import Set
 from hashlib import sha256
-from itertools import count
 
 from irdiff.normalize.canonical import Numbering, Rows, unrecognized
 from irdiff.normalize.lexing import HIDDEN, KERNEL, LLVM_STRING, Strings, collapse_spaces
@@ -46,16 +47,15 @@ _LABEL = re.compile(rf"^({_SYMBOL}):$", re.M)
 _NODE = re.compile(r"^!(\d+) = ([^\n]*)$", re.M)
 _NODE_NUMBER = re.compile(r"^!(\d+) = ", re.M)
 _NODE_LIST = re.compile(r"^(!\d+ = (?:distinct )?)(!\{[^\n]*)", re.M)
-_GROUP = re.compile(r"^attributes (#\w+) = \{ ?([^\n]*?) ?\}$", re.M)
+_GROUP = re.compile(r"\nattributes (#\w+) = \{ ?([^\n]*?) ?\}(?=\n|$)")
 _QUOTED = r'"[^"\n]*+"'
 _ATTRIBUTE = re.compile(rf"{_QUOTED}(?:={_QUOTED})?|[\w.]+(?:\((?:[^()\n]|\([^()\n]*\))*+\))?(?:=[\w.]+)?")
-_GLOBAL = re.compile(rf"^(@{_SYMBOL}) = ", re.M)
-_HIDDEN_GLOBAL = re.compile(rf"^(@{_SYMBOL}) = (?:private|internal) ", re.M)
-_TYPE = re.compile(rf"^(%{_SYMBOL}) = type ", re.M)
+_GLOBAL = re.compile(rf"\n(@{_SYMBOL}) = ")
+_HIDDEN_GLOBAL = re.compile(rf"\n(@{_SYMBOL}) = (?:private|internal) ")
+_TYPE = re.compile(rf"\n(%{_SYMBOL}) = type ")
 _CONVENTION = r"\b(?:ptx_kernel|amdgpu_kernel|spir_kernel) "
-_KERNEL = re.compile(rf"^define [^@\n]*{_CONVENTION}[^@\n]*(@{_SYMBOL})\(", re.M)
-_DEFINE = re.compile(r"^define [^\n]*$", re.M)
-_DEFINED = re.compile(rf"^define [^@\n]*(@{_SYMBOL})\(", re.M)
+_KERNEL = re.compile(rf"\ndefine [^@\n]*{_CONVENTION}[^@\n]*(@{_SYMBOL})\(")
+_DEFINED = re.compile(rf"\ndefine [^@\n]*(@{_SYMBOL})\(")
 _NAMED = re.compile(r"^!([A-Za-z_][\w.]*) = !\{(.*)\}$")
 _TARGET = re.compile(rf"^target (datalayout|triple) = ([{HIDDEN}])$", re.M)
 _INTRINSIC = re.compile(r"declare [^@\n]*@llvm\.")
@@ -120,39 +120,13 @@ def _without_unknown(definition: str, known: Set[str]) -> str:
     return definition
 
 
-class _Names(dict[str, str]):
-    """What each name of one function becomes."""
-
-    def __init__(self, module: _Module) -> None:
-        super().__init__(module.types)
-        self._module = module
-        self._prefix = "%v" if module.numbered_types else "%"
-        self._count = count()
-
-    def __missing__(self, name: str) -> str:
-        kind = name[0]
-        if kind == "%":
-            canonical = f"{self._prefix}{next(self._count)}"
-        elif kind == "@":
-            canonical = self._module.globals.get(name, name)
-        elif kind == "#":
-            canonical = self._module.group(name)
-        else:
-            canonical = self._module.nodes[name]
-        self[name] = canonical
-        return canonical
-
-
 class _Module:
     def __init__(self, text: str, strings: Strings) -> None:
-        self.text = text
-        self.types = {name: name for name in _TYPE.findall(text)}
-        self.numbered_types = any(name[1:].isdigit() for name in self.types)
-        self.globals = {name: f"@g{number}" for number, name in enumerate(_HIDDEN_GLOBAL.findall(text))}
-        if not set(self.globals.values()).isdisjoint(set(_GLOBAL.findall(text)) - self.globals.keys()):
-            self.globals = {}
-        self._name_kernel()
-        self.nodes = Numbering("!")
+        self._text = f"\n{text}"
+        self._types = set(_TYPE.findall(self._text))
+        self._prefix = "%v" if any(name[1:].isdigit() for name in self._types) else "%"
+        self._globals = self._name_globals()
+        self._nodes = Numbering("!")
         self._strings = strings
         self._definitions: dict[str, str] = {}
         self._named: list[tuple[str, str]] = []
@@ -161,31 +135,28 @@ class _Module:
         self._header: dict[str, str] = {}
         self._tail: list[tuple[int, str]] = []
 
-    def _name_kernel(self) -> None:
-        kernels = _KERNEL.findall(self.text) or _DEFINED.findall(self.text)
-        if len(kernels) == 1 and KERNEL not in self.text:
-            self.globals[kernels[0]] = f"@{KERNEL}"
-
-    def group(self, name: str) -> str:
-        if name not in self._groups:
-            return name
-        canonical, attributes = self._groups[name]
-        self._used_groups[canonical] = attributes
-        return canonical
+    def _name_globals(self) -> dict[str, str]:
+        hidden = dict.fromkeys(_HIDDEN_GLOBAL.findall(self._text))
+        names = {name: f"@g{number}" for number, name in enumerate(hidden)}
+        if names and not set(names.values()).isdisjoint(set(_GLOBAL.findall(self._text)) - names.keys()):
+            names = {}
+        kernels = _KERNEL.findall(self._text) or _DEFINED.findall(self._text)
+        if len(kernels) == 1 and KERNEL not in self._text:
+            names[kernels[0]] = f"@{KERNEL}"
+        return names
 
     def rows(self) -> Rows:
         self._read_groups()
         body: list[str] = []
-        position = 0
-        for match in _DEFINE.finditer(self.text):
-            if match.start() < position:
-                continue
-            body += self._top_level(self.text[position : match.start()], len(body))[:-1]
-            end = self.text.find("\n}\n", match.end()) + 2
-            position = end if end > 1 else len(self.text)
-            body += self._function(self.text[match.start() : position])
+        text = self._text
+        position = 1
+        while (start := text.find("\ndefine ", position - 1) + 1) > 0:
+            body += self._top_level(text[position:start], len(body))[:-1]
+            end = text.find("\n}\n", start) + 2
+            position = end if end > 1 else len(text)
+            body += self._function(text[start:position])
             position += 1
-        body += self._top_level(self.text[position:], len(body))
+        body += self._top_level(text[position:], len(body))
         self._tail = sorted(
             ((number, self._strings.restore(line)) for number, line in self._tail),
             key=lambda numbered: numbered[1],
@@ -197,7 +168,7 @@ class _Module:
         return Rows(body=body, tail=self._tail, header=self._header).restored(self._strings)
 
     def _read_groups(self) -> None:
-        for name, hidden in _GROUP.findall(self.text):
+        for name, hidden in _GROUP.findall(self._text):
             content = self._strings.restore(hidden)
             attributes = _ATTRIBUTE.findall(content)
             recognized = " ".join(attributes) == content
@@ -209,8 +180,29 @@ class _Module:
         if len(lines) > 2 and _LABEL.fullmatch(lines[1]):
             text = f"{lines[0]}\n\n{lines[2]}"
         parts = _TOKEN.split(_LABEL.sub(r"%\1:", text))
-        parts[1::2] = map(_Names(self).__getitem__, parts[1::2])
+        parts[1::2] = map(self._names(parts[1::2]).__getitem__, parts[1::2])
         return "".join(parts).split("\n")
+
+    def _names(self, names: list[str]) -> dict[str, str]:
+        """What each name of one function becomes."""
+        distinct = dict.fromkeys(names)
+        canonical = {name: self._name(name) for name in distinct if name[0] != "%"}
+        local = [name for name in distinct if name[0] == "%" and name not in self._types]
+        canonical.update(zip(local, [f"{self._prefix}{number}" for number in range(len(local))], strict=True))
+        canonical.update((name, name) for name in self._types)
+        return canonical
+
+    def _name(self, name: str) -> str:
+        """For names that mean the same in the whole text."""
+        if name[0] == "@":
+            return self._globals.get(name, name)
+        if name[0] == "!":
+            return self._nodes[name]
+        if name not in self._groups:
+            return name
+        canonical, attributes = self._groups[name]
+        self._used_groups[canonical] = attributes
+        return canonical
 
     def _top_level(self, text: str, start: int) -> list[str]:
         body: list[str] = []
@@ -234,12 +226,11 @@ class _Module:
         target = _TARGET.match(line)
         if target:
             self._header[f"llvm.{target.group(1)}"] = self._strings.restore(target.group(2))[1:-1]
-        return bool(target or _GROUP.match(line) or line.startswith("source_filename"))
+        return bool(target or line.startswith(("attributes #", "source_filename")))
 
     def _rename(self, line: str) -> str:
         parts = _TOKEN.split(line)
-        names = _Names(self)
-        parts[1::2] = [name if name[0] == "%" else names[name] for name in parts[1::2]]
+        parts[1::2] = [name if name[0] == "%" else self._name(name) for name in parts[1::2]]
         return "".join(parts)
 
     def _add_named(self) -> None:
@@ -253,7 +244,7 @@ class _Module:
             if name == "llvm.module.flags":
                 nodes = self._take_inert_flags(nodes)
             if nodes or not content:
-                self._tail.append((0, f"!{name} = !{{{', '.join(self.nodes[node] for node in nodes)}}}"))
+                self._tail.append((0, f"!{name} = !{{{', '.join(self._nodes[node] for node in nodes)}}}"))
 
     def _take_inert_flags(self, flags: list[str]) -> list[str]:
         kept = []
@@ -269,7 +260,7 @@ class _Module:
         return self._strings.restore(self._definitions.get(node, node))
 
     def _add_nodes(self) -> None:
-        waiting = deque(self.nodes)
+        waiting = deque(self._nodes)
         done: set[str] = set()
         while waiting:
             node = waiting.popleft()
@@ -278,4 +269,4 @@ class _Module:
             done.add(node)
             definition = _without_unknown(self._definitions.get(node, "!{}"), self._definitions.keys())
             waiting.extend(name for name in _TOKEN.findall(definition) if name[0] == "!")
-            self._tail.append((0, f"{self.nodes[node]} = {self._rename(definition)}"))
+            self._tail.append((0, f"{self._nodes[node]} = {self._rename(definition)}"))
