@@ -1,0 +1,107 @@
+"""`irdiff toolchain build|adopt|key`: toolchains of a Triton checkout's revisions."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from irdiff import config as configuration
+from irdiff import toolchains
+from irdiff.cli import options
+from irdiff.cli.status import status_line
+from irdiff.config import Config
+from irdiff.errors import ExitCode
+from irdiff.toolchains import adopt, checkout, commits, environments, native, repository
+from irdiff.toolchains.checkout import Checkout
+
+repo_option = click.option(
+    "--repo", type=click.Path(path_type=Path), help="A checkout; default: that of the current folder."
+)
+
+
+def _read(repo: Path | None, revision: str, config: Config) -> Checkout:
+    store = repository.open_store(repo or Path.cwd())
+    return checkout.read(repository.snapshot(store, revision, config), config)
+
+
+@click.command("build")
+@click.argument("revision", default="HEAD")
+@repo_option
+@options.cache_option
+def build_command(revision: str, repo: Path | None, cache: Path | None) -> int:
+    """Make the toolchain of REVISION ahead of its use, with a native build if there is none to share."""
+    config = configuration.load(cache=cache)
+    found = _read(repo, revision, config)
+    with status_line(Console(stderr=True, no_color=config.color is False)) as progress:
+        made = commits.toolchain_of(found, config, toolchains.resolve, build=True, progress=progress)
+    toolchain = made.toolchain
+    click.echo(f"{toolchain.spec}: Triton {toolchain.version}, {toolchain.digest[:12]}, {toolchain.path}")
+    click.echo(made.note)
+    return ExitCode.DONE
+
+
+@click.command("adopt")
+@click.argument("revision")
+@click.argument("spec")
+@click.option("--anyway", is_flag=True, help="Adopt although their Python parts do not agree.")
+@repo_option
+@options.cache_option
+def adopt_command(revision: str, spec: str, anyway: bool, repo: Path | None, cache: Path | None) -> int:
+    """Declare that the native part of SPEC (triton==3.9.0, a wheel file) is the one of REVISION.
+
+    Python-only work on top of REVISION then needs no native build. The Python parts of both are compared
+    first; the files that do not agree are listed, and nothing is adopted.
+    """
+    config = configuration.load(cache=cache)
+    spec = f"wheel:{spec}" if spec.endswith(".whl") and not spec.startswith("wheel:") else spec
+    found = _read(repo, revision, config)
+    toolchain = toolchains.resolve(spec, config)
+    adoption, differences = adopt.adopt(found, spec, toolchain, config, anyway=anyway)
+    for line in differences.lines():
+        click.echo(line)
+    click.echo(
+        f"{spec} is adopted for {found.label}: its native part serves every revision with the native digest "
+        f"{adoption.native_digest[:12]} ({len(found.native_paths)} files)"
+    )
+    return ExitCode.DONE
+
+
+@click.command("key")
+@click.argument("revision", default="HEAD")
+@click.option("--paths", is_flag=True, help="List the files that feed the native part.")
+@repo_option
+@options.json_option
+@options.cache_option
+def key_command(
+    revision: str, paths: bool, repo: Path | None, json_path: Path | None, cache: Path | None
+) -> int:
+    """Print the native digest of REVISION, and whether its native part is at hand."""
+    config = configuration.load(cache=cache)
+    found = _read(repo, revision, config)
+    adoption = adopt.find(found.native_digest, config)
+    key = native.key_of_build(found, config)
+    built = environments.find(key.name, config)
+    row = {
+        "revision": found.label,
+        "commit": found.snapshot.commit,
+        "native_digest": found.native_digest,
+        "native_files": len(found.native_paths),
+        "llvm": found.llvm,
+        "adopted": adoption.spec if adoption else None,
+        "build": key.name,
+        "built": built is not None,
+        "build_environment": key.environment,
+    }
+    if json_path:
+        options.write_output(json_path, json.dumps({**row, "paths": found.native_paths}, indent=1) + "\n")
+        return ExitCode.DONE
+    if paths:
+        click.echo("\n".join(found.native_paths))
+        return ExitCode.DONE
+    at_hand = f"adopted from {adoption.spec}" if adoption else ("built" if built else "not at hand")
+    click.echo(f"{found.label}: native digest {found.native_digest}")
+    click.echo(f"  {len(found.native_paths)} files, LLVM {found.llvm or 'not pinned'}, native part {at_hand}")
+    return ExitCode.DONE
