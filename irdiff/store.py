@@ -94,7 +94,7 @@ class Store:
     # records
 
     def put_record(self, kind: str, key: str, value: object) -> None:
-        body = json.dumps(value, sort_keys=True)
+        body = json.dumps(value)  # the order of a map (of stages) is kept
         self._write(self._record(kind, key), f"{sha256(body.encode())}\n{body}".encode())
 
     def get_record(self, kind: str, key: str) -> Any | None:

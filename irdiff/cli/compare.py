@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import re
 import sys
 from pathlib import Path
@@ -13,6 +12,7 @@ from rich.console import Console
 from irdiff import config as configuration
 from irdiff import corpus as corpora
 from irdiff import pipeline, toolchains
+from irdiff.api import run_name
 from irdiff.cli import options, progress
 from irdiff.errors import ExitCode, UsageError
 from irdiff.model import Run, Verdict
@@ -93,7 +93,7 @@ def compare_command(
         command=tuple(sys.argv[1:]),
     )
     kernels = corpora.load(options.corpus_folder(corpus, config))
-    folder = out or config.runs / _run_name(base, head)
+    folder = out or config.runs / run_name(base, head)
     with progress.shown(console) as report:
         sides = []
         for index, spec in enumerate((base, head)):
@@ -110,14 +110,6 @@ def _parse_shard(text: str) -> tuple[int, int]:
     if not found or not 1 <= int(found[1]) <= int(found[2]):
         raise UsageError(f"--shard {text!r} is not K/N with 1 <= K <= N", hint="as in --shard 3/8")
     return int(found[1]), int(found[2])
-
-
-def _run_name(base: str, head: str) -> str:
-    stamp = datetime.datetime.now(datetime.UTC).strftime("%Y%m%d-%H%M%S-%f")
-    words = "-".join(
-        re.sub(r"[^A-Za-z0-9.]+", "-", spec.rsplit("/", 1)[-1]).strip("-") for spec in (base, head)
-    )
-    return f"{stamp}-{words}"[:120]
 
 
 def _write(run: Run, folder: Path, json_path: Path | None, markdown_path: Path | None) -> None:

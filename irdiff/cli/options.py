@@ -37,19 +37,16 @@ json_option = click.option(
 )
 
 
+_jobs = click.option("--jobs", "-j", type=int, help="Compilers at a time; default: the cores of this machine.")
+_timeout = click.option(
+    "--timeout", "timeout_s", type=float, default=300.0, show_default=True, help="Seconds a case."
+)
+_memory = click.option("--memory", "memory_mib", type=int, default=8192, show_default=True, help="MiB a case.")
+
+
 def limit_options(function: F) -> F:
     """Bounds of compilation and the number of cores."""
-    for option in (
-        click.option(
-            "--jobs", "-j", type=int, help="Compilers at a time; default: the cores of this machine."
-        ),
-        click.option(
-            "--timeout", "timeout_s", type=float, default=300.0, show_default=True, help="Seconds a case."
-        ),
-        click.option("--memory", "memory_mib", type=int, default=8192, show_default=True, help="MiB a case."),
-    ):
-        function = option(function)
-    return function
+    return _jobs(_timeout(_memory(function)))
 
 
 def corpus_folder(corpus: Path | None, config: Config) -> Path:

@@ -36,13 +36,13 @@ def shown(console: Console) -> Iterator[Callable[[Progress], None]]:
 
             yield report
         return
-    last = {"phase": "", "time": 0.0}
+    phase, printed = "", 0.0
 
     def plain(step: Progress) -> None:
+        nonlocal phase, printed
         now = time.monotonic()
-        begun, ended = step.phase != last["phase"], step.done == step.total
-        if begun or ended or now - float(last["time"]) >= _PLAIN_INTERVAL_S:
-            last.update(phase=step.phase, time=now)
+        if step.phase != phase or step.done == step.total or now - printed >= _PLAIN_INTERVAL_S:
+            phase, printed = step.phase, now
             console.print(f"{step.phase}: {step.done}/{step.total}", highlight=False)
 
     yield plain

@@ -9,6 +9,7 @@ from __future__ import annotations
 import traceback
 
 import triton
+from triton.backends.compiler import GPUTarget
 
 from . import capture, compiling
 
@@ -21,7 +22,7 @@ def serve(request):
     recorder = compiling.StageRecorder(request["folder"], set(request.get("stop_before", ())))
     recorder.stage = "capture"
     try:
-        if request["target"]["backend"] not in _known_backends():
+        if not _has_backend(request["target"]):
             recorder.report("unsupported", message=f"no backend {request['target']['backend']!r}")
             return
         _OPERATIONS[request["op"]](request, recorder)
@@ -32,9 +33,9 @@ def serve(request):
         recorder.report("error", message=_one_line(error), unsupported=_is_unknown_arch(error))
 
 
-def _known_backends():
-    """Names of GPU target backends: `cuda` for the folder `nvidia`, `hip` for `amd`, else their own."""
-    return {{"nvidia": "cuda", "amd": "hip"}.get(name, name) for name in triton.backends.backends}
+def _has_backend(target):
+    gpu = GPUTarget(target["backend"], target["arch"], target["warp_size"])
+    return any(row.compiler.supports_target(gpu) for row in triton.backends.backends.values())
 
 
 def _catalog(request, recorder):
@@ -49,11 +50,13 @@ def _catalog(request, recorder):
                     rows.append(capture.describe(captured, launch_id, label, request["target"], entry))
             except Exception as error:
                 traceback.print_exc()
-                failures.append({
-                    "id": f"{request['workload']}:{label}",
-                    "message": _one_line(error),
-                    "expected": entry.expects(request["target"]["name"], triton.__version__),
-                })
+                failures.append(
+                    {
+                        "id": f"{request['workload']}:{label}",
+                        "message": _one_line(error),
+                        "expected": entry.expects(request["target"]["name"], triton.__version__),
+                    }
+                )
     recorder.report("captured", launches=rows, failures=failures)
 
 
@@ -100,5 +103,3 @@ def _is_unknown_arch(error):
     """Whether the toolchain says that it does not know the architecture, rather than failing on it."""
     text = str(error)
     return "Unsupported target" in text or "unsupported target" in text or "0 compatible backends" in text
-
-

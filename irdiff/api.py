@@ -1,0 +1,61 @@
+"""What `irdiff.compare` does: the same flow as the command line, for programs."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from irdiff import config as configuration
+from irdiff import corpus as corpora
+from irdiff import pipeline, toolchains
+from irdiff import targets as known_targets
+from irdiff.config import Config
+from irdiff.model import Run, Target
+from irdiff.parallel import Progress
+from irdiff.pipeline import Options, Side
+
+
+def compare(
+    base: str,
+    head: str,
+    *,
+    targets: Sequence[str],
+    cases: Sequence[str],
+    corpus: str | Path | None,
+    out: str | Path | None,
+) -> Run:
+    """See `irdiff.compare`."""
+    config = configuration.load()
+    kernels = corpora.load(Path(corpus) if corpus else config.shipped / "corpus")
+    options = Options(
+        targets=_targets(targets, config),
+        cases=tuple(cases),
+        tiers=(),
+        stages=(),
+        shortcut=True,
+        recheck=True,
+        shard=(1, 1),
+        command=("irdiff.compare", base, head),
+    )
+    sides = [
+        Side(toolchain=toolchains.resolve(spec, config), corpus=kernels, note="") for spec in (base, head)
+    ]
+    folder = Path(out) if out else config.runs / run_name(base, head)
+    return pipeline.compare(sides[0], sides[1], options, config, folder, _silent)
+
+
+def run_name(base: str, head: str) -> str:
+    """A name for a run folder: the time in UTC, then both sides."""
+    stamp = datetime.datetime.now(datetime.UTC).strftime("%Y%m%d-%H%M%S-%f")
+    words = (re.sub(r"[^A-Za-z0-9.]+", "-", spec.rsplit("/", 1)[-1]).strip("-") for spec in (base, head))
+    return f"{stamp}-{'-'.join(words)}"[:120]
+
+
+def _targets(names: Sequence[str], config: Config) -> tuple[Target, ...]:
+    return known_targets.select(names, [config.shipped / "targets"])
+
+
+def _silent(step: Progress) -> None:
+    """Programs have their own way of showing progress."""

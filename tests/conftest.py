@@ -1,0 +1,44 @@
+"""What tests share: one cache of toolchains for all of them, a store of its own for each."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from irdiff import config as configuration
+from irdiff.config import Config
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture(scope="session")
+def shared_cache() -> Path:
+    """The cache whose toolchains integration tests share (IRDIFF_CACHE, or the user's)."""
+    return configuration.load().cache
+
+
+@pytest.fixture
+def cache(tmp_path: Path, shared_cache: Path) -> Path:
+    """A cache with a store of its own and the shared toolchains."""
+    own = tmp_path / "cache"
+    own.mkdir()
+    for name in ("toolchains", "uv", "digests"):
+        (shared_cache / name).mkdir(parents=True, exist_ok=True)
+        (own / name).symlink_to(shared_cache / name)
+    return own
+
+
+@pytest.fixture
+def config(cache: Path) -> Config:
+    return configuration.load(cache=cache)
+
+
+@pytest.fixture
+def small_corpus(tmp_path: Path) -> Path:
+    """A copy of the vector addition alone."""
+    folder = tmp_path / "corpus" / "elementwise"
+    folder.mkdir(parents=True)
+    shutil.copy(ROOT / "corpus" / "elementwise" / "vector_add.py", folder)
+    return folder.parent

@@ -1,0 +1,120 @@
+"""A third-party backend, outside of Triton's tree, is a target like any other."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.integration
+
+COMPILER = '''
+import types
+from triton.backends.compiler import BaseBackend
+
+
+class TinyBackend(BaseBackend):
+    binary_ext = "tinybin"
+
+    @staticmethod
+    def supports_target(target):
+        return target.backend == "tiny"
+
+    def hash(self):
+        return "tiny"
+
+    def parse_options(self, options):
+        values = dict(num_warps=4, num_ctas=1, num_stages=1, cluster_dims=(1, 1, 1), enable_fp_fusion=True, debug=False,
+                      backend_name="tiny", arch=self.target.arch, warp_size=1, extern_libs=None, sanitize_overflow=False,
+                      launch_cooperative_grid=False, supported_fp8_dtypes=(), deprecated_fp8_dot_operand_dtypes=(),
+                      default_dot_input_precision="ieee", allowed_dot_input_precisions=("ieee",),
+                      max_num_imprecise_acc_default=0, instrumentation_mode="", sanitize=False, fpsan_homomorphic_casts=False)
+        values.update({k: v for k, v in options.items() if k in values and v is not None})
+        return types.SimpleNamespace(**values)
+
+    def pack_metadata(self, metadata):
+        return ()
+
+    def get_codegen_implementation(self, options):
+        return {"min_dot_size": lambda lhs, rhs: (1, 1, 1)}
+
+    def get_module_map(self):
+        return {}
+
+    def load_dialects(self, context):
+        pass
+
+    def add_stages(self, stages, options, language):
+        stages["ttir"] = lambda src, metadata: src
+        stages["tinyasm"] = lambda src, metadata: "\\n".join(
+            f"op {LINE}{n}" for n, line in enumerate(str(src).splitlines()) if "tt." in line)
+        stages["tinybin"] = lambda src, metadata: bytes([0, {VERSION}]) + src.encode()
+'''
+DRIVER = '''
+from triton.backends.driver import DriverBase
+
+
+class TinyDriver(DriverBase):
+    @staticmethod
+    def is_active():
+        return False
+
+    def map_python_to_cpp_type(self, ty):
+        return ty
+
+    def get_current_target(self):
+        raise RuntimeError
+
+    def get_active_torch_device(self):
+        raise RuntimeError
+
+    def get_benchmarker(self):
+        raise RuntimeError
+'''
+TARGET = 'title = "Tiny"\nbackend = "tiny"\narch = "t1"\nwarp_size = 1\n'
+
+
+def interpreter(folder: Path, toolchain: str, line: str, version: int) -> str:
+    """A virtual environment with a toolchain's Triton and a backend package of its own."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
+    site = next(folder.glob("lib/python*/site-packages"))
+    package = site / "tiny_backend"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "compiler.py").write_text(COMPILER.replace("{LINE}", line).replace("{VERSION}", str(version)))
+    (package / "driver.py").write_text(DRIVER)
+    information = site / "tiny_backend-1.0.dist-info"
+    information.mkdir()
+    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: tiny-backend\nVersion: 1.0\n")
+    (information / "entry_points.txt").write_text("[triton.backends]\ntiny = tiny_backend\n")
+    triton_site = next((Path(toolchain).parent.parent).glob("lib/python*/site-packages"))
+    (site / "triton.pth").write_text(f"{triton_site}\n")
+    return f"python:{folder}/bin/python"
+
+
+def test_third_party_backend(irdiff, newest, tmp_path: Path, small_corpus: Path) -> None:
+    base = interpreter(tmp_path / "base", newest.python, "x", 1)
+    head = interpreter(tmp_path / "head", newest.python, "y", 2)
+    (tmp_path / "targets").mkdir()
+    (tmp_path / "targets" / "tiny.toml").write_text(TARGET)
+    words = ("--corpus", str(small_corpus), "--targets-dir", str(tmp_path / "targets"), "--target", "tiny")
+
+    result = irdiff("compare", base, head, *words)
+    assert result.code == 0, result.stderr
+    assert result.verdicts() == {"changed": 3}
+    case = result.run["cases"][0]
+    assert case["stages"]["ttir"] in ("identical", "equivalent")
+    assert case["stages"]["tinyasm"] == "changed"
+    assert case["origin"]["stage"] == "tinyasm"
+    assert "generic-normalizer:tinyasm" in case["findings"]
+
+    same = irdiff("compare", base, base, "--no-shortcut", *words)
+    assert same.verdicts() == {"unchanged": 3}
+
+    without = irdiff("compare", "triton==3.9.0", "triton==3.9.0", *words)
+    assert without.code == 4
+    assert "supports" in without.stderr
+    mixed = irdiff("compare", "triton==3.9.0", "triton==3.9.0", *words, "--target", "sm_90")
+    assert mixed.verdicts()["unsupported"] == 1

@@ -1,0 +1,147 @@
+"""The main job on real compilers."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+import irdiff as api
+
+pytestmark = pytest.mark.integration
+
+OLD, NEW = "triton==3.8.0", "triton==3.9.0"
+FENCE = "matmul/pointer:fp16-4096@sm_90"
+
+
+def test_two_releases(irdiff, tmp_path: Path) -> None:
+    words = ("compare", OLD, NEW, "--case", "elementwise/vector_add", "--case", "matmul/pointer:fp16-4096")
+    first = irdiff(*words, "--out", str(tmp_path / "run"))
+    assert first.code == 0, first.stderr
+    assert {case["target"] for case in first.run["cases"]} == {"sm_90", "sm_100", "gfx942", "gfx950"}
+    fence = first.case(FENCE)
+    assert fence["verdict"] == "changed"
+    assert fence["origin"]["stage"] == "ttgir"
+    assert fence["facts"]["base"]["registers"] > 0
+    assert fence["nondeterministic"] == []
+    assert first.run["base"]["version"] == "3.8.0"
+
+    again = irdiff(*words, "--out", str(tmp_path / "run"), cwd=tmp_path)
+    assert again.run["cases"] == first.run["cases"], "the store changes nothing but the time"
+
+    run = api.load_run(tmp_path / "run")
+    assert [case.id for case in run.cases] == [case["id"] for case in first.run["cases"]]
+    schema = json.loads((Path(__file__).parent.parent.parent / "reports" / "run.schema.json").read_text())
+    jsonschema.validate(first.run, schema)
+
+    shown = irdiff("diff", str(tmp_path / "run"), FENCE)
+    assert "+" in shown.stdout
+    assert "fence_async_shared" in shown.stdout
+
+
+@pytest.mark.parametrize("target", ["sm_90", "sm_100", "gfx942", "gfx950"])
+def test_a_compiler_equals_itself(irdiff, tmp_path: Path, small_corpus: Path, target: str) -> None:
+    """Compiled twice, from another folder, with lines shifted and another hash seed: nothing changed."""
+    result = irdiff(
+        "compare", NEW, NEW, "--no-shortcut", "--corpus", str(small_corpus), "--target", target,
+        cwd=tmp_path, PYTHONHASHSEED="7",
+    )  # fmt: skip
+    assert result.verdicts() == {"unchanged": 3}
+    for case in result.run["cases"]:
+        assert set(case["stages"].values()) <= {"identical", "equivalent"}, case
+        assert len(case["stages"]) >= 4
+
+
+def test_same_toolchain_compiles_nothing(irdiff, small_corpus: Path) -> None:
+    result = irdiff("compare", NEW, NEW, "--corpus", str(small_corpus), "--target", "sm_90")
+    assert result.verdicts() == {"unchanged": 3}
+    for case in result.run["cases"]:
+        assert set(case["stages"].values()) == {"absent"}, "what was not compared is not called the same"
+        assert case["findings"] == ["not-compiled:same-toolchain-and-launch"]
+
+
+def test_damaged_artifact_is_compiled_again(irdiff, cache: Path, small_corpus: Path) -> None:
+    words = ("compare", OLD, NEW, "--corpus", str(small_corpus), "--target", "sm_90", "--no-recheck")
+    first = irdiff(*words)
+    for record in (cache / "store" / "records").glob("*"):
+        if record.name not in ("compile", "catalog"):
+            shutil.rmtree(record)
+    for number, path in enumerate(sorted((cache / "store" / "objects").rglob("*"))):
+        if path.is_file():
+            path.write_bytes(b"torn" if number % 2 else path.read_bytes()[:-5])
+    again = irdiff(*words)
+    assert again.code == 0, again.stderr
+    assert [case["verdict"] for case in again.run["cases"]] == [case["verdict"] for case in first.run["cases"]]
+
+
+def test_existing_interpreter_and_wheel_are_sides(irdiff, newest, small_corpus: Path) -> None:
+    result = irdiff(
+        "compare", NEW, f"python:{newest.python}", "--corpus", str(small_corpus), "--target", "sm_90"
+    )
+    assert result.code == 0, result.stderr
+    assert result.run["head"]["digest"] == result.run["base"]["digest"]
+
+
+@pytest.mark.parametrize(
+    ("side", "code", "message"),
+    [
+        ("triton==99.0.0", 3, "no such Triton"),
+        ("python:/nowhere/python", 3, "not an executable"),
+        (f"python:{sys.executable}", 3, "has no Triton"),
+        ("wheel:/nowhere/triton.whl", 3, "no such file"),
+        ("3.9.0", 2, "not a side"),
+    ],
+)
+def test_bad_sides_are_one_clear_error(irdiff, side: str, code: int, message: str) -> None:
+    result = irdiff("compare", side, NEW)
+    assert result.code == code
+    assert message in result.stderr
+    assert "next: " in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_no_network_is_one_clear_error(irdiff, tmp_path: Path) -> None:
+    own = tmp_path / "empty"
+    result = irdiff(
+        "toolchain", "install", "triton==3.7.0", "--cache", str(own),
+        UV_OFFLINE="1", UV_CACHE_DIR=str(own / "uv"),
+    )  # fmt: skip
+    assert result.code == 3
+    assert "cannot be reached" in result.stderr
+    assert not list(own.glob("toolchains/*/irdiff.json"))
+
+
+def test_schema_is_current() -> None:
+    from irdiff import run_folder
+
+    committed = Path(__file__).parent.parent.parent / "reports" / "run.schema.json"
+    assert json.loads(committed.read_text()) == run_folder.json_schema(), "run `make schema`"
+
+
+def test_exit_code_on_request(irdiff, small_corpus: Path) -> None:
+    words = ("compare", NEW, NEW, "--corpus", str(small_corpus), "--target", "sm_90", "--exit-code")
+    assert irdiff(*words).code == 0
+
+
+def test_nothing_selected_is_an_error(irdiff) -> None:
+    result = irdiff("compare", NEW, NEW, "--case", "no/such")
+    assert result.code == 4
+    assert "nothing was compared" in result.stderr
+
+
+def test_toolchain_list(irdiff, newest) -> None:
+    rows = json.loads(irdiff("toolchain", "list", "--json", "-").stdout)
+    row = next(row for row in rows if row["spec"] == NEW)
+    assert set(row) >= {"spec", "version", "digest", "path"}
+    assert row["digest"] == newest.digest
+
+
+def test_help_is_quick_and_complete() -> None:
+    done = subprocess.run([sys.executable, "-m", "irdiff", "--help"], capture_output=True, text=True, check=True)
+    for name in ("compare", "report", "diff", "corpus", "toolchain", "store", "normalize"):
+        assert name in done.stdout

@@ -1,0 +1,173 @@
+"""Compilers that crash, hang or eat memory, damaged stores, killed runs: the right verdict or one clear error."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.integration
+
+NEW = "triton==3.9.0"
+WORKLOAD = '''
+import ctypes, time
+import triton
+import triton.language as tl
+from irdiff_corpus import launch, tensor
+
+
+@tl.core.builtin
+def misbehave(how, _semantic=None):
+    how = tl.core._unwrap_if_constexpr(how)
+    if how == "crash":
+        ctypes.string_at(0)
+    if how == "abort":
+        import os
+        os.abort()
+    if how == "hang":
+        while True:
+            time.sleep(1)
+    if how == "memory":
+        hoard = []
+        while True:
+            hoard.append(bytearray(64 << 20))
+    if how == "error":
+        raise ValueError("planted error")
+
+
+@triton.jit
+def kernel(x_ptr, HOW: tl.constexpr):
+    misbehave(HOW)
+    tl.store(x_ptr, 1.0)
+
+
+def run(x, how):
+    kernel[(1,)](x, HOW=how)
+
+
+LAUNCHES = {how: launch(run, tensor((16,), "fp32"), how) for how in ("fine", "crash", "abort", "error", "hang", "memory")}
+'''
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    folder = tmp_path / "planted" / "faults"
+    folder.mkdir(parents=True)
+    (folder / "compiler.py").write_text(WORKLOAD)
+    return folder.parent
+
+
+def check(irdiff, corpus: Path, *more: str):
+    return irdiff(
+        "compare", NEW, NEW, "--no-shortcut", "--corpus", str(corpus), "--target", "sm_90",
+        "--timeout", "20", "--memory", "2048", *more,
+    )  # fmt: skip
+
+
+def test_each_fault_ends_its_case_alone(irdiff, corpus: Path) -> None:
+    result = check(irdiff, corpus)
+    assert result.code == 0, result.stderr
+    assert result.case("faults/compiler:fine@sm_90")["verdict"] == "unchanged"
+    expected = {
+        "crash": ("crash", "SIGSEGV"),
+        "abort": ("crash", "SIGABRT"),
+        "error": ("error", "planted error"),
+        "hang": ("timeout", "20 s"),
+        "memory": ("memory", "memory"),
+    }
+    for label, (kind, text) in expected.items():
+        case = result.case(f"faults/compiler:{label}@sm_90")
+        assert case["verdict"] == "failing", case
+        assert case["failures"]["head"]["kind"] == kind, case["failures"]["head"]
+        assert text.lower() in case["error"].lower()
+
+
+def test_broken_workloads_are_findings(irdiff, corpus: Path) -> None:
+    (corpus / "faults" / "syntax.py").write_text("def broken(:\n")
+    (corpus / "faults" / "dies.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)\n")
+    (corpus / "faults" / "empty.py").write_text("x = 1\n")
+    result = check(irdiff, corpus, "--case", "faults/syntax", "--case", "faults/dies", "--case", "faults/empty")
+    assert result.code == 0, result.stderr
+    assert "SyntaxError" in result.case("faults/syntax:*@sm_90")["error"]
+    assert "SIGSEGV" in result.case("faults/dies:*@sm_90")["error"]
+    assert "LAUNCHES" in result.case("faults/empty:*@sm_90")["error"]
+    assert result.verdicts() == {"failing": 3}
+
+
+def test_unwritable_store_is_one_clear_error(irdiff, cache: Path, corpus: Path) -> None:
+    (cache / "store").write_text("a file where the store should be")
+    result = check(irdiff, corpus, "--case", ":fine")
+    assert result.code == 4
+    assert "cannot be written" in result.stderr
+    assert "next: " in result.stderr
+
+
+def test_full_disk_is_one_clear_error(irdiff, cache: Path, corpus: Path) -> None:
+    """A file-size limit stands for a full disk: every write past it fails."""
+    command = f"ulimit -f 8; exec {sys.executable} -m irdiff compare {NEW} {NEW} --no-shortcut --corpus {corpus} --case :fine --target sm_90"
+    done = subprocess.run(
+        ["bash", "-c", command], capture_output=True, text=True, env={**os.environ, "IRDIFF_CACHE": str(cache)}
+    )
+    assert done.returncode == 4, done.stderr
+    assert "Traceback" not in done.stderr
+    result = check(irdiff, corpus, "--case", ":fine")
+    assert result.verdicts() == {"unchanged": 1}
+
+
+def _alive(marker: str) -> list[int]:
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if marker in (folder / "environ").read_text(errors="replace"):
+                found.append(int(folder.name))
+        except OSError:
+            continue
+    return found
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_killed_run_leaves_no_orphan_and_a_good_store(irdiff, cache: Path, corpus: Path, number: int) -> None:
+    marker = f"IRDIFF_TEST_MARK={cache}"
+    environment = {**os.environ, "IRDIFF_CACHE": str(cache), "TMPDIR": str(cache)}
+    words = ["compare", NEW, NEW, "--no-shortcut", "--corpus", str(corpus), "--target", "sm_90"]
+    child = subprocess.Popen(
+        [sys.executable, "-m", "irdiff", *words, "--case", ":hang", "--case", ":fine"],
+        env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    deadline = time.monotonic() + 120
+    while not list((cache / "store").rglob("ttir")) and not list((cache / "store" / "tmp").glob("*/stderr")):
+        assert time.monotonic() < deadline, "no compilation began"
+        time.sleep(0.05)
+    child.send_signal(number)
+    _, stderr = child.communicate(timeout=60)
+    if number == signal.SIGINT:
+        assert child.returncode == 130, stderr
+        assert "interrupted" in stderr
+    deadline = time.monotonic() + 30
+    while _alive(f"TMPDIR={cache}"):
+        assert time.monotonic() < deadline, f"orphans: {_alive(f'TMPDIR={cache}')} ({marker})"
+        time.sleep(0.05)
+    result = check(irdiff, corpus, "--case", ":fine")
+    assert result.verdicts() == {"unchanged": 1}
+
+
+def test_two_at_once_on_one_store(irdiff, cache: Path, small_corpus: Path) -> None:
+    words = [
+        sys.executable, "-m", "irdiff", "compare", "triton==3.8.0", NEW, "--corpus", str(small_corpus),
+        "--target", "sm_90", "--no-recheck",
+    ]  # fmt: skip
+    environment = {**os.environ, "IRDIFF_CACHE": str(cache)}
+    children = [
+        subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    for child in children:
+        out, err = child.communicate(timeout=300)
+        assert child.returncode == 0, out + err
+    single = irdiff(*words[3:])
+    assert single.code == 0

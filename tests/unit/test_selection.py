@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from irdiff import corpus, targets
+from irdiff.errors import CorpusError, UsageError
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ("matmul", True),
+        ("matmul/pointer", True),
+        ("matmul/point*", True),
+        ("matmul/pointer:fp16-4096", True),
+        ("matmul/pointer:fp16-*@sm_90", True),
+        ("@sm_90", True),
+        (":fp16-4096", True),
+        ("@gfx*", False),
+        ("mat", False),
+        ("attention", False),
+        ("matmul/pointer:bf16-4096", False),
+    ],
+)
+def test_patterns(pattern: str, expected: bool) -> None:
+    assert corpus.selects([pattern], "matmul/pointer:fp16-4096", "sm_90") is expected
+
+
+def test_no_pattern_selects_all() -> None:
+    assert corpus.selects([], "a/b:c", "sm_90")
+
+
+def test_workload_selection(tmp_path: Path) -> None:
+    for name in ("a/x.py", "a/y.py", "b/z.py", "b/_helper.py", "b/README.md"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("LAUNCHES = {}")
+    found = corpus.load(tmp_path)
+    assert found.workloads == ("a/x", "a/y", "b/z")
+    assert corpus.select(found, ["a"]) == ("a/x", "a/y")
+    assert corpus.select(found, ["b/z:label@sm_90"]) == ("b/z",)
+    (tmp_path / "b/README.md").write_text("changed")
+    assert corpus.load(tmp_path).digest == found.digest
+    (tmp_path / "b/_helper.py").write_text("changed")
+    assert corpus.load(tmp_path).digest != found.digest
+
+
+def test_no_corpus(tmp_path: Path) -> None:
+    with pytest.raises(CorpusError, match="no workload"):
+        corpus.load(tmp_path)
+
+
+def test_shipped_targets() -> None:
+    found = targets.load_all([ROOT / "targets"])
+    assert set(targets.DEFAULT) <= set(found)
+    for target in found.values():
+        assert set(target.facts) == set(target.sources), f"{target.name}: every figure has its source"
+
+
+def test_a_file_adds_a_target(tmp_path: Path) -> None:
+    (tmp_path / "xpu.toml").write_text('backend = "xpu"\narch = "pvc"\nwarp_size = 16\n')
+    assert targets.select(["xpu"], [ROOT / "targets", tmp_path])[0].backend == "xpu"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [("arch = 90", "lacks 'backend'"), ("not toml", "cannot be read"), ('backend="a"\narch=1\nwarp_size=1\nx=1', "x")],
+)
+def test_bad_target_files(tmp_path: Path, content: str, message: str) -> None:
+    (tmp_path / "t.toml").write_text(content)
+    with pytest.raises(UsageError, match=message):
+        targets.load(tmp_path / "t.toml")
+
+
+def test_unknown_target() -> None:
+    with pytest.raises(UsageError, match="no target sm_1"):
+        targets.select(["sm_1"], [ROOT / "targets"])
