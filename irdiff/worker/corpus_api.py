@@ -255,9 +255,16 @@ class LaunchEntry:
         facts = self.facts
         if not any(fnmatch.fnmatch(target_name, pattern) for pattern in facts["targets"]):
             return False
-        return _at_least(version, facts["since"]) and not (
-            facts["until"] and _at_least(version, facts["until"])
-        )
+        since, until = _bound(facts["since"], target_name), _bound(facts["until"], target_name)
+        return _at_least(version, since) and not (until and _at_least(version, until))
+
+
+def _bound(bound, target_name):
+    """A release, or one for each pattern of target names: `{"gfx942": "3.4.0"}`."""
+    if not isinstance(bound, dict):
+        return bound
+    matching = (release for pattern, release in bound.items() if fnmatch.fnmatch(target_name, pattern))
+    return next(matching, None)
 
 
 def _at_least(version, bound):
@@ -285,7 +292,7 @@ def launch(
 
     tier: `gate` (blocks a release), `core`, or `extended`. targets: names or patterns (`sm_*`) of the
     targets it is meant to compile for. since, until: first release of Triton that compiles it, and
-    first that no longer does. flops: floating-point operations; min_bytes: least bytes moved.
+    first that no longer does; where targets differ, `{"gfx942": "3.4.0"}`, first matching pattern. flops: floating-point operations; min_bytes: least bytes moved.
     reference: a function of the same arguments as torch tensors that gives what `function` returns,
     within rtol and atol.
     """
