@@ -14,7 +14,8 @@ from irdiff import targets as known_targets
 from irdiff.config import Config
 from irdiff.model import Run, Target
 from irdiff.parallel import Progress
-from irdiff.pipeline import Options, Side
+from irdiff.pipeline import Options
+from irdiff.sides import Side
 
 
 def compare(

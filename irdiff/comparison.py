@@ -27,7 +27,8 @@ from irdiff.model import (
 from irdiff.store import Store, key_of
 
 if TYPE_CHECKING:
-    from irdiff.pipeline import Options, Side
+    from irdiff.pipeline import Options
+    from irdiff.sides import Side
 
 _REPEATED_ASSEMBLIES = 4
 _FACT_STAGES = ("ttgir", "ptx", "amdgcn", "cubin", "hsaco")

@@ -15,13 +15,12 @@ from pathlib import Path
 
 import irdiff
 from irdiff import corpus as corpora
-from irdiff import normalize, run_folder
+from irdiff import kernel_sources, normalize, run_folder
 from irdiff.compare import cases as case_forms
-from irdiff.compare import radius
+from irdiff.compare import radius, renames
 from irdiff.comparison import CaseComparer
 from irdiff.compilation import Catalog, Compiler
 from irdiff.config import Config
-from irdiff.corpus import Corpus
 from irdiff.errors import NothingComparedError
 from irdiff.model import (
     SCHEMA,
@@ -33,10 +32,10 @@ from irdiff.model import (
     Run,
     Sides,
     Target,
-    Toolchain,
     Verdict,
 )
 from irdiff.parallel import Report, in_parallel
+from irdiff.sides import Side
 from irdiff.store import Store
 from irdiff.workers import Workers
 
@@ -60,15 +59,6 @@ class Options:
     command: tuple[str, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Side:
-    """Base or head: a compiler and the kernels it compiles."""
-
-    toolchain: Toolchain
-    corpus: Corpus
-    note: str
-
-
 def compare(base: Side, head: Side, options: Options, config: Config, out: Path, report: Report) -> Run:
     """Compares two sides and writes the run folder `out`.
 
@@ -79,7 +69,7 @@ def compare(base: Side, head: Side, options: Options, config: Config, out: Path,
     with _workers(config) as workers:
         compiler = Compiler(config, store, workers, reuse=options.shortcut)
         catalogs = _capture(base, head, options, compiler, config, report)
-        pairs = pair_launches(catalogs, options)
+        pairs = _shard(_matched(pair_launches(catalogs, options), base, head), options.shard)
         comparer = CaseComparer(compiler, store, base, head, options)
         cases = _compare_all(pairs, comparer, config, report)
         environment = _environment(config, workers)
@@ -160,8 +150,23 @@ def pair_launches(catalogs: Sequence[Captured], options: Options) -> list[Pair]:
             )
         if not row.catalogs.base.supported and not row.catalogs.head.supported:
             pairs.append(case_forms.unsupported_pair(row.workload, row.target))
-    k, n = options.shard
-    return [pair for index, pair in enumerate(sorted(pairs, key=lambda p: p.id)) if index % n == k - 1]
+    return sorted(pairs, key=lambda pair: pair.id)
+
+
+def _matched(pairs: list[Pair], base: Side, head: Side) -> list[Pair]:
+    """Kernels that one revision of a corpus has under another name are one case."""
+    if base.corpus.digest == head.corpus.digest:
+        return pairs
+    return renames.join(
+        pairs,
+        lambda launch: kernel_sources.source_of(base.corpus, launch),
+        lambda launch: kernel_sources.source_of(head.corpus, launch),
+    )
+
+
+def _shard(pairs: list[Pair], shard: tuple[int, int]) -> list[Pair]:
+    k, n = shard
+    return [pair for index, pair in enumerate(pairs) if index % n == k - 1]
 
 
 def _by_id(catalog: Catalog) -> dict[str, Launch | CaptureFailure]:

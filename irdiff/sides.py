@@ -8,7 +8,7 @@ unless each revision pins its own. Any other kind of side (`triton==3.9.0`) mixe
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from irdiff import corpus as corpora
@@ -31,8 +31,6 @@ class Side:
     corpus: Corpus
     note: str
     """Where the side comes from, and what a reader must know of it."""
-    match_renames: bool
-    """Whether kernels of this side may be those of the other under another name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +71,7 @@ def is_revision(spec: str) -> bool:
 
 
 def _installed(spec: str, kernels: Corpus, config: Config) -> Side:
-    return Side(toolchain=toolchains.resolve(spec, config), corpus=kernels, note="", match_renames=False)
+    return Side(toolchain=toolchains.resolve(spec, config), corpus=kernels, note="")
 
 
 class Resolver:
@@ -110,8 +108,8 @@ class Resolver:
             # the kernels of the repository under a release: those of the working tree
             snap = repository.snapshot(self.store, repository.WORKING_TREE, self.config)
             kernels = kernel_repository.corpus_of(snap, self.config)
-            return Side(toolchain=toolchain, corpus=kernels, note="", match_renames=False)
-        return Side(toolchain=toolchain, corpus=self._corpus(), note="", match_renames=False)
+            return Side(toolchain=toolchain, corpus=kernels, note="")
+        return Side(toolchain=toolchain, corpus=self._corpus(), note="")
 
     def _is_triton_checkout(self) -> bool:
         return checkouts.is_triton(repository.snapshot(self.store, "HEAD", self.config), self.config)
@@ -127,7 +125,7 @@ class Resolver:
             build=self.options.build,
             progress=self.options.progress,
         )
-        return Side(toolchain=made.toolchain, corpus=self._corpus(), note=made.note, match_renames=False)
+        return Side(toolchain=made.toolchain, corpus=self._corpus(), note=made.note)
 
     def _kernels(self, snap: Snapshot) -> Side:
         plan = kernel_repository.plan_of(snap, self.config)
@@ -135,7 +133,7 @@ class Resolver:
         toolchain = toolchains.resolve(spec, self.config)
         kernels = kernel_repository.corpus_of(snap, self.config)
         note = f"kernels of {snap.label}: {snap.title}; compiler: {spec} ({reason})"
-        return Side(toolchain=toolchain, corpus=kernels, note=note, match_renames=True)
+        return Side(toolchain=toolchain, corpus=kernels, note=note)
 
     def _corpus(self) -> Corpus:
         if self._shared is None:
@@ -145,4 +143,4 @@ class Resolver:
 
 def _noted(side: Side, warning: str) -> Side:
     note = f"{side.note}; {warning}" if side.note else warning
-    return Side(toolchain=side.toolchain, corpus=side.corpus, note=note, match_renames=side.match_renames)
+    return replace(side, note=note)

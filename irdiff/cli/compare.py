@@ -17,7 +17,7 @@ from irdiff.cli import options, progress
 from irdiff.errors import ExitCode, UsageError
 from irdiff.model import Run, Verdict
 from irdiff.parallel import Progress
-from irdiff.pipeline import Side
+from irdiff.sides import Side
 
 
 @click.command("compare")

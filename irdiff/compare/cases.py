@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from irdiff.model import (
-    Case,
     CaptureFailure,
+    Case,
     Failure,
     FailureKind,
     Launch,
@@ -42,9 +42,15 @@ def blank(pair: Pair, verdict: Verdict) -> Case:
         launches=Sides(base=_digest(pair.base), head=_digest(pair.head)),
         metadata=Sides(base={}, head={}),
         compile_s=Sides(base={}, head={}),
-        renamed_from=None,
+        renamed_from=_renamed_from(pair),
         group=None,
     )
+
+
+def _renamed_from(pair: Pair) -> str | None:
+    if isinstance(pair.base, Launch) and isinstance(pair.head, Launch) and pair.base.id != pair.head.id:
+        return f"{pair.base.id}@{pair.target.name}"
+    return None
 
 
 def _digest(side: Launch | CaptureFailure | None) -> str | None:

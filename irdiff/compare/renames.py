@@ -11,8 +11,9 @@ import difflib
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 
-from irdiff.model import Launch
+from irdiff.model import Launch, Pair
 
 LIKENESS = 0.7
 """Least share of tokens that two kernels must have in common to be one: git's default for a renamed file
@@ -24,6 +25,23 @@ _MAX_PAIRS = 20_000
 
 Source = Callable[[Launch], str]
 """The text of a launch's kernel function on its own side; empty where it cannot be found."""
+
+
+def join(pairs: Sequence[Pair], base_source: Source, head_source: Source) -> list[Pair]:
+    """The same pairs, those of a renamed kernel joined under the id they have at head."""
+    removed = [pair.base for pair in pairs if isinstance(pair.base, Launch) and pair.head is None]
+    added = [pair.head for pair in pairs if isinstance(pair.head, Launch) and pair.base is None]
+    found = match(removed, added, base_source, head_source)
+    by_place = {(pair.launch_id, pair.target.name): pair for pair in pairs}
+    joined, gone = [], set()
+    for before, after in found.items():
+        for old in (pair for pair in pairs if pair.launch_id == before and pair.head is None):
+            new = by_place.get((after, old.target.name))
+            if new is not None and new.base is None:
+                joined.append(replace(new, base=old.base))
+                gone.update({old.id, new.id})
+    rest = [pair for pair in pairs if pair.id not in gone]
+    return sorted([*rest, *joined], key=lambda pair: pair.id)
 
 
 def match(
