@@ -8,14 +8,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from irdiff import config as configuration
-from irdiff import corpus as corpora
-from irdiff import pipeline, toolchains
+from irdiff import pipeline
 from irdiff import targets as known_targets
 from irdiff.config import Config
 from irdiff.model import Run, Target
 from irdiff.parallel import Progress
 from irdiff.pipeline import Options
-from irdiff.sides import Side
+from irdiff.sides import SideOptions, resolve_sides
 
 
 def compare(
@@ -29,7 +28,6 @@ def compare(
 ) -> Run:
     """See `irdiff.compare`."""
     config = configuration.load()
-    kernels = corpora.load(Path(corpus) if corpus else config.shipped / "corpus")
     options = Options(
         targets=_targets(targets, config),
         cases=tuple(cases),
@@ -40,11 +38,16 @@ def compare(
         shard=(1, 1),
         command=("irdiff.compare", base, head),
     )
-    sides = [
-        Side(toolchain=toolchains.resolve(spec, config), corpus=kernels, note="") for spec in (base, head)
-    ]
+    wanted = SideOptions(
+        repo=None,
+        corpus=Path(corpus) if corpus else None,
+        triton=None,
+        build=True,
+        progress=lambda text: None,
+    )
+    ours, theirs = resolve_sides(base, head, wanted, config)
     folder = Path(out) if out else config.runs / run_name(base, head)
-    return pipeline.compare(sides[0], sides[1], options, config, folder, _silent)
+    return pipeline.compare(ours, theirs, options, config, folder, _silent)
 
 
 def run_name(base: str, head: str) -> str:

@@ -1,4 +1,4 @@
-"""`irdiff compare BASE HEAD`."""
+"""`irdiff compare [BASE] [HEAD]`."""
 
 from __future__ import annotations
 
@@ -10,19 +10,25 @@ import click
 from rich.console import Console
 
 from irdiff import config as configuration
-from irdiff import corpus as corpora
-from irdiff import pipeline, toolchains
+from irdiff import pipeline
 from irdiff.api import run_name
 from irdiff.cli import options, progress
+from irdiff.cli.status import status_line
 from irdiff.errors import ExitCode, UsageError
 from irdiff.model import Run, Verdict
-from irdiff.parallel import Progress
-from irdiff.sides import Side
+from irdiff.sides import SideOptions, resolve_sides
 
 
 @click.command("compare")
-@click.argument("base")
-@click.argument("head")
+@click.argument("base", required=False)
+@click.argument("head", required=False)
+@options.repo_option
+@click.option(
+    "--triton",
+    metavar="SPEC",
+    help="The compiler of both sides where revisions select kernels: triton==3.9.0.",
+)
+@click.option("--no-build", is_flag=True, help="Do not build a native part that is missing: fail.")
 @options.target_option
 @options.targets_folder_option
 @options.corpus_option
@@ -55,8 +61,11 @@ from irdiff.sides import Side
 @options.cache_option
 @options.limit_options
 def compare_command(
-    base: str,
-    head: str,
+    base: str | None,
+    head: str | None,
+    repo: Path | None,
+    triton: str | None,
+    no_build: bool,
     target_names: tuple[str, ...],
     targets_dir: Path | None,
     corpus: Path | None,
@@ -77,8 +86,10 @@ def compare_command(
 ) -> int:
     """Compile every kernel of the corpus with BASE and with HEAD, and say what changed.
 
-    A side is a release (triton==3.8.0), a wheel file (wheel:PATH), or an interpreter that has Triton
-    (python:PATH).
+    A side is a release (triton==3.8.0), a wheel file (wheel:PATH), an interpreter that has Triton
+    (python:PATH), a revision of the repository, or `.` for its working tree. In a checkout of Triton a
+    revision selects the compiler, in a repository with an irdiff.toml the kernels. Without HEAD it is the
+    working tree where that has changes, else HEAD; without BASE, the merge base with the main branch.
     """
     config = configuration.load(cache=cache, jobs=jobs, timeout_s=timeout_s, memory_mib=memory_mib)
     console = Console(stderr=True, no_color=config.color is False)
@@ -92,15 +103,12 @@ def compare_command(
         shard=_parse_shard(shard),
         command=tuple(sys.argv[1:]),
     )
-    kernels = corpora.load(options.corpus_folder(corpus, config))
-    folder = out or config.runs / run_name(base, head)
+    with status_line(console) as tell:
+        wanted = SideOptions(repo=repo, corpus=corpus, triton=triton, build=not no_build, progress=tell)
+        ours, theirs = resolve_sides(base, head, wanted, config)
+    folder = out or config.runs / run_name(ours.toolchain.spec, theirs.toolchain.spec)
     with progress.shown(console) as report:
-        sides = []
-        for index, spec in enumerate((base, head)):
-            report(Progress(phase="toolchains", done=index, total=2, detail=spec))
-            sides.append(Side(toolchain=toolchains.resolve(spec, config), corpus=kernels, note=""))
-        report(Progress(phase="toolchains", done=2, total=2, detail=""))
-        run = pipeline.compare(sides[0], sides[1], chosen, config, folder, report)
+        run = pipeline.compare(ours, theirs, chosen, config, folder, report)
     _write(run, folder, json_path, markdown_path)
     return _code(run) if exit_code else ExitCode.DONE
 

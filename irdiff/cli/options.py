@@ -22,6 +22,9 @@ cache_option = click.option(
 corpus_option = click.option(
     "--corpus", type=click.Path(path_type=Path), help="Folder of workloads; default: the shipped corpus."
 )
+repo_option = click.option(
+    "--repo", type=click.Path(path_type=Path), help="A checkout; default: that of the current folder."
+)
 target_option = click.option(
     "--target",
     "target_names",
@@ -37,11 +40,15 @@ json_option = click.option(
 )
 
 
-_jobs = click.option("--jobs", "-j", type=int, help="Compilers at a time; default: the cores of this machine.")
+_jobs = click.option(
+    "--jobs", "-j", type=int, help="Compilers at a time; default: the cores of this machine."
+)
 _timeout = click.option(
     "--timeout", "timeout_s", type=float, default=300.0, show_default=True, help="Seconds a case."
 )
-_memory = click.option("--memory", "memory_mib", type=int, default=8192, show_default=True, help="MiB a case.")
+_memory = click.option(
+    "--memory", "memory_mib", type=int, default=8192, show_default=True, help="MiB a case."
+)
 
 
 def limit_options(function: F) -> F:

@@ -11,6 +11,7 @@ import click
 from irdiff import config as configuration
 from irdiff import toolchains
 from irdiff.cli import options
+from irdiff.cli.toolchain_commits import adopt_command, build_command, key_command
 from irdiff.errors import ExitCode, UsageError
 from irdiff.toolchains import environments
 
@@ -89,3 +90,8 @@ def prune_command(unused_days: float, cache: Path | None) -> int:
         click.echo(f"removed {name}")
     click.echo(f"{len(old) + len(torn)} removed, {len(whole) - len(old)} kept")
     return ExitCode.DONE
+
+
+toolchain_group.add_command(build_command)
+toolchain_group.add_command(adopt_command)
+toolchain_group.add_command(key_command)

@@ -17,10 +17,6 @@ from irdiff.errors import ExitCode
 from irdiff.toolchains import adopt, checkout, commits, environments, native, repository
 from irdiff.toolchains.checkout import Checkout
 
-repo_option = click.option(
-    "--repo", type=click.Path(path_type=Path), help="A checkout; default: that of the current folder."
-)
-
 
 def _read(repo: Path | None, revision: str, config: Config) -> Checkout:
     store = repository.open_store(repo or Path.cwd())
@@ -29,7 +25,7 @@ def _read(repo: Path | None, revision: str, config: Config) -> Checkout:
 
 @click.command("build")
 @click.argument("revision", default="HEAD")
-@repo_option
+@options.repo_option
 @options.cache_option
 def build_command(revision: str, repo: Path | None, cache: Path | None) -> int:
     """Make the toolchain of REVISION ahead of its use, with a native build if there is none to share."""
@@ -47,7 +43,7 @@ def build_command(revision: str, repo: Path | None, cache: Path | None) -> int:
 @click.argument("revision")
 @click.argument("spec")
 @click.option("--anyway", is_flag=True, help="Adopt although their Python parts do not agree.")
-@repo_option
+@options.repo_option
 @options.cache_option
 def adopt_command(revision: str, spec: str, anyway: bool, repo: Path | None, cache: Path | None) -> int:
     """Declare that the native part of SPEC (triton==3.9.0, a wheel file) is the one of REVISION.
@@ -72,7 +68,7 @@ def adopt_command(revision: str, spec: str, anyway: bool, repo: Path | None, cac
 @click.command("key")
 @click.argument("revision", default="HEAD")
 @click.option("--paths", is_flag=True, help="List the files that feed the native part.")
-@repo_option
+@options.repo_option
 @options.json_option
 @options.cache_option
 def key_command(
