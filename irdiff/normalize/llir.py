@@ -226,7 +226,8 @@ class _Module:
         target = _TARGET.match(line)
         if target:
             self._header[f"llvm.{target.group(1)}"] = self._strings.restore(target.group(2))[1:-1]
-        return bool(target or line.startswith(("attributes #", "source_filename")))
+        group = line.startswith("attributes ") and line.split(" ", 2)[1] in self._groups
+        return bool(target or group or line.startswith("source_filename"))
 
     def _rename(self, line: str) -> str:
         parts = _TOKEN.split(line)
