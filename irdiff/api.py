@@ -43,7 +43,7 @@ def compare(
         corpus=Path(corpus) if corpus else None,
         triton=None,
         build=True,
-        progress=lambda text: None,
+        progress=_unsaid,
     )
     ours, theirs = resolve_sides(base, head, wanted, config)
     folder = Path(out) if out else config.runs / run_name(base, head)
@@ -63,3 +63,7 @@ def _targets(names: Sequence[str], config: Config) -> tuple[Target, ...]:
 
 def _silent(step: Progress) -> None:
     """Programs have their own way of showing progress."""
+
+
+def _unsaid(text: str) -> None:
+    """The same, for what is said while toolchains are made."""

@@ -1,0 +1,79 @@
+"""Repositories that tests make: the Python part of an installed Triton as a checkout, and edits to it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+_NATIVE_STAND_IN = {
+    "setup.py": 'from setuptools import setup\n\nsetup(name="triton")\n',
+    "CMakeLists.txt": "add_subdirectory(lib)\n",
+    "lib/CMakeLists.txt": "add_triton_library(stand_in stand_in.cpp)\n",
+    "lib/stand_in.cpp": "int stand_in;\n",
+    "cmake/llvm-hash.txt": "0123456789abcdef0123456789abcdef01234567\n",
+    ".gitignore": "__pycache__/\n*.log\n",
+}
+
+
+def git(repo: Path, *words: str) -> str:
+    names = ("AUTHOR", "COMMITTER")
+    who = {f"GIT_{name}_{key}": value for name in names for key, value in (("NAME", "T"), ("EMAIL", "t@t"))}
+    done = subprocess.run(
+        ["git", "-C", repo, "-c", "protocol.file.allow=always", *words],
+        check=True,
+        capture_output=True,
+        text=True,
+        env={**os.environ, **who, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull},
+    )
+    return done.stdout.strip()
+
+
+def new_repository(repo: Path) -> Path:
+    repo.mkdir(parents=True)
+    git(repo, "init", "-q", "-b", "main")
+    return repo
+
+
+def write(repo: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        (repo / name).parent.mkdir(parents=True, exist_ok=True)
+        (repo / name).write_text(text, encoding="utf-8")
+
+
+def commit(repo: Path, message: str) -> str:
+    git(repo, "add", "-A")
+    git(repo, "commit", "-q", "--allow-empty", "-m", message)
+    return git(repo, "rev-parse", "HEAD")
+
+
+def triton_checkout(repo: Path, site: Path) -> str:
+    """A repository whose first commit is the Python part of the Triton in `site`; returns the commit."""
+    new_repository(repo)
+    package = repo / "python" / "triton"
+    for path in (site / "triton").rglob("*"):
+        if path.suffix in (".py", ".c") and "_C" not in path.parts:
+            place = package / path.relative_to(site / "triton")
+            place.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, place)
+    third_party = repo / "third_party"
+    for backend, device in (("nvidia", "cuda"), ("amd", "hip")):
+        _move(package / "backends" / backend, third_party / backend / "backend")
+        _move(package / "language" / "extra" / device, third_party / backend / "language" / device)
+        _move(package / "tools" / "extra" / device, third_party / backend / "tools" / device)
+    _move(package / "profiler", third_party / "proton" / "proton")
+    write(repo, _NATIVE_STAND_IN)
+    return commit(repo, "The release")
+
+
+def _move(path: Path, place: Path) -> None:
+    place.parent.mkdir(parents=True, exist_ok=True)
+    shutil.move(path, place)
+
+
+def edit(repo: Path, name: str, before: str, after: str) -> None:
+    path = repo / name
+    text = path.read_text(encoding="utf-8")
+    assert text.count(before) >= 1, f"{before!r} is not in {name}"
+    path.write_text(text.replace(before, after, 1), encoding="utf-8")

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from irdiff.config import Config
+from irdiff.model import Toolchain
+from irdiff.toolchains import checkout
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import checkouts
+
+
+@pytest.fixture(scope="session")
+def release_repository(newest: Toolchain, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Triton 3.9.0's Python part as a repository of one commit; copied by `triton_repository`."""
+    from irdiff import config as configuration
+
+    repo = tmp_path_factory.mktemp("release") / "triton"
+    checkouts.triton_checkout(repo, checkout.site_packages(newest, configuration.load()))
+    return repo
+
+
+@pytest.fixture
+def triton_repository(release_repository: Path, tmp_path: Path) -> Path:
+    """A checkout of its own, at a path with a space and letters beyond ASCII."""
+    repo = tmp_path / "my työ" / "triton"
+    shutil.copytree(release_repository, repo, symlinks=True)
+    return repo
+
+
+@pytest.fixture
+def own_cache(cache: Path) -> Path:
+    """The cache with toolchains of its own, those of releases shared."""
+    shared = (cache / "toolchains").resolve()
+    (cache / "toolchains").unlink()
+    (cache / "toolchains").mkdir()
+    for path in shared.glob("triton-*"):
+        (cache / "toolchains" / path.name).symlink_to(path)
+    return cache
+
+
+@pytest.fixture
+def own_config(own_cache: Path, config: Config) -> Config:
+    del own_cache
+    return config

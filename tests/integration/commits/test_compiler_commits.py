@@ -1,0 +1,206 @@
+"""Commits of a Triton checkout over an adopted release: each kind of change, and what is said of it."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from checkouts import commit, edit, git, write
+
+pytestmark = pytest.mark.integration
+
+RELEASE = "triton==3.9.0"
+ADD = "elementwise/vector_add:fp32-16m"
+CASES = ("--case", ADD, "--target", "sm_90", "--target", "gfx942")
+NVIDIA = "third_party/nvidia/backend/compiler.py"
+AMD = "third_party/amd/backend/compiler.py"
+SEMANTIC = "python/triton/language/semantic.py"
+IR_STAGES = ("ttir", "ttgir", "llir")
+
+
+@pytest.fixture
+def adopted(irdiff, own_cache: Path, triton_repository: Path) -> Path:
+    done = irdiff("toolchain", "adopt", "HEAD", RELEASE, cwd=triton_repository)
+    assert done.code == 0, done.stderr
+    return triton_repository
+
+
+def test_comments_and_docstrings_change_nothing(irdiff, adopted: Path) -> None:
+    edit(adopted, SEMANTIC, "class ", "# a comment that moves every line\n\nclass ")
+    edit(adopted, NVIDIA, "    def make_ttir(mod, metadata, opt, capability):\n",
+         '    def make_ttir(mod, metadata, opt, capability):\n        """Says what it does."""\n')  # fmt: skip
+    commit(adopted, "Document")
+    result = irdiff("compare", "HEAD~1", "HEAD", *CASES, cwd=adopted)
+    assert result.verdicts() == {"unchanged": 2}, result.stderr
+    for case in result.run["cases"]:
+        assert set(case["stages"].values()) <= {"identical", "equivalent"}
+    assert result.run["base"]["digest"] != result.run["head"]["digest"]
+    assert "adopted" in result.run["head"]["note"]
+
+
+def test_the_release_and_its_revision_are_one_toolchain(irdiff, adopted: Path) -> None:
+    result = irdiff("compare", RELEASE, "HEAD", *CASES, cwd=adopted)
+    assert result.run["base"]["digest"] == result.run["head"]["digest"]
+    assert result.verdicts() == {"unchanged": 2}
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "after", "target", "other"),
+    [
+        pytest.param(NVIDIA, "passes.ttgpuir.add_coalesce(pm)", "pass", "sm_90", "gfx942", id="nvidia"),
+        pytest.param(AMD, "if knobs.amd.use_buffer_ops:", "if False:", "gfx942", "sm_90", id="amd"),
+    ],
+)
+def test_a_pipeline_of_one_vendor(irdiff, adopted: Path, path, before, after, target, other) -> None:
+    edit(adopted, path, before, after)
+    commit(adopted, "Change a pass")
+    result = irdiff("compare", "main~1", "main", *CASES, cwd=adopted)
+    changed, untouched = result.case(f"{ADD}@{target}"), result.case(f"{ADD}@{other}")
+    assert changed["verdict"] == "changed"
+    assert changed["origin"]["stage"] == "ttgir"
+    assert changed["stages"]["ttir"] == "identical"
+    assert untouched["verdict"] == "unchanged"
+    assert result.run["summary"]["radius"][other]["changed"] == 0
+
+
+def test_a_frontend_lowering(irdiff, adopted: Path) -> None:
+    edit(
+        adopted,
+        SEMANTIC,
+        "create_fadd(input.handle, other.handle)",
+        "create_fsub(input.handle, other.handle)",
+    )
+    commit(adopted, "Lower additions as something else")
+    result = irdiff("compare", "HEAD^", "HEAD", *CASES, cwd=adopted)
+    for case in result.run["cases"]:
+        assert case["verdict"] == "changed"
+        assert case["origin"]["stage"] == "ttir"
+        assert [case["stages"][name] for name in IR_STAGES] == ["changed"] * 3
+
+
+def test_an_exception_in_a_stage(irdiff, adopted: Path) -> None:
+    edit(
+        adopted,
+        NVIDIA,
+        "        emuTF32 = (capability",
+        "        raise ValueError('on purpose')\n        emuTF32 = (capability",
+    )
+    commit(adopted, "Break a stage")
+    result = irdiff("compare", "HEAD~1", "HEAD", *CASES, "--exit-code", cwd=adopted)
+    assert result.code == 1
+    broken = result.case(f"{ADD}@sm_90")
+    assert broken["verdict"] == "broken"
+    assert "on purpose" in broken["error"]
+    failure = broken["failures"]["head"]
+    assert failure["stage"] == "ttgir"
+    assert "Traceback" in failure["stderr"]
+    assert "raise ValueError('on purpose')" in failure["stderr"]
+    assert result.case(f"{ADD}@gfx942")["verdict"] == "unchanged"
+
+
+def test_a_revert_is_the_first_toolchain_again(irdiff, adopted: Path) -> None:
+    first = git(adopted, "rev-parse", "HEAD")
+    edit(
+        adopted,
+        SEMANTIC,
+        "create_fadd(input.handle, other.handle)",
+        "create_fsub(input.handle, other.handle)",
+    )
+    commit(adopted, "Change")
+    git(adopted, "revert", "--no-edit", "HEAD")
+    result = irdiff("compare", first, "HEAD", *CASES, cwd=adopted)
+    assert result.verdicts() == {"unchanged": 2}
+    assert result.run["base"]["digest"] == result.run["head"]["digest"]
+
+
+def test_specialization(irdiff, adopted: Path) -> None:
+    edit(adopted, "python/triton/backends/compiler.py", '["tt.divisibility", 16]', '["tt.divisibility", 4]')
+    commit(adopted, "Specialize on less")
+    result = irdiff("compare", "HEAD~1", "HEAD", *CASES, cwd=adopted)
+    case = result.case(f"{ADD}@sm_90")
+    assert case["verdict"] == "changed"
+    assert case["origin"]["stage"] == "ttir"
+    assert any(finding.startswith("specialization-differs") for finding in case["findings"])
+
+
+def test_defaults_see_the_working_tree(irdiff, adopted: Path) -> None:
+    """Without arguments: the merge base with main, against uncommitted and untracked files."""
+    git(adopted, "checkout", "-q", "-b", "feature")
+    edit(adopted, SEMANTIC, "class ", "# committed on the branch\nclass ")
+    commit(adopted, "On the branch")
+    git(adopted, "checkout", "-q", "main")
+    edit(adopted, "python/triton/testing.py", "import", "# main went on\nimport")
+    commit(adopted, "On main")
+    git(adopted, "checkout", "-q", "feature")
+    extra = "def lower(builder):\n    return builder.create_fsub\n"
+    write(adopted, {"python/triton/_extra.py": extra, "notes.log": "ignored"})
+    untracked = "__import__('triton._extra')._extra.lower(self.builder)(input.handle, other.handle)"
+    edit(adopted, SEMANTIC, "self.builder.create_fadd(input.handle, other.handle)", untracked)
+    before = _state(adopted)
+    result = irdiff("compare", *CASES, cwd=adopted)
+    assert result.verdicts() == {"changed": 2}, result.stderr
+    assert result.run["base"]["spec"].startswith(git(adopted, "merge-base", "main", "feature")[:10])
+    assert result.run["head"]["spec"].startswith("working tree")
+    assert _state(adopted) == before, "the checkout is never written to"
+
+
+def _state(repo: Path) -> dict[str, tuple[int, int]]:
+    return {
+        str(path): (path.stat().st_mtime_ns, path.stat().st_size)
+        for path in repo.rglob("*")
+        if path.is_file()
+    }
+
+
+def test_adopting_another_release_names_the_files(irdiff, own_cache: Path, triton_repository: Path) -> None:
+    edit(triton_repository, SEMANTIC, "class ", "# not in the release\nclass ")
+    write(triton_repository, {"python/triton/new.py": ""})
+    commit(triton_repository, "On top")
+    done = irdiff("toolchain", "adopt", "HEAD", RELEASE, cwd=triton_repository)
+    assert done.code == 3
+    assert "differs: triton/language/semantic.py" in done.stderr
+    assert "only in the revision: triton/new.py" in done.stderr
+    assert "--anyway" in done.stderr
+    refused = irdiff("compare", "HEAD~1", "HEAD", "--no-build", *CASES, cwd=triton_repository)
+    assert refused.code == 3
+    assert "has no native build" in refused.stderr
+    assert "irdiff toolchain adopt" in refused.stderr
+
+
+def test_different_llvms_are_said_loudly(irdiff, adopted: Path) -> None:
+    write(adopted, {"cmake/llvm-hash.txt": "f" * 40 + "\n"})
+    commit(adopted, "Bump LLVM")
+    assert irdiff("toolchain", "adopt", "HEAD", RELEASE, cwd=adopted).code == 0
+    result = irdiff("compare", "HEAD~1", "HEAD", *CASES, cwd=adopted)
+    assert "ATTENTION" in result.stderr
+    assert "different LLVMs" in result.run["head"]["note"]
+
+
+def test_a_python_only_commit_is_ready_in_seconds(irdiff, adopted: Path) -> None:
+    """Seconds to make the toolchain of a new commit, beyond those of an installed release."""
+    irdiff("toolchain", "install", RELEASE)  # what is known of its files is known
+    started = time.monotonic()
+    irdiff("toolchain", "install", RELEASE)
+    installed_s = time.monotonic() - started
+    edit(adopted, SEMANTIC, "class ", "# new\nclass ")
+    commit(adopted, "Python only")
+    started = time.monotonic()
+    done = irdiff("toolchain", "build", "HEAD", cwd=adopted)
+    new_s = time.monotonic() - started
+    assert done.code == 0, done.stderr
+    print(f"release installed: {installed_s:.1f} s, new commit over it: {new_s:.1f} s")
+    assert new_s - installed_s <= 5.0
+
+
+def test_bare_repository_and_worktree(irdiff, adopted: Path, tmp_path: Path) -> None:
+    edit(adopted, SEMANTIC, "class ", "# new\nclass ")
+    commit(adopted, "Python only")
+    bare, tree = tmp_path / "bare.git", tmp_path / "tree"
+    subprocess.run(["git", "clone", "-q", "--bare", adopted, bare], check=True)
+    done = irdiff("compare", "main~1", "main", "--repo", str(bare), *CASES)
+    assert done.verdicts() == {"unchanged": 2}, done.stderr
+    git(adopted, "worktree", "add", "-q", "--detach", str(tree), "HEAD")
+    done = irdiff("compare", "HEAD~1", ".", *CASES, cwd=tree)
+    assert done.verdicts() == {"unchanged": 2}, done.stderr
