@@ -46,6 +46,8 @@ class _Half:
     launch: Launch
     target: Target
     outcome: Outcome
+    fresh: bool
+    """Whether nothing of the store is to be trusted for this case."""
 
     @property
     def compiled(self) -> Compiled:
@@ -104,9 +106,9 @@ class CaseComparer:
         ours, theirs = self.base.toolchain.ptxas, self.head.toolchain.ptxas
         wait = self.options.shortcut and bool(set(ours.values()) & set(theirs.values()))
         outcome = self.compiler.compile(
-            side.toolchain, side.corpus, launch, target, assemble=not wait, fresh=fresh
+            side.toolchain, side.corpus, launch, target, assemble=fresh or not wait, fresh=fresh
         )
-        return _Half(side=side, launch=launch, target=target, outcome=outcome)
+        return _Half(side=side, launch=launch, target=target, outcome=outcome, fresh=fresh)
 
     def _assembled(self, half: _Half) -> _Half:
         side = half.side
@@ -219,7 +221,9 @@ class CaseComparer:
 
     def _again(self, half: _Half, attempt: int) -> Outcome:
         side = half.side
-        return self.compiler.recompile(side.toolchain, side.corpus, half.launch, half.target, attempt=attempt)
+        return self.compiler.recompile(
+            side.toolchain, side.corpus, half.launch, half.target, attempt=attempt, fresh=half.fresh
+        )
 
     def _agrees_with_itself(self, half: _Half) -> bool:
         """Whether a side gives the same code when it is compiled again, in a process of another kind."""

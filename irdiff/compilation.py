@@ -147,7 +147,7 @@ class Compiler:
             "target": asdict(target),
             "stop_before": [] if assemble else ["cubin"],
         }
-        outcome = self._run(toolchain, launch, row)
+        outcome = self._run(toolchain, launch, row, replace=fresh)
         self._keep(key, outcome)
         return outcome
 
@@ -194,11 +194,18 @@ class Compiler:
         return outcome
 
     def recompile(
-        self, toolchain: Toolchain, corpus: Corpus, launch: Launch, target: Target, *, attempt: int
+        self,
+        toolchain: Toolchain,
+        corpus: Corpus,
+        launch: Launch,
+        target: Target,
+        *,
+        attempt: int,
+        fresh: bool = False,
     ) -> Outcome:
         """The case again in another process, with addresses and hashes randomized: does it agree with itself?"""
         key = self._key(f"recompile/1/{attempt}", toolchain, launch, target)
-        found = self._stored(key, assemble=True)
+        found = None if fresh else self._stored(key, assemble=True)
         if found is not None:
             return found
         row = {
@@ -209,7 +216,7 @@ class Compiler:
             "target": asdict(target),
             "stop_before": [],
         }
-        outcome = self._run(toolchain, launch, row, randomized=True)
+        outcome = self._run(toolchain, launch, row, randomized=True, replace=fresh)
         self._keep(key, outcome)
         return outcome
 
@@ -241,13 +248,19 @@ class Compiler:
         self.store.put_record("compile", key, asdict(outcome))
 
     def _run(
-        self, toolchain: Toolchain, launch: Launch, row: Mapping[str, Any], *, randomized: bool = False
+        self,
+        toolchain: Toolchain,
+        launch: Launch,
+        row: Mapping[str, Any],
+        *,
+        randomized: bool = False,
+        replace: bool = False,
     ) -> Outcome:
         with self.store.scratch() as folder:
             ended = self._ask(toolchain, row, folder, randomized=randomized)
             result = _read_result(folder)
             names = result["artifacts"] if result else _artifacts_of_the_dead(folder)
-            artifacts = {name: self._ingest(folder, name) for name in names}
+            artifacts = {name: self._ingest(folder, name, replace=replace) for name in names}
             times = result["times_s"] if result else {}
             if result is None or result["outcome"] != "compiled":
                 return Failed(
@@ -267,9 +280,10 @@ class Compiler:
                 notes=tuple(result["notes"]),
             )
 
-    def _ingest(self, folder: Path, name: str) -> Artifact:
+    def _ingest(self, folder: Path, name: str, *, replace: bool) -> Artifact:
         content = (folder / name).read_bytes()
-        return Artifact(stage=name, digest=self.store.put(content), size_bytes=len(content))
+        digest = self.store.put(content, replace=replace)
+        return Artifact(stage=name, digest=digest, size_bytes=len(content))
 
     def _ask(
         self, toolchain: Toolchain, row: Mapping[str, Any], folder: Path, *, randomized: bool = False

@@ -58,11 +58,11 @@ class Store:
 
     # objects
 
-    def put(self, content: bytes) -> str:
-        """Keeps `content`; returns its digest."""
+    def put(self, content: bytes, *, replace: bool = False) -> str:
+        """Keeps `content`; returns its digest. With `replace` a file that is there (damaged?) is not trusted."""
         digest = sha256(content)
         path = self._object(digest)
-        if not path.exists():
+        if replace or not path.exists():
             self._write(path, self._codec()[0].compress(content))
         return digest
 

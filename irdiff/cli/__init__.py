@@ -53,14 +53,12 @@ def main() -> None:
     """Runs the command line and exits: see `ExitCode` and the README."""
     try:
         code = cli.main(standalone_mode=False)
-    except click.exceptions.Abort:
+    except (KeyboardInterrupt, click.exceptions.Abort):
+        click.echo("interrupted; what was compiled is in the store", err=True)
         code = ExitCode.INTERRUPTED
     except click.ClickException as error:
         error.show()
         code = ExitCode.USAGE
-    except KeyboardInterrupt:
-        click.echo("interrupted; what was compiled is in the store", err=True)
-        code = ExitCode.INTERRUPTED
     except IrdiffError as error:
         click.echo(f"irdiff: {error}", err=True)
         code = error.exit_code

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
@@ -13,8 +13,6 @@ from irdiff import targets
 from irdiff.config import Config
 from irdiff.errors import RunFolderError
 from irdiff.model import Target
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 cache_option = click.option(
     "--cache", type=click.Path(path_type=Path), help="Folder for toolchains and the store (IRDIFF_CACHE)."
@@ -51,7 +49,7 @@ _memory = click.option(
 )
 
 
-def limit_options(function: F) -> F:
+def limit_options(function: Callable[..., Any]) -> Any:
     """Bounds of compilation and the number of cores."""
     return _jobs(_timeout(_memory(function)))
 

@@ -26,9 +26,10 @@ def serve(request):
             recorder.report("unsupported", message=f"no backend {request['target']['backend']!r}")
             return
         _OPERATIONS[request["op"]](request, recorder)
-    except MemoryError:
-        recorder.report("memory", message="out of memory")
     except BaseException as error:
+        if _is_out_of_memory(error):
+            recorder.report("memory", message=f"out of memory at {request['memory_bytes'] >> 20} MiB")
+            return
         traceback.print_exc()
         recorder.report("error", message=_one_line(error), unsupported=_is_unknown_arch(error))
 
@@ -97,6 +98,15 @@ _OPERATIONS = {"catalog": _catalog, "compile": _compile, "assemble": _assemble}
 def _one_line(error):
     text = " ".join(str(error).split())
     return f"{type(error).__name__}: {text}"[:500]
+
+
+def _is_out_of_memory(error):
+    """Whether memory ran out, however the frontend wrapped it."""
+    while error is not None:
+        if isinstance(error, MemoryError):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _is_unknown_arch(error):

@@ -1,0 +1,189 @@
+"""`make bench`: what irdiff costs, against a bare script on the same cases, in one run on this machine.
+
+    python -m tests.bench [--case PATTERN …] [--pair 3.8.0:3.9.0] [--same-ptx 3.7.0:3.7.1]
+
+The bare script calls `triton.compile` for every case of both sides, one process per core, and compares
+nothing. Ratios are of wall time, and of CPU time, which other load on the machine disturbs less.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+TARGETS = ("sm_90", "sm_100", "gfx942", "gfx950")
+DEFAULT_CASES = (
+    "elementwise/vector_add",
+    "matmul/pointer:fp16-4096",
+    "matmul/pointer:fp8-4096",
+    "norm/layer_norm",
+    "norm/softmax",
+    "attention/flash_forward",
+)
+
+BARE = """
+import importlib.util, json, os, sys, time
+sys.path.insert(0, os.environ["IRDIFF_WORKER_PARENT"])
+spec = importlib.util.spec_from_file_location("irdiff_worker", os.environ["IRDIFF_WORKER"] + "/__init__.py",
+                                              submodule_search_locations=[os.environ["IRDIFF_WORKER"]])
+package = importlib.util.module_from_spec(spec); sys.modules["irdiff_worker"] = package; spec.loader.exec_module(package)
+import irdiff_worker.corpus_api; sys.modules["irdiff_corpus"] = irdiff_worker.corpus_api
+from irdiff_worker import capture
+cases = json.load(open(sys.argv[1]))
+modules = {}
+for case in cases:
+    workload, label = case["workload"], case["label"]
+    if workload not in modules:
+        modules[workload] = capture.load_workload(os.environ["IRDIFF_CORPUS"], workload)
+    for suffix, captured in capture.launches_of(modules[workload].LAUNCHES[label], case["target"]):
+        if case["id"] == f"{workload}:{label}{suffix}":
+            try:
+                capture.real_compile(captured.src, target=captured.target, options=captured.options)
+            except Exception as error:
+                print(case["id"], type(error).__name__, file=sys.stderr)
+"""
+
+OWN = """
+import resource, sys
+from irdiff.cli import main
+try:
+    main()
+finally:
+    own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+    print(f"@usage {own.ru_utime + own.ru_stime} {children.ru_utime + children.ru_stime} {own.ru_maxrss}", file=sys.stderr)
+"""
+
+
+@dataclass(frozen=True)
+class Cost:
+    wall_s: float
+    cpu_s: float
+    own_cpu_s: float
+    peak_mib: float
+
+
+def bare(versions: list[str], cases: list[dict], pythons: dict[str, str]) -> Cost:
+    """One process per core and side, compile caches empty."""
+    cores = len(os.sched_getaffinity(0))
+    begin, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
+    for version in versions:
+        with tempfile.TemporaryDirectory() as folder:
+            children = []
+            for part in range(cores):
+                path = Path(folder, f"{part}.json")
+                path.write_text(json.dumps(cases[part::cores]))
+                environment = {
+                    "PATH": os.environ["PATH"],
+                    "HOME": folder,
+                    "TRITON_CACHE_DIR": f"{folder}/cache-{part}",
+                    "PYTHONHASHSEED": "0",
+                    "TRITON_DEFAULT_FP_FUSION": "1",
+                    "IRDIFF_CORPUS": str(ROOT / "corpus"),
+                    "IRDIFF_WORKER": str(ROOT / "irdiff" / "worker"),
+                    "IRDIFF_WORKER_PARENT": folder,
+                }
+                children.append(
+                    subprocess.Popen([pythons[version], "-c", BARE, str(path)], env=environment, stderr=subprocess.DEVNULL)
+                )
+            for child in children:
+                if child.wait():
+                    sys.exit("the bare script failed")
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return Cost(time.monotonic() - begin, cpu, 0.0, 0.0)
+
+
+def irdiff(*words: str, cache: Path) -> Cost:
+    begin = time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-c", OWN, *words],
+        env={**os.environ, "IRDIFF_CACHE": str(cache)},
+        capture_output=True,
+        text=True,
+    )
+    wall = time.monotonic() - begin
+    if done.returncode:
+        sys.exit(f"irdiff {' '.join(words)} ended with {done.returncode}:\n{done.stderr[-2000:]}")
+    own, children, peak = map(float, done.stderr.rsplit("@usage ", 1)[1].split())
+    return Cost(wall, own + children, own, peak / 1024)
+
+
+def fresh_cache(shared: Path) -> Path:
+    """A cache with an empty store and the shared toolchains."""
+    own = Path(tempfile.mkdtemp(prefix="irdiff-bench-"))
+    for name in ("toolchains", "uv", "digests"):
+        (own / name).symlink_to(shared / name)
+    return own
+
+
+def captured(spec: str, patterns: list[str], cache: Path) -> list[dict]:
+    """Every selected launch × target of a side, with its whole target."""
+    import tomllib
+
+    words = [word for pattern in patterns for word in ("--case", pattern)]
+    done = subprocess.run(
+        [sys.executable, "-m", "irdiff", "corpus", "list", "--toolchain", spec, "--json", "-", *words],
+        env={**os.environ, "IRDIFF_CACHE": str(cache)}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    targets = {}
+    for name in TARGETS:
+        rows = tomllib.loads((ROOT / "targets" / f"{name}.toml").read_text())
+        targets[name] = {"name": name, **{k: rows[k] for k in ("backend", "arch", "warp_size", "facts")}}
+    return [{**row, "target": targets[row["target"]]} for row in json.loads(done.stdout)]
+
+
+def row(name: str, cost: Cost, reference: Cost | None, bound: str) -> None:
+    ratio = f"{cost.wall_s / reference.wall_s:6.2f} {cost.cpu_s / reference.cpu_s:6.2f}" if reference else " " * 13
+    own = f"{cost.own_cpu_s / cost.cpu_s:6.1%} {cost.peak_mib:6.0f}" if cost.own_cpu_s else " " * 13
+    print(f"{name:46} {cost.wall_s:8.1f} {cost.cpu_s:8.1f} {ratio} {own}  {bound}", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--case", action="append", default=[])
+    parser.add_argument("--pair", default="3.8.0:3.9.0")
+    parser.add_argument("--same-ptx", default="3.7.0:3.7.1")
+    options = parser.parse_args()
+    patterns = options.case or list(DEFAULT_CASES)
+    words = [word for pattern in patterns for word in ("--case", pattern)]
+
+    from irdiff import config, toolchains
+
+    settings = config.load()
+    header = ("", "wall s", "cpu s", "wall ×", "cpu ×", "own", "MiB")
+    print(f"{header[0]:46} {header[1]:>8} {header[2]:>8} {header[3]:>6} {header[4]:>6} {header[5]:>6} {header[6]:>6}  bound")
+    for pair, label in ((options.pair, ""), (options.same_ptx, "same PTX")):
+        base, head = pair.split(":")
+        specs = [f"triton=={version}" for version in (base, head)]
+        pythons = {version: toolchains.resolve(f"triton=={version}", settings).python for version in (base, head)}
+        cache = fresh_cache(settings.cache)
+        cases = captured(specs[1], patterns, cache)
+        print(f"{base} → {head}, {len(cases)} cases on {len(os.sched_getaffinity(0))} cores")
+        plain = bare([base, head], cases, pythons)
+        row("bare script, triton.compile on both sides", plain, None, "")
+        shutil.rmtree(cache / "store", ignore_errors=True)
+        cold = irdiff("compare", *specs, *words, "--no-recheck", cache=cache)
+        row("compare, empty store", cold, plain, "≤ 0.95 ×" if label else "≤ 1.05 ×")
+        if not label:
+            rechecked = irdiff("compare", *specs, *words, cache=cache)
+            row("then: every changed case compiled again", rechecked, plain, "")
+            row("everything in the store", irdiff("compare", *specs, *words, cache=cache), plain, "≤ 3 s")
+            row("the same toolchain on both sides", irdiff("compare", specs[1], specs[1], *words, cache=cache), plain, "≤ 3 s")
+            shutil.rmtree(cache / "store")
+            subprocess.run([sys.executable, "-m", "irdiff", "corpus", "check", "--toolchain", specs[0], *words], env={**os.environ, "IRDIFF_CACHE": str(cache)}, capture_output=True)
+            row("base in the store", irdiff("compare", *specs, *words, "--no-recheck", cache=cache), plain, "≤ 0.55 ×")
+        shutil.rmtree(cache)
+
+
+if __name__ == "__main__":
+    main()
