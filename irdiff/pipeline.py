@@ -10,14 +10,15 @@ import itertools
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import irdiff
 from irdiff import corpus as corpora
 from irdiff import kernel_sources, normalize, run_folder
+from irdiff.change_edits import EditReader
 from irdiff.compare import cases as case_forms
-from irdiff.compare import radius, renames
+from irdiff.compare import grouping, radius, renames
 from irdiff.comparison import CaseComparer
 from irdiff.compilation import Catalog, Compiler
 from irdiff.config import Config
@@ -26,6 +27,7 @@ from irdiff.model import (
     SCHEMA,
     CaptureFailure,
     Case,
+    ChangeGroup,
     Launch,
     Pair,
     Revision,
@@ -73,7 +75,9 @@ def compare(base: Side, head: Side, options: Options, config: Config, out: Path,
         comparer = CaseComparer(compiler, store, base, head, options)
         cases = _compare_all(pairs, comparer, config, report)
         environment = _environment(config, workers)
+    cases, groups = _group(cases, store)
     run = _assemble_run(base, head, options, cases, pairs, environment, time.monotonic() - started)
+    run = replace(run, groups=groups)
     digests = [
         artifact.digest
         for case in run.cases
@@ -184,6 +188,11 @@ def _compare_all(
     # one thread more than compilers: normalizing one case overlaps with compiling the next
     cases = in_parallel(comparer.compare, pairs, config.jobs + 1, "compare", report)
     return tuple(sorted(cases, key=lambda case: case.id))
+
+
+def _group(cases: tuple[Case, ...], store: Store) -> tuple[tuple[Case, ...], tuple[ChangeGroup, ...]]:
+    groups, group_of = grouping.group(cases, EditReader(store, {}))
+    return tuple(replace(case, group=group_of.get(case.id)) for case in cases), groups
 
 
 # the run

@@ -1,0 +1,236 @@
+"""The canonical edit of a case: removed and added lines, and the same with kernel-specific things taken out.
+
+Lines are aligned with value and register numbers blanked, for a new line renumbers all that follow. Where
+nothing but numbers differs, the edit is the lines whose operands differ.
+
+Abstraction keeps what a compiler change *is* and drops what a kernel *has*: types, shapes, layouts'
+parameters, constants and numbers go; operations, attribute names, kinds of layout and flags stay. Of two
+aligned lines with the same operation only the part that differs is kept. Below MLIR, arithmetic
+and the like come as classes of instructions: an optimizer never moves just one of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from irdiff.compare import alignment, instructions, loops
+
+MLIR_STAGES = frozenset({"source", "ttir", "ttgir", "glir", "mlir"})
+SAME_FORM = " (other)"
+"""Marks the head's spelling where only a type, shape or constant of the same form differs."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EditLine:
+    """One removed (`-`) or added (`+`) line."""
+
+    sign: str
+    text: str
+    number: int
+    """Index into the canonical lines of its side."""
+    depth: int
+    """How many loops enclose it."""
+    partner: str | None
+    """The line of the other side that stands in its place, where there is one with the same operation."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Edit:
+    """All edit lines of one case at the stage or pass where its difference begins."""
+
+    stage: str
+    lines: tuple[EditLine, ...]
+    depth_known: bool
+
+
+def between(stage: str, base: Sequence[str], head: Sequence[str]) -> Edit:
+    """The edit that turns the canonical lines of base into those of head."""
+    blank = _blanking(stage)
+    left, right = [blank(line) for line in base], [blank(line) for line in head]
+    pairs = alignment.matching(left, right)
+    depths = loops.depths(base), loops.depths(head)
+    lines: list[EditLine] = []
+    if len(pairs) == len(base) == len(head):
+        for i, j in pairs:
+            if base[i] != head[j]:
+                lines += _hunk(stage, base, head, (i, i + 1, j, j + 1), depths)
+    i = j = 0
+    for a, b in [*pairs, (len(base), len(head))]:
+        if i < a or j < b:
+            lines += _hunk(stage, base, head, (i, a, j, b), depths)
+        i, j = a + 1, b + 1
+    return Edit(stage=stage, lines=tuple(lines), depth_known=stage != "sass")
+
+
+def abstract(edit: Edit) -> Counter[str]:
+    """Abstracted edit lines with how often each occurs."""
+    shorten = _mlir_key if edit.stage in MLIR_STAGES else _instruction_key
+    return Counter(shorten(edit.stage, line) for line in edit.lines)
+
+
+def _hunk(
+    stage: str,
+    base: Sequence[str],
+    head: Sequence[str],
+    bounds: tuple[int, int, int, int],
+    depths: tuple[Sequence[int], Sequence[int]],
+) -> list[EditLine]:
+    a, b, c, d = bounds
+    waiting: dict[str, list[int]] = {}
+    for j in range(c, d):
+        waiting.setdefault(operation(stage, head[j]), []).append(j)
+    partner_of: dict[int, int] = {}
+    for i in range(a, b):
+        rows = waiting.get(operation(stage, base[i]))
+        if rows:
+            partner_of[i] = rows.pop(0)
+    back = {j: i for i, j in partner_of.items()}
+    removed = [
+        EditLine(
+            sign="-",
+            text=base[i],
+            number=i,
+            depth=depths[0][i],
+            partner=head[partner_of[i]] if i in partner_of else None,
+        )
+        for i in range(a, b)
+    ]
+    added = [
+        EditLine(
+            sign="+", text=head[j], number=j, depth=depths[1][j], partner=base[back[j]] if j in back else None
+        )
+        for j in range(c, d)
+    ]
+    return removed + added
+
+
+# blanking of numbers
+
+_SSA = re.compile(r"[%^][\w.$-]+(?:#\d+)?|![0-9]+\b")
+_PTX_NAMES = re.compile(r"%(?:[a-z]+)\d+|\$L\d+")
+_REGISTERS = re.compile(r"\b([avs]|R|UR|P|UP|B)\d+\b|\b([avs])\[\d+:\d+\]|\.L\d+")
+
+
+def _blanking(stage: str) -> Callable[[str], str]:
+    if stage in ("amdgcn", "sass"):
+        return lambda line: _REGISTERS.sub(r"\1\2", line)
+    if stage == "ptx":
+        return lambda line: _PTX_NAMES.sub("%", line)
+    return lambda line: _SSA.sub("%", line)
+
+
+# MLIR
+
+_OPERATION = re.compile(
+    r'(?:%[^="]*= )?"?((?:[a-z_]\w*\.)+[a-z_]\w*|module\b|module attribute [^ =]+|return\b)'
+)
+_LAYOUT_KIND = re.compile(r"#(\w+\.\w+)<")
+_TYPE_HEAD = re.compile(r"(?:tensor|memref|vector|![\w.]+)<|#[\w.]+<")
+_NUMBER = re.compile(r"(?<![\w.#])-?(?:0x[0-9A-Fa-f]+|\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)(?![\w])")
+_SCALAR = re.compile(r"(?<![\w.#])(?:b?f\d+|tf32|i\d+|index|f8E\w+)\b")
+_WORD = re.compile(r"[\w.@#!%]+|->|\S")
+
+
+def operation(stage: str, line: str) -> str:
+    """The operation or opcode of one canonical line."""
+    if stage in MLIR_STAGES:
+        found = _OPERATION.match(line)
+        return found.group(1) if found else "block" if line.startswith("^") else line.partition(" ")[0]
+    return instructions.opcode(stage, line)
+
+
+def _mlir_key(stage: str, line: EditLine) -> str:
+    name = operation(stage, line.text)
+    if name.startswith(("llvm.", "nvvm.", "rocdl.")):
+        return f"{line.sign}{instructions.llvm_dialect(name, line.text)}"
+    if line.partner is None:
+        return f"{line.sign}{name}"
+    mine, other = _without_parameters(line.text), _without_parameters(line.partner)
+    if mine == other:
+        return f"{line.sign}{_parameters(line)}"
+    return f"{line.sign}{name}: {_differing_part(mine, other)}"
+
+
+def _without_parameters(line: str) -> str:
+    """Types without shape and layout, and no numbers."""
+    return _SCALAR.sub("T", _NUMBER.sub("N", typeless(line)))
+
+
+def typeless(line: str) -> str:
+    """The line without the parameters of types and without value numbers."""
+    parts, position = [], 0
+    for match in _TYPE_HEAD.finditer(line):
+        if match.start() < position:
+            continue
+        parts.append(line[position : match.start()] + line[match.start() : match.end() - 1])
+        position = _closing(line, match.end())
+    parts.append(line[position:])
+    return _SSA.sub("%", "".join(parts))
+
+
+def _closing(line: str, start: int) -> int:
+    depth = 1
+    for index in range(start, len(line)):
+        if line[index] == "<":
+            depth += 1
+        elif line[index] == ">" and line[index - 1] != "-":
+            depth -= 1
+            if depth == 0:
+                return index + 1
+    return len(line)
+
+
+def _parameters(line: EditLine) -> str:
+    """What kind of parameter differs between two lines of the same form."""
+    assert line.partner is not None
+    mark = SAME_FORM if line.sign == "+" else ""
+    kinds = sorted(set(_LAYOUT_KIND.findall(line.text)))
+    others = sorted(set(_LAYOUT_KIND.findall(line.partner)))
+    if kinds != others:
+        only = [kind for kind in kinds if kind not in others and kind != "ttg.slice"]
+        return "layout " + (" ".join(f"#{kind}" for kind in only) or "(fewer kinds)")
+    types = [_SSA.sub("%", part) for part in _types(line.text)]
+    if types != [_SSA.sub("%", part) for part in _types(line.partner)]:
+        kinds = [kind for kind in kinds if kind != "ttg.slice"]
+        return ("layout " + " ".join(f"#{kind}" for kind in kinds) if kinds else "type") + mark
+    name = operation("mlir", line.text)
+    what = "operands" if _SSA.sub("%", line.text) == _SSA.sub("%", line.partner) else "value"
+    return f"{name}: {what}{mark}"
+
+
+def _types(line: str) -> list[str]:
+    found, position = [], 0
+    for match in _TYPE_HEAD.finditer(line):
+        if match.start() >= position:
+            position = _closing(line, match.end())
+            found.append(line[match.start() : position])
+    return found
+
+
+def _differing_part(mine: str, other: str) -> str:
+    left, right = _WORD.findall(mine), _WORD.findall(other)
+    start = 0
+    while start < min(len(left), len(right)) and left[start] == right[start]:
+        start += 1
+    end = 0
+    while end < min(len(left), len(right)) - start and left[-1 - end] == right[-1 - end]:
+        end += 1
+    return " ".join(left[start : len(left) - end])[:160] or "…"
+
+
+# below MLIR
+
+
+def _instruction_key(stage: str, line: EditLine) -> str:
+    name = instructions.opcode(stage, line.text)
+    blank = _blanking(stage)
+    if line.partner is not None and blank(line.text) == blank(line.partner):
+        return f"{line.sign}operands" if stage in ("llir", "ptx") else f"{line.sign}registers"
+    if line.partner is not None:
+        flags = instructions.flags(stage, line.text), instructions.flags(stage, line.partner)
+        if flags[0] != flags[1]:
+            return f"{line.sign}flags: {' '.join(sorted(flags[0] - flags[1])) or '(none)'}"
+    return f"{line.sign}{instructions.klass(stage, name, line.text)}"

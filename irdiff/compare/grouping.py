@@ -1,0 +1,133 @@
+"""Cases whose change is the same edit, as one group. Pure and deterministic.
+
+Two changes are the same where origin (stage and pass) and the *set* of abstracted edit lines are: how often a
+line occurs depends on a kernel's shapes, not on the compiler's change. How alike the members are beyond
+that, occurrences included, is the group's likeness.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from irdiff.compare import describing, severity
+from irdiff.compare.edits import Edit, abstract
+from irdiff.compare.severity import Ranked, Severity
+from irdiff.model import Case, ChangeGroup, Component, Verdict
+
+GROUPED = frozenset({Verdict.CHANGED, Verdict.ABSORBED, Verdict.BROKEN, Verdict.FIXED})
+MAX_EDIT_LINES = 200
+"""Abstracted lines that a group shows; its id covers all."""
+
+_VARYING = re.compile(r"0x[0-9a-fA-F]+|\d+|'[^']*'|\"[^\"]*\"|/\S+")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Member:
+    """What is kept of a case: not its texts."""
+
+    case: Case
+    key: tuple[str, str, str, tuple[str, ...]]
+    counts: Counter[str]
+    size: int
+    ranked: Ranked
+    title: str
+
+
+def group(
+    cases: Sequence[Case], edit_of: Callable[[Case], Edit | None]
+) -> tuple[tuple[ChangeGroup, ...], dict[str, str]]:
+    """The groups, gravest first, and the group id of each grouped case.
+
+    `edit_of` gives the canonical edit at a case's origin, None where there is no text to compare; it is
+    asked once a case, and nothing of the edit but its abstraction is kept.
+    """
+    return assemble(describe(case, edit_of(case)) for case in cases if case.verdict in GROUPED)
+
+
+def describe(case: Case, edit: Edit | None) -> _Member:
+    """One case, reduced to what grouping needs. May run in any thread."""
+    counts = _failure_lines(case) or (abstract(edit) if edit else Counter(_facts_lines(case)))
+    origin = case.origin
+    return _Member(
+        case=case,
+        key=(
+            _kind(case),
+            origin.stage if origin else "",
+            (origin.pass_name or "") if origin else "",
+            tuple(sorted(counts)),
+        ),
+        counts=counts,
+        size=sum(counts.values()),
+        ranked=severity.rank(case, edit),
+        title=describing.title(case, edit, counts),
+    )
+
+
+def assemble(members: Iterable[_Member]) -> tuple[tuple[ChangeGroup, ...], dict[str, str]]:
+    """Groups of described cases, whatever order they come in."""
+    rows: dict[tuple[str, str, str, tuple[str, ...]], list[_Member]] = {}
+    for member in members:
+        rows.setdefault(member.key, []).append(member)
+    groups = [_group(key, found) for key, found in rows.items()]
+    groups.sort(key=lambda g: (-_class_rank(g.severity), -g.score, -len(g.members), g.id))
+    return tuple(groups), {case_id: g.id for g in groups for case_id in g.members}
+
+
+def _group(key: tuple[str, str, str, tuple[str, ...]], members: list[_Member]) -> ChangeGroup:
+    members.sort(key=lambda m: m.case.id)
+    shown = [m for m in members if m.case.verdict is not Verdict.ABSORBED] or members
+    smallest = min(shown, key=lambda m: (m.size, m.case.id))
+    gravest = max(shown, key=lambda m: (_class_rank(m.ranked.severity), m.ranked.score, m.case.id))
+    origin = smallest.case.origin
+    return ChangeGroup(
+        id=hashlib.sha256(json.dumps(key).encode()).hexdigest()[:16],
+        title=smallest.title,
+        severity=str(gravest.ranked.severity),
+        score=gravest.ranked.score,
+        origin_stage=origin.stage if origin else "",
+        pass_name=origin.pass_name if origin else None,
+        charged=_charged(members),
+        representative=smallest.case.id,
+        members=tuple(m.case.id for m in members),
+        likeness=round(sum(_likeness(smallest.counts, m.counts) for m in members) / len(members), 4),
+        reasons=gravest.ranked.reasons,
+        edit=tuple(sorted(smallest.counts, key=lambda line: (line[1:], line[:1] == "+")))[:MAX_EDIT_LINES],
+    )
+
+
+def _class_rank(name: str) -> int:
+    return -list(Severity).index(Severity(name))
+
+
+def _charged(members: Sequence[_Member]) -> tuple[Component, ...]:
+    found = {component for m in members if m.case.origin for component in m.case.origin.charged}
+    return tuple(component for component in Component if component in found)
+
+
+def _likeness(ours: Counter[str], theirs: Counter[str]) -> float:
+    """Lines in common over all lines, occurrences included."""
+    whole = sum((ours | theirs).values())
+    return sum((ours & theirs).values()) / whole if whole else 1.0
+
+
+def _kind(case: Case) -> str:
+    return case.verdict if case.verdict in (Verdict.BROKEN, Verdict.FIXED) else "changed"
+
+
+def _failure_lines(case: Case) -> Counter[str]:
+    failure = case.failures.head or case.failures.base
+    if case.verdict not in (Verdict.BROKEN, Verdict.FIXED) or failure is None:
+        return Counter()
+    sign = "+" if case.verdict is Verdict.BROKEN else "-"
+    return Counter([f"{sign}{failure.kind} in {failure.stage}: {_VARYING.sub('…', failure.message)}"])
+
+
+def _facts_lines(case: Case) -> list[str]:
+    """Without text to compare: what is known to differ."""
+    lines = [f"+{finding}" for finding in case.findings if finding.startswith("launch-differs")]
+    return lines or [f"+{case.origin.stage if case.origin else 'machine code'}: no text differs"]
