@@ -1,0 +1,59 @@
+"""The gate's answer as JUnit XML: one suite a rule, one test case a finding, as CI systems show them.
+
+The format has no standard; element and attribute names follow the schema of Jenkins' xUnit plugin
+(junit-10.xsd), which GitLab, Azure and GitHub's reporters read. A rule that does not hold is a failure,
+one that could not be decided an error, what was waived or accepted is skipped.
+"""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+
+from irdiff.gate import wording
+from irdiff.gate.outcome import Certainty, Finding, Outcome, RuleOutcome
+from irdiff.report.escape import clean
+
+MAX_CASES = 2_000
+"""Test cases of one suite; the rest is counted in one that says so."""
+
+
+def junit(outcome: Outcome) -> str:
+    root = ET.Element("testsuites", name=f"irdiff gate: {'pass' if outcome.passed else 'fail'}")
+    suites = [_suite(rule) for rule in outcome.rules]
+    root.extend(suites)
+    for name in ("tests", "failures", "errors", "skipped"):
+        root.set(name, str(sum(int(suite.get(name, "0")) for suite in suites)))
+    ET.indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
+
+
+def _suite(outcome: RuleOutcome) -> ET.Element:
+    suite = ET.Element("testsuite", name=outcome.rule.id)
+    shown = wording.ordered(outcome.findings)
+    for finding in shown[:MAX_CASES]:
+        suite.append(_test(outcome, finding))
+    if left_out := shown[MAX_CASES:]:
+        rest = ET.SubElement(suite, "testcase", classname=outcome.rule.id, name=f"{len(left_out)} more")
+        if any(finding.blocks for finding in left_out):
+            ET.SubElement(rest, "failure", message=f"{len(left_out)} more findings")
+    if not shown:
+        name = clean(wording.summary(outcome))
+        ET.SubElement(suite, "testcase", classname=outcome.rule.id, name=name)
+    suite.set("tests", str(len(suite)))
+    for attribute, element in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
+        suite.set(attribute, str(len(suite.findall(f"testcase/{element}"))))
+    return suite
+
+
+def _test(outcome: RuleOutcome, finding: Finding) -> ET.Element:
+    test = ET.Element("testcase", classname=outcome.rule.id, name=clean(wording.subject(finding)))
+    detail = clean(finding.detail)
+    if finding.settled_by is not None:
+        ET.SubElement(test, "skipped", message=clean(wording.state(finding)))
+    elif not finding.blocks:
+        ET.SubElement(test, "system-out").text = f"warning: {detail}"
+    else:
+        kind = "error" if finding.certainty is Certainty.UNKNOWN else "failure"
+        element = ET.SubElement(test, kind, message=detail, type=finding.action.value)
+        element.text = clean(outcome.rule.reason, limit=1000)
+    return test

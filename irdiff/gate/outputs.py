@@ -1,0 +1,136 @@
+"""The gate's answer as text, JSON and Markdown. Pass or fail first, then each rule with what decided it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from irdiff.gate import wording
+from irdiff.gate.acceptance import Accepted
+from irdiff.gate.outcome import Finding, Outcome, RuleOutcome
+from irdiff.gate.policy import Waiver
+from irdiff.report import escape
+
+SCHEMA = "irdiff-gate/1"
+_SHOWN = 12
+_MARKDOWN_LIMIT = 60_000
+
+
+def text(outcome: Outcome) -> str:
+    """For a terminal and for a job's log."""
+    return "\n".join(_text_lines(outcome)) + "\n"
+
+
+def _text_lines(outcome: Outcome) -> Iterator[str]:
+    yield escape.terminal(wording.headline(outcome))
+    yield escape.terminal(f"  {outcome.base} → {outcome.head}")
+    for rule in sorted(outcome.rules, key=lambda rule: rule.holds):
+        yield f"{rule.word:8} {rule.rule.id}: {wording.summary(rule)}"
+        if rule.findings:
+            yield f"{'':8}   {escape.terminal(rule.rule.reason)}"
+        for finding in wording.ordered(rule.findings)[:_SHOWN]:
+            line = f"{wording.subject(finding)}: {wording.state(finding)}: {finding.detail}"
+            yield f"{'':8} - {escape.terminal(line)}"
+        if len(rule.findings) > _SHOWN:
+            yield f"{'':8}   … {len(rule.findings) - _SHOWN} more: see --json"
+    for note in wording.notes(outcome):
+        yield f"note     {escape.terminal(note)}"
+    if step := wording.next_step(outcome):
+        yield f"next     {escape.terminal(step)}"
+
+
+def as_json(outcome: Outcome) -> str:
+    """Everything, the same bytes for the same outcome."""
+    rows = {
+        "schema": SCHEMA,
+        "passed": outcome.passed,
+        "headline": wording.headline(outcome),
+        "base": outcome.base,
+        "head": outcome.head,
+        "timed_on": list(outcome.timed_on),
+        "rules": [_rule_rows(rule) for rule in outcome.rules],
+        "notes": wording.notes(outcome),
+    }
+    return json.dumps(rows, indent=1, sort_keys=True, ensure_ascii=True) + "\n"
+
+
+def _rule_rows(outcome: RuleOutcome) -> dict[str, Any]:
+    return {
+        "id": outcome.rule.id,
+        "kind": outcome.rule.kind,
+        "action": outcome.rule.action.value,
+        "reason": outcome.rule.reason,
+        "result": outcome.word,
+        "examined": outcome.examined,
+        "findings": [_finding_rows(finding) for finding in outcome.findings],
+    }
+
+
+def _finding_rows(finding: Finding) -> dict[str, Any]:
+    return {
+        "subject": finding.subject.value,
+        "name": finding.name,
+        "certainty": finding.certainty.value,
+        "action": finding.action.value,
+        "blocks": finding.blocks,
+        "detail": finding.detail,
+        "groups": list(finding.groups),
+        "settled_by": _settled_rows(finding.settled_by),
+    }
+
+
+def _settled_rows(settled: Waiver | tuple[Accepted, ...] | None) -> dict[str, Any] | None:
+    match settled:
+        case None:
+            return None
+        case Waiver():
+            return {
+                "waiver": settled.rule,
+                "owner": settled.owner,
+                "reason": settled.reason,
+                "issue": settled.issue,
+                "expires": settled.expires.isoformat(),
+            }
+        case entries:
+            return {"accepted": [{"group": e.group, "owner": e.owner, "reason": e.reason} for e in entries]}
+
+
+def markdown(outcome: Outcome, limit: int = _MARKDOWN_LIMIT) -> str:
+    """For a job summary or a release document, in at most `limit` characters: fewer findings if need be."""
+    for shown in (_SHOWN, 5, 1, 0):
+        content = "\n".join(_markdown_lines(outcome, shown)) + "\n"
+        if len(content) <= limit:
+            return content
+    return f"### {escape.markdown(wording.headline(outcome))}\n"[:limit]
+
+
+def _markdown_lines(outcome: Outcome, shown: int) -> Iterator[str]:
+    yield f"### {escape.markdown(wording.headline(outcome))}"
+    yield ""
+    yield f"{escape.code(outcome.base)} → {escape.code(outcome.head)}"
+    yield ""
+    yield "| result | rule | |"
+    yield "|---|---|---|"
+    for rule in sorted(outcome.rules, key=lambda rule: rule.holds):
+        yield f"| {rule.word} | {escape.code(rule.rule.id)} | {escape.markdown(wording.summary(rule))} |"
+    for rule in outcome.rules:
+        if rule.findings:
+            yield from _markdown_rule(rule, shown)
+    found = wording.notes(outcome)
+    if found:
+        yield ""
+        yield from (f"- {escape.markdown(note)}" for note in found[:20])
+
+
+def _markdown_rule(outcome: RuleOutcome, shown: int) -> Iterator[str]:
+    opened = "" if outcome.holds else " open"
+    title = f"{outcome.word}: {outcome.rule.id}, {wording.summary(outcome)}"
+    yield f"\n<details{opened}><summary>{escape.github_html(title)}</summary>\n"
+    yield escape.markdown(outcome.rule.reason, limit=1000) + "\n"
+    for finding in wording.ordered(outcome.findings)[:shown]:
+        words = escape.markdown(f"{wording.state(finding)}: {finding.detail}")
+        yield f"- {escape.code(wording.subject(finding))}: {words}"
+    if len(outcome.findings) > shown:
+        yield f"- … {len(outcome.findings) - shown} more"
+    yield "\n</details>"

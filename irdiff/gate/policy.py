@@ -1,0 +1,244 @@
+"""What a release must hold: rules, and waivers with an owner and an end, from a TOML file.
+
+A misspelt key or an unknown kind is an error, so that no rule is ever skipped by accident.
+"""
+
+from __future__ import annotations
+
+import datetime
+import tomllib
+from collections.abc import Mapping
+from enum import StrEnum
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass
+
+from irdiff.errors import UsageError
+from irdiff.model import Case, Verdict
+
+SCHEMA = "irdiff-policy/1"
+MAX_BYTES = 1 << 20
+_STRICT = ConfigDict(extra="forbid")
+
+
+class Action(StrEnum):
+    """What follows where a rule does not hold."""
+
+    DENY = "deny"
+    """The gate fails; only a waiver settles it."""
+    REVIEW = "review"
+    """The gate fails until a person accepts the change groups behind it."""
+    WARN = "warn"
+    """Said, and the gate passes."""
+
+
+def _pattern(text: str) -> str:
+    if not text.strip():
+        raise ValueError("an empty pattern selects nothing")
+    return text
+
+
+def _https(text: str) -> str:
+    if not text.startswith("https://") or len(text) < len("https://a.b/c"):
+        raise ValueError("a link begins with https://")
+    return text
+
+
+Name = Annotated[str, Field(min_length=1, max_length=200)]
+Patterns = tuple[Annotated[str, AfterValidator(_pattern)], ...]
+
+
+@dataclass(frozen=True, kw_only=True, config=_STRICT)
+class _Rule:
+    id: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,60}$")]
+    action: Action
+    reason: Annotated[str, Field(min_length=10, max_length=1000)]
+    """Why a release manager wants it: printed with each finding."""
+    tiers: Patterns = ()
+    targets: Patterns = ()
+    cases: Patterns = ()
+    """Patterns with `*` and `?`; none means all."""
+    if_unknown: Action | None = None
+    """What follows where it cannot be decided; None means the same as where it does not hold."""
+    may_be_empty: bool = False
+    """Whether the rule holds where it selects no case of the run at all."""
+    acceptable: bool | None = None
+    """Whether accepting the change groups settles it; None means for `review` only."""
+
+    def selects(self, case: Case) -> bool:
+        chosen = ((self.tiers, case.tier), (self.targets, case.target), (self.cases, case.id))
+        return all(not patterns or matches(patterns, name) for patterns, name in chosen)
+
+    @property
+    def unknown_action(self) -> Action:
+        return self.if_unknown or self.action
+
+    @property
+    def can_be_accepted(self) -> bool:
+        return self.action is Action.REVIEW if self.acceptable is None else self.acceptable
+
+
+@dataclass(frozen=True, kw_only=True, config=_STRICT)
+class VerdictRule(_Rule):
+    """No case has one of these verdicts."""
+
+    kind: Literal["verdict"]
+    verdicts: Annotated[tuple[Verdict, ...], Field(min_length=1)]
+
+
+@dataclass(frozen=True, kw_only=True, config=_STRICT)
+class FactRule(_Rule):
+    """No changed case has more of a fact than at base; unknown where no side has any of these facts."""
+
+    kind: Literal["fact"]
+    facts: Annotated[tuple[Name, ...], Field(min_length=1)]
+    more_than: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+    """Allowed increase, in the fact's own unit."""
+    more_than_percent: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+    """Allowed increase in percent of base; an increase must be beyond both."""
+
+
+@dataclass(frozen=True, kw_only=True, config=_STRICT)
+class SlowerRule(_Rule):
+    """No changed case is slower by more at the lower end of its interval; unknown if it was not timed."""
+
+    kind: Literal["slower"]
+    percent: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+@dataclass(frozen=True, kw_only=True, config=_STRICT)
+class TimedRule(_Rule):
+    """Every changed case was timed."""
+
+    kind: Literal["timed"]
+
+
+@dataclass(frozen=True, kw_only=True, config=_STRICT)
+class WrongResultRule(_Rule):
+    """Both sides of a changed case compute the same within the launch's tolerance; unknown if not run."""
+
+    kind: Literal["wrong-result"]
+
+
+@dataclass(frozen=True, kw_only=True, config=_STRICT)
+class NondeterministicRule(_Rule):
+    """No side of a changed case disagrees with itself when compiled again."""
+
+    kind: Literal["nondeterministic"]
+
+
+@dataclass(frozen=True, kw_only=True, config=_STRICT)
+class SeverityRule(_Rule):
+    """No change group has such a severity; unknown for a changed case that is in no group."""
+
+    kind: Literal["severity"]
+    severities: Annotated[Patterns, Field(min_length=1)]
+
+
+@dataclass(frozen=True, kw_only=True, config=_STRICT)
+class RadiusRule(_Rule):
+    """On no target do more of the compared cases change."""
+
+    kind: Literal["radius"]
+    percent: Annotated[float, Field(ge=0, le=100)]
+
+
+@dataclass(frozen=True, kw_only=True, config=_STRICT)
+class CompileTimeRule(_Rule):
+    """On no target does compiling the cases take longer by both bounds, over cases compiled on both sides."""
+
+    kind: Literal["compile-time"]
+    percent: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    more_than_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
+
+
+@dataclass(frozen=True, kw_only=True, config=_STRICT)
+class CoverageRule(_Rule):
+    """Each required target was compared over enough cases, and not too many could not be compared."""
+
+    kind: Literal["coverage"]
+    required_targets: tuple[Name, ...]
+    min_compared: Annotated[int, Field(ge=1)]
+    max_uncompared_percent: Annotated[float, Field(ge=0, le=100)] = 100.0
+    """Failing and unsupported cases of all cases of a target."""
+
+
+Rule = (
+    VerdictRule
+    | FactRule
+    | SlowerRule
+    | TimedRule
+    | WrongResultRule
+    | NondeterministicRule
+    | SeverityRule
+    | RadiusRule
+    | CompileTimeRule
+    | CoverageRule
+)
+
+
+@dataclass(frozen=True, kw_only=True, config=_STRICT)
+class Waiver:
+    """A finding that somebody answers for, until a day."""
+
+    rule: Name
+    cases: Patterns = ()
+    groups: tuple[Name, ...] = ()
+    targets: Patterns = ()
+    """Of findings that concern a target as a whole."""
+    owner: Name
+    reason: Annotated[str, Field(min_length=10, max_length=1000)]
+    issue: Annotated[str, AfterValidator(_https)]
+    expires: datetime.date
+    """The last day on which it holds."""
+
+
+@dataclass(frozen=True, kw_only=True, config=_STRICT)
+class Policy:
+    schema: Literal["irdiff-policy/1"]
+    rule: Annotated[tuple[Annotated[Rule, Field(discriminator="kind")], ...], Field(min_length=1)]
+    waiver: tuple[Waiver, ...] = ()
+
+
+_policy = TypeAdapter(Policy)
+
+
+def matches(patterns: tuple[str, ...], name: str) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def load(path: Path) -> Policy:
+    """Raises UsageError with the place of the mistake."""
+    return parse(read_toml(path), str(path))
+
+
+def read_toml(path: Path) -> dict[str, object]:
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise UsageError(f"{path} is larger than {MAX_BYTES} bytes")
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise UsageError(f"{path} is not TOML: {error}") from error
+
+
+def parse(rows: Mapping[str, object], where: str) -> Policy:
+    try:
+        policy = _policy.validate_python(rows)
+    except ValidationError as error:
+        lines = [f"{'.'.join(map(str, row['loc']))}: {row['msg']}" for row in error.errors()[:5]]
+        raise UsageError(f"{where} is not a policy:\n  " + "\n  ".join(lines)) from error
+    ids = [rule.id for rule in policy.rule]
+    for rule_id in ids:
+        if ids.count(rule_id) > 1:
+            raise UsageError(f"{where} has two rules with the id {rule_id!r}")
+    for waiver in policy.waiver:
+        if waiver.rule not in ids:
+            raise UsageError(f"{where} waives the rule {waiver.rule!r}, which it does not have")
+        if not (waiver.cases or waiver.groups or waiver.targets):
+            raise UsageError(f"{where}: the waiver of {waiver.rule!r} by {waiver.owner!r} names nothing")
+    return policy

@@ -1,0 +1,274 @@
+"""Each kind of rule over one run: findings, before anybody waives or accepts them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import assert_never
+
+from irdiff.gate.outcome import Certainty, Finding, Subject
+from irdiff.gate.policy import (
+    CompileTimeRule,
+    CoverageRule,
+    FactRule,
+    NondeterministicRule,
+    RadiusRule,
+    Rule,
+    SeverityRule,
+    SlowerRule,
+    TimedRule,
+    VerdictRule,
+    WrongResultRule,
+    matches,
+)
+from irdiff.gate.timings import Timed
+from irdiff.model import COMPARED_VERDICTS, Case, ChangeGroup, Run, StageStatus, Verdict
+
+_UNCOMPARED = frozenset({Verdict.FAILING, Verdict.UNSUPPORTED})
+_MACHINE_STAGES = ("sass", "amdgcn")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """A run and what was measured of it, indexed."""
+
+    run: Run
+    groups: Mapping[str, ChangeGroup]
+    timings: Mapping[str, Sequence[Timed]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Seen:
+    """A decision about one case: None as certainty means that the rule holds."""
+
+    certainty: Certainty | None
+    detail: str
+
+
+_HOLDS = _Seen(certainty=None, detail="")
+_Decide = Callable[[Case], _Seen]
+
+
+def findings(rule: Rule, evidence: Evidence) -> tuple[int, list[Finding]]:
+    """How many cases the rule selects, and where it does not hold."""
+    selected = [case for case in evidence.run.cases if rule.selects(case)]
+    if isinstance(rule, CoverageRule):
+        return len(selected), list(_coverage(rule, selected, evidence))
+    if not selected:
+        return 0, [] if rule.may_be_empty else [_empty(rule)]
+    match rule:
+        case RadiusRule():
+            return len(selected), list(_radius(rule, selected))
+        case CompileTimeRule():
+            return len(selected), list(_compile_time(rule, selected))
+        case _:
+            decide = _decider(rule, evidence)
+            return len(selected), [found for c in selected if (found := _of_case(rule, c, decide(c)))]
+
+
+def _empty(rule: Rule) -> Finding:
+    return _finding(
+        rule, Subject.RUN, "", _unknown("it selects no case of this run: nothing was checked"), ()
+    )
+
+
+def _unknown(detail: str) -> _Seen:
+    return _Seen(certainty=Certainty.UNKNOWN, detail=detail)
+
+
+def _violated(detail: str) -> _Seen:
+    return _Seen(certainty=Certainty.VIOLATED, detail=detail)
+
+
+def _of_case(rule: Rule, case: Case, seen: _Seen) -> Finding | None:
+    if seen.certainty is None:
+        return None
+    return _finding(rule, Subject.CASE, case.id, seen, (case.group,) if case.group else ())
+
+
+def _finding(rule: Rule, subject: Subject, name: str, seen: _Seen, groups: tuple[str, ...]) -> Finding:
+    certainty = seen.certainty
+    assert certainty is not None
+    return Finding(
+        subject=subject,
+        name=name,
+        certainty=certainty,
+        action=rule.action if certainty is Certainty.VIOLATED else rule.unknown_action,
+        detail=seen.detail,
+        groups=groups,
+        settled_by=None,
+    )
+
+
+# rules that look at one case at a time
+
+
+def _decider(rule: Rule, evidence: Evidence) -> _Decide:  # noqa: PLR0911 - one line a kind
+    match rule:
+        case VerdictRule():
+            return lambda case: _verdict(rule, case)
+        case FactRule():
+            return _if_changed(lambda case: _facts(rule, case))
+        case SlowerRule():
+            return _if_changed(lambda case: _slower(rule, evidence.timings.get(case.id, ())))
+        case TimedRule():
+            return _if_changed(lambda case: _timed(evidence.timings.get(case.id, ())))
+        case WrongResultRule():
+            return _if_changed(lambda case: _result(evidence.timings.get(case.id, ())))
+        case NondeterministicRule():
+            return _nondeterministic
+        case SeverityRule():
+            return _if_changed(lambda case: _severity(rule, case, evidence.groups))
+        case RadiusRule() | CompileTimeRule() | CoverageRule():
+            raise AssertionError(rule.kind)
+        case _:
+            assert_never(rule)
+
+
+def _if_changed(decide: _Decide) -> _Decide:
+    return lambda case: decide(case) if case.verdict is Verdict.CHANGED else _HOLDS
+
+
+def _verdict(rule: VerdictRule, case: Case) -> _Seen:
+    if case.verdict not in rule.verdicts:
+        return _HOLDS
+    where = f", first in {case.origin.stage}" if case.origin else ""
+    return _violated(f"{case.verdict}{where}" + (f": {case.error}" if case.error else ""))
+
+
+def _facts(rule: FactRule, case: Case) -> _Seen:
+    known = False
+    worse: list[str] = []
+    for name in rule.facts:
+        before, after = case.facts.base.get(name), case.facts.head.get(name)
+        if before is None and after is None:
+            continue
+        if not isinstance(before, (int, float)) or not isinstance(after, (int, float)):
+            return _unknown(f"{name} is known on one side only: {before} → {after}")
+        known = True
+        increase = after - before
+        if increase > rule.more_than and increase > abs(before) * rule.more_than_percent / 100:
+            worse.append(f"{name} {before} → {after}")
+    if worse:
+        return _violated(", ".join(worse))
+    if known or _same_code(case):
+        return _HOLDS
+    return _unknown(f"neither side has {' or '.join(rule.facts)}")
+
+
+def _same_code(case: Case) -> bool:
+    """A case may be changed in what its launch passes alone."""
+    statuses = [case.stages[name] for name in _MACHINE_STAGES if name in case.stages]
+    return bool(statuses) and all(s in {StageStatus.IDENTICAL, StageStatus.EQUIVALENT} for s in statuses)
+
+
+def _slower(rule: SlowerRule, timings: Sequence[Timed]) -> _Seen:
+    if not timings:
+        return _unknown("changed and not timed")
+    for timed in timings:
+        if timed.low_percent is not None and timed.low_percent > max(rule.percent, timed.noise_percent):
+            return _violated(_interval(timed))
+    for timed in timings:
+        if timed.low_percent is None or timed.high_percent is None:
+            return _unknown(f"not measured on {timed.device}: {timed.note or 'no reason given'}")
+        if not timed.clear and timed.high_percent > rule.percent:
+            return _unknown(f"measured too roughly to say: {_interval(timed)}")
+    return _HOLDS
+
+
+def _interval(timed: Timed) -> str:
+    middle = "" if timed.slower_percent is None else f"{timed.slower_percent:+.2f} % "
+    high = "?" if timed.high_percent is None else f"{timed.high_percent:+.2f}"
+    return f"{middle}[{timed.low_percent:+.2f}, {high}] on {timed.device}"
+
+
+def _timed(timings: Sequence[Timed]) -> _Seen:
+    if any(timed.low_percent is not None for timed in timings):
+        return _HOLDS
+    if not timings:
+        return _violated("changed and not timed")
+    return _violated(f"could not be timed on {timings[0].device}: {timings[0].note or 'no reason given'}")
+
+
+def _result(timings: Sequence[Timed]) -> _Seen:
+    for timed in timings:
+        if timed.same_result is False:
+            return _violated(f"base and head compute different results on {timed.device}: {timed.note}")
+    if not timings:
+        return _unknown("changed and not run")
+    for timed in timings:
+        if timed.same_result is None:
+            return _unknown(f"outputs were not compared on {timed.device}: {timed.note or 'no reason given'}")
+    return _HOLDS
+
+
+def _nondeterministic(case: Case) -> _Seen:
+    if not case.nondeterministic:
+        return _HOLDS
+    return _violated(f"disagrees with itself when compiled again: {', '.join(case.nondeterministic)}")
+
+
+def _severity(rule: SeverityRule, case: Case, groups: Mapping[str, ChangeGroup]) -> _Seen:
+    group = groups.get(case.group) if case.group else None
+    if group is None:
+        return _unknown("changed and in no change group: its severity is not known")
+    if matches(rule.severities, group.severity):
+        return _violated(f"{group.severity}: {group.title}")
+    return _HOLDS
+
+
+# rules that look at one target at a time
+
+
+def _by_target(cases: Sequence[Case]) -> dict[str, list[Case]]:
+    rows: dict[str, list[Case]] = {}
+    for case in cases:
+        rows.setdefault(case.target, []).append(case)
+    return rows
+
+
+def _radius(rule: RadiusRule, selected: Sequence[Case]) -> Iterator[Finding]:
+    for target, cases in _by_target(selected).items():
+        compared = [case for case in cases if case.verdict in COMPARED_VERDICTS]
+        changed = [case for case in compared if case.verdict is Verdict.CHANGED]
+        groups = tuple(sorted({case.group for case in changed if case.group}))
+        if not compared:
+            yield _finding(rule, Subject.TARGET, target, _unknown("no case was compared"), ())
+        elif 100 * len(changed) > rule.percent * len(compared):
+            share = f"{len(changed)} of {len(compared)} compared cases changed"
+            all_known = all(case.group for case in changed)
+            seen = _violated(f"{share} ({100 * len(changed) / len(compared):.1f} %)")
+            yield _finding(rule, Subject.TARGET, target, seen, groups if all_known else ())
+
+
+def _compile_time(rule: CompileTimeRule, selected: Sequence[Case]) -> Iterator[Finding]:
+    for target, cases in _by_target(selected).items():
+        compiled = [case for case in cases if case.compile_s.base and case.compile_s.head]
+        before = sum(_shared_s(case.compile_s.base, case.compile_s.head) for case in compiled)
+        after = sum(_shared_s(case.compile_s.head, case.compile_s.base) for case in compiled)
+        skipped = [c for c in cases if any(f.startswith("not-compiled:") for f in c.findings)]
+        if not compiled and len(skipped) < len(cases):
+            yield _finding(rule, Subject.TARGET, target, _unknown("no compile times on both sides"), ())
+        elif after - before > rule.more_than_s and after - before > before * rule.percent / 100:
+            seen = _violated(f"compiling {len(compiled)} cases takes {before:.1f} s → {after:.1f} s")
+            yield _finding(rule, Subject.TARGET, target, seen, ())
+
+
+def _shared_s(times: Mapping[str, float], other: Mapping[str, float]) -> float:
+    """Seconds in the stages that ran on both sides: where one side stopped early, the rest says nothing."""
+    return sum(seconds for stage, seconds in times.items() if stage in other)
+
+
+def _coverage(rule: CoverageRule, selected: Sequence[Case], evidence: Evidence) -> Iterator[Finding]:
+    present = _by_target(selected)
+    names = dict.fromkeys([*rule.required_targets, *(target.name for target in evidence.run.targets)])
+    for target in names:
+        cases = present.get(target, [])
+        compared = sum(case.verdict in COMPARED_VERDICTS for case in cases)
+        failed = sum(case.verdict in _UNCOMPARED for case in cases)
+        if target in rule.required_targets and compared < rule.min_compared:
+            detail = f"{compared} cases compared, at least {rule.min_compared} are required"
+            yield _finding(rule, Subject.TARGET, target, _violated(detail), ())
+        elif 100 * failed > rule.max_uncompared_percent * len(cases):
+            detail = f"{failed} of {len(cases)} cases could not be compared"
+            yield _finding(rule, Subject.TARGET, target, _violated(detail), ())

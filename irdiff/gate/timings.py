@@ -1,0 +1,90 @@
+"""What the gate needs to know of a measurement, and how it is taken from `timing.json`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from irdiff.timing.results import CaseTiming, GpuRecord, OutputCheck, OutputStatus, Speed, TimingResults
+
+_SAME = frozenset({OutputStatus.EQUAL, OutputStatus.CLOSE})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Timed:
+    """One changed case, both sides of which ran on one GPU."""
+
+    case: str
+    device: str
+    slower_percent: float | None
+    """Head against base, positive where head takes longer; None where it could not be measured."""
+    low_percent: float | None
+    """Lower end of its confidence interval."""
+    high_percent: float | None
+    noise_percent: float
+    """What an identical binary could be off by: less than that is no slowdown."""
+    clear: bool
+    """False where the interval was still too wide for a verdict when the time was used up."""
+    same_result: bool | None
+    """Whether outputs agree within the launch's tolerance; None where that could not be decided."""
+    note: str
+
+
+def of_results(results: TimingResults) -> tuple[Timed, ...]:
+    gpus = {gpu.uuid: gpu for gpu in results.gpus}
+    return tuple(_timed(row, gpus.get(row.gpu)) for row in results.cases)
+
+
+def reasons_not_timed(results: TimingResults) -> tuple[str, ...]:
+    return tuple(f"not timed: {row.case}: {row.reason}" for row in results.not_timed)
+
+
+def _timed(row: CaseTiming, gpu: GpuRecord | None) -> Timed:
+    unfit = _unfit(row, gpu)
+    measured = row.measurement if not unfit else None
+    return Timed(
+        case=row.case,
+        device=gpu.name if gpu else row.gpu,
+        slower_percent=_percent(measured.ratio) if measured else None,
+        low_percent=_percent(measured.ratio_low) if measured else None,
+        high_percent=_percent(measured.ratio_high) if measured else None,
+        noise_percent=100 * measured.noise_floor if measured else 0.0,
+        clear=measured is not None and measured.speed is not Speed.UNCLEAR,
+        same_result=_same_result(row.outputs),
+        note=unfit or row.note or row.outputs.message,
+    )
+
+
+def _unfit(row: CaseTiming, gpu: GpuRecord | None) -> str:
+    """Why a measurement must not be relied on; empty where it may."""
+    if gpu is None:
+        return "nothing is recorded of this GPU"
+    if not gpu.trustworthy:
+        return f"the GPU was busy or throttled: {', '.join((*gpu.throttled, *gpu.other_processes)) or '?'}"
+    if row.measurement is None:
+        return ""
+    figures: Sequence[float] = (
+        row.measurement.ratio,
+        row.measurement.ratio_low,
+        row.measurement.ratio_high,
+        row.measurement.noise_floor,
+    )
+    if not all(math.isfinite(figure) for figure in figures) or min(figures[:3]) <= 0:
+        return "the figures are not numbers"
+    if not figures[1] <= figures[0] <= figures[2]:
+        return "the interval does not hold its own estimate"
+    return ""
+
+
+def _percent(ratio: float) -> float:
+    return 100 * (ratio - 1)
+
+
+def _same_result(outputs: OutputCheck) -> bool | None:
+    if outputs.status in _SAME:
+        return True
+    # What base does wrong by itself says nothing about head; what cannot be launched was not compared.
+    if outputs.status is OutputStatus.NOT_LAUNCHED or outputs.side == "base":
+        return None
+    return False

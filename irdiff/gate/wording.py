@@ -1,0 +1,93 @@
+"""The words that every output of the gate uses. Plain text: whoever prints it escapes it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from irdiff.gate.acceptance import Accepted
+from irdiff.gate.outcome import Certainty, Finding, Outcome, RuleOutcome, Subject
+from irdiff.gate.policy import Waiver
+
+NO_TIMINGS = "no timings: rules that need them could not be decided"
+
+
+def headline(outcome: Outcome) -> str:
+    """Pass or fail, and why, in one line."""
+    failing = [rule for rule in outcome.rules if not rule.holds]
+    if outcome.passed:
+        extra = [f"{n} {word}" for word in ("settled", "warn") if (n := _count(outcome, word))]
+        counts = f"{len(outcome.rules)} rules hold" + (f" ({', '.join(extra)})" if extra else "")
+        return f"gate passes: {counts}"
+    if not failing:
+        return "gate fails: the run has no cases"
+    names = ", ".join(f"{rule.rule.id} ({_size(rule)})" for rule in failing)
+    return f"gate fails: {len(failing)} of {len(outcome.rules)} rules do not hold: {names}"
+
+
+def _count(outcome: Outcome, word: str) -> int:
+    return sum(rule.word == word for rule in outcome.rules)
+
+
+def _size(outcome: RuleOutcome) -> str:
+    blocking = [finding for finding in outcome.findings if finding.blocks]
+    unknown = sum(finding.certainty is Certainty.UNKNOWN for finding in blocking)
+    return f"{len(blocking)}, {unknown} unknown" if unknown else str(len(blocking))
+
+
+def summary(outcome: RuleOutcome) -> str:
+    """`3 findings in 120 cases, 1 waived`."""
+    cases = "1 case" if outcome.examined == 1 else f"{outcome.examined} cases"
+    if not outcome.findings:
+        return f"holds for {cases}"
+    count = len(outcome.findings)
+    settled = sum(finding.settled_by is not None for finding in outcome.findings)
+    tail = f", {settled} settled" if settled else ""
+    return f"{count} {'finding' if count == 1 else 'findings'} in {cases}{tail}"
+
+
+def subject(finding: Finding) -> str:
+    return "the run" if finding.subject is Subject.RUN else finding.name
+
+
+def state(finding: Finding) -> str:
+    """`violated`, `unknown`, `waived by …` or `accepted by …`."""
+    match finding.settled_by:
+        case None:
+            return finding.certainty.value
+        case Waiver() as waiver:
+            return f"waived by {waiver.owner} until {waiver.expires}: {waiver.reason} ({waiver.issue})"
+        case entries:
+            return "accepted by " + "; ".join(map(_accepted, entries))
+
+
+def _accepted(entry: Accepted) -> str:
+    return f"{entry.owner} on {entry.on}: {entry.reason}"
+
+
+def ordered(findings: Sequence[Finding]) -> list[Finding]:
+    """What blocks comes first, unknown after violated."""
+    return sorted(findings, key=lambda f: (not f.blocks, f.settled_by is not None, f.certainty, f.name))
+
+
+def notes(outcome: Outcome) -> list[str]:
+    ended = [
+        f"the waiver of {waiver.rule} by {waiver.owner} ended on {waiver.expires} ({waiver.issue})"
+        for waiver in outcome.expired
+    ]
+    return [*([] if outcome.timed_on else [NO_TIMINGS]), *ended, *outcome.notes]
+
+
+def next_step(outcome: Outcome) -> str | None:
+    """What a person can do about groups that only wait to be looked at."""
+    groups = {
+        group
+        for rule in outcome.rules
+        if rule.rule.can_be_accepted
+        for finding in rule.findings
+        if finding.blocks and finding.certainty is Certainty.VIOLATED
+        for group in finding.groups
+    }
+    if not groups:
+        return None
+    shown = " ".join(f"--accept {group[:12]}" for group in sorted(groups)[:5])
+    return f"after a look at each group: irdiff gate RUN --policy POLICY {shown} --owner YOU --reason WHY"

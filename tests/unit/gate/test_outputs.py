@@ -1,0 +1,224 @@
+from __future__ import annotations
+
+import datetime
+import json
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from irdiff import gate, run_folder
+from irdiff.cli.gate import gate_command
+from irdiff.errors import UsageError
+from irdiff.gate import junit, outputs, policy, sarif, timings
+from irdiff.gate.outcome import Outcome
+from irdiff.model import Run, Verdict
+from irdiff.timing.results import CaseTiming, OutputCheck, OutputStatus, TimingResults
+
+TODAY = datetime.date(2026, 1, 2)
+REASON = "because the release needs it"
+HOSTILE = "a/x<script>\x1b[2J`|@octocat</details>:1@sm_90"
+RULES = {
+    "schema": policy.SCHEMA,
+    "rule": [
+        {"id": "broken", "kind": "verdict", "verdicts": ["broken"], "action": "deny", "reason": REASON},
+        {"id": "timed", "kind": "slower", "percent": 3, "action": "deny", "reason": REASON},
+        {"id": "wide", "kind": "radius", "percent": 1, "action": "review", "reason": REASON},
+        {"id": "warned", "kind": "radius", "percent": 1, "action": "warn", "reason": REASON},
+        {"id": "held", "kind": "nondeterministic", "action": "deny", "reason": REASON},
+    ],
+    "waiver": [
+        {
+            "rule": "broken",
+            "cases": ["a/waived:*"],
+            "owner": "jane",
+            "reason": REASON,
+            "issue": "https://github.com/o/n/issues/1",
+            "expires": TODAY,
+        }
+    ],
+}
+
+
+@pytest.fixture
+def run(build: Any) -> Run:
+    changed = "a/x:2@sm_90"
+    made: Run = build.run(
+        build.case(HOSTILE, Verdict.BROKEN),
+        build.case("a/waived:1@sm_90", Verdict.BROKEN),
+        build.case(changed, Verdict.CHANGED),
+        groups=(build.group("ab" * 32, changed),),
+    )
+    return made
+
+
+@pytest.fixture
+def outcome(run: Run) -> Outcome:
+    return gate.evaluate(run, policy.parse(RULES, "test"), today=TODAY)
+
+
+def test_text_says_pass_or_fail_first(outcome: Outcome) -> None:
+    lines = outputs.text(outcome).splitlines()
+    assert lines[0] == "gate fails: 3 of 5 rules do not hold: broken (1), timed (1, 1 unknown), wide (1)"
+    assert "deny     broken: 2 findings in 3 cases, 1 settled" in lines
+    assert "pass     held: holds for 3 cases" in lines
+    assert any("waived by jane until 2026-01-02" in line for line in lines)
+    assert any("--accept abababababab" in line for line in lines)
+    assert all(line.isprintable() for line in lines)
+
+
+def test_a_pass_says_so(run: Run) -> None:
+    rules = {**RULES, "rule": [RULES["rule"][4]], "waiver": []}  # type: ignore[index]
+    passed = gate.evaluate(run, policy.parse(rules, "test"), today=TODAY)
+    assert outputs.text(passed).startswith("gate passes: 1 rules hold\n")
+
+
+def test_json_holds_everything(outcome: Outcome) -> None:
+    rows = json.loads(outputs.as_json(outcome))
+    assert rows["passed"] is False
+    assert [rule["result"] for rule in rows["rules"]] == ["deny", "deny", "review", "warn", "pass"]
+    assert outputs.as_json(outcome) == outputs.as_json(outcome)
+
+
+def test_markdown_is_harmless_and_bounded(outcome: Outcome) -> None:
+    content = outputs.markdown(outcome)
+    assert content.startswith("### gate fails")
+    assert "<script>" not in content
+    assert content.count("<details") == content.count("</details>") == 4
+    assert "\x1b" not in content
+    for limit in (50, 900, 3000):
+        assert len(outputs.markdown(outcome, limit)) <= limit
+
+
+def test_junit_is_xml_with_counts(outcome: Outcome) -> None:
+    root = ET.fromstring(junit.junit(outcome))
+    counts = {name: root.get(name) for name in ("tests", "failures", "errors", "skipped")}
+    assert counts == {"tests": "6", "failures": "2", "errors": "1", "skipped": "1"}
+    assert root.find("testsuite[@name='broken']/testcase/failure") is not None
+
+
+def test_junit_stays_small(outcome: Outcome, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(junit, "MAX_CASES", 0)
+    root = ET.fromstring(junit.junit(outcome))
+    failure = root.find("testsuite[@name='broken']/testcase/failure")
+    assert failure is not None
+    assert failure.get("message") == "2 more findings"
+
+
+def test_sarif(outcome: Outcome, run: Run) -> None:
+    rows = json.loads(sarif.sarif(outcome, run))
+    results = rows["runs"][0]["results"]
+    assert {result["ruleId"] for result in results} == {"broken", "timed", "wide", "warned"}
+    assert all("\x1b" not in result["message"]["text"] for result in results)
+    uris = {r["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for r in results}
+    assert "corpus/a/x.py" in uris
+    assert "irdiff-policy.toml" in uris
+    assert len({result["partialFingerprints"]["irdiff/v1"] for result in results}) == len(results)
+    assert sum("suppressions" in result for result in results) == 1
+
+
+@pytest.mark.parametrize("source", ["/etc/passwd", "../x.py", "C:\\x.py", "https://evil.example/x.py", ""])
+def test_sarif_points_into_the_repository_only(source: str) -> None:
+    location = sarif._location(source, "corpus")
+    assert location["physicalLocation"]["artifactLocation"]["uri"] == "irdiff-policy.toml"
+
+
+def test_sarif_stays_within_github_limits(
+    outcome: Outcome, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sarif, "MAX_RESULTS", 2)
+    rows = json.loads(sarif.sarif(outcome, run))["runs"][0]
+    assert [result["level"] for result in rows["results"]] == ["error", "error"]
+    text = rows["invocations"][0]["toolExecutionNotifications"][0]["message"]["text"]
+    assert text.endswith("; 3 findings left out")
+
+
+# the command
+
+
+@pytest.fixture
+def folder(tmp_path: Path, run: Run) -> Path:
+    path = tmp_path / "run"
+    path.mkdir()
+    (path / "run.json").write_bytes(run_folder.dump(run))
+    return path
+
+
+def _policy_file(tmp_path: Path, *kinds: str) -> Path:
+    path = tmp_path / "policy.toml"
+    rules = "".join(
+        f'[[rule]]\nid="r-{n}"\naction="review"\nreason="{REASON}"\n{k}\n' for n, k in enumerate(kinds)
+    )
+    path.write_text(f'schema = "{policy.SCHEMA}"\n{rules}')
+    return path
+
+
+def _invoke(*arguments: object) -> tuple[int, str]:
+    result = CliRunner().invoke(gate_command, [str(a) for a in arguments], standalone_mode=False)
+    if result.exception:
+        raise result.exception
+    return int(result.return_value), result.output
+
+
+def test_the_command_answers_with_its_exit_code(tmp_path: Path, folder: Path) -> None:
+    wide, narrow = 'kind="radius"\npercent=100', 'kind="radius"\npercent=1'
+    assert _invoke(folder, "--policy", _policy_file(tmp_path, wide))[0] == 0
+    code, output = _invoke(folder, "--policy", _policy_file(tmp_path, narrow))
+    assert code == 1
+    assert output.startswith("gate fails")
+
+
+def test_the_command_accepts_and_writes(tmp_path: Path, folder: Path) -> None:
+    rules = _policy_file(tmp_path, 'kind="radius"\npercent=1')
+    names = ("json", "markdown", "junit", "sarif")
+    written = [item for name in names for item in (f"--{name}", tmp_path / f"out.{name}")]
+    accept = ("--accept", "abababab", "--owner", "jane", "--reason", "looked at every one")
+    assert _invoke(folder, "--policy", rules, *accept, *written)[0] == 0
+    assert all((tmp_path / f"out.{name}").stat().st_size > 100 for name in names)
+    assert _invoke(folder, "--policy", rules)[0] == 0
+    assert (tmp_path / "irdiff-accepted.toml").read_text().count("[[accepted]]") == 1
+
+
+def test_accepting_takes_a_name_and_a_reason(tmp_path: Path, folder: Path) -> None:
+    rules = _policy_file(tmp_path, 'kind="radius"\npercent=1')
+    with pytest.raises(UsageError, match="needs --owner"):
+        _invoke(folder, "--policy", rules, "--accept", "abababab")
+    assert not (tmp_path / "irdiff-accepted.toml").exists()
+
+
+# timings as they are on disk
+
+
+def _row(status: OutputStatus, side: str | None = None) -> CaseTiming:
+    outputs = OutputCheck(
+        status=status,
+        side=side,
+        message="",
+        arguments=(),
+        max_ulp=None,
+        relative_norm=None,
+        base_repeats=None,
+    )
+    return CaseTiming(case="a/x:1@sm_90", gpu="GPU-1", outputs=outputs, measurement=None, note="")
+
+
+@pytest.mark.parametrize(
+    ("status", "side", "same"),
+    [
+        (OutputStatus.EQUAL, None, True),
+        (OutputStatus.CLOSE, None, True),
+        (OutputStatus.DIFFERENT, None, False),
+        (OutputStatus.FAULT, "head", False),
+        (OutputStatus.FAULT, "base", None),
+        (OutputStatus.NOT_LAUNCHED, "head", None),
+    ],
+)
+def test_outputs_as_the_gate_sees_them(status: OutputStatus, side: str | None, same: bool | None) -> None:
+    assert timings._same_result(_row(status, side).outputs) is same
+
+
+def test_a_gpu_that_nothing_is_known_of_measures_nothing() -> None:
+    assert timings._unfit(_row(OutputStatus.EQUAL), None)
+    assert TimingResults.__dataclass_fields__.keys() >= {"gpus", "cases", "not_timed"}

@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from irdiff.errors import UsageError
+from irdiff.gate import acceptance, policy
+
+ROOT = Path(__file__).parents[3]
+RULE = """
+schema = "irdiff-policy/1"
+[[rule]]
+id = "broken"
+kind = "verdict"
+verdicts = ["broken"]
+action = "deny"
+reason = "because users would notice"
+"""
+WAIVER = """
+[[waiver]]
+rule = "broken"
+cases = ["a/*"]
+owner = "jane"
+reason = "because it is being fixed"
+issue = "https://github.com/o/n/issues/1"
+expires = 2026-12-31
+"""
+
+
+def _load(tmp_path: Path, text: str) -> policy.Policy:
+    path = tmp_path / "policy.toml"
+    path.write_text(text)
+    return policy.load(path)
+
+
+def test_a_policy_is_read(tmp_path: Path) -> None:
+    loaded = _load(tmp_path, RULE + WAIVER)
+    assert loaded.rule[0].kind == "verdict"
+    assert loaded.waiver[0].expires == datetime.date(2026, 12, 31)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "pattern"),
+    [
+        ("verdicts =", "verdict =", "rule.0.verdict"),
+        ('kind = "verdict"', 'kind = "verdicts"', "rule.0"),
+        ('["broken"]', '["brokn"]', "rule.0.verdict"),
+        ('["broken"]', "[]", "rule.0.verdict"),
+        ('action = "deny"', 'action = "ignore"', "rule.0.verdict.action"),
+        ("because users would notice", "why", "reason"),
+        ('action = "deny"', "", "action"),
+        ("irdiff-policy/1", "irdiff-policy/9", "schema"),
+        ('id = "broken"', 'id = "b"', "waives the rule 'broken'"),
+        ('id = "broken"', 'id = "Bro ken"', "rule.0.verdict.id"),
+        ("https://github.com", "http://github.com", "waiver.0.issue"),
+        ("expires = 2026-12-31", "", "waiver.0.expires"),
+        ("expires = 2026-12-31", 'expires = "soon"', "waiver.0.expires"),
+        ('owner = "jane"', 'owner = ""', "waiver.0.owner"),
+        ('cases = ["a/*"]', "", "names nothing"),
+        ('cases = ["a/*"]', 'cases = [""]', "waiver.0.cases"),
+        ("[[rule]]", "[[rule]", "is not TOML"),
+    ],
+)
+def test_a_mistake_is_named(tmp_path: Path, old: str, new: str, pattern: str) -> None:
+    assert old in RULE + WAIVER
+    with pytest.raises(UsageError, match=pattern):
+        _load(tmp_path, (RULE + WAIVER).replace(old, new))
+
+
+def test_two_rules_of_one_name_are_refused(tmp_path: Path) -> None:
+    again = RULE[RULE.index("[[rule]]") :]
+    with pytest.raises(UsageError, match="two rules"):
+        _load(tmp_path, RULE + again)
+
+
+def test_a_missing_policy_is_a_usage_error(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot be read"):
+        policy.load(tmp_path / "none.toml")
+
+
+def test_the_shipped_policy_is_valid() -> None:
+    shipped = policy.load(ROOT / "reports" / "irdiff-policy.toml")
+    assert {rule.kind for rule in shipped.rule} >= {"coverage", "verdict", "slower", "timed", "wrong-result"}
+    assert not shipped.waiver
+
+
+# the acceptance file
+
+
+def test_accepted_groups_are_kept_and_read_again(tmp_path: Path, build: Any) -> None:
+    case = build.case("a/x:1@sm_90")
+    hostile = 'a "quote"\n[[accepted]]\x7f\x00\u202e\\'
+    run = build.run(case, groups=(build.group("ab" * 32, case.id, title=hostile),))
+    path = tmp_path / "folder" / "accepted.toml"
+    on = datetime.date(2026, 1, 2)
+    entries = acceptance.accept(run, ("abababab",), owner="jane", reason="looked at every one", on=on)
+    acceptance.append(path, entries, ())
+    known = acceptance.parse(policy.read_toml(path), "file")
+    assert known == entries
+    assert known[0].title == hostile
+    acceptance.append(path, entries, known)
+    assert acceptance.parse(policy.read_toml(path), "file") == entries
+
+
+@pytest.mark.parametrize("wanted", ["ababab", "f" * 64, "", "\x1b[2J"])
+def test_only_a_group_of_the_run_is_accepted(build: Any, wanted: str) -> None:
+    case = build.case("a/x:1@sm_90")
+    run = build.run(case, groups=(build.group("ab" * 32, case.id),))
+    with pytest.raises(UsageError, match="no change group"):
+        acceptance.accept(run, (wanted,), owner="j", reason="long enough", on=datetime.date(2026, 1, 2))
+
+
+def test_an_ambiguous_group_is_refused(build: Any) -> None:
+    first, second = build.case("a/x:1@sm_90"), build.case("a/x:2@sm_90")
+    groups = build.group("ab" * 31 + "00", first.id), build.group("ab" * 31 + "01", second.id)
+    with pytest.raises(UsageError, match="2 change groups"):
+        acceptance.accept(
+            build.run(first, second, groups=groups),
+            ("abababab",),
+            owner="j",
+            reason="long enough",
+            on=datetime.date(2026, 1, 2),
+        )
+
+
+def test_a_damaged_acceptance_file_is_an_error() -> None:
+    with pytest.raises(UsageError, match=r"accepted\.0"):
+        acceptance.parse({"schema": acceptance.SCHEMA, "accepted": [{"group": "g"}]}, "file")

@@ -1,0 +1,316 @@
+from __future__ import annotations
+
+import datetime
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from irdiff import gate
+from irdiff.gate import policy
+from irdiff.gate.acceptance import Accepted
+from irdiff.gate.outcome import Certainty, Finding, Outcome
+from irdiff.gate.timings import Timed
+from irdiff.model import Sides, StageStatus, Verdict
+
+TODAY = datetime.date(2026, 1, 2)
+REASON = "because the release needs it"
+CASE = "a/x:1@sm_90"
+
+
+def _policy(*rules: dict[str, Any], waivers: tuple[dict[str, Any], ...] = ()) -> policy.Policy:
+    rows = [{"id": f"rule-{n}", "action": "deny", "reason": REASON, **rule} for n, rule in enumerate(rules)]
+    return policy.parse({"schema": policy.SCHEMA, "rule": rows, "waiver": list(waivers)}, "test")
+
+
+def _gate(run: Any, *rules: dict[str, Any], **more: Any) -> Outcome:
+    waivers = more.pop("waivers", ())
+    return gate.evaluate(run, _policy(*rules, waivers=waivers), **{"today": TODAY, **more})
+
+
+def _only(outcome: Outcome) -> Finding:
+    findings = [finding for rule in outcome.rules for finding in rule.findings]
+    assert len(findings) == 1, findings
+    return findings[0]
+
+
+def _timed(**changes: Any) -> Timed:
+    return replace(
+        Timed(
+            case=CASE,
+            device="H200",
+            slower_percent=0.0,
+            low_percent=-0.1,
+            high_percent=0.1,
+            noise_percent=0.2,
+            clear=True,
+            same_result=True,
+            note="",
+        ),
+        **changes,
+    )
+
+
+# what every kind of rule says of: held, violated, not known
+
+
+def test_a_broken_case_is_denied(build: Any) -> None:
+    rule = {"kind": "verdict", "verdicts": ["broken"]}
+    assert _gate(build.run(build.case(CASE)), rule).passed
+    outcome = _gate(build.run(build.case(CASE, Verdict.BROKEN), build.case("a/y:1@sm_90")), rule)
+    assert not outcome.passed
+    assert _only(outcome).name == CASE
+    assert "PassManager::run failed" in _only(outcome).detail
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "certainty"),
+    [
+        ({"spills": 0}, {"spills": 0}, None),
+        ({"spills": 8}, {"spills": 0}, None),
+        ({"spills": 0}, {"spills": 1}, Certainty.VIOLATED),
+        ({"scratch": 0}, {"scratch": 4}, Certainty.VIOLATED),
+        ({}, {"spills": 0}, Certainty.UNKNOWN),
+        ({"spills": 0}, {}, Certainty.UNKNOWN),
+        ({}, {}, Certainty.UNKNOWN),
+        ({"spills": "0"}, {"spills": "0"}, Certainty.UNKNOWN),
+        ({"registers": 1}, {"registers": 200}, Certainty.UNKNOWN),
+    ],
+)
+def test_facts(build: Any, base: Any, head: Any, certainty: Certainty | None) -> None:
+    run = build.run(build.case(CASE, Verdict.CHANGED, base=base, head=head))
+    outcome = _gate(run, {"kind": "fact", "facts": ["spills", "scratch"]})
+    assert outcome.passed == (certainty is None)
+    if certainty:
+        assert _only(outcome).certainty is certainty
+
+
+def test_an_increase_must_be_beyond_both_bounds(build: Any) -> None:
+    run = build.run(build.case(CASE, Verdict.CHANGED, base={"shared": 1000}, head={"shared": 1100}))
+    rule = {"kind": "fact", "facts": ["shared"]}
+    assert not _gate(run, {**rule, "more_than": 99, "more_than_percent": 9}).passed
+    assert _gate(run, {**rule, "more_than": 100, "more_than_percent": 9}).passed
+    assert _gate(run, {**rule, "more_than": 99, "more_than_percent": 10}).passed
+
+
+def test_a_launch_that_changed_alone_needs_no_facts_of_the_code(build: Any) -> None:
+    case = build.case(CASE, Verdict.CHANGED)
+    case = replace(case, stages={**case.stages, "ptx": StageStatus.IDENTICAL, "sass": StageStatus.EQUIVALENT})
+    assert _gate(build.run(case), {"kind": "fact", "facts": ["spills"]}).passed
+
+
+def test_unchanged_code_needs_neither_facts_nor_timings(build: Any) -> None:
+    run = build.run(build.case(CASE), build.case("a/y:1@sm_90", Verdict.ABSORBED))
+    kinds = [
+        {"kind": "fact", "facts": ["spills"]},
+        {"kind": "slower", "percent": 3},
+        {"kind": "timed"},
+        {"kind": "wrong-result"},
+        {"kind": "severity", "severities": ["*"]},
+    ]
+    assert _gate(run, *kinds).passed
+
+
+@pytest.mark.parametrize(
+    ("timed", "certainty"),
+    [
+        (None, Certainty.UNKNOWN),
+        (_timed(), None),
+        (_timed(slower_percent=9.0, low_percent=2.9, high_percent=16.0), None),
+        (_timed(slower_percent=4.0, low_percent=3.1, high_percent=5.0), Certainty.VIOLATED),
+        (_timed(slower_percent=4.0, low_percent=3.1, high_percent=5.0, noise_percent=4.0), None),
+        (_timed(slower_percent=9.0, low_percent=-9.0, high_percent=20.0, clear=False), Certainty.UNKNOWN),
+        (_timed(slower_percent=-9.0, low_percent=-20.0, high_percent=1.0, clear=False), None),
+        (_timed(slower_percent=None, low_percent=None, high_percent=None, note="busy"), Certainty.UNKNOWN),
+    ],
+)
+def test_slower(build: Any, timed: Timed | None, certainty: Certainty | None) -> None:
+    run = build.run(build.case(CASE, Verdict.CHANGED))
+    outcome = _gate(run, {"kind": "slower", "percent": 3}, timings=[timed] if timed else [])
+    assert outcome.passed == (certainty is None)
+    if certainty:
+        assert _only(outcome).certainty is certainty
+
+
+def test_one_slow_gpu_of_two_is_slow(build: Any) -> None:
+    run = build.run(build.case(CASE, Verdict.CHANGED))
+    slow = _timed(device="GB200", slower_percent=5.0, low_percent=4.0, high_percent=6.0)
+    outcome = _gate(run, {"kind": "slower", "percent": 3}, timings=[_timed(), slow])
+    assert "GB200" in _only(outcome).detail
+
+
+def test_changed_and_not_timed(build: Any) -> None:
+    run = build.run(build.case(CASE, Verdict.CHANGED))
+    assert not _gate(run, {"kind": "timed"}).passed
+    assert _gate(run, {"kind": "timed"}, timings=[_timed()]).passed
+    assert not _gate(run, {"kind": "timed"}, timings=[_timed(low_percent=None)]).passed
+    elsewhere = _gate(run, {"kind": "timed"}, timings=[_timed(case="other:1@sm_90")])
+    assert not elsewhere.passed
+    assert "1 timings are of cases that this run does not have" in elsewhere.notes
+
+
+@pytest.mark.parametrize(
+    ("timings", "certainty"),
+    [
+        ([], Certainty.UNKNOWN),
+        ([_timed()], None),
+        ([_timed(same_result=False)], Certainty.VIOLATED),
+        ([_timed(same_result=None)], Certainty.UNKNOWN),
+        ([_timed(same_result=None), _timed(same_result=False)], Certainty.VIOLATED),
+    ],
+)
+def test_wrong_results(build: Any, timings: list[Timed], certainty: Certainty | None) -> None:
+    outcome = _gate(build.run(build.case(CASE, Verdict.CHANGED)), {"kind": "wrong-result"}, timings=timings)
+    assert outcome.passed == (certainty is None)
+    if certainty:
+        assert _only(outcome).certainty is certainty
+
+
+def test_nondeterministic(build: Any) -> None:
+    run = build.run(build.case(CASE, Verdict.CHANGED, nondeterministic=("head",)))
+    assert "head" in _only(_gate(run, {"kind": "nondeterministic"})).detail
+
+
+def test_severity_of_a_group(build: Any) -> None:
+    run = build.run(build.case(CASE, Verdict.CHANGED), groups=(build.group("g" * 64, CASE),))
+    assert not _gate(run, {"kind": "severity", "severities": ["*risk*"]}).passed
+    assert _gate(run, {"kind": "severity", "severities": ["spills"]}).passed
+    ungrouped = build.run(build.case(CASE, Verdict.CHANGED))
+    finding = _only(_gate(ungrouped, {"kind": "severity", "severities": ["spills"]}))
+    assert finding.certainty is Certainty.UNKNOWN
+
+
+def test_radius_counts_per_target(build: Any) -> None:
+    run = build.run(
+        build.case("a/x:1@sm_90", Verdict.CHANGED),
+        build.case("a/x:2@sm_90"),
+        build.case("a/x:1@gfx942"),
+        build.case("a/x:2@gfx942"),
+    )
+    assert _gate(run, {"kind": "radius", "percent": 50}).passed
+    finding = _only(_gate(run, {"kind": "radius", "percent": 49}))
+    assert (finding.name, finding.detail) == ("sm_90", "1 of 2 compared cases changed (50.0 %)")
+    nothing = build.run(build.case(CASE, Verdict.BROKEN))
+    assert _only(_gate(nothing, {"kind": "radius", "percent": 100})).certainty is Certainty.UNKNOWN
+
+
+def test_compile_time(build: Any) -> None:
+    slow = build.case(CASE, compile_s=Sides(base={"ttir": 10.0, "ptx": 5.0}, head={"ttir": 13.0}))
+    rule = {"kind": "compile-time", "percent": 20, "more_than_s": 2}
+    assert "10.0 s → 13.0 s" in _only(_gate(build.run(slow), rule)).detail
+    assert _gate(build.run(slow), {**rule, "percent": 30}).passed
+    assert _gate(build.run(slow), {**rule, "more_than_s": 3}).passed
+    unknown = build.run(build.case(CASE, compile_s=Sides(base={}, head={})))
+    assert _only(_gate(unknown, rule)).certainty is Certainty.UNKNOWN
+    skipped = build.case(
+        CASE, compile_s=Sides(base={}, head={}), findings=("not-compiled:same-toolchain-and-launch",)
+    )
+    assert _gate(build.run(skipped), rule).passed
+
+
+def test_coverage(build: Any) -> None:
+    rule = {"kind": "coverage", "required_targets": ["sm_90", "gfx942"], "min_compared": 1}
+    run = build.run(build.case("a/x:1@sm_90"), build.case("a/x:1@gfx942", Verdict.UNSUPPORTED))
+    assert _only(_gate(run, rule)).name == "gfx942"
+    assert _only(_gate(build.run(build.case(CASE)), rule)).name == "gfx942"
+    rule = {**rule, "required_targets": ["sm_90"], "max_uncompared_percent": 50}
+    assert _only(_gate(run, rule)).detail == "1 of 1 cases could not be compared"
+
+
+# nothing passes because nothing was looked at
+
+
+def test_a_rule_that_selects_nothing_does_not_hold(build: Any) -> None:
+    rule = {"kind": "verdict", "verdicts": ["broken"], "tiers": ["gate"], "targets": ["sm_100"]}
+    outcome = _gate(build.run(build.case(CASE)), rule)
+    assert not outcome.passed
+    assert _only(outcome).certainty is Certainty.UNKNOWN
+    assert _gate(build.run(build.case(CASE)), {**rule, "may_be_empty": True}).passed
+
+
+def test_a_run_without_cases_does_not_pass(build: Any) -> None:
+    rule = {"kind": "verdict", "verdicts": ["broken"], "may_be_empty": True}
+    assert not _gate(build.run(), rule).passed
+
+
+def test_unknown_may_be_told_apart_from_violated(build: Any) -> None:
+    run = build.run(build.case(CASE, Verdict.CHANGED))
+    outcome = _gate(run, {"kind": "slower", "percent": 3, "if_unknown": "warn"})
+    assert outcome.passed
+    assert outcome.rules[0].word == "warn"
+
+
+# waivers and acceptances
+
+
+def _waiver(**changes: Any) -> dict[str, Any]:
+    return {
+        "rule": "rule-0",
+        "cases": ["a/*"],
+        "owner": "jane",
+        "reason": REASON,
+        "issue": "https://github.com/o/n/issues/1",
+        "expires": TODAY,
+        **changes,
+    }
+
+
+def test_a_waiver_holds_until_its_last_day(build: Any) -> None:
+    run = build.run(build.case(CASE, Verdict.BROKEN))
+    rule = {"kind": "verdict", "verdicts": ["broken"]}
+    outcome = _gate(run, rule, waivers=(_waiver(),))
+    assert outcome.passed
+    assert outcome.rules[0].word == "settled"
+    ended = _gate(run, rule, waivers=(_waiver(),), today=TODAY + datetime.timedelta(days=1))
+    assert not ended.passed
+    assert [waiver.owner for waiver in ended.expired] == ["jane"]
+
+
+def test_a_waiver_covers_only_what_it_names(build: Any) -> None:
+    run = build.run(build.case(CASE, Verdict.BROKEN))
+    rule = {"kind": "verdict", "verdicts": ["broken"]}
+    outcome = _gate(run, rule, waivers=(_waiver(cases=["b/*"]),))
+    assert not outcome.passed
+    assert "the waiver of rule-0 by jane settles nothing in this run" in outcome.notes
+    assert not _gate(run, rule, waivers=(_waiver(targets=["gfx*"]),)).passed
+    assert not _gate(run, rule, rule, waivers=(_waiver(),)).passed
+
+
+def test_a_target_is_waived_by_target_only(build: Any) -> None:
+    run = build.run(build.case(CASE, Verdict.CHANGED))
+    rule = {"kind": "radius", "percent": 1}
+    assert not _gate(run, rule, waivers=(_waiver(cases=["*"]),)).passed
+    assert _gate(run, rule, waivers=(_waiver(cases=[], targets=["sm_90"]),)).passed
+
+
+def _accepted(group: str) -> Accepted:
+    return Accepted(group=group, title="t", owner="jane", reason=REASON, base="a", head="b", on=TODAY)
+
+
+def test_an_accepted_group_settles_a_review_and_no_denial(build: Any) -> None:
+    run = build.run(build.case(CASE, Verdict.CHANGED), groups=(build.group("g1", CASE),))
+    rule = {"kind": "severity", "severities": ["*risk*"]}
+    review = {**rule, "action": "review"}
+    assert not _gate(run, review).passed
+    assert _gate(run, review, accepted=[_accepted("g1")]).passed
+    assert not _gate(run, review, accepted=[_accepted("g2")]).passed
+    assert not _gate(run, {**review, "acceptable": False}, accepted=[_accepted("g1")]).passed
+    assert not _gate(run, rule, accepted=[_accepted("g1")]).passed
+    assert _gate(run, {**rule, "acceptable": True}, accepted=[_accepted("g1")]).passed
+
+
+def test_a_radius_is_accepted_with_every_group_behind_it(build: Any) -> None:
+    other = "a/x:2@sm_90"
+    cases = build.case(CASE, Verdict.CHANGED), build.case(other, Verdict.CHANGED)
+    run = build.run(*cases, groups=(build.group("g1", CASE), build.group("g2", other)))
+    rule = {"kind": "radius", "percent": 1, "action": "review"}
+    assert not _gate(run, rule, accepted=[_accepted("g1")]).passed
+    assert _gate(run, rule, accepted=[_accepted("g1"), _accepted("g2")]).passed
+    half = build.run(*cases, groups=(build.group("g1", CASE),))
+    assert not _gate(half, rule, accepted=[_accepted("g1")]).passed
+
+
+def test_what_is_not_known_cannot_be_accepted(build: Any) -> None:
+    run = build.run(build.case(CASE, Verdict.CHANGED), groups=(build.group("g1", CASE),))
+    rule = {"kind": "slower", "percent": 3, "action": "review"}
+    assert not _gate(run, rule, accepted=[_accepted("g1")]).passed
