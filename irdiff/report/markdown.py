@@ -85,7 +85,7 @@ def _radius(run: Run) -> list[dict[str, Any]]:
                 f"{stage} {n}" for stage, n in origins.get(target, Counter()).most_common(8)
             ),
         }
-        for target, radius in run.summary.radius.items()
+        for target, radius in wording.in_target_order(run)
     ]
 
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
-from irdiff.model import Case, ChangeGroup, Fact, Revision, Run, Verdict
+from irdiff.model import Case, ChangeGroup, Fact, Radius, Revision, Run, Verdict
 from irdiff.report.rank import moved_facts
+
+T = TypeVar("T")
 
 _AFTER_CHANGED = (
     Verdict.BROKEN,
@@ -17,8 +20,20 @@ _AFTER_CHANGED = (
     Verdict.FAILING,
     Verdict.UNSUPPORTED,
 )
+_STAGES = ("launch", "source", "ttir", "ttgir", "llir", "ptx", "amdgcn", "sass")
+"""In the order they are made; `run.json` has them by name."""
 _LOUD_WORDS = ("broken", "risk", "wrong")
 """A group is shown open where its severity says one of these: code that may compute something else."""
+
+
+def in_stage_order(stages: Mapping[str, T]) -> list[tuple[str, T]]:
+    places = {name: place for place, name in enumerate(_STAGES)}
+    return sorted(stages.items(), key=lambda row: (places.get(row[0], len(places)), row[0]))
+
+
+def in_target_order(run: Run) -> list[tuple[str, Radius]]:
+    """The blast radius of each target, in the order the targets were given."""
+    return [(t.name, run.summary.radius[t.name]) for t in run.targets if t.name in run.summary.radius]
 
 
 def headline(run: Run) -> str:

@@ -1,0 +1,238 @@
+"""Which lines of two canonical texts belong together, up to the numbers of values. Pure.
+
+One inserted operation renumbers every value after it, so a plain line diff of IR shows hundreds of lines
+where one was added. Here lines are matched by what they do and by what their operands do, some steps up
+(`_keys`); a matched pair counts as the same only where one renaming of values, followed from the first
+line on, turns base's line into head's. Nothing that differs in more than such a renaming is hidden.
+
+Machine code has registers, not values: a pair that differs in registers alone is `RENAMED`, which a
+reader may fold away but which is never called the same.
+"""
+
+from __future__ import annotations
+
+import bisect
+import difflib
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+_MACHINE = {
+    "amdgcn": re.compile(r"\b[vsa](?:\d+\b|\[\d+:\d+\])"),
+    "sass": re.compile(r"\bU?[RP]\d+\b"),
+}
+_VALUE = re.compile(r"%[a-z]*\d+(?![\w.])|\^b\d+\b|[$.]L\d+\b|!\d+\b")
+_DEPTHS = (4, 2, 1, 0)
+_SMALL = 200_000
+"""Pairs of lines that are searched exhaustively; larger gaps are first cut at lines that are unique."""
+
+
+class Kind(StrEnum):
+    SAME = " "
+    RENAMED = "~"
+    REMOVED = "-"
+    ADDED = "+"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the diff: indices into base and head, None where a side has none."""
+
+    kind: Kind
+    base: int | None
+    head: int | None
+    partner: int | None = None
+    """Of a removed or added line: index on the other side of the line it seems to have become."""
+
+
+def align(ir: str, base: Sequence[str], head: Sequence[str]) -> list[Row]:
+    """Rows in order; runs of removed lines come before the added lines that replace them."""
+    left, right = _Text(ir, base), _Text(ir, head)
+    interned: dict[object, int] = {}
+    rounds = [(_keys(left, depth, interned), _keys(right, depth, interned)) for depth in left.depths]
+    matched = _match(rounds)
+    return _rows(left, right, matched)
+
+
+class _Text:
+    """Lines split into what is compared and the names in them."""
+
+    def __init__(self, ir: str, lines: Sequence[str]) -> None:
+        machine = _MACHINE.get(ir)
+        pattern = machine or _VALUE
+        self.lines = lines
+        self.machine = machine is not None
+        self.depths = (-1, 0) if machine else _DEPTHS
+        self.shapes = [pattern.sub("\0", line) for line in lines]
+        self.names = [pattern.findall(line) for line in lines]
+        self.defined: dict[str, int] = {}
+        for index, names in enumerate(self.names):
+            for name in names:
+                self.defined.setdefault(name, index)
+
+
+def _keys(text: _Text, depth: int, interned: dict[object, int]) -> list[int]:
+    """A number a line: equal where the lines do the same with operands that do the same, `depth` steps up.
+
+    Depth -1 is the line as it stands.
+    """
+    if depth < 0:
+        return [interned.setdefault(("line", line), len(interned)) for line in text.lines]
+    keys = [interned.setdefault((0, shape), len(interned)) for shape in text.shapes]
+    first = keys
+    for step in range(1, depth + 1):
+        keys = [
+            interned.setdefault(
+                (step, first[index], tuple(_operand(text, name, index, keys) for name in text.names[index])),
+                len(interned),
+            )
+            for index in range(len(text.lines))
+        ]
+    return keys
+
+
+def _operand(text: _Text, name: str, index: int, keys: Sequence[int]) -> int:
+    defined = text.defined[name]
+    return -1 if defined == index else keys[defined]
+
+
+# matching
+
+
+def _match(rounds: Sequence[tuple[list[int], list[int]]]) -> list[tuple[int, int]]:
+    gaps = [(0, len(rounds[0][0]), 0, len(rounds[0][1]))]
+    matched: list[tuple[int, int]] = []
+    for base, head in rounds:
+        for gap in gaps:
+            matched += _match_gap(base, head, *gap)
+        matched.sort()
+        gaps = list(_gaps(matched, len(base), len(head)))
+    return matched
+
+
+def _gaps(matched: Sequence[tuple[int, int]], n: int, m: int) -> Iterator[tuple[int, int, int, int]]:
+    i = j = 0
+    for base, head in [*matched, (n, m)]:
+        if base > i and head > j:
+            yield i, base, j, head
+        i, j = base + 1, head + 1
+
+
+def _match_gap(base: list[int], head: list[int], i: int, n: int, j: int, m: int) -> list[tuple[int, int]]:
+    matched: list[tuple[int, int]] = []
+    while i < n and j < m and base[i] == head[j]:
+        matched.append((i, j))
+        i, j = i + 1, j + 1
+    while i < n and j < m and base[n - 1] == head[m - 1]:
+        n, m = n - 1, m - 1
+        matched.append((n, m))
+    if i == n or j == m:
+        return matched
+    if (n - i) * (m - j) > _SMALL:
+        anchors = _anchors(base, head, (i, n, j, m))
+        if anchors:
+            cuts = list(_gaps([(a - i, b - j) for a, b in anchors], n - i, m - j))
+            inner = [
+                pair for a, b, c, d in cuts for pair in _match_gap(base, head, a + i, b + i, c + j, d + j)
+            ]
+            return matched + anchors + inner
+    matcher = difflib.SequenceMatcher(None, base[i:n], head[j:m], autojunk=(n - i) * (m - j) > _SMALL)
+    for block in matcher.get_matching_blocks():
+        matched += [(i + block.a + k, j + block.b + k) for k in range(block.size)]
+    return matched
+
+
+def _anchors(base: list[int], head: list[int], gap: tuple[int, int, int, int]) -> list[tuple[int, int]]:
+    """Lines that are there once on each side and in the same order (patience diff, Bram Cohen)."""
+    i, n, j, m = gap
+    once = Counter(base[i:n])
+    place = {key: index for index, key in enumerate(base[i:n], i) if once[key] == 1}
+    twice = Counter(head[j:m])
+    found = [
+        (place[key], index) for index, key in enumerate(head[j:m], j) if twice[key] == 1 and key in place
+    ]
+    tails: list[int] = []
+    chain: list[tuple[int, int, int]] = []
+    ends: list[int] = []
+    for a, b in found:
+        position = bisect.bisect_left(tails, a)
+        chain.append((a, b, ends[position - 1] if position else -1))
+        tails[position : position + 1] = [a]
+        ends[position : position + 1] = [len(chain) - 1]
+    result: list[tuple[int, int]] = []
+    at = ends[-1] if ends else -1
+    while at >= 0:
+        a, b, at = chain[at]
+        result.append((a, b))
+    return result[::-1]
+
+
+# rows
+
+
+def _rows(left: _Text, right: _Text, matched: Sequence[tuple[int, int]]) -> list[Row]:
+    rows: list[Row] = []
+    removed: list[Row] = []
+    added: list[Row] = []
+    renaming = _Renaming(left, right)
+    i = j = 0
+    for base, head in [*matched, (len(left.lines), len(right.lines))]:
+        removed += [Row(Kind.REMOVED, index, None) for index in range(i, base)]
+        added += [Row(Kind.ADDED, None, index) for index in range(j, head)]
+        i, j = base + 1, head + 1
+        if base == len(left.lines):
+            break
+        kind = renaming.follow(base, head)
+        if kind is Kind.REMOVED:
+            removed.append(Row(Kind.REMOVED, base, None, partner=head))
+            added.append(Row(Kind.ADDED, None, head, partner=base))
+            continue
+        rows += [*_partnered(removed, added), Row(kind, base, head)]
+        removed, added = [], []
+    return [*rows, *_partnered(removed, added)]
+
+
+def _partnered(removed: list[Row], added: list[Row]) -> list[Row]:
+    """As many removed as added lines: each is taken to have become the one in its place."""
+    if len(removed) != len(added):
+        return removed + added
+    return [
+        *(Row(row.kind, row.base, None, other.head) for row, other in zip(removed, added, strict=True)),
+        *(Row(row.kind, None, row.head, other.base) for row, other in zip(added, removed, strict=True)),
+    ]
+
+
+class _Renaming:
+    """The one-to-one renaming of base's values to head's, found line by line."""
+
+    def __init__(self, left: _Text, right: _Text) -> None:
+        self._left, self._right = left, right
+        self._to_head: dict[str, str] = {}
+        self._to_base: dict[str, str] = {}
+
+    def follow(self, base: int, head: int) -> Kind:
+        """SAME, RENAMED, or REMOVED where the pair differs in more than the renaming."""
+        if self._left.machine:
+            same = self._left.lines[base] == self._right.lines[head]
+            return Kind.SAME if same else Kind.RENAMED
+        names = list(zip(self._left.names[base], self._right.names[head], strict=True))
+        if all(self._fits(ours, theirs) for ours, theirs in names):
+            for ours, theirs in names:
+                if not self._fits(ours, theirs):
+                    return Kind.REMOVED
+                self._bind(ours, theirs)
+            return Kind.SAME
+        for ours, theirs in names:
+            # what the changed line defines is still the counterpart of what it defined
+            if self._left.defined[ours] == base and self._right.defined[theirs] == head:
+                self._bind(ours, theirs)
+        return Kind.REMOVED
+
+    def _fits(self, ours: str, theirs: str) -> bool:
+        return self._to_head.get(ours, theirs) == theirs and self._to_base.get(theirs, ours) == ours
+
+    def _bind(self, ours: str, theirs: str) -> None:
+        if self._fits(ours, theirs):
+            self._to_head[ours], self._to_base[theirs] = theirs, ours

@@ -1,0 +1,115 @@
+"""Small charts as inline SVG: no script, no style of their own, colours by class from the page's sheet.
+
+Numbers are rounded to fixed places, so that the same run gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from markupsafe import Markup
+
+from irdiff.report import escape
+from irdiff.report.forest import ForestRow
+
+_POINTS = 160
+"""Columns of a profile; more cases than these share columns."""
+
+
+def _svg(width: float, height: float, body: str, label: str, attributes: str = "") -> Markup:
+    return Markup(  # noqa: S704 - made of numbers, class names and escaped labels
+        f'<svg viewBox="0 0 {_n(width)} {_n(height)}" role="img" aria-label="{escape.html(label)}"'
+        f"{attributes}>{body}</svg>"
+    )
+
+
+def _n(value: float) -> str:
+    return f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+def stacked_bar(parts: Sequence[tuple[str, int]], label: str) -> Markup:
+    """One bar of 100 units, a class a part."""
+    total = sum(count for _, count in parts) or 1
+    x, body = 0.0, ""
+    for css_class, count in parts:
+        width = 100 * count / total
+        body += f'<rect class="{css_class}" x="{_n(x)}" width="{_n(width)}" height="8"/>'
+        x += width
+    return _svg(100, 8, body, label, ' class="bar" preserveAspectRatio="none"')
+
+
+def pair_bars(base: float, head: float) -> Markup:
+    """Base above head, on the scale of the larger."""
+    top = max(abs(base), abs(head)) or 1
+    body = (
+        f'<rect class="c-base" y="1" width="{_n(100 * abs(base) / top)}" height="6"/>'
+        f'<rect class="{"c-up" if head > base else "c-down"}" y="9" width="{_n(100 * abs(head) / top)}" height="6"/>'
+    )
+    return _svg(100, 16, body, f"base {base:g}, head {head:g}", ' class="pair" preserveAspectRatio="none"')
+
+
+def profile(deltas: Sequence[float], label: str) -> Markup:
+    """Every case's change of one fact, the largest first: above the line more, below it less."""
+    ordered = sorted(deltas, reverse=True)
+    step = max(1, math.ceil(len(ordered) / _POINTS))
+    columns = [max(ordered[i : i + step], key=abs) for i in range(0, len(ordered), step)]
+    top = max((abs(value) for value in columns), default=0) or 1
+    width = 200 / max(1, len(columns))
+    body = '<line class="c-axis" x1="0" x2="200" y1="30" y2="30"/>'
+    for index, value in enumerate(columns):
+        # square root: one case that grew a hundredfold must not flatten all others
+        height = 28 * math.sqrt(abs(value) / top)
+        y = 30 - height if value > 0 else 30
+        body += (
+            f'<rect class="{"c-up" if value > 0 else "c-down"}" x="{_n(index * width)}" y="{_n(y)}" '
+            f'width="{_n(max(0.4, width * 0.85))}" height="{_n(height)}"/>'
+        )
+    return _svg(200, 60, body, label, ' class="profile" preserveAspectRatio="none"')
+
+
+class ForestScale:
+    """A logarithmic axis that holds every interval, symmetric around equal times."""
+
+    def __init__(self, rows: Sequence[ForestRow]) -> None:
+        ends = [end for row in rows for end in (row.low, row.high, 1 - row.noise, 1 + row.noise) if end > 0]
+        self.reach = min(3.0, max((abs(math.log(end)) for end in ends), default=0.05) * 1.08) or 0.05
+
+    def x(self, ratio: float) -> float:
+        position = math.log(ratio) / self.reach if ratio > 0 else -1.0
+        return 150 + 150 * max(-1.0, min(1.0, position))
+
+    def ticks(self) -> list[tuple[float, str]]:
+        steps = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+        step = next((s for s in steps if math.log1p(s) * 2.2 >= self.reach), 1.0)
+        return [
+            (self.x(1 / (1 + step)), f"{100 / (1 + step) - 100:+.3g} %"),
+            (150.0, "same"),
+            (self.x(1 + step), f"{100 * step:+.3g} %"),
+        ]
+
+
+def forest_axis(scale: ForestScale) -> Markup:
+    body = ""
+    for x, text in scale.ticks():
+        body += f'<line class="c-axis" x1="{_n(x)}" x2="{_n(x)}" y1="14" y2="20"/>'
+        body += f'<text x="{_n(x)}" y="10" text-anchor="middle">{escape.html(text)}</text>'
+    return _svg(300, 20, body, "axis: head time against base time, left is faster", ' class="forest axis"')
+
+
+def forest_row(row: ForestRow, scale: ForestScale) -> Markup:
+    """Noise floor as a band, interval as a line, estimate as a square."""
+    low, high, middle = scale.x(row.low), scale.x(row.high), scale.x(row.ratio)
+    left, right = scale.x(max(1e-9, 1 - row.noise)), scale.x(1 + row.noise)
+    sides = {"slower": "c-up", "faster": "c-down"}
+    css_class = sides.get(row.verdict, "c-base")
+    body = (
+        f'<rect class="c-noise" x="{_n(left)}" y="0" width="{_n(max(0.5, right - left))}" height="20"/>'
+        '<line class="c-axis" x1="150" x2="150" y1="0" y2="20"/>'
+        f'<line class="{css_class} c-line" x1="{_n(low)}" x2="{_n(max(high, low + 0.5))}" y1="10" y2="10"/>'
+        f'<rect class="{css_class}" x="{_n(middle - 3)}" y="7" width="6" height="6"/>'
+    )
+    label = (
+        f"{100 * (row.ratio - 1):+.2f} %, from {100 * (row.low - 1):+.2f} to {100 * (row.high - 1):+.2f} %"
+    )
+    return _svg(300, 20, body, label, ' class="forest"')

@@ -1,0 +1,408 @@
+"""The HTML report: one file that needs no network, no server and no permission.
+
+Templates: `reports/report.html.j2`, `report.css`, `report.js`. Tables and groups are in the page as HTML
+and can be read and searched without its script; the script filters, sorts and draws the diffs, which lie
+in the page as JSON and are parsed when a group is opened. The page's own policy (CSP) allows its one
+script and its one sheet by digest and nothing else.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+from irdiff.model import Case, ChangeGroup, Failure, Fact, Run, Sides, StageStatus, Verdict
+from irdiff.report import charts, escape, html_diffs, templates, wording
+from irdiff.report.forest import Forest
+from irdiff.report.rank import moved_facts, rank
+
+MAX_ENTRIES = 400
+"""Groups and single cases with diffs; the rest are rows of the table of cases."""
+_MAX_SINGLES = 60
+_MAX_EDIT_LINES = 40
+_MAX_PROFILES = 9
+_MAX_FACT_ROWS = 12
+_MAX_STDERR_LINES = 40
+_MAX_BROKEN = 100
+_ORIGINS = ("launch", "source", "ttir", "ttgir", "llir", "ptx", "amdgcn", "sass")
+_QUIET = (Verdict.ABSORBED, Verdict.UNCHANGED, Verdict.FIXED, Verdict.ADDED)
+_LOUD = (Verdict.BROKEN, Verdict.REMOVED, Verdict.FAILING, Verdict.UNSUPPORTED)
+_STATUS_SIGN = {
+    StageStatus.IDENTICAL: "·",
+    StageStatus.EQUIVALENT: "=",
+    StageStatus.CHANGED: "≠",
+    StageStatus.ABSENT: " ",
+}
+_NOT_PROFILED = frozenset({"binary_bytes"})
+
+
+def render(run: Run, folder: Path, timing: Forest | None = None) -> str:
+    """The page. Diffs are read from the artifacts of `folder`; what is missing there is said in place."""
+    sheet, script = _asset("report.css"), _asset("report.js")
+    entries = _entries(run, folder)
+    return (
+        templates.html()
+        .get_template("report.html.j2")
+        .render(
+            policy=_policy(script, sheet),
+            sheet=sheet,
+            script=script,
+            headline=wording.headline(run),
+            mood=_mood(run),
+            run=run,
+            base=wording.side(run.base),
+            head=wording.side(run.head),
+            tiles=_tiles(run),
+            radius=_radius(run),
+            legend=_legend(run),
+            matrix=_matrix(run),
+            broken=_failures(run, Verdict.BROKEN)[:_MAX_BROKEN],
+            failing=_failures(run, Verdict.FAILING)[:_MAX_BROKEN],
+            timing=_timing(timing) if timing and timing.rows else None,
+            entries=entries,
+            severities=list(dict.fromkeys(entry["severity"] for entry in entries if entry["severity"])),
+            profiles=_profiles(run),
+            cases=_case_rows(run, {member: e["number"] for e in entries for member in e["case_ids"]}),
+            targets=[target.name for target in run.targets],
+            provenance=_provenance(run),
+        )
+    )
+
+
+def _asset(name: str) -> Markup:
+    return Markup((templates.folder() / name).read_text("utf-8"))  # noqa: S704 - a file of irdiff's own
+
+
+def _policy(script: str, sheet: str) -> str:
+    return (
+        f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(sheet)}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _digest(content: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+
+
+# verdict and overview
+
+
+def _mood(run: Run) -> str:
+    counts = run.summary.verdicts
+    if counts.get(Verdict.BROKEN):
+        return "bad"
+    return "warn" if counts.get(Verdict.CHANGED) or counts.get(Verdict.REMOVED) else "good"
+
+
+def _tiles(run: Run) -> list[dict[str, Any]]:
+    order = (Verdict.CHANGED, *_LOUD[:1], *_QUIET, *_LOUD[1:])
+    tiles = [
+        {"name": verdict.value, "count": run.summary.verdicts.get(verdict, 0), "filter": verdict.value}
+        for verdict in order
+        if run.summary.verdicts.get(verdict) or verdict in (Verdict.CHANGED, Verdict.UNCHANGED)
+    ]
+    unstable = sum(bool(case.nondeterministic) for case in run.cases)
+    if unstable:
+        tiles.append({"name": "nondeterministic", "count": unstable, "filter": "nondeterministic"})
+    return tiles
+
+
+def _class(case: Case) -> str:
+    """What colours a case: the first changed stage of a changed one, else the verdict."""
+    if case.verdict is not Verdict.CHANGED:
+        return f"v-{case.verdict.value}"
+    stage = case.origin.stage if case.origin else ""
+    return f"s-{stage}" if stage in _ORIGINS else "s-other"
+
+
+def _parts(cases: Iterable[Case]) -> list[tuple[str, int]]:
+    counts = Counter(map(_class, cases))
+    order = [f"v-{Verdict.BROKEN.value}", *(f"s-{stage}" for stage in _ORIGINS), "s-other"]
+    order += [f"v-{verdict.value}" for verdict in Verdict if verdict is not Verdict.BROKEN]
+    return [(name, counts[name]) for name in order if counts[name]]
+
+
+def _words(parts: Sequence[tuple[str, int]]) -> str:
+    return ", ".join(f"{name[2:]} {count}" for name, count in parts)
+
+
+def _radius(run: Run) -> list[dict[str, Any]]:
+    by_target: dict[str, list[Case]] = {}
+    for case in run.cases:
+        by_target.setdefault(case.target, []).append(case)
+    rows = []
+    for name, radius in wording.in_target_order(run):
+        parts = _parts(by_target.get(name, ()))
+        stages = [
+            (stage, row.changed, row.compared)
+            for stage, row in wording.in_stage_order(radius.stages)
+            if row.compared
+        ]
+        rows.append(
+            {
+                "target": name,
+                "changed": radius.changed,
+                "compared": radius.compared,
+                "percent": f"{radius.fraction:.0%}",
+                "bar": charts.stacked_bar(parts, _words(parts)),
+                "stages": stages,
+            }
+        )
+    return rows
+
+
+def _legend(run: Run) -> list[tuple[str, str]]:
+    return [(name, name[2:]) for name, _ in _parts(run.cases)]
+
+
+def _matrix(run: Run) -> list[dict[str, Any]]:
+    cells: dict[tuple[str, str], dict[str, list[Case]]] = {}
+    for case in run.cases:
+        cells.setdefault((case.workload, case.kernel), {}).setdefault(case.target, []).append(case)
+    return [
+        {
+            "workload": workload,
+            "kernel": kernel,
+            "cells": [_cell(by_target.get(target.name, [])) for target in run.targets],
+        }
+        for (workload, kernel), by_target in sorted(cells.items())
+    ]
+
+
+def _cell(cases: Sequence[Case]) -> dict[str, Any] | None:
+    if not cases:
+        return None
+    parts = _parts(cases)
+    changed = sum(case.verdict is Verdict.CHANGED for case in cases)
+    broken = sum(case.verdict is Verdict.BROKEN for case in cases)
+    text = f"{changed}/{len(cases)}" + (f" · {broken} broken" if broken else "")
+    return {"text": text, "bar": charts.stacked_bar(parts, _words(parts)), "words": _words(parts)}
+
+
+def _failures(run: Run, verdict: Verdict) -> list[dict[str, Any]]:
+    return [
+        {
+            "id": case.id,
+            "error": case.error or "no message",
+            "sides": [(name, _failure(failure)) for name, failure in _named(case.failures) if failure],
+        }
+        for case in run.cases
+        if case.verdict is verdict
+    ]
+
+
+def _named(sides: Sides[Failure | None]) -> list[tuple[str, Failure | None]]:
+    return [("base", sides.base), ("head", sides.head)]
+
+
+def _failure(failure: Failure) -> dict[str, Any]:
+    signal = f", {failure.signal}" if failure.signal else ""
+    lines = failure.stderr.splitlines()[-_MAX_STDERR_LINES:]
+    return {
+        "what": f"{failure.kind.value} in {failure.stage}{signal}: {failure.message}",
+        "lines": escape.clean_lines("\n".join(lines)) if lines else [],
+    }
+
+
+def _timing(timing: Forest) -> dict[str, Any]:
+    scale = charts.ForestScale(timing.rows)
+    return {
+        "headline": timing.headline,
+        "device": timing.device,
+        "axis": charts.forest_axis(scale),
+        "rows": [
+            (row, f"{100 * (row.ratio - 1):+.2f} %", charts.forest_row(row, scale)) for row in timing.rows
+        ],
+    }
+
+
+# groups
+
+
+def _entries(run: Run, folder: Path) -> list[dict[str, Any]]:
+    """Groups, then changed cases of no group: all that has a diff."""
+    cases = {case.id: case for case in run.cases}
+    singles = wording.ungrouped(run, rank(run.cases))
+    groups = [group for group in wording.ordered_groups(run) if group.representative in cases]
+    found = [_group(group, cases) for group in groups[:MAX_ENTRIES]]
+    found += [_single(case) for case in singles[: min(_MAX_SINGLES, MAX_ENTRIES - len(found))]]
+    share = min(html_diffs.ENTRY_BYTES, html_diffs.PAGE_BYTES // max(1, len(found)))
+    for number, entry in enumerate(found, 1):
+        case = cases[entry["representative"]]
+        entry.update(
+            number=number,
+            facts=_facts(case),
+            diffs=html_diffs.entry(folder, case, share),
+            unstable=", ".join(case.nondeterministic),
+        )
+    return found
+
+
+def _group(group: ChangeGroup, cases: Mapping[str, Case]) -> dict[str, Any]:
+    members = [cases[member] for member in group.members if member in cases]
+    count = len(group.members)
+    return {
+        "id": group.id,
+        "title": group.title,
+        "severity": group.severity,
+        "loud": wording.is_loud(group),
+        "count": wording.cases_in_words(count),
+        "origin": wording.group_origin(group),
+        "css_class": f"s-{group.origin_stage}" if group.origin_stage in _ORIGINS else "s-other",
+        "charged": wording.charged(group),
+        "alike": f"members are {group.likeness:.0%} alike" if count > 1 else "",
+        "reasons": group.reasons,
+        "edit": [escape.clean(line) for line in group.edit[:_MAX_EDIT_LINES]],
+        "edit_left_out": max(0, len(group.edit) - _MAX_EDIT_LINES),
+        "representative": group.representative,
+        "case_ids": list(group.members),
+        "targets": sorted({member.target for member in members}),
+        "members": _members(members),
+        "kind": "group",
+    }
+
+
+def _single(case: Case) -> dict[str, Any]:
+    origin = case.origin
+    return {
+        "id": case.id,
+        "title": wording.moved(case, limit=3),
+        "severity": "",
+        "loud": False,
+        "count": case.id,
+        "origin": wording.origin(case),
+        "css_class": _class(case),
+        "charged": ", ".join(component.value for component in origin.charged) if origin else "",
+        "alike": "",
+        "reasons": (),
+        "edit": [],
+        "edit_left_out": 0,
+        "representative": case.id,
+        "case_ids": [case.id],
+        "targets": [case.target],
+        "members": [],
+        "kind": "case",
+    }
+
+
+def _members(members: Sequence[Case]) -> list[dict[str, Any]]:
+    """Kernel × target: the labels of the launches in each cell."""
+    targets = sorted({case.target for case in members})
+    rows: dict[str, dict[str, list[str]]] = {}
+    for case in members:
+        rows.setdefault(case.workload, {}).setdefault(case.target, []).append(_label(case))
+    return [
+        {"workload": workload, "cells": [(target, sorted(cells.get(target, []))) for target in targets]}
+        for workload, cells in sorted(rows.items())
+    ]
+
+
+def _label(case: Case) -> str:
+    return case.id.removeprefix(case.workload + ":").removesuffix("@" + case.target)
+
+
+# facts
+
+
+def _facts(case: Case) -> list[dict[str, Any]]:
+    moved = moved_facts(case.facts.base, case.facts.head)
+    return [_fact(name, base, head) for name, (base, head) in list(moved.items())[:_MAX_FACT_ROWS]]
+
+
+def _fact(name: str, base: Fact, head: Fact) -> dict[str, Any]:
+    numbers = isinstance(base, (int, float)) and isinstance(head, (int, float))
+    bars = charts.pair_bars(float(base), float(head)) if numbers else ""
+    return {"name": name, "base": wording.number(base), "head": wording.number(head), "bars": bars}
+
+
+def _profiles(run: Run) -> list[dict[str, Any]]:
+    """The facts that moved most often, each with every case's change."""
+    deltas: dict[str, list[tuple[float, str]]] = {}
+    weights: Counter[str] = Counter()
+    for case in rank(run.cases):
+        for place, (name, (base, head)) in enumerate(moved_facts(case.facts.base, case.facts.head).items()):
+            if (
+                isinstance(base, (int, float))
+                and isinstance(head, (int, float))
+                and name not in _NOT_PROFILED
+            ):
+                deltas.setdefault(name, []).append((head - base, case.id))
+                weights[name] += max(1, 8 - place)
+    chosen = sorted(deltas, key=lambda name: (-weights[name], name))[:_MAX_PROFILES]
+    return [_profile(name, deltas[name]) for name in chosen]
+
+
+def _profile(name: str, rows: Sequence[tuple[float, str]]) -> dict[str, Any]:
+    more = sum(delta > 0 for delta, _ in rows)
+    largest, case_id = max(rows, key=lambda row: (abs(row[0]), row[1]))
+    words = f"more in {more}, less in {len(rows) - more}"
+    return {
+        "name": name,
+        "words": words,
+        "largest": f"{largest:+g}",
+        "case": case_id,
+        "chart": charts.profile([delta for delta, _ in rows], f"{name}: {words}"),
+    }
+
+
+# tables
+
+
+def _case_rows(run: Run, entry_of: Mapping[str, int]) -> list[dict[str, Any]]:
+    order = {case.id: position for position, case in enumerate(rank(run.cases))}
+    first = (Verdict.BROKEN, Verdict.CHANGED, Verdict.REMOVED, Verdict.FIXED, Verdict.ADDED, Verdict.ABSORBED)
+    ranks = {verdict: position for position, verdict in enumerate(first)}
+    cases = sorted(
+        run.cases, key=lambda case: (ranks.get(case.verdict, len(first)), order.get(case.id, 0), case.id)
+    )
+    return [
+        {
+            "id": case.id,
+            "workload": case.workload,
+            "target": case.target,
+            "verdict": case.verdict.value,
+            "unstable": ", ".join(case.nondeterministic),
+            "css_class": _class(case),
+            "origin": wording.origin(case) if case.origin else "",
+            "stages": [
+                (name, _STATUS_SIGN[status], status.value)
+                for name, status in wording.in_stage_order(case.stages)
+            ],
+            "moved": _moved(case),
+            "entry": entry_of.get(case.id),
+        }
+        for case in cases
+    ]
+
+
+def _moved(case: Case) -> str:
+    if case.verdict is Verdict.CHANGED:
+        return wording.moved(case, limit=4)
+    return case.error or ""
+
+
+def _provenance(run: Run) -> dict[str, Any]:
+    sides = [
+        ("toolchain", run.base.spec, run.head.spec),
+        ("version", run.base.version, run.head.version),
+        ("digest", run.base.digest, run.head.digest),
+        ("corpus", run.base.corpus, run.head.corpus),
+        *(
+            (name, run.base.ptxas.get(name, ""), run.head.ptxas.get(name, ""))
+            for name in sorted({*run.base.ptxas, *run.head.ptxas})
+        ),
+        ("note", run.base.note, run.head.note),
+    ]
+    rows = [
+        ("command", " ".join(("irdiff", *run.command))),
+        ("irdiff", f"{run.irdiff_version}, normalizer {run.normalizer_version}, schema {run.schema}"),
+        ("compared", f"{run.created}, in {run.duration_s:.1f} s"),
+        *(("environment", f"{name}={value}") for name, value in run.environment.items()),
+    ]
+    return {"sides": sides, "rows": rows}

@@ -1,0 +1,119 @@
+"""The diffs of an HTML report: what a page carries of each representative case, within a share of its size."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from irdiff.model import Case, StageStatus
+from irdiff.report import stage_diff, wording
+from irdiff.report.alignment import Kind
+from irdiff.report.stage_diff import Line, StageDiff
+
+PAGE_BYTES = 8_000_000
+"""Of all diffs together: what is left of 15 MB for 2,000 cases after tables, with room to spare."""
+ENTRY_BYTES = 150_000
+_CONTEXT = 10
+"""Lines a reader can unfold; three of them are shown at once."""
+_MAX_LEGEND = 60
+_MAX_LEGEND_CHARACTERS = 300
+
+ReadDiff = Callable[[Path, Case, str], StageDiff | str]
+
+
+def entry(folder: Path, case: Case, limit_bytes: int, read: ReadDiff = stage_diff.read) -> dict[str, Any]:
+    """The diffs of one case, the first changed stage with the largest share."""
+    stages = []
+    left = limit_bytes
+    for name, status in wording.in_stage_order(case.stages):
+        row: dict[str, Any] = {"stage": name, "status": status.value}
+        if status is StageStatus.CHANGED:
+            shown = _stage(folder, case, name, left * 6 // 10, read)
+            left -= len(json.dumps(shown))
+            row.update(shown)
+        stages.append(row)
+    return {"case": case.id, "stages": stages}
+
+
+def _stage(folder: Path, case: Case, name: str, limit_bytes: int, read: ReadDiff) -> dict[str, Any]:
+    if name == "sass":
+        return {"note": "machine code is disassembled on request", "command": _command(case, name)}
+    found = read(folder, case, name)
+    if isinstance(found, str):
+        return {"note": found}
+    rows, left_out = _rows(found, limit_bytes)
+    shown: dict[str, Any] = {
+        "counts": [found.count(Kind.REMOVED), found.count(Kind.ADDED), found.count(Kind.RENAMED)],
+        "rows": rows,
+        "legend": _legend(found, rows),
+        "command": _command(case, name),
+    }
+    if left_out:
+        shown["left_out"] = left_out
+    if not rows:
+        shown["note"] = _nothing_to_show(found)
+    return shown
+
+
+def _command(case: Case, stage: str) -> str:
+    return f"irdiff diff RUN '{case.id}' --stage {stage}"
+
+
+def _nothing_to_show(found: StageDiff) -> str:
+    if not found.lines:
+        return "both texts are empty"
+    return (
+        "no line differs up to the numbers of values: what differs is the order or the naming of definitions"
+    )
+
+
+def _rows(found: StageDiff, limit_bytes: int) -> tuple[list[list[Any]], int]:
+    """Rows near changes, a row `["…", n]` for n lines between them, and the changed lines left out."""
+    rows: list[list[Any]] = []
+    size = position = 0
+    hunks = list(found.hunks(_CONTEXT))
+    for hunk in hunks:
+        if hunk.start > position:
+            rows.append(["…", hunk.start - position])
+        for index in hunk:
+            row = _row(found.lines[index])
+            size += len(json.dumps(row))
+            if size > limit_bytes:
+                kinds = found.changed()
+                left = sum(line.kind in kinds for line in found.lines[index:])
+                return rows, left
+            rows.append(row)
+        position = hunk.stop
+    if rows and position < len(found.lines):
+        rows.append(["…", len(found.lines) - position])
+    return rows, 0
+
+
+def _row(line: Line) -> list[Any]:
+    """`[kind, base number, head number, canonical, marks, raw]`; what is empty or the same at the end is dropped."""
+    marks = [position for mark in line.marks for position in mark]
+    raw = "" if line.raw == line.text else line.raw
+    row: list[Any] = [line.kind.value, line.base_number, line.head_number, line.text]
+    if marks or raw:
+        row.append(marks)
+    if raw:
+        row.append(raw)
+    return row
+
+
+def _legend(found: StageDiff, rows: list[list[Any]]) -> list[list[str]]:
+    text = "\n".join(row[3] for row in rows if row[0] != "…")
+    used = [(short, full) for short, full in found.legend if _mentions(text, short)]
+    return [[short, full[:_MAX_LEGEND_CHARACTERS]] for short, full in used[:_MAX_LEGEND]]
+
+
+def _mentions(text: str, name: str) -> bool:
+    at = text.find(name)
+    while at >= 0:
+        end = at + len(name)
+        if not text[end : end + 1].isdigit():
+            return True
+        at = text.find(name, end)
+    return False

@@ -1,0 +1,191 @@
+"""What changed in one stage of one case, as lines to show: canonical text, aligned, with raw line numbers.
+
+Made when a report is rendered, from the artifacts of the run folder. Layouts and other long attributes
+that a text repeats are shown by a short name of their own; the legend says what each stands for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from pathlib import Path
+
+from irdiff import normalize, run_folder
+from irdiff.errors import IrdiffError
+from irdiff.model import Case
+from irdiff.report import escape
+from irdiff.report.alignment import Kind, Row, align
+
+BINARY_STAGES = frozenset({"cubin", "hsaco", "sass"})
+_LONG_ATTRIBUTE = 24
+_ATTRIBUTE = re.compile(r"#[A-Za-z_][\w.$]*<")
+_TOKEN = re.compile(r"[\w.$%#!]+|\s+|.")
+_ALIKE = 0.4
+"""Share of tokens that a pair of lines needs in common for marks within the lines to help."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """One line of the diff, cleaned for showing. Numbers are of the raw text, from 1; 0 where it has none."""
+
+    kind: Kind
+    base_number: int
+    head_number: int
+    text: str
+    raw: str
+    marks: tuple[tuple[int, int], ...]
+    """Parts of `text` that differ from the line it replaces."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StageDiff:
+    """Every line of both sides, in order; `hunks` selects those near a change."""
+
+    stage: str
+    lines: tuple[Line, ...]
+    legend: tuple[tuple[str, str], ...]
+
+    def count(self, kind: Kind) -> int:
+        return sum(line.kind is kind for line in self.lines)
+
+    def changed(self) -> frozenset[Kind]:
+        """The kinds that are shown as changes: registers alone only where there is nothing else."""
+        hard = frozenset({Kind.REMOVED, Kind.ADDED})
+        return hard if any(line.kind in hard for line in self.lines) else hard | {Kind.RENAMED}
+
+    def hunks(self, context: int) -> Iterator[range]:
+        """Index ranges of the lines within `context` of a change, in order and not touching."""
+        kinds = self.changed()
+        start = end = -1
+        for index, line in enumerate(self.lines):
+            if line.kind not in kinds:
+                continue
+            if start < 0 or index - context > end:
+                if start >= 0:
+                    yield range(start, end)
+                start = max(0, index - context)
+            end = min(len(self.lines), index + context + 1)
+        if start >= 0:
+            yield range(start, end)
+
+
+def read_text(folder: Path, case: Case, side: str, stage: str) -> str | None:
+    """The raw artifact of one side, None where the run does not hold it or it is no text."""
+    artifact = getattr(case.artifacts, side).get(stage)
+    if artifact is None or stage in BINARY_STAGES:
+        return None
+    content = run_folder.artifact(folder, artifact.digest)
+    return None if content is None else content.decode("utf-8", "replace")
+
+
+def read(folder: Path, case: Case, stage: str) -> StageDiff | str:
+    """The diff of a stage, or in words why there is none."""
+    try:
+        base, head = (read_text(folder, case, side, stage) for side in ("base", "head"))
+        if base is None or head is None:
+            missing = " and ".join(name for name, text in (("base", base), ("head", head)) if text is None)
+            return f"the run folder holds no {stage} text of {missing}"
+        return compare(stage, base, head)
+    except IrdiffError as error:
+        return error.what
+
+
+def compare(stage: str, base: str, head: str) -> StageDiff:
+    """Raises NormalizeError where a text is not of the stage's IR."""
+    texts = [normalize.canonicalize(stage, text).lines for text in (base, head)]
+    numbers = [normalize.raw_lines(stage, text) for text in (base, head)]
+    raws = [text.splitlines() for text in (base, head)]
+    rows = align(stage, *texts)
+    shown, legend = _abbreviate(texts)
+    lines = [_line(row, shown, numbers, raws) for row in rows]
+    return StageDiff(stage=stage, lines=tuple(lines), legend=legend)
+
+
+def _line(
+    row: Row, texts: Sequence[Sequence[str]], numbers: Sequence[Sequence[int]], raws: Sequence[Sequence[str]]
+) -> Line:
+    base_number = _at(numbers[0], row.base)
+    head_number = _at(numbers[1], row.head)
+    side, index = (0, row.base) if row.head is None else (1, row.head)
+    assert index is not None
+    text = escape.clean(texts[side][index])
+    number = numbers[side][index] if index < len(numbers[side]) else 0
+    raw = raws[side][number - 1].strip() if 0 < number <= len(raws[side]) else ""
+    other = row.base if row.kind is Kind.RENAMED else row.partner
+    marks: tuple[tuple[int, int], ...] = ()
+    if other is not None:
+        marks = _marks(text, escape.clean(texts[0 if row.kind is Kind.RENAMED else 1 - side][other]))
+    return Line(
+        kind=row.kind,
+        base_number=base_number,
+        head_number=head_number,
+        text=text,
+        raw=escape.clean(raw),
+        marks=marks,
+    )
+
+
+def _at(numbers: Sequence[int], index: int | None) -> int:
+    return numbers[index] if index is not None and index < len(numbers) else 0
+
+
+def _marks(text: str, other: str) -> tuple[tuple[int, int], ...]:
+    tokens, others = _TOKEN.findall(text), _TOKEN.findall(other)
+    matcher = SequenceMatcher(None, tokens, others, autojunk=False)
+    if matcher.ratio() < _ALIKE:
+        return ()
+    starts = [0]
+    for token in tokens:
+        starts.append(starts[-1] + len(token))
+    return tuple(
+        (starts[i], starts[n]) for tag, i, n, _, _ in matcher.get_opcodes() if tag != "equal" and n > i
+    )
+
+
+# short names
+
+
+def _abbreviate(texts: Sequence[Sequence[str]]) -> tuple[list[list[str]], tuple[tuple[str, str], ...]]:
+    """Long attributes `#dialect.name<…>` as `#name.1`, the same definition by the same name on both sides."""
+    names: dict[str, str] = {}
+    counts: dict[str, int] = {}
+
+    def name(attribute: str) -> str:
+        if attribute not in names:
+            kind = attribute[1 : attribute.index("<")].rsplit(".", 1)[-1]
+            counts[kind] = counts.get(kind, 0) + 1
+            names[attribute] = f"#{kind}.{counts[kind]}"
+        return names[attribute]
+
+    shown = [[_replace_attributes(line, name) for line in lines] for lines in texts]
+    return shown, tuple((short, escape.clean(full)) for full, short in names.items())
+
+
+def _replace_attributes(line: str, name: Callable[[str], str]) -> str:
+    parts: list[str] = []
+    position = 0
+    while found := _ATTRIBUTE.search(line, position):
+        end = _closing(line, found.end())
+        if end - found.start() < _LONG_ATTRIBUTE:
+            parts.append(line[position : found.end()])
+            position = found.end()
+            continue
+        parts += [line[position : found.start()], name(line[found.start() : end])]
+        position = end
+    return "".join([*parts, line[position:]])
+
+
+def _closing(line: str, start: int) -> int:
+    """Behind the `>` that closes the `<` before `start`; the end of the line where none does."""
+    depth = 1
+    for index in range(start, len(line)):
+        character = line[index]
+        if character == "<":
+            depth += 1
+        elif character == ">" and line[index - 1] != "-":
+            depth -= 1
+            if not depth:
+                return index + 1
+    return len(line)
