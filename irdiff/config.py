@@ -46,6 +46,9 @@ class Config:
     """Folder that holds `corpus`, `targets` and `reports`."""
     color: bool | None
     github_token: str | None
+    github_api_url: str
+    github_repository: str | None
+    """`OWNER/NAME`, as GitHub's runners set it."""
     ci: bool
 
     @property
@@ -80,6 +83,8 @@ def load(
         shipped=_shipped(),
         color=False if environment.get("NO_COLOR") else None,
         github_token=environment.get("GITHUB_TOKEN") or environment.get("GH_TOKEN"),
+        github_api_url=environment.get("GITHUB_API_URL") or "https://api.github.com",
+        github_repository=environment.get("GITHUB_REPOSITORY"),
         ci=bool(environment.get("CI")),
     )
 
