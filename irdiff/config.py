@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
 
@@ -40,12 +40,12 @@ class Config:
     limits: Limits
     compiler_environment: Mapping[str, str]
     """The whole environment of a worker. Nothing else of the caller's leaks in."""
-    tool_environment: Mapping[str, str]
+    tool_environment: Mapping[str, str] = field(repr=False)
     """For uv, git and a compiler's own build: the caller's environment."""
     shipped: Path
     """Folder that holds `corpus`, `targets` and `reports`."""
     color: bool | None
-    github_token: str | None
+    github_token: str | None = field(repr=False)
     github_api_url: str
     github_repository: str | None
     """`OWNER/NAME`, as GitHub's runners set it."""
