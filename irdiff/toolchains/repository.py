@@ -14,7 +14,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import git
@@ -316,12 +316,12 @@ def _working_tree(store: Store, config: Config) -> Snapshot:
             hint="name a revision instead of `.`",
         )
     own = Path(config.cache, "git", hashlib.sha256(os.fsencode(store.git_dir)).hexdigest()[:16])
-    objects = own / "objects"
-    (objects / "info").mkdir(parents=True, exist_ok=True)
-    (objects / "info" / "alternates").write_bytes(os.fsencode(store.common_dir / "objects") + b"\n")
-    overlaid = Store(
-        git_dir=store.git_dir, common_dir=store.common_dir, worktree=store.worktree, objects=objects
-    )
+    # new objects are written to a folder without alternates: git would touch those that it finds there
+    written, seen = own / "objects", own / "all"
+    written.mkdir(parents=True, exist_ok=True)
+    (seen / "info").mkdir(parents=True, exist_ok=True)
+    alternates = b"".join(os.fsencode(path) + b"\n" for path in (written, store.common_dir / "objects"))
+    (seen / "info" / "alternates").write_bytes(alternates)
     with tempfile.TemporaryDirectory() as scratch:
         index = Path(scratch, "index")
         with contextlib.suppress(FileNotFoundError):  # so that unchanged files are not read again
@@ -335,8 +335,10 @@ def _working_tree(store: Store, config: Config) -> Snapshot:
             "-c",
             "core.safecrlf=false",
         )
-        overlaid.git(*words, f"--work-tree={store.worktree}", "add", "--all", env=here)
-        tree = overlaid.git("write-tree", env=here).decode().strip()
+        writing = replace(store, objects=written)
+        writing.git(*words, f"--work-tree={store.worktree}", "add", "--all", env=here)
+        tree = writing.git("write-tree", "--missing-ok", env=here).decode().strip()
+    overlaid = replace(store, objects=seen)
     commit = None
     with contextlib.suppress(git.GitCommandError):
         head = store.git("rev-parse", "--verify", "--quiet", "HEAD^{tree}").decode().strip()

@@ -17,6 +17,7 @@ CASES = ("--case", ADD, "--target", "sm_90", "--target", "gfx942")
 NVIDIA = "third_party/nvidia/backend/compiler.py"
 AMD = "third_party/amd/backend/compiler.py"
 SEMANTIC = "python/triton/language/semantic.py"
+FADD, FSUB = "create_fadd(input.handle, other.handle)", "create_fsub(input.handle, other.handle)"
 IR_STAGES = ("ttir", "ttgir", "llir")
 
 
@@ -29,8 +30,8 @@ def adopted(irdiff, own_cache: Path, triton_repository: Path) -> Path:
 
 def test_comments_and_docstrings_change_nothing(irdiff, adopted: Path) -> None:
     edit(adopted, SEMANTIC, "class ", "# a comment that moves every line\n\nclass ")
-    edit(adopted, NVIDIA, "    def make_ttir(mod, metadata, opt, capability):\n",
-         '    def make_ttir(mod, metadata, opt, capability):\n        """Says what it does."""\n')  # fmt: skip
+    signature = "    def make_ttir(mod, metadata, opt, capability):\n"
+    edit(adopted, NVIDIA, signature, signature + '        """Says what it does."""\n')
     commit(adopted, "Document")
     result = irdiff("compare", "HEAD~1", "HEAD", *CASES, cwd=adopted)
     assert result.verdicts() == {"unchanged": 2}, result.stderr
@@ -47,14 +48,14 @@ def test_the_release_and_its_revision_are_one_toolchain(irdiff, adopted: Path) -
 
 
 @pytest.mark.parametrize(
-    ("path", "before", "after", "target", "other"),
+    ("edited", "target", "other"),
     [
-        pytest.param(NVIDIA, "passes.ttgpuir.add_coalesce(pm)", "pass", "sm_90", "gfx942", id="nvidia"),
-        pytest.param(AMD, "if knobs.amd.use_buffer_ops:", "if False:", "gfx942", "sm_90", id="amd"),
+        pytest.param((NVIDIA, "passes.ttgpuir.add_coalesce(pm)", "pass"), "sm_90", "gfx942", id="nvidia"),
+        pytest.param((AMD, "if knobs.amd.use_buffer_ops:", "if False:"), "gfx942", "sm_90", id="amd"),
     ],
 )
-def test_a_pipeline_of_one_vendor(irdiff, adopted: Path, path, before, after, target, other) -> None:
-    edit(adopted, path, before, after)
+def test_a_pipeline_of_one_vendor(irdiff, adopted: Path, edited, target, other) -> None:
+    edit(adopted, *edited)
     commit(adopted, "Change a pass")
     result = irdiff("compare", "main~1", "main", *CASES, cwd=adopted)
     changed, untouched = result.case(f"{ADD}@{target}"), result.case(f"{ADD}@{other}")
@@ -81,12 +82,7 @@ def test_a_frontend_lowering(irdiff, adopted: Path) -> None:
 
 
 def test_an_exception_in_a_stage(irdiff, adopted: Path) -> None:
-    edit(
-        adopted,
-        NVIDIA,
-        "        emuTF32 = (capability",
-        "        raise ValueError('on purpose')\n        emuTF32 = (capability",
-    )
+    edit(adopted, NVIDIA, "        emuTF32", "        raise ValueError('on purpose')\n        emuTF32")
     commit(adopted, "Break a stage")
     result = irdiff("compare", "HEAD~1", "HEAD", *CASES, "--exit-code", cwd=adopted)
     assert result.code == 1
@@ -147,11 +143,8 @@ def test_defaults_see_the_working_tree(irdiff, adopted: Path) -> None:
 
 
 def _state(repo: Path) -> dict[str, tuple[int, int]]:
-    return {
-        str(path): (path.stat().st_mtime_ns, path.stat().st_size)
-        for path in repo.rglob("*")
-        if path.is_file()
-    }
+    stats = {str(path): path.stat() for path in repo.rglob("*") if path.is_file()}
+    return {name: (stat.st_mtime_ns, stat.st_size) for name, stat in stats.items()}
 
 
 def test_adopting_another_release_names_the_files(irdiff, own_cache: Path, triton_repository: Path) -> None:
