@@ -24,7 +24,8 @@ _ADDRESS = re.compile(r"^[ \t]*/\*([0-9a-f]{4,})\*/([^\n]*)$", re.M)
 _ENCODING = re.compile(r"/\* 0x[0-9a-f]+ \*/")
 _COMMENT = re.compile(r"//[^\n]*|/\*[0-9a-f]{4,}\*/")
 _BRANCH = re.compile(
-    r"\b((?:BRA|BRX|BRXU|JMP|JMX|CALL|BSSY|BRX|WARPSYNC|SSY|PBK|PCNT|SYNCS?)\b[^;\n]*?)0x([0-9a-f]+)(?=[ ]*;)"
+    r"^([ \t{]*(?:@!?U?P[T\d]\w*[ \t]+)?(?:BRA|BRX|BRXU|JMP|JMX|CALL|BSSY|SSY|PBK|PCNT)\b[^;\n]*?)"
+    r"0x([0-9a-f]+)(?=[ ]*;)"
 )
 _LABEL = r"\.L(?:_x_)?\d+(?![\w.])"
 _KEPT_HEADER = re.compile(r"^(?:\.text\.([\w.$]+):|Function : ([\w.$]+)|\.section \.text\.([\w.$]+),.*)$")
