@@ -2,6 +2,13 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+SOURCES := irdiff tests
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-all unit lint lint-workflows mutation fuzz bench bench-normalize schema lock picture
+
+help:  ## what can be made
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
 
 $(VENV)/.installed: pyproject.toml requirements.lock
 	$(PYTHON) -m venv $(VENV)
@@ -10,17 +17,39 @@ $(VENV)/.installed: pyproject.toml requirements.lock
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --editable .
 	touch $@
 
-.PHONY: demo test lint unit
-demo: $(VENV)/.installed
-	$(BIN)/irdiff compare triton==3.8.0 triton==3.9.0
+demo: $(VENV)/.installed  ## the main job: two releases, the gate tier of the corpus, four targets
+	$(BIN)/irdiff compare triton==3.8.0 triton==3.9.0 --tier gate
+
+test: lint  ## everything CI checks (two releases of Triton are installed once)
+	$(BIN)/pytest tests -m "not wide"
+
+test-all: lint  ## the same over many releases
+	$(BIN)/pytest tests
+
+unit: $(VENV)/.installed  ## seconds, no processes
+	$(BIN)/pytest tests/unit tests/golden
 
 lint: $(VENV)/.installed
-	$(BIN)/ruff check irdiff tests
-	$(BIN)/ruff format --check irdiff tests
+	$(BIN)/ruff check $(SOURCES)
+	$(BIN)/ruff format --check $(SOURCES)
 	$(BIN)/mypy
 
-unit: $(VENV)/.installed
-	$(BIN)/pytest tests/unit
+mutation: $(VENV)/.installed  ## the full mutation suite of the normalizers
+	nice $(BIN)/python -m tests.mutation --full
 
-test: lint
-	$(BIN)/pytest tests
+fuzz: $(VENV)/.installed  ## hostile texts and run folders, ten minutes each
+	$(BIN)/python -m tests.mutation.fuzz --seconds 600
+	$(BIN)/python -m tests.fuzz_run_folder --seconds 600
+
+bench: $(VENV)/.installed  ## every figure of speed in the README
+	$(BIN)/python -m tests.bench
+
+bench-normalize: $(VENV)/.installed  ## the normalizers against difflib
+	$(BIN)/python -m tests.bench_normalize
+
+schema: $(VENV)/.installed  ## the JSON Schema of run.json, from the model
+	$(BIN)/python -c "import json; from irdiff import run_folder; print(json.dumps(run_folder.json_schema(), indent=1, sort_keys=True))" > reports/run.schema.json
+
+lock: $(VENV)/.installed  ## pin the newest versions of every dependency
+	$(BIN)/uv pip compile --quiet --upgrade pyproject.toml --group dev --generate-hashes --universal \
+		--python-version 3.11 --no-header --output-file requirements.lock

@@ -92,7 +92,9 @@ def build(checkout: Checkout, config: Config, progress: Progress) -> Environment
         _make_wheel(run, config, progress)
         wheel = next(wheels.glob("*.whl"))
         python = path / "bin" / "python"
-        environments.uv(["pip", "install", "--python", python, wheel, "setuptools<81"], log, config)
+        environments.uv(
+            ["pip", "install", "--compile-bytecode", "--python", python, wheel, "setuptools<81"], log, config
+        )
         shutil.rmtree(source)
         shutil.rmtree(wheels)
         site = next(path.glob("lib/python3*/site-packages"))
@@ -128,7 +130,11 @@ def _requirements(checkout: Checkout) -> list[str]:
 
 def _tools(requirements: list[str], config: Config) -> Environment:
     def install(path: Path, log: Path) -> dict[str, Any]:
-        environments.uv(["pip", "install", "--python", path / "bin" / "python", *requirements], log, config)
+        environments.uv(
+            ["pip", "install", "--compile-bytecode", "--python", path / "bin" / "python", *requirements],
+            log,
+            config,
+        )
         return {
             "spec": "build requirements: " + ", ".join(requirements),
             "version": "",

@@ -45,7 +45,15 @@ def install_wheel(spec: str, config: Config) -> Toolchain:
 def _installed(spec: str, name: str, requirement: str, config: Config) -> Toolchain:
     def install(path: Path, log: Path) -> dict[str, Any]:
         python = path / "bin" / "python"
-        words: list[str | Path] = ["pip", "install", "--python", python, requirement, *_COMPANIONS]
+        words: list[str | Path] = [
+            "pip",
+            "install",
+            "--compile-bytecode",
+            "--python",
+            python,
+            requirement,
+            *_COMPANIONS,
+        ]
         environments.uv(words, log, config)
         toolchain = identity.identify(spec, str(python), path, config)
         identity.health_check(str(python), config)
@@ -62,7 +70,9 @@ def _python_tag() -> str:
 def _explained(spec: str, error: ToolchainError) -> ToolchainError:
     """What uv said, in one sentence with what to do."""
     text = error.what
-    if re.search(r"no version of|no matching distribution|not found in the package registry|no wheels with", text):
+    if re.search(
+        r"no version of|no matching distribution|not found in the package registry|no wheels with", text
+    ):
         what = f"{spec}: the package index has no such Triton for Python {_python_tag()} on this machine"
         hint = "releases are listed by `pip index versions triton`; 3.2.0 and later are supported"
     elif re.search(r"(?i)dns|connect|network|timed out|offline|failed to fetch|resolve host", text):

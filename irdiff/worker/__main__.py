@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import gc
+import importlib
 import importlib.util
 import json
 import os
@@ -15,7 +17,8 @@ _HERE = os.path.dirname(os.path.abspath(__file__))
 
 def _fix_addresses():
     """Starts this interpreter again without address randomization (ptxas for Blackwell depends on
-    addresses). Returns whether it is off; container runtimes may refuse."""
+    addresses). Returns whether it is off; container runtimes may refuse.
+    """
     libc = ctypes.CDLL(None, use_errno=True)
     persona = libc.personality(0xFFFFFFFF)
     if persona & _ADDR_NO_RANDOMIZE:
@@ -65,9 +68,28 @@ def main():
     if sys.argv[1] == "identify":
         os.write(replies_fd, json.dumps(hello).encode() + b"\n")
         return
-    from irdiff_worker import serving, server
+    from irdiff_worker import server, serving
 
+    _preload()
     server.run(requests_fd, replies_fd, serving.serve, hello)
+
+
+def _preload():
+    """Imports here what every case would import in its own child, and keeps the collector off those pages."""
+    for name in (
+        "triton.compiler.code_generator",
+        "triton.experimental.gluon",
+        "triton.experimental.gluon.language",
+        "triton.tools.tensor_descriptor",
+        "triton.language.extra.cuda.libdevice",
+        "triton.language.extra.hip.libdevice",
+    ):
+        try:
+            importlib.import_module(name)
+        except Exception:  # an older release has no such module
+            continue
+    gc.collect()
+    gc.freeze()
 
 
 def _module_root(compiler_class):
