@@ -51,7 +51,7 @@ def align(ir: str, base: Sequence[str], head: Sequence[str]) -> list[Row]:
     """Rows in order; runs of removed lines come before the added lines that replace them."""
     left, right = _Text(ir, base), _Text(ir, head)
     interned: dict[object, int] = {}
-    rounds = [(_keys(left, depth, interned), _keys(right, depth, interned)) for depth in left.depths]
+    rounds = list(zip(_keys(left, interned), _keys(right, interned), strict=True))
     matched = _match(rounds)
     return _rows(left, right, matched)
 
@@ -64,7 +64,6 @@ class _Text:
         pattern = machine or _VALUE
         self.lines = lines
         self.machine = machine is not None
-        self.depths = (-1, 0) if machine else _DEPTHS
         self.shapes = [pattern.sub("\0", line) for line in lines]
         self.names = [pattern.findall(line) for line in lines]
         self.defined: dict[str, int] = {}
@@ -73,29 +72,29 @@ class _Text:
                 self.defined.setdefault(name, index)
 
 
-def _keys(text: _Text, depth: int, interned: dict[object, int]) -> list[int]:
-    """A number a line: equal where the lines do the same with operands that do the same, `depth` steps up.
+def _keys(text: _Text, interned: dict[object, int]) -> list[list[int]]:
+    """For each depth a number a line: equal where lines do the same with operands that do the same.
 
-    Depth -1 is the line as it stands.
+    Depth is how many steps up operands are followed; machine code is matched as it stands first.
     """
-    if depth < 0:
-        return [interned.setdefault(("line", line), len(interned)) for line in text.lines]
-    keys = [interned.setdefault((0, shape), len(interned)) for shape in text.shapes]
-    first = keys
-    for step in range(1, depth + 1):
-        keys = [
-            interned.setdefault(
-                (step, first[index], tuple(_operand(text, name, index, keys) for name in text.names[index])),
-                len(interned),
-            )
-            for index in range(len(text.lines))
-        ]
-    return keys
+    plain = [interned.setdefault((0, shape), len(interned)) for shape in text.shapes]
+    if text.machine:
+        return [[interned.setdefault(line, len(interned)) for line in text.lines], plain]
+    by_depth = [plain]
+    for depth in range(1, max(_DEPTHS) + 1):
+        above = by_depth[-1]
+        by_depth.append(
+            [
+                interned.setdefault((depth, plain[index], *_operands(text, index, above)), len(interned))
+                for index in range(len(text.lines))
+            ]
+        )
+    return [by_depth[depth] for depth in _DEPTHS]
 
 
-def _operand(text: _Text, name: str, index: int, keys: Sequence[int]) -> int:
-    defined = text.defined[name]
-    return -1 if defined == index else keys[defined]
+def _operands(text: _Text, index: int, keys: Sequence[int]) -> list[int]:
+    places = [text.defined[name] for name in text.names[index]]
+    return [-1 if place == index else keys[place] for place in places]
 
 
 # matching

@@ -62,7 +62,7 @@ def _command(case: Case, stage: str) -> str:
 
 
 def _nothing_to_show(found: StageDiff) -> str:
-    if not found.lines:
+    if not found.rows:
         return "both texts are empty"
     return (
         "no line differs up to the numbers of values: what differs is the order or the naming of definitions"
@@ -78,16 +78,16 @@ def _rows(found: StageDiff, limit_bytes: int) -> tuple[list[list[Any]], int]:
         if hunk.start > position:
             rows.append(["…", hunk.start - position])
         for index in hunk:
-            row = _row(found.lines[index])
+            row = _row(found.line(index))
             size += len(json.dumps(row))
             if size > limit_bytes:
                 kinds = found.changed()
-                left = sum(line.kind in kinds for line in found.lines[index:])
+                left = sum(row.kind in kinds for row in found.rows[index:])
                 return rows, left
             rows.append(row)
         position = hunk.stop
-    if rows and position < len(found.lines):
-        rows.append(["…", len(found.lines) - position])
+    if rows and position < len(found.rows):
+        rows.append(["…", len(found.rows) - position])
     return rows, 0
 
 

@@ -20,6 +20,8 @@ from irdiff.report.alignment import Kind, Row, align
 
 BINARY_STAGES = frozenset({"cubin", "hsaco", "sass"})
 _LONG_ATTRIBUTE = 24
+_LIMIT = 1000
+"""Characters of a line: the longest seen, once long attributes have short names, is a signature of 900."""
 _ATTRIBUTE = re.compile(r"#[A-Za-z_][\w.$]*<")
 _TOKEN = re.compile(r"[\w.$%#!]+|\s+|.")
 _ALIKE = 0.4
@@ -41,34 +43,65 @@ class Line:
 
 @dataclass(frozen=True, kw_only=True)
 class StageDiff:
-    """Every line of both sides, in order; `hunks` selects those near a change."""
+    """Every line of both sides, in order; `hunks` selects those near a change, `line` makes one to show."""
 
     stage: str
-    lines: tuple[Line, ...]
+    rows: tuple[Row, ...]
     legend: tuple[tuple[str, str], ...]
+    _texts: Sequence[Sequence[str]]
+    _numbers: Sequence[Sequence[int]]
+    _raws: Sequence[Sequence[str]]
 
     def count(self, kind: Kind) -> int:
-        return sum(line.kind is kind for line in self.lines)
+        return sum(row.kind is kind for row in self.rows)
 
     def changed(self) -> frozenset[Kind]:
         """The kinds that are shown as changes: registers alone only where there is nothing else."""
         hard = frozenset({Kind.REMOVED, Kind.ADDED})
-        return hard if any(line.kind in hard for line in self.lines) else hard | {Kind.RENAMED}
+        return hard if any(row.kind in hard for row in self.rows) else hard | {Kind.RENAMED}
 
     def hunks(self, context: int) -> Iterator[range]:
-        """Index ranges of the lines within `context` of a change, in order and not touching."""
+        """Index ranges of the rows within `context` of a change, in order and not touching."""
         kinds = self.changed()
         start = end = -1
-        for index, line in enumerate(self.lines):
-            if line.kind not in kinds:
+        for index, row in enumerate(self.rows):
+            if row.kind not in kinds:
                 continue
             if start < 0 or index - context > end:
                 if start >= 0:
                     yield range(start, end)
                 start = max(0, index - context)
-            end = min(len(self.lines), index + context + 1)
+            end = min(len(self.rows), index + context + 1)
         if start >= 0:
             yield range(start, end)
+
+    def line(self, index: int) -> Line:
+        row = self.rows[index]
+        side, place = (0, row.base) if row.head is None else (1, row.head)
+        assert place is not None
+        text = escape.clean(self._texts[side][place], limit=_LIMIT)
+        return Line(
+            kind=row.kind,
+            base_number=self._number(0, row.base),
+            head_number=self._number(1, row.head),
+            text=text,
+            raw=escape.clean(self._raw(side, self._number(side, place)), limit=_LIMIT),
+            marks=self._marks_of(row, side, text),
+        )
+
+    def _number(self, side: int, place: int | None) -> int:
+        numbers = self._numbers[side]
+        return numbers[place] if place is not None and place < len(numbers) else 0
+
+    def _raw(self, side: int, number: int) -> str:
+        raws = self._raws[side]
+        return raws[number - 1].strip() if 0 < number <= len(raws) else ""
+
+    def _marks_of(self, row: Row, side: int, text: str) -> tuple[tuple[int, int], ...]:
+        if row.kind is Kind.SAME:
+            return ()
+        other, place = (0, row.base) if row.kind is Kind.RENAMED else (1 - side, row.partner)
+        return () if place is None else _marks(text, escape.clean(self._texts[other][place], limit=_LIMIT))
 
 
 def read_text(folder: Path, case: Case, side: str, stage: str) -> str | None:
@@ -99,36 +132,7 @@ def compare(stage: str, base: str, head: str) -> StageDiff:
     raws = [text.splitlines() for text in (base, head)]
     rows = align(stage, *texts)
     shown, legend = _abbreviate(texts)
-    lines = [_line(row, shown, numbers, raws) for row in rows]
-    return StageDiff(stage=stage, lines=tuple(lines), legend=legend)
-
-
-def _line(
-    row: Row, texts: Sequence[Sequence[str]], numbers: Sequence[Sequence[int]], raws: Sequence[Sequence[str]]
-) -> Line:
-    base_number = _at(numbers[0], row.base)
-    head_number = _at(numbers[1], row.head)
-    side, index = (0, row.base) if row.head is None else (1, row.head)
-    assert index is not None
-    text = escape.clean(texts[side][index])
-    number = numbers[side][index] if index < len(numbers[side]) else 0
-    raw = raws[side][number - 1].strip() if 0 < number <= len(raws[side]) else ""
-    other = row.base if row.kind is Kind.RENAMED else row.partner
-    marks: tuple[tuple[int, int], ...] = ()
-    if other is not None:
-        marks = _marks(text, escape.clean(texts[0 if row.kind is Kind.RENAMED else 1 - side][other]))
-    return Line(
-        kind=row.kind,
-        base_number=base_number,
-        head_number=head_number,
-        text=text,
-        raw=escape.clean(raw),
-        marks=marks,
-    )
-
-
-def _at(numbers: Sequence[int], index: int | None) -> int:
-    return numbers[index] if index is not None and index < len(numbers) else 0
+    return StageDiff(stage=stage, rows=tuple(rows), legend=legend, _texts=shown, _numbers=numbers, _raws=raws)
 
 
 def _marks(text: str, other: str) -> tuple[tuple[int, int], ...]:
