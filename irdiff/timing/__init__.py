@@ -1,0 +1,208 @@
+"""Changed cases timed on real GPUs: the very binaries that were compared, no compiler and no workload code.
+
+`time_run` is the entry; `results` holds what it finds. Read `schedule` for the protocol, `abi` for how
+a binary is launched, `statistics` for how a verdict is reached. torch, numpy, scipy, pyarrow and the drivers'
+bindings are imported only where they are used.
+"""
+
+from __future__ import annotations
+
+import datetime
+import fnmatch
+import platform
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from irdiff import __version__, run_folder
+from irdiff.errors import ExitCode, IrdiffError
+from irdiff.model import Case, Run, Verdict
+from irdiff.timing import results
+from irdiff.timing.results import NotTimed, Protocol, TimingResults
+
+if TYPE_CHECKING:
+    from irdiff.timing.isolate import GpuProcess
+    from irdiff.timing.schedule import GpuWork
+
+ENTRY_BINARIES = ("cubin", "hsaco")
+
+
+class NothingTimedError(IrdiffError):
+    """No case of the run could be timed here."""
+
+    exit_code = ExitCode.NOT_COMPARED
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What `irdiff time` was asked for."""
+
+    patterns: tuple[str, ...]
+    every: bool
+    """All cases with a binary on both sides, not only changed ones."""
+    protocol: Protocol
+    environment: Mapping[str, str]
+    """Of the GPU processes."""
+    say: Callable[[str], None]
+
+
+def chosen_cases(run: Run, patterns: Sequence[str], every: bool) -> list[Case]:
+    """Changed cases, or all that compiled on both sides; narrowed by globs on the id."""
+    wanted = [
+        case for case in run.cases if case.verdict is Verdict.CHANGED or (every and _has_binaries(case))
+    ]
+    if patterns:
+        wanted = [case for case in wanted if any(_matches(case.id, pattern) for pattern in patterns)]
+    return wanted
+
+
+def _matches(case_id: str, pattern: str) -> bool:
+    return fnmatch.fnmatchcase(case_id, pattern) or (not set("*?[") & set(pattern) and pattern in case_id)
+
+
+def _has_binaries(case: Case) -> bool:
+    sides = (case.artifacts.base or {}, case.artifacts.head or {})
+    return all(any(stage in side for stage in ENTRY_BINARIES) for side in sides)
+
+
+def time_run(folder: Path, options: Options) -> TimingResults:
+    """Times a run's cases on the GPUs of this host and writes `timing.json` and the samples into its folder.
+
+    Raises NothingTimedError where the run has nothing for the GPUs that are here.
+    """
+    from irdiff.timing import assemble, host
+
+    begin = time.monotonic()
+    run = run_folder.load(folder)
+    cases = chosen_cases(run, options.patterns, options.every)
+    if not cases:
+        raise NothingTimedError(
+            "the run has no case to time", hint="`--all` also takes cases whose code did not change"
+        )
+    with (
+        tempfile.TemporaryDirectory(prefix="irdiff-time-") as logs,
+        host.Monitor(options.environment) as monitor,
+    ):
+        works, not_timed, versions = _on_all_gpus(folder, cases, options, Path(logs) / "gpu.log")
+        conditions = {work.card["uuid"]: monitor.conditions(work.card["uuid"]) for work in works}
+    gpus, rows = [], []
+    launches = assemble.head_launches(run)
+    for work in works:
+        uuid = work.card["uuid"]
+        samples = [sample for part in work.samples.values() for sample in part]
+        measured = assemble.measurements(samples, options.protocol, launches, work.peaks)
+        rows += assemble.case_timings(uuid, work.outputs, measured, work.notes)
+        gpus.append(assemble.gpu_record(work.card, conditions[uuid], work.peaks, work.wall_s, work.busy_s))
+    found = TimingResults(
+        schema=results.SCHEMA,
+        irdiff_version=__version__,
+        created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        host={platform.node() or "host": f"{platform.release()}, {versions}"},
+        protocol=options.protocol,
+        gpus=tuple(gpus),
+        cases=tuple(rows),
+        not_timed=tuple(not_timed),
+        duration_s=time.monotonic() - begin,
+    )
+    results.write_samples(folder, (row for work in works for part in work.samples.values() for row in part))
+    results.write(folder, found)
+    return found
+
+
+def assign(cases: Sequence[Case], cards: Sequence[str]) -> tuple[dict[int, list[str]], list[NotTimed]]:
+    """Cases of each GPU, by its index, and those that no GPU here can run. `cards`: target of each GPU."""
+    parts: dict[int, list[str]] = {index: [] for index in range(len(cards))}
+    not_timed = []
+    for case in cases:
+        fitting = [index for index, target in enumerate(cards) if target == case.target]
+        if fitting:
+            parts[min(fitting, key=lambda index: len(parts[index]))].append(case.id)
+        else:
+            not_timed.append(NotTimed(case=case.id, reason=f"no such GPU here: {case.target}"))
+    return parts, not_timed
+
+
+def _on_all_gpus(
+    folder: Path, cases: Sequence[Case], options: Options, log: Path
+) -> tuple[list[GpuWork], list[NotTimed], str]:
+    """Each GPU in a thread of its own, side by side."""
+    from irdiff.timing import schedule
+    from irdiff.timing.isolate import GpuProcess
+
+    first = GpuProcess(folder.absolute(), options.environment, log)
+    reply = first.ask({"op": "list"}, timeout_s=120.0)
+    cards: list[str] = reply.get("targets", [])
+    parts, not_timed = assign(cases, cards)
+    if not any(parts.values()):
+        first.close()
+        here = ", ".join(sorted(set(cards))) or "none"
+        wanted = ", ".join(sorted({case.target for case in cases}))
+        raise NothingTimedError(
+            f"no GPU here runs a case of the run: GPUs here are {here}, its cases are for {wanted}",
+            hint="run `irdiff time` on a host with such a GPU, and bring the folders together: `irdiff merge`",
+            log_path="",
+        )
+    works: dict[int, GpuWork] = {}
+    failures: list[Exception] = []
+
+    def work_on(index: int, process: GpuProcess | None) -> None:
+        place = schedule.Place(
+            folder=folder.absolute(), environment=options.environment, log=log, index=index
+        )
+        try:
+            works[index] = schedule.run_gpu(place, parts[index], options.protocol, options.say, process)
+        except Exception as error:  # raised again in the caller's thread
+            failures.append(error)
+
+    lanes = [index for index, names in parts.items() if names]
+    threads = [
+        threading.Thread(target=work_on, args=(index, first if number == 0 else None))
+        for number, index in enumerate(lanes)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise failures[0]
+    versions = ", ".join(f"{name} {version}" for name, version in reply["versions"].items())
+    return [works[index] for index in lanes], not_timed, versions
+
+
+def simulate(run: Run, samples: Sequence[results.Sample], protocol: Protocol) -> TimingResults:
+    """What `time_run` would say of recorded samples. Outputs are taken as equal; nothing is written."""
+    from irdiff.timing import assemble
+
+    launches = assemble.head_launches(run)
+    rows: list[results.CaseTiming] = []
+    for gpu in sorted({row.gpu for row in samples}):
+        of_gpu = [row for row in samples if row.gpu == gpu]
+        measured = assemble.measurements(of_gpu, protocol, launches, {})
+        outputs = {case: _NOT_CHECKED for case in sorted({row.case for row in of_gpu})}
+        rows += assemble.case_timings(gpu, outputs, measured, {})
+    return TimingResults(
+        schema=results.SCHEMA,
+        irdiff_version=__version__,
+        created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        host={"simulated": "recorded samples"},
+        protocol=protocol,
+        gpus=(),
+        cases=tuple(rows),
+        not_timed=(),
+        duration_s=0.0,
+    )
+
+
+_NOT_CHECKED = results.OutputCheck(
+    status=results.OutputStatus.EQUAL,
+    side=None,
+    message="simulated: not looked at",
+    arguments=(),
+    max_ulp=None,
+    relative_norm=None,
+    base_repeats=None,
+)

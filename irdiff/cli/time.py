@@ -1,0 +1,151 @@
+"""`irdiff time RUN`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from irdiff import config as configuration
+from irdiff import run_folder, timing
+from irdiff.cli import options
+from irdiff.errors import ExitCode, UsageError
+from irdiff.timing import results
+from irdiff.timing.results import BAD_OUTPUTS, CaseTiming, Protocol, Speed, TimingResults
+
+_UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+@click.command("time")
+@click.argument("run")
+@click.option("--case", "cases", multiple=True, metavar="GLOB", help="Only these; parts of an id work too.")
+@click.option("--budget", default="10m", show_default=True, help="Time to spend: 90s, 10m, 1h.")
+@click.option("--all", "every", is_flag=True, help="Also cases whose code did not change.")
+@click.option("--verify-only", is_flag=True, help="Compare what both sides compute; time nothing.")
+@click.option("--simulate", type=click.Path(path_type=Path), help="Judge recorded samples; needs no GPU.")
+@click.option("--threshold", default=1.0, show_default=True, help="Percent that counts as a difference.")
+@click.option("--processes", default=6, show_default=True, help="Least number of processes a case.")
+@click.option("--seed", default=0, show_default=True, help="Of the order of launches and the bootstrap.")
+@options.json_option
+def time_command(
+    run: str,
+    cases: tuple[str, ...],
+    budget: str,
+    every: bool,
+    verify_only: bool,
+    simulate: Path | None,
+    threshold: float,
+    processes: int,
+    seed: int,
+    json_path: Path | None,
+) -> int:
+    """Time the changed cases of a run on the GPUs of this host: the very binaries that were compared.
+
+    Results go into the run folder (timing.json), so reports, gate and comment use them.
+    """
+    config = configuration.load()
+    if processes < 2:
+        raise UsageError("--processes must be at least 2: the interval is over processes")
+    protocol = Protocol(
+        budget_s=seconds(budget),
+        threshold=threshold / 100,
+        precision=0.005,
+        confidence=0.95,
+        processes=processes,
+        seed=seed,
+        verify_only=verify_only,
+    )
+    console = Console(highlight=False, no_color=config.color is False)
+    log = Console(stderr=True, highlight=False)
+    folder = options.run_path(run, config)
+    if simulate is not None:
+        found = timing.simulate(run_folder.load(folder), results.read_samples(simulate), protocol)
+    else:
+        asked = timing.Options(
+            patterns=cases,
+            every=every,
+            protocol=protocol,
+            environment=config.tool_environment,
+            say=lambda line: log.print(line, markup=False),
+        )
+        found = timing.time_run(folder, asked)
+    if json_path is not None:
+        options.write_output(json_path, results.dump(found))
+    if str(json_path) != "-":
+        show(found, console)
+    return int(ExitCode.DONE)
+
+
+def seconds(text: str) -> float:
+    """`90s`, `10m`, `1.5h`, or a plain number of seconds. Raises UsageError."""
+    unit = text[-1:].lower()
+    number = text[:-1] if unit in _UNITS_S else text
+    try:
+        value = float(number) * _UNITS_S.get(unit, 1.0)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < 1e6:
+        raise UsageError(f"{text!r} is not a time", hint="write it as 90s, 10m or 1h")
+    return value
+
+
+def show(found: TimingResults, console: Console) -> None:
+    """The table of cases, slowest first, and what to think of the GPU."""
+    order = sorted(found.cases, key=_rank)
+    table = Table(box=None, pad_edge=False)
+    for name in ("case", "base us", "head us", "head / base", "95 % interval", "floor", "verdict", "outputs"):
+        table.add_column(name, justify="left" if name in ("case", "verdict", "outputs") else "right")
+    for row in order:
+        table.add_row(*_cells(row))
+    console.print(table)
+    for line in summary_lines(found):
+        console.print(line, markup=False)
+
+
+def _rank(row: CaseTiming) -> tuple[int, float]:
+    if row.outputs.status in BAD_OUTPUTS:
+        return (0, 0.0)
+    return (1, -row.measurement.ratio) if row.measurement else (2, 0.0)
+
+
+def _cells(row: CaseTiming) -> tuple[str, ...]:
+    outputs = str(row.outputs.status)
+    if row.outputs.max_ulp:
+        outputs += f" ({row.outputs.max_ulp} ulp)"
+    if row.measurement is None:
+        return (row.case, "", "", "", "", "", row.note[:60], outputs)
+    m = row.measurement
+    return (
+        row.case,
+        f"{m.base_us:.2f}",
+        f"{m.head_us:.2f}",
+        f"{m.ratio:.4f}",
+        f"{m.ratio_low:.4f}-{m.ratio_high:.4f}",
+        f"{100 * m.noise_floor:.2f} %",
+        str(m.speed),
+        outputs,
+    )
+
+
+def summary_lines(found: TimingResults) -> list[str]:
+    counts = {speed: 0 for speed in Speed}
+    for row in found.cases:
+        if row.measurement:
+            counts[row.measurement.speed] += 1
+    lines = ["", ", ".join(f"{count} {speed}" for speed, count in counts.items())]
+    bad = [row for row in found.cases if row.outputs.status in BAD_OUTPUTS]
+    lines += [f"{row.case}: {row.outputs.status}: {row.outputs.message}" for row in bad]
+    if found.not_timed:
+        lines.append(f"{len(found.not_timed)} cases not timed: no such GPU here")
+    for gpu in found.gpus:
+        share = 100 * gpu.busy_s / gpu.wall_s if gpu.wall_s else 0.0
+        lines.append(
+            f"{gpu.name} ({gpu.uuid}): {gpu.wall_s:.0f} s, kernels in flight {share:.0f} % of it; "
+            f"peak {gpu.peak_tflops or 0:.0f} TFLOP/s, {gpu.peak_tb_per_s or 0:.2f} TB/s"
+        )
+        if not gpu.trustworthy:
+            why = ", ".join([*gpu.throttled, *(f"shared with {row}" for row in gpu.other_processes)])
+            lines.append(f"  NOT A PASS: the GPU was not fit to measure on: {why}")
+    return lines

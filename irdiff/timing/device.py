@@ -1,0 +1,99 @@
+"""What timing asks of a GPU: load a binary, launch it, describe the card. Two modules answer it.
+
+Buffers, fills, comparisons, events and graphs go through torch, which is the same on CUDA and ROCm; only
+loading and launching need the vendor's driver API (`cuda_device`, `hip_device`).
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from irdiff.errors import IrdiffError
+from irdiff.timing.abi import LaunchPlan, TensorMap
+
+
+class DeviceError(IrdiffError):
+    """The driver refused a call."""
+
+
+class DeviceFault(DeviceError):
+    """A kernel ended abnormally (illegal address, trap); the process's GPU context is lost."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Card:
+    """One GPU as its driver describes it."""
+
+    index: int
+    name: str
+    target: str
+    """The target whose binaries it runs: `sm_90`, `gfx942`."""
+    uuid: str
+    memory_bytes: int
+    l2_bytes: int
+    multiprocessors: int
+    driver: str
+
+
+class Function(Protocol):
+    """A loaded kernel; what it is belongs to the device."""
+
+
+class Device(Protocol):
+    """One GPU of this process."""
+
+    def describe(self) -> Card: ...
+
+    def load(self, binary: bytes, plan: LaunchPlan) -> object:
+        """The kernel of a binary, allowed its dynamic shared memory. Raises DeviceError."""
+        ...
+
+    def tensor_map(self, spec: TensorMap, address: int) -> bytes:
+        """A CUtensorMap for a tensor at `address`. Raises DeviceError."""
+        ...
+
+    def launch(self, function: object, plan: LaunchPlan, block: ParameterBlock, stream: int) -> None:
+        """Enqueues one launch. Raises DeviceError; a fault of the kernel shows when the stream is waited for."""
+        ...
+
+
+class ParameterBlock:
+    """The bytes of one launch's parameters, and the array of pointers to them that drivers take."""
+
+    def __init__(self, plan: LaunchPlan, contents: Mapping[int, bytes]) -> None:
+        """`contents` gives the bytes of each parameter by its place in the plan."""
+        self.values = ctypes.create_string_buffer(max(plan.size_bytes, 1))
+        base = ctypes.addressof(self.values)
+        self.pointers = (ctypes.c_void_p * max(len(plan.parameters), 1))()
+        for place, parameter in enumerate(plan.parameters):
+            content = contents[place]
+            assert len(content) == parameter.size_bytes, parameter
+            ctypes.memmove(base + parameter.offset_bytes, content, len(content))
+            self.pointers[place] = base + parameter.offset_bytes
+
+    @property
+    def address(self) -> int:
+        """Of the pointer array (`void **kernelParams`)."""
+        return ctypes.addressof(self.pointers)
+
+
+def open_device(index: int) -> Device:
+    """The GPU `index` of this process, through the driver that torch was built for."""
+    import torch
+
+    if not torch.cuda.is_available():
+        raise DeviceError(
+            "torch sees no GPU here", hint="run on a host with a GPU, its driver, and torch built for it"
+        )
+    torch.cuda.set_device(index)
+    torch.empty(1, device="cuda")  # makes the primary context current
+    if torch.version.hip is not None:
+        from irdiff.timing.hip_device import HipDevice
+
+        return HipDevice(index)
+    from irdiff.timing.cuda_device import CudaDevice
+
+    return CudaDevice(index)

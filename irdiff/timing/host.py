@@ -1,0 +1,197 @@
+"""The conditions of a measurement, read and never set: clocks, temperature, power, throttling, other processes.
+
+NVIDIA only, through `nvidia-smi`; on other cards conditions are recorded as unknown.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from irdiff import process
+
+_FIELDS = (
+    "uuid",
+    "clocks.sm",
+    "clocks.mem",
+    "temperature.gpu",
+    "power.draw",
+    "power.limit",
+    "clocks_event_reasons.active",
+    "ecc.mode.current",
+    "mig.mode.current",
+    "driver_version",
+)
+_PERIOD_S = 1.0
+_TIMEOUT_S = 20.0
+_UNFIT = {
+    # nvml.h, nvmlClocksEventReason*
+    0x8: "hardware slowdown",
+    0x20: "software thermal slowdown",
+    0x40: "hardware thermal slowdown",
+    0x80: "power brake",
+}
+_POWER_CAP = 0x4
+
+Range = tuple[float, float, float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """One GPU at one moment."""
+
+    uuid: str
+    sm_clock_mhz: float | None
+    memory_clock_mhz: float | None
+    temperature_c: float | None
+    power_w: float | None
+    power_limit_w: float | None
+    reasons: int
+    ecc: str
+    mig: str
+    driver: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Conditions:
+    """All readings of one GPU, summarized."""
+
+    sm_clock_mhz: Range | None
+    memory_clock_mhz: Range | None
+    temperature_c: Range | None
+    power_w: Range | None
+    power_limit_w: float | None
+    throttled: tuple[str, ...]
+    power_capped_fraction: float | None
+    other_processes: tuple[str, ...]
+    ecc: str | None
+    mig: str | None
+    driver: str | None
+
+
+def parse_readings(text: str) -> list[Reading]:
+    """Rows of `nvidia-smi --query-gpu=… --format=csv,noheader,nounits`."""
+    found = []
+    for line in text.splitlines():
+        words = [word.strip() for word in line.split(",")]
+        if len(words) != len(_FIELDS):
+            continue
+        uuid, sm, memory, temperature, power, limit, reasons, ecc, mig, driver = words
+        found.append(
+            Reading(
+                uuid=uuid,
+                sm_clock_mhz=_number(sm),
+                memory_clock_mhz=_number(memory),
+                temperature_c=_number(temperature),
+                power_w=_number(power),
+                power_limit_w=_number(limit),
+                reasons=int(reasons, 16) if reasons.lower().startswith("0x") else 0,
+                ecc=ecc,
+                mig=mig,
+                driver=driver,
+            )
+        )
+    return found
+
+
+def _number(word: str) -> float | None:
+    try:
+        return float(word)
+    except ValueError:
+        return None
+
+
+def parse_processes(text: str) -> list[tuple[str, int]]:
+    """(GPU UUID, process id) of `nvidia-smi --query-compute-apps=gpu_uuid,pid --format=csv,noheader`."""
+    rows = [[word.strip() for word in line.split(",")] for line in text.splitlines()]
+    return [(row[0], int(row[1])) for row in rows if len(row) == 2 and row[1].isdigit()]
+
+
+class Monitor:
+    """Reads the conditions about once a second while it is open."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._environment = environment
+        self._readings: list[Reading] = []
+        self._others: set[tuple[str, int]] = set()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> Monitor:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join(_TIMEOUT_S)
+
+    def _watch(self) -> None:
+        count = 0
+        while not self._stop.is_set():
+            begin = time.monotonic()
+            text = self._ask(f"--query-gpu={','.join(_FIELDS)}", "--format=csv,noheader,nounits")
+            if text is None:
+                return
+            self._readings += parse_readings(text)
+            if count % 5 == 0:
+                apps = self._ask("--query-compute-apps=gpu_uuid,pid", "--format=csv,noheader") or ""
+                self._others |= {row for row in parse_processes(apps) if not _is_ours(row[1])}
+            count += 1
+            self._stop.wait(max(0.1, _PERIOD_S - (time.monotonic() - begin)))
+
+    def _ask(self, *words: str) -> str | None:
+        try:
+            return process.run(["nvidia-smi", *words], env=self._environment, timeout_s=_TIMEOUT_S)
+        except (process.CommandFailed, subprocess.TimeoutExpired, OSError):
+            return None
+
+    def conditions(self, uuid: str) -> Conditions:
+        readings = [row for row in self._readings if row.uuid == uuid]
+        others = sorted(pid for gpu, pid in self._others if gpu == uuid)
+        return summarize(readings, [f"pid {pid}" for pid in others])
+
+
+def summarize(readings: Sequence[Reading], others: Sequence[str]) -> Conditions:
+    reasons = 0
+    for row in readings:
+        reasons |= row.reasons
+    capped = sum(bool(row.reasons & _POWER_CAP) for row in readings)
+    last = readings[-1] if readings else None
+    return Conditions(
+        sm_clock_mhz=_range([row.sm_clock_mhz for row in readings]),
+        memory_clock_mhz=_range([row.memory_clock_mhz for row in readings]),
+        temperature_c=_range([row.temperature_c for row in readings]),
+        power_w=_range([row.power_w for row in readings]),
+        power_limit_w=last.power_limit_w if last else None,
+        throttled=tuple(name for bit, name in _UNFIT.items() if reasons & bit),
+        power_capped_fraction=capped / len(readings) if readings else None,
+        other_processes=tuple(others),
+        ecc=last.ecc if last else None,
+        mig=last.mig if last else None,
+        driver=last.driver if last else None,
+    )
+
+
+def _range(values: Sequence[float | None]) -> Range | None:
+    known = [value for value in values if value is not None]
+    return (min(known), statistics.median(known), max(known)) if known else None
+
+
+def _is_ours(pid: int) -> bool:
+    """Whether a process is this one or descends from it."""
+    for _ in range(64):
+        if pid == os.getpid():
+            return True
+        try:
+            with open(f"/proc/{pid}/stat", encoding="utf-8") as file:  # noqa: PTH123
+                pid = int(file.read().rsplit(")", 1)[1].split()[1])
+        except (OSError, ValueError, IndexError):
+            return True  # gone: one of ours that has just ended, or not to be seen from here
+        if pid <= 1:
+            return False
+    return False

@@ -1,0 +1,113 @@
+"""A GPU process seen from outside: requests with a limit, and how it ended where it did not answer."""
+
+from __future__ import annotations
+
+import json
+import queue
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from irdiff import process
+from irdiff.errors import IrdiffError
+from irdiff.timing.results import OutputStatus
+
+
+class GpuProcessError(IrdiffError):
+    """A GPU process could not do what every one must (start, open its GPU)."""
+
+
+class Ended(Exception):  # noqa: N818 - reads better where it is caught
+    """The process is gone: a fault of a kernel, a crash of the driver, or killed at its limit."""
+
+    def __init__(self, status: OutputStatus, side: str | None, message: str) -> None:
+        super().__init__(message)
+        self.status, self.side, self.message = status, side, message
+
+
+class GpuProcess:
+    """One process on one GPU. Use `open` before anything that needs the GPU."""
+
+    def __init__(self, folder: Path, environment: Mapping[str, str], log: Path) -> None:
+        self.log = log
+        self._lines: queue.Queue[bytes | None] = queue.Queue()
+        command = [sys.executable, "-m", "irdiff.timing.gpu_process", str(folder)]
+        self._child: subprocess.Popen[bytes] = process.start_worker(command, env=environment, stderr=log)
+        threading.Thread(target=self._listen, daemon=True).start()
+        self._ready = False
+        self._side: str | None = None
+
+    def _listen(self) -> None:
+        assert self._child.stdout
+        for line in self._child.stdout:
+            self._lines.put(line)
+        self._lines.put(None)
+
+    def wait_ready(self, timeout_s: float = 180.0) -> None:
+        """Until its imports are done. Raises GpuProcessError."""
+        if not self._ready:
+            try:
+                row = self._next(time.monotonic() + timeout_s)
+            except Ended as ended:
+                raise GpuProcessError(
+                    f"the GPU process did not start: {ended.message}",
+                    hint="`pip install irdiff[timing]`, in an environment whose torch sees the GPU",
+                    log_path=str(self.log),
+                ) from ended
+            self._ready = row.get("kind") == "ready"
+
+    def ask(self, request: Mapping[str, Any], timeout_s: float) -> dict[str, Any]:
+        """The reply to one request. Raises Ended where the process died or outran its limit."""
+        self.wait_ready()
+        assert self._child.stdin
+        self._side = None
+        try:
+            self._child.stdin.write(json.dumps(request).encode() + b"\n")
+            self._child.stdin.flush()
+        except OSError:
+            pass  # it is gone; reading says how
+        deadline = time.monotonic() + timeout_s
+        while True:
+            row = self._next(deadline)
+            if row["kind"] == "progress":
+                self._side = row["side"]
+            elif row["kind"] == "fault":
+                self.close()
+                raise Ended(OutputStatus.FAULT, self._side, row["message"])
+            else:
+                return row
+
+    def _next(self, deadline: float) -> dict[str, Any]:
+        try:
+            line = self._lines.get(timeout=max(0.0, deadline - time.monotonic()))
+        except queue.Empty:
+            self.close()
+            raise Ended(OutputStatus.HANG, self._side, "did not end within its limit") from None
+        if line is None:
+            code = self._child.wait()
+            raise Ended(OutputStatus.FAULT, self._side, f"the GPU process ended with {code}: {self._tail()}")
+        row = json.loads(line)
+        assert isinstance(row, dict)
+        return row
+
+    def _tail(self) -> str:
+        try:
+            lines = self.log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        except OSError:
+            return ""
+        return lines[-1][:300] if lines else ""
+
+    def close(self) -> None:
+        """Ends the process; the driver ends its kernels."""
+        self._child.kill()
+        self._child.wait()
+        for pipe in (self._child.stdin, self._child.stdout):
+            if pipe:
+                try:
+                    pipe.close()
+                except OSError:
+                    pass
