@@ -69,9 +69,7 @@ def drop_c_comments(text: str) -> str:
         return _LINE_COMMENT.sub("", text)
     parts: list[str] = []
     position = 0
-    for match in _COMMENT_START.finditer(text):
-        if match.start() < position:
-            continue
+    while match := _COMMENT_START.search(text, position):
         end = match.end()
         if match.group() == "/*":
             end = text.find("*/", end) + 2

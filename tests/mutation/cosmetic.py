@@ -112,7 +112,7 @@ def _unused_label(label: str) -> Mutation:
 
 
 MLIR: dict[str, Mutation] = {
-    "values renamed": rename_all(r"(?<!: )%[A-Za-z0-9_$.-]+", lambda old, n: f"%v{n}"),
+    "values renamed": rename_all(r"(?<!negative: )%[A-Za-z0-9_$.-]+", lambda old, n: f"%v{n}"),
     "blocks renamed": rename_all(r"\^bb\d+", lambda old, n: f"^bb{n}"),
     "aliases renamed": rename_all(r"#(?:blocked|shared|mma|linear|tmem|smem)\d*\b(?!\.)", lambda old, n: f"#alias{n}"),
     "alias lines reordered": _reorder_lines(r"#(?!loc)\w+ = "),
