@@ -11,6 +11,7 @@ overrides that show other code than there is, and lines that a GitHub runner tak
     code        fence            for Markdown code: what to use for ids and names, readers copy them
     github_html                  for HTML within Markdown, such as `<summary>`
     html                         for HTML text and quoted attributes of a page (do not escape it again)
+    url                          for the target of a Markdown link
     script_json                  for JSON inside a `<script>` element
 
 With rich, hand the result over as `rich.text.Text` (or `markup=False`): brackets are left as they are.
@@ -114,6 +115,13 @@ def github_html(text: object, *, limit: int = LINE_LIMIT) -> str:
     """For HTML within a comment, as in `<summary>`: means nothing to Markdown or HTML, mentions nobody."""
     shown = "".join(map(_entity, clean(text, limit=limit)))
     return shown.replace("&#64;", "&#64;" + _ZERO_WIDTH_SPACE).replace("&#35;", "&#35;" + _ZERO_WIDTH_SPACE)
+
+
+def url(text: str) -> str:
+    """For the target of a Markdown link: an https address, and nothing where it is not one."""
+    if not re.fullmatch(r"https://[!-~]+", text):
+        return ""
+    return re.sub(r"[()<>\[\]\\\"'`|*_~]", lambda match: f"%{ord(match[0]):02X}", text)
 
 
 def script_json(value: object) -> str:

@@ -1,0 +1,175 @@
+"""`irdiff comment RUN --repo OWNER/NAME --pr N`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import click
+
+from irdiff import config as configuration
+from irdiff import run_archive, run_folder
+from irdiff.cli import options
+from irdiff.config import Config
+from irdiff.errors import ExitCode, UsageError
+from irdiff.github import checks, comment
+from irdiff.github.checks import Check
+from irdiff.github.client import Client
+from irdiff.model import Run
+from irdiff.report import escape, markdown, timed, wording
+from irdiff.report.forest import Forest
+from irdiff.timing import results
+
+_COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Place:
+    """Where the comment goes, and the check."""
+
+    repository: str
+    number: int | None
+    branch: str | None
+    commit: str | None
+    api_url: str
+    key: str
+    url: str | None
+    check: bool
+    root: str
+
+
+@click.command("comment")
+@click.argument("run")
+@click.option("--repo", "repository", help="OWNER/NAME; default: GITHUB_REPOSITORY.")
+@click.option("--pr", "number", type=click.IntRange(min=1), help="Number of the pull request.")
+@click.option(
+    "--pr-head",
+    "branch",
+    metavar="OWNER:BRANCH",
+    help="Look for the open pull request of this branch instead.",
+)
+@click.option("--commit", metavar="SHA", help="Its head commit; nothing is written where it has moved on.")
+@click.option("--api-url", help="Of a GitHub Enterprise server; default: GITHUB_API_URL, or github.com.")
+@click.option("--key", default="default", show_default=True, help="One comment is kept for each key.")
+@click.option("--url", help="https link to the job and its full report.")
+@click.option("--check/--no-check", default=False, help="Publish a check (or status) with annotations, too.")
+@click.option(
+    "--corpus-root", "root", default="corpus", show_default=True, help="Of the corpus in the repository."
+)
+@click.option("--dry-run", is_flag=True, help="Print the comment; nothing is sent and no token is needed.")
+def comment_command(
+    *,
+    run: str,
+    repository: str | None,
+    number: int | None,
+    branch: str | None,
+    commit: str | None,
+    api_url: str | None,
+    key: str,
+    url: str | None,
+    check: bool,
+    root: str,
+    dry_run: bool,
+) -> int:
+    """Write the report of RUN on a pull request: one comment, updated in place.
+
+    RUN is a run folder or a zip or tar file of it, from a job that is not trusted. The token comes from
+    GITHUB_TOKEN or GH_TOKEN; it needs `pull-requests: write`, and `checks: write` for --check.
+    """
+    config = configuration.load()
+    place = _checked(
+        _Place(
+            repository=repository or config.github_repository or "",
+            number=number,
+            branch=branch,
+            commit=commit,
+            api_url=api_url or config.github_api_url,
+            key=key,
+            url=url,
+            check=check,
+            root=root,
+        )
+    )
+    with run_archive.opened(options.run_path(run)) as folder:
+        loaded = run_folder.load(folder)
+        measured = results.load(folder if folder.is_dir() else folder.parent)
+    timing = timed.forest_of(measured) if measured else None
+    if dry_run:
+        click.echo(_dry(place, loaded, timing), nl=False)
+        return ExitCode.DONE
+    return _send(place, loaded, timing, config)
+
+
+def _checked(place: _Place) -> _Place:
+    if place.commit is not None and not _COMMIT.fullmatch(place.commit):
+        raise UsageError(f"--commit {place.commit[:80]!a} is not a full commit id")
+    if place.url is not None and not re.fullmatch(r"https://[!-~]{1,1000}", place.url):
+        raise UsageError("--url is not an https link")
+    if not place.repository:
+        raise UsageError("no repository", hint="give --repo OWNER/NAME")
+    if (place.number is None) == (place.branch is None):
+        raise UsageError("give either --pr N or --pr-head OWNER:BRANCH")
+    if (place.branch is not None or place.check) and place.commit is None:
+        raise UsageError("--pr-head and --check need --commit SHA")
+    comment.marker(place.key)
+    return place
+
+
+def _footer(place: _Place) -> str:
+    parts = []
+    if place.commit:
+        parts.append(f"at {escape.code(place.commit[:12])}")
+    if place.url:
+        parts.append(f"[job and full report]({escape.url(place.url)})")
+    return f"\n<sub>irdiff {', '.join(parts)}</sub>\n" if parts else "\n"
+
+
+def _dry(place: _Place, run: Run, timing: Forest | None) -> str:
+    text = comment.body(place.key, markdown.render(run, timing), _footer(place))
+    where = f"pull request {place.number}" if place.number else f"the pull request of {place.branch}"
+    lines = [f"would write to {where} of {place.repository}, {len(text)} characters:", ""]
+    if place.check:
+        found = checks.annotate(run, place.root)
+        word = checks.conclusion(run).value
+        lines.insert(1, f"would publish a check: {word}, {len(found)} annotations")
+    return "\n".join(map(escape.terminal, lines)) + "\n" + text
+
+
+def _send(place: _Place, run: Run, timing: Forest | None, config: Config) -> int:
+    if not config.github_token:
+        raise UsageError("no token", hint="set GITHUB_TOKEN in the environment, or use --dry-run")
+    client = Client(config.github_token, place.repository, api_url=place.api_url)
+    number = place.number
+    if number is None:
+        assert place.branch is not None
+        assert place.commit is not None
+        number = comment.find_pull_request(client, place.branch, place.commit)
+    if place.check and place.commit is not None:
+        click.echo(f"{checks.publish(client, _check(place, run))} published")
+    if number is None:
+        click.echo("no comment: no open pull request has this commit as its head")
+        return ExitCode.DONE
+    posted = comment.post(
+        client,
+        number,
+        lambda limit: markdown.render(run, timing, limit=limit),
+        key=place.key,
+        footer=_footer(place),
+        commit=place.commit,
+    )
+    older = f", {posted.minimized} older ones minimized" if posted.minimized else ""
+    click.echo(escape.terminal(f"comment {posted.done}{older}" + (f": {posted.url}" if posted.url else "")))
+    return ExitCode.DONE
+
+
+def _check(place: _Place, run: Run) -> Check:
+    assert place.commit is not None
+    return Check(
+        commit=place.commit,
+        name="irdiff" if place.key == "default" else f"irdiff ({place.key})",
+        conclusion=checks.conclusion(run),
+        title=wording.headline(run),
+        summary=markdown.render(run),
+        annotations=checks.annotate(run, place.root),
+        details_url=place.url,
+    )

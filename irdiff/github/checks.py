@@ -1,0 +1,155 @@
+"""The verdict at a commit: a check run with annotations, or a commit status where checks are not allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from pathlib import PurePosixPath
+from typing import Any
+
+from irdiff.github.client import Client, ForbiddenError
+from irdiff.model import Case, ChangeGroup, Run, Verdict
+from irdiff.report import wording
+from irdiff.report.escape import clean
+
+ANNOTATIONS_PER_REQUEST = 50
+MAX_ANNOTATIONS = 200
+_MAX_SUMMARY = 60_000
+_MAX_DESCRIPTION = 140
+"""Characters of a commit status (GitHub refuses more)."""
+
+
+class Conclusion(StrEnum):
+    SUCCESS = "success"
+    NEUTRAL = "neutral"
+    FAILURE = "failure"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Annotation:
+    """As the checks API takes it; a line is not known, so it stands at the first."""
+
+    path: str
+    start_line: int
+    end_line: int
+    annotation_level: str
+    title: str
+    message: str
+
+
+def conclusion(run: Run, gate_passed: bool | None = None) -> Conclusion:
+    """What the gate says, where there was one; otherwise broken fails, changed is neutral."""
+    if gate_passed is not None:
+        return Conclusion.SUCCESS if gate_passed else Conclusion.FAILURE
+    verdicts = {case.verdict for case in run.cases}
+    if Verdict.BROKEN in verdicts or not run.cases:
+        return Conclusion.FAILURE
+    quiet = {Verdict.UNCHANGED, Verdict.ABSORBED, Verdict.UNSUPPORTED, Verdict.FAILING}
+    return Conclusion.SUCCESS if verdicts <= quiet else Conclusion.NEUTRAL
+
+
+def annotate(run: Run, root: str) -> tuple[Annotation, ...]:
+    """One for each broken case, then one for each change group at its representative's source.
+
+    `root` is where the corpus lies in the repository; what lies elsewhere is left out.
+    """
+    cases = {case.id: case for case in run.cases}
+    rows = [*_of_broken(run, root), *_of_groups(run, cases, root)]
+    return tuple(rows[:MAX_ANNOTATIONS])
+
+
+def _of_broken(run: Run, root: str) -> Iterator[Annotation]:
+    for case in run.cases:
+        path = _path(run, case, root) if case.verdict is Verdict.BROKEN else None
+        if path:
+            title, message = f"broken: {case.id}", case.error or "no message"
+            yield _annotation(path, "failure", title, message)
+
+
+def _of_groups(run: Run, cases: dict[str, Case], root: str) -> Iterator[Annotation]:
+    for group in wording.ordered_groups(run):
+        path = _path(run, cases[group.representative], root)
+        if path:
+            level = "warning" if wording.is_loud(group) else "notice"
+            yield _annotation(path, level, group.title, _group_text(group, cases))
+
+
+def _group_text(group: ChangeGroup, cases: dict[str, Case]) -> str:
+    count = wording.cases_in_words(len(group.members))
+    where = wording.members_by_target(group, cases)
+    return f"{count} ({where}), first in {wording.group_origin(group)}; for example {group.representative}"
+
+
+def _annotation(path: str, level: str, title: str, message: str) -> Annotation:
+    return Annotation(
+        path=path,
+        start_line=1,
+        end_line=1,
+        annotation_level=level,
+        title=clean(title, limit=200),
+        message=clean(message, limit=2000),
+    )
+
+
+def _path(run: Run, case: Case, root: str) -> str | None:
+    """The kernel's source in the repository, None where the run names none that lies below `root`."""
+    launch = run.launches.get(case.launches.head or case.launches.base or "")
+    path = PurePosixPath(launch.source_path if launch else "")
+    if not path.parts or path.is_absolute() or ".." in path.parts or not path.as_posix().isprintable():
+        return None
+    return str(PurePosixPath(root) / path)[:1000]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    commit: str
+    name: str
+    conclusion: Conclusion
+    title: str
+    summary: str
+    """Markdown."""
+    annotations: tuple[Annotation, ...]
+    details_url: str | None
+
+
+def publish(client: Client, check: Check) -> str:
+    """A check run, or a commit status where the token may publish none; says which. Raises GithubError."""
+    try:
+        _publish_check(client, check)
+    except ForbiddenError:
+        _publish_status(client, check)
+        return "status"
+    return "check"
+
+
+def _publish_check(client: Client, check: Check) -> None:
+    output: dict[str, Any] = {
+        "title": clean(check.title, limit=200),
+        "summary": check.summary[:_MAX_SUMMARY],
+    }
+    rows = [asdict(annotation) for annotation in check.annotations]
+    batches = [rows[at : at + ANNOTATIONS_PER_REQUEST] for at in range(0, len(rows), ANNOTATIONS_PER_REQUEST)]
+    request = {
+        "name": check.name,
+        "head_sha": check.commit,
+        "status": "completed",
+        "conclusion": check.conclusion.value,
+        "output": {**output, "annotations": batches[0] if batches else []},
+        **({"details_url": check.details_url} if check.details_url else {}),
+    }
+    made = client.rest("POST", "/check-runs", request, to="publish a check")
+    for batch in batches[1:]:  # each request adds its annotations to those before
+        path = f"/check-runs/{int(made['id'])}"
+        client.rest("PATCH", path, {"output": {**output, "annotations": batch}}, to="annotate a check")
+
+
+def _publish_status(client: Client, check: Check) -> None:
+    request = {
+        # A status knows no "neutral", and changed code is no failure.
+        "state": "failure" if check.conclusion is Conclusion.FAILURE else "success",
+        "description": clean(check.title, limit=_MAX_DESCRIPTION),
+        "context": check.name,
+        **({"target_url": check.details_url} if check.details_url else {}),
+    }
+    client.rest("POST", f"/statuses/{check.commit}", request, to="publish a commit status")

@@ -1,0 +1,232 @@
+"""Requests to GitHub through PyGithub: with patience where it asks for it, and one clear error otherwise.
+
+Waiting follows "Best practices for using the REST API" (docs.github.com): `retry-after` first, then
+`x-ratelimit-reset` where nothing remains, then a minute, growing. The token is in no message and no log.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NoReturn
+from urllib.parse import urlsplit
+
+import github
+import requests
+from github.GithubException import GithubException
+
+from irdiff.errors import ExitCode, IrdiffError, UsageError
+from irdiff.report.escape import clean
+
+MAX_ATTEMPTS = 5
+MAX_WAIT_S = 900.0
+_SECONDARY_LIMIT_S = 60.0
+_SERVER_ERROR_S = 2.0
+_TIMEOUT_S = 30
+
+
+class GithubError(IrdiffError):
+    """GitHub does not do what it was asked for: no permission, no such pull request, not accepted."""
+
+
+class GithubUnreachableError(GithubError):
+    """No answer, or only server errors, after every attempt."""
+
+    exit_code = ExitCode.NOT_COMPARED
+
+
+class NotSentError(GithubUnreachableError):
+    """A request that must not be sent twice got no clear answer: it may have been carried out."""
+
+
+class TooLongError(GithubError):
+    """A text is longer than GitHub takes."""
+
+
+class ForbiddenError(GithubError):
+    """The token lacks a permission."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Timekeeping:
+    """Where waiting and the time of day come from; tests give their own."""
+
+    sleep: Callable[[float], None] = time.sleep
+    now: Callable[[], float] = time.time
+    write_pause_s: float = 1.0
+    """Between writes, as GitHub asks for, to stay clear of secondary limits."""
+
+
+class Client:
+    """One repository on github.com, or on a GitHub Enterprise server."""
+
+    def __init__(
+        self,
+        token: str,
+        repository: str,
+        *,
+        api_url: str = "https://api.github.com",
+        timekeeping: Timekeeping | None = None,
+    ) -> None:
+        owner, _, name = repository.partition("/")
+        if not owner or not name or "/" in name or not _is_plain(owner + name):
+            raise UsageError(f"{repository[:100]!a} is not OWNER/NAME")
+        self.owner, self.name = owner, name
+        self.host = _checked_host(api_url)
+        self._token = token
+        self._time = timekeeping or Timekeeping()
+        self._github = github.Github(
+            auth=github.Auth.Token(token),
+            base_url=api_url.rstrip("/"),
+            timeout=_TIMEOUT_S,
+            user_agent="irdiff",
+            retry=None,  # PyGithub sleeps by itself; here every wait is counted and bounded
+            seconds_between_requests=None,
+            seconds_between_writes=self._time.write_pause_s or None,
+        )
+
+    @property
+    def repository(self) -> str:
+        return f"{self.owner}/{self.name}"
+
+    def rest(
+        self,
+        verb: str,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        *,
+        to: str,
+        parameters: Mapping[str, Any] | None = None,
+        repeatable: bool = True,
+    ) -> Any:
+        """The answer to a request below `/repos/OWNER/NAME`. `to` says what for, in an error.
+
+        One that is not `repeatable` is sent once; without a clear answer it raises NotSentError.
+        """
+        url = f"/repos/{self.repository}{path}"
+
+        def send() -> Any:
+            return self._github.requester.requestJsonAndCheck(
+                verb, url, parameters=dict(parameters or {}), input=dict(body) if body is not None else None
+            )[1]
+
+        return self._patiently(send, to, repeatable)
+
+    def graphql(self, query: str, variables: Mapping[str, Any], *, to: str) -> Any:
+        def send() -> Any:
+            return self._github.requester.graphql_query(query, dict(variables))[1]["data"]
+
+        return self._patiently(send, to, True)
+
+    def _patiently(self, send: Callable[[], Any], to: str, repeatable: bool) -> Any:
+        waited_s = 0.0
+        for attempt in range(MAX_ATTEMPTS):
+            try:
+                return send()
+            except GithubException as error:
+                delay_s = self._delay(error, attempt)
+                if delay_s is None:
+                    self._raise_refused(error, to)
+                limited = error.status < 500
+                reason = f"status {error.status}: {self._shown(error)}"
+            except (requests.RequestException, OSError, AssertionError) as error:
+                # PyGithub asserts that redirects stay on its host
+                delay_s, limited = _SERVER_ERROR_S * 2**attempt, False
+                reason = f"{type(error).__name__}: {self._without_token(str(error))}"
+            if not repeatable and not limited:
+                raise NotSentError(f"no clear answer from {self.host} to {to}: {reason}")
+            waited_s += delay_s
+            if attempt == MAX_ATTEMPTS - 1 or waited_s > MAX_WAIT_S:
+                break
+            self._time.sleep(delay_s)
+        raise GithubUnreachableError(
+            f"could not {to}: {self.host} gave no answer after {attempt + 1} attempts: {reason}",
+            hint="try again later; nothing else was sent",
+        )
+
+    def _delay(self, error: GithubException, attempt: int) -> float | None:
+        """Seconds until it makes sense to try again; None where it never does."""
+        grown: float = 2.0**attempt
+        if error.status >= 500:
+            return _SERVER_ERROR_S * grown
+        if error.status == 400 and "RATE_LIMITED" in _graphql_types(error):
+            return _SECONDARY_LIMIT_S * grown
+        return self._limit_delay(error, grown) if error.status in {403, 429} else None
+
+    def _limit_delay(self, error: GithubException, grown: float) -> float | None:
+        """403 stands for a limit and for a missing permission alike."""
+        headers = {str(name).lower(): str(value) for name, value in (error.headers or {}).items()}
+        message = self._shown(error).lower()
+        if headers.get("retry-after", "").isdigit():
+            return float(headers["retry-after"])
+        if headers.get("x-ratelimit-remaining") == "0" and headers.get("x-ratelimit-reset", "").isdigit():
+            return max(1.0, float(headers["x-ratelimit-reset"]) - self._time.now())
+        if error.status == 429 or "rate limit" in message or "abuse detection" in message:
+            return _SECONDARY_LIMIT_S * grown
+        return None
+
+    def _raise_refused(self, error: GithubException, to: str) -> NoReturn:
+        message = self._shown(error)
+        forbidden = error.status == 403 or bool(_graphql_types(error) & {"FORBIDDEN", "INSUFFICIENT_SCOPES"})
+        if error.status == 401:
+            raise GithubError(
+                f"{self.host} does not accept the token", hint="set GITHUB_TOKEN to one that is valid"
+            ) from None
+        if forbidden:
+            raise ForbiddenError(
+                f"the token may not {to} in {self.repository}: {message}",
+                hint="give the job the permissions that reports/github/README.md lists",
+            ) from None
+        if error.status == 404:
+            raise GithubError(
+                f"could not {to}: {self.repository} has no such thing, or the token cannot see it",
+                hint="check --repo and --pr, and the token's access to the repository",
+            ) from None
+        if error.status == 422 and "too long" in self._everything(error).lower():
+            raise TooLongError(f"could not {to}: {message}") from None
+        raise GithubError(f"could not {to}: status {error.status}: {message}") from None
+
+    def _shown(self, error: GithubException) -> str:
+        parts = [error.data.get("message")] if isinstance(error.data, dict) else [error.message]
+        if isinstance(error.data, dict):
+            rows = error.data.get("errors")
+            parts += (
+                [row.get("message") for row in rows if isinstance(row, dict)]
+                if isinstance(rows, list)
+                else []
+            )
+        return self._without_token("; ".join(str(part) for part in parts if part) or "no message")
+
+    def _everything(self, error: GithubException) -> str:
+        return f"{self._shown(error)} {error.data}"
+
+    def _without_token(self, text: str) -> str:
+        return clean(text.replace(self._token, "***") if self._token else text, limit=300)
+
+
+def _graphql_types(error: GithubException) -> set[str]:
+    rows = error.data.get("errors") if isinstance(error.data, dict) else None
+    return {str(row.get("type")) for row in rows or () if isinstance(row, dict)}
+
+
+def _is_plain(text: str) -> bool:
+    return all(character.isascii() and (character.isalnum() or character in "-_.") for character in text)
+
+
+def _checked_host(api_url: str) -> str:
+    """The token is sent there: only with TLS, or to this very machine."""
+    parts = urlsplit(api_url)
+    if not parts.hostname or parts.username or parts.query or parts.fragment:
+        raise UsageError(f"{clean(api_url, limit=100)} is not the address of a GitHub API")
+    if parts.scheme != "https" and not (parts.scheme == "http" and _is_loopback(parts.hostname)):
+        raise UsageError(f"the token is sent over https only, not to {clean(api_url, limit=100)}")
+    return parts.hostname
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,52 @@
+"""`timing.json` as reports show it: a forest of ratios."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from irdiff.report.forest import Forest, ForestRow
+from irdiff.timing.results import BAD_OUTPUTS, CaseTiming, Speed, TimingResults
+
+
+def forest_of(results: TimingResults) -> Forest:
+    """Slowest first: what a reader must not miss is at the top."""
+    names = {gpu.uuid: gpu.name for gpu in results.gpus}
+    rows = [row for timing in results.cases if (row := _row(timing)) is not None]
+    return Forest(
+        headline=_headline(results),
+        device=", ".join(f"{count} x {name}" for name, count in sorted(Counter(names.values()).items())),
+        rows=tuple(sorted(rows, key=lambda row: (-row.ratio, row.case_id))),
+    )
+
+
+def _row(timing: CaseTiming) -> ForestRow | None:
+    measured = timing.measurement
+    if measured is None:
+        return None
+    message = f": {timing.outputs.message}" if timing.outputs.message else ""
+    return ForestRow(
+        case_id=timing.case,
+        ratio=measured.ratio,
+        low=measured.ratio_low,
+        high=measured.ratio_high,
+        noise=measured.noise_floor,
+        verdict=measured.speed.value,
+        base_us=measured.base_us,
+        head_us=measured.head_us,
+        outputs=f"{timing.outputs.status.value}{message}",
+    )
+
+
+def _headline(results: TimingResults) -> str:
+    speeds = Counter(row.measurement.speed for row in results.cases if row.measurement)
+    wrong = sum(row.outputs.status in BAD_OUTPUTS for row in results.cases)
+    unmeasured = len(results.not_timed) + sum(row.measurement is None for row in results.cases)
+    parts = [f"{speeds[speed]} {speed.value}" for speed in Speed if speeds[speed]] or ["nothing was measured"]
+    if wrong:
+        parts.insert(0, f"{wrong} with wrong, missing or faulting output")
+    if unmeasured:
+        parts.append(f"{unmeasured} not timed")
+    unfit = sum(not gpu.trustworthy for gpu in results.gpus)
+    if unfit:
+        parts.append(f"{unfit} of {len(results.gpus)} GPUs were busy or throttled: their figures are no pass")
+    return ", ".join(parts)
