@@ -29,6 +29,10 @@ _SMALL = 200_000
 """Pairs of lines that are searched exhaustively; larger gaps are first cut at lines that are unique."""
 
 
+Gap = tuple[int, int, int, int]
+"""From and up to which line of base, from and up to which of head."""
+
+
 class Kind(StrEnum):
     SAME = " "
     RENAMED = "~"
@@ -105,13 +109,13 @@ def _match(rounds: Sequence[tuple[list[int], list[int]]]) -> list[tuple[int, int
     matched: list[tuple[int, int]] = []
     for base, head in rounds:
         for gap in gaps:
-            matched += _match_gap(base, head, *gap)
+            matched += _match_gap(base, head, gap)
         matched.sort()
         gaps = list(_gaps(matched, len(base), len(head)))
     return matched
 
 
-def _gaps(matched: Sequence[tuple[int, int]], n: int, m: int) -> Iterator[tuple[int, int, int, int]]:
+def _gaps(matched: Sequence[tuple[int, int]], n: int, m: int) -> Iterator[Gap]:
     i = j = 0
     for base, head in [*matched, (n, m)]:
         if base > i and head > j:
@@ -119,7 +123,8 @@ def _gaps(matched: Sequence[tuple[int, int]], n: int, m: int) -> Iterator[tuple[
         i, j = base + 1, head + 1
 
 
-def _match_gap(base: list[int], head: list[int], i: int, n: int, j: int, m: int) -> list[tuple[int, int]]:
+def _match_gap(base: list[int], head: list[int], gap: Gap) -> list[tuple[int, int]]:
+    i, n, j, m = gap
     matched: list[tuple[int, int]] = []
     while i < n and j < m and base[i] == head[j]:
         matched.append((i, j))
@@ -143,7 +148,7 @@ def _match_gap(base: list[int], head: list[int], i: int, n: int, j: int, m: int)
     return matched
 
 
-def _anchors(base: list[int], head: list[int], gap: tuple[int, int, int, int]) -> list[tuple[int, int]]:
+def _anchors(base: list[int], head: list[int], gap: Gap) -> list[tuple[int, int]]:
     """Lines that are there once on each side and in the same order (patience diff, Bram Cohen)."""
     i, n, j, m = gap
     once = Counter(base[i:n])

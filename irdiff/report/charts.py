@@ -42,9 +42,10 @@ def stacked_bar(parts: Sequence[tuple[str, int]], label: str) -> Markup:
 def pair_bars(base: float, head: float) -> Markup:
     """Base above head, on the scale of the larger."""
     top = max(abs(base), abs(head)) or 1
+    colour = "c-up" if head > base else "c-down"
     body = (
         f'<rect class="c-base" y="1" width="{_n(100 * abs(base) / top)}" height="6"/>'
-        f'<rect class="{"c-up" if head > base else "c-down"}" y="9" width="{_n(100 * abs(head) / top)}" height="6"/>'
+        f'<rect class="{colour}" y="9" width="{_n(100 * abs(head) / top)}" height="6"/>'
     )
     return _svg(100, 16, body, f"base {base:g}, head {head:g}", ' class="pair" preserveAspectRatio="none"')
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from irdiff.model import Case, ChangeGroup, Failure, Fact, Run, Sides, StageStatus, Verdict
+from irdiff.model import Case, ChangeGroup, Fact, Failure, Run, Sides, StageStatus, Verdict
 from irdiff.report import charts, escape, html_diffs, templates, wording
 from irdiff.report.forest import Forest
 from irdiff.report.rank import moved_facts, rank

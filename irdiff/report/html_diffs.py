@@ -1,4 +1,4 @@
-"""The diffs of an HTML report: what a page carries of each representative case, within a share of its size."""
+"""The diffs of an HTML report: what a page carries of each case, within a share of its size."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def _rows(found: StageDiff, limit_bytes: int) -> tuple[list[list[Any]], int]:
 
 
 def _row(line: Line) -> list[Any]:
-    """`[kind, base number, head number, canonical, marks, raw]`; what is empty or the same at the end is dropped."""
+    """`[kind, base number, head number, canonical, marks, raw]`; an empty end is dropped."""
     marks = [position for mark in line.marks for position in mark]
     raw = "" if line.raw == line.text else line.raw
     row: list[Any] = [line.kind.value, line.base_number, line.head_number, line.text]

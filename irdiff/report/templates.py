@@ -65,7 +65,7 @@ def _marked(function: Callable[..., str]) -> Callable[..., Markup]:
 def _prose(text: str, plain: Callable[..., str], quoted: Callable[..., str], limit: int) -> Markup:
     """Text whose parts in backticks are code: how titles of groups are written."""
     parts = escape.clean(text, limit=limit).split("`")
-    if len(parts) % 2 == 0:
+    if len(parts) % 2 == 0 or not all(parts[1:-1]):
         return Markup(plain(text, limit=limit))  # noqa: S704
     shown = (
         quoted(part) if index % 2 else _keeping_ends(part, plain) for index, part in enumerate(parts) if part
