@@ -56,7 +56,7 @@ def identify(spec: str, python: str, path: Path, config: Config) -> Toolchain:
             f"{spec}: Triton does not start under {python}:\n{text}",
             hint=f"try `{python} -c 'import triton'`",
         ) from error
-    roots = sorted({Path(reply["root"]), *map(Path, reply["backend_roots"])})
+    roots = sorted({Path(root).resolve() for root in (reply["root"], *reply["backend_roots"])})
     files = list(_files(roots))
     digests = _hash_all(files, config)
     rows = sorted((name, digests[file]) for name, file in files)
