@@ -139,7 +139,7 @@ def _match_gap(base: list[int], head: list[int], gap: Gap) -> list[tuple[int, in
         if anchors:
             cuts = list(_gaps([(a - i, b - j) for a, b in anchors], n - i, m - j))
             inner = [
-                pair for a, b, c, d in cuts for pair in _match_gap(base, head, a + i, b + i, c + j, d + j)
+                pair for a, b, c, d in cuts for pair in _match_gap(base, head, (a + i, b + i, c + j, d + j))
             ]
             return matched + anchors + inner
     matcher = difflib.SequenceMatcher(None, base[i:n], head[j:m], autojunk=(n - i) * (m - j) > _SMALL)

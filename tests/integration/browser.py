@@ -2,7 +2,7 @@
 
 As a program it takes a picture of a page:
 
-    python tests/integration/browser.py PAGE.html OUT.png [--dark] [--width 1280] [--height 900] [--hash '#groups']
+    python tests/integration/browser.py PAGE.html OUT.png [--dark] [--width 390] [--hash '#group-1']
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ def chromium() -> Iterator[Page]:
         flags += ["--disable-background-networking", "--disable-dev-shm-usage", "--hide-scrollbars"]
         process = subprocess.Popen(
             [binary, *flags, f"--user-data-dir={profile}", "about:blank"],
-            preexec_fn=wire,
+            preexec_fn=wire,  # noqa: PLW1509 - the descriptors have to have these numbers
             close_fds=False,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

@@ -89,6 +89,15 @@ def test_a_long_text_takes_no_time() -> None:
     assert sum(row.kind is Kind.SAME for row in rows) > 5000
 
 
+def test_a_large_gap_is_cut_at_unique_lines() -> None:
+    base = [line for i in range(900) for line in (f"call @f{i}", "fence")]
+    head = [line.replace("fence", "barrier") if i % 5 == 0 else line for i, line in enumerate(base)]
+    rows = align("llir", ["x", *base, "y"], ["z", *head, "w"])
+    assert sum(row.kind is Kind.SAME for row in rows) == len(
+        [1 for a, b in zip(base, head, strict=True) if a == b]
+    )
+
+
 LINES = st.lists(
     st.sampled_from(["%{} = load %{}", "%{} = add %{}, %{}", "store %{}, %{}", "fence", "return"]).flatmap(
         lambda shape: st.lists(st.integers(0, 6), min_size=3, max_size=3).map(lambda n: shape.format(*n))
