@@ -1,0 +1,419 @@
+"""The comment flow end to end against a local server that behaves as the GitHub endpoints used do.
+
+The requests of the whole story are recorded in `tests/golden/github/requests.json`: set
+`IRDIFF_UPDATE_GOLDEN=1` to write them anew, and read the difference.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pytest_httpserver import HTTPServer  # noqa: TC002
+from werkzeug import Request, Response
+
+from irdiff.errors import ExitCode, UsageError
+from irdiff.github import checks, comment
+from irdiff.github.client import Client, ForbiddenError, GithubError, GithubUnreachableError, Timekeeping
+from irdiff.github.comment import Done
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "github" / "requests.json"
+TOKEN = "ghs_verysecrettoken"
+COMMIT = "a" * 40
+LIMIT = 65_536
+
+
+@dataclass
+class Comment:
+    number: int
+    login: str
+    body: str
+    minimized: bool = False
+
+
+@dataclass
+class FakeGithub:
+    """State and behaviour of one repository with one pull request."""
+
+    server: HTTPServer
+    comments: list[Comment] = field(default_factory=list)
+    state: str = "OPEN"
+    head: str = COMMIT
+    may_comment: bool = True
+    may_check: bool = True
+    page_size: int = 100
+    faults: list[Callable[[Request], Response | None]] = field(default_factory=list)
+    requests: list[dict[str, Any]] = field(default_factory=list)
+    slept: list[float] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.server.expect_request("/api/graphql").respond_with_handler(self._record(self._graphql))
+        for method, path, answer in (
+            ("POST", "/api/v3/repos/o/n/issues/7/comments", self._create),
+            ("GET", "/api/v3/repos/o/n/pulls", self._pulls),
+            ("POST", "/api/v3/repos/o/n/check-runs", self._check),
+            ("PATCH", "/api/v3/repos/o/n/check-runs/5", self._check),
+            ("POST", f"/api/v3/repos/o/n/statuses/{COMMIT}", self._ok),
+        ):
+            self.server.expect_request(path, method=method).respond_with_handler(self._record(answer))
+        comments = re.compile(r"/api/v3/repos/o/n/issues/comments/\d+")
+        self.server.expect_request(comments, method="PATCH").respond_with_handler(self._record(self._update))
+
+    def client(self, token: str = TOKEN) -> Client:
+        times = Timekeeping(sleep=self.slept.append, now=lambda: 1000.0, write_pause_s=0.0)
+        return Client(token, "o/n", api_url=self.server.url_for("/api/v3"), timekeeping=times)
+
+    def add(self, body: str, login: str = "github-actions", minimized: bool = False) -> Comment:
+        added = Comment(number=len(self.comments) + 1, login=login, body=body, minimized=minimized)
+        self.comments.append(added)
+        return added
+
+    def _record(self, answer: Callable[[Request], Response]) -> Callable[[Request], Response]:
+        def handler(request: Request) -> Response:
+            assert request.headers["Authorization"] == f"token {TOKEN}" or self.head == "bad-token"
+            row = {"method": request.method, "path": request.path, "query": dict(request.args)}
+            self.requests.append({**row, "body": request.get_json(silent=True)})
+            if self.faults and (fault := self.faults.pop(0)(request)) is not None:
+                return fault
+            return answer(request)
+
+        return handler
+
+    def _graphql(self, request: Request) -> Response:
+        sent = request.get_json()
+        if "minimizeComment" in sent["query"]:
+            number = int(sent["variables"]["id"].removeprefix("IC_"))
+            self.comments[number - 1].minimized = True
+            return _json({"data": {"minimizeComment": {"minimizedComment": {"isMinimized": True}}}})
+        start = int(sent["variables"]["after"] or 0)
+        end = start + self.page_size
+        nodes = [
+            {
+                "id": f"IC_{row.number}",
+                "databaseId": row.number,
+                "body": row.body,
+                "isMinimized": row.minimized,
+                "author": {"login": row.login} if row.login else None,
+            }
+            for row in self.comments[start:end]
+        ]
+        page = {"hasNextPage": end < len(self.comments), "endCursor": str(end)}
+        pull = {"state": self.state, "headRefOid": self.head, "comments": {"pageInfo": page, "nodes": nodes}}
+        found = pull if sent["variables"]["number"] == 7 else None
+        errors = {} if found else {"errors": [{"type": "NOT_FOUND", "message": "Could not resolve"}]}
+        data = {"viewer": {"login": "github-actions[bot]"}, "repository": {"pullRequest": found}}
+        return _json({"data": data, **errors})
+
+    def _create(self, request: Request) -> Response:
+        return self._write(request, self.add, 201)
+
+    def _update(self, request: Request) -> Response:
+        row = self.comments[int(request.path.rpartition("/")[2]) - 1]
+
+        def change(body: str) -> Comment:
+            row.body = body
+            return row
+
+        return self._write(request, change, 200)
+
+    def _write(self, request: Request, change: Callable[[str], Comment], status: int) -> Response:
+        if not self.may_comment:
+            return _json({"message": "Resource not accessible by integration"}, 403)
+        body = request.get_json()["body"]
+        if len(body) > LIMIT:
+            error = {"resource": "IssueComment", "code": "unprocessable", "field": "data"}
+            message = "Body is too long (maximum is 65536 characters)"
+            return _json({"message": "Validation Failed", "errors": [{**error, "message": message}]}, 422)
+        row = change(body)
+        url = f"https://github.example/o/n/pull/7#issuecomment-{row.number}"
+        return _json({"id": row.number, "html_url": url}, status)
+
+    def _pulls(self, request: Request) -> Response:
+        rows = [{"number": 6, "head": {"sha": "b" * 40}}, {"number": 7, "head": {"sha": self.head}}]
+        return _json(rows if request.args["head"] == "fork:branch" else [])
+
+    def _check(self, request: Request) -> Response:
+        if not self.may_check:
+            return _json({"message": "You must authenticate via a GitHub App."}, 403)
+        if len(request.get_json()["output"]["annotations"]) > 50:
+            return _json({"message": "Invalid request. No more than 50 items are allowed"}, 422)
+        return _json({"id": 5}, 201)
+
+    def _ok(self, request: Request) -> Response:
+        return _json({}, 201)
+
+
+def _counted(run: re.Match[str]) -> str:
+    return f"({len(run[0])} characters)"
+
+
+def _json(rows: Any, status: int = 200, **headers: str) -> Response:
+    return Response(json.dumps(rows), status, headers, content_type="application/json")
+
+
+def _answer(message: str, status: int, **headers: str) -> Callable[[Request], Response]:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return lambda request: Response(
+        json.dumps({"message": message}), status, named, content_type="application/json"
+    )
+
+
+@pytest.fixture
+def hub(httpserver: HTTPServer) -> Iterator[FakeGithub]:
+    yield FakeGithub(httpserver)
+    httpserver.check_assertions()
+
+
+def _post(hub: FakeGithub, text: str = "report", **more: Any) -> comment.Posted:
+    return comment.post(hub.client(), 7, lambda limit: text[:limit], **more)
+
+
+# the story: create, update, minimize, too long, no permission
+
+
+def test_the_whole_story_as_recorded(hub: FakeGithub) -> None:
+    story: dict[str, list[dict[str, Any]]] = {}
+
+    def chapter(title: str, tell: Callable[[], object]) -> None:
+        hub.requests.clear()
+        tell()
+        story[title] = json.loads(re.sub(r"x{1000,}", _counted, json.dumps(hub.requests)))
+
+    def create() -> None:
+        posted = _post(hub, "### irdiff: no code changed", commit=COMMIT)
+        assert (posted.done, posted.minimized) == (Done.CREATED, 0)
+        assert posted.url == "https://github.example/o/n/pull/7#issuecomment-1"
+
+    def update() -> None:
+        assert _post(hub, "### irdiff: 3 cases changed", commit=COMMIT).done is Done.UPDATED
+
+    def nothing_new() -> None:
+        assert _post(hub, "### irdiff: 3 cases changed", commit=COMMIT).done is Done.UNCHANGED
+
+    def minimize() -> None:
+        hub.add(comment.body("default", "written by a run at the same time", ""))
+        posted = _post(hub, "### irdiff: 4 cases changed", commit=COMMIT)
+        assert (posted.done, posted.minimized) == (Done.UPDATED, 1)
+
+    def too_long() -> None:
+        hub.faults = [lambda request: None, _answer("Body is too long", 422)]
+        assert _post(hub, "x" * 29_990, commit=COMMIT).done is Done.UPDATED
+
+    def no_permission() -> None:
+        hub.may_comment = False
+        with pytest.raises(
+            ForbiddenError, match="may not update the comment in o/n: Resource not accessible"
+        ):
+            _post(hub, "### irdiff: 5 cases changed", commit=COMMIT)
+
+    chapter("create", create)
+    chapter("update", update)
+    chapter("nothing new", nothing_new)
+    chapter("minimize", minimize)
+    chapter("too long", too_long)
+    chapter("no permission", no_permission)
+    assert [row.minimized for row in hub.comments] == [True, False]
+    assert TOKEN not in json.dumps(story)
+    recorded = json.dumps(story, indent=1, sort_keys=True) + "\n"
+    if os.environ.get("IRDIFF_UPDATE_GOLDEN"):
+        GOLDEN.parent.mkdir(parents=True, exist_ok=True)
+        GOLDEN.write_text(recorded)
+    assert recorded == GOLDEN.read_text()
+
+
+def test_only_our_own_comment_is_touched(hub: FakeGithub) -> None:
+    mark = comment.marker("default")
+    hub.add(f"{mark}\nnot yours", login="octocat")
+    hub.add(f"{mark}\nof a deleted account", login="")
+    hub.add(f"quoting {mark}")
+    hub.add(f"{comment.marker('other')}\nof another key")
+    hub.add(f"{mark}\nhidden by a maintainer", minimized=True)
+    before = [row.body for row in hub.comments]
+    assert _post(hub).done is Done.CREATED
+    assert [row.body for row in hub.comments[:5]] == before
+    assert _post(hub, "newer").done is Done.UPDATED
+    assert len(hub.comments) == 6
+
+
+def test_the_comment_is_found_on_a_later_page(hub: FakeGithub) -> None:
+    for n in range(250):
+        hub.add(f"comment {n}", login="octocat")
+    hub.add(f"{comment.marker('default')}\nold")
+    assert _post(hub).done is Done.UPDATED
+    assert [row["body"]["variables"]["after"] for row in hub.requests[:3]] == [None, "100", "200"]
+
+
+def test_a_closed_pull_request_is_left_alone(hub: FakeGithub) -> None:
+    hub.state = "MERGED"
+    assert _post(hub).done is Done.CLOSED
+    assert not hub.comments
+
+
+def test_an_older_run_does_not_overwrite_a_newer_one(hub: FakeGithub) -> None:
+    hub.head = "b" * 40
+    assert _post(hub, commit=COMMIT).done is Done.MOVED_ON
+    assert not hub.comments
+
+
+# limits and faults
+
+
+def test_a_secondary_limit_is_waited_for(hub: FakeGithub) -> None:
+    limit = "You have exceeded a secondary rate limit. Please wait a few minutes before you try again."
+    hub.faults = [
+        _answer(limit, 403, Retry_After="17"),
+        _answer(limit, 403),
+        _answer("too many", 429),
+        _answer("API rate limit exceeded", 403, X_RateLimit_Remaining="0", X_RateLimit_Reset="1042"),
+    ]
+    assert _post(hub).done is Done.CREATED
+    assert hub.slept == [17.0, 120.0, 240.0, 42.0]
+
+
+def test_a_limit_of_the_graphql_api_is_waited_for(hub: FakeGithub) -> None:
+    hub.faults = [
+        lambda r: _json({"errors": [{"type": "RATE_LIMITED", "message": "API rate limit exceeded"}]})
+    ]
+    assert _post(hub).done is Done.CREATED
+    assert hub.slept == [60.0]
+
+
+def test_a_limit_of_hours_is_not_waited_for(hub: FakeGithub) -> None:
+    hub.faults = [_answer("slow down", 403, Retry_After="7200")]
+    with pytest.raises(GithubUnreachableError, match="slow down"):
+        _post(hub)
+    assert hub.slept == []
+
+
+def test_a_bad_gateway_is_tried_again(hub: FakeGithub) -> None:
+    def page(request: Request) -> Response:
+        return Response("<html>502</html>", 502)
+
+    hub.faults = [page, page]
+    assert _post(hub).done is Done.CREATED
+    assert hub.slept == [2.0, 4.0]
+
+
+def test_a_comment_that_may_have_been_written_is_looked_for_first(hub: FakeGithub) -> None:
+    def written_and_lost(request: Request) -> Response:
+        hub.add(request.get_json()["body"])
+        return Response("<html>502</html>", 502)
+
+    hub.faults = [lambda request: None, written_and_lost]
+    assert _post(hub).done is Done.UNCHANGED
+    assert len(hub.comments) == 1
+
+
+def test_a_server_that_never_answers_is_one_clear_error(hub: FakeGithub) -> None:
+    hub.faults = [_answer("unicorn", 503)] * 10
+    with pytest.raises(GithubUnreachableError, match="after 5 attempts: status 503: unicorn") as caught:
+        _post(hub)
+    assert caught.value.exit_code is ExitCode.NOT_COMPARED
+    assert len(hub.slept) == 4
+
+
+def test_no_network_is_one_clear_error(hub: FakeGithub) -> None:
+    times = Timekeeping(sleep=hub.slept.append, now=lambda: 0.0, write_pause_s=0.0)
+    client = Client(TOKEN, "o/n", api_url="http://127.0.0.1:9/api/v3", timekeeping=times)
+    with pytest.raises(GithubUnreachableError, match="ConnectionError") as caught:
+        comment.post(client, 7, lambda limit: "x")
+    assert TOKEN not in str(caught.value)
+
+
+def test_a_wrong_token_is_named_and_not_shown(hub: FakeGithub) -> None:
+    hub.faults = [_answer(f"Bad credentials {TOKEN}", 401)]
+    with pytest.raises(GithubError, match="does not accept the token") as caught:
+        _post(hub)
+    assert TOKEN not in str(caught.value)
+    assert caught.value.exit_code is ExitCode.USAGE
+    hub.faults = [_answer(f"no {TOKEN}\x1b[2J", 400)]
+    with pytest.raises(GithubError, match=r"no \*\*\*") as caught:
+        _post(hub)
+    assert "\x1b" not in str(caught.value)
+
+
+def test_a_pull_request_that_is_not_there(hub: FakeGithub) -> None:
+    with pytest.raises(GithubError, match="has no such thing"):
+        comment.post(hub.client(), 8, lambda limit: "x")
+
+
+def test_a_report_is_made_shorter_until_it_fits(hub: FakeGithub) -> None:
+    asked: list[int] = []
+
+    def render(limit: int) -> str:
+        asked.append(limit)
+        return "x" * (LIMIT if limit > 8_000 else limit)
+
+    assert comment.post(hub.client(), 7, render).done is Done.CREATED
+    assert asked == [60_000, 30_000, 8_000]
+    hub.comments.clear()
+    with pytest.raises(GithubError, match="not even a short one"):
+        comment.post(hub.client(), 7, lambda limit: "x" * LIMIT)
+
+
+@pytest.mark.parametrize("key", ["", "-->", "a b", "x" * 50, "A"])
+def test_a_key_cannot_end_the_marker(key: str) -> None:
+    with pytest.raises(UsageError):
+        comment.marker(key)
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["http://github.com/api/v3", "ftp://x", "https://user:pw@host/api", "https://", "file:///etc/passwd"],
+)
+def test_the_token_goes_nowhere_in_the_clear(url: str) -> None:
+    with pytest.raises(UsageError):
+        Client(TOKEN, "o/n", api_url=url)
+
+
+@pytest.mark.parametrize("name", ["", "o", "o/", "/n", "o/n/x", "o/n?x", "o/../x"])
+def test_a_repository_is_owner_and_name(name: str) -> None:
+    with pytest.raises(UsageError):
+        Client(TOKEN, name)
+
+
+# forks, checks
+
+
+def test_the_pull_request_of_a_fork_is_found_by_its_branch(hub: FakeGithub) -> None:
+    assert comment.find_pull_request(hub.client(), "fork:branch", COMMIT) == 7
+    assert comment.find_pull_request(hub.client(), "fork:branch", "c" * 40) is None
+    assert comment.find_pull_request(hub.client(), "fork:other", COMMIT) is None
+
+
+def _check(count: int) -> checks.Check:
+    row = checks.Annotation(
+        path="corpus/a.py", start_line=1, end_line=1, annotation_level="notice", title="t", message="m"
+    )
+    return checks.Check(
+        commit=COMMIT,
+        name="irdiff",
+        conclusion=checks.Conclusion.NEUTRAL,
+        title="3 of 9 compared cases changed",
+        summary="summary",
+        annotations=(row,) * count,
+        details_url="https://github.example/run/1",
+    )
+
+
+def test_annotations_go_fifty_at_a_time(hub: FakeGithub) -> None:
+    assert checks.publish(hub.client(), _check(120)) == "check"
+    counts = [(row["method"], len(row["body"]["output"]["annotations"])) for row in hub.requests]
+    assert counts == [("POST", 50), ("PATCH", 50), ("PATCH", 20)]
+
+
+def test_a_status_stands_in_where_checks_are_not_allowed(hub: FakeGithub) -> None:
+    hub.may_check = False
+    assert checks.publish(hub.client(), _check(1)) == "status"
+    assert hub.requests[-1]["body"] == {
+        "state": "success",
+        "description": "3 of 9 compared cases changed",
+        "context": "irdiff",
+        "target_url": "https://github.example/run/1",
+    }

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from irdiff.github import checks
+from irdiff.github.checks import Conclusion
+from irdiff.model import Run, Verdict
+
+
+def _with_source(run: Run, source: str) -> Run:
+    launches = {key: replace(launch, source_path=source) for key, launch in run.launches.items()}
+    return replace(run, launches=launches)
+
+
+@pytest.fixture
+def run(build: Any) -> Run:
+    changed = "a/x:2@sm_90"
+    made: Run = build.run(
+        build.case("a/x:1@sm_90", Verdict.BROKEN, error="head: \x1b[31mboom"),
+        build.case(changed, Verdict.CHANGED),
+        build.case("a/x:3@sm_90"),
+        groups=(build.group("g1", changed),),
+    )
+    return made
+
+
+def test_broken_cases_come_before_groups(run: Run) -> None:
+    broken, group = checks.annotate(run, "corpus")
+    assert (broken.path, broken.annotation_level) == ("corpus/a/x.py", "failure")
+    assert broken.message == r"head: \x1b[31mboom"
+    assert (group.annotation_level, group.title) == ("warning", run.groups[0].title)
+    assert (
+        "), first in ttgir: triton-nvidia-gpu-proxy-fence-insertion; for example a/x:2@sm_90" in group.message
+    )
+
+
+@pytest.mark.parametrize("source", ["", "/etc/passwd", "../../x.py", "a/\x1b.py"])
+def test_what_lies_outside_the_repository_is_not_annotated(run: Run, source: str) -> None:
+    assert checks.annotate(_with_source(run, source), "corpus") == ()
+
+
+def test_annotations_are_bounded(build: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks, "MAX_ANNOTATIONS", 3)
+    run = build.run(*(build.case(f"a/x:{n}@sm_90", Verdict.BROKEN) for n in range(9)))
+    assert len(checks.annotate(run, "corpus")) == 3
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "gate_passed", "expected"),
+    [
+        ([], None, Conclusion.FAILURE),
+        ([Verdict.UNCHANGED, Verdict.ABSORBED, Verdict.FAILING], None, Conclusion.SUCCESS),
+        ([Verdict.UNCHANGED, Verdict.CHANGED], None, Conclusion.NEUTRAL),
+        ([Verdict.REMOVED], None, Conclusion.NEUTRAL),
+        ([Verdict.CHANGED, Verdict.BROKEN], None, Conclusion.FAILURE),
+        ([Verdict.BROKEN], True, Conclusion.SUCCESS),
+        ([Verdict.UNCHANGED], False, Conclusion.FAILURE),
+    ],
+)
+def test_conclusion(
+    build: Any, verdicts: list[Verdict], gate_passed: bool | None, expected: Conclusion
+) -> None:
+    run = build.run(*(build.case(f"a/x:{n}@sm_90", verdict) for n, verdict in enumerate(verdicts)))
+    assert checks.conclusion(run, gate_passed) is expected

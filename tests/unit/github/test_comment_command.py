@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from irdiff import run_folder
+from irdiff.cli.comment import comment_command
+from irdiff.errors import UsageError
+from irdiff.github.comment import marker
+from irdiff.model import Verdict
+
+PLACE = ("--repo", "o/n", "--pr", "7")
+COMMIT = "a" * 40
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("GITHUB_TOKEN", "GH_TOKEN", "GITHUB_REPOSITORY", "GITHUB_API_URL"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, build: Any) -> Path:
+    case = build.case("a/x<img>@octocat:1@sm_90", Verdict.BROKEN)
+    (tmp_path / "run.json").write_bytes(run_folder.dump(build.run(case)))
+    return tmp_path
+
+
+def _invoke(*arguments: object) -> str:
+    result = CliRunner().invoke(comment_command, [str(a) for a in arguments], standalone_mode=False)
+    if result.exception:
+        raise result.exception
+    return result.output
+
+
+def test_a_dry_run_prints_the_comment_and_needs_no_token(folder: Path) -> None:
+    more = ("--commit", COMMIT, "--url", "https://github.example/run/(1)", "--check")
+    output = _invoke(folder, *PLACE, *more, "--dry-run")
+    assert output.startswith("would write to pull request 7 of o/n, ")
+    assert "would publish a check: failure, 1 annotations" in output
+    assert marker("default") in output
+    assert "`a/x<img>@octocat:1@sm_90`" in output
+    assert output.count("<img>") == output.count("`a/x<img>@octocat:1@sm_90`")
+    assert "`aaaaaaaaaaaa`" in output
+    assert "(https://github.example/run/%281%29)" in output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "pattern"),
+    [
+        (("--pr", 7), "no repository"),
+        (("--repo", "o/n"), "either --pr"),
+        ((*PLACE, "--pr-head", "o:b"), "either --pr"),
+        (("--repo", "o/n", "--pr-head", "o:b"), "need --commit"),
+        ((*PLACE, "--check"), "need --commit"),
+        ((*PLACE, "--commit", "abc"), "not a full commit"),
+        ((*PLACE, "--url", "javascript:alert(1)"), "not an https link"),
+        ((*PLACE, "--key", "-->"), "comment key"),
+        (PLACE, "no token"),
+    ],
+)
+def test_a_mistake_is_named(folder: Path, arguments: tuple[object, ...], pattern: str) -> None:
+    with pytest.raises(UsageError, match=pattern):
+        _invoke(folder, *arguments)
+
+
+def test_there_is_no_option_for_a_token() -> None:
+    assert not any("token" in option for p in comment_command.params for option in p.opts)
