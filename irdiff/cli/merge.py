@@ -1,0 +1,51 @@
+"""`irdiff merge RUN… --out DIR`."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from pathlib import Path
+
+import click
+
+from irdiff import merge, run_archive, run_folder
+from irdiff.cli import options
+from irdiff.errors import ExitCode
+from irdiff.model import Run
+from irdiff.report import escape, wording
+from irdiff.store import Store
+from irdiff.timing import results
+
+
+@click.command("merge")
+@click.argument("runs", nargs=-1, required=True)
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="The run folder to write.")
+@click.option("--partial", is_flag=True, help="Merge although shards are missing; the run says so.")
+@options.json_option
+def merge_command(runs: tuple[str, ...], out: Path, partial: bool, json_path: Path | None) -> int:
+    """Join the runs of shards, or of several targets, of one comparison to one run."""
+    with contextlib.ExitStack() as stack:
+        folders = [stack.enter_context(run_archive.opened(options.run_path(run))) for run in runs]
+        loaded = [run_folder.load(folder) for folder in folders]
+        joined = merge.merge(loaded, partial=partial)
+        store = Store(Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="irdiff-merge-"))))
+        run_folder.write(out, joined, store, _collect(folders, loaded, store))
+        timings = [found for folder in folders if folder.is_dir() and (found := results.load(folder))]
+        if timings:
+            results.write(out, results.merge(timings))
+    if json_path:
+        options.write_output(json_path, run_folder.dump(joined))
+    click.echo(escape.terminal(f"{len(runs)} runs merged: {wording.headline(joined)}"), err=True)
+    return ExitCode.DONE
+
+
+def _collect(folders: list[Path], runs: list[Run], store: Store) -> set[str]:
+    """Copies each run's artifacts, each checked against its digest; returns those that are at hand."""
+    found = set()
+    for folder, run in zip(folders, runs, strict=True):
+        sides = (side for case in run.cases for side in (case.artifacts.base, case.artifacts.head))
+        for digest in {artifact.digest for side in sides for artifact in side.values()}:
+            content = run_folder.artifact(folder, digest)
+            if content is not None:
+                found.add(store.put(content))
+    return found

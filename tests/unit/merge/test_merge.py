@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from irdiff import merge, run_folder
+from irdiff.cli.merge import merge_command
+from irdiff.errors import UsageError
+from irdiff.model import Run, Verdict
+from irdiff.store import Store, sha256
+
+
+def _shards(build: Any, run: Run, count: int) -> list[Run]:
+    """As `irdiff compare --shard` would have made them."""
+    shards = []
+    for index in range(count):
+        cases = [case for n, case in enumerate(run.cases) if n % count == index]
+        ids = {case.id for case in cases}
+        groups = tuple(
+            replace(group, members=members, representative=members[0])
+            for group in run.groups
+            if (members := tuple(member for member in group.members if member in ids))
+        )
+        shard = build.run(*(replace(case, group=None) for case in cases), groups=groups)
+        command = (*run.command, "--shard", f"{index + 1}/{count}")
+        shards.append(replace(shard, command=command, duration_s=run.duration_s / count))
+    return shards
+
+
+@pytest.fixture
+def run(build: Any) -> Run:
+    names = [f"a/x:{n}@{target}" for n in range(6) for target in ("gfx942", "sm_90")]
+    cases = [
+        build.case(name, Verdict.CHANGED if n % 3 == 0 else Verdict.UNCHANGED) for n, name in enumerate(names)
+    ]
+    changed = [case.id for case in cases if case.verdict is Verdict.CHANGED]
+    whole: Run = build.run(*cases, groups=(build.group("g1", *changed[:3]), build.group("g2", *changed[3:])))
+    targets = tuple(sorted(whole.targets, key=lambda target: target.name))
+    return replace(
+        whole,
+        cases=tuple(sorted(whole.cases, key=lambda case: case.id)),
+        targets=targets,
+        launches=dict(sorted(whole.launches.items())),
+    )
+
+
+@pytest.mark.parametrize("count", [1, 2, 5, 12])
+def test_shards_make_the_whole_again(build: Any, run: Run, count: int) -> None:
+    joined = merge.merge(list(reversed(_shards(build, run, count))))
+    assert replace(joined, groups=(), duration_s=0, summary=run.summary) == replace(
+        run, groups=(), duration_s=0
+    )
+    assert joined.summary.verdicts == run.summary.verdicts
+    assert {g.id: sorted(g.members) for g in joined.groups} == {g.id: sorted(g.members) for g in run.groups}
+    assert joined.duration_s == pytest.approx(run.duration_s)
+
+
+def test_the_order_of_runs_does_not_matter(build: Any, run: Run) -> None:
+    shards = _shards(build, run, 3)
+    assert run_folder.dump(merge.merge(shards)) == run_folder.dump(merge.merge(shards[::-1]))
+
+
+def test_the_gravest_part_ranks_a_group(build: Any) -> None:
+    first, second = build.case("a/x:1@sm_90", Verdict.CHANGED), build.case("a/x:2@sm_90", Verdict.CHANGED)
+    runs = [
+        build.run(first, groups=(build.group("g", first.id, score=9.0, severity="risk", likeness=1.0),)),
+        build.run(second, groups=(build.group("g", second.id, score=1.0, severity="low", likeness=0.5),)),
+    ]
+    (group,) = merge.merge(runs).groups
+    assert (group.severity, group.score, group.likeness) == ("risk", 9.0, 0.75)
+    assert group.members == (first.id, second.id)
+
+
+@pytest.mark.parametrize(
+    ("change", "pattern"),
+    [
+        ({"normalizer_version": "2"}, "different normalizer version: 1 and 2"),
+        ({"irdiff_version": "9"}, "different irdiff version"),
+        ({"base": None}, "different base"),
+    ],
+)
+def test_only_runs_of_one_comparison_are_merged(build: Any, change: dict[str, Any], pattern: str) -> None:
+    if "base" in change:
+        change = {"base": build.revision("3.7.0")}
+    first, second = build.run(build.case("a/x:1@sm_90")), build.run(build.case("a/x:2@sm_90"))
+    with pytest.raises(UsageError, match=pattern):
+        merge.merge([first, replace(second, **change)])
+
+
+def test_a_case_in_two_runs_is_refused(build: Any) -> None:
+    run = build.run(build.case())
+    with pytest.raises(UsageError, match="is in two of the runs"):
+        merge.merge([run, run])
+
+
+def test_nothing_is_refused() -> None:
+    with pytest.raises(UsageError, match="nothing to merge"):
+        merge.merge([])
+
+
+def test_a_target_must_be_the_same(build: Any) -> None:
+    first, second = build.run(build.case("a/x:1@sm_90")), build.run(build.case("a/x:2@sm_90"))
+    other = replace(second, targets=(replace(second.targets[0], facts={"sms": 1}),))
+    with pytest.raises(UsageError, match="target 'sm_90' is not the same"):
+        merge.merge([first, other])
+
+
+def test_a_missing_shard_is_no_pass(build: Any, run: Run) -> None:
+    shards = _shards(build, run, 4)
+    with pytest.raises(UsageError, match="shards 2, 4 of 4 are missing"):
+        merge.merge([shards[0], shards[2]])
+    joined = merge.merge([shards[0], shards[2]], partial=True)
+    assert joined.notes == ("shards 2, 4 of 4 are missing",)
+    with pytest.raises(UsageError, match="shards of 1/3 and of 1/4"):
+        merge.merge([shards[0], _shards(build, run, 3)[1]])
+
+
+def test_hosts_that_differ_are_told_apart(build: Any) -> None:
+    first, second = build.run(build.case("a/x:1@sm_90")), build.run(build.case("a/x:2@sm_90"))
+    joined = merge.merge([first, replace(second, environment={"A": "1"})])
+    assert joined.environment == {"A": "1 | unset", "TRITON_DEFAULT_FP_FUSION": "1 | unset"}
+
+
+@pytest.mark.parametrize(
+    ("command", "kept"),
+    [
+        (("compare", "--shard", "1/2", "a"), ("compare", "a")),
+        (("compare", "--shard=1/2", "a"), ("compare", "a")),
+        (("compare", "a"), ("compare", "a")),
+        (("compare", "--shard"), ("compare",)),
+    ],
+)
+def test_the_command_of_the_whole(command: tuple[str, ...], kept: tuple[str, ...]) -> None:
+    assert merge.without_shard(command) == kept
+
+
+def test_the_command_keeps_artifacts(tmp_path: Path, build: Any, run: Run) -> None:
+    store = Store(tmp_path / "store")
+    digest = store.put(b"module {}")
+    assert digest == sha256(b"module {}")
+    folders = []
+    for number, shard in enumerate(_shards(build, run, 3)):
+        folders.append(str(tmp_path / f"shard-{number}"))
+        run_folder.write(Path(folders[-1]), shard, store, [digest])
+    out = tmp_path / "out"
+    result = CliRunner().invoke(merge_command, [*folders, "--out", str(out)], standalone_mode=False)
+    assert result.exception is None
+    assert result.return_value == 0
+    assert run_folder.load(out).summary.verdicts == run.summary.verdicts
+    assert run_folder.artifact(out, digest) == b"module {}"
