@@ -18,6 +18,7 @@ _COMMANDS = {
     "compare": ("irdiff.cli.compare", "compare_command", "Compare two sides over the corpus."),
     "report": ("irdiff.cli.report", "report_command", "Show a run again, in any format."),
     "diff": ("irdiff.cli.diff", "diff_command", "Show what changed in one case."),
+    "bisect": ("irdiff.cli.bisect", "bisect_command", "Find the commit that changes a case."),
     "corpus": ("irdiff.cli.corpus", "corpus_group", "List, show and check workloads."),
     "toolchain": ("irdiff.cli.toolchain", "toolchain_group", "List and remove installed toolchains."),
     "store": ("irdiff.cli.store", "store_group", "Show and prune the store."),

@@ -1,0 +1,112 @@
+"""`irdiff bisect GOOD BAD --case ID`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from irdiff import config as configuration
+from irdiff.bisect import Bisection, Finding, Question
+from irdiff.cli import options
+from irdiff.cli.status import status_line
+from irdiff.errors import ExitCode, UsageError
+from irdiff.report import escape
+from irdiff.sides import Resolver, SideOptions
+from irdiff.toolchains import repository
+
+_MAX_LINES = 80
+
+
+@click.command("bisect")
+@click.argument("good")
+@click.argument("bad")
+@click.option("--case", "case_id", required=True, metavar="ID", help="family/workload:label@target")
+@click.option("--stage", help="Look for the first change of this stage's canonical text.")
+@click.option("--triton", metavar="SPEC", help="The compiler, where revisions select kernels.")
+@click.option("--no-build", is_flag=True, help="Skip commits whose native part is not at hand.")
+@options.repo_option
+@options.corpus_option
+@options.targets_folder_option
+@options.json_option
+@options.cache_option
+@options.limit_options
+def bisect_command(
+    *,
+    good: str,
+    bad: str,
+    case_id: str,
+    stage: str | None,
+    triton: str | None,
+    no_build: bool,
+    repo: Path | None,
+    corpus: Path | None,
+    targets_dir: Path | None,
+    json_path: Path | None,
+    cache: Path | None,
+    jobs: int | None,
+    timeout_s: float,
+    memory_mib: int,
+) -> int:
+    """Find the first commit after GOOD, up to BAD, that changes the code of a case.
+
+    Without --stage the machine code decides. Commits that cannot be built are skipped.
+    """
+    config = configuration.load(cache=cache, jobs=jobs, timeout_s=timeout_s, memory_mib=memory_mib)
+    name = case_id.partition("@")[2]
+    if not name or ":" not in case_id:
+        hint = "write it as in elementwise/vector_add:fp32-16m@sm_90"
+        raise UsageError(f"{case_id!r} is no case", hint=hint)
+    target = options.selected_targets((name,), targets_dir, config)[0]
+    console = Console(stderr=True, no_color=config.color is False)
+    with status_line(console) as progress:
+        wanted = SideOptions(repo=repo, corpus=corpus, triton=triton, build=not no_build, progress=progress)
+        resolver = Resolver(repository.open_store(repo or Path.cwd()), wanted, config)
+        question = Question(good=good, bad=bad, case_id=case_id, stage=stage)
+        finding = Bisection(question, target, resolver, config).run()
+    titles = [_title(resolver.store, commit) for commit in finding.commits]
+    if json_path:
+        options.write_output(json_path, json.dumps(_row(finding), indent=1) + "\n")
+    if str(json_path) != "-":
+        _show(finding, titles)
+    return ExitCode.DONE
+
+
+def _row(finding: Finding) -> dict[str, object]:
+    case = finding.case
+    return {
+        "commits": finding.commits,
+        "case": case.id,
+        "verdict": case.verdict,
+        "origin": case.origin.stage if case.origin else None,
+        "error": case.error,
+        "diff": finding.diff,
+        "tried": finding.tried,
+        "skipped": finding.skipped,
+    }
+
+
+def _title(store: repository.Store, commit: str) -> str:
+    return store.git("log", "-1", "--format=%h %an: %s", commit).decode(errors="replace").strip()
+
+
+def _show(finding: Finding, titles: list[str]) -> None:
+    console = Console(highlight=False, markup=False, soft_wrap=True)
+    case = finding.case
+    if len(finding.commits) == 1:
+        console.print(f"first commit that changes {case.id}:")
+    else:
+        console.print(f"one of these changes {case.id}; the others could not be built or compiled:")
+    for title in titles:
+        console.print("  " + escape.terminal(title), style="bold")
+    where = f" from {case.origin.stage} on" if case.origin else ""
+    console.print(f"{case.verdict}{where}; {len(finding.tried)} tried, {len(finding.skipped)} skipped")
+    if case.error:
+        console.print(escape.terminal(case.error))
+    for line in escape.terminal_lines("\n".join(finding.diff), max_lines=_MAX_LINES):
+        console.print(line, style=_COLORS.get(line[:1], ""))
+
+
+_COLORS = {"+": "green", "-": "red", "@": "cyan"}
