@@ -135,6 +135,19 @@ def compare(stage: str, base: str, head: str) -> StageDiff:
     return StageDiff(stage=stage, rows=tuple(rows), legend=legend, _texts=shown, _numbers=numbers, _raws=raws)
 
 
+def of_lines(stage: str, base: Sequence[str], head: Sequence[str]) -> StageDiff:
+    """Of lines that are no IR and are shown as they are."""
+    texts = (base, head)
+    return StageDiff(
+        stage=stage,
+        rows=tuple(align(stage, *texts)),
+        legend=(),
+        _texts=texts,
+        _numbers=[range(1, len(text) + 1) for text in texts],
+        _raws=texts,
+    )
+
+
 def _marks(text: str, other: str) -> tuple[tuple[int, int], ...]:
     tokens, others = _TOKEN.findall(text), _TOKEN.findall(other)
     matcher = SequenceMatcher(None, tokens, others, autojunk=False)

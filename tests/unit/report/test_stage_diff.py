@@ -4,7 +4,7 @@ from irdiff.report import stage_diff
 from irdiff.report.alignment import Kind
 
 BASE = """\
-#blocked = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [2, 16], warpsPerCTA = [4, 1], order = [1, 0]}>
+#blocked = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [2, 16], order = [1, 0]}>
 module {
   tt.func public @kernel(%x: !tt.ptr<f16>) {
     %c = arith.constant dense<1.0> : tensor<32x128xf16, #blocked>

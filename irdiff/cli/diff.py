@@ -1,0 +1,193 @@
+"""`irdiff diff RUN CASE`."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.text import Text
+
+from irdiff import config as configuration
+from irdiff import process, run_folder
+from irdiff.cli import options
+from irdiff.config import Config
+from irdiff.errors import ExitCode, RunFolderError, ToolchainError, UsageError
+from irdiff.model import Case, Launch, Run, StageStatus
+from irdiff.report import diff_view, escape, stage_diff, wording
+from irdiff.report.diff_view import View
+from irdiff.report.stage_diff import StageDiff
+from irdiff.toolchains import environments
+
+_MAX_CANDIDATES = 20
+_DISASSEMBLER = "lib*/python*/site-packages/triton/backends/nvidia/bin/nvdisasm"
+_DISASSEMBLY_TIMEOUT_S = 120
+
+
+@click.command("diff")
+@click.argument("run")
+@click.argument("case")
+@click.option("--stage", default="", help="Default: the first stage that changed.")
+@click.option("--raw", is_flag=True, help="The lines as the compiler printed them; canonical by default.")
+@click.option("--side-by-side", "-y", is_flag=True, help="Base on the left, head on the right.")
+@click.option(
+    "--context", "-U", type=click.IntRange(min=0), default=3, show_default=True, help="Lines around a change."
+)
+@options.cache_option
+def diff_command(
+    run: str, case: str, stage: str, raw: bool, side_by_side: bool, context: int, cache: Path | None
+) -> int:
+    """Show what changed in one CASE of RUN (a run folder or `last`), stage by stage.
+
+    CASE is an id, a part that only one id has, or the id of a change group (its smallest example). Lines
+    that differ only by the numbers of values count as the same. `--stage sass` disassembles with the
+    nvdisasm of an installed toolchain.
+    """
+    config = configuration.load(cache=cache)
+    folder = options.run_path(run, config)
+    found = run_folder.load(folder)
+    chosen = find_case(found, case)
+    name = stage or _first_stage(chosen)
+    console = Console(no_color=config.color is False)
+    diff = _read(folder, found, chosen, name, config)
+    _show(
+        console,
+        found,
+        chosen,
+        diff,
+        View(context=context, raw=raw, side_by_side=side_by_side, width=console.width),
+    )
+    return ExitCode.DONE
+
+
+def find_case(run: Run, text: str) -> Case:
+    """The case that a text names. Raises UsageError with the candidates where it names none or several."""
+    group = next((group for group in run.groups if group.id == text), None)
+    wanted = group.representative if group else text
+    exact = [case for case in run.cases if case.id == wanted]
+    found = exact or [case for case in run.cases if all(word in case.id for word in wanted.split())]
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise UsageError(
+            f"no case of the run has {escape.terminal(text)!r} in its id", hint="see: irdiff report RUN"
+        )
+    names = [escape.terminal(case.id) for case in found[:_MAX_CANDIDATES]]
+    more = [f"… and {len(found) - len(names)} more"] if len(found) > len(names) else []
+    raise UsageError(
+        f"{len(found)} cases have {escape.terminal(text)!r} in their id:\n    "
+        + "\n    ".join([*names, *more]),
+        hint="name one of them",
+    )
+
+
+def _first_stage(case: Case) -> str:
+    if case.origin:
+        return case.origin.stage
+    changed = [name for name, status in wording.in_stage_order(case.stages) if status is StageStatus.CHANGED]
+    if not changed:
+        reason = f": {escape.terminal(case.error)}" if case.error else ""
+        raise UsageError(
+            f"{escape.terminal(case.id)} is {case.verdict.value}, no stage of it changed{reason}",
+            hint="name a stage with --stage to see it anyway",
+        )
+    return changed[0]
+
+
+def _read(folder: Path, run: Run, case: Case, stage: str, config: Config) -> StageDiff:
+    if stage == "launch":
+        return stage_diff.of_lines(stage, _launch(run, case.launches.base), _launch(run, case.launches.head))
+    if stage == "sass":
+        texts = [_disassemble(folder, case, side, config) for side in ("base", "head")]
+        return stage_diff.compare("sass", *texts)
+    found = stage_diff.read(folder, case, stage)
+    if isinstance(found, str):
+        known = ", ".join(name for name, _ in wording.in_stage_order(case.stages))
+        raise RunFolderError(
+            f"{escape.terminal(case.id)}: {escape.terminal(found)}",
+            hint=f"stages of this case: {escape.terminal(known)}",
+        )
+    return found
+
+
+def _launch(run: Run, digest: str | None) -> list[str]:
+    """What the frontend hands to the compiler, a line each."""
+    launch: Launch | None = run.launches.get(digest) if digest else None
+    if launch is None:
+        return []
+    parts = {
+        "argument": launch.signature,
+        "constexpr": launch.constexprs,
+        "attribute": launch.attributes,
+        "option": launch.options,
+    }
+    lines = [f"kernel source {launch.source_digest[:12]}", f"grid {launch.grid}"]
+    return lines + [
+        f"{kind} {name} = {value}" for kind, rows in parts.items() for name, value in rows.items()
+    ]
+
+
+# machine code
+
+
+def _disassemble(folder: Path, case: Case, side: str, config: Config) -> str:
+    artifact = getattr(case.artifacts, side).get("cubin")
+    content = run_folder.artifact(folder, artifact.digest) if artifact else None
+    if content is None:
+        raise RunFolderError(
+            f"the run folder holds no cubin of {side} for {escape.terminal(case.id)}",
+            hint="the same PTX is the same machine code by rule: see --stage ptx",
+        )
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(content)
+        file.flush()
+        try:
+            command: list[str | Path] = [_disassembler(config), "-c", file.name]
+            return process.run(command, env={"LC_ALL": "C.UTF-8"}, timeout_s=_DISASSEMBLY_TIMEOUT_S)
+        except (process.CommandFailed, subprocess.TimeoutExpired, OSError) as error:
+            raise ToolchainError(
+                f"nvdisasm cannot read the cubin of {side}: {escape.terminal(error)}",
+                hint="a newer toolchain has a newer nvdisasm: irdiff toolchain list",
+            ) from error
+
+
+def _disassembler(config: Config) -> Path:
+    """Of the newest installed toolchain that has one: it knows the architectures of older ones too."""
+    for environment in reversed(environments.list_all(config)):
+        for path in sorted(
+            environment.path.glob("lib*/python*/site-packages/triton/backends/nvidia/bin/nvdisasm")
+        ):
+            return path
+    raise ToolchainError(
+        "no installed toolchain has nvdisasm",
+        hint="install one by comparing: irdiff compare triton==3.8.0 triton==3.9.0; or name its --cache",
+    )
+
+
+# output
+
+
+def _show(console: Console, run: Run, case: Case, diff: StageDiff, view: View) -> None:
+    def say(text: str, style: str = "") -> None:
+        console.print(Text(escape.terminal(text), style=style), soft_wrap=True)
+
+    pass_name = case.origin.pass_name if case.origin and case.origin.stage == diff.stage else None
+    say(f"{case.id}  {diff.stage}" + (f"  first in {pass_name}" if pass_name else ""), "bold")
+    say(f"--- base {wording.side(run.base)}", "red")
+    say(f"+++ head {wording.side(run.head)}", "green")
+    shown = False
+    for line in diff_view.lines(diff, view):
+        shown = True
+        console.print(line, soft_wrap=True, highlight=False)
+    if not shown:
+        say("no line differs up to the numbers of values")
+    others = [
+        name
+        for name, status in wording.in_stage_order(case.stages)
+        if status is StageStatus.CHANGED and name != diff.stage
+    ]
+    say(diff_view.counts(diff), "dim")
+    if others:
+        say(f"also changed: {', '.join(others)}  (--stage NAME)", "dim")

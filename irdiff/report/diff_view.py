@@ -1,0 +1,117 @@
+"""A diff on a terminal: unified or side by side, raw line numbers at the margin, changed parts marked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from rich.text import Text
+
+from irdiff.report.alignment import Kind
+from irdiff.report.stage_diff import Line, StageDiff
+
+_STYLE = {Kind.REMOVED: "red", Kind.ADDED: "green", Kind.RENAMED: "yellow", Kind.SAME: ""}
+_MARK = {Kind.REMOVED: "bold reverse", Kind.ADDED: "bold reverse", Kind.RENAMED: "underline", Kind.SAME: ""}
+
+
+@dataclass(frozen=True, kw_only=True)
+class View:
+    """How a diff is shown."""
+
+    context: int
+    raw: bool
+    side_by_side: bool
+    width: int
+
+
+def lines(diff: StageDiff, view: View) -> Iterator[Text]:
+    """The lines to print; none where nothing differs."""
+    position = 0
+    shown: list[str] = []
+    for hunk in diff.hunks(view.context):
+        if hunk.start > position:
+            yield _gap(hunk.start - position)
+        found = [diff.line(index) for index in hunk]
+        shown += [line.text for line in found]
+        yield from _side_by_side(found, view) if view.side_by_side else _unified(found, view)
+        position = hunk.stop
+    if 0 < position < len(diff.rows):
+        yield _gap(len(diff.rows) - position)
+    if not view.raw:
+        yield from _legend(diff, "\n".join(shown))
+
+
+def counts(diff: StageDiff) -> str:
+    """`13 lines removed, 9 added; 227 in other registers`."""
+    words = f"{diff.count(Kind.REMOVED)} lines removed, {diff.count(Kind.ADDED)} added"
+    renamed = diff.count(Kind.RENAMED)
+    return words + (f"; {renamed} in other registers" if renamed else "")
+
+
+def _gap(count: int) -> Text:
+    return Text(f"{'':13}… {count} line{'' if count == 1 else 's'} without a change", style="dim")
+
+
+def _unified(found: Sequence[Line], view: View) -> Iterator[Text]:
+    for line in found:
+        text = Text(f"{_number(line.base_number)} {_number(line.head_number)} ", style="dim")
+        text.append(f"{line.kind.value} ", style=_STYLE[line.kind])
+        yield text.append_text(_content(line, view))
+
+
+def _number(number: int) -> str:
+    return f"{number:>5}" if number else " " * 5
+
+
+def _content(line: Line, view: View) -> Text:
+    if view.raw and line.raw:
+        return Text(line.raw, style=_STYLE[line.kind])
+    text = Text(line.text, style=_STYLE[line.kind])
+    for start, end in line.marks:
+        text.stylize(_MARK[line.kind], start, end)
+    return text
+
+
+def _side_by_side(found: Sequence[Line], view: View) -> Iterator[Text]:
+    """Runs of removed and added lines stand beside each other."""
+    removed: list[Line] = []
+    added: list[Line] = []
+    for line in found:
+        if line.kind is Kind.REMOVED:
+            removed.append(line)
+        elif line.kind is Kind.ADDED:
+            added.append(line)
+        else:
+            yield from _beside(removed, added, view)
+            removed, added = [], []
+            yield _pair(line, line, view)
+    yield from _beside(removed, added, view)
+
+
+def _beside(removed: Sequence[Line], added: Sequence[Line], view: View) -> Iterator[Text]:
+    for index in range(max(len(removed), len(added))):
+        left = removed[index] if index < len(removed) else None
+        right = added[index] if index < len(added) else None
+        yield _pair(left, right, view)
+
+
+def _pair(left: Line | None, right: Line | None, view: View) -> Text:
+    width = max(20, (view.width - 3) // 2 - 6)
+    text = Text()
+    for index, line in enumerate((left, right)):
+        if index:
+            text.append(" │ ", style="dim")
+        number = 0 if line is None else line.head_number if index else line.base_number
+        text.append(f"{_number(number)} ", style="dim")
+        content = Text() if line is None else _content(line, view)
+        content.truncate(width, overflow="ellipsis", pad=not index)
+        text.append_text(content)
+    return text
+
+
+def _legend(diff: StageDiff, text: str) -> Iterator[Text]:
+    used = [(short, full) for short, full in diff.legend if short in text]
+    if used:
+        yield Text("\nshort names", style="dim")
+    for short, full in used:
+        yield Text(f"  {short} = {full}", style="dim")
