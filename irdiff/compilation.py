@@ -69,6 +69,8 @@ class Compiler:
         self.workers = workers
         self.reuse = reuse
         """Whether results of earlier runs are taken from the store."""
+        self.taken_from_store = 0
+        """How many sides of cases needed no compilation, for progress."""
         self._worker_digest = _digest_of_folder(WORKER.parent)
         self._cores = threading.BoundedSemaphore(config.jobs)
 
@@ -141,6 +143,7 @@ class Compiler:
         key = self._key("compile/1", toolchain, launch, target)
         found = None if fresh else self._stored(key, assemble=assemble)
         if found is not None:
+            self.taken_from_store += 1
             return found
         row = {
             "op": "compile",

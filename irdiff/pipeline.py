@@ -14,9 +14,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import irdiff
+from irdiff import attribution, kernel_sources, normalize, run_folder
 from irdiff import corpus as corpora
-from irdiff import kernel_sources, normalize, run_folder
-from irdiff.change_edits import EditReader
+from irdiff.attribution import Attributor
+from irdiff.change_edits import EditReader, EditSource
 from irdiff.compare import cases as case_forms
 from irdiff.compare import grouping, radius, renames
 from irdiff.comparison import CaseComparer
@@ -36,7 +37,8 @@ from irdiff.model import (
     Target,
     Verdict,
 )
-from irdiff.parallel import Report, in_parallel
+from irdiff.parallel import Progress, Report, in_parallel
+from irdiff.replaying import Replayer
 from irdiff.sides import Side
 from irdiff.store import Store
 from irdiff.workers import Workers
@@ -59,6 +61,9 @@ class Options:
     shard: tuple[int, int]
     """(k, n): the k-th of n parts of the cases, from 1."""
     command: tuple[str, ...]
+    attribute: bool = True
+    """Whether the pass and the components behind each change are looked for: about one more compilation
+    of the changed cases."""
 
 
 def compare(base: Side, head: Side, options: Options, config: Config, out: Path, report: Report) -> Run:
@@ -74,8 +79,12 @@ def compare(base: Side, head: Side, options: Options, config: Config, out: Path,
         pairs = _shard(_matched(pair_launches(catalogs, options), base, head), options.shard)
         comparer = CaseComparer(compiler, store, base, head, options)
         cases = _compare_all(pairs, comparer, config, report)
+        edits: Mapping[str, EditSource] = {}
+        if options.attribute:
+            attributor = Attributor(store, Replayer(config, store, workers), Sides(base=base, head=head))
+            cases, edits = _attribute(cases, attributor, options, config, report)
         environment = _environment(config, workers)
-    cases, groups = _group(cases, store)
+    cases, groups = _group(cases, EditReader(store, edits))
     run = _assemble_run(base, head, options, cases, pairs, environment, time.monotonic() - started)
     run = replace(run, groups=groups)
     digests = [
@@ -185,13 +194,35 @@ def _by_id(catalog: Catalog) -> dict[str, Launch | CaptureFailure]:
 def _compare_all(
     pairs: Sequence[Pair], comparer: CaseComparer, config: Config, report: Report
 ) -> tuple[Case, ...]:
+    def with_reuse(step: Progress) -> None:
+        taken = comparer.compiler.taken_from_store
+        report(replace(step, detail=f"{taken} sides from the store" if taken else step.detail))
+
     # one thread more than compilers: normalizing one case overlaps with compiling the next
-    cases = in_parallel(comparer.compare, pairs, config.jobs + 1, "compare", report)
+    cases = in_parallel(comparer.compare, pairs, config.jobs + 1, "compare", with_reuse)
     return tuple(sorted(cases, key=lambda case: case.id))
 
 
-def _group(cases: tuple[Case, ...], store: Store) -> tuple[tuple[Case, ...], tuple[ChangeGroup, ...]]:
-    groups, group_of = grouping.group(cases, EditReader(store, {}))
+# origin and groups
+
+
+def _attribute(
+    cases: tuple[Case, ...], attributor: Attributor, options: Options, config: Config, report: Report
+) -> tuple[tuple[Case, ...], dict[str, EditSource]]:
+    """The cases with where their change comes from, and between which texts it is seen best."""
+    targets = {target.name: target for target in options.targets}
+    found = [attribution.subject_of(case, targets[case.target]) for case in cases]
+    subjects = [subject for subject in found if subject]
+    done = {
+        row.case_id: row
+        for row in in_parallel(attributor.attribute, subjects, config.jobs, "attribute", report)
+    }
+    cases = tuple(replace(case, origin=done[case.id].origin) if case.id in done else case for case in cases)
+    return cases, {case_id: row.edit for case_id, row in done.items() if row.edit}
+
+
+def _group(cases: tuple[Case, ...], edit_of: EditReader) -> tuple[tuple[Case, ...], tuple[ChangeGroup, ...]]:
+    groups, group_of = grouping.group(cases, edit_of)
     return tuple(replace(case, group=group_of.get(case.id)) for case in cases), groups
 
 

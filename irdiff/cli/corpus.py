@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,9 @@ from rich.table import Table
 
 from irdiff import config as configuration
 from irdiff import corpus as corpora
-from irdiff import corpus_check, toolchains
+from irdiff import corpus_check, process, toolchains
 from irdiff.cli import options, progress
-from irdiff.errors import ExitCode, UsageError
+from irdiff.errors import ExitCode, NothingComparedError, UsageError
 
 _DEFAULT_TOOLCHAIN = "triton==3.9.0"
 
@@ -160,3 +161,66 @@ def check_command(
             f"{toolchain.version} {target.name:8} {compiled:4} of {len(mine):4} compile, {sum(r.surprising for r in mine)} surprises, {seconds:.1f} s"
         )
     return ExitCode.ANSWER_IS_NO if surprises else ExitCode.DONE
+
+
+@corpus_group.command("verify")
+@options.corpus_option
+@click.option("--workload", default="*", help="Pattern of FAMILY/NAME.")
+@click.option("--target", default="sm_90", show_default=True, help="Which target this machine's GPU is.")
+@click.option(
+    "--python", default=sys.executable, help="An interpreter that has torch and triton; default: this one."
+)
+@options.cache_option
+@options.json_option
+def verify_command(
+    corpus: Path | None,
+    workload: str,
+    target: str,
+    python: str,
+    cache: Path | None,
+    json_path: Path | None,
+) -> int:
+    """Run every launch on this machine's GPU and compare it with its PyTorch reference.
+
+    Ends with 1 where a launch is wrong or does not run.
+    """
+    config = configuration.load(cache=cache)
+    rows: list[dict[str, Any]] = []
+
+    def on_line(line: str) -> None:
+        if line.startswith("{"):
+            rows.append(json.loads(line))
+            click.echo(_verified(rows[-1]))
+
+    words: list[str | Path] = [
+        python,
+        corpus_check.VERIFIER,
+        "--corpus",
+        options.corpus_folder(corpus, config),
+        "--target",
+        target,
+    ]
+    words += ["--targets", config.shipped / "targets", "--workload", workload]
+    log = config.cache / "verify.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    log.unlink(missing_ok=True)
+    code = process.run_logged(words, log=log, env=config.tool_environment, on_line=on_line)
+    if json_path:
+        options.write_output(json_path, json.dumps(rows, indent=1) + "\n")
+    if not rows:
+        lines = log.read_text(errors="replace").strip().splitlines()[-3:]
+        raise NothingComparedError(
+            f"nothing was verified: the verifier ended with {code}:\n" + "\n".join(lines),
+            hint="it needs a GPU, torch and triton: name an interpreter that has them with --python",
+            log_path=str(log),
+        )
+    wrong = sum(not row["ok"] for row in rows)
+    click.echo(f"{len(rows) - wrong} of {len(rows)} launches agree with their reference")
+    return ExitCode.ANSWER_IS_NO if wrong else ExitCode.DONE
+
+
+def _verified(row: dict[str, Any]) -> str:
+    if not row["ok"]:
+        return f"WRONG {row['id']}: {str(row.get('why'))[:160]}"
+    peak = f"{row['peak_percent']:5.1f} %" if row.get("peak_percent") is not None else "      -"
+    return f"ok    {row['id']:56} {row['median_us']:10.1f} us {peak}  error {row['relative_norm']:.1e}"
