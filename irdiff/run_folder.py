@@ -72,7 +72,7 @@ def _copy(source: Path, destination: Path) -> None:
 def dump(run: Run) -> bytes:
     """`run.json`, the same bytes for the same run."""
     rows = _adapter.dump_python(run, mode="json")
-    return (json.dumps(rows, indent=1, sort_keys=True, ensure_ascii=True) + "\n").encode()
+    return (json.dumps(rows, indent=1, ensure_ascii=True) + "\n").encode()
 
 
 def json_schema() -> dict[str, Any]:

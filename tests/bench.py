@@ -43,9 +43,10 @@ cases = json.load(open(sys.argv[1]))
 modules = {}
 for case in cases:
     workload, label = case["workload"], case["label"]
-    if workload not in modules:
-        modules[workload] = capture.load_workload(os.environ["IRDIFF_CORPUS"], workload)
-    for suffix, captured in capture.launches_of(modules[workload].LAUNCHES[label], case["target"]):
+    key = workload, case["target"]["name"]  # a JIT function remembers its first target
+    if key not in modules:
+        modules[key] = capture.load_workload(os.environ["IRDIFF_CORPUS"], workload)
+    for suffix, captured in capture.launches_of(modules[key].LAUNCHES[label], case["target"]):
         if case["id"] == f"{workload}:{label}{suffix}":
             try:
                 capture.real_compile(captured.src, target=captured.target, options=captured.options)

@@ -36,7 +36,8 @@ real_compile = triton.compiler.compiler.compile
 
 class Reached(BaseException):
     """The frontend is done; carries what it handed to the compiler. Not an Exception, so that a
-    workload's own `except Exception` cannot swallow it."""
+    workload's own `except Exception` cannot swallow it.
+    """
 
     def __init__(self, src, target, options):
         super().__init__()
@@ -50,7 +51,7 @@ class NoKernel:
     n_spills = 0
     asm = types.MappingProxyType({})
 
-    class metadata:  # noqa: N801
+    class metadata:
         shared = 0
         num_warps = 4
 

@@ -94,7 +94,9 @@ def _become_child(request, serve):
         limit = request["memory_bytes"]
         resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        log = os.open(os.path.join(request["folder"], "stderr"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        log = os.open(
+            os.path.join(request["folder"], "stderr"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600
+        )
         os.dup2(log, 1)
         os.dup2(log, 2)
         serve(request)
