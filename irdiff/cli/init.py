@@ -1,0 +1,58 @@
+"""`irdiff init`: what a repository needs to use irdiff."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from irdiff import __version__
+from irdiff import config as configuration
+from irdiff.errors import ExitCode, UsageError
+from irdiff.github import workflows
+
+
+@click.command("init")
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False), default=".")
+@click.option("--github", is_flag=True, help="Write the GitHub action, workflows and a release policy.")
+@click.option(
+    "--install",
+    default=f"irdiff=={__version__}",
+    show_default=True,
+    help="What pip installs in the jobs: a release, or an address that it takes.",
+)
+@click.option("--force", is_flag=True, help="Replace files that are there and differ.")
+def init_command(folder: Path, github: bool, install: str, force: bool) -> int:
+    """Prepare the repository in FOLDER: writes files, and changes none that is there."""
+    files: dict[str, str] = {}
+    if github:
+        files |= _github_files(install)
+    # Further parts (`irdiff.toml`) add their files here, by path relative to the repository.
+    if not files:
+        raise UsageError("nothing to write", hint="irdiff init --github")
+    for path, content in _to_write(folder, files, force).items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content, encoding="utf-8")
+        click.echo(f"wrote {path}")
+    return ExitCode.DONE
+
+
+def _github_files(install: str) -> dict[str, str]:
+    if not install.isprintable() or any(mark in install for mark in "\"'\\$`{}"):
+        raise UsageError(f"--install {install[:80]!a} cannot be quoted in a workflow")
+    reports = configuration.load().shipped / "reports"
+    policy = (reports / "irdiff-policy.toml").read_text(encoding="utf-8")
+    return {**workflows.rendered(reports / "github", install), "irdiff-policy.toml": policy}
+
+
+def _to_write(folder: Path, files: dict[str, str], force: bool) -> dict[Path, str]:
+    """What is not there yet. Raises UsageError, before anything is written, where a file differs."""
+    wanted: dict[Path, str] = {}
+    for name, content in files.items():
+        path = folder / name
+        if path.is_file() and path.read_text(encoding="utf-8", errors="replace") == content:
+            continue
+        if path.exists() and not force:
+            raise UsageError(f"{path} is there and differs; nothing was written", hint="--force replaces it")
+        wanted[path] = content
+    return wanted
