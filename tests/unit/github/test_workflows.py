@@ -53,7 +53,7 @@ def test_no_job_has_more_than_it_says() -> None:
 
 def test_a_job_that_runs_the_pull_request_has_no_secret() -> None:
     content = workflows.rendered(TEMPLATES, "irdiff==1")[".github/workflows/irdiff-pr.yml"]
-    assert "secrets" not in content
+    assert "secrets." not in content
     assert "github.token" not in content
     assert "persist-credentials: false" in content
 
