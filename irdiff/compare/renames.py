@@ -15,11 +15,13 @@ from dataclasses import replace
 
 from irdiff.model import Launch, Pair
 
-LIKENESS = 0.7
-"""Least share of tokens that two kernels must have in common to be one: git's default for a renamed file
-is 0.5 of its lines; kernels of one family are alike, so more is asked."""
+LIKENESS = 0.85
+"""Least share of lines that two kernels must have in common to be one. Git's default for a renamed file is
+0.5; kernels of a family share their loads, masks and stores, so more is asked."""
 
-_TOKEN = re.compile(r"\w+|[^\w\s]")
+KIN_LIKENESS = 0.5
+"""The same where the workload, the kernel's name or its file stayed."""
+
 _COMMENT = re.compile(r"#[^\n]*")
 _MAX_PAIRS = 20_000
 
@@ -90,16 +92,17 @@ def _alike(
     base_source: Source,
     head_source: Source,
 ) -> dict[_Kernel, _Kernel]:
-    """Pairs from the most alike down; none below `LIKENESS`."""
+    """Pairs from the most alike down."""
     if len(old) * len(new) > _MAX_PAIRS:
         return {}
-    before = {key: _tokens(base_source(rows[0]), key[1]) for key, rows in old.items()}
-    after = {key: _tokens(head_source(rows[0]), key[1]) for key, rows in new.items()}
+    before = {key: _lines(base_source(rows[0]), key[1]) for key, rows in old.items()}
+    after = {key: _lines(head_source(rows[0]), key[1]) for key, rows in new.items()}
     scored = []
     for key, ours in before.items():
         for other, theirs in after.items():
+            kin = _are_kin(old[key][0], new[other][0])
             likeness = _likeness(ours, theirs)
-            if likeness >= LIKENESS:
+            if likeness >= (KIN_LIKENESS if kin else LIKENESS):
                 scored.append((likeness, _name_likeness(key, other), key, other))
     pairs: dict[_Kernel, _Kernel] = {}
     taken: set[_Kernel] = set()
@@ -110,17 +113,26 @@ def _alike(
     return pairs
 
 
-def _tokens(source: str, kernel: str) -> list[str]:
+def _are_kin(ours: Launch, theirs: Launch) -> bool:
+    return (
+        ours.workload == theirs.workload
+        or ours.kernel == theirs.kernel
+        or ours.source_path == theirs.source_path
+    )
+
+
+def _lines(source: str, kernel: str) -> list[str]:
     """Without comments, and without the kernel's own name."""
-    tokens = _TOKEN.findall(_COMMENT.sub("", source))
-    return ["KERNEL" if token == kernel else token for token in tokens]
+    name = re.compile(rf"\b{re.escape(kernel)}\b")
+    text = name.sub("KERNEL", _COMMENT.sub("", source))
+    return [line.strip() for line in text.splitlines() if line.strip()]
 
 
 def _likeness(ours: list[str], theirs: list[str]) -> float:
     if not ours or not theirs:
         return 0.0
     matcher = difflib.SequenceMatcher(None, ours, theirs, autojunk=False)
-    if matcher.real_quick_ratio() < LIKENESS or matcher.quick_ratio() < LIKENESS:
+    if matcher.real_quick_ratio() < KIN_LIKENESS or matcher.quick_ratio() < KIN_LIKENESS:
         return 0.0
     return matcher.ratio()
 

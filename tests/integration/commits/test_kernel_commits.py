@@ -1,0 +1,135 @@
+"""A repository of kernels: what its commits do to them, and to the compiler that they pin."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from checkouts import commit, edit, git, new_repository, write
+
+pytestmark = pytest.mark.integration
+
+PROJECT = """\
+[kernels]
+workloads = "bench/irdiff"
+import = ["src"]
+pin = "requirements.txt"
+"""
+
+HEADER = "import triton\nimport triton.language as tl\n\n\n"
+
+
+def kernel(name: str, expression: str) -> str:
+    return f"""@triton.jit
+def {name}(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = offsets < n
+    x = tl.load(x_ptr + offsets, mask=mask, other=0.0)
+    result = {expression}
+    tl.store(out_ptr + offsets, result, mask=mask)
+"""
+
+
+def workload(module: str, name: str) -> str:
+    return f"""import triton
+from irdiff_corpus import empty, launch, tensor
+from mykernels.{module} import {name}
+
+
+def run(x):
+    out = empty(x.shape, x.dtype)
+    {name}[(triton.cdiv(x.numel(), 1024),)](x, out, x.numel(), BLOCK=1024)
+    return out
+
+
+LAUNCHES = {{"fp32": launch(run, tensor((1 << 20,), "fp32"))}}
+"""
+
+
+@pytest.fixture
+def kernels(tmp_path: Path) -> Path:
+    repo = new_repository(tmp_path / "kernels é")
+    write(
+        repo,
+        {
+            "irdiff.toml": PROJECT,
+            "requirements.txt": "numpy\ntriton==3.9.0  # pinned\n",
+            "src/mykernels/__init__.py": "",
+            "src/mykernels/activations.py": HEADER
+            + kernel("relu", "tl.maximum(x, 0.0)")
+            + "\n\n"
+            + kernel("square", "x * x")
+            + "\n\n"
+            + kernel("gate", "x * tl.sigmoid(x) + tl.exp(-x * x) * 0.5 - tl.abs(x)"),
+            "src/mykernels/old.py": HEADER + kernel("doomed", "tl.sin(x) + tl.cos(x * 3.0)"),
+            "bench/irdiff/activations/relu.py": workload("activations", "relu"),
+            "bench/irdiff/activations/square.py": workload("activations", "square"),
+            "bench/irdiff/activations/gate.py": workload("activations", "gate"),
+            "bench/irdiff/old/doomed.py": workload("old", "doomed"),
+        },
+    )
+    commit(repo, "Kernels")
+    return repo
+
+
+def verdicts(result) -> dict[str, str]:
+    return {case["id"].partition("@")[0]: case["verdict"] for case in result.run["cases"]}
+
+
+def test_renamed_edited_untouched_added_removed(irdiff, kernels: Path) -> None:
+    activations = "src/mykernels/activations.py"
+    edit(kernels, activations, "x * x\n", "x * x + 1.0\n")
+    edit(kernels, activations, "def gate(", "def swish_gate(")
+    git(kernels, "mv", "bench/irdiff/activations/gate.py", "bench/irdiff/activations/swish_gate.py")
+    write(kernels, {"bench/irdiff/activations/swish_gate.py": workload("activations", "swish_gate")})
+    git(kernels, "rm", "-q", "src/mykernels/old.py", "bench/irdiff/old/doomed.py")
+    write(
+        kernels,
+        {
+            "src/mykernels/fresh.py": HEADER + kernel("fresh", "tl.sqrt(tl.log(x + 2.0))"),
+            "bench/irdiff/fresh/fresh.py": workload("fresh", "fresh"),
+        },
+    )
+    commit(kernels, "Everything at once")
+    result = irdiff("compare", "HEAD~1", "HEAD", "--target", "sm_90", cwd=kernels)
+    assert verdicts(result) == {
+        "activations/relu:fp32": "unchanged",
+        "activations/square:fp32": "changed",
+        "activations/swish_gate:fp32": "unchanged",
+        "fresh/fresh:fp32": "added",
+        "old/doomed:fp32": "removed",
+    }, result.stderr
+    renamed = result.case("activations/swish_gate:fp32@sm_90")
+    assert renamed["renamed_from"] == "activations/gate:fp32@sm_90"
+    untouched = result.case("activations/relu:fp32@sm_90")
+    assert untouched["findings"] == ["not-compiled:same-toolchain-and-launch"]
+    assert "triton==3.9.0 (pinned in requirements.txt)" in result.run["head"]["note"]
+
+
+def test_a_bump_of_the_pin(irdiff, kernels: Path) -> None:
+    edit(kernels, "requirements.txt", "triton==3.9.0", "triton==3.8.0")
+    commit(kernels, "Go back to an older Triton")
+    result = irdiff("compare", "HEAD~1", "HEAD", "--target", "sm_90", cwd=kernels)
+    assert (result.run["base"]["version"], result.run["head"]["version"]) == ("3.9.0", "3.8.0")
+    assert len(result.run["cases"]) == 4
+    assert all(set(case["stages"].values()) != {"absent"} for case in result.run["cases"])
+    chosen = irdiff(
+        "compare", "HEAD~1", "HEAD", "--triton", "triton==3.9.0", "--target", "sm_90", cwd=kernels
+    )
+    assert chosen.verdicts() == {"unchanged": 4}, "one compiler for both, and no kernel changed"
+
+
+def test_uncommitted_kernels(irdiff, kernels: Path) -> None:
+    edit(kernels, "src/mykernels/activations.py", "x * x\n", "x * x * x\n")
+    result = irdiff("compare", "--target", "sm_90", cwd=kernels / "src")
+    assert result.verdicts() == {"changed": 1, "unchanged": 3}, result.stderr
+
+
+def test_a_repository_without_a_description(irdiff, tmp_path: Path) -> None:
+    repo = new_repository(tmp_path / "plain")
+    write(repo, {"a.py": ""})
+    commit(repo, "one")
+    commit(repo, "two")
+    done = irdiff("compare", "HEAD~1", "HEAD", cwd=repo)
+    assert done.code == 2
+    assert "irdiff init" in done.stderr

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+from irdiff.compare import renames
+from irdiff.model import Launch, Pair, Sides, Target
+
+BODY = """def NAME(x, out, n, BLOCK):
+    offsets = program_id(0) * BLOCK + arange(0, BLOCK)
+    mask = offsets < n
+    value = load(x + offsets, mask=mask)
+    store(out + offsets, exp(value) / (1 + exp(value)), mask=mask)
+"""
+
+
+def make(launch: Launch, workload: str, kernel: str, label: str = "c", source: str = "") -> Launch:
+    return replace(
+        launch,
+        id=f"{workload}:{label}",
+        workload=workload,
+        kernel=kernel,
+        label=label,
+        source_digest=source or f"{workload}/{kernel}",
+        source_path=f"{workload}.py",
+    )
+
+
+def text(launch: Launch) -> str:
+    return BODY.replace("NAME", launch.kernel)
+
+
+def test_moved_kernel_is_matched_by_its_source(launch: Launch) -> None:
+    before, after = make(launch, "a/old", "k", source="s"), make(launch, "b/new", "k", source="s")
+    assert renames.match([before], [after], lambda _: "", lambda _: "") == {"a/old:c": "b/new:c"}
+
+
+def test_renamed_kernel_is_matched_by_its_text(launch: Launch) -> None:
+    before, after = make(launch, "a/old", "before"), make(launch, "b/new", "after")
+    assert renames.match([before], [after], text, text) == {"a/old:c": "b/new:c"}
+
+
+def test_kernels_that_share_only_their_frame_are_two(launch: Launch) -> None:
+    before, after = make(launch, "a/old", "before"), make(launch, "b/new", "after")
+    other = BODY.replace("exp(value) / (1 + exp(value))", "sin(value) - 4 * sqrt(abs(cos(value)) + 2)")
+
+    def head(row: Launch) -> str:
+        return other.replace("NAME", row.kernel)
+
+    assert renames.match([before], [after], text, head) == {}
+    same_file = replace(after, source_path=before.source_path)
+    assert renames.match([before], [same_file], text, head) == {"a/old:c": "b/new:c"}
+
+
+def test_each_kernel_is_matched_once_and_launches_by_label(launch: Launch) -> None:
+    old = [make(launch, "a/old", "k", label) for label in ("fp16", "fp32")]
+    new = [make(launch, "a/new", "k2", label) for label in ("fp32", "bf16")]
+    new += [make(launch, "a/newer", "k3", "fp16")]
+    found = renames.match(old, new, text, text)
+    assert len(set(found.values())) == len(found)
+    assert found["a/old:fp32"] == "a/new:fp32"
+    assert "a/newer:fp16" not in found.values(), "one kernel is one kernel"
+
+
+def test_without_text_nothing_is_guessed(launch: Launch) -> None:
+    before, after = make(launch, "a/old", "before"), make(launch, "b/new", "after")
+    assert renames.match([before], [after], lambda _: "", lambda _: "") == {}
+
+
+def test_pairs_are_joined_for_every_target(launch: Launch) -> None:
+    before, after = make(launch, "a/old", "before"), make(launch, "b/new", "after")
+    pairs = []
+    for name in ("sm_90", "gfx942"):
+        target = Target(name=name, backend="cuda", arch=90, warp_size=32, title="", facts={}, sources={})
+        for row, base, head in ((before, before, None), (after, None, after)):
+            pairs.append(
+                Pair(
+                    id=f"{row.id}@{name}",
+                    launch_id=row.id,
+                    target=target,
+                    base=base,
+                    head=head,
+                    supported=Sides(base=True, head=True),
+                )
+            )
+    joined = renames.join(pairs, text, text)
+    assert [pair.id for pair in joined] == ["b/new:c@gfx942", "b/new:c@sm_90"]
+    assert all(pair.base == before and pair.head == after for pair in joined)
