@@ -129,10 +129,10 @@ def _change(rows: list[tuple[int, ChangeGroup]], parts: Sequence[Part]) -> str:
     for number, group in rows:
         cases = {case.id: case for case in parts[number - 1].run.cases}
         where.append(f"run {number}: {wording.members_by_target(group, cases)}")
-    return (
-        f"- {markdown_prose(first.title)} ({markdown(first.severity)}; from {code(wording.group_origin(first))}): "
-        f"{markdown('; '.join(where))}; for example {code(first.representative)}"
-    )
+    kind = f"{markdown(first.severity)}; from {code(wording.group_origin(first))}"
+    cases_by_run = markdown("; ".join(where))
+    example = code(first.representative)
+    return f"- {markdown_prose(first.title)} ({kind}): {cases_by_run}; for example {example}"
 
 
 # regressions
