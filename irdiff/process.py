@@ -6,9 +6,12 @@ with its command, exit code and output.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import os
 import signal
 import subprocess
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -19,6 +22,20 @@ _libc = ctypes.CDLL(None)
 def _die_with_parent() -> None:
     # The kernel watches the thread that started the process: start long-lived ones from the main thread.
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+# Between irdiff and a command that starts many others (a build): when irdiff dies, however it dies, the
+# kernel tells this process, and it ends the whole group. A build that went on alone would write into the
+# folder that the next irdiff builds in.
+_GROUP_LEADER = """
+import ctypes, os, signal, sys
+signal.signal(signal.SIGTERM, lambda *_: os.killpg(0, signal.SIGKILL))
+ctypes.CDLL(None).prctl(1, signal.SIGTERM)
+if os.getppid() != int(sys.argv[1]):
+    os.killpg(0, signal.SIGKILL)
+code = os.spawnvp(os.P_WAIT, sys.argv[2], sys.argv[2:])
+sys.exit(code if code >= 0 else 128 - code)
+"""
 
 
 class CommandFailed(Exception):  # noqa: N818 - reads better where it is caught
@@ -67,7 +84,7 @@ def run_logged(
     with log.open("a", encoding="utf-8") as file:
         file.write("$ " + " ".join(words) + "\n")
         with subprocess.Popen(
-            words,
+            [sys.executable, "-I", "-S", "-c", _GROUP_LEADER, str(os.getpid()), *words],
             env=env,
             cwd=cwd,
             stdin=subprocess.DEVNULL,
@@ -76,7 +93,6 @@ def run_logged(
             text=True,
             errors="replace",
             start_new_session=True,
-            preexec_fn=_die_with_parent,
         ) as child:
             assert child.stdout is not None
             try:
@@ -85,7 +101,8 @@ def run_logged(
                     file.flush()
                     on_line(line.rstrip())
             except BaseException:
-                child.kill()
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(child.pid, signal.SIGKILL)
                 raise
         return child.returncode
 
