@@ -1,0 +1,238 @@
+"""The door to native builds, on a stand-in: a `triton` whose native part is one C file of a second or two."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from checkouts import commit, edit, git, new_repository, write
+
+from irdiff import toolchains
+from irdiff.config import Config
+from irdiff.errors import ToolchainError
+from irdiff.toolchains import checkout, commits, native, repository
+
+pytestmark = pytest.mark.integration
+
+SETUP = """\
+import os, time
+from setuptools import Extension, find_packages, setup
+from setuptools.command.build_ext import build_ext
+
+
+class Slow(build_ext):
+    def run(self):
+        print("[1/3] Configuring", flush=True)
+        time.sleep(float(os.environ.get("STAND_IN_SLEEP_S", "0")))
+        print("[2/3] Building C object native.c.o", flush=True)
+        super().run()
+        print("[3/3] Linking", flush=True)
+
+
+setup(
+    name="triton",
+    version="9.9.9",
+    packages=[*find_packages("python"), "triton.backends.stand"],
+    package_dir={"": "python", "triton.backends.stand": "third_party/stand/backend"},
+    ext_modules=[Extension("triton._C.native", ["lib/native.c"], include_dirs=["include"])],
+    entry_points={"triton.backends": ["stand = triton.backends.stand"]},
+    cmdclass={"build_ext": Slow},
+)
+"""
+NATIVE = """\
+#include <Python.h>
+#include "value.h"
+static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "native", 0, -1, 0};
+PyMODINIT_FUNC PyInit_native(void) {
+  PyObject *it = PyModule_Create(&module);
+  PyModule_AddIntConstant(it, "VALUE", VALUE);
+  return it;
+}
+"""
+PYPROJECT = """\
+[build-system]
+requires = ["setuptools<81"]
+build-backend = "setuptools.build_meta"
+"""
+PACKAGE = "from triton._C import native\n\n__version__ = '9.9.9'\nVALUE = native.VALUE\n"
+COMPILER = "class Compiler:\n    def add_stages(self):\n        pass\n"
+BACKENDS = """\
+import types
+from importlib.metadata import entry_points
+
+backends = {}
+for point in entry_points(group="triton.backends"):
+    backends[point.name] = types.SimpleNamespace(compiler=point.load().Compiler)
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    repo = new_repository(tmp_path / "stand in")
+    write(
+        repo,
+        {
+            "setup.py": SETUP,
+            "pyproject.toml": PYPROJECT,
+            "lib/native.c": NATIVE,
+            "include/value.h": "#define VALUE 1\n",
+            "python/triton/__init__.py": PACKAGE,
+            "python/triton/_C/__init__.py": "",
+            "python/triton/backends/__init__.py": BACKENDS,
+            "third_party/stand/backend/__init__.py": COMPILER,
+            "docs/index.md": "about\n",
+        },
+    )
+    commit(repo, "Stand-in")
+    return repo
+
+
+class Builder:
+    """Resolves revisions, with what was said on the way."""
+
+    def __init__(self, repo: Path, config: Config) -> None:
+        self.repo, self.config, self.said = repo, config, []
+
+    def __call__(self, revision: str) -> str:
+        """What the native part of the revision's toolchain says."""
+        store = repository.open_store(self.repo)
+        found = checkout.read(repository.snapshot(store, revision, self.config), self.config)
+        made = commits.toolchain_of(
+            found, self.config, toolchains.resolve, build=True, progress=self.said.append
+        )
+        words = [made.toolchain.python, "-c", "import triton; print(triton.VALUE, getattr(triton, 'X', ''))"]
+        return subprocess.run(words, check=True, capture_output=True, text=True).stdout.strip()
+
+    @property
+    def builds(self) -> int:
+        return len([line for line in self.said if "native build native-" in line])
+
+
+@pytest.fixture
+def build(project: Path, own_config: Config) -> Builder:
+    return Builder(project, own_config)
+
+
+def native_environments(config: Config) -> list[str]:
+    return sorted(path.name for path in config.toolchains.glob("native-*") if path.is_dir())
+
+
+def test_a_native_part_is_built_once_for_what_shares_it(project: Path, build: Builder) -> None:
+    assert build("HEAD") == "1"
+    assert any("native build 2/3" in line for line in build.said)
+    assert build.builds == 1
+
+    edit(project, "python/triton/__init__.py", "VALUE =", "X = 'python'\nVALUE =")
+    write(project, {"docs/index.md": "more\n", "setup.py": "# how\n" + SETUP})
+    commit(project, "Python, documents, a comment in setup.py")
+    started = time.monotonic()
+    assert build("HEAD") == "1 python"
+    assert build.builds == 1, "the digest is equal: no build"
+    assert time.monotonic() - started < 10
+
+    edit(project, "include/value.h", "1", "2")
+    assert build(".") == "2 python", "uncommitted native changes count"
+    assert build.builds == 2
+    commit(project, "Another value")
+    assert build("HEAD") == "2 python"
+    assert build("HEAD~1") == "1 python"
+    assert build.builds == 2
+    state = [native.environments.find(name, build.config).state for name in native_environments(build.config)]
+    assert {row["version"] for row in state} == {"9.9.9"}
+    assert all("c++" in row["environment"] and row["requirements"] for row in state)
+
+
+def with_variables(config: Config, variables: dict[str, str]) -> Config:
+    return replace(config, tool_environment={**config.tool_environment, **variables})
+
+
+def test_the_build_environment_counts(project: Path, build: Builder) -> None:
+    found = checkout.read(
+        repository.snapshot(repository.open_store(project), "HEAD", build.config), build.config
+    )
+    names = set()
+    for variables in ({}, {"DEBUG": "1"}, {"LLVM_SYSPATH": "/nowhere"}, {"TRITON_BUILD_PROTON": "OFF"}):
+        changed = with_variables(build.config, variables)
+        names.add(native.key_of_build(found, changed).name)
+    assert len(names) == 4
+    for variables in ({"MAX_JOBS": "1"}, {"CCACHE_DIR": "/x"}, {"TRITON_CACHE_DIR": "/y"}, {"HOME": "/z"}):
+        changed = with_variables(build.config, variables)
+        assert native.key_of_build(found, changed).name in names, variables
+
+
+def test_a_broken_build_is_one_clear_error(project: Path, build: Builder) -> None:
+    edit(project, "lib/native.c", "VALUE);", "VALU);")
+    commit(project, "Does not compile")
+    with pytest.raises(ToolchainError) as caught:
+        build("HEAD")
+    assert "its native build failed" in caught.value.what
+    assert "VALU" in caught.value.what
+    assert "error:" in caught.value.what
+    log = Path(caught.value.log_path)
+    assert "[2/3] Building C object" in log.read_text()
+    assert native_environments(build.config) == [], "nothing half-built stays"
+    edit(project, "lib/native.c", "VALU);", "VALUE);")
+    commit(project, "Compiles again")
+    assert build("HEAD") == "1"
+
+
+def _start(project: Path, config: Config, sleep_s: float) -> subprocess.Popen[bytes]:
+    environment = {**os.environ, "IRDIFF_CACHE": str(config.cache), "STAND_IN_SLEEP_S": str(sleep_s)}
+    words = [sys.executable, "-m", "irdiff", "toolchain", "build", "HEAD"]
+    return subprocess.Popen(
+        words, cwd=project, env=environment, stderr=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT], ids=["killed", "interrupted"])
+def test_killed_in_mid_build(project: Path, build: Builder, number: signal.Signals) -> None:
+    running = _start(project, build.config, 60)
+    log = None
+    for _ in range(600):
+        log = next(iter(build.config.toolchains.glob("native-*.log")), None)
+        if log and "[1/3]" in log.read_text():
+            break
+        time.sleep(0.1)
+    assert log, "the build did not begin"
+    running.send_signal(number)
+    running.communicate(timeout=30)
+    assert running.returncode != 0
+    assert not list(build.config.toolchains.glob("native-*/irdiff.json"))
+    again = _start(project, build.config, 0)
+    _, stderr = again.communicate(timeout=300)
+    assert again.returncode == 0, stderr.decode()
+    assert log.read_text().count("[1/3] Configuring") == 1, "the second build wrote its own log"
+    assert not [
+        path for path in Path("/proc").glob("[0-9]*/cwd") if _lies_below(path, build.config.toolchains)
+    ]
+
+
+def _lies_below(link: Path, folder: Path) -> bool:
+    try:
+        return folder in link.readlink().parents
+    except OSError:
+        return False
+
+
+def test_two_at_once_build_once(project: Path, build: Builder) -> None:
+    started = [_start(project, build.config, 3) for _ in range(2)]
+    ends = [process.communicate(timeout=300) for process in started]
+    assert [process.returncode for process in started] == [0, 0], ends
+    logs = list(build.config.toolchains.glob("native-*.log"))
+    assert len(logs) == 1
+    assert logs[0].read_text().count("[1/3] Configuring") == 1
+
+
+def test_without_a_build_it_says_how_to_get_one(project: Path, irdiff, own_config: Config) -> None:
+    done = irdiff("compare", "HEAD", "HEAD", "--no-build", cwd=project)
+    assert done.code == 3
+    assert "irdiff toolchain build HEAD" in done.stderr
+    key = irdiff("toolchain", "key", "HEAD", "--paths", cwd=project)
+    assert key.stdout.split() == ["include/value.h", "lib/native.c", "pyproject.toml", "setup.py"]
+    assert git(project, "status", "--porcelain") == ""
