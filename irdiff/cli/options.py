@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -80,7 +81,8 @@ def write_output(path: Path, content: str | bytes) -> None:
     """To a file, or to standard output for `-`."""
     data = content.encode() if isinstance(content, str) else content
     if str(path) == "-":
-        click.get_binary_stream("stdout").write(data)
+        sys.stdout.buffer.write(data)
+        sys.stdout.flush()
     else:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)

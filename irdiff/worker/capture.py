@@ -405,11 +405,42 @@ def _relative(path):
 def sources_of(*roots):
     """The text of every function that can take part in compiling `roots`, and the globals they read.
 
+    Lines do not count: locations reach the code only through assertions, whose lines `pin_lines` makes
+    relative to their function. File names reach it there too, so they count where a source asserts.
+    """
+    parts = []
+    for item, function in _closure(roots, parts):
+        if function is None:
+            with contextlib.suppress(OSError, TypeError):
+                parts.append((item.__qualname__, inspect.getsource(item)))
+            continue
+        text = _source_text(item, function)
+        where = (function.__code__.co_filename,) if "assert" in text else ()
+        parts.append((function.__qualname__, text, where, repr(function.__defaults__)))
+    return repr(sorted(parts, key=repr))
+
+
+def pin_lines(captured):
+    """Counts the lines of asserting kernels from their own first line, not from that of the file.
+
+    An assertion puts its line number into the machine code: without this, a line added above a kernel
+    would change its code. Line information of other kernels stays as it is.
+    """
+    for item, function in _closure([captured.function, *captured.src.constants.values()], []):
+        line = getattr(item, "starting_line_number", None)
+        if function is not None and line is not None and "assert" in _source_text(item, function):
+            item.starting_line_number = 1
+            if hasattr(item, "def_file_line_number"):
+                item.def_file_line_number += 1 - line
+
+
+def _closure(roots, parts):
+    """(JIT function or class, Python function or None) of all that `roots` can reach; globals go to `parts`.
+
     Follows names through globals, closures and modules, from JIT functions into JIT functions, plain
     helpers (constexpr functions) and classes; triton's own modules belong to the toolchain's digest.
-    Where a source asserts or prints, its line number is part of the code and so of the text.
     """
-    seen, parts = set(), []
+    seen = set()
     pending = list(roots)
     while pending:
         item = pending.pop()
@@ -421,15 +452,11 @@ def sources_of(*roots):
         if isinstance(item, (tuple, list)):
             pending.extend(item)
         elif inspect.isfunction(function) and not _is_tritons(function):
-            text = _source_text(item, function)
-            where = (function.__code__.co_firstlineno,) if "assert" in text or "print" in text else ()
-            parts.append((function.__qualname__, text, where, repr(function.__defaults__)))
             pending.extend(_reachable(function, parts))
+            yield item, function
         elif inspect.isclass(item) and not _is_tritons(item):
-            with contextlib.suppress(OSError, TypeError):
-                parts.append((item.__qualname__, inspect.getsource(item)))
             pending.extend(member for member in vars(item).values() if callable(member))
-    return repr(sorted(parts, key=repr))
+            yield item, None
 
 
 def _source_text(item, function):

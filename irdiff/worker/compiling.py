@@ -81,6 +81,7 @@ def compile_launch(captured, recorder):
     backend_class = type(tc.make_backend(captured.target))
     _record_into(recorder, backend_class)
     _watch_assembler(recorder)
+    capture.pin_lines(captured)
     try:
         tc_compile = capture.real_compile
         tc_compile(captured.src, target=captured.target, options=captured.options)

@@ -1,0 +1,193 @@
+"""Does a compiler equal itself whatever does not matter? Both sides compiled apart, and as differently as can be.
+
+    python -m tests.false_alarms [--release 3.9.0 …] [--case PATTERN …] [--tier gate]
+
+The second side has its toolchain in an environment at another path, its corpus in another folder with
+every file shifted by seven lines and its comments edited, another HOME and hash seed, randomized or fixed
+addresses alike, and the cases in the opposite order. Every stage must be identical or equivalent.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import tokenize
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from irdiff import config as configuration
+from irdiff import corpus as corpora
+from irdiff import normalize, targets, toolchains
+from irdiff.compare import verdicts
+from irdiff.compilation import Compiler
+from irdiff.config import Config
+from irdiff.corpus import Corpus
+from irdiff.model import Artifact, Compiled, Launch, Outcome, StageStatus, Target, Toolchain
+from irdiff.parallel import in_parallel
+from irdiff.store import Store
+from irdiff.workers import Workers
+
+ROOT = Path(__file__).parent.parent
+SHIFT = 7
+
+
+@dataclass(frozen=True, kw_only=True)
+class Alarm:
+    """A stage that differs although nothing that matters does."""
+
+    case: str
+    stage: str
+
+
+def shifted(source: str) -> str:
+    """The same program seven lines further down, with every comment edited."""
+    tokens = []
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        text = token.string + " (edited)" if token.type == tokenize.COMMENT else token.string
+        tokens.append((token.type, text, token.start, token.end, token.line))
+    edited = source.splitlines()
+    for kind, text, (row, column), _, _ in tokens:
+        if kind == tokenize.COMMENT:
+            edited[row - 1] = edited[row - 1][:column] + text
+    return "# shifted\n" * SHIFT + "\n".join(edited) + "\n"
+
+
+def moved_corpus(folder: Path) -> Corpus:
+    shutil.copytree(ROOT / "corpus", folder)
+    for path in folder.rglob("*.py"):
+        path.write_text(shifted(path.read_text()))
+    return corpora.load(folder)
+
+
+def moved_toolchain(toolchain: Toolchain, folder: Path, config: Config) -> Toolchain:
+    """The same Triton, hard-linked into an environment at another path."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
+    ours = next(Path(toolchain.path).glob("lib/python*/site-packages"))
+    theirs = next(folder.glob("lib/python*/site-packages"))
+    for path in ours.iterdir():
+        if path.name.startswith(("triton", "setuptools", "pkg_resources")):
+            shutil.copytree(path, theirs / path.name, copy_function=_link, dirs_exist_ok=True)
+    return toolchains.resolve(f"python:{folder}/bin/python", config)
+
+
+def _link(source: str, destination: str) -> None:
+    try:
+        os.link(source, destination)
+    except OSError:
+        shutil.copy2(source, destination)
+
+
+def compile_all(
+    compiler: Compiler, toolchain: Toolchain, corpus: Corpus, jobs: Sequence[tuple[Launch, Target]]
+) -> dict[str, Outcome]:
+    def one(job: tuple[Launch, Target]) -> tuple[str, Outcome]:
+        launch, target = job
+        outcome = compiler.compile(toolchain, corpus, launch, target, assemble=True)
+        return f"{launch.id}@{target.name}", outcome
+
+    return dict(in_parallel(one, jobs, compiler.config.jobs + 1, "", lambda _: None))
+
+
+def captured(
+    compiler: Compiler, toolchain: Toolchain, corpus: Corpus, patterns: Sequence[str], tiers: Sequence[str]
+) -> list[tuple[Launch, Target]]:
+    found = []
+    for target in targets.select((), [ROOT / "targets"]):
+        for workload in corpora.select(corpus, patterns):
+            for launch in compiler.catalog(toolchain, corpus, workload, target).launches:
+                if corpora.selects(patterns, launch.id, target.name) and (not tiers or launch.tier in tiers):
+                    found.append((launch, target))
+    return found
+
+
+def compare_sides(ours: Outcome, theirs: Outcome, stores: tuple[Store, Store]) -> dict[str, StageStatus]:
+    if not isinstance(ours, Compiled) or not isinstance(theirs, Compiled):
+        same = type(ours) is type(theirs)
+        return {"failure": StageStatus.EQUIVALENT if same else StageStatus.CHANGED}
+
+    def equivalent(stage: str, a: Artifact, b: Artifact) -> verdicts.TextComparison:
+        texts = [
+            (store.get(x.digest) or b"").decode(errors="replace") for store, x in zip(stores, (a, b), strict=True)
+        ]
+        result = normalize.equivalent(stage, *texts)
+        return verdicts.TextComparison(equal=result.equal, header_equal=result.header_equal, findings=())
+
+    stages = dict(verdicts.compare_texts(ours, theirs, equivalent).stages)
+    for binary, stage in verdicts.MACHINE_STAGES.items():
+        a, b = ours.artifacts.get(binary), theirs.artifacts.get(binary)
+        if a and b:
+            codes = [
+                normalize.machine_code(binary, store.get(x.digest) or b"").digest
+                for store, x in zip(stores, (a, b), strict=True)
+            ]
+            same = codes[0] == codes[1]
+            stages[f"code of {stage}"] = StageStatus.EQUIVALENT if same else StageStatus.CHANGED
+    if verdicts.differing_launch(ours.metadata, theirs.metadata):
+        stages["launch"] = StageStatus.CHANGED
+    return stages
+
+
+def run(
+    release: str, patterns: Sequence[str], tiers: Sequence[str], folder: Path, cache: Path
+) -> tuple[Counter[str], list[Alarm]]:
+    """Counts of statuses, and every false alarm."""
+    ours = configuration.load(cache=cache)
+    theirs = configuration.load(
+        cache=folder / "other-cache",
+        compiler_environment={"PYTHONHASHSEED": "7", "HOME": str(folder), "USER": "somebody-else"},
+    )
+    toolchain = toolchains.resolve(f"triton=={release}", ours)
+    other = moved_toolchain(toolchain, folder / "another-place" / "environment", theirs)
+    assert other.digest == toolchain.digest, "the identity of a toolchain does not depend on its path"
+    corpus, moved = corpora.load(ROOT / "corpus"), moved_corpus(folder / "moved" / "kernels")
+    stores = Store(folder / "store"), Store(folder / "another-store-with-a-longer-path")
+    outcomes = []
+    sides = ((ours, stores[0], toolchain, corpus), (theirs, stores[1], other, moved))
+    for number, (config, store, side, kernels) in enumerate(sides):
+        workers = Workers(config)
+        try:
+            compiler = Compiler(config, store, workers, reuse=True)
+            jobs = captured(compiler, side, kernels, patterns, tiers)
+            outcomes.append(compile_all(compiler, side, kernels, jobs[:: -1 if number else 1]))
+        finally:
+            workers.close()
+    assert set(outcomes[0]) == set(outcomes[1]) and outcomes[0]
+    counts: Counter[str] = Counter()
+    alarms = []
+    for case, outcome in sorted(outcomes[0].items()):
+        for stage, status in compare_sides(outcome, outcomes[1][case], stores).items():
+            counts[f"{stage}: {status.value}"] += 1
+            if status is StageStatus.CHANGED:
+                alarms.append(Alarm(case=case, stage=stage))
+    counts["cases"] = len(outcomes[0])
+    return counts, alarms
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--release", action="append", default=[])
+    parser.add_argument("--case", action="append", default=[])
+    parser.add_argument("--tier", action="append", default=[])
+    options = parser.parse_args()
+    found = 0
+    for release in options.release or ["3.5.1", "3.7.1", "3.9.0"]:
+        with tempfile.TemporaryDirectory() as folder:
+            counts, alarms = run(release, options.case, options.tier, Path(folder), configuration.load().cache)
+        print(f"{release}: {counts.pop('cases')} cases, {len(alarms)} false alarms")
+        for name, count in sorted(counts.items()):
+            print(f"  {name:28} {count}")
+        for alarm in alarms[:20]:
+            print(f"  FALSE ALARM {alarm.case} {alarm.stage}")
+        found += len(alarms)
+    sys.exit(bool(found))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,26 @@
+"""A compiler equals itself: the quick part of `python -m tests.false_alarms`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests import false_alarms
+
+pytestmark = pytest.mark.integration
+
+QUICK = ("elementwise/vector_add", "matmul/pointer:fp16-4096", "normalization/softmax", "language/*")
+
+
+def test_the_newest_release(tmp_path: Path, cache: Path) -> None:
+    counts, alarms = false_alarms.run("3.9.0", QUICK, (), tmp_path, cache)
+    assert not alarms
+    assert counts["cases"] >= 40
+
+
+@pytest.mark.wide
+@pytest.mark.parametrize("release", ["3.5.1", "3.7.1"])
+def test_older_releases(tmp_path: Path, cache: Path, release: str) -> None:
+    _, alarms = false_alarms.run(release, (), ("gate",), tmp_path, cache)
+    assert not alarms
