@@ -1,5 +1,7 @@
 """Persistent matrix product through tensor descriptors, made on the host and on the device."""
 
+import functools
+
 import triton
 import triton.language as tl
 from irdiff_corpus import empty, launch, tensor
@@ -57,6 +59,7 @@ def device_descriptor_kernel(
         c_desc.store([pid_m * BLOCK_M, pid_n * BLOCK_N], acc.to(c_ptr.dtype.element_ty))
 
 
+@functools.lru_cache  # asking the driver takes longer than the product
 def _programs():
     return triton.runtime.driver.active.utils.get_device_properties(0)["multiprocessor_count"]
 
@@ -99,11 +102,12 @@ def row(function, dtype, m, n, k, size, **facts):
     )
 
 
+# Hopper adds 8-bit products up in fewer bits than fp32 has: their tolerance is wider.
 LAUNCHES = {
     "host-fp16-4096": row(host_descriptor, "fp16", 4096, 4096, 4096, 2, tier="gate"),
     "host-bf16-8192x1024": row(host_descriptor, "bf16", 8192, 1024, 4096, 2, stages=4, warps=4),
     "host-fp8-4096": row(
-        host_descriptor, "fp8e4nv", 4096, 4096, 4096, 1
+        host_descriptor, "fp8e4nv", 4096, 4096, 4096, 1, atol=2.0
     ),
     "host-specialized-fp16-4096": row(
         host_descriptor, "fp16", 4096, 4096, 4096, 2, flatten=False, warp_specialize=True, warps=4,
@@ -114,6 +118,6 @@ LAUNCHES = {
     ),
     "device-fp16-4096": row(device_descriptor, "fp16", 4096, 4096, 4096, 2, tier="gate"),
     "device-fp8-4096": row(
-        device_descriptor, "fp8e4nv", 4096, 4096, 4096, 1
+        device_descriptor, "fp8e4nv", 4096, 4096, 4096, 1, atol=2.0
     ),
 }

@@ -74,8 +74,8 @@ def row(dtype, m, n, k, size, out="fp16", transposed=False, fill="normal", **fac
 LAUNCHES = {
     "fp16-4096": row("fp16", 4096, 4096, 4096, 2, tier="gate"),
     "bf16-4096": row("bf16", 4096, 4096, 4096, 2, out="bf16", tier="gate", atol=1.0),
-    # gfx942 has no units for this format: since 3.4.0 it is converted to fp16 first
-    "fp8-4096": row("fp8e4nv", 4096, 4096, 4096, 1, transposed=True, since={"gfx942": "3.4.0"}),
+    # Hopper adds these products up in fewer bits than fp32 has, hence the tolerance; gfx942 has no units for this format: since 3.4.0 it is converted to fp16 first
+    "fp8-4096": row("fp8e4nv", 4096, 4096, 4096, 1, transposed=True, since={"gfx942": "3.4.0"}, atol=2.0),
     "tf32-2048": row("fp32", 2048, 2048, 2048, 4, out="fp32", block=(128, 128, 32), atol=0.3),
     "fp8e5-2048": row("fp8e5", 2048, 2048, 2048, 1, transposed=True, atol=0.5),
     "fp8e4b8-2048": row("fp8e4b8", 2048, 2048, 2048, 1, transposed=True, targets="gfx9*", since={"gfx950": "3.4.0"}),  # AMD's own

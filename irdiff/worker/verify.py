@@ -101,7 +101,16 @@ def _workloads(root, pattern):
 
 def _verify(torch, entry, facts, seed):
     row = dict.fromkeys(
-        ("why", "max_abs_error", "relative_norm", "median_us", "tflops", "gb_per_s", "peak_percent", "peak_of")
+        (
+            "why",
+            "max_abs_error",
+            "relative_norm",
+            "median_us",
+            "tflops",
+            "gb_per_s",
+            "peak_percent",
+            "peak_of",
+        )
     )
     row["ok"] = False
     begin = time.perf_counter()
@@ -173,7 +182,9 @@ def _compare(torch, entry, result, args, kwargs, row):
         outside = ~(error <= facts["atol"] + facts["rtol"] * want.abs())
         count = int(outside.sum())
         if count:
-            reasons.append(f"result {place}: {count} of {got.numel()} outside rtol {facts['rtol']} atol {facts['atol']}")
+            reasons.append(
+                f"result {place}: {count} of {got.numel()} outside rtol {facts['rtol']} atol {facts['atol']}"
+            )
     row.update(ok=not reasons, why="; ".join(reasons) or None)
     row.update(max_abs_error=worst_absolute, relative_norm=worst_relative)
 
@@ -201,7 +212,7 @@ def _median_us(torch, call):
     pairs = []
     for _ in range(_SAMPLES):
         flush.zero_()
-        torch.cuda._sleep(200_000)  # the host runs ahead, so that its own time is not in the events
+        torch.cuda._sleep(1_000_000)  # the host runs ahead, so that its own time is not in the events
         begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
         begin.record()
         call()
