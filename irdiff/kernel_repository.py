@@ -30,7 +30,7 @@ from irdiff.toolchains.repository import Snapshot
 FILE = "irdiff.toml"
 _KEYS = {"workloads", "import", "toolchain", "pin"}
 PIN_FILES = ("uv.lock", "pylock.toml", "poetry.lock", "pdm.lock", "requirements.lock", "requirements.txt")
-_REQUIREMENT = re.compile(r"^\s*[\"']?triton\s*==\s*([0-9][^\s;,\\\"'#]*)", re.MULTILINE)
+_REQUIREMENT = re.compile(r"^(?!\s*#).*?(?<![\w.-])triton\s*==\s*([0-9][\w.!+-]*)", re.MULTILINE)
 
 
 @dataclass(frozen=True, kw_only=True)

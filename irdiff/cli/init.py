@@ -6,8 +6,9 @@ from pathlib import Path
 
 import click
 
-from irdiff import __version__
+from irdiff import __version__, kernel_repository
 from irdiff import config as configuration
+from irdiff.cli import init_toml
 from irdiff.errors import ExitCode, UsageError
 from irdiff.github import workflows
 
@@ -27,7 +28,7 @@ def init_command(folder: Path, github: bool, install: str, force: bool) -> int:
     files: dict[str, str] = {}
     if github:
         files |= _github_files(install)
-    # Further parts (`irdiff.toml`) add their files here, by path relative to the repository.
+    files |= _project_file(folder, asked=not github)
     if not files:
         raise UsageError("nothing to write", hint="irdiff init --github")
     for path, content in _to_write(folder, files, force).items():
@@ -35,6 +36,14 @@ def init_command(folder: Path, github: bool, install: str, force: bool) -> int:
         path.write_text(content, encoding="utf-8")
         click.echo(f"wrote {path}")
     return ExitCode.DONE
+
+
+def _project_file(folder: Path, *, asked: bool) -> dict[str, str]:
+    """An `irdiff.toml` for a repository of kernels that has none; a checkout of Triton needs none."""
+    if (folder / kernel_repository.FILE).exists() or (folder / "python/triton/__init__.py").exists():
+        return {}
+    found = init_toml.look_around(folder)
+    return {kernel_repository.FILE: init_toml.irdiff_toml(found)} if asked or found.kernels else {}
 
 
 def _github_files(install: str) -> dict[str, str]:

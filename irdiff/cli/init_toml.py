@@ -1,0 +1,135 @@
+"""What `irdiff init` writes into `irdiff.toml`, found by looking around in a repository."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from irdiff.kernel_repository import PIN_FILES, pinned_version
+
+FALLBACK_TOOLCHAIN = "triton==3.9.0"
+_SKIPPED = frozenset({".git", ".venv", "venv", "node_modules", "build", "dist", "__pycache__"})
+_MAX_FILES = 20_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Surroundings:
+    """What a repository of kernels looks like."""
+
+    workloads: str
+    """The folder of workloads that is there, or that is proposed."""
+    has_workloads: bool
+    imports: tuple[str, ...]
+    pin: str | None
+    pinned: str | None
+    """The version that the pin names."""
+    kernels: tuple[str, ...]
+    """Files with kernels."""
+
+
+def look_around(root: Path) -> Surroundings:
+    """Finds workloads (files with a table LAUNCHES), kernels, import folders and a pinned Triton."""
+    files = list(_python_files(root))
+    kernels = [path for path in files if _has_kernel(path)]
+    workloads = [path for path in files if _is_workload(path)]
+    folder = _common_folder([path.parent.parent for path in workloads], root) if workloads else Path("irdiff")
+    pin, version = _pin(root)
+    outside = [path for path in kernels if path not in workloads]
+    return Surroundings(
+        workloads=folder.as_posix(),
+        has_workloads=bool(workloads),
+        imports=_import_folders(outside, root),
+        pin=pin,
+        pinned=version,
+        kernels=tuple(path.relative_to(root).as_posix() for path in kernels),
+    )
+
+
+def irdiff_toml(found: Surroundings) -> str:
+    """The text of the file."""
+    imports = ", ".join(f'"{name}"' for name in found.imports)
+    lines = [
+        "[kernels]",
+        "# The folder of workloads, FAMILY/NAME.py: ordinary Python that launches kernels.",
+        f'workloads = "{found.workloads}"',
+        "# The folders that workloads import kernels from.",
+        f"import = [{imports}]",
+    ]
+    if found.pin:
+        lines += [
+            f"# Each revision's own Triton ({found.pinned} now): a bump of it shows its blast radius.",
+            f'pin = "{found.pin}"',
+        ]
+    lines += ["# The compiler of revisions without a pin.", f'toolchain = "{_toolchain(found)}"']
+    return "\n".join(lines) + "\n"
+
+
+def _toolchain(found: Surroundings) -> str:
+    return f"triton=={found.pinned}" if found.pinned else FALLBACK_TOOLCHAIN
+
+
+def _python_files(root: Path) -> Iterable[Path]:
+    count = 0
+    pending = [root]
+    while pending:
+        for path in sorted(pending.pop().iterdir()):
+            if path.is_dir() and not path.is_symlink() and path.name not in _SKIPPED:
+                pending.append(path)
+            elif path.suffix == ".py" and path.is_file():
+                count += 1
+                if count > _MAX_FILES:
+                    return
+                yield path
+
+
+_KERNEL = re.compile(r"^\s*@(?:triton|gluon)\.jit\b|^\s*@jit\b", re.MULTILINE)
+
+
+def _has_kernel(path: Path) -> bool:
+    text = path.read_text(encoding="utf-8", errors="replace")
+    return bool(_KERNEL.search(text)) and "triton" in text
+
+
+def _is_workload(path: Path) -> bool:
+    text = path.read_text(encoding="utf-8", errors="replace")
+    if "LAUNCHES" not in text or "irdiff_corpus" not in text:
+        return False
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError):
+        return False
+    targets = [name for node in tree.body if isinstance(node, ast.Assign) for name in node.targets]
+    return any(isinstance(name, ast.Name) and name.id == "LAUNCHES" for name in targets)
+
+
+def _common_folder(folders: Sequence[Path], root: Path) -> Path:
+    relative = [folder.relative_to(root) if folder.is_relative_to(root) else Path() for folder in folders]
+    common = relative[0]
+    for folder in relative[1:]:
+        while common != folder and common not in folder.parents:
+            common = common.parent
+    return common
+
+
+def _import_folders(kernels: Sequence[Path], root: Path) -> tuple[str, ...]:
+    """The folder above each top package that holds kernels."""
+    found = set()
+    for path in kernels:
+        folder = path.parent
+        while (folder / "__init__.py").exists() and folder != root:
+            folder = folder.parent
+        found.add(folder.relative_to(root).as_posix())
+    return tuple(sorted(found)) or (".",)
+
+
+def _pin(root: Path) -> tuple[str | None, str | None]:
+    for name in (*PIN_FILES, "pyproject.toml"):
+        path = root / name
+        if path.is_file():
+            version = pinned_version(name, path.read_bytes())
+            if version:
+                return name, version
+    return None, None
