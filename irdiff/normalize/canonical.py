@@ -59,7 +59,7 @@ class Rows:
     def restored(self, strings: Strings) -> Rows:
         """With the strings that were hidden while the rows were made."""
         return Rows(
-            body=strings.restore("\n".join(self.body)).split("\n"),
+            body=strings.restore("\0".join(self.body)).split("\0"),
             tail=[(number, strings.restore(line)) for number, line in self.tail],
             header={strings.restore(key): strings.restore(value) for key, value in self.header.items()},
         )

@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable
 
-_PTX_OPCODE = re.compile(r"^[ \t{]*(?:@!?%?\w+[ \t]+)?([a-z][a-z0-9_]*(?:[.:][a-z0-9_:]+)*)[ \t;]", re.M)
+_PTX_OPCODE = re.compile(r"^[ \t{]*(?:@!?%?\w+[ \t]+)?([a-z][a-z0-9_]*(?:[.:][a-zA-Z0-9_:]+)*)[ \t;]", re.M)
 _AMD_OPCODE = re.compile(r"^[ \t]+((?:s|v|ds|global|buffer|flat|scratch|tensor)_[a-z0-9_]+)", re.M)
 _SASS_OPCODE = re.compile(
     r"^[ \t{]*(?:/\*[0-9a-f]{4,}\*/[ \t{]*)?(?:@!?U?P[T\d]\w*[ \t]+)?"
@@ -68,7 +68,7 @@ _SASS_CLASSES = (
     (r"SHFL|VOTE|MATCH|REDUX", "warp_exchange"),
     (r"BRA|BRX|RET|EXIT|CALL|JMP|BSSY|BSYNC", "branch"),
 )
-_PTX_MEMORY = re.compile(r"(ld|st)((?:\.[a-z0-9_:]+)*)$")
+_PTX_MEMORY = re.compile(r"(ld|st)((?:\.[a-zA-Z0-9_:]+)*)$")
 _SPACES = ("global", "shared", "local", "const", "param")
 _AMD_MEMORY = re.compile(
     r"(global|buffer|flat|scratch|ds|s)_(load|store|read|write|buffer_load)(\d?)_?(?:\w*?)((?:dword|[bui]\d+|short|byte|sbyte|ubyte)\w*)"

@@ -74,21 +74,22 @@ def _strip(text: str) -> str:
 
 
 def _drop_locations(text: str) -> str:
+    """Locations with brackets inside; from one that does not end on its line, the line stays as it is."""
     parts: list[str] = []
-    position = 0
-    for match in _LOCATION.finditer(text):
-        if match.start() < position:
-            continue
+    kept = position = 0
+    while match := _LOCATION.search(text, position):
         depth = 1
+        position = len(text)
         for bracket in _BRACKET.finditer(text, match.end()):
+            position = bracket.end()
             if bracket.group() == "\n":
                 break
             depth += 1 if bracket.group() == "(" else -1
             if depth == 0:
-                parts.append(text[position : match.start()])
-                position = bracket.end()
+                parts.append(text[kept : match.start()])
+                kept = position
                 break
-    parts.append(text[position:])
+    parts.append(text[kept:])
     return "".join(parts)
 
 

@@ -28,20 +28,20 @@ _BRANCH = re.compile(
     r"0x([0-9a-f]+)(?=[ ]*;)"
 )
 _LABEL = r"\.L(?:_x_)?\d+(?![\w.])"
+_PADDING = re.compile(r"NOP ?;|BRA \.\+0x0 ?;")
 _KEPT_HEADER = re.compile(r"^(?:\.text\.([\w.$]+):|Function : ([\w.$]+)|\.section \.text\.([\w.$]+),.*)$")
 _INSTRUCTION = re.compile(r"^(?:\{ )?(?:@!?U?P[T\d]\w* )?[A-Z][A-Z0-9_]+(?:[. ;]|$)")
 
 
 def rows(text: str) -> Rows:
-    text = collapse_spaces(strip(text))
-    text = drop_unused_labels(text, _LABEL)
-    lines = [_keep(line) for line in text.split("\n")]
-    if not any(_INSTRUCTION.match(line) for line in lines):
+    body = [_keep(line) for line in collapse_spaces(strip(text)).split("\n")]
+    if not any(_INSTRUCTION.match(line) for line in body):
         raise unrecognized("sass", "an instruction")
-    labels = Numbering(".L")
-    body = [re.sub(_LABEL, lambda match: labels[match.group()], line) for line in lines]
     _drop_padding(body)
-    return Rows(body=body, tail=[], header={})
+    labels = Numbering(".L")
+    used = drop_unused_labels("\n".join(body), _LABEL)
+    numbered = re.sub(_LABEL, lambda match: labels[match.group()], used)
+    return Rows(body=numbered.split("\n"), tail=[], header={})
 
 
 def strip(text: str) -> str:
@@ -78,7 +78,11 @@ def _drop_padding(body: list[str]) -> None:
         line = body[index]
         if line.startswith("Function : "):
             padding = True
-        elif padding and re.fullmatch(r"NOP ?;|BRA \.\+0x0 ?;", line):
+        elif padding and (_PADDING.fullmatch(line) or _jumps_to_itself(line, body[index - 1])):
             body[index] = ""
-        elif line and not re.fullmatch(r"\.L\d+:", line):
+        elif line and not line.endswith(":"):
             padding = False
+
+
+def _jumps_to_itself(line: str, before: str) -> bool:
+    return re.fullmatch(rf"BRA `\({_LABEL}\) ?;", line) is not None and f"({before[:-1]})" in line
