@@ -10,12 +10,12 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pytest_httpserver import HTTPServer  # noqa: TC002
+from fake_github import COMMIT, LIMIT, TOKEN, FakeGithub, answer_json, counted
+from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
 from irdiff.errors import ExitCode, UsageError
@@ -23,138 +23,7 @@ from irdiff.github import checks, comment
 from irdiff.github.client import Client, ForbiddenError, GithubError, GithubUnreachableError, Timekeeping
 from irdiff.github.comment import Done
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "github" / "requests.json"
-TOKEN = "ghs_verysecrettoken"
-COMMIT = "a" * 40
-LIMIT = 65_536
-
-
-@dataclass
-class Comment:
-    number: int
-    login: str
-    body: str
-    minimized: bool = False
-
-
-@dataclass
-class FakeGithub:
-    """State and behaviour of one repository with one pull request."""
-
-    server: HTTPServer
-    comments: list[Comment] = field(default_factory=list)
-    state: str = "OPEN"
-    head: str = COMMIT
-    may_comment: bool = True
-    may_check: bool = True
-    page_size: int = 100
-    faults: list[Callable[[Request], Response | None]] = field(default_factory=list)
-    requests: list[dict[str, Any]] = field(default_factory=list)
-    slept: list[float] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.server.expect_request("/api/graphql").respond_with_handler(self._record(self._graphql))
-        for method, path, answer in (
-            ("POST", "/api/v3/repos/o/n/issues/7/comments", self._create),
-            ("GET", "/api/v3/repos/o/n/pulls", self._pulls),
-            ("POST", "/api/v3/repos/o/n/check-runs", self._check),
-            ("PATCH", "/api/v3/repos/o/n/check-runs/5", self._check),
-            ("POST", f"/api/v3/repos/o/n/statuses/{COMMIT}", self._ok),
-        ):
-            self.server.expect_request(path, method=method).respond_with_handler(self._record(answer))
-        comments = re.compile(r"/api/v3/repos/o/n/issues/comments/\d+")
-        self.server.expect_request(comments, method="PATCH").respond_with_handler(self._record(self._update))
-
-    def client(self, token: str = TOKEN) -> Client:
-        times = Timekeeping(sleep=self.slept.append, now=lambda: 1000.0, write_pause_s=0.0)
-        return Client(token, "o/n", api_url=self.server.url_for("/api/v3"), timekeeping=times)
-
-    def add(self, body: str, login: str = "github-actions", minimized: bool = False) -> Comment:
-        added = Comment(number=len(self.comments) + 1, login=login, body=body, minimized=minimized)
-        self.comments.append(added)
-        return added
-
-    def _record(self, answer: Callable[[Request], Response]) -> Callable[[Request], Response]:
-        def handler(request: Request) -> Response:
-            assert request.headers["Authorization"] == f"token {TOKEN}" or self.head == "bad-token"
-            row = {"method": request.method, "path": request.path, "query": dict(request.args)}
-            self.requests.append({**row, "body": request.get_json(silent=True)})
-            if self.faults and (fault := self.faults.pop(0)(request)) is not None:
-                return fault
-            return answer(request)
-
-        return handler
-
-    def _graphql(self, request: Request) -> Response:
-        sent = request.get_json()
-        if "minimizeComment" in sent["query"]:
-            number = int(sent["variables"]["id"].removeprefix("IC_"))
-            self.comments[number - 1].minimized = True
-            return _json({"data": {"minimizeComment": {"minimizedComment": {"isMinimized": True}}}})
-        start = int(sent["variables"]["after"] or 0)
-        end = start + self.page_size
-        nodes = [
-            {
-                "id": f"IC_{row.number}",
-                "databaseId": row.number,
-                "body": row.body,
-                "isMinimized": row.minimized,
-                "author": {"login": row.login} if row.login else None,
-            }
-            for row in self.comments[start:end]
-        ]
-        page = {"hasNextPage": end < len(self.comments), "endCursor": str(end)}
-        pull = {"state": self.state, "headRefOid": self.head, "comments": {"pageInfo": page, "nodes": nodes}}
-        found = pull if sent["variables"]["number"] == 7 else None
-        errors = {} if found else {"errors": [{"type": "NOT_FOUND", "message": "Could not resolve"}]}
-        data = {"viewer": {"login": "github-actions[bot]"}, "repository": {"pullRequest": found}}
-        return _json({"data": data, **errors})
-
-    def _create(self, request: Request) -> Response:
-        return self._write(request, self.add, 201)
-
-    def _update(self, request: Request) -> Response:
-        row = self.comments[int(request.path.rpartition("/")[2]) - 1]
-
-        def change(body: str) -> Comment:
-            row.body = body
-            return row
-
-        return self._write(request, change, 200)
-
-    def _write(self, request: Request, change: Callable[[str], Comment], status: int) -> Response:
-        if not self.may_comment:
-            return _json({"message": "Resource not accessible by integration"}, 403)
-        body = request.get_json()["body"]
-        if len(body) > LIMIT:
-            error = {"resource": "IssueComment", "code": "unprocessable", "field": "data"}
-            message = "Body is too long (maximum is 65536 characters)"
-            return _json({"message": "Validation Failed", "errors": [{**error, "message": message}]}, 422)
-        row = change(body)
-        url = f"https://github.example/o/n/pull/7#issuecomment-{row.number}"
-        return _json({"id": row.number, "html_url": url}, status)
-
-    def _pulls(self, request: Request) -> Response:
-        rows = [{"number": 6, "head": {"sha": "b" * 40}}, {"number": 7, "head": {"sha": self.head}}]
-        return _json(rows if request.args["head"] == "fork:branch" else [])
-
-    def _check(self, request: Request) -> Response:
-        if not self.may_check:
-            return _json({"message": "You must authenticate via a GitHub App."}, 403)
-        if len(request.get_json()["output"]["annotations"]) > 50:
-            return _json({"message": "Invalid request. No more than 50 items are allowed"}, 422)
-        return _json({"id": 5}, 201)
-
-    def _ok(self, request: Request) -> Response:
-        return _json({}, 201)
-
-
-def _counted(run: re.Match[str]) -> str:
-    return f"({len(run[0])} characters)"
-
-
-def _json(rows: Any, status: int = 200, **headers: str) -> Response:
-    return Response(json.dumps(rows), status, headers, content_type="application/json")
+GOLDEN = Path(__file__).parents[2] / "golden" / "github" / "requests.json"
 
 
 def _answer(message: str, status: int, **headers: str) -> Callable[[Request], Response]:
@@ -183,7 +52,7 @@ def test_the_whole_story_as_recorded(hub: FakeGithub) -> None:
     def chapter(title: str, tell: Callable[[], object]) -> None:
         hub.requests.clear()
         tell()
-        story[title] = json.loads(re.sub(r"x{1000,}", _counted, json.dumps(hub.requests)))
+        story[title] = json.loads(re.sub(r"x{1000,}", counted, json.dumps(hub.requests)))
 
     def create() -> None:
         posted = _post(hub, "### irdiff: no code changed", commit=COMMIT)
@@ -278,7 +147,7 @@ def test_a_secondary_limit_is_waited_for(hub: FakeGithub) -> None:
 
 def test_a_limit_of_the_graphql_api_is_waited_for(hub: FakeGithub) -> None:
     hub.faults = [
-        lambda r: _json({"errors": [{"type": "RATE_LIMITED", "message": "API rate limit exceeded"}]})
+        lambda r: answer_json({"errors": [{"type": "RATE_LIMITED", "message": "API rate limit exceeded"}]})
     ]
     assert _post(hub).done is Done.CREATED
     assert hub.slept == [60.0]
