@@ -17,7 +17,7 @@ import time
 import triton.compiler.compiler as tc
 from triton.backends.compiler import GPUTarget
 
-from . import capture
+from . import capture, closure
 
 
 class _StopBeforeStage(BaseException):
@@ -81,7 +81,7 @@ def compile_launch(captured, recorder):
     backend_class = type(tc.make_backend(captured.target))
     _record_into(recorder, backend_class)
     _watch_assembler(recorder)
-    capture.pin_lines(captured)
+    closure.pin_lines(captured)
     try:
         tc_compile = capture.real_compile
         tc_compile(captured.src, target=captured.target, options=captured.options)

@@ -54,7 +54,7 @@ class Children:
                 return
             if pid not in self.running:
                 continue
-            request, deadline = self.running.pop(pid)
+            request, _ = self.running.pop(pid)
             self._kill_group(pid)  # whatever it left behind
             number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
             timed_out = request.get("timed_out", False)

@@ -1,0 +1,131 @@
+"""A captured launch as JSON, field by field `irdiff.model.Launch`, and its digest."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import triton
+
+from . import corpus_api
+from .closure import sources_of
+from .texts import sha256, text_of
+
+_TRITON_ROOT = os.path.dirname(os.path.abspath(triton.__file__))
+
+
+def kernel_name(captured):
+    return captured.function.fn.__name__
+
+
+def describe(captured, launch_id, label, target, entry):
+    """The launch as JSON: `irdiff.model.Launch`, field by field."""
+    src = captured.src
+    constexprs = {name_of(src, key): text_of(value) for key, value in src.constants.items()}
+    return {
+        "id": launch_id,
+        "workload": launch_id.split(":", 1)[0],
+        "label": label,
+        "kernel": kernel_name(captured),
+        "target": target["name"],
+        "digest": digest_of(captured),
+        "source_digest": sha256(sources_of(captured.function)),
+        "source_path": _relative(captured.function.fn.__code__.co_filename),
+        "arguments": _arguments(captured, constexprs),
+        "signature": {str(name): text_of(ty) for name, ty in src.signature.items()},
+        "constexprs": constexprs,
+        "attributes": attributes_of(src),
+        "options": _options(captured),
+        "grid": captured.grid,
+        "tier": entry.facts["tier"],
+        "expected": entry.expects(target["name"], triton.__version__),
+        "flops": entry.facts["flops"],
+        "min_bytes": entry.facts["min_bytes"],
+        "tolerance": [entry.facts["rtol"], entry.facts["atol"]],
+    }
+
+
+def digest_of(captured):
+    """SHA-256 of what the frontend hands to the compiler: see `irdiff.model.Launch.digest`."""
+    src = captured.src
+    parts = [
+        type(src).__name__,
+        kernel_name(captured),
+        sources_of(captured.function, *src.constants.values()),
+        sorted((str(name), text_of(ty)) for name, ty in src.signature.items()),
+        sorted((str(key), text_of(value)) for key, value in src.constants.items()),
+        sorted(attributes_of(src).items()),
+        sorted(_options(captured).items()),
+    ]
+    return sha256(repr(parts))
+
+
+def _arguments(captured, constexprs):
+    rows, storages = [], {}
+    for name, value in captured.bound.items():
+        row = dict.fromkeys(("value", "dtype", "shape", "strides", "storage_offset", "alias", "fill"))
+        row.update(name=name, block_shape=None, type=text_of(captured.src.signature.get(name, "constexpr")))
+        tensor = value
+        if hasattr(value, "block_shape") and hasattr(value, "base"):
+            row.update(kind="descriptor", block_shape=list(value.block_shape))
+            tensor = value.base
+        elif hasattr(value, "data_ptr"):
+            row["kind"] = "tensor"
+        elif name in constexprs and row["type"] == "constexpr":
+            row.update(kind="constexpr", value=_json_value(value))
+        else:
+            row.update(kind="none" if value is None else "scalar", value=_json_value(value))
+        if tensor is not value or row["kind"] == "tensor":
+            row.update(_tensor_row(tensor, storages))
+            if row["kind"] == "descriptor":
+                row.update(shape=[int(n) for n in value.shape], strides=[int(n) for n in value.strides])
+        rows.append(row)
+    return rows
+
+
+def _tensor_row(tensor, storages):
+    if isinstance(tensor, corpus_api.FakeTensor):
+        storage, offset, fill = tensor.storage.number, tensor.offset, tensor.storage.fill
+    else:
+        storage = tensor.untyped_storage().data_ptr() or id(tensor)
+        offset, fill = tensor.storage_offset(), "normal"
+    return {
+        "dtype": corpus_api.dtype_name(tensor.dtype),
+        "shape": [int(n) for n in tensor.shape],
+        "strides": [int(n) for n in tensor.stride()],
+        "storage_offset": int(offset),
+        "alias": storages.setdefault(storage, len(storages)),
+        "fill": fill,
+    }
+
+
+def attributes_of(src):
+    attrs = src.attrs
+    if isinstance(attrs, dict):
+        return {name_of(src, key): text_of(value) for key, value in attrs.items() if value}
+    to_dict = getattr(attrs, "to_dict", None)  # 3.2: an AttrsDescriptor
+    return {key: repr(value) for key, value in to_dict().items()} if to_dict else {"attrs": repr(attrs)}
+
+
+def _options(captured):
+    options = captured.options or {}
+    return {key: text_of(value).replace(_TRITON_ROOT, "<triton>") for key, value in sorted(options.items())}
+
+
+def name_of(src, key):
+    """Constants and attributes are keyed by name (3.2) or by a path of indices (3.3 and later)."""
+    if isinstance(key, tuple):
+        names = list(src.fn.arg_names)
+        return ".".join([names[key[0]], *map(str, key[1:])])
+    return str(key)
+
+
+def _json_value(value):
+    return value if isinstance(value, (bool, int, float, str)) or value is None else text_of(value)
+
+
+def _relative(path):
+    for root in (os.getcwd(), _TRITON_ROOT, sys.prefix):
+        if path.startswith(root + os.sep):
+            return path[len(root) + 1 :]
+    return path
