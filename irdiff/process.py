@@ -38,6 +38,9 @@ sys.exit(code if code >= 0 else 128 - code)
 """
 
 
+TimeoutExpired = subprocess.TimeoutExpired
+
+
 class CommandFailed(Exception):  # noqa: N818 - reads better where it is caught
     """A command ended with another code than zero."""
 

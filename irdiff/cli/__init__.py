@@ -24,6 +24,7 @@ _COMMANDS = {
     "comment": ("irdiff.cli.comment", "comment_command", "Write a run's report on a pull request."),
     "release-report": ("irdiff.cli.release_report", "release_report_command", "One document over many runs."),
     "init": ("irdiff.cli.init", "init_command", "Write a repository's workflows and policy."),
+    "hook": ("irdiff.cli.hook", "hook_command", "Compare before every push."),
     "corpus": ("irdiff.cli.corpus", "corpus_group", "List, show and check workloads."),
     "toolchain": ("irdiff.cli.toolchain", "toolchain_group", "List and remove installed toolchains."),
     "store": ("irdiff.cli.store", "store_group", "Show and prune the store."),

@@ -68,6 +68,12 @@ def python_part(tree: Mapping[str, E], installed: Collection[str]) -> dict[str, 
     return found
 
 
+def is_installed(path: str) -> bool:
+    """Whether a path of the tree can be part of the installed package."""
+    place = _installed_at(path)
+    return place is not None and not place.endswith(_NOT_INSTALLED)
+
+
 def _installed_at(path: str) -> str | None:
     for pattern, place in _PACKAGES:
         if match := pattern.fullmatch(path):

@@ -1,0 +1,117 @@
+"""`irdiff hook`: a comparison before every push, quick enough to be left on."""
+
+from __future__ import annotations
+
+import contextlib
+import shlex
+import sys
+import time
+from pathlib import Path
+
+import click
+
+from irdiff import config as configuration
+from irdiff import hooks, process
+from irdiff.cli import options
+from irdiff.config import Config
+from irdiff.errors import ExitCode, IrdiffError, UsageError
+from irdiff.hooks import Push
+from irdiff.toolchains import repository
+
+_UNPROCESSED = {"ignore_unknown_options": True}
+_DEFAULT_FOR_COMPILER = ("--tier", "gate")
+
+
+@click.group("hook")
+def hook_command() -> None:
+    """Compare before pushing."""
+
+
+@hook_command.command("install", context_settings=_UNPROCESSED)
+@click.option(
+    "--budget", "budget_s", type=float, default=120.0, show_default=True, help="Seconds a push may wait."
+)
+@click.option("--block", is_flag=True, help="Stop a push whose code changes. Without it nothing ever does.")
+@click.option("--force", is_flag=True, help="Replace a hook that irdiff did not write.")
+@options.repo_option
+@click.argument("compare_options", nargs=-1, type=click.UNPROCESSED)
+def install_command(
+    *, budget_s: float, block: bool, force: bool, repo: Path | None, compare_options: tuple[str, ...]
+) -> int:
+    """Install a git pre-push hook. COMPARE_OPTIONS after -- choose what is compared.
+
+    In a checkout of Triton that is `--tier gate` unless you say otherwise.
+    """
+    store = repository.open_store(repo or Path.cwd())
+    where = store.git("rev-parse", "--git-path", "hooks/pre-push").decode().strip()
+    path = Path(store.worktree or store.git_dir, where)
+    if path.exists() and not force and hooks.MARK not in path.read_text(errors="replace"):
+        raise UsageError(
+            f"there is a pre-push hook already: {path}",
+            hint="--force replaces it; or call `irdiff hook run` from it, with its standard input",
+        )
+    words = [sys.executable, "-m", "irdiff", "hook", "run", "--budget", f"{budget_s:g}"]
+    words += ["--block"] if block else []
+    words += ["--", *compare_options] if compare_options else []
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(_script(words), encoding="utf-8")
+    path.chmod(0o755)
+    click.echo(f"wrote {path}; `git push --no-verify` goes without it")
+    return ExitCode.DONE
+
+
+def _script(words: list[str]) -> str:
+    python = shlex.quote(words[0])
+    return f"#!/bin/sh\n{hooks.MARK}\n[ -x {python} ] || exit 0\nexec {shlex.join(words)}\n"
+
+
+@hook_command.command("run", context_settings=_UNPROCESSED)
+@click.option("--budget", "budget_s", type=float, default=120.0, show_default=True)
+@click.option("--block", is_flag=True)
+@click.option("--from-ref", envvar="PRE_COMMIT_FROM_REF", help="What the remote has (set by pre-commit).")
+@click.option("--to-ref", envvar="PRE_COMMIT_TO_REF", help="What is pushed (set by pre-commit).")
+@click.argument("compare_options", nargs=-1, type=click.UNPROCESSED)
+def run_command(
+    *,
+    budget_s: float,
+    block: bool,
+    from_ref: str | None,
+    to_ref: str | None,
+    compare_options: tuple[str, ...],
+) -> int:
+    """What the hook calls: reads what is pushed from standard input, as git gives it."""
+    config = configuration.load()
+    deadline = time.monotonic() + budget_s
+    lines = [f"refs/heads/x {to_ref} refs/heads/x {from_ref or '0' * 40}"] if to_ref else list(sys.stdin)
+    answer = ExitCode.DONE
+    try:
+        store = repository.open_store(Path.cwd())
+        for local, remote in hooks.pushed_commits(lines):
+            push = hooks.inspect(store, local, remote, config)
+            if push is not None and push.relevant:
+                left_s = deadline - time.monotonic()
+                answer = max(answer, _compare(push, compare_options, left_s, config))
+    except IrdiffError as error:  # a hook that cannot work must not be in the way
+        click.echo(f"irdiff: {error}", err=True)
+    if answer is ExitCode.ANSWER_IS_NO and block:
+        click.echo("irdiff: the push is stopped; `git push --no-verify` pushes all the same", err=True)
+        return ExitCode.ANSWER_IS_NO
+    return ExitCode.DONE
+
+
+def _compare(push: Push, compare_options: tuple[str, ...], left_s: float, config: Config) -> ExitCode:
+    """DONE or ANSWER_IS_NO. What cannot be compared in time is said, and is no reason to stop a push."""
+    chosen = compare_options or (_DEFAULT_FOR_COMPILER if push.is_compiler else ())
+    words = ["compare", push.base, push.head, "--no-build", "--no-recheck", "--exit-code", *chosen]
+    click.echo(f"irdiff: {len(push.relevant)} paths that can change kernels", err=True)
+    try:
+        command = [sys.executable, "-m", "irdiff", *words]
+        click.echo(process.run(command, env=config.tool_environment, timeout_s=max(1.0, left_s)), err=True)
+    except process.TimeoutExpired:
+        click.echo("irdiff: the time budget is used up; nothing is known of this push", err=True)
+    except process.CommandFailed as failed:
+        click.echo(failed.stdout if failed.code == ExitCode.ANSWER_IS_NO else failed.tail(), err=True)
+        with contextlib.suppress(ValueError):
+            if ExitCode(failed.code) is ExitCode.ANSWER_IS_NO:
+                return ExitCode.ANSWER_IS_NO
+    return ExitCode.DONE
