@@ -1,0 +1,345 @@
+"""Where the change of a case comes from: the components charged, and the pass that began it.
+
+Every stage whose output changed is put to a test. Where what entered it is the same on both sides, it did
+it. Where that differs too, head's stage is run on *base's* input (stage swap): if it makes base's output, it
+is innocent and only passes a difference on. Where it cannot read base's text, base's stage is tried on
+head's; where neither works, the stage is not separable, and the note says why.
+
+In the first changed stage the IR between passes of both sides is compared (`compare.passes`). In the
+stage from TTGIR to LLVM IR it also tells lowering (MLIR passes) from LLVM's own optimizer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+
+from pydantic import TypeAdapter
+
+from irdiff import normalize
+from irdiff.change_edits import EditSource
+from irdiff.compare import passes
+from irdiff.compare.passes import Culprit, State
+from irdiff.errors import NormalizeError
+from irdiff.model import Case, Component, Origin, Sides, StageStatus, Target, Verdict
+from irdiff.replaying import Replay, Replayed, Replayer
+from irdiff.sides import Side
+from irdiff.store import Store, key_of, sha256
+
+ATTRIBUTED = frozenset({Verdict.CHANGED, Verdict.ABSORBED})
+_VERSION = "origin/1"
+_OPERATION = re.compile(r'^ *(?:%[^="\n]*= )?"?([a-z]\w*(?:\.\w+)+)', re.MULTILINE)
+_DISCARDABLE = re.compile(r"(?:, )?\b(?:tt|ttg|ttng|amdg)\.[\w.-]+(?: = [^,{}]*)?")
+"""Attributes of Triton's dialects on functions: LLVM IR has no place for them."""
+_ORDER = ("source", "ttir", "glir", "ttgir", "llir", "ptx", "amdgcn", "cubin", "hsaco")
+_MLIR = frozenset({"source", "ttir", "glir", "ttgir"})
+_COMPONENTS = {
+    "ttir": Component.TTIR_PASSES,
+    "glir": Component.TTIR_PASSES,
+    "ttgir": Component.TTGIR_PASSES,
+    "llir": Component.LLVM_LOWERING,
+    "ptx": Component.LLVM_CODEGEN,
+    "amdgcn": Component.LLVM_CODEGEN,
+    "cubin": Component.PTXAS,
+    "hsaco": Component.PTXAS,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """The responsible pass with what enters and leaves it, for a test of that pass alone. Digests."""
+
+    name: str
+    argument: str
+    options: str | None
+    entering: Sides[str]
+    leaving: Sides[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attribution:
+    case_id: str
+    origin: Origin
+    edit: EditSource | None
+    """Between the outputs of the responsible pass; None: the stage's artifacts say it best."""
+    step: Step | None
+
+
+_adapter = TypeAdapter(Attribution)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subject:
+    """One case with what is needed to run it again."""
+
+    case: Case
+    target: Target
+    launch_ids: Sides[str]
+
+
+class Attributor:
+    """Attributes cases of two sides. Thread-safe: the only state is the store."""
+
+    def __init__(self, store: Store, replayer: Replayer, sides: Sides[Side]) -> None:
+        self._store = store
+        self._replayer = replayer
+        self._sides = sides
+
+    def attribute(self, subject: Subject) -> Attribution:
+        case = subject.case
+        key = key_of(
+            _VERSION,
+            normalize.NORMALIZER_VERSION,
+            self._sides.base.toolchain.digest,
+            self._sides.head.toolchain.digest,
+            [
+                {name: a.digest for name, a in side.items()}
+                for side in (case.artifacts.base, case.artifacts.head)
+            ],
+            case.findings,
+            case.verdict,
+        )
+        known = self._store.get_record("origin", key)
+        if known is not None:
+            found = _adapter.validate_python(known)
+            if found.step is None or all(map(self._store.has, asdict(found.step.leaving).values())):
+                return replace(found, case_id=case.id)
+        found = _Trial(subject, self._store, self._replayer, self._sides).judge()
+        self._store.put_record("origin", key, _adapter.dump_python(found, mode="json"))
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Charge:
+    component: Component | None
+    note: str
+
+
+class _Trial:
+    """One case. Replays are made once and kept while it lasts."""
+
+    def __init__(self, subject: Subject, store: Store, replayer: Replayer, sides: Sides[Side]) -> None:
+        self.case = subject.case
+        self.subject = subject
+        self.store = store
+        self.replayer = replayer
+        self.sides = sides
+        self._canonical: dict[str, tuple[str, ...]] = {}
+        self._step: Step | None = None
+        self._culprit: Culprit | None = None
+
+    @cached_property
+    def stages(self) -> list[str]:
+        common = self.case.artifacts.base.keys() & self.case.artifacts.head.keys()
+        return [name for name in _ORDER if name in common]
+
+    def judge(self) -> Attribution:
+        origin = self.case.origin
+        assert origin is not None
+        charged: list[Component] = []
+        notes: list[str] = []
+        for charge in (self._frontend(), *map(self._stage, range(1, len(self.stages)))):
+            if charge.component is not None and charge.component not in charged:
+                charged.append(charge.component)
+            if charge.note and charge.note not in notes:
+                notes.append(charge.note)
+        step, culprit = self._step, self._culprit
+        found = Origin(
+            stage=origin.stage,
+            pass_name=culprit.name if culprit else None,
+            healed=culprit.healed if culprit else (),
+            charged=tuple(sorted(charged, key=list(Component).index)),
+            note="; ".join(notes),
+        )
+        source = (
+            EditSource(ir="ttgir", base=step.leaving.base, head=step.leaving.head)
+            if step and step.leaving.base != step.leaving.head
+            else None
+        )
+        return Attribution(case_id=self.case.id, origin=found, edit=source, step=step)
+
+    # charges
+
+    def _frontend(self) -> _Charge:
+        differing = [
+            f.partition(":")[2] for f in self.case.findings if f.startswith("specialization-differs")
+        ]
+        if differing:
+            return _Charge(component=Component.SPECIALIZATION, note=f"specialized otherwise: {differing[0]}")
+        first = self.stages[0] if len(self.stages) > 1 else ""
+        if first == "source" and not self._equal_stage("source") and not self._equal_stage(self.stages[1]):
+            return _Charge(component=Component.FRONTEND, note="")
+        if first == "ttir" and not self._equal_stage("ttir"):
+            note = (
+                "frontend and TTIR passes are not told apart: no IR before the first pass (Triton before 3.3)"
+            )
+            return _Charge(component=Component.NOT_SEPARABLE, note=note)
+        return _Charge(component=None, note="")
+
+    def _stage(self, index: int) -> _Charge:
+        before, stage = self.stages[index - 1], self.stages[index]
+        if self._equal_stage(stage):
+            return _Charge(component=None, note="")
+        if self._equal_stage(before):
+            if stage in ("ttir", "glir", "ttgir", "llir"):
+                return self._own_passes(before, stage)
+            return _Charge(component=_COMPONENTS[stage], note="")
+        return self._swapped(before, stage)
+
+    def _own_passes(self, before: str, stage: str) -> _Charge:
+        """The stage is guilty for certain: which of its passes began it?"""
+        ours = self._replay("base", "base", before, stage, dump="all")
+        theirs = self._replay("head", "head", before, stage, dump="all")
+        component = _COMPONENTS[stage]
+        for side, row in (("base", ours), ("head", theirs)):
+            if row.error:
+                note = f"passes of {stage} not seen: {side} cannot run the stage alone: {row.error}"
+                return _Charge(component=component, note=note)
+        return self._by_passes(stage, ours, theirs)
+
+    def _swapped(self, before: str, stage: str) -> _Charge:
+        """Both what enters and what leaves the stage differ: one side's stage on the other side's text."""
+        errors = {}
+        for compiler, text in (("head", "base"), ("base", "head")):
+            swapped = self._replay(compiler, text, before, stage, dump="final" if stage == "llir" else "")
+            if swapped.error:
+                errors[compiler] = swapped.error
+                continue
+            if self._same_output(stage, swapped.output, text):
+                return _Charge(component=None, note="")
+            if stage != "llir":
+                return _Charge(component=_COMPONENTS[stage], note="")
+            own = self._replay(text, text, before, stage, dump="final")
+            return self._by_final_ir(stage, own, swapped)
+        note = (
+            f"{stage} not separable: head does not take base's {before} ({errors['head']}), "
+            f"nor base head's ({errors['base']})"
+        )
+        return _Charge(component=Component.NOT_SEPARABLE, note=note)
+
+    def _by_passes(self, stage: str, ours: Replayed, theirs: Replayed) -> _Charge:
+        """In the first changed stage: the pass that began it."""
+        base, head = passes.read_log(ours.log, ours.final), passes.read_log(theirs.log, theirs.final)
+        same = self._same_below_mlir if stage == "llir" else self._same_text
+        culprit = passes.find_culprit(base, head, same)
+        if culprit is None:
+            return self._by_final_ir(stage, ours, theirs)
+        self._culprit = culprit
+        self._step = self._kept(culprit, base, head)
+        note = f"{culprit.name}: {culprit.note}" if culprit.note else ""
+        return _Charge(component=_COMPONENTS[stage], note=note)
+
+    def _by_final_ir(self, stage: str, one: Replayed, other: Replayed) -> _Charge:
+        """Tells the lowering to LLVM IR from what LLVM does with it."""
+        if stage == "llir" and one.final and other.final and self._same_below_mlir(one.final, other.final):
+            note = "LLVM's optimizer: the IR that enters it is the same"
+            return _Charge(component=Component.LLVM_CODEGEN, note=note)
+        return _Charge(component=_COMPONENTS[stage], note="")
+
+    def _kept(self, culprit: Culprit, base: list[State], head: list[State]) -> Step:
+        entering, leaving = culprit.entering, culprit.leaving
+        responsible = head[entering[1]] if head[entering[1]].name == culprit.name else base[entering[0]]
+        return Step(
+            name=responsible.name,
+            argument=responsible.argument,
+            options=responsible.options,
+            entering=Sides(
+                base=self.store.put(base[entering[0]].text.encode()),
+                head=self.store.put(head[entering[1]].text.encode()),
+            ),
+            leaving=Sides(
+                base=self.store.put(base[leaving[0]].text.encode()),
+                head=self.store.put(head[leaving[1]].text.encode()),
+            ),
+        )
+
+    # replays and comparisons
+
+    def _replay(self, compiler: str, text: str, before: str, stage: str, *, dump: str) -> Replayed:
+        artifacts: Mapping[str, object] = getattr(self.case.artifacts, text)
+        return self.replayer.run(
+            Replay(
+                side=getattr(self.sides, compiler),
+                launch_id=getattr(self.subject.launch_ids, compiler),
+                target=self.subject.target,
+                stage=stage,
+                input_stage=before,
+                input_digest=artifacts[before].digest,  # type: ignore[attr-defined]
+                metadata=getattr(self.case.metadata, text),
+                dump=dump,
+                llvm=False,
+            )
+        )
+
+    def _equal_stage(self, stage: str) -> bool:
+        """By the case's own statuses; the text that enters the first pass has none and is compared here."""
+        status = self.case.stages.get("sass" if stage == "cubin" else stage)
+        if stage == "hsaco":
+            # The assembly's status is that of machine code: linking is at fault where the text is the same.
+            status = self.case.stages.get("amdgcn")
+            return status is not StageStatus.CHANGED or not self._same_artifacts("amdgcn")
+        if status is None or stage in ("source", "amdgcn"):
+            return self._same_artifacts(stage)
+        return status in (StageStatus.IDENTICAL, StageStatus.EQUIVALENT)
+
+    def _same_artifacts(self, stage: str) -> bool:
+        base, head = self.case.artifacts.base[stage], self.case.artifacts.head[stage]
+        if base.digest == head.digest:
+            return True
+        contents = self.store.get(base.digest), self.store.get(head.digest)
+        return contents[0] is not None and contents[1] is not None and _same(stage, contents[0], contents[1])
+
+    def _same_output(self, stage: str, output: bytes | None, side: str) -> bool:
+        wanted = self.store.get(getattr(self.case.artifacts, side)[stage].digest)
+        return output is not None and wanted is not None and _same(stage, output, wanted)
+
+    def _same_text(self, base: str, head: str) -> bool:
+        return base == head or (
+            self._operations(base) == self._operations(head) and self._lines(base) == self._lines(head)
+        )
+
+    def _same_below_mlir(self, base: str, head: str) -> bool:
+        """Equal but for what is not translated to LLVM IR: the module's attributes, Triton's on functions."""
+        return base == head or (
+            self._operations(base) == self._operations(head)
+            and _translated(self._lines(base)) == _translated(self._lines(head))
+        )
+
+    def _operations(self, text: str) -> int:
+        """Cheap, and enough where operations differ: canonical text takes a hundred times as long."""
+        return hash(tuple(_OPERATION.findall(text)))
+
+    def _lines(self, text: str) -> tuple[str, ...]:
+        digest = sha256(text.encode())
+        if digest not in self._canonical:
+            try:
+                self._canonical[digest] = normalize.canonicalize("ttgir", text).lines
+            except NormalizeError:
+                self._canonical[digest] = (digest,)
+        return self._canonical[digest]
+
+
+def _translated(lines: tuple[str, ...]) -> list[str]:
+    kept = (line for line in lines if not line.startswith("module"))
+    return [_DISCARDABLE.sub("", line) if ".func" in line[:24] else line for line in kept]
+
+
+def _same(stage: str, base: bytes, head: bytes) -> bool:
+    if base == head:
+        return True
+    try:
+        if stage in ("cubin", "hsaco"):
+            return normalize.machine_code(stage, base).digest == normalize.machine_code(stage, head).digest
+        return normalize.equivalent(stage, base.decode(), head.decode()).equal
+    except (NormalizeError, UnicodeDecodeError):
+        return False
+
+
+def subject_of(case: Case, target: Target) -> Subject | None:
+    """None for a case that is not attributed: nothing changed, or a side has no code."""
+    if case.verdict not in ATTRIBUTED or case.origin is None:
+        return None
+    ids = [case_id.rpartition("@")[0] for case_id in (case.renamed_from or case.id, case.id)]
+    return Subject(case=case, target=target, launch_ids=Sides(base=ids[0], head=ids[1]))

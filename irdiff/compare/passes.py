@@ -1,0 +1,167 @@
+"""The pass after which two pipelines differ for good, from the IR that each printed between its passes. Pure.
+
+A difference often appears and heals again: a layout chosen otherwise and cleaned up by a later pass. So the
+states are compared from the end back to the last equal pair; what lies behind it is responsible. Passes are
+aligned by name, so that one that was added, removed or moved is named as such.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+
+_HEADING = re.compile(
+    r"^// -----// IR Dump Before (?P<name>[\w.:-]+?)(?:: (?P<new>[^\n]*?)| \((?P<old>[\w-]+)\))?"
+    r" \('[^'\n]*' operation(?:: @[^\n)]*)?\) //----- //$"
+    r"|^// -----//[^\n]*$",
+    re.MULTILINE,
+)
+_OPTIONS = re.compile(r"\{(.*)\}$", re.DOTALL)
+_NOISE = re.compile(r"\bdump-intermediate-steps=\w+\s*")
+END = "the end of the stage"
+
+Same = Callable[[str, str], bool]
+
+
+@dataclass(frozen=True, kw_only=True)
+class State:
+    """The IR before one pass, or at the end."""
+
+    name: str
+    """The pass's class, as MLIR prints it; `END` for the last state."""
+    argument: str
+    """Its name on triton-opt's command line; empty where it was not printed."""
+    options: str | None
+    """`a=1 b=2`, sorted; None where the toolchain does not print options (before 3.8)."""
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Culprit:
+    """What made the states differ for good."""
+
+    name: str
+    note: str
+    """How it differs where the pass itself is another one: added, removed, moved, other options."""
+    healed: tuple[str, ...]
+    entering: tuple[int, int]
+    """States of base and head, by index, that enter the step; they are equal."""
+    leaving: tuple[int, int]
+
+
+def read_log(text: str, final: str | None) -> list[State]:
+    """The states of one replayed stage: those of the log, and the text after its last pass."""
+    states: list[State] = []
+    headings = list(_HEADING.finditer(text))
+    for index, heading in enumerate(headings):
+        if heading["name"] is None:
+            continue  # a pass printing its inner steps
+        end = headings[index + 1].start() if index + 1 < len(headings) else len(text)
+        argument = heading["new"] or heading["old"] or ""
+        found = _OPTIONS.search(argument)
+        options = " ".join(sorted(_NOISE.sub("", found.group(1)).split())) if found else ""
+        states.append(
+            State(
+                name=heading["name"],
+                argument=argument[: found.start()] if found else argument,
+                options=options if heading["new"] else None,
+                text=text[heading.end() : end].strip("\n"),
+            )
+        )
+    if final is not None:
+        states.append(State(name=END, argument="", options=None, text=final))
+    return states
+
+
+def find_culprit(base: Sequence[State], head: Sequence[State], same: Same) -> Culprit | None:
+    """None where the states are equal at the end, or never were equal, or one side has none."""
+    pairs = _aligned([state.name for state in base], [state.name for state in head])
+    if not pairs:
+        return None
+    equal = {}
+
+    def is_equal(number: int) -> bool:
+        if number not in equal:
+            i, j = pairs[number]
+            equal[number] = same(base[i].text, head[j].text)
+        return equal[number]
+
+    last = len(pairs) - 1
+    if is_equal(last):
+        return None
+    while last >= 0 and not is_equal(last):
+        last -= 1
+    healed = _healed(base, pairs, last, is_equal)
+    i, j = pairs[last] if last >= 0 else (0, 0)
+    if last < 0 and not same(base[0].text, head[0].text):
+        return None
+    return _within(base, head, ((i, j), pairs[last + 1]), healed, same, first_aligned=last >= 0)
+
+
+def _aligned(base: Sequence[str], head: Sequence[str]) -> list[tuple[int, int]]:
+    """Indices of states before the same pass (and of both ends), increasing on both sides."""
+    blocks = SequenceMatcher(None, base, head, autojunk=False).get_matching_blocks()
+    return [(block.a + k, block.b + k) for block in blocks for k in range(block.size)]
+
+
+def _healed(
+    base: Sequence[State], pairs: Sequence[tuple[int, int]], last: int, is_equal: Callable[[int], bool]
+) -> tuple[str, ...]:
+    """Passes that began a difference which a later pass took back, before the pair `last`."""
+    found = []
+    for number in range(1, last + 1):
+        if is_equal(number - 1) and not is_equal(number):
+            found.append(base[pairs[number][0] - 1].name)
+    return tuple(dict.fromkeys(found))
+
+
+def _within(
+    base: Sequence[State],
+    head: Sequence[State],
+    gap: tuple[tuple[int, int], tuple[int, int]],
+    healed: tuple[str, ...],
+    same: Same,
+    *,
+    first_aligned: bool,
+) -> Culprit:
+    """Between an equal pair of states and the next pair, which differs: one pass of each side, or more."""
+    (i, j), (i_end, j_end) = gap
+    if first_aligned:
+        if not same(base[i + 1].text, head[j + 1].text):
+            note = _option_change(base[i], head[j])
+            return Culprit(
+                name=base[i].name, note=note, healed=healed, entering=(i, j), leaving=(i + 1, j + 1)
+            )
+        i, j = i + 1, j + 1  # the common pass is innocent: what follows it runs on one side only
+    removed, added = _working(base[i : i_end + 1], same), _working(head[j : j_end + 1], same)
+    name, note = _one_sided(base, head, removed, added)
+    return Culprit(name=name, note=note, healed=healed, entering=(i, j), leaving=(i_end, j_end))
+
+
+def _working(states: Sequence[State], same: Same) -> list[str]:
+    """The passes that made any difference to their input; the last state is only an output."""
+    pairs = list(itertools.pairwise(states))
+    working = [before.name for before, after in pairs if not same(before.text, after.text)]
+    return working or [before.name for before, _ in pairs]
+
+
+def _one_sided(
+    base: Sequence[State], head: Sequence[State], removed: Sequence[str], added: Sequence[str]
+) -> tuple[str, str]:
+    ours, theirs = Counter(s.name for s in base), Counter(s.name for s in head)
+    notes = [f"{name} {'moved' if theirs[name] >= ours[name] else 'removed'}" for name in removed]
+    notes += [f"{name} {'moved' if ours[name] >= theirs[name] else 'added'}" for name in added]
+    return next(iter([*added, *removed]), END), ", ".join(dict.fromkeys(notes))
+
+
+def _option_change(base: State, head: State) -> str:
+    if base.options is None or head.options is None or base.options == head.options:
+        return ""
+    ours, theirs = base.options.split(), head.options.split()
+    gone = " ".join(word for word in ours if word not in theirs)
+    new = " ".join(word for word in theirs if word not in ours)
+    return f"other options: {gone or '(none)'} → {new or '(none)'}"

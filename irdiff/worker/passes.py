@@ -1,0 +1,94 @@
+"""One stage of the pipeline run again on the text of the stage before, with the IR between passes kept.
+
+This answers two questions. On a side's own text it gives the IR after every pass. On the *other* side's
+text it says what this side's stage makes of it (stage swap). Artifacts of the other side are read the way
+`triton.compile` reads an IR file. The environment is that of this child alone.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+
+import triton.compiler.compiler as tc
+from triton._C.libtriton import ir, llvm
+
+from . import compiling
+
+DUMP = "passes"
+_LLVM_STAGES = ("llir", "ptx", "amdgcn")
+
+
+def replay(request, captured, recorder):
+    """Runs `stage` on the file `input`, which holds the text of `input_stage`.
+
+    Leaves the artifact, and with `dump` the file `passes.after`, the IR after the last pass; where
+    `dump` is `all` also `passes`, the IR before each pass under MLIR's own headings. `llvm` adds LLVM's
+    dumps, which go to the child's stderr.
+    """
+    stage = request["stage"]
+    recorder.stage = stage
+    backend = tc.make_backend(captured.target)
+    options = backend.parse_options(dict(captured.options or {}, **captured.src.parse_options()))
+    stages = compiling.stages_of(backend, options, captured.src)
+    recorder.metadata = {**request["metadata"], **vars(options), "target": captured.target}
+    if request.get("dump"):
+        _keep_passes(os.path.join(recorder.folder, DUMP), request["dump"] == "all")
+    if request.get("llvm"):
+        _keep_llvm_passes()
+    compiling._watch_assembler(recorder)
+    module = _read(request["input"], request["input_stage"], backend)
+    if stage not in stages:
+        raise KeyError(f"this toolchain has no stage {stage!r}")
+    recorder.keep(stage, recorder.wrap(stage, stages[stage])(module, recorder.metadata))
+
+
+def leave():
+    """Ends the child through `exit`, which writes out what LLVM's streams still hold."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    ctypes.CDLL(None).exit(0)
+
+
+def _read(path, stage, backend):
+    if stage in _LLVM_STAGES:
+        llvm.init_targets()  # otherwise done by the stage that makes LLVM IR
+        with open(path) as file:
+            return file.read()
+    context = ir.context()
+    ir.load_dialects(context)
+    backend.load_dialects(context)
+    module = ir.parse_mlir_module(path, context)
+    module.context = context
+    return module
+
+
+def _keep_passes(path, between):
+    if between:
+        os.environ["MLIR_ENABLE_DUMP"] = "1"
+        os.environ["MLIR_DUMP_PATH"] = path
+    run = ir.pass_manager.run
+
+    def run_and_print(self, module, *name):
+        result = run(self, module, *name)
+        with open(path + ".after", "w") as file:
+            file.write(str(module))
+        return result
+
+    ir.pass_manager.run = run_and_print
+
+
+def _keep_llvm_passes():
+    os.environ["LLVM_IR_ENABLE_DUMP"] = "1"
+    # Unbuffered, as LLVM's error stream is, this takes minutes. Libraries from 3.7 on export the switch.
+    library = ctypes.CDLL(sys.modules["triton._C.libtriton"].__file__)
+    try:
+        errors = library["_ZN4llvm4errsEv"]
+        buffered = library["_ZN4llvm11raw_ostream11SetBufferedEv"]
+    except AttributeError:
+        return
+    errors.restype = ctypes.c_void_p
+    buffered.argtypes = [ctypes.c_void_p]
+    buffered.restype = None
+    buffered(errors())
