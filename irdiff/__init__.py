@@ -1,9 +1,8 @@
 """irdiff: which kernels does a Triton change touch, why, and how much does it matter.
 
-    import irdiff
-    run = irdiff.compare("triton==3.8.0", "triton==3.9.0", targets=["sm_90"])
-    run = irdiff.load_run("path/to/run")
-    for case in run.cases: print(case.id, case.verdict)
+>>> run = irdiff.compare("triton==3.8.0", "triton==3.9.0", targets=["sm_90"])
+>>> run = irdiff.load_run("path/to/run")
+>>> [case.id for case in run.cases if case.verdict == "changed"]
 """
 
 from __future__ import annotations

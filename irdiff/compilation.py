@@ -209,7 +209,7 @@ class Compiler:
         attempt: int,
         fresh: bool = False,
     ) -> Outcome:
-        """The case again in another process, with addresses and hashes randomized: does it agree with itself?"""
+        """The case again in another process, with addresses and hashes randomized."""
         key = self._key(f"recompile/1/{attempt}", toolchain, launch, target)
         found = None if fresh else self._stored(key, assemble=True)
         if found is not None:

@@ -204,7 +204,7 @@ class Failure:
 
 @dataclass(frozen=True, kw_only=True)
 class CaptureFailure:
-    """A launch of the corpus that the frontend did not take, or (`workload:*`) a workload that does not load."""
+    """A launch that the frontend did not take, or (`workload:*`) a workload that does not load."""
 
     id: str
     expected: bool

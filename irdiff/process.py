@@ -80,7 +80,7 @@ def run_logged(
     log: Path,
     env: Mapping[str, str] | None = None,
     cwd: Path | None = None,
-    on_line: Callable[[str], None] = lambda line: None,
+    on_line: Callable[[str], None] = lambda _: None,
 ) -> int:
     """Exit code of a long command whose output, both streams, goes to `log` and line by line to `on_line`."""
     words = [str(word) for word in command]
@@ -122,5 +122,5 @@ def start_worker(
             stdout=subprocess.PIPE,
             stderr=log,
             start_new_session=True,
-            preexec_fn=_die_with_parent,
+            preexec_fn=_die_with_parent,  # noqa: PLW1509 - one system call, no lock taken
         )

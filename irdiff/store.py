@@ -1,4 +1,4 @@
-"""The content-addressed store: artifacts by the SHA-256 of their content, records by the key of what made them.
+"""The content-addressed store: artifacts by SHA-256 of their content, records by the key of their cause.
 
     objects/ab/cdef…      one artifact, zstd-compressed; its name is its digest, checked on every read
     records/KIND/ab/cd…   one JSON record with a checksum of its own: what was made from what
@@ -59,7 +59,7 @@ class Store:
     # objects
 
     def put(self, content: bytes, *, replace: bool = False) -> str:
-        """Keeps `content`; returns its digest. With `replace` a file that is there (damaged?) is not trusted."""
+        """Keeps `content`; returns its digest. With `replace` a file that is there is not trusted."""
         digest = sha256(content)
         path = self._object(digest)
         if replace or not path.exists():

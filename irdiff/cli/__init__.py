@@ -26,6 +26,7 @@ _COMMANDS = {
     "init": ("irdiff.cli.init", "init_command", "Write a repository's workflows and policy."),
     "hook": ("irdiff.cli.hook", "hook_command", "Compare before every push."),
     "corpus": ("irdiff.cli.corpus", "corpus_group", "List, show and check workloads."),
+    "capture": ("irdiff.cli.capture", "capture_command", "Record a program's kernels as a corpus."),
     "toolchain": ("irdiff.cli.toolchain", "toolchain_group", "List and remove installed toolchains."),
     "store": ("irdiff.cli.store", "store_group", "Show and prune the store."),
     "normalize": ("irdiff.cli.normalize", "normalize_command", "Print the canonical text of an IR file."),
@@ -35,17 +36,17 @@ _COMMANDS = {
 class _LazyGroup(click.Group):
     """Imports a command's module when the command is used: `irdiff --help` stays quick."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return list(_COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in _COMMANDS:
             return None
         module, attribute, _ = _COMMANDS[cmd_name]
         command: click.Command = getattr(importlib.import_module(module), attribute)
         return command
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
             formatter.write_dl([(name, row[2]) for name, row in _COMMANDS.items()])
 

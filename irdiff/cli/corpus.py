@@ -87,7 +87,7 @@ def list_command(
     console.print(table)
     kernels = {(row.workload, row.kernel) for row in rows}
     console.print(
-        f"{len(kernels)} kernels, {len(by_id)} launches, {len(rows)} cases; (target): not meant to compile there"
+        f"{len(kernels)} kernels, {len(by_id)} launches, {len(rows)} cases; (target): not meant to compile"
     )
     return ExitCode.DONE
 
@@ -158,7 +158,8 @@ def check_command(
         compiled = sum(row.compiled for row in mine)
         seconds = sum(row.compile_s for row in mine)
         click.echo(
-            f"{toolchain.version} {target.name:8} {compiled:4} of {len(mine):4} compile, {sum(r.surprising for r in mine)} surprises, {seconds:.1f} s"
+            f"{toolchain.version} {target.name:8} {compiled:4} of {len(mine):4} compile, "
+            f"{sum(row.surprising for row in mine)} surprises, {seconds:.1f} s"
         )
     return ExitCode.ANSWER_IS_NO if surprises else ExitCode.DONE
 
