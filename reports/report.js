@@ -193,7 +193,7 @@
       let count = 0;
       for (const row of rows) {
         const shown = matches(row, form.elements) && wanted.every((word) => textOf(row).includes(word));
-        row.hidden = !shown;
+        if (row.hidden === shown) row.hidden = !shown;
         count += shown ? 1 : 0;
       }
       $("output", form).textContent = `${count} of ${rows.length} ${noun}`;

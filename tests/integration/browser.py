@@ -11,6 +11,7 @@ import argparse
 import base64
 import json
 import os
+import select
 import shutil
 import subprocess
 import tempfile
@@ -19,6 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+PATIENCE_S = 60
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome", "headless_shell")
 
 
@@ -56,6 +58,8 @@ class Page:
 
     def _receive(self) -> dict[str, Any]:
         while b"\0" not in self._buffer:
+            if not select.select([self._read], [], [], PATIENCE_S)[0]:
+                raise RuntimeError(f"Chromium said nothing for {PATIENCE_S} s")
             chunk = os.read(self._read, 1 << 16)
             if not chunk:
                 raise RuntimeError("Chromium ended")
@@ -65,8 +69,12 @@ class Page:
 
     def open(self, path: Path, hash_: str = "") -> None:
         """Returns when the page has loaded."""
+        self._load("about:blank")  # the same page with another hash would not load again
+        self._load(path.absolute().as_uri() + hash_)
+
+    def _load(self, url: str) -> None:
         self.events.clear()
-        self.call("Page.navigate", url=path.absolute().as_uri() + hash_)
+        self.call("Page.navigate", url=url)
         while not any(event.get("method") == "Page.loadEventFired" for event in self.events):
             self.events.append(self._receive())
 
@@ -156,7 +164,7 @@ def chromium() -> Iterator[Page]:
         flags += ["--disable-background-networking", "--disable-dev-shm-usage", "--hide-scrollbars"]
         process = subprocess.Popen(
             [binary, *flags, f"--user-data-dir={profile}", "about:blank"],
-            preexec_fn=wire,  # noqa: PLW1509 - the descriptors have to have these numbers
+            preexec_fn=wire,
             close_fds=False,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
