@@ -3,6 +3,7 @@ from __future__ import annotations
 import datetime
 import json
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from irdiff.errors import UsageError
 from irdiff.gate import junit, outputs, policy, sarif, timings
 from irdiff.gate.outcome import Outcome
 from irdiff.model import Run, Verdict
-from irdiff.timing.results import CaseTiming, OutputCheck, OutputStatus, TimingResults
+from irdiff.timing.results import CaseTiming, GpuRecord, Measurement, OutputCheck, OutputStatus, Speed
 
 TODAY = datetime.date(2026, 1, 2)
 REASON = "because the release needs it"
@@ -221,4 +222,44 @@ def test_outputs_as_the_gate_sees_them(status: OutputStatus, side: str | None, s
 
 def test_a_gpu_that_nothing_is_known_of_measures_nothing() -> None:
     assert timings._unfit(_row(OutputStatus.EQUAL), None)
-    assert TimingResults.__dataclass_fields__.keys() >= {"gpus", "cases", "not_timed"}
+
+
+def _gpu(**changes: Any) -> GpuRecord:
+    fields: dict[str, Any] = dict.fromkeys(GpuRecord.__dataclass_fields__)
+    plain = {"uuid": "GPU-1", "name": "H200", "trustworthy": True, "throttled": (), "other_processes": ()}
+    return GpuRecord(**{**fields, **plain, **changes})
+
+
+def _measured(**changes: Any) -> CaseTiming:
+    fields: dict[str, Any] = dict.fromkeys(Measurement.__dataclass_fields__)
+    ratios = {
+        "ratio": 1.05,
+        "ratio_low": 1.04,
+        "ratio_high": 1.06,
+        "noise_floor": 0.002,
+        "speed": Speed.SLOWER,
+    }
+    return replace(_row(OutputStatus.EQUAL), measurement=Measurement(**{**fields, **ratios, **changes}))
+
+
+def test_a_measurement_as_the_gate_sees_it() -> None:
+    timed = timings._timed(_measured(), _gpu())
+    assert (timed.slower_percent, timed.low_percent) == (pytest.approx(5.0), pytest.approx(4.0))
+    assert (timed.noise_percent, timed.clear, timed.device) == (pytest.approx(0.2), True, "H200")
+
+
+@pytest.mark.parametrize(
+    ("row", "gpu"),
+    [
+        ({}, {"trustworthy": False, "throttled": ("thermal",)}),
+        ({"ratio": float("nan")}, {}),
+        ({"ratio_low": float("-inf")}, {}),
+        ({"ratio_low": 0.0}, {}),
+        ({"ratio_low": 1.055}, {}),
+        ({"noise_floor": float("inf")}, {}),
+    ],
+)
+def test_figures_that_cannot_be_relied_on_are_none(row: dict[str, Any], gpu: dict[str, Any]) -> None:
+    timed = timings._timed(_measured(**row), _gpu(**gpu))
+    assert timed.low_percent is None
+    assert timed.note

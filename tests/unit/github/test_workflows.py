@@ -91,8 +91,3 @@ def test_init_writes_everything_once(tmp_path: Path) -> None:
 def test_what_is_installed_cannot_break_out_of_its_quotes(tmp_path: Path, install: str) -> None:
     with pytest.raises(UsageError, match="cannot be quoted"):
         _init(tmp_path, "--github", "--install", install)
-
-
-def test_init_without_a_part_says_what_there_is(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="nothing to write"):
-        _init(tmp_path)
