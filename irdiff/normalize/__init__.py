@@ -11,6 +11,7 @@ Pure functions, one module an IR. Each module states its rules, each with its re
 
 from __future__ import annotations
 
+import struct
 from hashlib import sha256
 
 from irdiff.errors import NormalizeError
@@ -43,7 +44,10 @@ def machine_code(stage: str, binary: bytes) -> MachineCode:
     readers = {"cubin": cubin.read, "hsaco": hsaco.read}
     if stage not in readers:
         raise NormalizeError(f"no machine code is read from the stage {stage}")
-    sections, facts = readers[stage](binary)
+    try:
+        sections, facts = readers[stage](binary)
+    except (struct.error, IndexError, ValueError, OverflowError, MemoryError) as error:
+        raise NormalizeError(f"{stage}: damaged binary ({error})") from error
     digest = sha256()
     for name in sorted(sections):
         digest.update(f"{name}\0{len(sections[name])}\0".encode())

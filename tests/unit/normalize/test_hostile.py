@@ -87,6 +87,13 @@ def test_binary_is_refused(stage: str) -> None:
 
 
 @pytest.mark.parametrize("stage", STAGES[:-1])
+def test_unrecognized_texts_never_compare_equal(stage: str) -> None:
+    sign = ";" if stage in ("llir", "amdgcn") else "//"
+    with pytest.raises(NormalizeError):
+        equivalent(stage, f"{sign} one\n", f"{sign} two\n")
+
+
+@pytest.mark.parametrize("stage", STAGES[:-1])
 def test_truncated_texts(stage: str) -> None:
     for artifact in of_stage(stage, release="3.9.0")[::7]:
         text = artifact.text
