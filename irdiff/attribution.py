@@ -209,9 +209,12 @@ class _Trial:
                 continue
             if self._same_output(stage, swapped.output, text):
                 return _Charge(component=None, note="")
-            if stage != "llir":
+            if stage == "cubin":
                 return _Charge(component=_COMPONENTS[stage], note="")
-            own = self._replay(text, text, before, stage, dump="final")
+            own = self._replay(text, text, before, stage, dump="final" if stage == "llir" else "")
+            if own.error or not self._same_output(stage, own.output, text):
+                note = f"{stage} not separable: run alone, {text}'s own stage makes something else"
+                return _Charge(component=Component.NOT_SEPARABLE, note=note)
             return self._by_final_ir(stage, own, swapped)
         note = (
             f"{stage} not separable: head does not take base's {before} ({errors['head']}), "

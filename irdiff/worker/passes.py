@@ -12,6 +12,7 @@ import os
 import sys
 
 import triton.compiler.compiler as tc
+from triton._C import libtriton
 from triton._C.libtriton import ir, llvm
 
 from . import compiling
@@ -53,7 +54,7 @@ def leave():
 
 def _read(path, stage, backend):
     if stage in _LLVM_STAGES:
-        llvm.init_targets()  # otherwise done by the stage that makes LLVM IR
+        _prepare_llvm(backend)
         with open(path) as file:
             return file.read()
     context = ir.context()
@@ -62,6 +63,14 @@ def _read(path, stage, backend):
     module = ir.parse_mlir_module(path, context)
     module.context = context
     return module
+
+
+def _prepare_llvm(backend):
+    """What the stage that makes LLVM IR leaves set in LLVM for the stages after it."""
+    llvm.init_targets()
+    names = type(backend).make_llir.__code__.co_names
+    if "set_short_ptr" in names:  # 3.4 to 3.8, NVIDIA
+        libtriton.nvidia.set_short_ptr()
 
 
 def _keep_passes(path, between):
