@@ -59,6 +59,7 @@ def render(run: Run, folder: Path, timing: Forest | None = None) -> str:
             base=wording.side(run.base),
             head=wording.side(run.head),
             tiles=_tiles(run),
+            coverage=wording.coverage(run),
             radius=_radius(run),
             legend=_legend(run),
             matrix=_matrix(run),

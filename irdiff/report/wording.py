@@ -71,6 +71,28 @@ def changed_groups(run: Run) -> list[ChangeGroup]:
     return [group for group in run.groups if not changed.isdisjoint(group.members)]
 
 
+def coverage(run: Run, share: float = 0.8) -> str:
+    """How few groups hold most of the changed cases; empty where that says nothing."""
+    changed = {case.id for case in run.cases if case.verdict is Verdict.CHANGED}
+    sizes = sorted((len(changed.intersection(group.members)) for group in run.groups), reverse=True)
+    covered = count = 0
+    while count < len(sizes) and covered < share * len(changed):
+        covered += sizes[count]
+        count += 1
+    ways = len(changed_groups(run))
+    if ways < 2 or covered < share * len(changed):
+        return ""
+    return f"{count} of {ways} groups hold {covered} of {len(changed)} changed cases ({covered / len(changed):.0%})"
+
+
+def first_reason(group: ChangeGroup) -> str:
+    """The first reason in full, of the others their names."""
+    if not group.reasons:
+        return ""
+    others = ", ".join(reason.partition(":")[0] for reason in group.reasons[1:])
+    return group.reasons[0] + (f" (also: {others})" if others else "")
+
+
 def ordered_groups(run: Run) -> list[ChangeGroup]:
     """What a reader should see first comes first."""
     return sorted(run.groups, key=lambda group: (not is_loud(group), -group.score, group.id))
