@@ -101,7 +101,7 @@ def load(folder: Path) -> Run:
         first = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(map(str, first["loc"]))[:200]
         raise RunFolderError(f"{path} is not a valid run: {where!a}: {first['msg'][:200]}") from error
-    run_checks.check_run(run, content, path)
+    run_checks.check_run(run, path)
     return run
 
 

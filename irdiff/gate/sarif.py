@@ -41,7 +41,6 @@ def sarif(outcome: Outcome, run: Run, root: str = "corpus") -> str:
     driver = {
         "name": "irdiff",
         "version": __version__,
-        "informationUri": "https://github.com/irdiff/irdiff",
         "rules": [_rule(rule) for rule in outcome.rules],
     }
     message = clean(wording.headline(outcome)) + (f"; {left_out} findings left out" if left_out else "")
