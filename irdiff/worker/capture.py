@@ -219,7 +219,7 @@ def load_workload(root, name):
     module = types.ModuleType("irdiff_workload." + name.replace("/", "."))
     module.__file__ = path
     sys.modules[module.__name__] = module
-    exec(compile(source, path, "exec"), module.__dict__)
+    exec(compile(source, path, "exec", dont_inherit=True), module.__dict__)
     if not isinstance(getattr(module, "LAUNCHES", None), dict) or not module.LAUNCHES:
         raise ValueError(f"{path} has no launches: it must end with a dictionary LAUNCHES")
     return module

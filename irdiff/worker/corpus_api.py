@@ -163,6 +163,10 @@ class FakeTensor:
 
     reshape = view
 
+    def as_strided(self, shape, strides, offset=0):
+        """Another view of the storage; the offset counts from its beginning."""
+        return self._view(shape, strides, offset)
+
     def __getitem__(self, index):
         index = index if isinstance(index, tuple) else (index,)
         shape, strides, offset = [], [], self.offset
