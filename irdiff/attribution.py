@@ -29,7 +29,8 @@ from irdiff.sides import Side
 from irdiff.store import Store, key_of, sha256
 
 ATTRIBUTED = frozenset({Verdict.CHANGED, Verdict.ABSORBED})
-_VERSION = "origin/1"
+_VERSION = "origin/2"
+"""Part of the cache key: raised with any change of how cases are judged or replayed."""
 _OPERATION = re.compile(r'^ *(?:%[^="\n]*= )?"?([a-z]\w*(?:\.\w+)+)', re.MULTILINE)
 _DISCARDABLE = re.compile(r"(?:, )?\b(?:tt|ttg|ttng|amdg)\.[\w.-]+(?: = [^,{}]*)?")
 """Attributes of Triton's dialects on functions: LLVM IR has no place for them."""

@@ -18,6 +18,7 @@ _COMMANDS = {
     "compare": ("irdiff.cli.compare", "compare_command", "Compare two sides over the corpus."),
     "report": ("irdiff.cli.report", "report_command", "Show a run again, in any format."),
     "diff": ("irdiff.cli.diff", "diff_command", "Show what changed in one case."),
+    "explain": ("irdiff.cli.explain", "explain_command", "Tell where the change of one case comes from."),
     "bisect": ("irdiff.cli.bisect", "bisect_command", "Find the commit that changes a case."),
     "merge": ("irdiff.cli.merge", "merge_command", "Join the runs of shards or targets to one."),
     "gate": ("irdiff.cli.gate", "gate_command", "Ask whether a run holds to a policy."),

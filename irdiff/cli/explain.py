@@ -1,0 +1,214 @@
+"""`irdiff explain RUN CASE|GROUP`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.text import Text
+
+from irdiff import config as configuration
+from irdiff import explaining, normalize, run_folder
+from irdiff.attribution import Attribution
+from irdiff.cli import options
+from irdiff.cli.diff import find_case
+from irdiff.cli.status import status_line
+from irdiff.config import Config
+from irdiff.errors import ExitCode, IrdiffError, UsageError
+from irdiff.model import Case, Run, Sides
+from irdiff.report import diff_view, escape, stage_diff, wording
+from irdiff.report.alignment import Kind
+from irdiff.report.diff_view import View
+from irdiff.report.rank import moved_facts
+from irdiff.report.stage_diff import StageDiff
+from irdiff.sides import Side
+from irdiff.store import Store
+
+_MAX_DIFF_LINES = 120
+_MAX_SOURCE_LINES = 12
+
+
+@click.command("explain")
+@click.argument("run")
+@click.argument("case")
+@click.option(
+    "--context", "-U", type=click.IntRange(min=0), default=3, show_default=True, help="Lines around a change."
+)
+@click.option(
+    "--lit",
+    "lit_path",
+    type=click.Path(path_type=Path),
+    help="Write a FileCheck test of the responsible pass here (- for stdout).",
+)
+@click.option(
+    "--save", "save_path", type=click.Path(path_type=Path), help="Write the files of the commands here."
+)
+@options.corpus_option
+@options.cache_option
+def explain_command(
+    run: str,
+    case: str,
+    context: int,
+    lit_path: Path | None,
+    save_path: Path | None,
+    corpus: Path | None,
+    cache: Path | None,
+) -> int:
+    """Tell the whole story of one CASE of RUN, or of the smallest example of a change group.
+
+    Stages, the responsible pass, its edit with the kernel's source lines, facts, and how to reproduce each
+    side alone. The pass is looked for where the run did not; that needs the toolchains of the run.
+    """
+    config = configuration.load(cache=cache)
+    folder = options.run_path(run, config)
+    found = run_folder.load(folder)
+    chosen = find_case(found, case)
+    console = Console(no_color=config.color is False)
+    teller = _Teller(console, found, folder, chosen, context)
+    sides, story = _attributed(found, folder, chosen, corpus, config, teller)
+    if lit_path:
+        return _write_lit(lit_path, found, chosen, sides, story, config)
+    teller.tell(story, Store(config.store), corpus or config.shipped / "corpus")
+    if save_path:
+        explaining.save(folder, found, chosen, save_path)
+    return ExitCode.DONE
+
+
+def _attributed(
+    run: Run, folder: Path, case: Case, corpus: Path | None, config: Config, teller: _Teller
+) -> tuple[Sides[Side] | None, Attribution | None]:
+    try:
+        with status_line(Console(stderr=True)) as tell:
+            sides = explaining.sides_again(run, corpus, config, tell)
+            tell(f"attributing {case.id}")
+            return sides, explaining.attribute(run, folder, case, sides, config)
+    except IrdiffError as error:
+        teller.say(f"the pass is not looked for: {error.what}", "yellow")
+        return None, None
+
+
+def _write_lit(
+    path: Path,
+    run: Run,
+    case: Case,
+    sides: Sides[Side] | None,
+    story: Attribution | None,
+    config: Config,
+) -> int:
+    if sides is None or story is None or story.step is None:
+        raise UsageError(
+            f"{escape.terminal(case.id)}: no MLIR pass is responsible, so there is none to test",
+            hint="choose a case whose origin names a pass: irdiff report RUN",
+        )
+    from irdiff import lit
+
+    with status_line(Console(stderr=True)) as tell:
+        test = lit.generate(run, case, sides, story.step, config, tell)
+    options.write_output(path, test.text)
+    click.echo(test.summary, err=True)
+    return ExitCode.DONE
+
+
+class _Teller:
+    """Prints the story."""
+
+    def __init__(self, console: Console, run: Run, folder: Path, case: Case, context: int) -> None:
+        self.console = console
+        self.run = run
+        self.folder = folder
+        self.case = case
+        self.context = context
+
+    def say(self, text: str, style: str = "") -> None:
+        self.console.print(Text(escape.terminal(text), style=style), soft_wrap=True)
+
+    def title(self, text: str) -> None:
+        self.console.print()
+        self.say(text, "bold")
+
+    def tell(self, story: Attribution | None, store: Store, corpus_root: Path) -> None:
+        case, run = self.case, self.run
+        self.say(f"{case.id}: {case.verdict.value}", "bold")
+        self.say(f"base {wording.side(run.base)}   head {wording.side(run.head)}", "dim")
+        group = next((group for group in run.groups if group.id == case.group), None)
+        if group:
+            self.say(f"one of {len(group.members)} in group {group.id}: {group.title}")
+            self.say(f"{group.severity} ({'; '.join(group.reasons)})")
+        if case.error:
+            self.say(case.error, "red")
+        rows = [f"{name} {status.value}" for name, status in wording.in_stage_order(case.stages)]
+        self.say("stages:  " + " → ".join(rows))
+        self._origin(story)
+        self._edit(story, store, corpus_root)
+        self._facts()
+        self.title("each side alone, from the IR that enters that stage (files: --save DIR)")
+        for side, _, command in explaining.reproduction(run, case):
+            self.say(f"{side}: {command}")
+
+    def _origin(self, story: Attribution | None) -> None:
+        origin = story.origin if story else self.case.origin
+        if origin is None:
+            return
+        self.say(
+            f"origin:  {origin.stage}" + (f", pass {origin.pass_name}" if origin.pass_name else ""), "bold"
+        )
+        if story and story.step and story.step.argument:
+            known = story.step.options
+            self.say(f"         {story.step.argument}" + (f" {{{known}}}" if known else ""))
+        if origin.charged:
+            self.say("charged: " + ", ".join(component.value for component in origin.charged))
+        if origin.healed:
+            self.say("healed:  differed and came together again: " + ", ".join(origin.healed), "dim")
+        if origin.note:
+            self.say(f"note:    {origin.note}")
+
+    def _edit(self, story: Attribution | None, store: Store, corpus_root: Path) -> None:
+        texts = _texts_of_step(story, store)
+        stage = "ttgir" if texts else self.case.origin.stage if self.case.origin else ""
+        if not texts:
+            read = [stage_diff.read_text(self.folder, self.case, side, stage) for side in ("base", "head")]
+            texts = (read[0], read[1]) if read[0] is not None and read[1] is not None else None
+        if not texts:
+            self.say(f"no text of {stage or 'any stage'} to show", "dim")
+            return
+        diff = stage_diff.compare(stage, *texts)
+        self.say(
+            f"\nedit of {story.origin.pass_name}" if story and story.step else f"\nedit in {stage}", "bold"
+        )
+        view = View(context=self.context, raw=False, side_by_side=False, width=self.console.width)
+        for index, line in enumerate(diff_view.lines(diff, view)):
+            if index == _MAX_DIFF_LINES:
+                self.say("… the rest: irdiff diff RUN CASE", "dim")
+                break
+            self.console.print(line, soft_wrap=True, highlight=False)
+        self._source(diff, texts, corpus_root)
+
+    def _source(self, diff: StageDiff, texts: tuple[str, str], corpus_root: Path) -> None:
+        shown: list[str] = []
+        for side, kind in ((0, Kind.REMOVED), (1, Kind.ADDED)):
+            places = [row.head if side else row.base for row in diff.rows if row.kind is kind]
+            numbers = normalize.raw_lines(diff.stage, texts[side])
+            raw = [numbers[place] for place in places if place is not None and place < len(numbers)]
+            shown += explaining.source_lines(texts[side], raw, corpus_root)
+        unique = list(dict.fromkeys(shown))
+        if unique:
+            self.title("kernel lines behind it")
+            for line in unique[:_MAX_SOURCE_LINES]:
+                self.say(line)
+            if len(unique) > _MAX_SOURCE_LINES:
+                self.say(f"… and {len(unique) - _MAX_SOURCE_LINES} more", "dim")
+
+    def _facts(self) -> None:
+        moved = moved_facts(self.case.facts.base, self.case.facts.head)
+        if moved:
+            self.title("facts that moved")
+            for name, (before, after) in moved.items():
+                self.say(f"{name:28} {before} → {after}")
+
+
+def _texts_of_step(story: Attribution | None, store: Store) -> tuple[str, str] | None:
+    if story is None or story.edit is None:
+        return None
+    base, head = store.get(story.edit.base), store.get(story.edit.head)
+    return (base.decode(), head.decode()) if base is not None and head is not None else None
