@@ -2,7 +2,7 @@
 
 import triton
 import triton.language as tl
-from irdiff_corpus import empty, launch, tensor
+from irdiff_corpus import empty, launch, tensor, zeros
 
 
 @triton.jit
@@ -77,6 +77,51 @@ def backward_dq_kernel(
     tl.store(dq_ptr + q_where, (dq * scale).to(dq_ptr.dtype.element_ty))
 
 
+@triton.jit
+def backward_whole_kernel(
+    q_ptr, k_ptr, v_ptr, dout_ptr, lse_ptr, delta_ptr, dq_ptr, dk_ptr, dv_ptr, length, scale,
+    CAUSAL: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, D: tl.constexpr,
+):
+    """All three gradients in one pass over the queries of a key block; dQ is added up with atomics."""
+    head = tl.program_id(1).to(tl.int64) * length
+    offs_n = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
+    offs_d = tl.arange(0, D)
+    kv_where = (head + offs_n)[:, None] * D + offs_d[None, :]
+    k = tl.load(k_ptr + kv_where)
+    v = tl.load(v_ptr + kv_where)
+    dk = tl.zeros((BLOCK_N, D), tl.float32)
+    dv = tl.zeros((BLOCK_N, D), tl.float32)
+    begin = tl.program_id(0) * BLOCK_N // BLOCK_M * BLOCK_M if CAUSAL else 0
+    for start in range(begin, length, BLOCK_M):
+        offs_m = start + tl.arange(0, BLOCK_M)
+        q_where = (head + offs_m)[:, None] * D + offs_d[None, :]
+        q = tl.load(q_ptr + q_where)
+        lse = tl.load(lse_ptr + head + offs_m)
+        p = tl.math.exp2(tl.dot(q, tl.trans(k)) * (scale * 1.4426950408889634) - lse[:, None])
+        if CAUSAL:
+            p = tl.where(offs_m[:, None] >= offs_n[None, :], p, 0.0)
+        dout = tl.load(dout_ptr + q_where)
+        dv += tl.dot(tl.trans(p.to(dout.dtype)), dout)
+        dp = tl.dot(dout, tl.trans(v))
+        ds = (p * (dp - tl.load(delta_ptr + head + offs_m)[:, None]) * scale).to(q.dtype)
+        dk += tl.dot(tl.trans(ds), q)
+        tl.atomic_add(dq_ptr + q_where, tl.dot(ds, k), sem="relaxed")
+    tl.store(dk_ptr + kv_where, dk.to(dk_ptr.dtype.element_ty))
+    tl.store(dv_ptr + kv_where, dv.to(dv_ptr.dtype.element_ty))
+
+
+def whole_backward(q, k, v, out, dout, lse, causal, block=64, warps=8):
+    heads, length, d = q.shape
+    delta, dq = empty((heads, length), "fp32"), zeros(q.shape, "fp32")
+    dk, dv = empty(k.shape, k.dtype), empty(v.shape, v.dtype)
+    backward_preprocess_kernel[(heads * length // 128,)](out, dout, delta, BLOCK_M=128, D=d)
+    backward_whole_kernel[(length // block, heads)](
+        q, k, v, dout, lse, delta, dq, dk, dv, length, d**-0.5, CAUSAL=causal, BLOCK_M=block, BLOCK_N=block, D=d,
+        num_warps=warps, num_stages=1,
+    )
+    return dq, dk, dv
+
+
 def flash_backward(q, k, v, out, dout, lse, causal, blocks=(32, 128), warps=4, stages=3):
     heads, length, d = q.shape
     short, long = blocks
@@ -106,18 +151,20 @@ def reference(q, k, v, out, dout, lse, causal, **_):
     return ds @ k * scale, ds.transpose(1, 2) @ q * scale, p.transpose(1, 2) @ dout
 
 
-def row(dtype, heads, length, d, causal, **facts):
+def row(dtype, heads, length, d, causal, function=flash_backward, **facts):
     shape = (heads, length, d)
     return launch(
-        flash_backward, *(tensor(shape, dtype) for _ in range(5)), tensor((heads, length), "fp32", fill="const:11"), causal,
+        function, *(tensor(shape, dtype) for _ in range(5)), tensor((heads, length), "fp32", fill="const:11"), causal,
         flops=10 * heads * length * length * d // (2 if causal else 1), min_bytes=16 * heads * length * d,
         reference=reference, rtol=2e-2, atol=1e-2, **facts,
     )
 
 
 LAUNCHES = {
-    # triton #7268: these tiles stopped fitting into shared memory
     "causal-d64": row("fp16", 16, 2048, 64, True, tier="gate"),
     "causal-d128": row("bf16", 16, 2048, 128, True, warps=8, stages=2),
     "full-d64": row("bf16", 16, 2048, 64, False),
+    # triton #7268: one kernel for all gradients, whose shared memory grew in 3.3 until it no longer fitted
+    "whole-causal-d64": row("bf16", 16, 2048, 64, True, whole_backward, block=128),
+    "whole-full-d128": row("fp16", 16, 2048, 128, False, whole_backward),
 }

@@ -64,7 +64,7 @@ LAUNCHES = {
         reference=exp2_reference, rtol=1e-2, atol=1e-3,
     ),
     "bytes-u8": launch(
-        pointwise, tensor((1 << 20,), "u8"), packed_bytes_kernel, flops=1 << 20, min_bytes=2 << 20,
+        pointwise, tensor((1 << 20,), "u8"), packed_bytes_kernel, since={"gfx*": "3.8.0"}, flops=1 << 20, min_bytes=2 << 20,
         reference=bytes_reference, rtol=0, atol=0,
     ),
 }

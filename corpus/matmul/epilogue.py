@@ -47,6 +47,32 @@ def small_dot_kernel(x_ptr, y_ptr, z_ptr, M: tl.constexpr, N: tl.constexpr, K: t
     tl.store(z_ptr + batch * M * N + m[:, None] * N + n[None, :], z)
 
 
+@triton.jit
+def upcast_dot_kernel(
+    x_ptr, w_ptr, y_ptr, K, PRECISION: tl.constexpr, M: tl.constexpr, N: tl.constexpr, STEP: tl.constexpr
+):
+    """16-bit operands widened in registers and multiplied in three tf32 products."""
+    batch = tl.program_id(0)
+    m = tl.arange(0, M)
+    n = tl.arange(0, N)
+    acc = tl.zeros((M, N), tl.float32)
+    for start in range(0, K, STEP):
+        k = start + tl.arange(0, STEP)
+        x = tl.load(x_ptr + (batch * M + m)[:, None] * K + k[None, :]).to(tl.float32)
+        w = tl.load(w_ptr + (batch * N + n)[:, None] * K + k[None, :]).to(tl.float32)
+        acc = tl.dot(x, w.T, acc, input_precision=PRECISION)
+    tl.store(y_ptr + batch * M * N + m[:, None] * N + n[None, :], acc)
+
+
+def upcast_dot(x, w, precision, step=16, warps=1, stages=2):
+    (batch, m, k), n = x.shape, w.shape[1]
+    y = empty((batch, m, n), "fp32")
+    upcast_dot_kernel[(batch,)](
+        x, w, y, k, PRECISION=precision, M=m, N=n, STEP=step, num_warps=warps, num_stages=stages
+    )
+    return y
+
+
 def linear(x, w, bias, residual=None, activation="", block=(128, 128, 64), warps=8, stages=3):
     (m, k), n = x.shape, w.shape[0]
     y = empty((m, n), x.dtype)
@@ -79,6 +105,10 @@ def small_reference(x, y, warps=4):
     return x.double() @ y.double()
 
 
+def upcast_reference(x, w, precision, **_):
+    return x.float() @ w.float().transpose(1, 2)
+
+
 def row(dtype, m, n, k, residual=False, **facts):
     more = {"residual": tensor((m, n), dtype)} if residual else {}
     return launch(
@@ -98,6 +128,11 @@ LAUNCHES = {
     "gelu-bf16-4096": row("bf16", 4096, 4096, 2048, activation="gelu", tier="gate"),
     "silu-residual-fp16-2048": row("fp16", 2048, 2048, 4096, activation="silu", residual=True),
     "leaky-fp16-4warps": row("fp16", 2048, 2048, 2048, activation="leaky", block=(128, 64, 64), warps=4, stages=2),
+    # triton #11526: twice the shared memory since 3.8
+    "upcast-tf32x3-16x16": launch(
+        upcast_dot, tensor((1024, 16, 256), "bf16"), tensor((1024, 16, 256), "bf16"), "tf32x3", targets="sm_*",
+        flops=2 * 1024 * 16 * 16 * 256, min_bytes=4 * 1024 * 16 * 256, reference=upcast_reference, rtol=1e-3, atol=1e-3,
+    ),
     # triton #5572: registers of small products without matrix units
     "small-fp32-16x16x16": small("fp32", 4096, 16, 16, 16, warps=1),
     "small-fp32-32x32x32": small("fp32", 2048, 32, 32, 32),

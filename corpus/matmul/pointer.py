@@ -84,7 +84,7 @@ LAUNCHES = {
     "bf16-stages4-small": row("bf16", 1024, 1024, 1024, 2, out="bf16", block=(64, 64, 64), stages=4, warps=4, atol=0.5),
     "fp16-odd": row("fp16", 1000, 1001, 515, 2, block=(64, 64, 32), warps=4),  # nothing divisible by 16
     "ieee-1024": row("fp32", 1024, 1024, 1024, 4, out="fp32", block=(64, 64, 16), warps=4, precision="ieee", atol=1e-3),
-    # triton #11526: the shared memory that tf32x3 takes
+    # Beside triton #11526, the shared memory of tf32x3: see also epilogue.py
     "tf32x3-2048": row(
         "fp32", 2048, 2048, 2048, 4, out="fp32", block=(64, 64, 32), warps=4, precision="tf32x3", atol=2e-3,
         targets="sm_*",

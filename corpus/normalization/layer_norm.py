@@ -94,6 +94,51 @@ def layer_norm_weights_kernel(
     tl.store(out_db_ptr + cols, tl.sum(db, axis=0).to(out_db_ptr.dtype.element_ty), mask=cols < n_cols)
 
 
+@triton.jit
+def layer_norm_row_kernel(x_ptr, w_ptr, b_ptr, y_ptr, stride_x, stride_y, n_cols, BLOCK: tl.constexpr):
+    """A row in one block, nothing kept for a backward pass: what compilers of models generate for inference."""
+    row = tl.program_id(0)
+    cols = tl.arange(0, BLOCK)
+    inside = cols < n_cols
+    x = tl.load(x_ptr + row * stride_x + cols, mask=inside, other=0.0, eviction_policy="evict_first").to(tl.float32)
+    mean = tl.sum(x, axis=0) / n_cols
+    centred = x - mean
+    variance = tl.sum(tl.where(inside, centred * centred, 0.0), axis=0) / n_cols
+    w = tl.load(w_ptr + cols, mask=inside, other=0.0).to(tl.float32)
+    b = tl.load(b_ptr + cols, mask=inside, other=0.0).to(tl.float32)
+    y = centred * tl.rsqrt(variance + 1e-5) * w + b
+    tl.store(y_ptr + row * stride_y + cols, y.to(y_ptr.dtype.element_ty), mask=inside)
+
+
+@triton.jit
+def layer_norm_backward_rows_kernel(
+    x_ptr, w_ptr, mean_ptr, rstd_ptr, dy_ptr, dx_ptr, dw_ptr, db_ptr, stride, n_rows, n_cols, rows_each,
+    BLOCK: tl.constexpr,
+):
+    """A program walks through its rows with its shares of dw and db in registers: two accumulators as long as a row."""
+    program = tl.program_id(0).to(tl.int64)
+    cols = tl.arange(0, BLOCK)
+    inside = cols < n_cols
+    w = tl.load(w_ptr + cols, mask=inside, other=0.0).to(tl.float32)
+    dw = tl.zeros((BLOCK,), tl.float32)
+    db = tl.zeros((BLOCK,), tl.float32)
+    for row in range(program * rows_each, min((program + 1) * rows_each, n_rows)):
+        x = tl.load(x_ptr + row * stride + cols, mask=inside, other=0.0).to(tl.float32)
+        dy = tl.load(dy_ptr + row * stride + cols, mask=inside, other=0.0).to(tl.float32)
+        mean = tl.load(mean_ptr + row)
+        rstd = tl.load(rstd_ptr + row)
+        x_hat = (x - mean) * rstd
+        w_dy = w * dy
+        c1 = tl.sum(x_hat * w_dy, axis=0) / n_cols
+        c2 = tl.sum(w_dy, axis=0) / n_cols
+        dx = (w_dy - (x_hat * c1 + c2)) * rstd
+        tl.store(dx_ptr + row * stride + cols, dx.to(dx_ptr.dtype.element_ty), mask=inside)
+        dw += dy * x_hat
+        db += dy
+    tl.store(dw_ptr + program * n_cols + cols, dw, mask=inside)
+    tl.store(db_ptr + program * n_cols + cols, db, mask=inside)
+
+
 def layer_norm(x, weight, bias, warps=8, block=4096):
     rows, cols = x.shape
     y = empty(x.shape, x.dtype)
@@ -121,6 +166,35 @@ def layer_norm_backward(dy, x, weight, mean, rstd, warps=8, groups=128):
     return dx, dw, db
 
 
+def layer_norm_row(x, weight, bias, warps=8):
+    rows, cols = x.shape
+    y = empty(x.shape, x.dtype)
+    layer_norm_row_kernel[(rows,)](
+        x, weight, bias, y, x.stride(0), y.stride(0), cols, BLOCK=triton.next_power_of_2(cols), num_warps=warps
+    )
+    return y
+
+
+def layer_norm_backward_rows(dy, x, weight, mean, rstd, warps=16, programs=128):
+    rows, cols = x.shape
+    dx, dw, db = empty(x.shape, x.dtype), empty((programs, cols), "fp32"), empty((programs, cols), "fp32")
+    layer_norm_backward_rows_kernel[(programs,)](
+        x, weight, mean, rstd, dy, dx, dw, db, x.stride(0), rows, cols, triton.cdiv(rows, programs),
+        BLOCK=triton.next_power_of_2(cols), num_warps=warps,
+    )
+    return dx, dw, db
+
+
+def row_reference(x, weight, bias, warps=8):
+    return reference(x, weight, bias)[0]
+
+
+def rows_reference(dy, x, weight, mean, rstd, warps=16, programs=128):
+    x_hat = (x.float() - mean[:, None]) * rstd[:, None]
+    parts = (dy.float() * x_hat).unflatten(0, (programs, -1)), dy.float().unflatten(0, (programs, -1))
+    return backward_reference(dy, x, weight, mean, rstd)[0], parts[0].sum(1), parts[1].sum(1)
+
+
 def reference(x, weight, bias, warps=8, block=4096):
     x, weight, bias = x.float(), weight.float(), bias.float()
     mean = x.mean(-1, keepdim=True)
@@ -136,29 +210,34 @@ def backward_reference(dy, x, weight, mean, rstd, warps=8, groups=128):
     return (w_dy - x_hat * c1 - c2) * rstd[:, None], (dy * x_hat).sum(0), dy.sum(0)
 
 
-def forward(rows, cols, dtype, size, **facts):
+def forward(rows, cols, dtype, size, function=layer_norm, expected=reference, **facts):
     return launch(
-        layer_norm, tensor((rows, cols), dtype), tensor((cols,), dtype), tensor((cols,), dtype),
-        flops=8 * rows * cols, min_bytes=2 * rows * cols * size, reference=reference, rtol=2e-2, atol=2e-2, **facts,
+        function, tensor((rows, cols), dtype), tensor((cols,), dtype), tensor((cols,), dtype),
+        flops=8 * rows * cols, min_bytes=2 * rows * cols * size, reference=expected, rtol=2e-2, atol=2e-2, **facts,
     )
 
 
-def backward(rows, cols, dtype, size, atol, **facts):
+def backward(rows, cols, dtype, size, atol, function=layer_norm_backward, expected=backward_reference, **facts):
     return launch(
-        layer_norm_backward, tensor((rows, cols), dtype, fill="normal:0.1"), tensor((rows, cols), dtype),
+        function, tensor((rows, cols), dtype, fill="normal:0.1"), tensor((rows, cols), dtype),
         tensor((cols,), dtype, fill="uniform"), tensor((rows,), "fp32", fill="normal:0.1"),
         tensor((rows,), "fp32", fill="uniform:0.5:1.5"),
-        flops=14 * rows * cols, min_bytes=3 * rows * cols * size, reference=backward_reference,
+        flops=14 * rows * cols, min_bytes=3 * rows * cols * size, reference=expected,
         rtol=2e-2, atol=atol, **facts,
     )
 
 
-# triton #7449 and #11127: the registers of exactly these kernels rose between releases.
 LAUNCHES = {
     "fp16-4k": forward(4096, 4096, "fp16", 2, tier="gate"),
     "fp32-1k": forward(4096, 1024, "fp32", 4, warps=4),
     "bf16-64k": forward(512, 65536, "bf16", 2, warps=16),
-    "backward-fp16-4k": backward(4096, 4096, "fp16", 2, 0.1, tier="gate"),  # triton #7449
-    "backward-fp32-8k": backward(4096, 8192, "fp32", 4, 1e-3, warps=16),  # triton #11127
+    # triton #11127: layer norm of a whole row on Blackwell, 3.7
+    "row-bf16-4k": forward(4096, 4096, "bf16", 2, layer_norm_row, row_reference, tier="gate"),
+    "row-fp32-2k": forward(4096, 2048, "fp32", 4, layer_norm_row, row_reference, warps=4),
+    "backward-fp16-4k": backward(4096, 4096, "fp16", 2, 0.1, tier="gate"),
+    "backward-fp32-8k": backward(4096, 8192, "fp32", 4, 1e-3, warps=16),
     "backward-bf16-1k": backward(4096, 1024, "bf16", 2, 0.5, warps=4),
+    # triton #7449: the backward pass of rows between 4096 and 8192 began to spill in 3.4.0
+    "backward-rows-bf16-8k": backward(4096, 8192, "bf16", 2, 5e-2, layer_norm_backward_rows, rows_reference),
+    "backward-rows-fp32-6k": backward(4096, 6144, "fp32", 4, 1e-3, layer_norm_backward_rows, rows_reference, warps=8),
 }
