@@ -1,0 +1,289 @@
+"""Recorded launches as a corpus folder: one readable workload file a kernel, and a README.md.
+
+A file holds the kernel's source with what it needs (`sources.py`) and ends with `LAUNCHES`, in the form
+that `corpus_api` describes: nothing of the program that was recorded is needed to compile it again.
+"""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import keyword
+import os
+import re
+
+import triton
+
+from . import corpus_api
+from .record import Descriptor, Tensor
+from .sources import SourceFile, Unwritable
+
+_LAUNCH_KEYWORDS = frozenset(inspect.signature(corpus_api.launch).parameters)
+_LABEL_AT_MOST = 90
+_WIDTH = 100
+
+
+class Workload:
+    """One file at work: its namespace, its shared tensors and its launches."""
+
+    def __init__(self, function):
+        self.function = function
+        self.source = SourceFile()
+        self.imports = {"launch"}
+        self.shared = {}
+        """What lies in one storage for several arguments: {its tensor: its name}."""
+        self.rows = []
+        """(Recorded, lines of its call)"""
+
+    def add(self, recorded):
+        """Raises Unwritable where an argument or a part of the kernel has no form as source."""
+        name = recorded.function.fn.__name__
+        self.source.bind(name, recorded.function)
+        kernel = f"{name}[{_grid(recorded.grid)}]"
+        words, keywords = self._arguments(recorded)
+        clashing = {key: word for key, word in keywords.items() if key in _LAUNCH_KEYWORDS}
+        if clashing:
+            self.source.imports["functools"] = "import functools"
+            given = ", ".join(f"{key}={word}" for key, word in clashing.items())
+            kernel = f"functools.partial({kernel}, {given})"
+        named = [f"{key}={word}" for key, word in keywords.items() if key not in clashing]
+        self.rows.append((recorded, [kernel, *words, *named]))
+
+    def _arguments(self, recorded):
+        """Positional as far as they are run-time arguments, then by keyword."""
+        shared = self._shared_names(recorded)
+        words, keywords = [], {}
+        positional = True
+        for parameter in recorded.function.params:
+            name = parameter.name
+            positional = positional and name in recorded.arguments and not parameter.is_constexpr
+            if name in recorded.arguments:
+                word = self._word(recorded.arguments[name], shared)
+                if positional:
+                    words.append(word)
+                else:
+                    keywords[name] = word
+        for name, value in recorded.options.items():
+            if value is not None:
+                keywords[name] = self._word(value, shared)
+        return words, keywords
+
+    def _shared_names(self, recorded):
+        """{storage and dtype: name} of tensors that lie in one storage; each is written once, above."""
+        tensors = list(_tensors(recorded.arguments.values()))
+        shared = {}
+        for key, group in _grouped(tensors, lambda tensor: (tensor.storage, tensor.dtype)).items():
+            if len(group) < 2:
+                continue
+            one_place = len({tensor.place for tensor in group}) == 1
+            word = self._tensor(group[0]) if one_place else self._storage(group)
+            name = self.shared.setdefault(word, f"shared_{len(self.shared) + 1}")
+            shared[key] = (name, not one_place)
+        return shared
+
+    def _storage(self, views):
+        self.imports.add("tensor")
+        return f'tensor(({max(map(_end, views))},), "{views[0].dtype}")'
+
+    def _word(self, value, shared):
+        if isinstance(value, Tensor):
+            name, is_view = shared.get((value.storage, value.dtype), (None, False))
+            if is_view:
+                return f"{name}.as_strided({value.shape}, {value.strides}, {value.offset})"
+            return name or self._tensor(value)
+        if isinstance(value, Descriptor):
+            fields = [f"{key}={self.source.expression(field)}" for key, field in _lists(value.fields)]
+            name = value.type.__name__
+            self.source.bind(name, value.type)
+            return f"{name}({self._word(value.base, shared)}, {', '.join(fields)})"
+        if isinstance(value, (tuple, list)) and any(True for _ in _tensors([value])):
+            return "(" + "".join(self._word(item, shared) + ", " for item in value) + ")"
+        if hasattr(value, "item") and not hasattr(value, "fn"):  # a number of numpy's or torch's
+            value = value.item()
+        return self.source.expression(value)
+
+    def _tensor(self, tensor):
+        contiguous = tensor.strides == corpus_api.contiguous_strides(tensor.shape)
+        if tensor.values is not None and tensor.offset == 0:
+            self.imports.add("values")
+            shape = f", {tensor.shape}" if len(tensor.shape) != 1 else ""
+            return f'values({tensor.values}, "{tensor.dtype}"{shape})'
+        self.imports.add("tensor")
+        words = [f'{tensor.shape}, "{tensor.dtype}"']
+        words += [] if contiguous else [f"strides={tensor.strides}"]
+        words += [f"offset={tensor.offset}"] if tensor.offset else []
+        words += [f'fill="{tensor.fill}"'] if tensor.fill != "normal" else []
+        return f"tensor({', '.join(words)})"
+
+    def text(self, about):
+        labels = _labels([recorded for recorded, _ in self.rows])
+        self.source.imports["irdiff_corpus"] = f"from irdiff_corpus import {', '.join(sorted(self.imports))}"
+        parts = [f'"""{about}"""', ""]
+        parts += ["from __future__ import annotations", ""] if self.source.future_annotations else []
+        parts += [self.source.text(), *(f"{name} = {word}" for word, name in self.shared.items())]
+        parts += ["", "LAUNCHES = {"] if self.shared else ["LAUNCHES = {"]
+        for label, (_, words) in zip(labels, self.rows):
+            parts += [f'    "{label}": launch(', *_filled(words), "    ),"]
+        return "\n".join([*parts, "}", ""]), labels
+
+
+def write(folder, family, program, launches):
+    """Writes the corpus. Returns ([(launch id, Recorded)], [(kernel, why it is not there)])."""
+    workloads, skipped = [], []
+    for recorded in launches:
+        name = recorded.function.fn.__name__
+        try:
+            _place(workloads, recorded)
+        except Unwritable as error:
+            skipped.append((name, str(error)))
+    os.makedirs(os.path.join(folder, family), exist_ok=True)
+    rows, taken = [], set()
+    for workload in workloads:
+        kernel = workload.function.fn.__name__
+        name = next(n for n in _numbered(kernel.strip("_") or "kernel") if n not in taken)
+        taken.add(name)
+        about = f"`{kernel}`, recorded by `irdiff capture` from {program} with Triton {triton.__version__}."
+        text, labels = workload.text(about)
+        with open(os.path.join(folder, family, name + ".py"), "w", encoding="utf-8") as file:
+            file.write(text)
+        ids = (f"{family}/{name}:{label}" for label in labels)
+        rows += zip(ids, (recorded for recorded, _ in workload.rows))
+    _write_readme(folder, program, rows, skipped)
+    return rows, skipped
+
+
+def _place(workloads, recorded):
+    """Into the file of its function, or into a new one where the two cannot share a namespace."""
+    for workload in workloads:
+        if workload.function is recorded.function:
+            try:
+                workload.add(recorded)
+            except Unwritable:
+                continue
+            return
+    fresh = Workload(recorded.function)
+    fresh.add(recorded)
+    same = [w for w in workloads if w.source.text() == fresh.source.text()]
+    if same:
+        same[0].add(recorded)
+    else:
+        workloads.append(fresh)
+
+
+def family_of(program):
+    """A folder's name from that of a program."""
+    stem = os.path.splitext(os.path.basename(program))[0]
+    name = re.sub(r"\W", "_", stem).strip("_").lower() or "captured"
+    return f"{name}_" if keyword.iskeyword(name) or name[0].isdigit() else name
+
+
+def _write_readme(folder, program, rows, skipped):
+    lines = [
+        f"# Kernels of {program}",
+        "",
+        f"Recorded by `irdiff capture` with Triton {triton.__version__}. Compare two releases over them:",
+        "",
+        "    irdiff compare triton==3.8.0 triton==3.9.0 --corpus THIS_FOLDER",
+        "",
+        "| launch | kernel | grid | arguments |",
+        "|---|---|---|---|",
+    ]
+    for launch_id, recorded in rows:
+        signature = ", ".join(f"{name} {ty}" for name, ty in recorded.signature.items() if ty != "constexpr")
+        grid = "×".join(map(str, recorded.grid or ()))
+        lines.append(f"| `{launch_id}` | `{recorded.function.fn.__name__}` | {grid} | {signature} |")
+    if skipped:
+        lines += ["", "Not written:", "", *(f"- `{kernel}`: {why}" for kernel, why in skipped)]
+    with open(os.path.join(folder, "README.md"), "w", encoding="utf-8") as file:
+        file.write("\n".join(lines) + "\n")
+
+
+def _labels(launches):
+    """One for each launch: type and shape of its first tensor, then what tells it from its like."""
+    bases = [_base_label(recorded) for recorded in launches]
+    labels = list(bases)
+    for base, indices in _grouped(range(len(bases)), lambda index: bases[index]).items():
+        if len(indices) < 2:
+            continue
+        facts = [_facts(launches[index]) for index in indices]
+        names = list(dict.fromkeys(name for row in facts for name in row))
+        varying = [name for name in names if len({repr(row.get(name)) for row in facts}) > 1]
+        for index, row in zip(indices, facts):
+            parts = [f"{name}{row[name]}" for name in varying if name in row]
+            labels[index] = _clean("-".join([base, *parts]))
+    taken, unique = set(), []
+    for label in labels:
+        label = next(text for text in _numbered(label, "-") if text not in taken)
+        taken.add(label)
+        unique.append(label)
+    return unique
+
+
+def _base_label(recorded):
+    first = next(_tensors(recorded.arguments.values()), None)
+    if first is None:
+        return "scalars"
+    return "-".join([first.dtype, "x".join(map(str, first.shape)) or "scalar"])
+
+
+def _facts(recorded):
+    """What a label may name: constexprs and options, which tell configs apart, then specialized values."""
+    names = {
+        name: getattr(getattr(value, "fn", value), "__name__", value)
+        for name, value in recorded.constexprs.items()
+    }
+    chosen = {parameter.name for parameter in recorded.function.params if parameter.is_constexpr}
+    first = {name: value for name, value in names.items() if name in chosen}
+    return {**first, **recorded.options, **names}
+
+
+def _clean(label):
+    return re.sub(r"[^A-Za-z0-9._-]+", "", label)[:_LABEL_AT_MOST].rstrip("-")
+
+
+def _numbered(name, separator="_"):
+    return itertools.chain([name], (f"{name}{separator}{number}" for number in itertools.count(2)))
+
+
+def _filled(words):
+    """The words of a call on as few lines as have room for them; the kernel has its own."""
+    lines = [words[0] + ",", ""]
+    for word in words[1:]:
+        if lines[-1] and len(lines[-1]) + len(word) > _WIDTH:
+            lines.append("")
+        lines[-1] += (" " if lines[-1] else "") + word + ","
+    return ["        " + line for line in lines if line]
+
+
+def _grid(grid):
+    return repr(tuple(grid)) if grid else "(1, 1, 1)"
+
+
+def _tensors(values):
+    for value in values:
+        if isinstance(value, Tensor):
+            yield value
+        elif isinstance(value, Descriptor):
+            yield value.base
+        elif isinstance(value, (tuple, list)):
+            yield from _tensors(value)
+
+
+def _end(tensor):
+    return tensor.offset + sum((n - 1) * s for n, s in zip(tensor.shape, tensor.strides) if n) + 1
+
+
+def _lists(fields):
+    """Shapes and strides as plain lists of integers, whatever they were."""
+    for name, value in fields.items():
+        if name in ("shape", "strides", "block_shape"):
+            yield name, [int(n) for n in value]
+        else:
+            yield name, value
+
+
+def _grouped(items, key):
+    groups = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return groups

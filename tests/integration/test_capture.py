@@ -1,0 +1,85 @@
+"""A user's program becomes a corpus: `irdiff capture`, then `list` and `compare` over what it wrote."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PROGRAM = Path(__file__).parent / "programs" / "train.py"
+pytestmark = pytest.mark.integration
+
+
+def irdiff(*words: str | Path, code: int = 0) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "irdiff", *map(str, words)], capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == code, done.stderr + done.stdout
+    return done.stdout
+
+
+@pytest.fixture
+def recorded(tmp_path: Path, cache: Path) -> tuple[Path, list[dict[str, Any]]]:
+    """The corpus folder, and what was seen of each launch while the program ran."""
+    out, seen = tmp_path / "captured", tmp_path / "captured.json"
+    words = ("--out", out, "--json", seen, "--toolchain", "triton==3.9.0", "--no-gpu")
+    said = irdiff("capture", "--cache", cache, *words, PROGRAM, "1024")
+    assert "SystemExit: its results were not computed" in said
+    return out, json.loads(seen.read_text())["launches"]
+
+
+def test_files_are_readable_and_self_contained(recorded: tuple[Path, list[dict[str, Any]]]) -> None:
+    out, launches = recorded
+    assert sorted(path.relative_to(out).as_posix() for path in out.rglob("*.*")) == [
+        "README.md",
+        "train/matmul_kernel.py",
+        "train/softmax_kernel.py",
+    ]
+    softmax = (out / "train" / "softmax_kernel.py").read_text()
+    assert "LOG2E = tl.constexpr(1.4426950408889634)\n" in softmax
+    assert "EPSILON = tl.constexpr(1e-06)\n" in softmax
+    matmul = (out / "train" / "matmul_kernel.py").read_text()
+    assert "\n@triton.jit\ndef leaky_relu(x):\n" in matmul
+    assert 'tensor((256, 512), "fp16"), tensor((512, 128), "fp16")' in matmul
+    assert "BLOCK_M=128, BLOCK_N=64" in matmul and "act=leaky_relu" in matmul
+    # two shapes of softmax; two configs of the matmul, each with and without its epilogue
+    assert len(launches) == 6
+
+
+def test_the_written_launch_is_the_recorded_one(
+    recorded: tuple[Path, list[dict[str, Any]]], tmp_path: Path, cache: Path
+) -> None:
+    out, launches = recorded
+    found = tmp_path / "list.json"
+    irdiff("corpus", "list", "--corpus", out, "--cache", cache, "--target", "sm_90", "--json", found)
+    rows = {row["id"]: row for row in json.loads(found.read_text())}
+    assert sorted(rows) == sorted(launch["id"] for launch in launches)
+    for launch in launches:
+        row = rows[launch["id"]]
+        for part in ("kernel", "signature", "constexprs", "attributes", "grid"):
+            # where a device function was defined is not part of what it does
+            seen = json.loads(json.dumps(launch[part]).replace("jit:shapes.", "jit:matmul_kernel."))
+            assert row[part] == seen, (launch["id"], part)
+
+
+def test_compare_takes_the_folder(
+    recorded: tuple[Path, list[dict[str, Any]]], tmp_path: Path, cache: Path
+) -> None:
+    out, launches = recorded
+    run = tmp_path / "run.json"
+    words = ("--corpus", out, "--cache", cache, "--target", "sm_90", "--no-recheck", "--json", run)
+    irdiff("compare", "triton==3.8.0", "triton==3.9.0", *words)
+    verdicts = {case["id"]: case["verdict"] for case in json.loads(run.read_text())["cases"]}
+    assert set(verdicts) == {f"{launch['id']}@sm_90" for launch in launches}
+    assert set(verdicts.values()) <= {"unchanged", "absorbed", "changed"}
+
+
+def test_a_program_without_kernels(tmp_path: Path, cache: Path) -> None:
+    script = tmp_path / "nothing.py"
+    script.write_text("print('no kernel here')\n")
+    words = ("--cache", cache, "--out", tmp_path / "out", "--toolchain", "triton==3.9.0", "--no-gpu")
+    assert "nothing was recorded" in irdiff("capture", *words, script, code=4)
