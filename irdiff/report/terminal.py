@@ -1,18 +1,29 @@
-"""The terminal summary: the verdict in words, a matrix kernel × target, the changed cases by what moved."""
+"""The terminal report: the verdict in words, what broke, the change groups, kernels by targets.
+
+Where the output is no terminal (a pipe, the log of a job) it is plain ASCII without colour, and lines are
+never wrapped: they can be searched.
+"""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+import io
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 from rich.text import Text
 
-from irdiff.model import Case, Fact, Run, Verdict
-from irdiff.report.rank import moved_facts, rank
+from irdiff.model import Case, ChangeGroup, Run, Verdict
+from irdiff.report import escape, wording
+from irdiff.report.rank import rank
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from irdiff.report.forest import Forest
 
 STAGE_STYLE = {
     "launch": "bright_magenta",
@@ -24,166 +35,218 @@ STAGE_STYLE = {
     "amdgcn": "cyan",
     "sass": "blue",
 }
-_VERDICT_MARK = {
-    Verdict.UNCHANGED: ("·", "green"),
-    Verdict.ABSORBED: ("absorbed", "dim"),
-    Verdict.BROKEN: ("BROKEN", "bold white on red"),
-    Verdict.FIXED: ("fixed", "green"),
-    Verdict.FAILING: ("failing", "dim red"),
-    Verdict.ADDED: ("added", "green"),
-    Verdict.REMOVED: ("removed", "red"),
-    Verdict.UNSUPPORTED: ("–", "dim"),
+_VERDICT_STYLE = {
+    Verdict.UNCHANGED: "green",
+    Verdict.ABSORBED: "dim",
+    Verdict.BROKEN: "bold white on red",
+    Verdict.FIXED: "green",
+    Verdict.FAILING: "dim red",
+    Verdict.ADDED: "green",
+    Verdict.REMOVED: "red",
+    Verdict.UNSUPPORTED: "dim",
 }
-_MAX_ROWS = 40
+_ASCII = str.maketrans({"→": "->", "×": "x", "·": "-", "…": "...", "≠": "!=", "≤": "<=", "≥": ">=", "µ": "u"})
+_MAX_LISTED = 30
+_MAX_GROUPS = 20
+_MAX_GROUPS_IN_PICTURE = 8
+_MAX_QUIET = 5
+_MAX_CELL_MARKS = 3
+_SVG_WIDTH = 118
+
+headline = wording.headline
 
 
-def show(run: Run, folder: Path, console: Console) -> None:
-    console.print(headline(run), style="bold", highlight=False)
-    console.print(_sides(run), highlight=False)
-    console.print(_matrix(run))
-    console.print(_legend(run), highlight=False)
-    console.print(_radius(run))
-    _show_failures(run, console)
-    _show_ranked(run, console)
-    console.print(f"\nrun folder: {escape(str(folder))}", style="dim", highlight=False, soft_wrap=True)
-    console.print(
-        "one case: irdiff diff last CASE      all: irdiff report last --html report.html",
-        style="dim",
-        highlight=False,
+def show(run: Run, folder: Path, console: Console, timing: Forest | None = None) -> None:
+    plain = not console.is_terminal
+    for line in (*_report(run, timing, _MAX_GROUPS), *_footer(folder)):
+        text = Text(line.plain.translate(_ASCII)) if plain else line
+        text.rstrip()
+        console.print(text, soft_wrap=True, highlight=False)
+
+
+def svg(run: Run, timing: Forest | None = None) -> str:
+    """A picture of the report as a terminal shows it; the same bytes for the same run."""
+    from rich._export_format import CONSOLE_SVG_FORMAT
+    from rich.console import Console
+
+    console = Console(
+        record=True, width=_SVG_WIDTH, force_terminal=True, color_system="truecolor", file=io.StringIO()
     )
+    for line in _report(run, timing, _MAX_GROUPS_IN_PICTURE):
+        console.print(line, highlight=False)
+    # without the web fonts: a picture in a README must not fetch anything
+    form = re.sub(r"@font-face \{\{.*?\}\}\n", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL)
+    return console.export_svg(title="irdiff report", code_format=form, unique_id="irdiff")
 
 
-def headline(run: Run) -> str:
-    """The verdict in words and counts: the first line of every report."""
-    counts, total = run.summary.verdicts, run.summary.compared
-    changed = counts.get(Verdict.CHANGED, 0)
-    parts = [
-        f"{changed} of {total} compared cases changed"
-        if changed
-        else f"no code changed in {total} compared cases"
-    ]
-    for verdict in (
-        Verdict.BROKEN,
-        Verdict.FIXED,
-        Verdict.ABSORBED,
-        Verdict.ADDED,
-        Verdict.REMOVED,
-        Verdict.FAILING,
-        Verdict.UNSUPPORTED,
-    ):
-        if counts.get(verdict):
-            parts.append(f"{counts[verdict]} {verdict.value}")
-    unstable = sum(bool(case.nondeterministic) for case in run.cases)
-    if unstable:
-        parts.append(f"{unstable} nondeterministic")
-    return ", ".join(parts)
+def _report(run: Run, timing: Forest | None, max_groups: int) -> Iterator[Text]:
+    yield Text(headline(run), style="bold")
+    yield Text(_sides(run))
+    if timing:
+        yield Text(escape.terminal(timing.headline), style="bold")
+    yield from _failures(run, Verdict.BROKEN, _MAX_LISTED)
+    yield from _groups(run, max_groups)
+    yield from _singles(run)
+    yield from _failures(run, Verdict.FIXED, _MAX_QUIET)
+    yield from _failures(run, Verdict.FAILING, _MAX_QUIET)
+    yield from _matrix(run)
+    yield from _radius(run)
+
+
+def _footer(folder: Path) -> Iterator[Text]:
+    yield Text()
+    yield Text(f"run folder: {escape.terminal(folder)}", style="dim")
+    yield Text("one case: irdiff diff RUN CASE    page: irdiff report RUN --html report.html", style="dim")
 
 
 def _sides(run: Run) -> str:
-    rows = [f"{side.spec} ({side.version}, {side.digest[:12]})" for side in (run.base, run.head)]
-    return escape(f"{rows[0]}  →  {rows[1]}   {run.duration_s:.1f} s")
+    rows = [f"{wording.side(side)} ({side.digest[:12]})" for side in (run.base, run.head)]
+    return escape.terminal(f"{rows[0]} → {rows[1]}  in {run.duration_s:.1f} s")
 
 
-def _matrix(run: Run) -> Table:
-    table = Table(box=None, padding=(0, 1), header_style="dim")
-    table.add_column("workload")
-    targets = [target.name for target in run.targets]
-    for name in targets:
-        table.add_column(name, justify="left")
-    cells: dict[str, dict[str, list[Case]]] = defaultdict(lambda: defaultdict(list))
-    for case in run.cases:
-        cells[case.workload][case.target].append(case)
-    for workload in sorted(cells):
-        table.add_row(escape(workload), *(_cell(cells[workload][name]) for name in targets))
-    return table
+def _heading(text: str) -> Iterator[Text]:
+    yield Text()
+    yield Text(text, style="bold underline")
 
 
-def _cell(cases: Sequence[Case]) -> Text:
-    """One mark a launch: a dot where nothing changed, else the first changed stage, with a count."""
-    text = Text()
-    marks: dict[tuple[str, str], int] = defaultdict(int)
-    for case in cases:
-        if case.verdict is Verdict.CHANGED:
-            stage = case.origin.stage if case.origin else "?"
-            marks[stage, STAGE_STYLE.get(stage, "white")] += 1
-        else:
-            marks[_VERDICT_MARK[case.verdict]] += 1
-    for (mark, style), count in sorted(marks.items(), key=lambda row: row[0][0] == "·"):
-        if text:
-            text.append(" ")
-        text.append(
-            mark * min(count, 8) if mark == "·" else mark + (f"×{count}" if count > 1 else ""), style=style
-        )
-    return text
+# what broke, and what changed
 
 
-def _legend(run: Run) -> Text:
-    text = Text("first changed stage: ", style="dim")
-    used = {case.origin.stage for case in run.cases if case.origin and case.verdict is Verdict.CHANGED}
-    for stage, style in STAGE_STYLE.items():
-        if stage in used:
-            text.append(stage + " ", style=style)
-    text.append("  · unchanged", style="green")
-    return text
+def _failures(run: Run, verdict: Verdict, limit: int) -> Iterator[Text]:
+    cases = [case for case in run.cases if case.verdict is verdict]
+    if cases:
+        yield from _heading(f"{verdict.value}: {len(cases)}")
+    for case in cases[:limit]:
+        error = escape.terminal(case.error or "", limit=160)
+        yield Text.assemble((escape.terminal(case.id), _VERDICT_STYLE[verdict]), "  ", error)
+    if len(cases) > limit:
+        yield Text(f"… and {len(cases) - limit} more", style="dim")
 
 
-def _radius(run: Run) -> Table:
-    table = Table(box=None, padding=(0, 1), header_style="dim")
-    for name in ("blast radius", "changed", "compared", "", "stages changed"):
-        table.add_column(name, justify="right" if name in ("changed", "compared", "") else "left")
-    for name, radius in run.summary.radius.items():
-        stages = "  ".join(
-            f"{stage} {row.changed}/{row.compared}" for stage, row in radius.stages.items() if row.compared
-        )
-        table.add_row(name, str(radius.changed), str(radius.compared), f"{radius.fraction:.0%}", stages)
-    return table
-
-
-def _show_failures(run: Run, console: Console) -> None:
-    loud = [case for case in run.cases if case.verdict in (Verdict.BROKEN, Verdict.FAILING, Verdict.FIXED)]
-    for case in loud[:_MAX_ROWS]:
-        style = "red" if case.verdict is Verdict.BROKEN else "dim"
-        console.print(
-            f"{case.verdict.value:8} {escape(case.id)}: {escape((case.error or '')[:160])}",
-            style=style,
-            highlight=False,
-        )
-    if len(loud) > _MAX_ROWS:
-        console.print(f"… and {len(loud) - _MAX_ROWS} more", style="dim")
-
-
-def _show_ranked(run: Run, console: Console) -> None:
-    ranked = rank(run.cases)
-    if not ranked:
+def _groups(run: Run, limit: int) -> Iterator[Text]:
+    if not run.groups:
         return
-    table = Table(
-        box=None,
-        padding=(0, 1),
-        header_style="dim",
-        title="changed cases, by what moved",
-        title_justify="left",
-    )
-    for name in ("case", "from", "what moved"):
-        table.add_column(name, overflow="fold")
-    for case in ranked[:_MAX_ROWS]:
-        stage = case.origin.stage if case.origin else "?"
-        note = " nondeterministic: " + ", ".join(case.nondeterministic) if case.nondeterministic else ""
-        moved = moved_facts(case.facts.base, case.facts.head)
-        table.add_row(
-            escape(case.id), Text(stage, style=STAGE_STYLE.get(stage, "white")), _moved(moved) + note
+    coverage = wording.coverage(run)
+    yield from _heading("change groups" + (f": {coverage}" if coverage else ""))
+    cases = {case.id: case for case in run.cases}
+    for number, group in enumerate(wording.ordered_groups(run)[:limit], 1):
+        style = "bold red" if wording.is_loud(group) else "bold"
+        yield Text.assemble((f"{number:>3}  ", "dim"), (_title(group), style))
+        where = wording.members_by_target(group, cases)
+        origin = (escape.terminal(wording.group_origin(group)), STAGE_STYLE.get(group.origin_stage, ""))
+        count = wording.cases_in_words(len(group.members))
+        yield Text.assemble(
+            escape.terminal(f"     {group.severity} · {count} ({where}) · from "),
+            origin,
+            (_example(group), "dim"),
         )
-    console.print(table)
-    if len(ranked) > _MAX_ROWS:
-        console.print(f"… and {len(ranked) - _MAX_ROWS} more; all are in the HTML report", style="dim")
+    if len(run.groups) > _MAX_LISTED:
+        yield Text(
+            f"… and {len(run.groups) - _MAX_LISTED} more groups: all are in the HTML report", style="dim"
+        )
 
 
-def _moved(moved: Mapping[str, tuple[Fact, Fact]]) -> str:
-    shown = list(moved.items())[:6]
-    text = ", ".join(
-        f"{name} {before:g} → {after:g}"
-        if isinstance(before, (int, float)) and isinstance(after, (int, float))
-        else f"{name} {before} → {after}"
-        for name, (before, after) in shown
-    )
-    more = f" (+{len(moved) - len(shown)})" if len(moved) > len(shown) else ""
-    return (text or "code only: no resource or instruction count moved") + more
+def _title(group: ChangeGroup) -> str:
+    return escape.terminal(group.title.replace("`", ""))
+
+
+def _example(group: ChangeGroup) -> str:
+    return escape.terminal(f" · {group.representative}")
+
+
+def _singles(run: Run) -> Iterator[Text]:
+    cases = wording.ungrouped(run, rank(run.cases))
+    if not cases:
+        return
+    yield from _heading("changed cases" + (" outside of any group" if run.groups else ", by what moved"))
+    width = max(len(case.id) for case in cases[:_MAX_LISTED])
+    for case in cases[:_MAX_LISTED]:
+        unstable = f"  nondeterministic: {', '.join(case.nondeterministic)}" if case.nondeterministic else ""
+        stage = case.origin.stage if case.origin else ""
+        yield Text.assemble(
+            escape.terminal(case.id).ljust(width),
+            "  ",
+            (escape.terminal(wording.origin(case)), STAGE_STYLE.get(stage, "")),
+            "  ",
+            escape.terminal(wording.moved(case, limit=4) + unstable),
+        )
+    if len(cases) > _MAX_LISTED:
+        yield Text(f"… and {len(cases) - _MAX_LISTED} more: all are in the HTML report", style="dim")
+
+
+# kernels by targets
+
+
+@dataclass(frozen=True)
+class _Cell:
+    text: Text
+
+    @property
+    def width(self) -> int:
+        return self.text.cell_len
+
+
+def _matrix(run: Run) -> Iterator[Text]:
+    targets = [target.name for target in run.targets]
+    cases: dict[str, dict[str, list[Case]]] = {}
+    for case in run.cases:
+        cases.setdefault(case.workload, {}).setdefault(case.target, []).append(case)
+    rows = [
+        [
+            _Cell(Text("kernel", style="dim")),
+            *(_Cell(Text(escape.terminal(name), style="dim")) for name in targets),
+        ]
+    ]
+    rows += [
+        [_Cell(Text(escape.terminal(workload))), *(_cell(by_target.get(name, ())) for name in targets)]
+        for workload, by_target in sorted(cases.items())
+    ]
+    yield from _heading("changed of all cases, by kernel and target, with the first changed stages")
+    yield from _aligned(rows)
+
+
+def _aligned(rows: Sequence[Sequence[_Cell]]) -> Iterator[Text]:
+    widths = [max(cell.width for cell in column) for column in zip(*rows, strict=True)]
+    for row in rows:
+        line = Text()
+        for cell, width in zip(row, widths, strict=True):
+            line.append_text(cell.text)
+            line.append(" " * (width - cell.width + 2))
+        line.rstrip()
+        yield line
+
+
+def _cell(cases: Sequence[Case]) -> _Cell:
+    """`11/13 ttgir llir`: how many changed, and where that began, the most frequent first."""
+    if not cases:
+        return _Cell(Text())
+    changed = [case for case in cases if case.verdict is Verdict.CHANGED]
+    text = Text(f"{len(changed)}/{len(cases)}", style="" if changed else "dim green")
+    stages = Counter(case.origin.stage if case.origin else "?" for case in changed)
+    marks = [
+        (escape.terminal(stage), STAGE_STYLE.get(stage, ""))
+        for stage, _ in stages.most_common(_MAX_CELL_MARKS)
+    ]
+    quiet = (Verdict.CHANGED, Verdict.UNCHANGED, Verdict.ABSORBED)
+    others = Counter(case.verdict for case in cases if case.verdict not in quiet)
+    marks += [(verdict.value, _VERDICT_STYLE[verdict]) for verdict in others]
+    for mark, style in marks:
+        text.append(" ")
+        text.append(mark, style=style)
+    return _Cell(text)
+
+
+def _radius(run: Run) -> Iterator[Text]:
+    yield from _heading("blast radius: changed of compared cases, and of each stage")
+    rows = []
+    for name, radius in wording.in_target_order(run):
+        stages = "  ".join(
+            f"{stage} {row.changed}/{row.compared}"
+            for stage, row in wording.in_stage_order(radius.stages)
+            if row.compared
+        )
+        cells = (escape.terminal(name), f"{radius.changed}/{radius.compared}", f"{radius.fraction:.0%}")
+        rows.append(
+            [*(_Cell(Text(cell)) for cell in cells), _Cell(Text(escape.terminal(stages), style="dim"))]
+        )
+    yield from _aligned(rows) if rows else ()

@@ -82,7 +82,8 @@ def coverage(run: Run, share: float = 0.8) -> str:
     ways = len(changed_groups(run))
     if ways < 2 or covered < share * len(changed):
         return ""
-    return f"{count} of {ways} groups hold {covered} of {len(changed)} changed cases ({covered / len(changed):.0%})"
+    percent = f"{covered / len(changed):.0%}"
+    return f"{count} of {ways} groups hold {covered} of {len(changed)} changed cases ({percent})"
 
 
 def first_reason(group: ChangeGroup) -> str:

@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import io
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+from pathlib import Path
+
+from rich.console import Console
+
+from irdiff.model import Run, Verdict
+from irdiff.report import terminal
+from tests.unit.report.runs import large_run, make_case, make_run
+from tests.unit.report.test_markdown import hostile
+
+FOLDER = Path("run")
+
+
+def shown(run: Run, *, is_terminal: bool = False, width: int = 80) -> str:
+    file = io.StringIO()
+    terminal.show(run, FOLDER, Console(file=file, force_terminal=is_terminal, width=width))
+    return file.getvalue()
+
+
+def test_a_pipe_gets_plain_ascii_lines_that_are_not_wrapped() -> None:
+    text = shown(large_run(60, 6))
+    assert text.isascii()
+    assert text.splitlines()[0].startswith("29 of 57 compared cases changed in 6 distinct ways, 3 broken")
+    assert any(len(line) > 80 for line in text.splitlines())
+    assert "triton==3.8.0 (aaaaaaaaaaaa) -> triton==3.9.0" in text
+
+
+def test_a_terminal_gets_colour() -> None:
+    assert "\x1b[" in shown(large_run(60, 6), is_terminal=True)
+
+
+def test_broken_comes_first_then_groups_then_the_matrix() -> None:
+    text = shown(large_run(60, 6))
+    places = [
+        text.index(word) for word in ("broken: 3", "change groups", "changed of all cases", "blast radius:")
+    ]
+    assert places == sorted(places)
+
+
+def test_without_groups_the_changed_cases_are_listed_whole() -> None:
+    case = make_case(1, Verdict.CHANGED)
+    long = replace(case, id="family/" + "w" * 90 + ":label@sm_90", nondeterministic=("head",))
+    text = shown(make_run((case, long)))
+    assert long.id in text
+    assert "nondeterministic: head" in text
+
+
+def test_hostile_strings_do_nothing() -> None:
+    text = shown(hostile(), is_terminal=True)
+    assert "\x1b[2J" not in text
+    assert "\u202e" not in text
+
+
+def test_the_picture_is_whole_fetches_nothing_and_is_the_same_twice() -> None:
+    run = large_run(60, 6)
+    picture = terminal.svg(run)
+    assert ET.fromstring(picture).tag.endswith("svg")
+    assert "url(http" not in picture.replace(" ", "")
+    assert "@font-face" not in picture
+    assert picture == terminal.svg(run)
