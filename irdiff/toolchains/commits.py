@@ -65,8 +65,8 @@ def toolchain_of(
         _write(files, target)
         log.write_text(f"{checkout.label} over {part.origin}\n", encoding="utf-8")
         python = str(path / "bin" / "python")
-        identity.health_check(python, config)
         found = identity.identify(checkout.label, python, path, config)
+        identity.health_check(python, config)
         return {
             "spec": checkout.label,
             "version": found.version,

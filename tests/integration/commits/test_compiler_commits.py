@@ -162,6 +162,15 @@ def test_adopting_another_release_names_the_files(irdiff, own_cache: Path, trito
     assert "irdiff toolchain adopt" in refused.stderr
 
 
+def test_a_revision_that_does_not_start(irdiff, adopted: Path) -> None:
+    edit(adopted, "python/triton/__init__.py", "import", "import a_module_that_is_not_there\nimport")
+    commit(adopted, "Want another module")
+    done = irdiff("compare", "HEAD~1", "HEAD", *CASES, cwd=adopted)
+    assert done.code == 3
+    assert "its Python part does not start" in done.stderr
+    assert "a_module_that_is_not_there" in done.stderr
+
+
 def test_different_llvms_are_said_loudly(irdiff, adopted: Path) -> None:
     write(adopted, {"cmake/llvm-hash.txt": "f" * 40 + "\n"})
     commit(adopted, "Bump LLVM")
