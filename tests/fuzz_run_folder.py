@@ -14,6 +14,7 @@ import gzip
 import io
 import json
 import random
+import re
 import resource
 import struct
 import sys
@@ -28,6 +29,7 @@ from pathlib import Path
 from typing import Any
 
 import zstandard
+from markdown_it import MarkdownIt
 
 from irdiff import gate, run_archive, run_folder
 from irdiff.errors import RunFolderError
@@ -40,6 +42,29 @@ from irdiff.store import sha256
 from irdiff.timing import results
 from tests.unit.conftest import Build
 
+_TAG = re.compile(r"<([a-zA-Z!][\w-]*)")
+_OUR_TAGS = {
+    *(
+        "h1",
+        "h2",
+        "h3",
+        "h4",
+        "p",
+        "ul",
+        "ol",
+        "li",
+        "a",
+        "b",
+        "strong",
+        "em",
+        "sub",
+        "code",
+        "pre",
+        "br",
+        "hr",
+    ),
+    *("table", "thead", "tbody", "tr", "th", "td", "details", "summary", "!--"),
+}
 ROOT = Path(__file__).parents[1]
 ARTIFACT = b"module { tt.func @kernel() }\n" * 50
 MEMORY_BYTES = 4 << 30
@@ -189,6 +214,7 @@ class Fuzzer:
         self.folder = folder
         self.documents = [run_folder.dump(run) for run in _runs()]
         self.rules = policy.load(ROOT / "reports" / "irdiff-policy.toml")
+        self.parser = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
         self.seen: Counter[str] = Counter()
         self.last: tuple[str, bytes] = ("", b"")
 
@@ -256,7 +282,9 @@ class Fuzzer:
             shown.encode()
             assert "\x1b" not in shown
             assert "\u202e" not in shown
-        assert "<script" not in text.replace("`", "")
+        for shown in (text, outputs.markdown(outcome), makers[-1]()):
+            tags = set(_TAG.findall(self.parser.render(shown)))
+            assert tags <= _OUR_TAGS, f"foreign markup: {tags - _OUR_TAGS}"
         checks.annotate(run, "corpus")
 
 

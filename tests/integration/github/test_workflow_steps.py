@@ -230,7 +230,7 @@ def test_from_a_bare_clone_to_the_comment(
     assert "comment unchanged" in second.run(workflow["Comment"])
     if examples:
         EXAMPLES.mkdir(parents=True, exist_ok=True)
-        neutral = posted.body.replace(str(tmp_path), "…").replace(str(ROOT), "…")
+        neutral = posted.body.replace(f"{tmp_path}/pr/temp/", "").replace(str(ROOT), "…")
         (EXAMPLES / f"comment-{story.name}.md").write_text(neutral)
 
 
