@@ -36,7 +36,9 @@ def history(irdiff, own_cache: Path, triton_repository: Path) -> tuple[Path, dic
     commits["readme"] = commit(repo, "readme")
     git(repo, "merge", "-q", "--no-edit", "side")
     commits["merge"] = git(repo, "rev-parse", "HEAD")
-    step("unbuildable", "python/triton/__init__.py", "import", "raise ImportError('not yet')\nimport")
+    step(
+        "unbuildable", "python/triton/__init__.py", "__version__", "raise ImportError('not yet')\n__version__"
+    )
     step("cured", "python/triton/__init__.py", "raise ImportError('not yet')\n", "")
     step(
         "frontend",

@@ -163,7 +163,12 @@ def test_adopting_another_release_names_the_files(irdiff, own_cache: Path, trito
 
 
 def test_a_revision_that_does_not_start(irdiff, adopted: Path) -> None:
-    edit(adopted, "python/triton/__init__.py", "import", "import a_module_that_is_not_there\nimport")
+    edit(
+        adopted,
+        "python/triton/__init__.py",
+        "__version__",
+        "import a_module_that_is_not_there\n\n__version__",
+    )
     commit(adopted, "Want another module")
     done = irdiff("compare", "HEAD~1", "HEAD", *CASES, cwd=adopted)
     assert done.code == 3
