@@ -95,8 +95,8 @@ def first_reason(group: ChangeGroup) -> str:
 
 
 def ordered_groups(run: Run) -> list[ChangeGroup]:
-    """What a reader should see first comes first."""
-    return sorted(run.groups, key=lambda group: (not is_loud(group), -group.score, group.id))
+    """As the run ranks them, those that may compute something else first in any case."""
+    return sorted(run.groups, key=lambda group: not is_loud(group))
 
 
 def is_loud(group: ChangeGroup) -> bool:

@@ -1,0 +1,122 @@
+"""What of the HTML report needs no browser; `tests/integration/test_html.py` has the rest."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from irdiff.model import Artifact, Run, Verdict
+from irdiff.report import html, html_diffs
+from irdiff.store import sha256
+from tests.unit.report.runs import large_run, make_case, make_run, with_artifacts
+from tests.unit.report.test_markdown import hostile
+from tests.unit.report.test_stage_diff import BASE, HEAD
+
+
+def store(folder: Path, stage: str, text: str) -> Artifact:
+    digest = sha256(text.encode())
+    path = folder / "artifacts" / digest[:2] / digest[2:]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(zstandard.compress(text.encode()))
+    return Artifact(stage=stage, digest=digest, size_bytes=len(text))
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    found = large_run(60, 6)
+    wanted = {group.representative for group in found.groups}
+    sides = [{name: store(tmp_path, name, text) for name in ("ttir", "ttgir")} for text in (BASE, HEAD)]
+    cases = tuple(with_artifacts(case, *sides) if case.id in wanted else case for case in found.cases)
+    return replace(found, cases=cases)
+
+
+class Tags(HTMLParser):
+    """The elements of a page, checked to be closed in order."""
+
+    VOID = frozenset({"meta", "input", "br", "link", "rect", "line"})
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self._open: list[str] = []
+        self.feed(page)
+        self.close()
+        assert self._open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in self.VOID:
+            self._open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in self.VOID:
+            assert self._open.pop() == tag
+
+
+def test_the_same_run_gives_the_same_bytes(run: Run, tmp_path: Path) -> None:
+    assert html.render(run, tmp_path) == html.render(run, tmp_path)
+
+
+def test_the_page_is_well_formed_and_loads_nothing(run: Run, tmp_path: Path) -> None:
+    tags = Tags(html.render(run, tmp_path)).tags
+    assert not [attrs for _, attrs in tags if "src" in attrs or attrs.get("href", "#")[:1] != "#"]
+    assert not [
+        attrs for _, attrs in tags if "style" in attrs or any(name.startswith("on") for name in attrs)
+    ]
+    ids = [attrs["id"] for _, attrs in tags if "id" in attrs]
+    assert len(ids) == len(set(ids))
+
+
+def test_the_policy_names_the_script_and_the_sheet_by_digest(run: Run, tmp_path: Path) -> None:
+    page = html.render(run, tmp_path)
+    policy = re.search(r'Content-Security-Policy" content="([^"]+)"', page)
+    assert policy
+    stated = set(re.findall(r"sha256-[A-Za-z0-9+/=]+", policy[1].replace("&#43;", "+")))
+    contents = re.findall(r"<style>(.*?)</style>|<script>(.*?)</script>", page, re.DOTALL)
+    digests = {
+        "sha256-" + base64.b64encode(hashlib.sha256((sheet or script).encode()).digest()).decode()
+        for sheet, script in contents
+    }
+    assert len(digests) == 2
+    assert stated == digests
+
+
+def test_a_hostile_run_makes_no_elements(tmp_path: Path) -> None:
+    harmless = Tags(html.render(large_run(60, 6), tmp_path))
+    found = Tags(html.render(hostile(), tmp_path))
+    assert {tag for tag, _ in found.tags} <= {tag for tag, _ in harmless.tags} | {"dl", "dt", "dd", "section"}
+
+
+def test_a_missing_artifact_is_said_in_place(tmp_path: Path) -> None:
+    case = make_case(1, Verdict.CHANGED)
+    absent = Artifact(stage="ttgir", digest="0" * 64, size_bytes=1)
+    page = html.render(make_run((with_artifacts(case, {"ttgir": absent}, {}),)), tmp_path)
+    assert "the run folder holds no ttgir text of base and head" in page
+
+
+def test_an_entry_keeps_to_its_share(run: Run, tmp_path: Path) -> None:
+    text = "\n".join(
+        ["module {", "  tt.func public @kernel() {", *(f"    x.op{i} 1 : i32" for i in range(900))]
+    )
+    other = text.replace(" 1 : i32", " 2 : i32")
+    sides = [
+        {"ttgir": store(tmp_path, "ttgir", side + "\n    tt.return\n  }\n}\n")} for side in (text, other)
+    ]
+    case = with_artifacts(make_case(1, Verdict.CHANGED), *sides)
+    entry = html_diffs.entry(tmp_path, case, 20_000)
+    stage = next(row for row in entry["stages"] if row["stage"] == "ttgir")
+    assert 0 < stage["left_out"] < 1800
+    assert len(str(entry)) < 25_000
+
+
+def test_every_case_has_a_row_and_a_group_its_number(run: Run, tmp_path: Path) -> None:
+    page = html.render(run, tmp_path)
+    assert page.count("<tr data-w=") == len(run.cases)
+    assert 'href="#group-6"' in page
