@@ -106,7 +106,7 @@ def _finding(rule: Rule, subject: Subject, name: str, seen: _Seen, groups: tuple
 def _decider(rule: Rule, evidence: Evidence) -> _Decide:  # noqa: PLR0911 - one line a kind
     match rule:
         case VerdictRule():
-            return lambda case: _verdict(rule, case)
+            return lambda case: _verdict(rule, case, evidence.run)
         case FactRule():
             return _if_changed(lambda case: _facts(rule, case))
         case SlowerRule():
@@ -129,9 +129,12 @@ def _if_changed(decide: _Decide) -> _Decide:
     return lambda case: decide(case) if case.verdict is Verdict.CHANGED else _HOLDS
 
 
-def _verdict(rule: VerdictRule, case: Case) -> _Seen:
+def _verdict(rule: VerdictRule, case: Case, run: Run) -> _Seen:
     if case.verdict not in rule.verdicts:
         return _HOLDS
+    launch = run.launches.get(case.launches.head or "")
+    if case.verdict is Verdict.FAILING and launch is not None and not launch.expected:
+        return _HOLDS  # the workload itself says that it does not compile for this target
     where = f", first in {case.origin.stage}" if case.origin else ""
     return _violated(f"{case.verdict}{where}" + (f": {case.error}" if case.error else ""))
 

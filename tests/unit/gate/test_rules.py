@@ -63,6 +63,16 @@ def test_a_broken_case_is_denied(build: Any) -> None:
     assert "PassManager::run failed" in _only(outcome).detail
 
 
+def test_a_launch_that_is_not_meant_for_the_target_may_fail(build: Any) -> None:
+    rule = {"kind": "verdict", "verdicts": ["failing", "broken"]}
+    run = build.run(build.case(CASE, Verdict.FAILING))
+    assert not _gate(run, rule).passed
+    launches = {key: replace(launch, expected=False) for key, launch in run.launches.items()}
+    assert _gate(replace(run, launches=launches), rule).passed
+    broken = replace(build.run(build.case(CASE, Verdict.BROKEN)), launches=launches)
+    assert not _gate(broken, rule).passed
+
+
 @pytest.mark.parametrize(
     ("base", "head", "certainty"),
     [
