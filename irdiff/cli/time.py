@@ -130,7 +130,7 @@ def _cells(row: CaseTiming) -> tuple[str, ...]:
 
 
 def summary_lines(found: TimingResults) -> list[str]:
-    counts = {speed: 0 for speed in Speed}
+    counts = dict.fromkeys(Speed, 0)
     for row in found.cases:
         if row.measurement:
             counts[row.measurement.speed] += 1

@@ -143,8 +143,7 @@ def _on_all_gpus(
         wanted = ", ".join(sorted({case.target for case in cases}))
         raise NothingTimedError(
             f"no GPU here runs a case of the run: GPUs here are {here}, its cases are for {wanted}",
-            hint="run `irdiff time` on a host with such a GPU, and bring the folders together: `irdiff merge`",
-            log_path="",
+            hint="run `irdiff time` on a host with such a GPU, and join the folders: `irdiff merge`",
         )
     works: dict[int, GpuWork] = {}
     failures: list[Exception] = []
@@ -182,7 +181,7 @@ def simulate(run: Run, samples: Sequence[results.Sample], protocol: Protocol) ->
     for gpu in sorted({row.gpu for row in samples}):
         of_gpu = [row for row in samples if row.gpu == gpu]
         measured = assemble.measurements(of_gpu, protocol, launches, {})
-        outputs = {case: _NOT_CHECKED for case in sorted({row.case for row in of_gpu})}
+        outputs = dict.fromkeys(sorted({row.case for row in of_gpu}), _NOT_CHECKED)
         rows += assemble.case_timings(gpu, outputs, measured, {})
     return TimingResults(
         schema=results.SCHEMA,

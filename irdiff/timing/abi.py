@@ -1,9 +1,10 @@
-"""What a launch passes to a kernel, from the captured launch and Triton's metadata, checked against the binary.
+"""What a launch passes to a kernel: from captured launch and metadata, checked against the binary.
 
-The order is that of Triton's own launchers (`backends/nvidia/driver.py`, `backends/amd/driver.py`, 3.2 to 3.9):
+The order is that of Triton's own launchers (`backends/nvidia/driver.py`, `backends/amd/driver.py`, releases
+3.2 to 3.9):
 
-1. arguments in the order of the kernel's parameters; constexprs, and what was specialized to a constant (1, None),
-   are not passed;
+1. arguments in the order of the kernel's parameters; constexprs, and what was specialized to a constant
+   (1, None), are not passed;
 2. a host-made tensor descriptor with metadata becomes a CUtensorMap (128 bytes by value), then its shape
    as i32 and its strides as i64. Without metadata (AMD, GPUs without TMA): pointer, shape and strides as
    i64, then a padding flag (since 3.5) and a tf32-rounding flag (since 3.7), then shape and strides again;
@@ -120,7 +121,7 @@ _SCALARS = {
 _POINTER_BYTES = 8
 _TENSOR_MAP_BYTES = 128
 _MAX_FLAGS = 2
-# CUtensorMapDataType as the compiler numbers it → as the driver does (cuda.h: BFLOAT16 9, FLOAT32 7, FLOAT64 8)
+# element types as the compiler numbers them → CUtensorMapDataType (cuda.h), where the two differ
 _ELEMENT_TYPES = {8: 10, 9: 8, 10: 9}
 _DESCRIPTOR = re.compile(r"tensordesc(?:_im2col)?<")
 
@@ -147,7 +148,8 @@ def plan(
     threads = _integer(metadata, "num_warps", 4) * _integer(metadata, "warp_size", warp_size)
     if entry.required_threads is not None and entry.required_threads != threads:
         raise AbiError(
-            f"{launch.id}: the binary wants {entry.required_threads} threads a block, the launch has {threads}"
+            f"{launch.id}: the binary wants {entry.required_threads} threads a block, "
+            f"the launch has {threads}"
         )
     kinds = {p.kind for p in parameters}
     blocks = math.prod(launch.grid) * (clusters if backend == "cuda" else 1)

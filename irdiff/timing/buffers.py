@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -39,7 +39,7 @@ class Storage:
 
     @property
     def is_output(self) -> bool:
-        return self.row["fill"] == "empty"
+        return bool(self.row["fill"] == "empty")
 
 
 def fills() -> ModuleType:
@@ -170,9 +170,9 @@ def parameter_block(
     plan: LaunchPlan,
     buffers: Buffers,
     scratch: Scratch,
-    item_sizes: dict[int, int],
+    item_sizes: Mapping[int, int],
 ) -> ParameterBlock:
-    """The plan's parameters with the addresses of `buffers`. `item_sizes`: bytes of an element by argument."""
+    """The plan's parameters with addresses in `buffers`. `item_sizes`: bytes of an element by argument."""
 
     def address(index: int | None) -> int:
         assert index is not None

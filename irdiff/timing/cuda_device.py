@@ -19,7 +19,9 @@ class CudaDevice:
 
     def __init__(self, index: int, api: Any = None) -> None:
         if api is None:
-            from cuda.bindings import driver as api
+            from cuda.bindings import driver
+
+            api = driver
         self.api = api
         self.index = index
         self._check(api.cuInit(0))

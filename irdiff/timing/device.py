@@ -19,10 +19,6 @@ class DeviceError(IrdiffError):
     """The driver refused a call."""
 
 
-class DeviceFault(DeviceError):
-    """A kernel ended abnormally (illegal address, trap); the process's GPU context is lost."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Card:
     """One GPU as its driver describes it."""
@@ -36,10 +32,6 @@ class Card:
     l2_bytes: int
     multiprocessors: int
     driver: str
-
-
-class Function(Protocol):
-    """A loaded kernel; what it is belongs to the device."""
 
 
 class Device(Protocol):
@@ -56,7 +48,7 @@ class Device(Protocol):
         ...
 
     def launch(self, function: object, plan: LaunchPlan, block: ParameterBlock, stream: int) -> None:
-        """Enqueues one launch. Raises DeviceError; a fault of the kernel shows when the stream is waited for."""
+        """Enqueues one launch. Raises DeviceError; a kernel's fault shows when the stream is waited for."""
         ...
 
 

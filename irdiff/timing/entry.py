@@ -92,7 +92,7 @@ def _hsaco_entry(sections: dict[str, bytes], name: str) -> Entry:
         for arg in row.get(".args", ())
         if not str(arg.get(".value_kind", "")).startswith("hidden_")
     ]
-    # Triton always states the work-group size: a limit above it would hide a mismatch, so it is taken as exact.
+    # Triton states the work-group size as the limit, so the limit is taken as exact.
     threads = row.get(".max_flat_workgroup_size")
     return Entry(
         name=name,

@@ -30,7 +30,9 @@ BINARIES = {"cuda": "cubin", "hip": "hsaco"}
 _SEED = 20
 _MEMORY_SHARE = 0.6
 
-Say = Callable[[dict[str, Any]], None]
+Request = Mapping[str, Any]
+Reply = dict[str, Any]
+Say = Callable[[Reply], None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +44,14 @@ class Side:
     binary: bytes
     item_sizes: Mapping[int, int]
     """Bytes of an element by argument."""
+
+
+class OutOfBounds(Exception):  # noqa: N818 - reads better where it is caught
+    """A side wrote beside its buffers."""
+
+    def __init__(self, side: str, arguments: list[str]) -> None:
+        super().__init__(side, arguments)
+        self.side, self.arguments = side, arguments
 
 
 class Session:
@@ -114,7 +124,7 @@ class Session:
         return Enqueue(bind=bind, launch=launch)
 
 
-def verify(session: Session, request: Mapping[str, Any], say: Say) -> dict[str, Any]:
+def verify(session: Session, request: Request, say: Say) -> Reply:
     """Runs base twice and head once from the same inputs and compares all that they wrote."""
     torch = session.torch
     case, sides = session.sides(request["case"])
@@ -123,7 +133,7 @@ def verify(session: Session, request: Mapping[str, Any], say: Say) -> dict[str, 
     memory = Buffers(torch, needed)
     arms = {name: session.arm(side) for name, side in sides.items()}
 
-    def contents_after(name: str) -> dict[int, Any] | dict[str, Any]:
+    def contents_after(name: str) -> dict[int, Any]:
         memory.load(initial)
         for storage in needed:
             if storage.is_output:
@@ -134,21 +144,18 @@ def verify(session: Session, request: Mapping[str, Any], say: Say) -> dict[str, 
         torch.cuda.synchronize()
         say({"kind": "progress", "side": None})
         if broken := memory.broken_guards():
-            names = [storage.name for storage in needed if storage.number in broken]
-            return {"side": name, "arguments": names}
+            raise OutOfBounds(name, [storage.name for storage in needed if storage.number in broken])
         return {storage.number: memory.body(storage.number).clone() for storage in needed}
 
-    base = contents_after("base")
-    for result in (base, again := contents_after("base"), head := contents_after("head")):
-        if "side" in result:
-            return {"kind": "out of bounds", **result}
+    try:
+        base, again, head = (contents_after(name) for name in ("base", "base", "head"))
+    except OutOfBounds as found:
+        return {"kind": "out of bounds", "side": found.side, "arguments": found.arguments}
     tolerance = sides["base"].launch.tolerance
     differences = [
-        found
+        row
         for storage in needed
-        if (
-            found := outputs.difference(torch, storage, base[storage.number], head[storage.number], tolerance)
-        )
+        if (row := outputs.difference(torch, storage, base[storage.number], head[storage.number], tolerance))
     ]
     repeats = all(torch.equal(base[storage.number], again[storage.number]) for storage in needed)
     return {
@@ -159,7 +166,7 @@ def verify(session: Session, request: Mapping[str, Any], say: Say) -> dict[str, 
     }
 
 
-def timing(session: Session, request: Mapping[str, Any], say: Say) -> dict[str, Any]:
+def timing(session: Session, request: Request, say: Say) -> Reply:
     """Samples of one case in this process."""
     torch = session.torch
     _, sides = session.sides(request["case"])
@@ -183,7 +190,7 @@ def timing(session: Session, request: Mapping[str, Any], say: Say) -> dict[str, 
     return {"kind": "timed", "rows": rows, "busy_s": timed.busy_s}
 
 
-def peaks(session: Session, request: Mapping[str, Any], say: Say) -> dict[str, Any]:
+def peaks(session: Session, _request: Request, _say: Say) -> Reply:
     """What this card reaches through torch: an 8192³ fp16 product on random data, and a 4 GiB copy."""
     torch = session.torch
     size = 8192
@@ -212,11 +219,11 @@ def _best_s(torch: Any, work: Callable[[], Any], count: int) -> float:
     return float(begin.elapsed_time(end)) / 1e3 / count
 
 
-def opened(session: Session, request: Mapping[str, Any], say: Say) -> dict[str, Any]:
+def opened(session: Session, request: Request, _say: Say) -> Reply:
     return {"kind": "opened", "card": asdict(session.open(request["index"]))}
 
 
-def listed(session: Session, request: Mapping[str, Any], say: Say) -> dict[str, Any]:
+def listed(session: Session, _request: Request, _say: Say) -> Reply:
     torch = session.torch
     versions = {"torch": str(torch.__version__), "python": sys.version.split()[0]}
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0

@@ -13,7 +13,9 @@ class HipDevice:
 
     def __init__(self, index: int, api: Any = None) -> None:
         if api is None:
-            from hip import hip as api
+            from hip import hip
+
+            api = hip
         self.api = api
         self.index = index
         self._check(api.hipSetDevice(index))
@@ -44,7 +46,7 @@ class HipDevice:
         function: object = self._check(self.api.hipModuleGetFunction(module, plan.kernel.encode()))
         return function
 
-    def tensor_map(self, spec: TensorMap, address: int) -> bytes:
+    def tensor_map(self, spec: TensorMap, address: int) -> bytes:  # noqa: ARG002 - the protocol's
         raise DeviceError("AMD GPUs have no CUtensorMap")
 
     def launch(self, function: object, plan: LaunchPlan, block: ParameterBlock, stream: int) -> None:

@@ -1,4 +1,6 @@
-"""The conditions of a measurement, read and never set: clocks, temperature, power, throttling, other processes.
+"""The conditions of a measurement, read and never set.
+
+Clocks, temperature, power, throttling, other processes on the GPU.
 
 NVIDIA only, through `nvidia-smi`; on other cards conditions are recorded as unknown.
 """

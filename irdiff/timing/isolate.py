@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import queue
 import subprocess
@@ -65,11 +66,9 @@ class GpuProcess:
         self.wait_ready()
         assert self._child.stdin
         self._side = None
-        try:
+        with contextlib.suppress(OSError):  # it is gone; reading says how
             self._child.stdin.write(json.dumps(request).encode() + b"\n")
             self._child.stdin.flush()
-        except OSError:
-            pass  # it is gone; reading says how
         deadline = time.monotonic() + timeout_s
         while True:
             row = self._next(deadline)
@@ -107,7 +106,5 @@ class GpuProcess:
         self._child.wait()
         for pipe in (self._child.stdin, self._child.stdout):
             if pipe:
-                try:
+                with contextlib.suppress(OSError):  # it died with a request half written
                     pipe.close()
-                except OSError:
-                    pass

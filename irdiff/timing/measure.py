@@ -189,7 +189,7 @@ def _capture(
 
     restore()
     torch.cuda.synchronize()
-    prepare = _graph(torch, lambda stream: restore())
+    prepare = _graph(torch, lambda _stream: restore())
     graphs = {}
     for name in reversed(ARMS) if pace.reverse else ARMS:
         arm = arms[name]

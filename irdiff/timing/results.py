@@ -309,3 +309,22 @@ def read_samples(path: Path) -> list[Sample]:
         ]
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise RunFolderError(f"{path} does not hold samples: {error}") from error
+
+
+def join(target: Path, sources: Sequence[Path]) -> TimingResults | None:
+    """Brings the timings of other copies of a run folder into `target`: the timing part of `irdiff merge`.
+
+    None where no folder has timings. Raises RunFolderError where a file is not what it says. That the
+    folders are of the same run is the caller's to check.
+    """
+    folders = [folder for folder in (target, *sources) if (folder / TIMING_FILE).exists()]
+    if not folders:
+        return None
+    parts = [part for folder in folders if (part := load(folder)) is not None]
+    for folder in folders:
+        path = folder / SAMPLES_FILE
+        if folder != target and path.exists():
+            write_samples(target, read_samples(path))
+    merged = merge(parts)
+    _replace(target / TIMING_FILE, dump(merged))
+    return merged

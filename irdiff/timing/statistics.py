@@ -2,9 +2,9 @@
 
 The unit of evidence is the *process*: samples of one process share its memory placement, clocks and
 temperature, so they say little about another process. Each process gives one log ratio of medians,
-head ÷ base. The interval is a percentile bootstrap over those, at the expanded level that Hesterberg (2015, "What
-Teachers Should Know About the Bootstrap", section 4.3) gives for few units; p-values are one-sample t
-tests of the same numbers against the margin.
+head ÷ base. The interval is a percentile bootstrap over those, at the expanded level that Hesterberg gives
+for few units (2015, "What Teachers Should Know About the Bootstrap"); p-values are one-sample t tests of
+the same numbers against the margin.
 
 The margin is the threshold or the case's own noise floor, whichever is larger. The floor is the larger
 end of the control's interval: base's binary against itself, loaded twice, in the same rounds.

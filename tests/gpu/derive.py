@@ -3,8 +3,9 @@
     python tests/gpu/derive.py aa RUN OUT      every case against itself
     python tests/gpu/derive.py power RUN OUT   rows kernels with 1, 2 and 5 % more rows at head
 
-In the second, base and head are one binary: base is launched with 1/1.05 of the captured grid, head with 1, 2
-or 5 % more blocks than that. The kernels chosen do the same work in every block, so the time grows as the grid.
+In the second, base and head are one binary: base is launched with 1/1.05 of the captured grid, head with
+1, 2 or 5 % more blocks than that. The kernels chosen do the same work in every block, so the time grows as
+the grid.
 """
 
 import dataclasses
@@ -13,18 +14,33 @@ import sys
 from pathlib import Path
 
 from irdiff import run_folder
+from irdiff.compare import radius
 from irdiff.model import Sides, Verdict
 
 ROWS = (
-    "activation/rope:bf16-32x128", "elementwise/dropout:bf16-odd", "elementwise/vector_add:fp16-16m",
-    "elementwise/vector_add:fp32-16m", "elementwise/vector_add:fp32-odd",
-    "normalization/layer_norm:fp16-4k", "normalization/rms_norm:add-bf16-8k", "normalization/rms_norm:bf16-4k",
-    "normalization/rms_norm:fp16-5k", "normalization/rms_norm:fp32-128", "normalization/softmax:backward-fp16-4k",
-    "normalization/softmax:backward-fp32-1k", "normalization/softmax:fp16-4k", "normalization/softmax:fp32-1k",
-    "reduction/reduce:argmax-fp32-4k", "reduction/reduce:rows-bf16-8k", "reduction/reduce:rows-fp32-64",
-    "reduction/reduce:welford-fp32-2k", "reduction/scan:cumsum-fp32-1k", "reduction/scan:sort-fp32-256",
-    "loss/cross_entropy:bf16-128k", "loss/cross_entropy:fp32-32k",
-)  # fmt: skip
+    "activation/rope:bf16-32x128",
+    "elementwise/dropout:bf16-odd",
+    "elementwise/vector_add:fp16-16m",
+    "elementwise/vector_add:fp32-16m",
+    "elementwise/vector_add:fp32-odd",
+    "normalization/layer_norm:fp16-4k",
+    "normalization/rms_norm:add-bf16-8k",
+    "normalization/rms_norm:bf16-4k",
+    "normalization/rms_norm:fp16-5k",
+    "normalization/rms_norm:fp32-128",
+    "normalization/softmax:backward-fp16-4k",
+    "normalization/softmax:backward-fp32-1k",
+    "normalization/softmax:fp16-4k",
+    "normalization/softmax:fp32-1k",
+    "reduction/reduce:argmax-fp32-4k",
+    "reduction/reduce:rows-bf16-8k",
+    "reduction/reduce:rows-fp32-64",
+    "reduction/reduce:welford-fp32-2k",
+    "reduction/scan:cumsum-fp32-1k",
+    "reduction/scan:sort-fp32-256",
+    "loss/cross_entropy:bf16-128k",
+    "loss/cross_entropy:fp32-32k",
+)
 
 
 def same_sides(case):
@@ -39,7 +55,7 @@ def same_sides(case):
 def with_grid(run_launches, digest, blocks, label):
     launch = run_launches[digest]
     key = f"{digest[:40]}{label:0>24}"
-    run_launches[key] = dataclasses.replace(launch, grid=(blocks, *launch.grid[1:]))
+    run_launches[key] = dataclasses.replace(launch, digest=key, grid=(blocks, *launch.grid[1:]))
     return key
 
 
@@ -55,9 +71,7 @@ def power(run):
             base = with_grid(launches, same.launches.base, least, "0")
             head = with_grid(launches, same.launches.base, round(least * (1 + percent / 100)), str(percent))
             cases.append(
-                dataclasses.replace(
-                    same, id=f"{case.id}+{percent}%", launches=Sides(base=base, head=head)
-                )
+                dataclasses.replace(same, id=f"{case.id}+{percent}%", launches=Sides(base=base, head=head))
             )
     return dataclasses.replace(run, cases=tuple(cases), launches=launches)
 
@@ -67,9 +81,11 @@ def main():
     run = run_folder.load(source)
     run = dataclasses.replace(run, cases=tuple(c for c in run.cases if c.verdict is Verdict.CHANGED))
     run = power(run) if kind == "power" else dataclasses.replace(run, cases=tuple(map(same_sides, run.cases)))
+    cases = tuple(dataclasses.replace(case, group=None) for case in run.cases)
+    run = dataclasses.replace(run, cases=cases, groups=(), summary=radius.summarize(cases, run.targets))
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
-    (target / "artifacts").symlink_to((source / "artifacts").absolute())
+    shutil.copytree(source / "artifacts", target / "artifacts")
     (target / "run.json").write_bytes(run_folder.dump(run))
     print(target, len(run.cases), "cases")
 

@@ -40,7 +40,7 @@ def test_every_release_has_artifacts():
 
 @pytest.mark.parametrize("name", FILES)
 def test_the_launch_fits_the_entry(name):
-    plan, row, launch = planned(name)
+    plan, row, _ = planned(name)
     assert plan.block_threads == 4 * (32 if row["target"] == "sm_90" else 64)
     passed = {p.name for p in plan.parameters}
     assert not passed & {"BLOCK", "skipped", "one"}
@@ -50,7 +50,7 @@ def test_the_launch_fits_the_entry(name):
 
 @pytest.mark.parametrize("name", [name for name in FILES if name.endswith("-mixed.json.zst")])
 def test_scalars_are_packed_by_their_type(name):
-    plan, row, _ = planned(name)
+    plan, _, _ = planned(name)
     rows = {p.name: p for p in plan.parameters}
     assert rows["n"].value == struct.pack("<i", 1000)
     assert rows["wide"].value == struct.pack("<q", 1 << 40)
@@ -72,7 +72,7 @@ def test_scratch_pointers_by_release(version, count):
 
 @pytest.mark.parametrize("name", [n for n in FILES if "-sm_90-descriptor." in n])
 def test_host_descriptors_become_tensor_maps(name):
-    plan, _, launch = planned(name)
+    plan, _, _ = planned(name)
     kinds = [p.kind for p in plan.parameters]
     assert kinds[0] is ParameterKind.TENSOR_MAP
     assert plan.parameters[0].size_bytes == 128

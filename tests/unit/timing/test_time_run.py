@@ -1,0 +1,147 @@
+"""Which cases are timed where, and what replies of a GPU process become: no GPU, no processes."""
+
+import dataclasses
+import math
+from types import SimpleNamespace
+
+import pytest
+
+from irdiff import timing
+from irdiff.cli.time import seconds
+from irdiff.errors import UsageError
+from irdiff.model import Artifact, Sides, Verdict
+from irdiff.timing import assemble, schedule
+from irdiff.timing.results import OutputStatus, Protocol, Sample, Speed
+
+PROTOCOL = Protocol(
+    budget_s=60.0, threshold=0.01, precision=0.005, confidence=0.95, processes=6, seed=0, verify_only=False
+)
+
+
+def case(name, verdict=Verdict.CHANGED, target="sm_90"):
+    artifacts = {"cubin": Artifact(stage="cubin", digest="0" * 64, size_bytes=1)}
+    return SimpleNamespace(
+        id=f"{name}@{target}", verdict=verdict, target=target, artifacts=Sides(base=artifacts, head=artifacts)
+    )
+
+
+def run(*cases):
+    return SimpleNamespace(cases=cases)
+
+
+def ids(cases):
+    return [row.id for row in cases]
+
+
+def test_changed_cases_are_chosen():
+    rows = run(case("a"), case("b", Verdict.UNCHANGED), case("c", Verdict.BROKEN))
+    assert ids(timing.chosen_cases(rows, (), every=False)) == ["a@sm_90"]
+
+
+def test_all_takes_every_case_with_two_binaries():
+    broken = case("c", Verdict.BROKEN)
+    broken.artifacts = Sides(base=broken.artifacts.base, head=None)
+    rows = run(case("a"), case("b", Verdict.UNCHANGED), broken)
+    assert ids(timing.chosen_cases(rows, (), every=True)) == ["a@sm_90", "b@sm_90"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "found"), [("mat*", ["matmul@sm_90"]), ("soft", ["softmax@sm_90"]), ("zz", [])]
+)
+def test_globs_and_parts_of_an_id(pattern, found):
+    rows = run(case("matmul"), case("softmax"))
+    assert ids(timing.chosen_cases(rows, (pattern,), every=False)) == found
+
+
+def test_cases_are_spread_over_gpus_that_run_them():
+    rows = [case(f"c{i}") for i in range(5)] + [case("d", target="sm_100")]
+    parts, not_timed = timing.assign(rows, ["sm_90", "gfx942", "sm_90"])
+    assert {index: len(names) for index, names in parts.items()} == {0: 3, 1: 0, 2: 2}
+    assert [(row.case, row.reason) for row in not_timed] == [("d@sm_100", "no such GPU here: sm_100")]
+
+
+@pytest.mark.parametrize(("text", "value"), [("90s", 90), ("10m", 600), ("1.5h", 5400), ("30", 30)])
+def test_budgets(text, value):
+    assert seconds(text) == value
+
+
+@pytest.mark.parametrize("text", ["", "m", "-3s", "ten", "inf", "nan"])
+def test_what_is_not_a_time(text):
+    with pytest.raises(UsageError):
+        seconds(text)
+
+
+def difference(**changes):
+    row = {"argument": "out", "elements": 3, "max_ulp": 2, "relative_norm": 1e-4, "within": True}
+    return row | changes
+
+
+@pytest.mark.parametrize(
+    ("reply", "status"),
+    [
+        ({"kind": "compared", "differences": [], "base_repeats": True}, OutputStatus.EQUAL),
+        ({"kind": "compared", "differences": [difference()], "base_repeats": True}, OutputStatus.CLOSE),
+        (
+            {
+                "kind": "compared",
+                "differences": [difference(), difference(within=False)],
+                "base_repeats": True,
+            },
+            OutputStatus.DIFFERENT,
+        ),
+        ({"kind": "refused", "message": "no"}, OutputStatus.NOT_LAUNCHED),
+        ({"kind": "out of bounds", "side": "head", "arguments": ["out"]}, OutputStatus.OUT_OF_BOUNDS),
+    ],
+)
+def test_replies_of_a_check(reply, status):
+    assert schedule._check(reply).status is status
+
+
+def samples(ratio, cases=3, processes=6):
+    return [
+        Sample(
+            gpu="GPU-1",
+            case=f"c{number}",
+            process=process,
+            round=0,
+            position=position,
+            arm=arm,
+            launches=1,
+            elapsed_us=100.0
+            * (ratio if arm == "head" else 1.0)
+            * (1 + 1e-4 * ((process * 7 + position) % 3)),
+        )
+        for number in range(cases)
+        for process in range(processes)
+        for position, arm in enumerate(("base", "control", "head"))
+    ]
+
+
+def test_simulated_samples_are_judged():
+    found = timing.simulate(SimpleNamespace(cases=(), launches={}), samples(1.03), PROTOCOL)
+    assert [row.measurement.speed for row in found.cases] == [Speed.SLOWER] * 3
+    assert found.cases[0].measurement.ratio == pytest.approx(1.03, rel=1e-3)
+
+
+def test_rates_are_of_head_and_of_the_measured_peak():
+    launch = SimpleNamespace(flops=2e9, min_bytes=1e8)
+    found = assemble.measurements(
+        samples(1.0, cases=1), PROTOCOL, {"c0": launch}, {"tflops": 100.0, "tb_per_s": 4.0}
+    )["c0"]
+    assert found.tflops == pytest.approx(20.0, rel=1e-2)
+    assert found.tb_per_s == pytest.approx(1.0, rel=1e-2)
+    assert found.percent_of_peak == pytest.approx(25.0, rel=1e-2)
+
+
+def test_a_busy_gpu_is_not_a_pass():
+    from irdiff.timing import host
+
+    card = {
+        "uuid": "GPU-1", "name": "card", "target": "sm_90", "driver": "CUDA 13.0", "multiprocessors": 1,
+        "memory_bytes": 1, "l2_bytes": 1,
+    }  # fmt: skip
+    record = assemble.gpu_record(card, host.summarize([], ["pid 3"]), {}, 10.0, 9.0)
+    assert not record.trustworthy
+    assert not math.isnan(record.wall_s)
+    assert assemble.gpu_record(card, host.summarize([], []), {}, 10.0, 9.0).trustworthy
+    assert dataclasses.asdict(record)["other_processes"] == ("pid 3",)
