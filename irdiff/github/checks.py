@@ -38,10 +38,8 @@ class Annotation:
     message: str
 
 
-def conclusion(run: Run, gate_passed: bool | None = None) -> Conclusion:
-    """What the gate says, where there was one; otherwise broken fails, changed is neutral."""
-    if gate_passed is not None:
-        return Conclusion.SUCCESS if gate_passed else Conclusion.FAILURE
+def conclusion(run: Run) -> Conclusion:
+    """Broken fails, changed is neutral: whether a change is wanted is the reviewer's to say."""
     verdicts = {case.verdict for case in run.cases}
     if Verdict.BROKEN in verdicts or not run.cases:
         return Conclusion.FAILURE

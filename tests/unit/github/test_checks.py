@@ -49,19 +49,15 @@ def test_annotations_are_bounded(build: Any, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize(
-    ("verdicts", "gate_passed", "expected"),
+    ("verdicts", "expected"),
     [
-        ([], None, Conclusion.FAILURE),
-        ([Verdict.UNCHANGED, Verdict.ABSORBED, Verdict.FAILING], None, Conclusion.SUCCESS),
-        ([Verdict.UNCHANGED, Verdict.CHANGED], None, Conclusion.NEUTRAL),
-        ([Verdict.REMOVED], None, Conclusion.NEUTRAL),
-        ([Verdict.CHANGED, Verdict.BROKEN], None, Conclusion.FAILURE),
-        ([Verdict.BROKEN], True, Conclusion.SUCCESS),
-        ([Verdict.UNCHANGED], False, Conclusion.FAILURE),
+        ([], Conclusion.FAILURE),
+        ([Verdict.UNCHANGED, Verdict.ABSORBED, Verdict.FAILING], Conclusion.SUCCESS),
+        ([Verdict.UNCHANGED, Verdict.CHANGED], Conclusion.NEUTRAL),
+        ([Verdict.REMOVED], Conclusion.NEUTRAL),
+        ([Verdict.CHANGED, Verdict.BROKEN], Conclusion.FAILURE),
     ],
 )
-def test_conclusion(
-    build: Any, verdicts: list[Verdict], gate_passed: bool | None, expected: Conclusion
-) -> None:
+def test_conclusion(build: Any, verdicts: list[Verdict], expected: Conclusion) -> None:
     run = build.run(*(build.case(f"a/x:{n}@sm_90", verdict) for n, verdict in enumerate(verdicts)))
-    assert checks.conclusion(run, gate_passed) is expected
+    assert checks.conclusion(run) is expected
