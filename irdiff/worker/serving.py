@@ -1,4 +1,5 @@
-"""The operations of a worker, each run in a forked child: `catalog`, `compile`, `assemble`.
+"""The operations of a worker, each run in a forked child: `catalog`, `compile`, `assemble`,
+`replay` and `one_pass`.
 
 A request is a JSON object with `op`, `root` (of the corpus), `workload`, `target` (as in its TOML) and
 `folder`, where the child leaves `result.json` and the artifacts.
@@ -11,7 +12,7 @@ import traceback
 import triton
 from triton.backends.compiler import GPUTarget
 
-from . import capture, compiling
+from . import capture, compiling, describe, one_pass, passes
 
 
 class WorkloadError(Exception):
@@ -48,7 +49,7 @@ def _catalog(request, recorder):
             try:
                 for suffix, captured in capture.launches_of(entry, request["target"]):
                     launch_id = f"{request['workload']}:{label}{suffix}"
-                    rows.append(capture.describe(captured, launch_id, label, request["target"], entry))
+                    rows.append(describe.describe(captured, launch_id, label, request["target"], entry))
             except Exception as error:
                 traceback.print_exc()
                 failures.append(
@@ -75,7 +76,7 @@ def _captured(request):
 
 def _compile(request, recorder):
     captured = _captured(request)
-    digest = capture.describe_digest(captured)
+    digest = describe.digest_of(captured)
     if digest != request["digest"]:
         raise WorkloadError(
             f"{request['launch']} gives another launch each time: the workload depends on something "
@@ -92,7 +93,23 @@ def _assemble(request, recorder):
     recorder.report("compiled")
 
 
-_OPERATIONS = {"catalog": _catalog, "compile": _compile, "assemble": _assemble}
+def _replay(request, recorder):
+    passes.replay(request, _captured(request), recorder)
+    recorder.report("compiled")
+    passes.leave()
+
+
+def _one_pass(request, recorder):
+    one_pass.run(request, _captured(request), recorder)
+
+
+_OPERATIONS = {
+    "catalog": _catalog,
+    "compile": _compile,
+    "assemble": _assemble,
+    "replay": _replay,
+    "one_pass": _one_pass,
+}
 
 
 def _one_line(error):
