@@ -81,13 +81,10 @@ class ForestScale:
         return 150 + 150 * max(-1.0, min(1.0, position))
 
     def ticks(self) -> list[tuple[float, str]]:
-        steps = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
-        step = next((s for s in steps if math.log1p(s) * 2.2 >= self.reach), 1.0)
-        return [
-            (self.x(1 / (1 + step)), f"{100 / (1 + step) - 100:+.3g} %"),
-            (150.0, "same"),
-            (self.x(1 + step), f"{100 * step:+.3g} %"),
-        ]
+        steps = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
+        step = next((s for s in steps if math.log1p(s) * 2.2 >= self.reach), 0.5)
+        texts = ((1 - step, f"-{100 * step:g} %"), (1.0, "same"), (1 + step, f"+{100 * step:g} %"))
+        return [(self.x(ratio), text) for ratio, text in texts]
 
 
 def forest_axis(scale: ForestScale) -> Markup:

@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from irdiff import run_folder
+from irdiff.cli.diff import diff_command, find_case
+from irdiff.cli.report import report_command
+from irdiff.errors import IrdiffError, RunFolderError, UsageError
+from irdiff.model import Run, Verdict
+from tests.unit.report.runs import large_run, make_case, make_run, with_artifacts
+from tests.unit.report.test_html_page import store
+from tests.unit.report.test_stage_diff import BASE, HEAD
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Three cases, of which the first has the texts of `test_stage_diff`."""
+    changed, other, broken = (
+        make_case(0, Verdict.CHANGED),
+        make_case(4, Verdict.CHANGED),
+        make_case(8, Verdict.BROKEN),
+    )
+    sides = [{"ttgir": store(tmp_path, "ttgir", text)} for text in (BASE, HEAD)]
+    run = make_run((with_artifacts(changed, *sides), other, broken))
+    (tmp_path / "run.json").write_bytes(run_folder.dump(run))
+    return tmp_path
+
+
+def call(folder: Path, *words: str) -> str:
+    found = CliRunner().invoke(
+        diff_command, [str(folder), *words], standalone_mode=False, catch_exceptions=False
+    )
+    return found.output
+
+
+def test_shows_the_first_changed_stage(folder: Path) -> None:
+    text = call(folder, "matmul fp16-256@")
+    assert "matmul/workload_00:fp16-256@sm_90  ttgir" in text
+    assert "+ ttng.fence_async_shared {bCluster = false}" in text
+    assert "#blocked.1 = #ttg.blocked" in text
+    assert "1 lines removed, 2 added" in text
+    assert "\x1b" not in text
+
+
+def test_raw_lines_and_two_sides(folder: Path) -> None:
+    assert "arith.mulf %c, %c" in call(folder, "matmul fp16-256@", "--raw")
+    assert "│" in call(folder, "matmul fp16-256@", "--side-by-side")
+
+
+def test_a_stage_that_the_run_does_not_hold(folder: Path) -> None:
+    with pytest.raises(RunFolderError, match="holds no ptx text"):
+        call(folder, "matmul fp16-256@", "--stage", "ptx")
+
+
+def test_a_case_without_a_change_names_its_verdict(folder: Path) -> None:
+    with pytest.raises(UsageError, match="is broken"):
+        call(folder, "normalization")
+
+
+def test_machine_code_needs_both_binaries(folder: Path) -> None:
+    with pytest.raises(IrdiffError, match="holds no cubin of base"):
+        call(folder, "matmul fp16-256@", "--stage", "sass")
+
+
+def a_run() -> Run:
+    return large_run(60, 6)
+
+
+def test_a_part_of_an_id_must_be_of_one_case() -> None:
+    run = a_run()
+    with pytest.raises(UsageError, match="cases have 'matmul' in their id:\n    matmul/"):
+        find_case(run, "matmul")
+    with pytest.raises(UsageError, match="no case of the run has"):
+        find_case(run, "nothing")
+    assert find_case(run, run.cases[3].id) is run.cases[3]
+
+
+def test_a_whole_id_wins_over_ids_that_contain_it() -> None:
+    case = make_case(0, Verdict.CHANGED)
+    run = make_run((case, replace(case, id=case.id + "0")))
+    assert find_case(run, case.id).id == case.id
+
+
+def test_a_group_stands_for_its_smallest_example() -> None:
+    run = a_run()
+    assert find_case(run, run.groups[2].id).id == run.groups[2].representative
+
+
+def test_report_writes_every_format(folder: Path, tmp_path: Path) -> None:
+    words = [str(folder)]
+    for kind in ("markdown", "html", "svg", "json"):
+        words += [f"--{kind}", str(tmp_path / f"out.{kind}")]
+    CliRunner().invoke(report_command, words, standalone_mode=False, catch_exceptions=False)
+    assert (tmp_path / "out.markdown").read_text("utf-8").startswith("### irdiff: 2 of 2")
+    assert (tmp_path / "out.html").read_text("utf-8").startswith("<!doctype html>")
+    assert (tmp_path / "out.json").read_bytes() == (folder / "run.json").read_bytes()
+    plain = CliRunner().invoke(report_command, [str(folder)], standalone_mode=False, catch_exceptions=False)
+    assert plain.output.startswith("2 of 2 compared cases changed")
