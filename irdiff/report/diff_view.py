@@ -43,7 +43,8 @@ def lines(diff: StageDiff, view: View) -> Iterator[Text]:
 
 def counts(diff: StageDiff) -> str:
     """`13 lines removed, 9 added; 227 in other registers`."""
-    words = f"{diff.count(Kind.REMOVED)} lines removed, {diff.count(Kind.ADDED)} added"
+    removed = diff.count(Kind.REMOVED)
+    words = f"{removed} line{'' if removed == 1 else 's'} removed, {diff.count(Kind.ADDED)} added"
     renamed = diff.count(Kind.RENAMED)
     return words + (f"; {renamed} in other registers" if renamed else "")
 

@@ -241,8 +241,18 @@ def _entries(run: Run, folder: Path) -> list[dict[str, Any]]:
             facts=_facts(case),
             diffs=html_diffs.entry(folder, case, share),
             unstable=", ".join(case.nondeterministic),
+            story=_story(case),
         )
     return found
+
+
+def _story(case: Case) -> list[str]:
+    """What else is known of where the change began."""
+    if case.origin is None:
+        return []
+    healed = ", ".join(case.origin.healed)
+    lines = [f"Earlier passes whose output differed and came together again: {healed}."] if healed else []
+    return [*lines, case.origin.note] if case.origin.note else lines
 
 
 def _group(group: ChangeGroup, cases: Mapping[str, Case]) -> dict[str, Any]:

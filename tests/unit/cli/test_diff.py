@@ -42,7 +42,7 @@ def test_shows_the_first_changed_stage(folder: Path) -> None:
     assert "matmul/workload_00:fp16-256@sm_90  ttgir" in text
     assert "+ ttng.fence_async_shared {bCluster = false}" in text
     assert "#blocked.1 = #ttg.blocked" in text
-    assert "1 lines removed, 2 added" in text
+    assert "1 line removed, 2 added" in text
     assert "\x1b" not in text
 
 
