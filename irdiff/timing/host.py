@@ -28,6 +28,7 @@ _FIELDS = (
     "ecc.mode.current",
     "mig.mode.current",
     "driver_version",
+    "utilization.gpu",
 )
 _PERIOD_S = 1.0
 _TIMEOUT_S = 20.0
@@ -39,6 +40,7 @@ _UNFIT = {
     0x80: "power brake",
 }
 _POWER_CAP = 0x4
+_IDLE_PERCENT = 10.0
 
 Range = tuple[float, float, float]
 
@@ -57,6 +59,7 @@ class Reading:
     ecc: str
     mig: str
     driver: str
+    utilization_percent: float | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +86,7 @@ def parse_readings(text: str) -> list[Reading]:
         words = [word.strip() for word in line.split(",")]
         if len(words) != len(_FIELDS):
             continue
-        uuid, sm, memory, temperature, power, limit, reasons, ecc, mig, driver = words
+        uuid, sm, memory, temperature, power, limit, reasons, ecc, mig, driver, used = words
         found.append(
             Reading(
                 uuid=uuid,
@@ -96,6 +99,7 @@ def parse_readings(text: str) -> list[Reading]:
                 ecc=ecc,
                 mig=mig,
                 driver=driver,
+                utilization_percent=_number(used),
             )
         )
     return found
@@ -164,6 +168,9 @@ def summarize(readings: Sequence[Reading], others: Sequence[str]) -> Conditions:
         reasons |= row.reasons
     capped = sum(bool(row.reasons & _POWER_CAP) for row in readings)
     last = readings[-1] if readings else None
+    before = readings[0].utilization_percent if readings else None  # our first process still imports
+    if before is not None and before > _IDLE_PERCENT:
+        others = [*others, f"something unseen (utilization {before:.0f} % before the start)"]
     return Conditions(
         sm_clock_mhz=_range([row.sm_clock_mhz for row in readings]),
         memory_clock_mhz=_range([row.memory_clock_mhz for row in readings]),

@@ -57,7 +57,6 @@ class GpuProcess:
                 raise GpuProcessError(
                     f"the GPU process did not start: {ended.message}",
                     hint="`pip install irdiff[timing]`, in an environment whose torch sees the GPU",
-                    log_path=str(self.log),
                 ) from ended
             self._ready = row.get("kind") == "ready"
 

@@ -70,9 +70,7 @@ class _Processes:
         try:
             reply = current.ask({"op": "open", "index": self._place.index}, _OPEN_LIMIT_S)
         except Ended as ended:
-            raise GpuProcessError(
-                f"GPU {self._place.index} cannot be opened: {ended.message}", log_path=str(self._place.log)
-            ) from ended
+            raise GpuProcessError(f"GPU {self._place.index} cannot be opened: {ended.message}") from ended
         if reply["kind"] != "opened":
             raise GpuProcessError(f"GPU {self._place.index} cannot be opened: {reply.get('message')}")
         self._work.card = reply["card"]
@@ -112,8 +110,8 @@ def _can_be_timed(check: OutputCheck) -> bool:
 
 def _verify_all(processes: _Processes, cases: Sequence[str], work: GpuWork, say: Say) -> None:
     process = processes.fresh()
-    for number, case in enumerate(cases):
-        say(f"checking outputs {number + 1}/{len(cases)}: {case}")
+    say(f"{work.card['name']}: checking outputs of {len(cases)} cases")
+    for case in cases:
         try:
             reply = process.ask({"op": "verify", "case": case}, _LAUNCH_LIMIT_S)
             work.outputs[case] = _check(reply)

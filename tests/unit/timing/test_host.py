@@ -4,9 +4,9 @@ import os
 
 from irdiff.timing import host
 
-TEXT = """GPU-1, 1980, 3201, 45, 512.3, 700.00, 0x0000000000000004, Enabled, Disabled, 580.1
-GPU-1, 1700, 3201, 50, 690.0, 700.00, 0x0000000000000000, Enabled, Disabled, 580.1
-GPU-2, [N/A], 3201, 50, [N/A], 700.00, Not Active, N/A, N/A, 580.1
+TEXT = """GPU-1, 1980, 3201, 45, 512.3, 700.00, 0x0000000000000004, Enabled, Disabled, 580.1, 0
+GPU-1, 1700, 3201, 50, 690.0, 700.00, 0x0000000000000000, Enabled, Disabled, 580.1, 0
+GPU-2, [N/A], 3201, 50, [N/A], 700.00, Not Active, N/A, N/A, 580.1, 97
 garbage
 """
 
@@ -37,3 +37,9 @@ def test_processes_of_the_gpu():
     assert host.parse_processes("GPU-1, 12\nGPU-2, 13\n[N/A]\n") == [("GPU-1", 12), ("GPU-2", 13)]
     assert host._is_ours(os.getpid())
     assert not host._is_ours(1)
+
+
+def test_a_gpu_that_works_before_the_start_is_busy():
+    rows = host.parse_readings(TEXT)
+    assert host.summarize(rows[:1], []).other_processes == ()
+    assert "97 %" in host.summarize(rows[2:], []).other_processes[0]
