@@ -13,8 +13,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import git
-
 from irdiff import normalize, pipeline
 from irdiff.comparison import CaseComparer
 from irdiff.compilation import Catalog, Compiler
@@ -216,8 +214,5 @@ def _fails_otherwise(case: Case) -> bool:
 
 def _bisect_order(store: repository.Store, bad: str, goods: Sequence[str]) -> list[str]:
     """The commits of BAD that are in no good one, those that halve them best first."""
-    try:
-        out = store.git("rev-list", "--bisect-all", bad, "--not", *goods).decode()
-    except git.GitCommandError as error:
-        raise UsageError(f"git cannot list the commits up to {bad[:10]}: {error.stderr}") from error
+    out = store.git("rev-list", "--bisect-all", bad, "--not", *goods).decode()
     return [line.split()[0] for line in out.splitlines() if line]

@@ -208,8 +208,14 @@ def _build_environment(source: Path, tools: Environment, config: Config) -> dict
 
 
 def _last_errors(lines: list[str]) -> list[str]:
-    telling = [line for line in lines if _TELLING.search(line)]
-    return [line.strip()[:240] for line in (telling[-8:] or lines[-8:])]
+    telling: list[str] = []
+    following = 0
+    for line in lines:
+        # what CMake complains of stands in the paragraph below its first line
+        following = 6 if line.startswith("CMake Error") else following - 1
+        if line.strip() and (_TELLING.search(line) or following > 0):
+            telling.append(line.strip()[:240])
+    return telling[-12:] or [line[:240] for line in lines[-8:]]
 
 
 def _what_to_try(lines: list[str]) -> str:

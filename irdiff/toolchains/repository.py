@@ -56,6 +56,10 @@ class Entry:
         return self.mode == _GITLINK
 
 
+class GitFailed(UsageError):  # noqa: N818 - reads better where it is caught
+    """Git refused: the repository lacks something, is damaged, or belongs to someone else."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Store:
     """Where the objects of a tree are read."""
@@ -72,18 +76,24 @@ class Store:
         return {**fixed, "GIT_OBJECT_DIRECTORY": str(self.objects)} if self.objects else fixed
 
     def git(self, *words: str, stdin: bytes = b"", env: Mapping[str, str] | None = None) -> bytes:
-        """Standard output of a git command. Raises git.GitCommandError."""
+        """Standard output of a git command. Raises GitFailed."""
         with tempfile.TemporaryFile() as file:
             file.write(stdin)
             file.seek(0)
             command = ["git", f"--git-dir={self.git_dir}", *words]
-            output = git.Git(str(self.worktree or self.git_dir)).execute(
-                command,
-                istream=file,
-                env={**self.environment, **(env or {})},
-                stdout_as_string=False,
-                strip_newline_in_stdout=False,
-            )
+            try:
+                output = git.Git(str(self.worktree or self.git_dir)).execute(
+                    command,
+                    istream=file,
+                    env={**self.environment, **(env or {})},
+                    stdout_as_string=False,
+                    strip_newline_in_stdout=False,
+                )
+            except git.GitCommandError as error:
+                raise GitFailed(
+                    f"git cannot read the repository {self.worktree or self.git_dir}: {_said(error)}",
+                    hint="`git fsck` looks for what is missing; `git fetch --refetch` brings it again",
+                ) from error
         assert isinstance(output, bytes)
         return output
 
@@ -131,8 +141,6 @@ def open_store(path: Path) -> Store:
         raise UsageError(
             f"{path} is in no git repository", hint="go to a checkout, or name one: --repo PATH"
         ) from error
-    except git.GitCommandError as error:
-        raise UsageError(f"git cannot read the repository at {path}: {_said(error)}") from error
 
 
 def snapshot(store: Store, spec: str, config: Config) -> Snapshot:
@@ -149,7 +157,7 @@ def commit_of(store: Store, spec: str) -> str:
     try:
         words = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{spec}^{{commit}}")
         return store.git(*words).decode().strip()
-    except git.GitCommandError as error:
+    except GitFailed as error:
         where = store.worktree or store.git_dir
         hint = "see `git branch --all` and `git tag`; a branch of a remote needs `git fetch` first"
         if is_shallow(store):
@@ -180,7 +188,7 @@ def merge_base(store: Store, first: str, second: str) -> str:
     """Raises UsageError where the two have no common commit within the history that is there."""
     try:
         return store.git("merge-base", first, second).decode().split()[0]
-    except (git.GitCommandError, IndexError) as error:
+    except (GitFailed, IndexError) as error:
         hint = "name the base: irdiff compare BASE HEAD"
         if is_shallow(store):
             hint = "this clone is shallow: `git fetch --unshallow`, or name the base"
@@ -340,7 +348,7 @@ def _working_tree(store: Store, config: Config) -> Snapshot:
         tree = writing.git("write-tree", "--missing-ok", env=here).decode().strip()
     overlaid = replace(store, objects=seen)
     commit = None
-    with contextlib.suppress(git.GitCommandError):
+    with contextlib.suppress(GitFailed):
         head = store.git("rev-parse", "--verify", "--quiet", "HEAD^{tree}").decode().strip()
         if head == tree:
             commit = store.git("rev-parse", "HEAD").decode().strip()
