@@ -11,14 +11,14 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
 
 from irdiff.model import Case, ChangeGroup, Fact, Failure, Run, Sides, StageStatus, Verdict
-from irdiff.report import charts, escape, html_diffs, templates, wording
+from irdiff.report import charts, escape, html_diffs, html_overview, provenance, templates, wording
 from irdiff.report.forest import Forest
 from irdiff.report.rank import moved_facts, rank
 
@@ -30,9 +30,6 @@ _MAX_PROFILES = 9
 _MAX_FACT_ROWS = 12
 _MAX_STDERR_LINES = 40
 _MAX_BROKEN = 100
-_ORIGINS = ("launch", "source", "ttir", "ttgir", "llir", "ptx", "amdgcn", "sass")
-_QUIET = (Verdict.ABSORBED, Verdict.UNCHANGED, Verdict.FIXED, Verdict.ADDED)
-_LOUD = (Verdict.BROKEN, Verdict.REMOVED, Verdict.FAILING, Verdict.UNSUPPORTED)
 _STATUS_SIGN = {
     StageStatus.IDENTICAL: "·",
     StageStatus.EQUIVALENT: "=",
@@ -54,15 +51,15 @@ def render(run: Run, folder: Path, timing: Forest | None = None) -> str:
             sheet=sheet,
             script=script,
             headline=wording.headline(run),
-            mood=_mood(run),
+            mood=html_overview.mood(run),
             run=run,
             base=wording.side(run.base),
             head=wording.side(run.head),
-            tiles=_tiles(run),
+            tiles=html_overview.tiles(run),
             coverage=wording.coverage(run),
-            radius=_radius(run),
-            legend=_legend(run),
-            matrix=_matrix(run),
+            radius=html_overview.radius(run),
+            legend=html_overview.legend(run),
+            matrix=html_overview.matrix(run),
             broken=_failures(run, Verdict.BROKEN)[:_MAX_BROKEN],
             failing=_failures(run, Verdict.FAILING)[:_MAX_BROKEN],
             timing=_timing(timing) if timing and timing.rows else None,
@@ -71,7 +68,7 @@ def render(run: Run, folder: Path, timing: Forest | None = None) -> str:
             profiles=_profiles(run),
             cases=_case_rows(run, {member: e["number"] for e in entries for member in e["case_ids"]}),
             targets=[target.name for target in run.targets],
-            provenance=_provenance(run),
+            provenance={"sides": provenance.sides(run), "rows": provenance.rows(run)},
         )
     )
 
@@ -91,99 +88,7 @@ def _digest(content: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
 
 
-# verdict and overview
-
-
-def _mood(run: Run) -> str:
-    counts = run.summary.verdicts
-    if counts.get(Verdict.BROKEN):
-        return "bad"
-    return "warn" if counts.get(Verdict.CHANGED) or counts.get(Verdict.REMOVED) else "good"
-
-
-def _tiles(run: Run) -> list[dict[str, Any]]:
-    order = (Verdict.CHANGED, *_LOUD[:1], *_QUIET, *_LOUD[1:])
-    tiles = [
-        {"name": verdict.value, "count": run.summary.verdicts.get(verdict, 0), "filter": verdict.value}
-        for verdict in order
-        if run.summary.verdicts.get(verdict) or verdict in (Verdict.CHANGED, Verdict.UNCHANGED)
-    ]
-    unstable = sum(bool(case.nondeterministic) for case in run.cases)
-    if unstable:
-        tiles.append({"name": "nondeterministic", "count": unstable, "filter": "nondeterministic"})
-    return tiles
-
-
-def _class(case: Case) -> str:
-    """What colours a case: the first changed stage of a changed one, else the verdict."""
-    if case.verdict is not Verdict.CHANGED:
-        return f"v-{case.verdict.value}"
-    stage = case.origin.stage if case.origin else ""
-    return f"s-{stage}" if stage in _ORIGINS else "s-other"
-
-
-def _parts(cases: Iterable[Case]) -> list[tuple[str, int]]:
-    counts = Counter(map(_class, cases))
-    order = [f"v-{Verdict.BROKEN.value}", *(f"s-{stage}" for stage in _ORIGINS), "s-other"]
-    order += [f"v-{verdict.value}" for verdict in Verdict if verdict is not Verdict.BROKEN]
-    return [(name, counts[name]) for name in order if counts[name]]
-
-
-def _words(parts: Sequence[tuple[str, int]]) -> str:
-    return ", ".join(f"{name[2:]} {count}" for name, count in parts)
-
-
-def _radius(run: Run) -> list[dict[str, Any]]:
-    by_target: dict[str, list[Case]] = {}
-    for case in run.cases:
-        by_target.setdefault(case.target, []).append(case)
-    rows = []
-    for name, radius in wording.in_target_order(run):
-        parts = _parts(by_target.get(name, ()))
-        stages = [
-            (stage, row.changed, row.compared)
-            for stage, row in wording.in_stage_order(radius.stages)
-            if row.compared
-        ]
-        rows.append(
-            {
-                "target": name,
-                "changed": radius.changed,
-                "compared": radius.compared,
-                "percent": f"{radius.fraction:.0%}",
-                "bar": charts.stacked_bar(parts, _words(parts)),
-                "stages": stages,
-            }
-        )
-    return rows
-
-
-def _legend(run: Run) -> list[tuple[str, str]]:
-    return [(name, name[2:]) for name, _ in _parts(run.cases)]
-
-
-def _matrix(run: Run) -> list[dict[str, Any]]:
-    cells: dict[tuple[str, str], dict[str, list[Case]]] = {}
-    for case in run.cases:
-        cells.setdefault((case.workload, case.kernel), {}).setdefault(case.target, []).append(case)
-    return [
-        {
-            "workload": workload,
-            "kernel": kernel,
-            "cells": [_cell(by_target.get(target.name, [])) for target in run.targets],
-        }
-        for (workload, kernel), by_target in sorted(cells.items())
-    ]
-
-
-def _cell(cases: Sequence[Case]) -> dict[str, Any] | None:
-    if not cases:
-        return None
-    parts = _parts(cases)
-    changed = sum(case.verdict is Verdict.CHANGED for case in cases)
-    broken = sum(case.verdict is Verdict.BROKEN for case in cases)
-    text = f"{changed}/{len(cases)}" + (f" · {broken} broken" if broken else "")
-    return {"text": text, "bar": charts.stacked_bar(parts, _words(parts)), "words": _words(parts)}
+# failures and timings
 
 
 def _failures(run: Run, verdict: Verdict) -> list[dict[str, Any]]:
@@ -265,7 +170,7 @@ def _group(group: ChangeGroup, cases: Mapping[str, Case]) -> dict[str, Any]:
         "loud": wording.is_loud(group),
         "count": wording.cases_in_words(count),
         "origin": wording.group_origin(group),
-        "css_class": f"s-{group.origin_stage}" if group.origin_stage in _ORIGINS else "s-other",
+        "css_class": html_overview.stage_class(group.origin_stage),
         "charged": wording.charged(group),
         "alike": f"members are {group.likeness:.0%} alike" if count > 1 else "",
         "reasons": group.reasons,
@@ -288,7 +193,7 @@ def _single(case: Case) -> dict[str, Any]:
         "loud": False,
         "count": case.id,
         "origin": wording.origin(case),
-        "css_class": _class(case),
+        "css_class": html_overview.css_class(case),
         "charged": ", ".join(component.value for component in origin.charged) if origin else "",
         "alike": "",
         "reasons": (),
@@ -379,7 +284,7 @@ def _case_rows(run: Run, entry_of: Mapping[str, int]) -> list[dict[str, Any]]:
             "target": case.target,
             "verdict": case.verdict.value,
             "unstable": ", ".join(case.nondeterministic),
-            "css_class": _class(case),
+            "css_class": html_overview.css_class(case),
             "origin": wording.origin(case) if case.origin else "",
             "stages": [
                 (name, _STATUS_SIGN[status], status.value)
@@ -396,24 +301,3 @@ def _moved(case: Case) -> str:
     if case.verdict is Verdict.CHANGED:
         return wording.moved(case, limit=4)
     return case.error or ""
-
-
-def _provenance(run: Run) -> dict[str, Any]:
-    sides = [
-        ("toolchain", run.base.spec, run.head.spec),
-        ("version", run.base.version, run.head.version),
-        ("digest", run.base.digest, run.head.digest),
-        ("corpus", run.base.corpus, run.head.corpus),
-        *(
-            (name, run.base.ptxas.get(name, ""), run.head.ptxas.get(name, ""))
-            for name in sorted({*run.base.ptxas, *run.head.ptxas})
-        ),
-        ("note", run.base.note, run.head.note),
-    ]
-    rows = [
-        ("command", " ".join(("irdiff", *run.command))),
-        ("irdiff", f"{run.irdiff_version}, normalizer {run.normalizer_version}, schema {run.schema}"),
-        ("compared", f"{run.created}, in {run.duration_s:.1f} s"),
-        *(("environment", f"{name}={value}") for name, value in run.environment.items()),
-    ]
-    return {"sides": sides, "rows": rows}

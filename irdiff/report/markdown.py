@@ -12,7 +12,7 @@ from typing import Any
 
 from irdiff.errors import UsageError
 from irdiff.model import Case, ChangeGroup, Run, Verdict
-from irdiff.report import escape, templates, wording
+from irdiff.report import escape, provenance, templates, wording
 from irdiff.report.forest import Forest
 from irdiff.report.rank import rank
 
@@ -22,6 +22,7 @@ _SMALLEST_LIMIT = 1_000
 _MAX_TARGETS = 40
 _MAX_MEMBERS = 60
 _MAX_NOTES = 10
+_MAX_PROVENANCE = 20
 _KINDS = ("broken", "loud", "quiet", "ungrouped", "others")
 """In the order they are kept."""
 _OTHERS = (Verdict.FAILING, Verdict.FIXED, Verdict.ADDED, Verdict.REMOVED)
@@ -91,25 +92,10 @@ def _radius(run: Run) -> list[dict[str, Any]]:
 
 
 def _provenance(run: Run) -> dict[str, Any]:
-    sides = [
-        ("toolchain", run.base.spec, run.head.spec),
-        ("version", run.base.version, run.head.version),
-        ("digest", run.base.digest, run.head.digest),
-        ("corpus", run.base.corpus, run.head.corpus),
-        *(
-            (name, run.base.ptxas.get(name, "none"), run.head.ptxas.get(name, "none"))
-            for name in sorted({*run.base.ptxas, *run.head.ptxas})[:8]
-        ),
-    ]
-    rows = [
-        ("command", " ".join(("irdiff", *run.command))),
-        ("irdiff", f"{run.irdiff_version}, normalizer {run.normalizer_version}"),
-        ("compared on", f"{run.created}, in {run.duration_s:.1f} s"),
-        *(("environment", f"{name}={value}") for name, value in list(run.environment.items())[:20]),
-    ]
+    sides, rows = provenance.sides(run), provenance.rows(run)
     return {
-        "sides": [{"name": name, "base": base, "head": head} for name, base, head in sides],
-        "rows": [{"name": name, "value": value} for name, value in rows],
+        "sides": [{"name": name, "base": base, "head": head} for name, base, head in sides[:_MAX_PROVENANCE]],
+        "rows": [{"name": name, "value": value} for name, value in rows[:_MAX_PROVENANCE]],
     }
 
 

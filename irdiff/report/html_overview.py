@@ -1,0 +1,110 @@
+"""The upper part of the HTML report: the verdict, its counts, and kernels by targets coloured by origin."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from irdiff.model import Case, Run, Verdict
+from irdiff.report import charts, wording
+
+_ORIGINS = ("launch", "source", "ttir", "ttgir", "llir", "ptx", "amdgcn", "sass")
+"""Stages that have a colour of their own in `report.css`."""
+_QUIET = (Verdict.ABSORBED, Verdict.UNCHANGED, Verdict.FIXED, Verdict.ADDED)
+_LOUD = (Verdict.BROKEN, Verdict.REMOVED, Verdict.FAILING, Verdict.UNSUPPORTED)
+
+
+def mood(run: Run) -> str:
+    counts = run.summary.verdicts
+    if counts.get(Verdict.BROKEN):
+        return "bad"
+    return "warn" if counts.get(Verdict.CHANGED) or counts.get(Verdict.REMOVED) else "good"
+
+
+def tiles(run: Run) -> list[dict[str, Any]]:
+    order = (Verdict.CHANGED, *_LOUD[:1], *_QUIET, *_LOUD[1:])
+    found = [
+        {"name": verdict.value, "count": run.summary.verdicts.get(verdict, 0), "filter": verdict.value}
+        for verdict in order
+        if run.summary.verdicts.get(verdict) or verdict in (Verdict.CHANGED, Verdict.UNCHANGED)
+    ]
+    unstable = sum(bool(case.nondeterministic) for case in run.cases)
+    if unstable:
+        found.append({"name": "nondeterministic", "count": unstable, "filter": "nondeterministic"})
+    return found
+
+
+def css_class(case: Case) -> str:
+    """What colours a case: the first changed stage of a changed one, else the verdict."""
+    if case.verdict is not Verdict.CHANGED:
+        return f"v-{case.verdict.value}"
+    return stage_class(case.origin.stage if case.origin else "")
+
+
+def stage_class(stage: str) -> str:
+    return f"s-{stage}" if stage in _ORIGINS else "s-other"
+
+
+def _parts(cases: Iterable[Case]) -> list[tuple[str, int]]:
+    counts = Counter(map(css_class, cases))
+    order = [f"v-{Verdict.BROKEN.value}", *(f"s-{stage}" for stage in _ORIGINS), "s-other"]
+    order += [f"v-{verdict.value}" for verdict in Verdict if verdict is not Verdict.BROKEN]
+    return [(name, counts[name]) for name in order if counts[name]]
+
+
+def _words(parts: Sequence[tuple[str, int]]) -> str:
+    return ", ".join(f"{name[2:]} {count}" for name, count in parts)
+
+
+def radius(run: Run) -> list[dict[str, Any]]:
+    by_target: dict[str, list[Case]] = {}
+    for case in run.cases:
+        by_target.setdefault(case.target, []).append(case)
+    rows = []
+    for name, found in wording.in_target_order(run):
+        parts = _parts(by_target.get(name, ()))
+        stages = [
+            (stage, row.changed, row.compared)
+            for stage, row in wording.in_stage_order(found.stages)
+            if row.compared
+        ]
+        rows.append(
+            {
+                "target": name,
+                "changed": found.changed,
+                "compared": found.compared,
+                "percent": f"{found.fraction:.0%}",
+                "bar": charts.stacked_bar(parts, _words(parts)),
+                "stages": stages,
+            }
+        )
+    return rows
+
+
+def legend(run: Run) -> list[tuple[str, str]]:
+    return [(name, name[2:]) for name, _ in _parts(run.cases)]
+
+
+def matrix(run: Run) -> list[dict[str, Any]]:
+    cells: dict[tuple[str, str], dict[str, list[Case]]] = {}
+    for case in run.cases:
+        cells.setdefault((case.workload, case.kernel), {}).setdefault(case.target, []).append(case)
+    return [
+        {
+            "workload": workload,
+            "kernel": kernel,
+            "cells": [_cell(by_target.get(target.name, [])) for target in run.targets],
+        }
+        for (workload, kernel), by_target in sorted(cells.items())
+    ]
+
+
+def _cell(cases: Sequence[Case]) -> dict[str, Any] | None:
+    if not cases:
+        return None
+    parts = _parts(cases)
+    changed = sum(case.verdict is Verdict.CHANGED for case in cases)
+    broken = sum(case.verdict is Verdict.BROKEN for case in cases)
+    text = f"{changed}/{len(cases)}" + (f" · {broken} broken" if broken else "")
+    return {"text": text, "bar": charts.stacked_bar(parts, _words(parts)), "words": _words(parts)}
