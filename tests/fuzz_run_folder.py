@@ -30,13 +30,14 @@ from typing import Any
 
 import zstandard
 from markdown_it import MarkdownIt
+from rich.console import Console
 
 from irdiff import gate, run_archive, run_folder
 from irdiff.errors import RunFolderError
 from irdiff.gate import junit, outputs, policy, sarif
 from irdiff.github import checks
 from irdiff.model import Run, Verdict
-from irdiff.report import markdown, release
+from irdiff.report import html, markdown, release, terminal
 from irdiff.report.release import Part
 from irdiff.store import sha256
 from irdiff.timing import results
@@ -63,7 +64,7 @@ _OUR_TAGS = {
         "br",
         "hr",
     ),
-    *("table", "thead", "tbody", "tr", "th", "td", "details", "summary", "!--"),
+    *("table", "thead", "tbody", "tr", "th", "td", "details", "summary", "blockquote", "!--"),
 }
 ROOT = Path(__file__).parents[1]
 ARTIFACT = b"module { tt.func @kernel() }\n" * 50
@@ -270,22 +271,32 @@ class Fuzzer:
     def _render(self, run: Run) -> None:
         text = markdown.render(run)
         outcome = gate.evaluate(run, self.rules, today=TODAY)
+        part = Part(run=run, timing=None, outcome=outcome)
         makers: list[Callable[[], str]] = [
             lambda: outputs.text(outcome),
             lambda: outputs.markdown(outcome),
             lambda: outputs.as_json(outcome),
             lambda: junit.junit(outcome),
             lambda: sarif.sarif(outcome, run),
-            lambda: release.render([Part(run=run, timing=None, outcome=outcome)]),
+            lambda: release.render([part]),
         ]
+        if self.chance.random() < 0.1:  # the slow one
+            makers.append(lambda: html.render(run, self.folder / "in"))
+        makers.append(lambda: _on_terminal(run, self.folder))
         for shown in [text, *(make() for make in makers)]:
             shown.encode()
             assert "\x1b" not in shown
             assert "\u202e" not in shown
-        for shown in (text, outputs.markdown(outcome), makers[-1]()):
+        for shown in (text, outputs.markdown(outcome), release.render([part])):
             tags = set(_TAG.findall(self.parser.render(shown)))
             assert tags <= _OUR_TAGS, f"foreign markup: {tags - _OUR_TAGS}"
         checks.annotate(run, "corpus")
+
+
+def _on_terminal(run: Run, folder: Path) -> str:
+    shown = io.StringIO()
+    terminal.show(run, folder, Console(file=shown, width=120))
+    return shown.getvalue()
 
 
 def _listing(folder: Path) -> set[str]:
