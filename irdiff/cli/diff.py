@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
+import re
 import tempfile
 from pathlib import Path
 
@@ -124,9 +124,9 @@ def _launch(run: Run, digest: str | None) -> list[str]:
         "option": launch.options,
     }
     lines = [f"kernel source {launch.source_digest[:12]}", f"grid {launch.grid}"]
-    return lines + [
-        f"{kind} {name} = {value}" for kind, rows in parts.items() for name, value in rows.items()
-    ]
+    for kind, rows in parts.items():
+        lines += [f"{kind} {name} = {value}" for name, value in rows.items()]
+    return lines
 
 
 # machine code
@@ -146,7 +146,7 @@ def _disassemble(folder: Path, case: Case, side: str, config: Config) -> str:
         try:
             command: list[str | Path] = [_disassembler(config), "-c", file.name]
             return process.run(command, env={"LC_ALL": "C.UTF-8"}, timeout_s=_DISASSEMBLY_TIMEOUT_S)
-        except (process.CommandFailed, subprocess.TimeoutExpired, OSError) as error:
+        except (process.CommandFailed, process.TimeoutExpired, OSError) as error:
             raise ToolchainError(
                 f"nvdisasm cannot read the cubin of {side}: {escape.terminal(error)}",
                 hint="a newer toolchain has a newer nvdisasm: irdiff toolchain list",
@@ -154,16 +154,21 @@ def _disassemble(folder: Path, case: Case, side: str, config: Config) -> str:
 
 
 def _disassembler(config: Config) -> Path:
-    """Of the newest installed toolchain that has one: it knows the architectures of older ones too."""
-    for environment in reversed(environments.list_all(config)):
-        for path in sorted(
-            environment.path.glob("lib*/python*/site-packages/triton/backends/nvidia/bin/nvdisasm")
-        ):
+    """Of the newest installed release that has one: it knows the architectures of older ones too."""
+    for environment in sorted(environments.list_all(config), key=_age, reverse=True):
+        for path in sorted(environment.path.glob(_DISASSEMBLER)):
             return path
     raise ToolchainError(
         "no installed toolchain has nvdisasm",
         hint="install one by comparing: irdiff compare triton==3.8.0 triton==3.9.0; or name its --cache",
     )
+
+
+def _age(environment: environments.Environment) -> tuple[bool, list[int]]:
+    """Releases by version, behind all others."""
+    return environment.name.startswith("triton-"), [
+        int(part) for part in re.findall(r"\d+", environment.name)
+    ]
 
 
 # output
