@@ -61,7 +61,7 @@ def resolve_sides(
         raise UsageError(f"{head} has no default base", hint=f"name the base: irdiff compare BASE {head}")
     base = base or repository.default_base(store, head)
     resolver = Resolver(store, options, config)
-    sides = resolver.side(base), resolver.side(head)
+    sides = resolver.side(base, beside=head), resolver.side(head, beside=base)
     return resolver.with_warnings(*sides)
 
 
@@ -84,9 +84,10 @@ class Resolver:
         self._checkouts: dict[str, Checkout] = {}
         self._shared: Corpus | None = None
 
-    def side(self, spec: str) -> Side:
+    def side(self, spec: str, beside: str = repository.WORKING_TREE) -> Side:
+        """`beside` is the other side: a release compiles the kernels of the revision it is compared with."""
         if not is_revision(spec):
-            return self._release(spec)
+            return self._release(spec, beside)
         snap = repository.snapshot(self.store, spec, self.config)
         if checkouts.is_triton(snap, self.config):
             return self._compiler(snap)
@@ -102,17 +103,13 @@ class Resolver:
         self.options.progress(warning)
         return _noted(base, warning), _noted(head, warning)
 
-    def _release(self, spec: str) -> Side:
+    def _release(self, spec: str, beside: str) -> Side:
         toolchain = toolchains.resolve(spec, self.config)
-        if self.options.corpus is None and not self._is_triton_checkout():
-            # the kernels of the repository under a release: those of the working tree
-            snap = repository.snapshot(self.store, repository.WORKING_TREE, self.config)
-            kernels = kernel_repository.corpus_of(snap, self.config)
-            return Side(toolchain=toolchain, corpus=kernels, note="")
-        return Side(toolchain=toolchain, corpus=self._corpus(), note="")
-
-    def _is_triton_checkout(self) -> bool:
-        return checkouts.is_triton(repository.snapshot(self.store, "HEAD", self.config), self.config)
+        snap = repository.snapshot(self.store, beside, self.config)
+        if self.options.corpus is not None or checkouts.is_triton(snap, self.config):
+            return Side(toolchain=toolchain, corpus=self._corpus(), note="")
+        kernels = kernel_repository.corpus_of(snap, self.config)
+        return Side(toolchain=toolchain, corpus=kernels, note=f"kernels of {snap.label}")
 
     def _compiler(self, snap: Snapshot) -> Side:
         checkout = checkouts.read(snap, self.config)

@@ -23,7 +23,7 @@ def status_line(console: Console) -> Iterator[Callable[[str], None]]:
             def live(text: str) -> None:
                 status.update(Text(text))
                 if text.startswith("ATTENTION"):
-                    console.print(Text(text, style="bold red"))
+                    console.print(Text(text, style="bold red"), soft_wrap=True)
 
             yield live
         return
@@ -35,6 +35,6 @@ def status_line(console: Console) -> Iterator[Callable[[str], None]]:
         key = text.split("/", 1)[0].rstrip("0123456789")
         if key != last_key or now - last_time >= _PLAIN_INTERVAL_S:
             last_key, last_time = key, now
-            console.print(Text(text))
+            console.print(Text(text), soft_wrap=True)
 
     yield plain

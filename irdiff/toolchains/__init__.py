@@ -4,7 +4,7 @@
     wheel:/path/x.whl    a wheel file                                release.py
     python:/path/python  an existing interpreter that has Triton     interpreter.py
 
-Git commits are resolved by `commits.py`. Every kind ends in `identity.identify`, which asks the
+Revisions of a checkout are resolved by `irdiff.sides` with `commits.py`. Every kind ends in `identity.identify`, which asks the
 interpreter what it holds and takes the digest of all of it.
 """
 
@@ -15,7 +15,7 @@ from irdiff.errors import UsageError
 from irdiff.model import Toolchain
 from irdiff.toolchains import interpreter, release
 
-KINDS = "triton==VERSION, wheel:PATH, python:PATH"
+KINDS = "triton==VERSION, wheel:PATH, python:PATH; for a revision, `irdiff toolchain build REV`"
 
 
 def resolve(spec: str, config: Config) -> Toolchain:

@@ -110,6 +110,7 @@ def native_part(
             hint=f"build it: irdiff toolchain build {checkout.snapshot.spec}\n"
             "        or, for Python-only work on top of a release: irdiff toolchain adopt REV triton==X",
         )
+    environments.touch(built)
     toolchain = identity.identify(checkout.label, built.python, built.path, config)
     return NativePart(
         toolchain=toolchain,

@@ -119,6 +119,14 @@ def test_a_bump_of_the_pin(irdiff, kernels: Path) -> None:
     assert chosen.verdicts() == {"unchanged": 4}, "one compiler for both, and no kernel changed"
 
 
+def test_a_release_beside_a_revision(irdiff, kernels: Path) -> None:
+    """The same kernels, those of the revision, under the release and under what the revision pins."""
+    edit(kernels, "src/mykernels/activations.py", "x * x\n", "x * x * x\n")
+    result = irdiff("compare", "triton==3.9.0", "HEAD", "--target", "sm_90", cwd=kernels)
+    assert result.verdicts() == {"unchanged": 4}, result.stderr
+    assert "kernels of HEAD" in result.run["base"]["note"]
+
+
 def test_uncommitted_kernels(irdiff, kernels: Path) -> None:
     edit(kernels, "src/mykernels/activations.py", "x * x\n", "x * x * x\n")
     result = irdiff("compare", "--target", "sm_90", cwd=kernels / "src")
