@@ -52,9 +52,15 @@ class OutputStatus(StrEnum):
     """A side did not end within its limit."""
     NOT_LAUNCHED = "not launched"
     """The binary and the captured launch do not fit, or an input cannot be made here."""
+    NOT_CHECKED = "not checked"
+    """Recorded samples were judged; nothing ran."""
 
 
-BAD_OUTPUTS = frozenset(OutputStatus) - {OutputStatus.EQUAL, OutputStatus.CLOSE}
+BAD_OUTPUTS = frozenset(OutputStatus) - {
+    OutputStatus.EQUAL,
+    OutputStatus.CLOSE,
+    OutputStatus.NOT_CHECKED,
+}
 
 
 @dataclass(frozen=True, kw_only=True)

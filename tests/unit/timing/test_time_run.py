@@ -121,6 +121,7 @@ def test_simulated_samples_are_judged():
     found = timing.simulate(SimpleNamespace(cases=(), launches={}), samples(1.03), PROTOCOL)
     assert [row.measurement.speed for row in found.cases] == [Speed.SLOWER] * 3
     assert found.cases[0].measurement.ratio == pytest.approx(1.03, rel=1e-3)
+    assert {row.outputs.status for row in found.cases} == {OutputStatus.NOT_CHECKED}
 
 
 def test_rates_are_of_head_and_of_the_measured_peak():
