@@ -14,7 +14,7 @@ from irdiff.report.stage_diff import Line, StageDiff
 
 PAGE_BYTES = 8_000_000
 """Of all diffs together: what is left of 15 MB for 2,000 cases after tables, with room to spare."""
-ENTRY_BYTES = 150_000
+ENTRY_BYTES = 100_000
 _CONTEXT = 10
 """Lines a reader can unfold; three of them are shown at once."""
 _MAX_LEGEND = 60
