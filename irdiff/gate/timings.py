@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from irdiff.timing.results import CaseTiming, GpuRecord, OutputCheck, OutputStatus, Speed, TimingResults
 
 _SAME = frozenset({OutputStatus.EQUAL, OutputStatus.CLOSE})
+_NOT_COMPARED = frozenset({OutputStatus.NOT_LAUNCHED, OutputStatus.NOT_CHECKED})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +85,7 @@ def _percent(ratio: float) -> float:
 def _same_result(outputs: OutputCheck) -> bool | None:
     if outputs.status in _SAME:
         return True
-    # What base does wrong by itself says nothing about head; what cannot be launched was not compared.
-    if outputs.status is OutputStatus.NOT_LAUNCHED or outputs.side == "base":
+    # What base does wrong by itself says nothing about head.
+    if outputs.status in _NOT_COMPARED or outputs.side == "base":
         return None
     return False

@@ -214,6 +214,7 @@ def _row(status: OutputStatus, side: str | None = None) -> CaseTiming:
         (OutputStatus.FAULT, "head", False),
         (OutputStatus.FAULT, "base", None),
         (OutputStatus.NOT_LAUNCHED, "head", None),
+        (OutputStatus.NOT_CHECKED, None, None),
     ],
 )
 def test_outputs_as_the_gate_sees_them(status: OutputStatus, side: str | None, same: bool | None) -> None:
