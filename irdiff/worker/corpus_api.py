@@ -296,7 +296,8 @@ def launch(
 
     tier: `gate` (blocks a release), `core`, or `extended`. targets: names or patterns (`sm_*`) of the
     targets it is meant to compile for. since, until: first release of Triton that compiles it, and
-    first that no longer does; where targets differ, `{"gfx942": "3.4.0"}`, first matching pattern. flops: floating-point operations; min_bytes: least bytes moved.
+    first that no longer does; where targets differ, `{"gfx942": "3.4.0"}`, first matching pattern.
+    flops: floating-point operations; min_bytes: least bytes moved.
     reference: a function of the same arguments as torch tensors that gives what `function` returns,
     within rtol and atol.
     """

@@ -2,8 +2,9 @@
 
     python irdiff/worker/verify.py --corpus corpus --target sm_90 [--workload GLOB] [--json OUT]
 
-Uses this interpreter's own torch and triton. One JSON object a line, on stdout and in OUT: `id`, `ok`, `why`,
-`max_abs_error`, `relative_norm`, `median_us`, `tflops`, `gb_per_s`, `peak_percent` and what it is a percentage of.
+Uses this interpreter's own torch and triton. One JSON object a line, on stdout and in OUT: `id`, `ok`,
+`why`, `max_abs_error`, `relative_norm`, `median_us`, `tflops`, `gb_per_s`, `peak_percent` and
+what it is a percentage of.
 """
 
 from __future__ import annotations
