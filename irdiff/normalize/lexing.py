@@ -22,7 +22,8 @@ KERNEL = "__kernel__"
 _PRIVATE_USE = (range(0xE000, 0xF900), range(0xF0000, 0xFFFFE), range(0x100000, 0x10FFFE))
 HIDDEN = "\ue000-\uf8ff\U000f0000-\U000ffffd\U00100000-\U0010fffd"
 """For character classes: the characters that stand for strings."""
-_PLACEHOLDER = re.compile(f"([{HIDDEN}])")
+_PERHAPS_HIDDEN = re.compile("([^\x00-\ud7ff])")
+"""All of `HIDDEN` and a few more: one range is several times faster to look for than three."""
 
 
 class Strings:
@@ -49,8 +50,8 @@ class Strings:
     def restore(self, text: str) -> str:
         if not self._contents or text.isascii():
             return text
-        parts = _PLACEHOLDER.split(text)
-        parts[1::2] = map(self._contents.__getitem__, parts[1::2])
+        parts = _PERHAPS_HIDDEN.split(text)
+        parts[1::2] = [self._contents.get(part, part) for part in parts[1::2]]
         return "".join(parts)
 
 
@@ -82,13 +83,13 @@ def drop_c_comments(text: str) -> str:
     return "".join(parts)
 
 
+_BLANKS = re.compile("  +")
+
+
 def collapse_spaces(text: str) -> str:
     """One space for each run, none at the edges of a line. Strings must be hidden."""
-    text = text.replace("\t", " ")
-    while "  " in text:
-        text = text.replace("    ", " ").replace("  ", " ")
-    text = text.replace("\n ", "\n").replace(" \n", "\n")
-    return text.strip(" ")
+    lines = [line.strip(" ") for line in text.replace("\t", " ").split("\n")]
+    return "\n".join([_BLANKS.sub(" ", line) if "  " in line else line for line in lines])
 
 
 def drop_unused_labels(text: str, label: str) -> str:

@@ -36,6 +36,7 @@ MAX_TEXT = 1 << 28
 """Characters that a text may have once its aliases are expanded."""
 
 _SIMPLE_LOCATION = re.compile(r" loc\(#loc\d*\)")
+_SHALLOW_LOCATION = re.compile(r" loc\([^()\n]*+(?:\([^()\n]*+\)[^()\n]*+)*+\)")
 _LOCATION = re.compile(r" ?(?<![\w.])loc\(")
 _BRACKET = re.compile(r"[()\n]")
 _LOCATION_ALIAS = re.compile(r"^#loc\w* = loc\([^\n]*$", re.M)
@@ -45,7 +46,11 @@ _RECOGNIZED = re.compile(
     rf"^(?:module\b|(?:(?:tt|llvm|func|gpu)\.func|builtin\.module)\b|[{HIDDEN}]\(\))", re.M
 )
 _MODULE = re.compile(rf"^(module(?: @[\w.${HIDDEN}]+)?) attributes \{{(.*)\}} \{{$")
-_PUBLIC = re.compile(r"\b(?:tt|llvm|func)\.func public @([\w.$]+)(?=\()")
+_PUBLIC = re.compile(
+    r"\.func public @(?:(?<=\btt\.func public @)|(?<=\bllvm\.func public @)|(?<=\bfunc\.func public @))"
+    r"([\w.$]+)(?=\()"
+)
+"""Looks behind after the constant beginning, which is what the search is fast with."""
 _IMPLIED = frozenset({'"ttng.two-ctas" = false', "ttng.two-ctas = false"})
 
 
@@ -70,7 +75,10 @@ def _strip(text: str) -> str:
     text = _SIMPLE_LOCATION.sub("", text)
     text = collapse_spaces(drop_c_comments(text))
     text = _LOCATION_ALIAS.sub("", text)
-    return _drop_locations(text) if "loc(" in text else text
+    if "loc(" in text:
+        shallow = _SHALLOW_LOCATION.sub("", text)
+        text = _drop_locations(text) if "loc(" in shallow else shallow
+    return text
 
 
 def _drop_locations(text: str) -> str:

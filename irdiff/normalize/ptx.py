@@ -131,5 +131,6 @@ def _rename_kernel(text: str) -> str:
     if len(names) != 1 or KERNEL in text:
         return text
     name = re.escape(names[0])
-    text = re.sub(rf"\b{name}(?=_param_\d+(?![\w$]))", KERNEL, text)
-    return re.sub(rf"(?<=\.entry ){name}(?![\w$])", KERNEL, text)
+    # what looks behind comes after the constant beginning, which is what the search is fast with
+    text = re.sub(rf"{name}(?<=\b{name})(?=_param_\d+(?![\w$]))", KERNEL, text)
+    return re.sub(rf"\.entry {name}(?![\w$])", f".entry {KERNEL}", text)
