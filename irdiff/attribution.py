@@ -29,7 +29,7 @@ from irdiff.sides import Side
 from irdiff.store import Store, key_of, sha256
 
 ATTRIBUTED = frozenset({Verdict.CHANGED, Verdict.ABSORBED})
-_VERSION = "origin/2"
+_VERSION = "origin/3"
 """Part of the cache key: raised with any change of how cases are judged or replayed."""
 _OPERATION = re.compile(r'^ *(?:%[^="\n]*= )?"?([a-z]\w*(?:\.\w+)+)', re.MULTILINE)
 _DISCARDABLE = re.compile(r"(?:, )?\b(?:tt|ttg|ttng|amdg)\.[\w.-]+(?: = [^,{}]*)?")
@@ -186,7 +186,8 @@ class _Trial:
         if self._equal_stage(before):
             if stage in ("ttir", "glir", "ttgir", "llir"):
                 return self._own_passes(before, stage)
-            return _Charge(component=_COMPONENTS[stage], note="")
+            rows = [self._replay(side, side, before, stage, dump="") for side in ("base", "head")]
+            return _Charge(component=_COMPONENTS[stage], note=_settings_change(*rows))
         return self._swapped(before, stage)
 
     def _own_passes(self, before: str, stage: str) -> _Charge:
@@ -216,7 +217,8 @@ class _Trial:
             if own.error or not self._same_output(stage, own.output, text):
                 note = f"{stage} not separable: run alone, {text}'s own stage makes something else"
                 return _Charge(component=Component.NOT_SEPARABLE, note=note)
-            return self._by_final_ir(stage, own, swapped)
+            rows = (own, swapped) if text == "base" else (swapped, own)
+            return self._by_final_ir(stage, *rows)
         note = (
             f"{stage} not separable: head does not take base's {before} ({errors['head']}), "
             f"nor base head's ({errors['base']})"
@@ -238,7 +240,8 @@ class _Trial:
     def _by_final_ir(self, stage: str, one: Replayed, other: Replayed) -> _Charge:
         """Tells the lowering to LLVM IR from what LLVM does with it."""
         if stage == "llir" and one.final and other.final and self._same_below_mlir(one.final, other.final):
-            note = "LLVM's optimizer: the IR that enters it is the same"
+            change = _settings_change(one, other)
+            note = "LLVM's optimizer: the IR that enters it is the same" + (f"; {change}" if change else "")
             return _Charge(component=Component.LLVM_CODEGEN, note=note)
         return _Charge(component=_COMPONENTS[stage], note="")
 
@@ -328,6 +331,18 @@ class _Trial:
 def _translated(lines: tuple[str, ...]) -> list[str]:
     kept = (line for line in lines if not line.startswith("module"))
     return [_DISCARDABLE.sub("", line) if ".func" in line[:24] else line for line in kept]
+
+
+def _settings_change(base: Replayed, head: Replayed) -> str:
+    """`ptxas: (none) → --opt-level 1`: flags and options that only one side's call has."""
+    notes = []
+    for name in [name for name in base.settings if name in head.settings]:
+        ours, theirs = ([w for row in side.settings[name] for w in row.split()] for side in (base, head))
+        gone = " ".join(word for word in ours if word not in theirs)
+        new = " ".join(word for word in theirs if word not in ours)
+        if gone or new:
+            notes.append(f"{name}: {gone or '(none)'} → {new or '(none)'}")
+    return ", ".join(notes)
 
 
 def _same(stage: str, base: bytes, head: bytes) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -47,6 +47,8 @@ class Replayed:
     final: str | None
     """The IR after the last MLIR pass."""
     llvm_log: str
+    settings: Mapping[str, Sequence[str]]
+    """Flags and options that LLVM and the assembler were called with, by function."""
 
 
 class Replayer:
@@ -105,7 +107,12 @@ def _read(folder: Path, replay: Replay, *, timed_out: bool) -> Replayed:
         else "",  # 3.2 knows no file for it
         final=_text(final) if final.exists() else None,
         llvm_log=stderr if replay.llvm else "",
+        settings={**result["settings"], **_assembler(result["assembler_flags"])},
     )
+
+
+def _assembler(flags: Sequence[str] | None) -> dict[str, Sequence[str]]:
+    return {flags[0]: flags[1:]} if flags else {}
 
 
 def _text(path: Path) -> str:
@@ -126,4 +133,4 @@ def _reason(stderr: str) -> str:
 
 
 def _failed(error: str) -> Replayed:
-    return Replayed(output=None, error=error, log="", final=None, llvm_log="")
+    return Replayed(output=None, error=error, log="", final=None, llvm_log="", settings={})

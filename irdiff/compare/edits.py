@@ -107,6 +107,11 @@ def _hunk(
     return removed + added
 
 
+def blanked(stage: str, line: str) -> str:
+    """The line without the numbers of values or registers."""
+    return _blanking(stage)(line)
+
+
 # blanking of numbers
 
 _SSA = re.compile(r"[%^][\w.$-]+(?:#\d+)?|![0-9]+\b")

@@ -18,6 +18,7 @@ from triton._C.libtriton import ir, llvm
 from . import compiling
 
 DUMP = "passes"
+_MAX_SETTING = 200
 _LLVM_STAGES = ("llir", "ptx", "amdgcn")
 
 
@@ -39,10 +40,12 @@ def replay(request, captured, recorder):
     if request.get("llvm"):
         _keep_llvm_passes()
     compiling._watch_assembler(recorder)
+    settings = _recorded_settings(backend)
     module = _read(request["input"], request["input_stage"], backend)
     if stage not in stages:
         raise KeyError(f"this toolchain has no stage {stage!r}")
     recorder.keep(stage, recorder.wrap(stage, stages[stage])(module, recorder.metadata))
+    return settings
 
 
 def leave():
@@ -71,6 +74,41 @@ def _prepare_llvm(backend):
     names = type(backend).make_llir.__code__.co_names
     if "set_short_ptr" in names:  # 3.4 to 3.8, NVIDIA
         libtriton.nvidia.set_short_ptr()
+
+
+def _recorded_settings(backend):
+    """{function: [arguments]} of the calls into LLVM that take flags and options; filled as they are made."""
+    settings = {}
+
+    def watched(name, function):
+        def call(*arguments, **named):
+            rows = [*enumerate(arguments), *sorted(named.items())]
+            settings[name] = [
+                word for key, value in rows if _is_setting(value) for word in _words(key, value)
+            ]
+            return function(*arguments, **named)
+
+        return call
+
+    module = sys.modules[type(backend).__module__]
+    for owner, name in (
+        (llvm, "optimize_module"),
+        (llvm, "translate_to_asm"),
+        (module, "compile_amdgpu"),  # 3.9, AMD: code generation outside of libtriton
+    ):
+        if hasattr(owner, name):
+            setattr(owner, name, watched(name, getattr(owner, name)))
+    return settings
+
+
+def _is_setting(value):
+    if isinstance(value, (list, tuple)):
+        return all(map(_is_setting, value))
+    return isinstance(value, (bool, int, float)) or (isinstance(value, str) and len(value) < _MAX_SETTING)
+
+
+def _words(key, value):
+    return list(map(str, value)) if isinstance(value, (list, tuple)) else [f"{key}={value}"]
 
 
 def _keep_passes(path, between):

@@ -94,8 +94,8 @@ def _assemble(request, recorder):
 
 
 def _replay(request, recorder):
-    passes.replay(request, _captured(request), recorder)
-    recorder.report("compiled")
+    settings = passes.replay(request, _captured(request), recorder)
+    recorder.report("compiled", settings=settings)
     passes.leave()
 
 

@@ -1,0 +1,140 @@
+"""Planted causes: a release whose Python is edited in one place, for both vendors, is told exactly."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from irdiff.model import Toolchain
+
+pytestmark = pytest.mark.integration
+
+CASE = "matmul/pointer:fp16-stages2-4warps"
+Edit = tuple[str, str, str]
+"""Backend folder, text, replacement."""
+
+COALESCE = "        passes.ttgpuir.add_coalesce(pm)\n"
+LICM = "        passes.ttir.add_triton_licm(pm)\n"
+NVIDIA_COALESCE = "        # optimize TTGIR\n" + COALESCE
+ACCELERATE = "        passes.ttgpuir.add_accelerate_matmul(pm)\n"
+LATENCIES = "add_assign_latencies(pm, opt.num_stages"
+SCHEDULE = "add_schedule_loops(pm, options.num_stages"
+FLAGS = "        flags = "
+EPILOGUE = "        amd.passes.ttgpuir.add_optimize_epilogue(pm)\n"
+
+PLANTED: dict[str, tuple[tuple[Edit, ...], dict[str, tuple[str, str | None, str, str]]]] = {
+    # name: edits of head, {target: (first changed stage, pass, part of the note, charged)}
+    "a pass removed": (
+        (("nvidia", NVIDIA_COALESCE, ""), ("amd", COALESCE, "")),
+        {
+            "sm_90": ("ttgir", "TritonGPUCoalesce", "TritonGPUCoalesce removed", "ttgir passes"),
+            "gfx942": ("ttgir", "TritonGPUCoalesce", "TritonGPUCoalesce removed", "ttgir passes"),
+        },
+    ),
+    "a pass added": (
+        (
+            ("nvidia", "        passes.common.add_sccp(pm)\n", LICM + "        passes.common.add_sccp(pm)\n"),
+            ("amd", EPILOGUE, ""),
+        ),
+        {
+            "sm_90": ("ttgir", "TritonLoopInvariantCodeMotion", "added", "ttgir passes"),
+            "gfx942": ("ttgir", "TritonAMDGPUOptimizeEpilogue", "removed", "ttgir passes"),
+        },
+    ),
+    "another option": (
+        (
+            ("nvidia", f"{LATENCIES})", f"{LATENCIES} + 1)"),
+            ("amd", f"{SCHEDULE})", f"{SCHEDULE} + 1)"),
+        ),
+        {
+            "sm_90": ("ttgir", "TritonGPUAssignLatencies", "num-stages=2 → num-stages=3", "ttgir passes"),
+            "gfx942": ("ttgir", "TritonAMDGPUScheduleLoops", "num_stages=2 → num_stages=3", "ttgir passes"),
+        },
+    ),
+    "another LLVM flag": (
+        (
+            ("nvidia", '["nvptx-mad-wide-opt", "nvptx-short-ptr"]', '["nvptx-mad-wide-opt"]'),
+            ("amd", f"{FLAGS}get_llvm_flags(options.arch)", f'{FLAGS}["disable-lsr"]'),
+        ),
+        {
+            "sm_90": ("llir", None, "nvptx-short-ptr → (none)", "llvm codegen"),
+            "gfx942": ("amdgcn", None, "(none) → disable-lsr", "llvm codegen"),
+        },
+    ),
+    "another ptxas flag": (
+        (("nvidia", "'-v', *disable_opt", "'-v', '--opt-level', '1', *disable_opt"),),
+        {"sm_90": ("sass", None, "(none) → --opt-level 1", "ptxas")},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_planted_cause_is_named(
+    irdiff: Callable[..., Any], newest: Toolchain, tmp_path: Path, name: str
+) -> None:
+    edits, expected = PLANTED[name]
+    planted = plant(newest, tmp_path / "planted", edits)
+    targets = [word for target in expected for word in ("--target", target)]
+    result = irdiff("compare", "triton==3.9.0", f"python:{planted}", "--case", CASE, *targets, "--no-recheck")
+    assert result.code == 0, result.stderr
+    for target, (stage, pass_name, note, charged) in expected.items():
+        origin = result.case(f"{CASE}@{target}")["origin"]
+        assert origin["stage"] == stage, origin
+        assert origin["pass_name"] == pass_name, origin
+        assert note in origin["note"], origin
+        assert origin["charged"] == [charged], origin
+
+
+def test_a_reordered_pass_is_called_moved(
+    irdiff: Callable[..., Any], newest: Toolchain, tmp_path: Path
+) -> None:
+    edits = (
+        ("nvidia", NVIDIA_COALESCE, ""),
+        ("nvidia", ACCELERATE, ACCELERATE + COALESCE),
+        ("amd", COALESCE, ""),
+        ("amd", EPILOGUE, COALESCE + EPILOGUE),
+    )
+    planted = plant(newest, tmp_path / "planted", edits)
+    words = ("--case", CASE, "--target", "sm_90", "--target", "gfx942", "--no-recheck")
+    result = irdiff("compare", "triton==3.9.0", f"python:{planted}", *words)
+    for target in ("sm_90", "gfx942"):
+        origin = result.case(f"{CASE}@{target}")["origin"]
+        assert origin["pass_name"] == "TritonGPUCoalesce"
+        assert "TritonGPUCoalesce moved" in origin["note"]
+        assert origin["charged"][0] == "ttgir passes"
+
+
+def plant(toolchain: Toolchain, folder: Path, edits: tuple[Edit, ...]) -> Path:
+    """An environment like the toolchain's: every file is a link to its own, but for the edited ones."""
+    site = next(Path(toolchain.path).glob("lib*/python*/site-packages"))
+    changed = {f"triton/backends/{backend}/compiler.py" for backend, _, _ in edits}
+    for path in _files(site / "triton"):
+        copy = folder / path.relative_to(toolchain.path)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        name = str(path.relative_to(site))
+        if name not in changed:
+            copy.symlink_to(path)
+            continue
+        text = path.read_text()
+        for backend, old, new in edits:
+            if name == f"triton/backends/{backend}/compiler.py":
+                assert old in text, f"the release has no {old!r}"
+                text = text.replace(old, new, 1)
+        copy.write_text(text)
+    for part in site.iterdir():  # what Triton imports, and its metadata
+        if part.name not in ("triton", "__pycache__"):
+            (folder / part.relative_to(toolchain.path)).symlink_to(part)
+    (folder / "pyvenv.cfg").write_text((Path(toolchain.path) / "pyvenv.cfg").read_text())
+    (folder / "bin").mkdir()
+    (folder / "bin" / "python").symlink_to(toolchain.python)
+    return folder / "bin" / "python"
+
+
+def _files(root: Path) -> Iterator[Path]:
+    for parent, folders, names in os.walk(root):
+        folders[:] = [name for name in folders if name != "__pycache__"]
+        yield from (Path(parent, name) for name in names)
