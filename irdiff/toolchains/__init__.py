@@ -4,8 +4,8 @@
     wheel:/path/x.whl    a wheel file                                release.py
     python:/path/python  an existing interpreter that has Triton     interpreter.py
 
-Revisions of a checkout are resolved by `irdiff.sides` with `commits.py`. Every kind ends in `identity.identify`, which asks the
-interpreter what it holds and takes the digest of all of it.
+Revisions of a checkout are resolved by `irdiff.sides` with `commits.py`. Every kind ends in
+`identity.identify`, which asks the interpreter what it holds and takes the digest of all of it.
 """
 
 from __future__ import annotations

@@ -8,7 +8,6 @@ other environments share, and with it everything that is known of their content.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -144,7 +143,3 @@ def _write(files: dict[str, repository.Entry], target: Path) -> None:
         place.write_bytes(contents[entry.path])
         if entry.mode == "100755":
             place.chmod(0o755)
-
-
-def python_tag() -> str:
-    return f"cp{sys.version_info.major}{sys.version_info.minor}"

@@ -248,6 +248,11 @@ def read(wanted: Sequence[Entry]) -> dict[str, bytes]:
         position = 0
         for entry in mine:
             end = output.index(b"\n", position)
+            if output[position:end].endswith(b" missing"):
+                raise GitFailed(
+                    f"{entry.path} is not among the objects of {store.worktree or store.git_dir}",
+                    hint="a partial clone: `git fetch --refetch` brings what is missing",
+                )
             size = int(output[position:end].split()[-1])
             contents[entry.path] = output[end + 1 : end + 1 + size]
             position = end + 1 + size + 1

@@ -25,7 +25,7 @@ import triton.runtime.jit
 from triton.backends.compiler import GPUTarget
 from triton.runtime import driver
 
-from . import corpus_api
+from . import corpus_api, importing
 from .describe import digest_of, kernel_name
 
 real_compile = triton.compiler.compiler.compile
@@ -211,8 +211,7 @@ def load_workload(root, name):
     names in assertion messages, do not depend on where the corpus lies.
     """
     os.chdir(root)
-    if root not in sys.path:
-        sys.path.insert(0, root)
+    importing.import_below(root)
     path = name + ".py"
     with open(path, encoding="utf-8") as file:
         source = file.read()

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from checkouts import commit, edit, git, new_repository, write
 
+from irdiff.store import Store
+
 pytestmark = pytest.mark.integration
 
 PROJECT = """\
@@ -117,6 +119,29 @@ def test_a_bump_of_the_pin(irdiff, kernels: Path) -> None:
         "compare", "HEAD~1", "HEAD", "--triton", "triton==3.9.0", "--target", "sm_90", cwd=kernels
     )
     assert chosen.verdicts() == {"unchanged": 4}, "one compiler for both, and no kernel changed"
+
+
+def test_where_a_revision_is_exported_does_not_reach_the_code(irdiff, kernels: Path, cache: Path) -> None:
+    """The text of an assertion names the kernel's file: below the repository, not below the cache."""
+    edit(
+        kernels,
+        "src/mykernels/activations.py",
+        "    result = tl.max",
+        "    tl.device_assert(x < 9, 'x')\n    result = tl.max",
+    )
+    edit(kernels, "bench/irdiff/activations/relu.py", "BLOCK=1024)", "BLOCK=1024, debug=True)")
+    commit(kernels, "Assert")
+    write(kernels, {"NOTES": "another tree"})
+    commit(kernels, "Note")
+    words = ("--no-shortcut", "--case", "activations/relu", "--target", "sm_90")
+    result = irdiff("compare", "HEAD~1", "HEAD", *words, cwd=kernels)
+    assert result.verdicts() == {"unchanged": 1}, result.stderr
+    assert result.run["base"]["corpus"] != result.run["head"]["corpus"]
+    store = Store(cache / "store")
+    texts = [store.get("".join(path.parts[-2:])) for path in (cache / "store" / "objects").glob("*/*")]
+    asserting = [text for text in texts if text and b".entry relu" in text and b"__assertfail" in text]
+    assert asserting
+    assert all(str(cache.resolve()).encode() not in text for text in asserting)
 
 
 def test_a_release_beside_a_revision(irdiff, kernels: Path) -> None:
