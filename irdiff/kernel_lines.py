@@ -36,10 +36,13 @@ class Locations:
     def _resolve(self, text: str, depth: int) -> tuple[str, int] | None:
         if depth > _MAX_DEPTH:
             return None
+        if text.startswith("callsite("):  # `callsite(callee at caller)`: the caller is the kernel
+            found = self._resolve(text.rpartition(" at ")[2], depth + 1)
+            if found:
+                return found
         place = _FILE.search(text)
         if place:
             return place.group(1), int(place.group(2))
-        # of `callsite(#callee at #caller)` the caller is the kernel
         for name in reversed(_NAME.findall(text)):
             found = self._resolve(self._aliases[name], depth + 1) if name in self._aliases else None
             if found:

@@ -1,0 +1,87 @@
+"""Which pass began a difference, from logs of made-up pipelines."""
+
+from __future__ import annotations
+
+from irdiff.compare import passes
+from irdiff.compare.passes import END, State
+
+
+def states(*rows: tuple[str, str], options: str | None = "") -> list[State]:
+    return [State(name=name, argument=name.lower(), options=options, text=text) for name, text in rows]
+
+
+def find(base: list[State], head: list[State]) -> passes.Culprit | None:
+    return passes.find_culprit(base, head, lambda a, b: a == b)
+
+
+def test_the_log_of_new_and_old_releases() -> None:
+    log = (
+        "// -----// IR Dump Before TritonGPUPipeline: tritongpu-pipeline{dump-intermediate-steps=true"
+        " num-stages=3} ('builtin.module' operation) //----- //\nmodule {\n}\n"
+        "// -----// SoftwarePipeliner internal IR Dump After: LowerLoops\nmodule { inner }\n"
+        "// -----// IR Dump Before CSE (cse) ('builtin.module' operation: @x) //----- //\nmodule { two }\n"
+    )
+    found = passes.read_log(log, "module { end }")
+    assert [(s.name, s.argument, s.options, s.text) for s in found] == [
+        ("TritonGPUPipeline", "tritongpu-pipeline", "num-stages=3", "module {\n}"),
+        ("CSE", "cse", None, "module { two }"),
+        (END, "", None, "module { end }"),
+    ]
+
+
+def test_the_pass_between_the_last_equal_states() -> None:
+    culprit = find(
+        states(("A", "1"), ("B", "2"), ("C", "3"), (END, "4")),
+        states(("A", "1"), ("B", "2"), ("C", "3x"), (END, "4x")),
+    )
+    assert culprit is not None
+    assert (culprit.name, culprit.note, culprit.healed) == ("B", "", ())
+    assert (culprit.entering, culprit.leaving) == ((1, 1), (2, 2))
+
+
+def test_a_healed_difference_is_listed_and_not_blamed() -> None:
+    culprit = find(
+        states(("A", "1"), ("B", "2"), ("C", "3"), ("D", "4"), (END, "5")),
+        states(("A", "1"), ("B", "2x"), ("C", "3"), ("D", "4"), (END, "5x")),
+    )
+    assert culprit is not None
+    assert (culprit.name, culprit.healed) == ("D", ("A",))
+
+
+def test_equal_ends_have_no_culprit() -> None:
+    assert find(states(("A", "1"), (END, "2")), states(("A", "1"), (END, "2"))) is None
+    assert find([], states(("A", "1"))) is None
+
+
+def test_an_added_and_a_removed_pass_are_named() -> None:
+    without = states(("A", "1"), ("C", "2"), (END, "3"))
+    with_pass = states(("A", "1"), ("B", "2"), ("C", "2x"), (END, "3x"))
+    added, removed = find(without, with_pass), find(with_pass, without)
+    assert added is not None
+    assert removed is not None
+    assert (added.name, added.note) == ("B", "B added")
+    assert (removed.name, removed.note) == ("B", "B removed")
+
+
+def test_added_passes_that_do_nothing_are_not_named() -> None:
+    base = states(("A", "1"), ("D", "2"), (END, "3"))
+    head = states(("A", "1"), ("B", "2"), ("C", "2"), ("D", "2x"), (END, "3x"))
+    culprit = find(base, head)
+    assert culprit is not None
+    assert culprit.note == "C added"
+
+
+def test_a_pass_at_another_place_is_moved() -> None:
+    base = states(("B", "1"), ("A", "2"), ("C", "3"), (END, "4"))
+    head = states(("A", "1"), ("B", "2x"), ("C", "3x"), (END, "4x"))
+    culprit = find(base, head)
+    assert culprit is not None
+    assert "B moved" in culprit.note or "A moved" in culprit.note
+
+
+def test_other_options_of_the_same_pass_are_told() -> None:
+    base = states(("A", "1"), (END, "2"), options="num-stages=2 x=1")
+    head = states(("A", "1"), (END, "3"), options="num-stages=3 x=1")
+    culprit = find(base, head)
+    assert culprit is not None
+    assert culprit.note == "other options: num-stages=2 → num-stages=3"
