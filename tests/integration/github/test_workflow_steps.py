@@ -11,17 +11,21 @@ from __future__ import annotations
 import json
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
 import zipfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 from checkouts import commit, edit, git
 from fake_github import TOKEN, FakeGithub
 from pytest_httpserver import HTTPServer
+
+from irdiff import run_folder
+from irdiff.model import Verdict
 
 pytestmark = pytest.mark.integration
 
@@ -80,7 +84,7 @@ class Job:
         }
         self.tools = tools
 
-    def run(self, step: Step) -> str:
+    def run(self, step: Step, code: int = 0) -> str:
         assert "${{" not in step.script
         self.output.write_text("")
         env = {name: _EXPRESSION.sub(self._value, value.strip('"')) for name, value in step.env.items()}
@@ -93,7 +97,7 @@ class Job:
             timeout=1500,
             check=False,
         )
-        assert done.returncode == 0, f"{step.name}: {done.stdout}\n{done.stderr}"
+        assert done.returncode == code, f"{step.name}: {done.stdout}\n{done.stderr}"
         return done.stdout
 
     def outputs(self) -> dict[str, str]:
@@ -232,6 +236,32 @@ def test_from_a_bare_clone_to_the_comment(
         EXAMPLES.mkdir(parents=True, exist_ok=True)
         neutral = posted.body.replace(f"{tmp_path}/pr/temp/", "").replace(str(ROOT), "…")
         (EXAMPLES / f"comment-{story.name}.md").write_text(neutral)
+
+
+@pytest.mark.parametrize(("verdict", "passes"), [(Verdict.UNCHANGED, True), (Verdict.BROKEN, False)])
+@pytest.mark.parametrize("workflow", ["irdiff-release", "irdiff-nightly"])
+def test_shards_are_merged_reported_and_gated(
+    tmp_path: Path, workflow: str, verdict: Verdict, passes: bool
+) -> None:
+    build = runpy.run_path(str(ROOT / "tests/unit/conftest.py"))["Build"]
+    cases = [build.case(f"a/x:{n}@sm_90", verdict if n == 3 else Verdict.UNCHANGED) for n in range(24)]
+    job = Job(tmp_path / "gate", ROOT, {}, {})
+    for number in (1, 2):
+        run = build.run(*cases[number - 1 :: 2])
+        folder = job.temp / "shards" / f"irdiff-shard-{number}"
+        folder.mkdir(parents=True)
+        content = run_folder.dump(replace(run, command=("compare", "a", "b", "--shard", f"{number}/2")))
+        (folder / "run.json").write_bytes(content)
+    found = steps(ROOT / f".github/workflows/{workflow}.yml")
+    job.run(found["Merge"])
+    job.run(found["Report"])
+    said = job.run(found["Gate"], code=0 if passes else 1)
+    job.run(found["Summary"])
+    headline = "gate passes" if passes else "gate fails: 1 of "
+    assert said.startswith(headline)
+    assert job.summary.read_text().startswith(f"### {headline}")
+    names = {path.name for path in (job.temp / "report").iterdir()}
+    assert names == {"irdiff.html", "irdiff.md", "gate.md", "gate.json", "gate.xml", "gate.sarif"}
 
 
 def _zipped(folder: Path, path: Path) -> Path:
