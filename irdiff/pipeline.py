@@ -278,7 +278,7 @@ def _assemble_run(
         cases=cases,
         launches=dict(sorted(launches.items())),
         groups=(),
-        notes=(),
+        notes=tuple(dict.fromkeys((*base.warnings, *head.warnings))),
         duration_s=round(duration_s, 3),
     )
 

@@ -30,7 +30,9 @@ class Side:
     toolchain: Toolchain
     corpus: Corpus
     note: str
-    """Where the side comes from, and what a reader must know of it."""
+    """Where the side comes from."""
+    warnings: tuple[str, ...] = ()
+    """What a reader must know before reading anything else."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +103,7 @@ class Resolver:
         told = ", ".join(f"{spec} {(pin or 'none')[:12]}" for spec, pin in pins.items())
         warning = f"ATTENTION: the sides pin different LLVMs ({told}): changes may be those of LLVM"
         self.options.progress(warning)
-        return _noted(base, warning), _noted(head, warning)
+        return replace(base, warnings=(warning,)), replace(head, warnings=(warning,))
 
     def _release(self, spec: str, beside: str) -> Side:
         toolchain = toolchains.resolve(spec, self.config)
@@ -136,8 +138,3 @@ class Resolver:
         if self._shared is None:
             self._shared = corpora.load(self.options.corpus or self.config.shipped / "corpus")
         return self._shared
-
-
-def _noted(side: Side, warning: str) -> Side:
-    note = f"{side.note}; {warning}" if side.note else warning
-    return replace(side, note=note)
