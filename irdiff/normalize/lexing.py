@@ -96,5 +96,7 @@ def drop_unused_labels(text: str, label: str) -> str:
     """Drop lines that are only a label of the form `label` which nothing else in the text names."""
     uses = Counter(re.findall(label, text))
     return re.sub(
-        rf"^({label}):$", lambda match: match.group() if uses[match.group(1)] > 1 else "", text, flags=re.M
-    )
+        rf"\n({label}):(?=\n|\Z)",
+        lambda match: match.group() if uses[match.group(1)] > 1 else "\n",
+        f"\n{text}",
+    )[1:]

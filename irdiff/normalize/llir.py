@@ -42,8 +42,9 @@ _DEBUG_NODE = re.compile(r"\n!\d+ = (?:distinct )?!DI[A-Za-z]+\([^\n]*")
 _COMPILE_UNITS = re.compile(r"^!llvm\.dbg\.cu = [^\n]*", re.M)
 _COMMENT = re.compile(r";[^\n]*")
 _SYMBOL = f"[-\\w.${HIDDEN}]+"
-_TOKEN = re.compile(rf"([%@]{_SYMBOL}|!\d+|#\w+)")
-_LABEL = re.compile(rf"^({_SYMBOL}):$", re.M)
+_TOKEN = re.compile(rf"([%@!#](?:(?<=[%@]){_SYMBOL}|(?<=!)\d+|(?<=#)\w+))")
+"""Looks behind after one set of characters, which is what the search is fast with."""
+_LABEL = re.compile(rf"\n({_SYMBOL}+):(?=\n|\Z)")
 _NODE = re.compile(r"^!(\d+) = ([^\n]*)$", re.M)
 _NODE_NUMBER = re.compile(r"^!(\d+) = ", re.M)
 _NODE_LIST = re.compile(r"^(!\d+ = (?:distinct )?)(!\{[^\n]*)", re.M)
@@ -176,10 +177,11 @@ class _Module:
             self._groups[name] = (f"#{sha256(ordered.encode()).hexdigest()[:12]}", ordered)
 
     def _function(self, text: str) -> list[str]:
-        lines = text.split("\n", 2)
-        if len(lines) > 2 and _LABEL.fullmatch(lines[1]):
-            text = f"{lines[0]}\n\n{lines[2]}"
-        parts = _TOKEN.split(_LABEL.sub(r"%\1:", text))
+        head = text.find("\n")
+        entry = _LABEL.match(text, head) if head >= 0 else None
+        if entry:
+            text = f"{text[:head]}\n{text[entry.end():]}"
+        parts = _TOKEN.split(_LABEL.sub(r"\n%\1:", text))
         parts[1::2] = map(self._names(parts[1::2]).__getitem__, parts[1::2])
         return "".join(parts).split("\n")
 

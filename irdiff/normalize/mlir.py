@@ -39,9 +39,10 @@ _SIMPLE_LOCATION = re.compile(r" loc\(#loc\d*\)")
 _SHALLOW_LOCATION = re.compile(r" loc\([^()\n]*+(?:\([^()\n]*+\)[^()\n]*+)*+\)")
 _LOCATION = re.compile(r" ?(?<![\w.])loc\(")
 _BRACKET = re.compile(r"[()\n]")
-_LOCATION_ALIAS = re.compile(r"^#loc\w* = loc\([^\n]*$", re.M)
-_ALIAS = re.compile(r"^([#!][A-Za-z_][\w$-]*) = ([^\n]*)$", re.M)
+_LOCATION_ALIAS = re.compile(r"\n#loc\w* = loc\([^\n]*")
+_ALIAS = re.compile(r"\n([#!][A-Za-z_][\w$-]*) = ([^\n]*)")
 _ALIAS_USE = re.compile(r"([#!][A-Za-z_][\w$-]*+)(?![\w.<])")
+_ATTRIBUTE_ALIAS_USE = re.compile(r"(#[A-Za-z_][\w$-]*+)(?![\w.<])")
 _RECOGNIZED = re.compile(
     rf"^(?:module\b|(?:(?:tt|llvm|func|gpu)\.func|builtin\.module)\b|[{HIDDEN}]\(\))", re.M
 )
@@ -74,7 +75,7 @@ def strip(text: str) -> str:
 def _strip(text: str) -> str:
     text = _SIMPLE_LOCATION.sub("", text)
     text = collapse_spaces(drop_c_comments(text))
-    text = _LOCATION_ALIAS.sub("", text)
+    text = _LOCATION_ALIAS.sub("\n", f"\n{text}")[1:]
     if "loc(" in text:
         shallow = _SHALLOW_LOCATION.sub("", text)
         text = _drop_locations(text) if "loc(" in shallow else shallow
@@ -102,16 +103,18 @@ def _drop_locations(text: str) -> str:
 
 
 def _expand_aliases(text: str) -> str:
+    text = f"\n{text}"
     definitions = dict(_ALIAS.findall(text))
     if not definitions:
-        return text
+        return text[1:]
     values: dict[str, str] = {}
+    use = _ALIAS_USE if any(name[0] == "!" for name in definitions) else _ATTRIBUTE_ALIAS_USE
 
     def value(name: str, outer: tuple[str, ...]) -> str:
         if name in outer or len(outer) > 64:
             raise NormalizeError(f"the alias {name} is defined by itself, or too deeply")
         if name not in values:
-            parts = _ALIAS_USE.split(definitions[name])
+            parts = use.split(definitions[name])
             parts[1::2] = [
                 value(part, (*outer, name)) if part in definitions else part for part in parts[1::2]
             ]
@@ -122,7 +125,7 @@ def _expand_aliases(text: str) -> str:
 
     for name in definitions:
         value(name, ())
-    parts = _ALIAS_USE.split(_ALIAS.sub("", text))
+    parts = use.split(_ALIAS.sub("\n", text)[1:])
     parts[1::2] = [values.get(part, part) for part in parts[1::2]]
     if sum(map(len, parts)) > MAX_TEXT:
         raise NormalizeError(f"with its aliases expanded this text has more than {MAX_TEXT} characters")

@@ -47,7 +47,8 @@ _LABEL = r"\$L[\w$]+"
 _VERSION = re.compile(r"^\.version[ ]([^\n]*)$", re.M)
 _KERNEL_NAME = re.compile(r"\.entry\s+([\w$]+)")
 _REGISTER_SET = re.compile(r"(\.reg \.\w+ %([A-Za-z_$]+))<(\d*)>")
-_NAME = re.compile(r"(%[A-Za-z_$]+\d+(?![\w$])|\$L[\w$]+)")
+_NAME = re.compile(r"([%$](?:(?<=%)[A-Za-z_$]++\d++(?![\w$])|(?<=\$)L[\w$]++))")
+"""Looks behind after one set of characters, which is what the search is fast with."""
 _BRACE = re.compile(r"[{}]")
 _RECOGNIZED = re.compile(r"\.(?:version|target|entry|func)\b")
 
