@@ -47,7 +47,7 @@ _VERDICT_STYLE = {
 }
 _ASCII = str.maketrans({"→": "->", "×": "x", "·": "-", "…": "...", "≠": "!=", "≤": "<=", "≥": ">=", "µ": "u"})
 _MAX_LISTED = 30
-_MAX_GROUPS = 20
+_MAX_GROUPS = 15
 _MAX_GROUPS_IN_PICTURE = 8
 _MAX_QUIET = 5
 _MAX_CELL_MARKS = 3
@@ -117,7 +117,7 @@ def _failures(run: Run, verdict: Verdict, limit: int) -> Iterator[Text]:
     if cases:
         yield from _heading(f"{verdict.value}: {len(cases)}")
     for case in cases[:limit]:
-        error = escape.terminal(case.error or "", limit=160)
+        error = escape.terminal(case.error or "", limit=100)
         yield Text.assemble((escape.terminal(case.id), _VERDICT_STYLE[verdict]), "  ", error)
     if len(cases) > limit:
         yield Text(f"… and {len(cases) - limit} more", style="dim")
@@ -140,7 +140,7 @@ def _groups(run: Run, limit: int) -> Iterator[Text]:
             origin,
             (_example(group), "dim"),
         )
-    if len(run.groups) > _MAX_LISTED:
+    if len(run.groups) > limit:
         yield Text(
             f"… and {len(run.groups) - _MAX_LISTED} more groups: all are in the HTML report", style="dim"
         )
@@ -148,10 +148,6 @@ def _groups(run: Run, limit: int) -> Iterator[Text]:
 
 def _title(group: ChangeGroup) -> str:
     return escape.terminal(group.title.replace("`", ""))
-
-
-def _example(group: ChangeGroup) -> str:
-    return escape.terminal(f" · {group.representative}")
 
 
 def _singles(run: Run) -> Iterator[Text]:

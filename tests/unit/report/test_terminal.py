@@ -49,6 +49,10 @@ def test_without_groups_the_changed_cases_are_listed_whole() -> None:
     assert "nondeterministic: head" in text
 
 
+def test_groups_that_are_left_out_are_counted() -> None:
+    assert "... and 25 more groups" in shown(large_run(200, 40))
+
+
 def test_hostile_strings_do_nothing() -> None:
     text = shown(hostile(), is_terminal=True)
     assert "\x1b[2J" not in text
