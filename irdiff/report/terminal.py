@@ -135,15 +135,12 @@ def _groups(run: Run, limit: int) -> Iterator[Text]:
         where = wording.members_by_target(group, cases)
         origin = (escape.terminal(wording.group_origin(group)), STAGE_STYLE.get(group.origin_stage, ""))
         count = wording.cases_in_words(len(group.members))
-        yield Text.assemble(
-            escape.terminal(f"     {group.severity} · {count} ({where}) · from "),
-            origin,
-            (_example(group), "dim"),
-        )
+        words = escape.terminal(f"     {group.severity} · {count} ({where}) · from ")
+        yield Text.assemble(words, origin)
+        yield Text(escape.terminal(f"     {group.representative}"), style="dim")
     if len(run.groups) > limit:
-        yield Text(
-            f"… and {len(run.groups) - _MAX_LISTED} more groups: all are in the HTML report", style="dim"
-        )
+        left_out = len(run.groups) - limit
+        yield Text(f"… and {left_out} more groups: all are in the HTML report", style="dim")
 
 
 def _title(group: ChangeGroup) -> str:
