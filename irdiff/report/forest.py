@@ -23,9 +23,18 @@ class ForestRow:
 
 
 @dataclass(frozen=True, kw_only=True)
+class WrongOutput:
+    """A case whose sides write different results, or of which a side faults or hangs."""
+
+    case_id: str
+    words: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Forest:
     """The timings of one run."""
 
     headline: str
     device: str
     rows: tuple[ForestRow, ...]
+    wrong: tuple[WrongOutput, ...]

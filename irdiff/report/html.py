@@ -62,7 +62,7 @@ def render(run: Run, folder: Path, timing: Forest | None = None) -> str:
             matrix=html_overview.matrix(run),
             broken=_failures(run, Verdict.BROKEN)[:_MAX_BROKEN],
             failing=_failures(run, Verdict.FAILING)[:_MAX_BROKEN],
-            timing=_timing(timing) if timing and timing.rows else None,
+            timing=_timing(timing) if timing else None,
             entries=entries,
             severities=list(dict.fromkeys(entry["severity"] for entry in entries if entry["severity"])),
             profiles=_profiles(run),
@@ -121,6 +121,7 @@ def _timing(timing: Forest) -> dict[str, Any]:
     return {
         "headline": timing.headline,
         "device": timing.device,
+        "wrong": timing.wrong,
         "axis": charts.forest_axis(scale),
         "rows": [
             (row, f"{100 * (row.ratio - 1):+.2f} %", charts.forest_row(row, scale)) for row in timing.rows

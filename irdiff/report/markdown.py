@@ -13,7 +13,7 @@ from typing import Any
 from irdiff.errors import UsageError
 from irdiff.model import Case, ChangeGroup, Run, Verdict
 from irdiff.report import escape, provenance, templates, wording
-from irdiff.report.forest import Forest
+from irdiff.report.forest import Forest, ForestRow
 from irdiff.report.rank import rank
 
 LIMIT = 60_000
@@ -23,7 +23,7 @@ _MAX_TARGETS = 40
 _MAX_MEMBERS = 60
 _MAX_NOTES = 10
 _MAX_PROVENANCE = 20
-_KINDS = ("broken", "loud", "quiet", "ungrouped", "others")
+_KINDS = ("broken", "wrong", "slower", "loud", "quiet", "ungrouped", "others")
 """In the order they are kept."""
 _OTHERS = (Verdict.FAILING, Verdict.FIXED, Verdict.ADDED, Verdict.REMOVED)
 
@@ -32,7 +32,7 @@ def render(run: Run, timing: Forest | None = None, limit: int = LIMIT) -> str:
     """The report in at most `limit` characters. Raises UsageError for a limit that holds no report."""
     if limit < _SMALLEST_LIMIT:
         raise UsageError(f"a Markdown report needs at least {_SMALLEST_LIMIT} characters, not {limit}")
-    frame, items = _frame(run, timing), _items(run)
+    frame, items = _frame(run, timing), _items(run, timing)
     template = templates.markdown().get_template("report.md.j2")
 
     def first(count: int) -> str:
@@ -102,7 +102,7 @@ def _provenance(run: Run) -> dict[str, Any]:
 # what is left out where there is too much
 
 
-def _items(run: Run) -> list[tuple[str, Any]]:
+def _items(run: Run, timing: Forest | None) -> list[tuple[str, Any]]:
     """Everything that may be left out, the most important first, each with its place in the template."""
     ranked = rank(run.cases)
     cases = {case.id: case for case in run.cases}
@@ -110,6 +110,8 @@ def _items(run: Run) -> list[tuple[str, Any]]:
     broken = sorted((case for case in run.cases if case.verdict is Verdict.BROKEN), key=lambda case: case.id)
     return [
         *(("broken", {"id": case.id, "error": case.error or "no message"}) for case in broken),
+        *(("wrong", {"id": row.case_id, "text": row.words}) for row in (timing.wrong if timing else ())),
+        *(("slower", _slower(row)) for row in (timing.rows if timing else ()) if row.verdict == "slower"),
         *(
             ("loud" if wording.is_loud(group) else "quiet", _group(group, number, cases))
             for number, group in enumerate(groups, 1)
@@ -139,6 +141,12 @@ def _group(group: ChangeGroup, number: int, cases: Mapping[str, Case]) -> dict[s
         "members": group.members[:_MAX_MEMBERS] if count > 1 else (),
         "members_left_out": max(0, count - _MAX_MEMBERS),
     }
+
+
+def _slower(row: ForestRow) -> dict[str, str]:
+    change, low, high = (f"{100 * (ratio - 1):+.1f} %" for ratio in (row.ratio, row.low, row.high))
+    times = f"{row.base_us:.4g} → {row.head_us:.4g} µs"
+    return {"id": row.case_id, "text": f"{change} ({low} to {high}), {times}, outputs {row.outputs}"}
 
 
 def _row(case: Case) -> dict[str, str]:
@@ -180,6 +188,8 @@ def _kept(items: Sequence[tuple[str, Any]], count: int) -> dict[str, Any]:
 def _left_out(items: Sequence[tuple[str, Any]]) -> str:
     words = {
         "broken": "broken cases",
+        "wrong": "wrong results",
+        "slower": "slower cases",
         "loud": "risky groups",
         "quiet": "groups",
         "ungrouped": "changed cases",

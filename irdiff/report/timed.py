@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from irdiff.report.forest import Forest, ForestRow
+from irdiff.report.forest import Forest, ForestRow, WrongOutput
 from irdiff.timing.results import BAD_OUTPUTS, CaseTiming, Speed, TimingResults
 
 
@@ -16,14 +16,24 @@ def forest_of(results: TimingResults) -> Forest:
         headline=_headline(results),
         device=", ".join(f"{count} x {name}" for name, count in sorted(Counter(names.values()).items())),
         rows=tuple(sorted(rows, key=lambda row: (-row.ratio, row.case_id))),
+        wrong=tuple(
+            WrongOutput(case_id=timing.case, words=_outputs(timing))
+            for timing in results.cases
+            if timing.outputs.status in BAD_OUTPUTS
+        ),
     )
+
+
+def _outputs(timing: CaseTiming) -> str:
+    outputs = timing.outputs
+    side = f" at {outputs.side}" if outputs.side else ""
+    return f"{outputs.status.value}{side}" + (f": {outputs.message}" if outputs.message else "")
 
 
 def _row(timing: CaseTiming) -> ForestRow | None:
     measured = timing.measurement
     if measured is None:
         return None
-    message = f": {timing.outputs.message}" if timing.outputs.message else ""
     return ForestRow(
         case_id=timing.case,
         ratio=measured.ratio,
@@ -33,7 +43,7 @@ def _row(timing: CaseTiming) -> ForestRow | None:
         verdict=measured.speed.value,
         base_us=measured.base_us,
         head_us=measured.head_us,
-        outputs=f"{timing.outputs.status.value}{message}",
+        outputs=_outputs(timing),
     )
 
 

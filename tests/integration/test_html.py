@@ -12,7 +12,7 @@ import zstandard
 
 from irdiff.model import Artifact, Run, Verdict
 from irdiff.report import html
-from irdiff.report.forest import Forest, ForestRow
+from irdiff.report.forest import Forest, ForestRow, WrongOutput
 from irdiff.store import sha256
 from tests.integration import browser
 from tests.integration.browser import Page
@@ -86,7 +86,8 @@ def forest(run: Run) -> Forest:
         )
         for index, case_id in enumerate(changed)
     ]
-    return Forest(headline="33 slower, 33 same, 34 faster", device="1 H200", rows=tuple(rows))
+    wrong = (WrongOutput(case_id=changed[0], words="different at head"),)
+    return Forest(headline="33 slower, 33 same, 34 faster", device="1 H200", rows=tuple(rows), wrong=wrong)
 
 
 @pytest.fixture(scope="module")
@@ -260,9 +261,11 @@ def hostile_run() -> Run:
 def test_a_hostile_run_is_shown_and_does_nothing(page: Page, tmp_path: Path) -> None:
     run = hostile_run()
     rows = [replace(row, case_id=HOSTILE, verdict=HOSTILE, outputs=HOSTILE) for row in forest(run).rows]
+    wrong = (WrongOutput(case_id=HOSTILE, words=HOSTILE),)
     path = tmp_path / "report.html"
     path.write_text(
-        html.render(run, tmp_path, Forest(headline=HOSTILE, device=HOSTILE, rows=tuple(rows))), "utf-8"
+        html.render(run, tmp_path, Forest(headline=HOSTILE, device=HOSTILE, rows=tuple(rows), wrong=wrong)),
+        "utf-8",
     )
     page.open(path)
     page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")

@@ -11,7 +11,7 @@ from markdown_it import MarkdownIt
 from irdiff.errors import UsageError
 from irdiff.model import Run, Verdict
 from irdiff.report import markdown
-from irdiff.report.forest import Forest, ForestRow
+from irdiff.report.forest import Forest, ForestRow, WrongOutput
 from tests.unit.report.runs import large_run, make_case, make_group, make_run
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "markdown"
@@ -134,5 +134,9 @@ def test_timings_are_in_the_second_line() -> None:
         head_us=11.0,
         outputs="bitwise equal",
     )
-    text = markdown.render(unchanged(), Forest(headline="1 slower of 1 timed", device="H200", rows=(row,)))
+    wrong = WrongOutput(case_id="b@sm_90", words="different at head")
+    timing = Forest(headline="1 slower of 1 timed", device="H200", rows=(row,), wrong=(wrong,))
+    text = markdown.render(unchanged(), timing)
     assert "1 slower of 1 timed" in text.splitlines()[2]
+    assert "- `b@sm_90`: `different at head`" in text
+    assert "- `a@sm_90`: &#43;10.0 % (+5.0 % to +15.0 %), 10 → 11 µs, outputs bitwise equal" in text
