@@ -20,7 +20,7 @@ from pydantic import TypeAdapter
 
 from irdiff import normalize
 from irdiff.change_edits import EditSource
-from irdiff.compare import passes
+from irdiff.compare import llvm_passes, passes
 from irdiff.compare.passes import Culprit, State
 from irdiff.errors import NormalizeError
 from irdiff.model import Case, Component, Origin, Sides, StageStatus, Target, Verdict
@@ -29,11 +29,13 @@ from irdiff.sides import Side
 from irdiff.store import Store, key_of, sha256
 
 ATTRIBUTED = frozenset({Verdict.CHANGED, Verdict.ABSORBED})
-_VERSION = "origin/3"
+_VERSION = "origin/4"
 """Part of the cache key: raised with any change of how cases are judged or replayed."""
 _OPERATION = re.compile(r'^ *(?:%[^="\n]*= )?"?([a-z]\w*(?:\.\w+)+)', re.MULTILINE)
 _DISCARDABLE = re.compile(r"(?:, )?\b(?:tt|ttg|ttng|amdg)\.[\w.-]+(?: = [^,{}]*)?")
 """Attributes of Triton's dialects on functions: LLVM IR has no place for them."""
+MAX_LLVM_TEXT_BYTES = 200_000
+"""LLVM IR up to this size is followed through LLVM's passes: about 115 print it each, 25 MB together."""
 _ORDER = ("source", "ttir", "glir", "ttgir", "llir", "ptx", "amdgcn", "cubin", "hsaco")
 _MLIR = frozenset({"source", "ttir", "glir", "ttgir"})
 _COMPONENTS = {
@@ -199,7 +201,7 @@ class _Trial:
             if row.error:
                 note = f"passes of {stage} not seen: {side} cannot run the stage alone: {row.error}"
                 return _Charge(component=component, note=note)
-        return self._by_passes(stage, ours, theirs)
+        return self._by_passes(before, stage, ours, theirs)
 
     def _swapped(self, before: str, stage: str) -> _Charge:
         """Both what enters and what leaves the stage differ: one side's stage on the other side's text."""
@@ -225,13 +227,16 @@ class _Trial:
         )
         return _Charge(component=Component.NOT_SEPARABLE, note=note)
 
-    def _by_passes(self, stage: str, ours: Replayed, theirs: Replayed) -> _Charge:
+    def _by_passes(self, before: str, stage: str, ours: Replayed, theirs: Replayed) -> _Charge:
         """In the first changed stage: the pass that began it."""
         base, head = passes.read_log(ours.log, ours.final), passes.read_log(theirs.log, theirs.final)
         same = self._same_below_mlir if stage == "llir" else self._same_text
         culprit = passes.find_culprit(base, head, same)
         if culprit is None:
-            return self._by_final_ir(stage, ours, theirs)
+            charge = self._by_final_ir(stage, ours, theirs)
+            if charge.component is Component.LLVM_CODEGEN:
+                self._culprit = self._llvm_culprit(before, stage)
+            return charge
         self._culprit = culprit
         self._step = self._kept(culprit, base, head)
         note = f"{culprit.name}: {culprit.note}" if culprit.note else ""
@@ -244,6 +249,19 @@ class _Trial:
             note = "LLVM's optimizer: the IR that enters it is the same" + (f"; {change}" if change else "")
             return _Charge(component=Component.LLVM_CODEGEN, note=note)
         return _Charge(component=_COMPONENTS[stage], note="")
+
+    def _llvm_culprit(self, before: str, stage: str) -> Culprit | None:
+        """The pass of LLVM's optimizer; None where its log would be long, or takes minutes to print."""
+        size = max(side[stage].size_bytes for side in (self.case.artifacts.base, self.case.artifacts.head))
+        if size > MAX_LLVM_TEXT_BYTES or not all(map(self._prints_llvm_fast, ("base", "head"))):
+            return None
+        rows = [self._replay(side, side, before, stage, dump="", llvm=True) for side in ("base", "head")]
+        states = [llvm_passes.read_log(row.llvm_log) for row in rows]
+        return passes.find_culprit(states[0], states[1], lambda base, head: base == head)
+
+    def _prints_llvm_fast(self, side: str) -> bool:
+        version = re.match(r"(\d+)\.(\d+)", getattr(self.sides, side).toolchain.version)
+        return version is not None and (int(version.group(1)), int(version.group(2))) >= (3, 7)
 
     def _kept(self, culprit: Culprit, base: list[State], head: list[State]) -> Step:
         entering, leaving = culprit.entering, culprit.leaving
@@ -264,7 +282,9 @@ class _Trial:
 
     # replays and comparisons
 
-    def _replay(self, compiler: str, text: str, before: str, stage: str, *, dump: str) -> Replayed:
+    def _replay(
+        self, compiler: str, text: str, before: str, stage: str, *, dump: str, llvm: bool = False
+    ) -> Replayed:
         artifacts: Mapping[str, object] = getattr(self.case.artifacts, text)
         return self.replayer.run(
             Replay(
@@ -276,7 +296,7 @@ class _Trial:
                 input_digest=artifacts[before].digest,  # type: ignore[attr-defined]
                 metadata=getattr(self.case.metadata, text),
                 dump=dump,
-                llvm=False,
+                llvm=llvm,
             )
         )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from irdiff.compare import passes
+from irdiff.compare import llvm_passes, passes
 from irdiff.compare.passes import END, State
 
 
@@ -85,3 +85,16 @@ def test_other_options_of_the_same_pass_are_told() -> None:
     culprit = find(base, head)
     assert culprit is not None
     assert culprit.note == "other options: num-stages=2 → num-stages=3"
+
+
+def test_llvms_log_becomes_states_without_debug_numbers() -> None:
+    log = (
+        "; *** IR Dump After SROAPass on k ***\n"
+        "define void @k() #0 !dbg !4 {\n  ret void, !dbg !9 ; x\n}\n"
+        "; *** IR Dump After PostOrderFunctionAttrsPass on (k) ***\n"
+        "define void @k() #1 !dbg !5 {\n  ret void, !dbg !7\n}\n"
+    )
+    found = llvm_passes.read_log(log)
+    assert [state.name for state in found] == ["PostOrderFunctionAttrsPass", END]
+    assert found[0].text == found[1].text == "define void @k() {\n  ret void\n}"
+    assert llvm_passes.read_log(log.replace("}\n; ***", "}\ndefine void @d() {\n}\n; ***")) == []
