@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from irdiff.model import Case, StageStatus
-from irdiff.report import stage_diff, wording
+from irdiff.report import escape, stage_diff, wording
 from irdiff.report.alignment import Kind
 from irdiff.report.stage_diff import Line, StageDiff
 
@@ -28,13 +28,13 @@ def entry(folder: Path, case: Case, limit_bytes: int, read: ReadDiff = stage_dif
     stages = []
     left = limit_bytes
     for name, status in wording.in_stage_order(case.stages):
-        row: dict[str, Any] = {"stage": name, "status": status.value}
+        row: dict[str, Any] = {"stage": escape.clean(name), "status": status.value}
         if status is StageStatus.CHANGED:
             shown = _stage(folder, case, name, left * 6 // 10, read)
             left -= len(json.dumps(shown))
             row.update(shown)
         stages.append(row)
-    return {"case": case.id, "stages": stages}
+    return {"case": escape.clean(case.id), "stages": stages}
 
 
 def _stage(folder: Path, case: Case, name: str, limit_bytes: int, read: ReadDiff) -> dict[str, Any]:
@@ -42,7 +42,7 @@ def _stage(folder: Path, case: Case, name: str, limit_bytes: int, read: ReadDiff
         return {"note": "machine code is disassembled on request", "command": _command(case, name)}
     found = read(folder, case, name)
     if isinstance(found, str):
-        return {"note": found}
+        return {"note": escape.clean(found)}
     rows, left_out = _rows(found, limit_bytes)
     shown: dict[str, Any] = {
         "counts": [found.count(Kind.REMOVED), found.count(Kind.ADDED), found.count(Kind.RENAMED)],
@@ -58,7 +58,7 @@ def _stage(folder: Path, case: Case, name: str, limit_bytes: int, read: ReadDiff
 
 
 def _command(case: Case, stage: str) -> str:
-    return f"irdiff diff RUN '{case.id}' --stage {stage}"
+    return escape.clean(f"irdiff diff RUN '{case.id}' --stage {stage}")
 
 
 def _nothing_to_show(found: StageDiff) -> str:
