@@ -6,7 +6,6 @@ with its command, exit code and output.
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import os
 import signal
@@ -25,16 +24,39 @@ def _die_with_parent() -> None:
 
 
 # Between irdiff and a command that starts many others (a build): when irdiff dies, however it dies, the
-# kernel tells this process, and it ends the whole group. A build that went on alone would write into the
-# folder that the next irdiff builds in.
-_GROUP_LEADER = """
+# kernel tells this process, and it ends the whole session (ninja gives every job a group of its own). A
+# build that went on alone would write into the folder that the next irdiff builds in.
+_SESSION_LEADER = """
 import ctypes, os, signal, sys
-signal.signal(signal.SIGTERM, lambda *_: os.killpg(0, signal.SIGKILL))
+
+def others():
+    for name in os.listdir("/proc"):
+        try:
+            with open(f"/proc/{name}/stat") as file:
+                session = int(file.read().rpartition(")")[2].split()[3])
+        except (OSError, IndexError, ValueError):
+            continue
+        if session == os.getpid() and int(name) != os.getpid():
+            yield int(name)
+
+def end(*_):
+    for _ in range(100):
+        found = list(others())
+        for pid in found:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except OSError:
+                pass
+        if not found:
+            break
+    os._exit(143)
+
+signal.signal(signal.SIGTERM, end)
 ctypes.CDLL(None).prctl(1, signal.SIGTERM)
 if os.getppid() != int(sys.argv[1]):
-    os.killpg(0, signal.SIGKILL)
+    end()
 code = os.spawnvp(os.P_WAIT, sys.argv[2], sys.argv[2:])
-sys.exit(code if code >= 0 else 128 - code)
+os._exit(code if code >= 0 else 128 - code)
 """
 
 
@@ -87,7 +109,7 @@ def run_logged(
     with log.open("a", encoding="utf-8") as file:
         file.write("$ " + " ".join(words) + "\n")
         with subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", _GROUP_LEADER, str(os.getpid()), *words],
+            [sys.executable, "-I", "-S", "-c", _SESSION_LEADER, str(os.getpid()), *words],
             env=env,
             cwd=cwd,
             stdin=subprocess.DEVNULL,
@@ -104,8 +126,7 @@ def run_logged(
                     file.flush()
                     on_line(line.rstrip())
             except BaseException:
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(child.pid, signal.SIGKILL)
+                child.terminate()  # the leader ends what it started; leaving the block waits for it
                 raise
         return child.returncode
 

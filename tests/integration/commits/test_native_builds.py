@@ -21,7 +21,7 @@ from irdiff.toolchains import checkout, commits, native, repository
 pytestmark = pytest.mark.integration
 
 SETUP = """\
-import os, time
+import os, subprocess, time
 from setuptools import Extension, find_packages, setup
 from setuptools.command.build_ext import build_ext
 
@@ -29,6 +29,8 @@ from setuptools.command.build_ext import build_ext
 class Slow(build_ext):
     def run(self):
         print("[1/3] Configuring", flush=True)
+        if os.environ.get("STAND_IN_SLEEP_S") == "60":  # as ninja does: a job in a group of its own
+            subprocess.Popen(["sleep", "61"], process_group=0)
         time.sleep(float(os.environ.get("STAND_IN_SLEEP_S", "0")))
         print("[2/3] Building C object native.c.o", flush=True)
         super().run()
