@@ -13,7 +13,7 @@ from irdiff import run_folder, timing
 from irdiff.cli import options
 from irdiff.errors import ExitCode, UsageError
 from irdiff.timing import results
-from irdiff.timing.results import BAD_OUTPUTS, CaseTiming, Protocol, Speed, TimingResults
+from irdiff.timing.results import BAD_OUTPUTS, CaseTiming, OutputStatus, Protocol, Speed, TimingResults
 
 _UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
@@ -75,7 +75,13 @@ def time_command(
         options.write_output(json_path, results.dump(found))
     if str(json_path) != "-":
         show(found, console)
-    return int(ExitCode.DONE)
+    return int(exit_code(found))
+
+
+def exit_code(found: TimingResults) -> ExitCode:
+    """4 where a case that a GPU here could run was not launched. Faults and differences are findings."""
+    left_out = any(row.outputs.status is OutputStatus.NOT_LAUNCHED for row in found.cases)
+    return ExitCode.NOT_COMPARED if left_out else ExitCode.DONE
 
 
 def seconds(text: str) -> float:

@@ -84,7 +84,7 @@ def time_run(folder: Path, options: Options) -> TimingResults:
             "the run has no case to time", hint="`--all` also takes cases whose code did not change"
         )
     with (
-        tempfile.TemporaryDirectory(prefix="irdiff-time-") as logs,
+        tempfile.TemporaryDirectory(prefix="irdiff-time-", ignore_cleanup_errors=True) as logs,
         host.Monitor(options.environment) as monitor,
     ):
         works, not_timed, versions = _on_all_gpus(folder, cases, options, Path(logs) / "gpu.log")
@@ -158,8 +158,8 @@ def _on_all_gpus(
             failures.append(error)
 
     lanes = [index for index, names in parts.items() if names]
-    threads = [
-        threading.Thread(target=work_on, args=(index, first if number == 0 else None))
+    threads = [  # daemons: Ctrl-C ends them, and with them the GPU processes that they started
+        threading.Thread(target=work_on, args=(index, first if number == 0 else None), daemon=True)
         for number, index in enumerate(lanes)
     ]
     for thread in threads:

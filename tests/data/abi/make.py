@@ -31,8 +31,13 @@ class Worker:
         self.count += 1
         folder = Path(tempfile.mkdtemp())
         row = dict(
-            request, id=self.count, folder=str(folder), timeout_s=100, memory_bytes=8 << 30,
-            root=str(HERE / "workloads"), workload="parameters",
+            request,
+            id=self.count,
+            folder=str(folder),
+            timeout_s=100,
+            memory_bytes=8 << 30,
+            root=str(HERE / "workloads"),
+            workload="parameters",
         )
         self.process.stdin.write(json.dumps(row) + "\n")
         self.process.stdin.flush()
@@ -51,11 +56,14 @@ def main():
                     op="compile", target=target, launch=launch["id"], digest=launch["digest"]
                 )
                 if stage not in made.get("artifacts", ()):
-                    print(version, name, launch["id"], made["outcome"], made.get("message", made.get("notes")))
+                    print(version, name, launch["id"], made["outcome"], made.get("message"))
                     continue
                 metadata = {key: value for key, value in made["metadata"].items() if key != "extern_libs"}
                 row = {
-                    "version": version, "target": name, "launch": launch, "metadata": metadata,
+                    "version": version,
+                    "target": name,
+                    "launch": launch,
+                    "metadata": metadata,
                     "binary": base64.b85encode((folder / stage).read_bytes()).decode(),
                 }
                 packed = zstandard.ZstdCompressor(level=19).compress(json.dumps(row, sort_keys=True).encode())

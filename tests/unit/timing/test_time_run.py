@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from irdiff import timing
-from irdiff.cli.time import seconds
-from irdiff.errors import UsageError
+from irdiff.cli.time import exit_code, seconds
+from irdiff.errors import ExitCode, UsageError
 from irdiff.model import Artifact, Sides, Verdict
 from irdiff.timing import assemble, schedule
 from irdiff.timing.results import OutputStatus, Protocol, Sample, Speed
@@ -146,3 +146,16 @@ def test_a_busy_gpu_is_not_a_pass():
     assert not math.isnan(record.wall_s)
     assert assemble.gpu_record(card, host.summarize([], []), {}, 10.0, 9.0).trustworthy
     assert dataclasses.asdict(record)["other_processes"] == ("pid 3",)
+
+
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [
+        (OutputStatus.EQUAL, ExitCode.DONE),
+        (OutputStatus.FAULT, ExitCode.DONE),
+        (OutputStatus.NOT_LAUNCHED, ExitCode.NOT_COMPARED),
+    ],
+)
+def test_exit_codes(status, code):
+    row = SimpleNamespace(outputs=SimpleNamespace(status=status))
+    assert exit_code(SimpleNamespace(cases=[row])) is code

@@ -30,7 +30,16 @@ def copy_on_device(in_ptr, out_ptr, m, n, BLOCK: tl.constexpr):
 def run_mixed(x, **options):
     out = empty(x.shape, "fp32")
     mixed[(triton.cdiv(x.numel(), 128),)](
-        x, None, 1, x.numel(), 1 << 40, True, 0.5, out, BLOCK=128, **options,
+        x,
+        None,
+        1,
+        x.numel(),
+        1 << 40,
+        True,
+        0.5,
+        out,
+        BLOCK=128,
+        **options,
     )
     return out
 
@@ -42,7 +51,8 @@ def run_copy(x):
     copy[(2,)](
         TensorDescriptor(x, x.shape, [x.shape[1], 1], [16, 64]),
         TensorDescriptor(out, out.shape, [out.shape[1], 1], [16, 64]),
-        16, BLOCK=64,
+        16,
+        BLOCK=64,
     )
     return out
 
