@@ -47,6 +47,11 @@ from irdiff.sides import SideOptions, resolve_sides
     default=True,
     help="Compile changed cases again to see if a side agrees with itself.",
 )
+@click.option(
+    "--attribute/--no-attribute",
+    default=True,
+    help="Look for the pass and the component behind each change (about one more compilation of each).",
+)
 @click.option("--shard", default="1/1", help="K/N: the K-th of N parts of the cases.")
 @click.option(
     "--out", type=click.Path(path_type=Path), help="The run folder; default: in the cache, `last` names it."
@@ -74,6 +79,7 @@ def compare_command(
     stages: str,
     no_shortcut: bool,
     recheck: bool,
+    attribute: bool,
     shard: str,
     out: Path | None,
     json_path: Path | None,
@@ -100,6 +106,7 @@ def compare_command(
         stages=tuple(part for part in stages.split(",") if part),
         shortcut=not no_shortcut,
         recheck=recheck,
+        attribute=attribute,
         shard=_parse_shard(shard),
         command=tuple(sys.argv[1:]),
     )
