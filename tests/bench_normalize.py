@@ -2,7 +2,6 @@
 
 python tests/bench_normalize.py                  canonical form of each IR, comparisons, worst case
 python tests/bench_normalize.py --llvm           also what llvmlite costs and whether it changes an answer
-python tests/bench_normalize.py --fuzz SECONDS   mutated, cut and spliced texts through every normalizer
 """
 
 from __future__ import annotations
@@ -21,7 +20,6 @@ from random import Random
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from irdiff.errors import NormalizeError
 from irdiff.normalize import canonicalize, equivalent
 from tests.mutation.artifacts import RealArtifact, of_stage
 
@@ -129,62 +127,10 @@ def compare_forms() -> None:
     print(f"\nllvmlite changes the answer on {len(changed)} of {len(pairs('llir'))} pairs {changed[:4]}")
 
 
-def fuzz(seconds: float, seed: int) -> None:
-    """Each text must give a result or NormalizeError, within ten seconds a megabyte."""
-    random = Random(seed)
-    end = time.monotonic() + seconds
-    tried = refused = 0
-    slowest = 0.0
-    while time.monotonic() < end:
-        stage = random.choice(STAGES)
-        text = mutate(random.choice(of_stage(stage)).text, random)
-        start = time.process_time()
-        try:
-            canonicalize(stage, text)
-        except NormalizeError:
-            refused += 1
-        spent = time.process_time() - start
-        slowest = max(slowest, spent)
-        assert spent < 10 + len(text) / 1e5, (stage, spent, text[:200])
-        tried += 1
-    print(
-        f"fuzz: {tried} texts, {refused} refused, none crashed, slowest {slowest * 1e3:.0f} ms, seed {seed}"
-    )
-
-
-def mutate(text: str, random: Random) -> str:
-    for _ in range(random.choice((1, 3, 10))):
-        at = random.randrange(len(text) + 1)
-        piece = text[at : at + random.choice((1, 10, 200))]
-        match random.randrange(6):
-            case 0:
-                text = text[:at] + text[at + len(piece) :]
-            case 1:
-                text = text[:at] + chr(random.randrange(1, 0x250)) + text[at:]
-            case 2:
-                text = text[:at] + piece * random.choice((1, 50, 2000)) + text[at:]
-            case 3:
-                text = text[:at] + random.choice('"{}()[]<>\\/*;%#!\n') * random.choice((1, 1000)) + text[at:]
-            case 4:
-                text = text[:at]
-            case _:
-                lines = text.split("\n")
-                random.shuffle(lines)
-                text = "\n".join(lines)
-        if not text:
-            return "\n"
-    return text
-
-
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--llvm", action="store_true")
-    parser.add_argument("--fuzz", type=float, metavar="SECONDS")
-    parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
-    if arguments.fuzz:
-        fuzz(arguments.fuzz, arguments.seed)
-        return
     bench_canonical(llvm=arguments.llvm)
     bench_worst_case()
     if arguments.llvm:

@@ -13,7 +13,7 @@ MAX_TEXT_BYTES = 64 << 20
 """Longer texts are refused: ten times the longest IR seen, and still normalized within seconds."""
 
 _CONTROL = re.compile(f"[\x00-\x08\x0e-\x1f{HIDDEN}]")
-_ASCII_CONTROL = bytes([*range(0x00, 0x09), *range(0x0E, 0x20)])
+_ASCII_CONTROL = bytes([*range(0x09), *range(0x0E, 0x20)])
 _REPLACEMENT_SHARE = 100
 
 

@@ -180,7 +180,7 @@ class _Module:
         head = text.find("\n")
         entry = _LABEL.match(text, head) if head >= 0 else None
         if entry:
-            text = f"{text[:head]}\n{text[entry.end():]}"
+            text = f"{text[:head]}\n{text[entry.end() :]}"
         parts = _TOKEN.split(_LABEL.sub(r"\n%\1:", text))
         parts[1::2] = map(self._names(parts[1::2]).__getitem__, parts[1::2])
         return "".join(parts).split("\n")

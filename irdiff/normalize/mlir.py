@@ -62,7 +62,10 @@ def rows(ir: str, text: str) -> Rows:
         raise unrecognized(ir, "a module or a function")
     text = rename(_rename_kernel(_sort_dictionaries(text, strings)))
     header: dict[str, str] = {}
-    body = [_module_line(line, header, strings) for line in _expand_aliases(text).split("\n")]
+    body = [
+        _module_line(line, header, strings) if line[:6] == "module" else line
+        for line in _expand_aliases(text).split("\n")
+    ]
     return Rows(body=body, tail=[], header=header).restored(strings)
 
 
@@ -134,6 +137,7 @@ def _expand_aliases(text: str) -> str:
 
 _DICTIONARY = re.compile(r"\{[^{}\n]*+(?:\{[^{}\n]*+\}[^{}\n]*+)*+\}")
 _ENTRY = re.compile(rf"(?:[{HIDDEN}]|[A-Za-z_][\w.$-]*)(?: = .*)?$")
+_ANY_BRACKET = re.compile(r"[()\[\]{}<>]")
 _SPLITTER = re.compile(r"->|[(\[{<]|[)\]}>]|,")
 
 
@@ -142,9 +146,10 @@ def _sort_dictionaries(text: str, strings: Strings) -> str:
 
     def sort(match: re.Match[str]) -> str:
         found = match.group()
-        if found not in cache:
-            cache[found] = _sorted_dictionary(found, strings)
-        return cache[found]
+        known = cache.get(found)
+        if known is None:
+            known = cache[found] = _sorted_dictionary(found, strings) if " = " in found else found
+        return known
 
     return _DICTIONARY.sub(sort, text)
 
@@ -163,6 +168,8 @@ def _sorted_dictionary(dictionary: str, strings: Strings) -> str:
 
 def split_entries(body: str) -> list[str]:
     """Split at the commas outside brackets. Strings must be hidden."""
+    if not _ANY_BRACKET.search(body):
+        return [entry.strip() for entry in body.split(",")]
     entries: list[str] = []
     depth = start = 0
     for match in _SPLITTER.finditer(body):
@@ -179,8 +186,6 @@ def split_entries(body: str) -> list[str]:
 
 
 def _module_line(line: str, header: dict[str, str], strings: Strings) -> str:
-    if not line.startswith("module"):
-        return line
     match = _MODULE.match(line)
     if not match:
         return line

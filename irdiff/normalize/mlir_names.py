@@ -20,7 +20,7 @@ _LISTS_ARGUMENTS = re.compile(r"\^|(?:tt|llvm|func|gpu)\.func\b|\w+\(%")
 def rename(text: str) -> str:
     """Line by line; a region begins at the end of a line and ends at the beginning of one."""
     names = _Names()
-    return "\n".join([names.rename(line) if line else line for line in text.split("\n")])
+    return "\n".join(map(names.rename, text.split("\n")))
 
 
 class _Visible(dict[str, str]):
@@ -43,22 +43,31 @@ class _Names:
         self._values = self._blocks = 0
 
     def rename(self, line: str) -> str:
+        parts = _NAME.split(line)
+        if len(parts) > 1 and not parts[0] and parts[2].startswith(" = ") and line[-1] != "{":
+            # most lines: one result, no region
+            parts[1] = self._define(parts[1])
+            parts[3::2] = map(self._visible.__getitem__, parts[3::2])
+            return "".join(parts)
+        return self._rename_any(line, parts) if line else line
+
+    def _rename_any(self, line: str, parts: list[str]) -> str:
+        function = _FUNCTION.match(line)
         if line[0] == "}":
             self._close()
-        elif _FUNCTION.match(line):
+        elif function:
             self._begin_function()
-        parts = _NAME.split(line)
+        opens = line[-1] == "{"
         if len(parts) > 1:
             first = self._define_results(line, parts)
-            opens = line[-1] == "{"
             if opens:
                 self._scopes.append({})
-            if opens or line[0] == "^" or _FUNCTION.match(line):
+            if opens or line[0] == "^" or function:
                 self._rename_head(line, parts, first)
             else:
                 parts[first::2] = map(self._visible.__getitem__, parts[first::2])
             return "".join(parts)
-        if line[-1] == "{":
+        if opens:
             self._scopes.append({})
         return line
 
@@ -66,9 +75,6 @@ class _Names:
         """Index of the first name that is no result."""
         if line[0] != "%":
             return 1
-        if parts[2] == " = ":
-            parts[1] = self._define(parts[1])
-            return 3
         results = _RESULTS.match(line)
         first = 1 + 2 * results.group().count("%") if results else 1
         for index in range(1, first, 2):
@@ -103,11 +109,18 @@ class _Names:
 
     def _define(self, name: str) -> str:
         scope = self._scopes[-1]
+        visible = self._visible
         if name in self._expected and name in scope:
             self._expected.discard(name)
-            return self._visible[name]
-        scope.setdefault(name, self._visible.get(name))
-        self._visible[name] = canonical = self._number(name)
+            return visible[name]
+        if name not in scope:
+            scope[name] = visible.get(name)
+        if name[0] == "%":
+            canonical = f"%{self._values}"
+            self._values += 1
+        else:
+            canonical = self._number(name)
+        visible[name] = canonical
         return canonical
 
     def expect(self, name: str) -> str:

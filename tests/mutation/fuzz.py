@@ -1,0 +1,84 @@
+"""Mutated, cut and spliced real texts through every normalizer.
+
+python -m tests.mutation.fuzz --seconds 600 [--seed N]
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from random import Random
+
+from irdiff.errors import NormalizeError
+from irdiff.normalize import canonicalize, equivalent, raw_lines
+from tests.mutation.artifacts import of_stage
+
+STAGES = ("llir", "ptx", "amdgcn", "ttgir", "ttir", "glir", "sass")
+
+
+def fuzz(seconds: float, seed: int) -> None:
+    """Each text must give a result or NormalizeError, within a bound of time."""
+    random = Random(seed)
+    end = time.monotonic() + seconds
+    tried = refused = 0
+    slowest = 0.0
+    while time.monotonic() < end:
+        stage = random.choice(STAGES)
+        original = random.choice(of_stage(stage)).text
+        text = mutate(original, random)
+        start = time.process_time()
+        try:
+            _judge(stage, original, text)
+        except NormalizeError:
+            refused += 1
+        spent = time.process_time() - start
+        slowest = max(slowest, spent)
+        assert spent < 30 + len(text) / 1e5, (stage, spent, text[:200])
+        tried += 1
+    print(
+        f"fuzz: {tried} texts, {refused} refused, none crashed, slowest {slowest * 1e3:.0f} ms, seed {seed}"
+    )
+
+
+def _judge(stage: str, original: str, text: str) -> None:
+    """The quick answer is that of the full form, and lines can be traced."""
+    canonical = canonicalize(stage, text)
+    assert len(raw_lines(stage, text)) == len(canonical.lines), (stage, text[:200])
+    full = canonical.lines == canonicalize(stage, original).lines
+    assert equivalent(stage, original, text).equal == full, (stage, text[:200])
+
+
+def mutate(text: str, random: Random) -> str:
+    for _ in range(random.choice((1, 3, 10))):
+        at = random.randrange(len(text) + 1)
+        piece = text[at : at + random.choice((1, 10, 200))]
+        match random.randrange(6):
+            case 0:
+                text = text[:at] + text[at + len(piece) :]
+            case 1:
+                text = text[:at] + chr(random.randrange(1, 0x250)) + text[at:]
+            case 2:
+                text = text[:at] + piece * random.choice((1, 50, 2000)) + text[at:]
+            case 3:
+                text = text[:at] + random.choice('"{}()[]<>\\/*;%#!\n') * random.choice((1, 1000)) + text[at:]
+            case 4:
+                text = text[:at]
+            case _:
+                lines = text.split("\n")
+                random.shuffle(lines)
+                text = "\n".join(lines)
+        if not text:
+            return "\n"
+    return text
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.mutation.fuzz")
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    fuzz(arguments.seconds, arguments.seed)
+
+
+if __name__ == "__main__":
+    main()
