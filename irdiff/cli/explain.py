@@ -24,6 +24,8 @@ from irdiff.report.rank import moved_facts
 from irdiff.report.stage_diff import StageDiff
 from irdiff.sides import Side
 from irdiff.store import Store
+from irdiff.timing import results
+from irdiff.timing.results import CaseTiming
 
 _MAX_DIFF_LINES = 120
 _MAX_SOURCE_LINES = 12
@@ -142,6 +144,7 @@ class _Teller:
         self._origin(story)
         self._edit(story, store, corpus_root)
         self._facts()
+        self._timing()
         self.title("each side alone, from the IR that enters that stage (files: --save DIR)")
         for side, _, command in explaining.reproduction(run, case):
             self.say(f"{side}: {command}")
@@ -205,6 +208,23 @@ class _Teller:
             self.title("facts that moved")
             for name, (before, after) in moved.items():
                 self.say(f"{name:28} {before} → {after}")
+
+    def _timing(self) -> None:
+        timings = results.load(self.folder if self.folder.is_dir() else self.folder.parent)
+        rows = [row for row in timings.cases if row.case == self.case.id] if timings else []
+        if rows:
+            self.title("timing")
+        for row in rows:
+            self.say(f"{row.gpu}: {_measured(row)}; outputs {row.outputs.status.value}")
+
+
+def _measured(row: CaseTiming) -> str:
+    found = row.measurement
+    if found is None:
+        return "not measured"
+    ratio = f"head / base {found.ratio:.4f} [{found.ratio_low:.4f}, {found.ratio_high:.4f}]"
+    noise = f"noise floor {found.noise_floor:.4f}"
+    return f"{found.base_us:.2f} → {found.head_us:.2f} µs, {ratio}, {noise}: {found.speed.value}"
 
 
 def _texts_of_step(story: Attribution | None, store: Store) -> tuple[str, str] | None:
