@@ -1,0 +1,73 @@
+"""Binaries of releases 3.2 to 3.9 on a real GPU: arguments, scratch, clusters and descriptors arrive."""
+
+import base64
+import json
+from pathlib import Path
+
+import pytest
+import zstandard
+from pydantic import TypeAdapter
+
+from irdiff.model import Launch
+from irdiff.timing import abi, buffers
+from irdiff.timing.device import open_device
+from irdiff.timing.entry import read_entry
+
+pytestmark = pytest.mark.gpu
+DATA = Path(__file__).parents[1] / "data" / "abi"
+FILES = sorted(path.name for path in DATA.glob("*-sm_90-*.zst"))
+
+
+@pytest.fixture(scope="module")
+def torch():
+    module = pytest.importorskip("torch", reason="no torch here")
+    if not module.cuda.is_available() or module.cuda.get_device_capability() != (9, 0):
+        pytest.skip("no sm_90 GPU here")
+    return module
+
+
+def launched(torch, name):
+    """(input, output) after one launch, as tensors of the captured shapes."""
+    row = json.loads(zstandard.ZstdDecompressor().decompress((DATA / name).read_bytes()))
+    launch = TypeAdapter(Launch).validate_python(row["launch"])
+    binary = base64.b85decode(row["binary"])
+    entry = read_entry(binary, row["metadata"]["name"], "cuda")
+    plan = abi.plan(launch, row["metadata"], entry, backend="cuda", warp_size=32)
+    device = open_device(0)
+    function = device.load(binary, plan)
+    needed = buffers.storages(torch, [launch])
+    memory = buffers.Buffers(torch, needed)
+    memory.load(buffers.initial_contents(torch, needed, 3))
+    sizes = {i: s.item_bytes for s in needed for i, a in enumerate(launch.arguments) if a.alias == s.number}
+    scratch = buffers.Scratch(torch, plan)
+    block = buffers.parameter_block(device, launch, plan, memory, scratch, sizes)
+    device.launch(function, plan, block, torch.cuda.current_stream().cuda_stream)
+    torch.cuda.synchronize()
+    assert memory.broken_guards() == ()
+    views = [
+        memory.body(storage.number).view(buffers.torch_dtype(torch, storage.dtype)).view(storage.row["shape"])
+        for storage in needed
+    ]
+    return views[0], views[1]
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in FILES if name.endswith(("-mixed.json.zst", "-cluster.json.zst"))]
+)
+def test_scalars_and_clusters(torch, name):
+    x, out = launched(torch, name)
+    assert torch.equal(out, x * 0.5)
+
+
+@pytest.mark.parametrize("name", [name for name in FILES if "-sm_90-descriptor." in name])
+def test_host_descriptors(torch, name):
+    x, out = launched(torch, name)
+    assert torch.equal(out[16:], x[16:])
+    assert not out[:16].any()
+
+
+@pytest.mark.parametrize("name", [name for name in FILES if "-sm_90-device-descriptor." in name])
+def test_global_scratch(torch, name):
+    x, out = launched(torch, name)
+    assert torch.equal(out[:16], x[:16])
+    assert not out[16:].any()
