@@ -117,7 +117,9 @@
     });
     flush();
     if (stage.left_out) body.append(gap(`… ${stage.left_out} more changed lines: ${stage.command}`));
-    return make("table", {}, body);
+    if (!view.side) return make("table", {}, body);
+    const columns = ["l", "c", "l", "c"].map((name) => make("col", { className: name }));
+    return make("table", { className: "two" }, make("colgroup", {}, ...columns), body);
   };
 
   const drawDiff = (box) => {
