@@ -37,7 +37,7 @@ from irdiff.errors import RunFolderError
 from irdiff.gate import junit, outputs, policy, sarif
 from irdiff.github import checks
 from irdiff.model import Run, Verdict
-from irdiff.report import html, markdown, release, terminal
+from irdiff.report import html, markdown, release, templates, terminal
 from irdiff.report.release import Part
 from irdiff.store import sha256
 from irdiff.timing import results
@@ -216,6 +216,8 @@ class Fuzzer:
         self.documents = [run_folder.dump(run) for run in _runs()]
         self.rules = policy.load(ROOT / "reports" / "irdiff-policy.toml")
         self.parser = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
+        for environment in (templates.markdown(), templates.html()):
+            environment.auto_reload = False  # somebody may edit them meanwhile
         self.seen: Counter[str] = Counter()
         self.last: tuple[str, bytes] = ("", b"")
 

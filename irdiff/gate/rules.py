@@ -116,7 +116,7 @@ def _decider(rule: Rule, evidence: Evidence) -> _Decide:  # noqa: PLR0911 - one 
         case WrongResultRule():
             return _if_changed(lambda case: _result(evidence.timings.get(case.id, ())))
         case NondeterministicRule():
-            return _nondeterministic
+            return lambda case: _nondeterministic(case, evidence.run)
         case SeverityRule():
             return _if_changed(lambda case: _severity(rule, case, evidence.groups))
         case RadiusRule() | CompileTimeRule() | CoverageRule():
@@ -205,9 +205,10 @@ def _result(timings: Sequence[Timed]) -> _Seen:
     return _HOLDS
 
 
-def _nondeterministic(case: Case) -> _Seen:
+def _nondeterministic(case: Case, run: Run) -> _Seen:
     if not case.nondeterministic:
-        return _HOLDS
+        unknown = case.verdict is Verdict.CHANGED and "--no-recheck" in run.command
+        return _unknown("was not compiled again: --no-recheck") if unknown else _HOLDS
     return _violated(f"disagrees with itself when compiled again: {', '.join(case.nondeterministic)}")
 
 

@@ -73,7 +73,7 @@ _MARKDOWN = {
     ord("#"): "#" + _ZERO_WIDTH_SPACE,
 }
 _AUTOLINK = re.compile(r"(?<=[a-zA-Z]):(?=//)|(?<=www)\.|(?<=GH)-|(?<=mailto):|(?<=xmpp):", re.IGNORECASE)
-_BLOCK_START = re.compile(r"^(\s*)([-+=]|\d{1,9}(?=[.)]))")
+_BLOCK_START = re.compile(r"^(\s*)([-+=]|\d{1,9}(?=[.)](?:\s|$)))")
 
 
 def markdown(text: object, *, limit: int = LINE_LIMIT) -> str:

@@ -179,6 +179,10 @@ def test_wrong_results(build: Any, timings: list[Timed], certainty: Certainty | 
 def test_nondeterministic(build: Any) -> None:
     run = build.run(build.case(CASE, Verdict.CHANGED, nondeterministic=("head",)))
     assert "head" in _only(_gate(run, {"kind": "nondeterministic"})).detail
+    steady = build.run(build.case(CASE, Verdict.CHANGED))
+    assert _gate(steady, {"kind": "nondeterministic"}).passed
+    unchecked = replace(steady, command=("compare", "a", "b", "--no-recheck"))
+    assert _only(_gate(unchecked, {"kind": "nondeterministic"})).certainty is Certainty.UNKNOWN
 
 
 def test_severity_of_a_group(build: Any) -> None:
