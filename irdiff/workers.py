@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
-import subprocess
 import threading
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -102,7 +101,7 @@ class Worker:
             self._process.stdin.close()
         try:
             self._process.wait(timeout=5)
-        except subprocess.TimeoutExpired:
+        except process.TimeoutExpired:
             self._process.kill()
             self._process.wait()
 

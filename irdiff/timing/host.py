@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import statistics
-import subprocess
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -153,7 +152,7 @@ class Monitor:
     def _ask(self, *words: str) -> str | None:
         try:
             return process.run(["nvidia-smi", *words], env=self._environment, timeout_s=_TIMEOUT_S)
-        except (process.CommandFailed, subprocess.TimeoutExpired, OSError):
+        except (process.CommandFailed, process.TimeoutExpired, OSError):
             return None
 
     def conditions(self, uuid: str) -> Conditions:

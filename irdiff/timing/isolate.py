@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import queue
-import subprocess
 import sys
 import threading
 import time
@@ -37,7 +36,7 @@ class GpuProcess:
         self.log = log
         self._lines: queue.Queue[bytes | None] = queue.Queue()
         command = [sys.executable, "-m", "irdiff.timing.gpu_process", str(folder)]
-        self._child: subprocess.Popen[bytes] = process.start_worker(command, env=environment, stderr=log)
+        self._child = process.start_worker(command, env=environment, stderr=log)
         threading.Thread(target=self._listen, daemon=True).start()
         self._ready = False
         self._side: str | None = None

@@ -49,7 +49,7 @@ def test_import_rules(path: Path) -> None:
         assert all(name.startswith(allowed) for name in names if name.startswith("irdiff"))
         assert not heads & {"os", "subprocess", "pathlib", "tempfile", "shutil"}, "pure steps touch no files"
     if path.name != "process.py":
-        assert "subprocess" not in heads or path.name == "workers.py", "processes start in process.py"
+        assert "subprocess" not in heads, "processes start in process.py"
 
 
 def test_environment_is_read_in_one_place() -> None:
