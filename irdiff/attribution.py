@@ -20,20 +20,18 @@ from pydantic import TypeAdapter
 
 from irdiff import normalize
 from irdiff.change_edits import EditSource
-from irdiff.compare import llvm_passes, passes
+from irdiff.compare import llvm_passes, passes, syntax_drift
 from irdiff.compare.passes import Culprit, State
 from irdiff.errors import NormalizeError
 from irdiff.model import Case, Component, Origin, Sides, StageStatus, Target, Verdict
-from irdiff.replaying import Replay, Replayed, Replayer
+from irdiff.replaying import Replay, Replayed, Replayer, settings_change
 from irdiff.sides import Side
 from irdiff.store import Store, key_of, sha256
 
 ATTRIBUTED = frozenset({Verdict.CHANGED, Verdict.ABSORBED})
-_VERSION = "origin/4"
+_VERSION = "origin/5"
 """Part of the cache key: raised with any change of how cases are judged or replayed."""
 _OPERATION = re.compile(r'^ *(?:%[^="\n]*= )?"?([a-z]\w*(?:\.\w+)+)', re.MULTILINE)
-_DISCARDABLE = re.compile(r"(?:, )?\b(?:tt|ttg|ttng|amdg)\.[\w.-]+(?: = [^,{}]*)?")
-"""Attributes of Triton's dialects on functions: LLVM IR has no place for them."""
 MAX_LLVM_TEXT_BYTES = 200_000
 """LLVM IR up to this size is followed through LLVM's passes: about 115 print it each, 25 MB together."""
 _ORDER = ("source", "ttir", "glir", "ttgir", "llir", "ptx", "amdgcn", "cubin", "hsaco")
@@ -132,6 +130,7 @@ class _Trial:
         self._canonical: dict[str, tuple[str, ...]] = {}
         self._step: Step | None = None
         self._culprit: Culprit | None = None
+        self._drifted: dict[str, bool] = {}
 
     @cached_property
     def stages(self) -> list[str]:
@@ -149,8 +148,11 @@ class _Trial:
             if charge.note and charge.note not in notes:
                 notes.append(charge.note)
         step, culprit = self._step, self._culprit
+        stage = self._first_stage(origin.stage)
+        if stage != origin.stage:
+            notes.insert(0, f"{origin.stage} differs only in how it is printed")
         found = Origin(
-            stage=origin.stage,
+            stage=stage,
             pass_name=culprit.name if culprit else None,
             healed=culprit.healed if culprit else (),
             charged=tuple(sorted(charged, key=list(Component).index)),
@@ -189,7 +191,7 @@ class _Trial:
             if stage in ("ttir", "glir", "ttgir", "llir"):
                 return self._own_passes(before, stage)
             rows = [self._replay(side, side, before, stage, dump="") for side in ("base", "head")]
-            return _Charge(component=_COMPONENTS[stage], note=_settings_change(*rows))
+            return _Charge(component=_COMPONENTS[stage], note=settings_change(*rows))
         return self._swapped(before, stage)
 
     def _own_passes(self, before: str, stage: str) -> _Charge:
@@ -237,15 +239,16 @@ class _Trial:
             if charge.component is Component.LLVM_CODEGEN:
                 self._culprit = self._llvm_culprit(before, stage)
             return charge
-        self._culprit = culprit
-        self._step = self._kept(culprit, base, head)
+        if self._culprit is None:
+            self._culprit = culprit
+            self._step = self._kept(culprit, base, head)
         note = f"{culprit.name}: {culprit.note}" if culprit.note else ""
         return _Charge(component=_COMPONENTS[stage], note=note)
 
     def _by_final_ir(self, stage: str, one: Replayed, other: Replayed) -> _Charge:
         """Tells the lowering to LLVM IR from what LLVM does with it."""
         if stage == "llir" and one.final and other.final and self._same_below_mlir(one.final, other.final):
-            change = _settings_change(one, other)
+            change = settings_change(one, other)
             note = "LLVM's optimizer: the IR that enters it is the same" + (f"; {change}" if change else "")
             return _Charge(component=Component.LLVM_CODEGEN, note=note)
         return _Charge(component=_COMPONENTS[stage], note="")
@@ -309,7 +312,27 @@ class _Trial:
             return status is not StageStatus.CHANGED or not self._same_artifacts("amdgcn")
         if status is None or stage in ("source", "amdgcn"):
             return self._same_artifacts(stage)
-        return status in (StageStatus.IDENTICAL, StageStatus.EQUIVALENT)
+        if status in (StageStatus.IDENTICAL, StageStatus.EQUIVALENT):
+            return True
+        return stage in _MLIR and self._printed_otherwise(stage)
+
+    def _printed_otherwise(self, stage: str) -> bool:
+        """Whether the texts are the same but for spellings that differ between releases."""
+        if stage not in self._drifted:
+            pair = [
+                self.store.get(side[stage].digest)
+                for side in (self.case.artifacts.base, self.case.artifacts.head)
+            ]
+            texts = [content.decode(errors="replace") for content in pair if content is not None]
+            self._drifted[stage] = len(texts) == 2 and self._same_text(texts[0], texts[1])
+        return self._drifted[stage]
+
+    def _first_stage(self, told: str) -> str:
+        """The first changed stage, or the next one that differs in more than spelling."""
+        if told not in _MLIR or told not in self.stages or not self._equal_stage(told):
+            return told
+        later = [stage for stage in self.stages[1:] if not self._equal_stage(stage)]
+        return {"cubin": "sass", "hsaco": "amdgcn"}.get(later[0], later[0]) if later else told
 
     def _same_artifacts(self, stage: str) -> bool:
         base, head = self.case.artifacts.base[stage], self.case.artifacts.head[stage]
@@ -331,7 +354,7 @@ class _Trial:
         """Equal but for what is not translated to LLVM IR: the module's attributes, Triton's on functions."""
         return base == head or (
             self._operations(base) == self._operations(head)
-            and _translated(self._lines(base)) == _translated(self._lines(head))
+            and syntax_drift.translated(self._lines(base)) == syntax_drift.translated(self._lines(head))
         )
 
     def _operations(self, text: str) -> int:
@@ -342,27 +365,11 @@ class _Trial:
         digest = sha256(text.encode())
         if digest not in self._canonical:
             try:
-                self._canonical[digest] = normalize.canonicalize("ttgir", text).lines
+                lines = normalize.canonicalize("ttgir", text).lines
+                self._canonical[digest] = tuple(map(syntax_drift.undone, lines))
             except NormalizeError:
                 self._canonical[digest] = (digest,)
         return self._canonical[digest]
-
-
-def _translated(lines: tuple[str, ...]) -> list[str]:
-    kept = (line for line in lines if not line.startswith("module"))
-    return [_DISCARDABLE.sub("", line) if ".func" in line[:24] else line for line in kept]
-
-
-def _settings_change(base: Replayed, head: Replayed) -> str:
-    """`ptxas: (none) → --opt-level 1`: flags and options that only one side's call has."""
-    notes = []
-    for name in [name for name in base.settings if name in head.settings]:
-        ours, theirs = ([w for row in side.settings[name] for w in row.split()] for side in (base, head))
-        gone = " ".join(word for word in ours if word not in theirs)
-        new = " ".join(word for word in theirs if word not in ours)
-        if gone or new:
-            notes.append(f"{name}: {gone or '(none)'} → {new or '(none)'}")
-    return ", ".join(notes)
 
 
 def _same(stage: str, base: bytes, head: bytes) -> bool:

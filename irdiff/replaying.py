@@ -134,3 +134,15 @@ def _reason(stderr: str) -> str:
 
 def _failed(error: str) -> Replayed:
     return Replayed(output=None, error=error, log="", final=None, llvm_log="", settings={})
+
+
+def settings_change(base: Replayed, head: Replayed) -> str:
+    """`ptxas: (none) → --opt-level 1`: flags and options that only one side's call has."""
+    notes = []
+    for name in [name for name in base.settings if name in head.settings]:
+        ours, theirs = ([w for row in side.settings[name] for w in row.split()] for side in (base, head))
+        gone = " ".join(word for word in ours if word not in theirs)
+        new = " ".join(word for word in theirs if word not in ours)
+        if gone or new:
+            notes.append(f"{name}: {gone or '(none)'} → {new or '(none)'}")
+    return ", ".join(notes)
