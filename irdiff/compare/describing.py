@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from irdiff.compare.edits import MLIR_STAGES, Edit, operation
+from irdiff.compare.edits import MLIR_STAGES, SAME_FORM, Edit, operation
 from irdiff.model import Case, Fact, Verdict
 
 MAX_TITLE = 160
@@ -92,6 +92,25 @@ def _without_operations(case: Case, counts: Counter[str]) -> str:
         return f"the launch passes another {launch[0].replace(',', ', ')}"
     if case.origin and case.origin.stage == "sass":
         return "other machine code from the same PTX"
-    lines = [line for line, _ in sorted(counts.items(), key=lambda row: (-row[1], row[0]))][:3]
     stage = case.origin.stage if case.origin else "code"
+    layouts = _layouts(counts)
+    if layouts:
+        return layouts
+    lines = [line for line, _ in sorted(counts.items(), key=lambda row: (-row[1], row[0]))][:3]
     return f"{stage}: " + ", ".join(line[:60] for line in lines) if lines else f"{stage} differs"
+
+
+def _layouts(counts: Counter[str]) -> str:
+    """Where most lines differ only in the layout of their values: which kinds they have on each side."""
+    rows = {line: count for line, count in counts.items() if line[1:].startswith("layout ")}
+    if 2 * sum(rows.values()) < sum(counts.values()):
+        return ""
+    kinds: dict[str, Counter[str]] = {"-": Counter(), "+": Counter()}
+    for line, count in rows.items():
+        for kind in line[len("+layout ") :].removesuffix(SAME_FORM).split():
+            if kind.startswith("#"):
+                kinds[line[0]][kind] += count
+    before, after = (kinds[sign].most_common(1)[0][0] if kinds[sign] else "" for sign in "-+")
+    if not after or before == after:
+        return f"other {before or after} layouts" if before or after else ""
+    return f"layouts {before} → {after}" if before else f"new {after} layouts"

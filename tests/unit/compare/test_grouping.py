@@ -213,3 +213,16 @@ def test_every_row_of_the_table_has_a_reason_and_lower_classes_weigh_less() -> N
     ordered = [weights[name] for name in severity.Severity if name in weights]
     for above, below in itertools.pairwise(ordered):
         assert min(above) > max(below)
+
+
+def test_a_change_of_layouts_alone_is_told_as_one() -> None:
+    wide = "#ttg.blocked<{order = [0], sizePerThread = [8], threadsPerWarp = [32], warpsPerCTA = [4]}>"
+    linear = "#ttg.linear<{block = [], lane = [[1]], register = [[2]], warp = [[4]]}>"
+
+    def title(layout: str) -> str:
+        base = loop_of(load(8), "%9 = arith.addf %8, %8 : tensor<4xf32, " + LAYOUT + ">")
+        edit = edits.between("ttgir", base, [line.replace(LAYOUT, layout) for line in base])
+        return grouping.group([make_case("a")], lambda _: edit)[0][0].title
+
+    assert title(wide) == "other #ttg.blocked layouts"
+    assert title(linear) == "layouts #ttg.blocked → #ttg.linear"

@@ -6,7 +6,6 @@ import pytest
 
 from irdiff.compare.syntax_drift import translated, undone
 
-
 LOAD = "%1 = amdg.buffer_load %0[%2] : "
 STORE = "amdg.buffer_store %1, %0[%2] : "
 INTO = "%1 = amdg.buffer_load_to_local %0[%5] into %7 : "
