@@ -29,7 +29,7 @@ from irdiff.sides import Side
 from irdiff.store import Store, key_of, sha256
 
 ATTRIBUTED = frozenset({Verdict.CHANGED, Verdict.ABSORBED})
-_VERSION = "origin/5"
+_VERSION = "origin/6"
 """Part of the cache key: raised with any change of how cases are judged or replayed."""
 _OPERATION = re.compile(r'^ *(?:%[^="\n]*= )?"?([a-z]\w*(?:\.\w+)+)', re.MULTILINE)
 MAX_LLVM_TEXT_BYTES = 200_000
@@ -159,7 +159,9 @@ class _Trial:
             note="; ".join(notes),
         )
         source = (
-            EditSource(ir="ttgir", base=step.leaving.base, head=step.leaving.head)
+            EditSource(
+                ir="mlir" if stage == "llir" else "ttgir", base=step.leaving.base, head=step.leaving.head
+            )
             if step and step.leaving.base != step.leaving.head
             else None
         )

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from irdiff import normalize
-from irdiff.compare import edits
+from irdiff.compare import edits, syntax_drift
 from irdiff.compare.edits import Edit
 from irdiff.errors import NormalizeError
 from irdiff.model import Case
@@ -15,7 +15,10 @@ from irdiff.store import Store
 
 @dataclass(frozen=True, kw_only=True)
 class EditSource:
-    """Two texts of the store, of the same IR, that the edit is taken between."""
+    """Two texts of the store, of the same IR, that the edit is taken between.
+
+    The IR `mlir` is that of a pass on the way to LLVM IR: what is not translated is no part of the edit.
+    """
 
     ir: str
     base: str
@@ -42,9 +45,17 @@ class EditReader:
     def _lines(self, ir: str, digest: str) -> tuple[str, ...] | None:
         content = self._store.get(digest)
         try:
-            return None if content is None else normalize.canonicalize(ir, content.decode()).lines
+            return None if content is None else _canonical(ir, content.decode())
         except (NormalizeError, UnicodeDecodeError):
             return None
+
+
+def _canonical(ir: str, text: str) -> tuple[str, ...]:
+    if ir not in edits.MLIR_STAGES:
+        return normalize.canonicalize(ir, text).lines
+    lines = normalize.canonicalize("ttgir" if ir == "mlir" else ir, text).lines
+    spelled = [syntax_drift.undone(line) for line in lines]
+    return tuple(syntax_drift.translated(spelled) if ir == "mlir" else spelled)
 
 
 def source_of(case: Case) -> EditSource | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from irdiff.compare import instructions
 from irdiff.compare.edits import MLIR_STAGES, SAME_FORM, Edit, operation
 from irdiff.model import Case, Fact, Verdict
 
@@ -48,6 +49,9 @@ def _operations(edit: Edit) -> str:
     depth: dict[str, int] = {}
     for line in edit.lines:
         name = operation(edit.stage, line.text)
+        below = name.startswith(("llvm.", "nvvm.", "rocdl."))
+        if below and instructions.llvm_dialect(name, line.text) in instructions.UNTELLING:
+            continue
         net[name] += 1 if line.sign == "+" else -1
         depth[name] = max(depth.get(name, 0), line.depth)
     moved = sorted((name for name in net if net[name]), key=lambda name: (-abs(net[name]), name))

@@ -68,7 +68,15 @@ def between(stage: str, base: Sequence[str], head: Sequence[str]) -> Edit:
 def abstract(edit: Edit) -> Counter[str]:
     """Abstracted edit lines with how often each occurs."""
     shorten = _mlir_key if edit.stage in MLIR_STAGES else _instruction_key
-    return Counter(shorten(edit.stage, line) for line in edit.lines)
+    counts: Counter[str] = Counter()
+    for line in edit.lines:
+        key = shorten(edit.stage, line)
+        if key[1:] in instructions.UNTELLING:
+            # An optimizer moves them all at once: which, and on which side, says nothing of the cause.
+            counts.update([f"-{instructions.OTHERS}", f"+{instructions.OTHERS}"])
+        else:
+            counts[key] += 1
+    return counts
 
 
 def _hunk(

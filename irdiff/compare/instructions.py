@@ -33,6 +33,7 @@ _LLVM_CLASSES = (
         r"add$|sub$|mul$|shl$|[al]shr$|and$|or$|xor$|icmp$|select$|[su]div$|[su]rem$|freeze$",
         "integer arithmetic",
     ),
+    (r"mlir\.|workitem|workgroup|read\.ptx\.sreg|readfirstlane|warp_id|func$", "integer arithmetic"),
     (r"s?min|s?max|abs|bfe|prmt|lop3|fsh[lr]|ctpop|ctlz|bitreverse|bswap|mulhi", "integer arithmetic"),
     (r"getelementptr$|ptrtoint$|inttoptr$|addrspacecast$|bitcast$", "addresses and casts"),
     (r"sext$|zext$|trunc$", "addresses and casts"),
@@ -65,6 +66,21 @@ _AMD_CLASSES = (
     (r"s_load", "scalar loads"),
     (r"[vs]_", "integer arithmetic"),
 )
+
+OTHERS = "other instructions"
+UNTELLING = frozenset(
+    {
+        "integer arithmetic",
+        "addresses and casts",
+        "vector shuffles",
+        "control flow",
+        "declarations",
+        "directives",
+        "moves",
+        "scalar loads",
+    }
+)
+"""Classes that every change of lowering or optimization touches."""
 
 
 def opcode(stage: str, line: str) -> str:

@@ -61,7 +61,7 @@ PLANTED: dict[str, tuple[tuple[Edit, ...], dict[str, tuple[str, str | None, str,
             ("amd", f"{FLAGS}get_llvm_flags(options.arch)", f'{FLAGS}["disable-lsr"]'),
         ),
         {
-            "sm_90": ("llir", None, "nvptx-short-ptr → (none)", "llvm codegen"),
+            "sm_90": ("llir", "InstCombinePass", "nvptx-short-ptr → (none)", "llvm codegen"),
             "gfx942": ("amdgcn", None, "(none) → disable-lsr", "llvm codegen"),
         },
     ),
