@@ -30,7 +30,7 @@ _SESSION_LEADER = """
 import ctypes, os, signal, sys
 
 def others():
-    for name in os.listdir("/proc"):
+    for name in filter(str.isdigit, os.listdir("/proc")):
         try:
             with open(f"/proc/{name}/stat") as file:
                 session = int(file.read().rpartition(")")[2].split()[3])

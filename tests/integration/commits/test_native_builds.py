@@ -205,6 +205,14 @@ def test_killed_in_mid_build(project: Path, build: Builder, number: signal.Signa
     running.send_signal(number)
     running.communicate(timeout=30)
     assert running.returncode != 0
+    for _ in range(50):
+        left = [
+            path for path in Path("/proc").glob("[0-9]*/cwd") if _lies_below(path, build.config.toolchains)
+        ]
+        if not left:
+            break
+        time.sleep(0.1)
+    assert not left, "what it started goes with it"
     assert not list(build.config.toolchains.glob("native-*/irdiff.json"))
     again = _start(project, build.config, 0)
     _, stderr = again.communicate(timeout=300)
