@@ -20,7 +20,7 @@ $(VENV)/.installed: pyproject.toml requirements.lock
 demo: $(VENV)/.installed  ## the main job: two releases, the gate tier of the corpus, four targets
 	$(BIN)/irdiff compare triton==3.8.0 triton==3.9.0 --tier gate
 
-test: lint  ## everything CI checks (two releases of Triton are installed once)
+test: lint lint-workflows  ## everything CI checks (two releases of Triton are installed once)
 	$(BIN)/pytest tests -m "not wide"
 
 test-all: lint  ## the same over many releases
@@ -33,6 +33,11 @@ lint: $(VENV)/.installed
 	$(BIN)/ruff check $(SOURCES)
 	$(BIN)/ruff format --check $(SOURCES)
 	$(BIN)/mypy
+
+lint-workflows: $(VENV)/.installed
+	$(BIN)/zizmor --quiet --offline .github
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-actions .github/actions/irdiff/action.yml
 
 mutation: $(VENV)/.installed  ## the full mutation suite of the normalizers
 	nice $(BIN)/python -m tests.mutation --full

@@ -14,10 +14,14 @@ import shutil
 import subprocess
 import time
 
+import triton
 import triton.compiler.compiler as tc
 from triton.backends.compiler import GPUTarget
 
 from . import capture, closure
+
+
+_TRITON_ROOT = os.path.dirname(os.path.abspath(triton.__file__))
 
 
 class _StopBeforeStage(BaseException):
@@ -209,4 +213,5 @@ def _plain(metadata):
             return vars(value)
         return str(value)
 
-    return json.loads(json.dumps(metadata, default=default))
+    text = json.dumps(metadata, default=default)
+    return json.loads(text.replace(_TRITON_ROOT, "<triton>"))
