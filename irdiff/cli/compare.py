@@ -14,8 +14,8 @@ from irdiff import pipeline
 from irdiff.api import run_name
 from irdiff.cli import options, progress
 from irdiff.cli.status import status_line
-from irdiff.errors import ExitCode, UsageError
-from irdiff.model import Run, Verdict
+from irdiff.errors import ExitCode, NothingComparedError, UsageError
+from irdiff.model import FailureKind, Run, Verdict
 from irdiff.sides import SideOptions, resolve_sides
 
 
@@ -117,6 +117,7 @@ def compare_command(
     with progress.shown(console) as report:
         run = pipeline.compare(ours, theirs, chosen, config, folder, report)
     _write(run, folder, json_path, markdown_path)
+    _require_whole(run, folder)
     return _code(run) if exit_code else ExitCode.DONE
 
 
@@ -139,6 +140,28 @@ def _write(run: Run, folder: Path, json_path: Path | None, markdown_path: Path |
         options.write_output(markdown_path, markdown.render(run))
     if str(json_path) != "-" and str(markdown_path) != "-":
         terminal.show(run, folder, Console())
+
+
+def _require_whole(run: Run, folder: Path) -> None:
+    """Raises NothingComparedError where no case could be judged, or one ran into a bound on both sides."""
+    unjudged = (Verdict.FAILING, Verdict.UNSUPPORTED)
+    if all(case.verdict in unjudged for case in run.cases):
+        raise NothingComparedError(
+            f"nothing was compared: no case compiles on either side ({len(run.cases)} cases)",
+            hint=f"see why in the run: irdiff report {folder}",
+        )
+    bounds = (FailureKind.TIMEOUT, FailureKind.MEMORY)
+    bounded = [
+        case.id
+        for case in run.cases
+        if case.verdict is Verdict.FAILING
+        and any(side and side.kind in bounds for side in (case.failures.base, case.failures.head))
+    ]
+    if bounded:
+        raise NothingComparedError(
+            f"{len(bounded)} cases were not compared, their compilation ran into a bound: {bounded[0]}, …",
+            hint="give more with --timeout and --memory",
+        )
 
 
 def _code(run: Run) -> ExitCode:
