@@ -20,7 +20,7 @@ from irdiff.normalize.canonical import Canonical, Comparison, MachineCode
 from irdiff.normalize.comparing import canonicalize, equivalent, raw_lines
 from irdiff.normalize.histogram import instruction_facts
 
-NORMALIZER_VERSION = "1"
+NORMALIZER_VERSION = "2"
 """Part of every cache key: raised with any change of any rule."""
 
 __all__ = [

@@ -42,7 +42,8 @@ class Comparison:
     header_equal: bool
     form: str
     findings: tuple[str, ...]
-    """Of `inferred-attributes-only`, `reordered-only`, `lexical-llir`, `generic-normalizer:IR`."""
+    """Of `inferred-attributes-only`, `reordered-only`, `same-up-to-registers`, `lexical-llir`,
+    `generic-normalizer:IR`."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,6 +9,7 @@ from irdiff.normalize import amdgcn, generic, llir, llvm_reader, mlir, ptx, sass
 from irdiff.normalize.canonical import Canonical, Comparison, Rows, check_text
 from irdiff.normalize.likeness import differs_in_inferred_attributes_only, differs_in_order_only
 from irdiff.normalize.opcodes import header_lines, operations
+from irdiff.normalize.registers import same_up_to_registers
 
 MLIR_STAGES = frozenset({"ttir", "ttgir", "glir", "source"})
 _LEXICAL: dict[str, Callable[[str], Rows]] = {
@@ -105,6 +106,8 @@ def _different(left: Canonical, right: Canonical, findings: tuple[str, ...]) -> 
             findings = (*findings, "inferred-attributes-only")
         elif differs_in_order_only(left.lines, right.lines):
             findings = (*findings, "reordered-only")
+    if same_up_to_registers(left.ir, left.lines, right.lines):
+        findings = (*findings, "same-up-to-registers")
     return Comparison(
         equal=False, header_equal=left.header == right.header, form=left.form, findings=findings
     )

@@ -13,8 +13,10 @@ Rules (before → after; why the meaning is kept; source: MLIR Language Referenc
   dictionaries have no order [Dictionary Attribute]. Only where every entry is `name = value` or a unit
   attribute and at least one has a value.
 - the name of the one public function → `@__kernel__`: a symbol nothing in the text calls.
-- module attribute `"ttng.two-ctas" = false` → header: printed since 3.9; absent means false
-  (TritonNvidiaGPU dialect).
+- module attribute `"ttng.two-ctas" = false` → header: absent means false. Seen in Triton 3.9.0: the one
+  reader of the attribute, `getModuleTwoCTAs` (TritonNvidiaGPU/IR/Dialect.h), returns false without it;
+  every text for sm_90 and sm_100 prints `false`, none of 3.8.0 prints it; a Gluon kernel with two CTAs
+  and a `TensorMemoryLayout(…, two_ctas=True)` prints `true` (and `cta_group::2` in PTX). `true` stays.
 - runs of blanks and indentation → one blank, none.
 
 Kept on purpose: every other module attribute (warps, CTAs, target: launch ABI), argument attributes,

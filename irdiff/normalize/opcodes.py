@@ -14,7 +14,7 @@ _PATTERNS = {
         r"\n(?:%[^ \n]+ = ([a-z]+)|(store|br|ret|call|tail|switch|fence|unreachable)(?=[ \n]))"
     ),
     "ptx": re.compile(r"\n(?:@!?%\w+ )?([a-z][\w.]*+)(?=[ ;])"),
-    "amdgcn": re.compile(r"\n([svdbgf]\w*_[a-z0-9_]+)(?=[ \n])"),
+    "amdgcn": re.compile(r"\n([svdbgf][a-z0-9]*+_[a-z0-9_]++)(?=[ \n])"),
     "ttir": _MLIR,
     "ttgir": _MLIR,
     "glir": _MLIR,

@@ -54,6 +54,8 @@ _SHAPES = {
     "dictionaries": "{a = {b = {c = " * (_LENGTH // 10) + "}" * _LENGTH,
     "flat dictionary": "{" + "a = 1, " * (_LENGTH // 10) + "b = 2}",
     "labels": "".join(f"$L{n}:\n.LBB0_{n}:\n" for n in range(_LENGTH // 20)),
+    "underscores": "\n" + "s_" * _LENGTH,
+    "underscored lines": ("\n" + "s_mov_b32 s0, s1 " * 1000) * 20 + "\ns" + "_s" * _LENGTH,
     "regions": "scf.if %c {\n" * (_LENGTH // 10),
 }
 
@@ -64,6 +66,8 @@ def test_bounded(stage: str, shape: str) -> None:
     start = time.process_time()
     with contextlib.suppress(NormalizeError):
         canonicalize(stage, _PREFIX[stage] + _SHAPES[shape])
+    with contextlib.suppress(NormalizeError):
+        equivalent(stage, _PREFIX[stage] + _SHAPES[shape], _PREFIX[stage] + _SHAPES[shape] + "\n")
     assert time.process_time() - start < BOUND_S
 
 
