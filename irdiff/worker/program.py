@@ -82,7 +82,7 @@ def _run(arguments):
 
 
 def _import_trace(arguments):
-    count, rows, skipped = tritonparse_trace.write(arguments.from_trace, arguments.out)
+    count, rows, skipped = tritonparse_trace.write(arguments.from_trace, arguments.out, arguments.target)
     return _report(arguments, count, rows, skipped, None)
 
 

@@ -83,3 +83,32 @@ def test_a_program_without_kernels(tmp_path: Path, cache: Path) -> None:
     script.write_text("print('no kernel here')\n")
     words = ("--cache", cache, "--out", tmp_path / "out", "--toolchain", "triton==3.9.0", "--no-gpu")
     assert "nothing was recorded" in irdiff("capture", *words, script, code=4)
+
+
+def test_a_trace_of_tritonparse(tmp_path: Path, cache: Path) -> None:
+    code = (
+        "@triton.jit\ndef add_kernel(a, b, n, BLOCK: tl.constexpr):\n"
+        "    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n"
+        "    tl.store(b + i, tl.load(a + i, mask=i < n) + 1, mask=i < n)\n"
+    )
+    metadata = {"name": "add_kernel", "hash": "abc", "num_warps": 8, "num_stages": 3, "num_ctas": 1}
+    tensor = {"type": "tensor", "shape": [4096], "dtype": "torch.float16", "stride": [1], "storage_offset": 0}
+    arguments = {"a": tensor, "b": tensor, "n": {"type": "int", "value": 4096}}
+    arguments["BLOCK"] = {"type": "int", "value": 1024}
+    events: list[dict[str, Any]] = [
+        {
+            "event_type": "compilation",
+            "payload": {"metadata": metadata, "python_source": {"code": code}},
+        },
+        {
+            "event_type": "launch",
+            "grid": [4],
+            "compilation_metadata": metadata,
+            "extracted_args": arguments,
+        },
+    ]
+    trace, out = tmp_path / "trace.ndjson", tmp_path / "out"
+    trace.write_text("".join(json.dumps(event) + "\n" for event in events))
+    irdiff("capture", "--cache", cache, "--out", out, "--from-trace", trace)
+    assert "num_warps=8" in (out / "trace" / "add_kernel.py").read_text()
+    irdiff("corpus", "check", "--corpus", out, "--cache", cache, "--target", "sm_90")
