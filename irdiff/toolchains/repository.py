@@ -139,7 +139,8 @@ def open_store(path: Path) -> Store:
             return store
     except (git.InvalidGitRepositoryError, git.NoSuchPathError) as error:
         raise UsageError(
-            f"{path} is in no git repository", hint="go to a checkout, or name one: --repo PATH"
+            f"{path} is in no git repository",
+            hint="go to a checkout or name one with --repo PATH; a release is written triton==3.9.0",
         ) from error
 
 
@@ -162,7 +163,10 @@ def commit_of(store: Store, spec: str) -> str:
         hint = "see `git branch --all` and `git tag`; a branch of a remote needs `git fetch` first"
         if is_shallow(store):
             hint = "this clone is shallow: `git fetch --unshallow` brings the history that is missing"
-        raise UsageError(f"{spec!r} is no revision of the repository {where}", hint=hint) from error
+        raise UsageError(
+            f"{spec!r} is no revision of the repository {where}",
+            hint=f"{hint}; a release is written triton==3.9.0",
+        ) from error
 
 
 def is_shallow(store: Store) -> bool:
