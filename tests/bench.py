@@ -25,10 +25,10 @@ TARGETS = ("sm_90", "sm_100", "gfx942", "gfx950")
 DEFAULT_CASES = (
     "elementwise/vector_add",
     "matmul/pointer:fp16-4096",
-    "matmul/pointer:fp8-4096",
-    "norm/layer_norm",
-    "norm/softmax",
-    "attention/flash_forward",
+    "matmul/descriptor",
+    "normalization/softmax:fp16-4k",
+    "attention/flash_forward:causal-d128",
+    "loss/cross_entropy",
 )
 
 BARE = """
@@ -94,7 +94,9 @@ def bare(versions: list[str], cases: list[dict], pythons: dict[str, str]) -> Cos
                     "IRDIFF_WORKER_PARENT": folder,
                 }
                 children.append(
-                    subprocess.Popen([pythons[version], "-c", BARE, str(path)], env=environment, stderr=subprocess.DEVNULL)
+                    subprocess.Popen(
+                        [pythons[version], "-c", BARE, str(path)], env=environment, stderr=subprocess.DEVNULL
+                    )
                 )
             for child in children:
                 if child.wait():
@@ -144,7 +146,11 @@ def captured(spec: str, patterns: list[str], cache: Path) -> list[dict]:
 
 
 def row(name: str, cost: Cost, reference: Cost | None, bound: str) -> None:
-    ratio = f"{cost.wall_s / reference.wall_s:6.2f} {cost.cpu_s / reference.cpu_s:6.2f}" if reference else " " * 13
+    ratio = (
+        f"{cost.wall_s / reference.wall_s:6.2f} {cost.cpu_s / reference.cpu_s:6.2f}"
+        if reference
+        else " " * 13
+    )
     own = f"{cost.own_cpu_s / cost.cpu_s:6.1%} {cost.peak_mib:6.0f}" if cost.own_cpu_s else " " * 13
     print(f"{name:46} {cost.wall_s:8.1f} {cost.cpu_s:8.1f} {ratio} {own}  {bound}", flush=True)
 
@@ -162,27 +168,48 @@ def main() -> None:
 
     settings = config.load()
     header = ("", "wall s", "cpu s", "wall ×", "cpu ×", "own", "MiB")
-    print(f"{header[0]:46} {header[1]:>8} {header[2]:>8} {header[3]:>6} {header[4]:>6} {header[5]:>6} {header[6]:>6}  bound")
+    print(
+        f"{header[0]:46} {header[1]:>8} {header[2]:>8} {header[3]:>6} {header[4]:>6} {header[5]:>6} {header[6]:>6}  bound"
+    )
     for pair, label in ((options.pair, ""), (options.same_ptx, "same PTX")):
         base, head = pair.split(":")
         specs = [f"triton=={version}" for version in (base, head)]
-        pythons = {version: toolchains.resolve(f"triton=={version}", settings).python for version in (base, head)}
+        pythons = {
+            version: toolchains.resolve(f"triton=={version}", settings).python for version in (base, head)
+        }
         cache = fresh_cache(settings.cache)
         cases = captured(specs[1], patterns, cache)
         print(f"{base} → {head}, {len(cases)} cases on {len(os.sched_getaffinity(0))} cores")
         plain = bare([base, head], cases, pythons)
         row("bare script, triton.compile on both sides", plain, None, "")
         shutil.rmtree(cache / "store", ignore_errors=True)
-        cold = irdiff("compare", *specs, *words, "--no-recheck", cache=cache)
+        plainly = ("--no-recheck", "--no-attribute")
+        cold = irdiff("compare", *specs, *words, *plainly, cache=cache)
         row("compare, empty store", cold, plain, "≤ 0.95 ×" if label else "≤ 1.05 ×")
         if not label:
-            rechecked = irdiff("compare", *specs, *words, cache=cache)
+            rechecked = irdiff("compare", *specs, *words, "--no-attribute", cache=cache)
             row("then: every changed case compiled again", rechecked, plain, "")
+            attributed = irdiff("compare", *specs, *words, cache=cache)
+            row("then: every change charged to a pass", attributed, plain, "≤ 2 ×")
             row("everything in the store", irdiff("compare", *specs, *words, cache=cache), plain, "≤ 3 s")
-            row("the same toolchain on both sides", irdiff("compare", specs[1], specs[1], *words, cache=cache), plain, "≤ 3 s")
+            row(
+                "the same toolchain on both sides",
+                irdiff("compare", specs[1], specs[1], *words, cache=cache),
+                plain,
+                "≤ 3 s",
+            )
             shutil.rmtree(cache / "store")
-            subprocess.run([sys.executable, "-m", "irdiff", "corpus", "check", "--toolchain", specs[0], *words], env={**os.environ, "IRDIFF_CACHE": str(cache)}, capture_output=True)
-            row("base in the store", irdiff("compare", *specs, *words, "--no-recheck", cache=cache), plain, "≤ 0.55 ×")
+            subprocess.run(
+                [sys.executable, "-m", "irdiff", "corpus", "check", "--toolchain", specs[0], *words],
+                env={**os.environ, "IRDIFF_CACHE": str(cache)},
+                capture_output=True,
+            )
+            row(
+                "base in the store",
+                irdiff("compare", *specs, *words, *plainly, cache=cache),
+                plain,
+                "≤ 0.55 ×",
+            )
         shutil.rmtree(cache)
 
 

@@ -1,6 +1,7 @@
 """What normalizing and comparing costs, in CPU time, on the committed artifacts.
 
 python tests/bench_normalize.py                  canonical form of each IR, comparisons, worst case
+python tests/bench_normalize.py --compile        also the share in the CPU time of compiling two releases
 python tests/bench_normalize.py --llvm           also what llvmlite costs and whether it changes an answer
 """
 
@@ -20,7 +21,10 @@ from random import Random
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from irdiff import config, run_folder
 from irdiff.normalize import canonicalize, equivalent
+from irdiff.store import Store
+from tests.bench import fresh_cache, irdiff
 from tests.mutation.artifacts import RealArtifact, of_stage
 
 STAGES = ("llir", "ptx", "amdgcn", "ttgir", "ttir", "sass")
@@ -127,9 +131,41 @@ def compare_forms() -> None:
     print(f"\nllvmlite changes the answer on {len(changed)} of {len(pairs('llir'))} pairs {changed[:4]}")
 
 
+COMPILED_CASES = ("elementwise/vector_add", "norm/softmax", "matmul/pointer:fp16-4096")
+
+
+def bench_share_of_compiling() -> None:
+    """All text stages of cases that two releases compile right now; no answer is remembered."""
+    shared = config.load().cache
+    cache = fresh_cache(shared)
+    words = [word for pattern in COMPILED_CASES for word in ("--case", pattern)]
+    folder = cache / "run"
+    sides = ("triton==3.8.0", "triton==3.9.0")
+    cost = irdiff(
+        "compare", *sides, *words, "--no-recheck", "--no-attribute", "--out", str(folder), cache=cache
+    )
+    compiling = cost.cpu_s - cost.own_cpu_s
+    store = Store(cache / "store")
+    texts = []
+    for case in run_folder.load(folder).cases:
+        for stage in set(case.artifacts.base) & set(case.artifacts.head) - {"cubin", "hsaco"}:
+            both = [store.get(side[stage].digest) for side in (case.artifacts.base, case.artifacts.head)]
+            texts.append((stage, *[(content or b"").decode() for content in both]))
+    start = time.process_time()
+    for stage, base, head in texts:
+        equivalent(stage, base, head)
+    spent = time.process_time() - start
+    shutil.rmtree(cache)
+    print(
+        f"\n{len(texts)} pairs of texts compared in {spent * 1e3:.0f} ms; compiling them took "
+        f"{compiling:.1f} s of CPU time: {spent / compiling:.2%}"
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--llvm", action="store_true")
+    parser.add_argument("--compile", action="store_true")
     arguments = parser.parse_args()
     bench_canonical(llvm=arguments.llvm)
     bench_worst_case()
@@ -137,6 +173,8 @@ def main() -> None:
         compare_forms()
     bench_against_difflib()
     bench_against_llvm_diff()
+    if arguments.compile:
+        bench_share_of_compiling()
 
 
 if __name__ == "__main__":

@@ -114,7 +114,8 @@ def compare_sides(ours: Outcome, theirs: Outcome, stores: tuple[Store, Store]) -
 
     def equivalent(stage: str, a: Artifact, b: Artifact) -> verdicts.TextComparison:
         texts = [
-            (store.get(x.digest) or b"").decode(errors="replace") for store, x in zip(stores, (a, b), strict=True)
+            (store.get(x.digest) or b"").decode(errors="replace")
+            for store, x in zip(stores, (a, b), strict=True)
         ]
         result = normalize.equivalent(stage, *texts)
         return verdicts.TextComparison(equal=result.equal, header_equal=result.header_equal, findings=())
@@ -171,7 +172,9 @@ def run(
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--release", action="append", default=[])
     parser.add_argument("--case", action="append", default=[])
     parser.add_argument("--tier", action="append", default=[])
@@ -179,7 +182,9 @@ def main() -> None:
     found = 0
     for release in options.release or ["3.5.1", "3.7.1", "3.9.0"]:
         with tempfile.TemporaryDirectory() as folder:
-            counts, alarms = run(release, options.case, options.tier, Path(folder), configuration.load().cache)
+            counts, alarms = run(
+                release, options.case, options.tier, Path(folder), configuration.load().cache
+            )
         print(f"{release}: {counts.pop('cases')} cases, {len(alarms)} false alarms")
         for name, count in sorted(counts.items()):
             print(f"  {name:28} {count}")

@@ -10,7 +10,7 @@ import pytest
 
 pytestmark = pytest.mark.integration
 
-COMPILER = '''
+COMPILER = """
 import types
 from triton.backends.compiler import BaseBackend
 
@@ -51,8 +51,8 @@ class TinyBackend(BaseBackend):
         stages["tinyasm"] = lambda src, metadata: "\\n".join(
             f"op {LINE}{n}" for n, line in enumerate(str(src).splitlines()) if "tt." in line)
         stages["tinybin"] = lambda src, metadata: bytes([0, {VERSION}]) + src.encode()
-'''
-DRIVER = '''
+"""
+DRIVER = """
 from triton.backends.driver import DriverBase
 
 
@@ -72,7 +72,7 @@ class TinyDriver(DriverBase):
 
     def get_benchmarker(self):
         raise RuntimeError
-'''
+"""
 TARGET = 'title = "Tiny"\nbackend = "tiny"\narch = "t1"\nwarp_size = 1\n'
 
 

@@ -76,7 +76,9 @@ def test_damaged_artifact_is_compiled_again(irdiff, cache: Path, small_corpus: P
             path.write_bytes(b"torn" if number % 2 else path.read_bytes()[:-5])
     again = irdiff(*words)
     assert again.code == 0, again.stderr
-    assert [case["verdict"] for case in again.run["cases"]] == [case["verdict"] for case in first.run["cases"]]
+    assert [case["verdict"] for case in again.run["cases"]] == [
+        case["verdict"] for case in first.run["cases"]
+    ]
 
 
 def test_existing_interpreter_and_wheel_are_sides(irdiff, newest, small_corpus: Path) -> None:
@@ -143,6 +145,8 @@ def test_toolchain_list(irdiff, newest) -> None:
 
 
 def test_help_is_quick_and_complete() -> None:
-    done = subprocess.run([sys.executable, "-m", "irdiff", "--help"], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "irdiff", "--help"], capture_output=True, text=True, check=True
+    )
     for name in ("compare", "report", "diff", "corpus", "toolchain", "store", "normalize"):
         assert name in done.stdout

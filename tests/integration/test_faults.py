@@ -14,7 +14,7 @@ import pytest
 pytestmark = pytest.mark.integration
 
 NEW = "triton==3.9.0"
-WORKLOAD = '''
+WORKLOAD = """
 import ctypes, time
 import triton
 import triton.language as tl
@@ -51,7 +51,7 @@ def run(x, how):
 
 
 LAUNCHES = {how: launch(run, tensor((16,), "fp32"), how) for how in ("fine", "crash", "abort", "error", "hang", "memory")}
-'''
+"""
 
 
 @pytest.fixture
@@ -92,7 +92,9 @@ def test_broken_workloads_are_findings(irdiff, corpus: Path) -> None:
     (corpus / "faults" / "syntax.py").write_text("def broken(:\n")
     (corpus / "faults" / "dies.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)\n")
     (corpus / "faults" / "empty.py").write_text("x = 1\n")
-    result = check(irdiff, corpus, "--case", "faults/syntax", "--case", "faults/dies", "--case", "faults/empty")
+    result = check(
+        irdiff, corpus, "--case", "faults/syntax", "--case", "faults/dies", "--case", "faults/empty"
+    )
     assert result.code == 4
     assert "nothing was compared" in result.stderr
     assert "SyntaxError" in result.case("faults/syntax:*@sm_90")["error"]
@@ -113,7 +115,10 @@ def test_full_disk_is_one_clear_error(irdiff, cache: Path, corpus: Path) -> None
     """A file-size limit stands for a full disk: every write past it fails."""
     command = f"ulimit -f 8; exec {sys.executable} -m irdiff compare {NEW} {NEW} --no-shortcut --corpus {corpus} --case :fine --target sm_90"
     done = subprocess.run(
-        ["bash", "-c", command], capture_output=True, text=True, env={**os.environ, "IRDIFF_CACHE": str(cache)}
+        ["bash", "-c", command],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "IRDIFF_CACHE": str(cache)},
     )
     assert done.returncode == 4, done.stderr
     assert "Traceback" not in done.stderr

@@ -67,7 +67,11 @@ def test_a_file_adds_a_target(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [("arch = 90", "lacks 'backend'"), ("not toml", "cannot be read"), ('backend="a"\narch=1\nwarp_size=1\nx=1', "x")],
+    [
+        ("arch = 90", "lacks 'backend'"),
+        ("not toml", "cannot be read"),
+        ('backend="a"\narch=1\nwarp_size=1\nx=1', "x"),
+    ],
 )
 def test_bad_target_files(tmp_path: Path, content: str, message: str) -> None:
     (tmp_path / "t.toml").write_text(content)

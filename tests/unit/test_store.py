@@ -42,7 +42,14 @@ def test_damaged_record_counts_as_absent(tmp_path: Path, edit) -> None:
 
 
 def test_key_depends_on_every_part() -> None:
-    keys = {key_of("a", 1), key_of("a", 2), key_of("a", "1"), key_of("a1"), key_of(["a", 1]), key_of("a", [1])}
+    keys = {
+        key_of("a", 1),
+        key_of("a", 2),
+        key_of("a", "1"),
+        key_of("a1"),
+        key_of(["a", 1]),
+        key_of("a", [1]),
+    }
     assert len(keys) == 6
 
 

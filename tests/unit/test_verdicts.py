@@ -18,14 +18,21 @@ from irdiff.model import (
 
 TARGET = Target(name="sm_90", backend="cuda", arch=90, warp_size=32, title="", facts={}, sources={})
 PAIR = Pair(
-    id="a/b:c@sm_90", launch_id="a/b:c", target=TARGET, base=None, head=None, supported=Sides(base=True, head=True)
+    id="a/b:c@sm_90",
+    launch_id="a/b:c",
+    target=TARGET,
+    base=None,
+    head=None,
+    supported=Sides(base=True, head=True),
 )
 
 
 def side(flags: tuple[str, ...] = ("ptxas", "-v"), metadata: dict | None = None, **digests: str) -> Compiled:
     return Compiled(
         launch_digest="l",
-        artifacts={name: Artifact(stage=name, digest=digest, size_bytes=1) for name, digest in digests.items()},
+        artifacts={
+            name: Artifact(stage=name, digest=digest, size_bytes=1) for name, digest in digests.items()
+        },
         metadata=metadata or {},
         stage_times_s={},
         assembler_flags=flags,
@@ -87,7 +94,9 @@ def test_machine_code_has_the_last_word(equal, same, launch_differs, verdict, fi
 
 
 def test_without_machine_code_the_last_text_decides() -> None:
-    texts = verdicts.compare_texts(side(ttir="1", amdgcn="2"), side(ttir="3", amdgcn="4"), judge_texts("ttir"))
+    texts = verdicts.compare_texts(
+        side(ttir="1", amdgcn="2"), side(ttir="3", amdgcn="4"), judge_texts("ttir")
+    )
     verdict, _, first = verdicts.judge(texts, MachineCode(stage=None, same=None), launch_differs=False)
     assert (verdict, first) == (Verdict.CHANGED, "amdgcn")
 
