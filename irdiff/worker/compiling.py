@@ -20,7 +20,6 @@ from triton.backends.compiler import GPUTarget
 
 from . import capture, closure
 
-
 _TRITON_ROOT = os.path.dirname(os.path.abspath(triton.__file__))
 
 
