@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-_MLIR = re.compile(r"\n(?:[^\n= ]+(?:, [^\n= ]+)* = )?\"?([a-z_]+\.[a-z_0-9.]+)")
+_MLIR = re.compile(r"\n(?:%[^\n= ]*(?:, [^\n= ]+)* = )?\"?([a-z_]+\.[a-z_0-9.]+)")
 _PATTERNS = {
     "llir": re.compile(
         r"\n(?:%[^ \n]+ = ([a-z]+)|(store|br|ret|call|tail|switch|fence|unreachable)(?=[ \n]))"

@@ -111,6 +111,14 @@ def test_truncated_texts(stage: str) -> None:
             )
 
 
+def test_a_broken_location_is_no_operation() -> None:
+    """The quick comparison by operations must not see more than the full form keeps."""
+    text = '#loc5 = loc("a.py":1:2)\nmodule {\ntt.return\n}\n'
+    broken = text.replace('loc("', "lo")
+    assert canonicalize("ttir", text).lines == canonicalize("ttir", broken).lines
+    assert equivalent("ttir", text, broken).equal
+
+
 @given(stage=st.sampled_from(STAGES), text=st.text(max_size=400))
 @settings(max_examples=300, deadline=None)
 def test_any_text_gives_a_result_or_an_error(stage: str, text: str) -> None:
