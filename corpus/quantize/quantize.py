@@ -115,11 +115,11 @@ LAUNCHES = {
     ),
     "fp8-rows-bf16-5120": launch(
         row_quantize, tensor((4096, 5120), "bf16"), dtype="fp8e4nv", flops=4 * 4096 * 5120, min_bytes=3 * 4096 * 5120,
-        reference=row_reference, rtol=7e-2, atol=2e-2, since={"gfx942": "3.4.0"},
+        reference=row_reference, rtol=7e-2, atol=2e-2, since={"gfx9*": "3.3.0"},
     ),
     "fp8-groups-bf16-7168": launch(
         group_quantize, tensor((2048, 7168), "bf16"), flops=4 * 2048 * 7168, min_bytes=3 * 2048 * 7168,
-        reference=group_reference, rtol=7e-2, atol=2e-2, since={"gfx942": "3.4.0"},
+        reference=group_reference, rtol=7e-2, atol=2e-2, since={"gfx9*": "3.3.0"},
     ),
     "int4-unpack-bf16": launch(
         int4_unpack, tensor((1 << 22,), "u8"), tensor((1 << 16,), "fp32", fill="uniform"), flops=3 << 23,
@@ -127,8 +127,8 @@ LAUNCHES = {
     ),
     "cast-fp32-bf16": cast_row("fp32", "bf16"),
     "cast-fp16-fp8e5": cast_row("fp16", "fp8e5", rtol=0.13),
-    "cast-bf16-fp8e4nv": cast_row("bf16", "fp8e4nv", rtol=7e-2, since={"gfx942": "3.4.0"}),
-    "cast-fp8e4nv-bf16": cast_row("fp8e4nv", "bf16", since={"gfx942": "3.4.0"}),
+    "cast-bf16-fp8e4nv": cast_row("bf16", "fp8e4nv", rtol=7e-2, since={"gfx9*": "3.4.0"}),
+    "cast-fp8e4nv-bf16": cast_row("fp8e4nv", "bf16", since={"gfx9*": "3.3.0"}),
     "cast-fp8e5-fp32": cast_row("fp8e5", "fp32"),
     "cast-i8-bf16": cast_row("i8", "bf16"),
     "cast-fp32-i32": cast_row("fp32", "i32", fill="const:41"),

@@ -50,7 +50,9 @@ def _normal(torch, begin, count, total, parameters, generator, device, dtype):
     if not dtype.is_floating_point:  # quantized data: every bit pattern
         info = torch.iinfo(dtype) if dtype != torch.bool else None
         low, high = (info.min, info.max) if info else (0, 1)
-        return torch.randint(max(low, -(1 << 31)), min(high, 1 << 31) + 1, (count,), generator=generator, device=device)
+        return torch.randint(
+            max(low, -(1 << 31)), min(high, 1 << 31) + 1, (count,), generator=generator, device=device
+        )
     scale = parameters[0] if parameters else 1.0
     return torch.randn(count, generator=generator, device=device) * scale
 
