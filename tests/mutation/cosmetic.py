@@ -1,6 +1,6 @@
 """Mutations that change nothing that a text means: every one must be reported as equivalent."""
 
-# ruff: noqa: E501  (one line an entry: the tables are read down)
+
 
 from __future__ import annotations
 

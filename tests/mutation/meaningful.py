@@ -1,6 +1,6 @@
 """Mutations that change what a text means: every one must be reported as changed."""
 
-# ruff: noqa: E501  (one line an entry: the tables are read down)
+
 
 from __future__ import annotations
 
