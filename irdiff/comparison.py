@@ -64,6 +64,8 @@ class CaseComparer:
         self.base = base
         self.head = head
         self.options = options
+        self._assemblers_differ: dict[str, bool] = {}
+        """By target, once a case has shown which ptxas each side runs; only saves time."""
 
     def compare(self, pair: Pair) -> Case:
         if not isinstance(pair.base, Launch) or not isinstance(pair.head, Launch):
@@ -91,6 +93,9 @@ class CaseComparer:
         texts = verdicts.compare_texts(ours, theirs, self.equivalent)
         findings = [*texts.findings, *_launch_findings(base, head)]
         ptxas = self.base.toolchain.ptxas, self.head.toolchain.ptxas
+        if ours.assembler_flags and theirs.assembler_flags:
+            used = (ptxas[0].get(ours.assembler_flags[0]), ptxas[1].get(theirs.assembler_flags[0]))
+            self._assemblers_differ[pair.target.name] = used[0] != used[1]
         if self.options.shortcut and verdicts.by_rule(ours, theirs, texts, *ptxas):
             findings.append("machine-code-by-rule")
             machine = verdicts.MachineCode(stage="sass", same=True)
@@ -102,9 +107,10 @@ class CaseComparer:
         return self._judged(pair, halves, texts, machine, findings)
 
     def _compile(self, side: Side, launch: Launch, target: Target, *, fresh: bool) -> _Half:
-        # Where both sides have a ptxas in common, PTX is looked at before it is assembled.
+        # Where both sides may run the same ptxas, PTX is looked at before it is assembled.
         ours, theirs = self.base.toolchain.ptxas, self.head.toolchain.ptxas
-        wait = self.options.shortcut and bool(set(ours.values()) & set(theirs.values()))
+        differ = self._assemblers_differ.get(target.name, not set(ours.values()) & set(theirs.values()))
+        wait = self.options.shortcut and not differ
         outcome = self.compiler.compile(
             side.toolchain, side.corpus, launch, target, assemble=fresh or not wait, fresh=fresh
         )

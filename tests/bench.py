@@ -180,8 +180,11 @@ def main() -> None:
         cache = fresh_cache(settings.cache)
         cases = captured(specs[1], patterns, cache)
         print(f"{base} → {head}, {len(cases)} cases on {len(os.sched_getaffinity(0))} cores")
-        plain = bare([base, head], cases, pythons)
-        row("bare script, triton.compile on both sides", plain, None, "")
+        halves = [bare([version], cases, pythons) for version in (base, head)]
+        for version, half in zip((base, head), halves, strict=True):
+            row(f"bare script, triton.compile, {version}", half, None, "")
+        plain = Cost(sum(half.wall_s for half in halves), sum(half.cpu_s for half in halves), 0.0, 0.0)
+        row("bare script, both sides", plain, None, "")
         shutil.rmtree(cache / "store", ignore_errors=True)
         plainly = ("--no-recheck", "--no-attribute")
         cold = irdiff("compare", *specs, *words, *plainly, cache=cache)

@@ -19,7 +19,11 @@ _COMMANDS = {
     "report": ("irdiff.cli.report", "report_command", "Show a run again, in any format."),
     "diff": ("irdiff.cli.diff", "diff_command", "Show what changed in one case."),
     "explain": ("irdiff.cli.explain", "explain_command", "Tell where the change of one case comes from."),
-    "time": ("irdiff.cli.time", "time_command", "Time the changed cases of a run on the GPUs of this machine."),
+    "time": (
+        "irdiff.cli.time",
+        "time_command",
+        "Time the changed cases of a run on the GPUs of this machine.",
+    ),
     "bisect": ("irdiff.cli.bisect", "bisect_command", "Find the commit that changes a case."),
     "merge": ("irdiff.cli.merge", "merge_command", "Join the runs of shards or targets to one."),
     "gate": ("irdiff.cli.gate", "gate_command", "Ask whether a run holds to a policy."),
