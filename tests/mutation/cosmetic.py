@@ -1,7 +1,5 @@
 """Mutations that change nothing that a text means: every one must be reported as equivalent."""
 
-
-
 from __future__ import annotations
 
 import re

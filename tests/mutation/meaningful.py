@@ -1,7 +1,5 @@
 """Mutations that change what a text means: every one must be reported as changed."""
 
-
-
 from __future__ import annotations
 
 import re
