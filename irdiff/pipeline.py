@@ -151,6 +151,8 @@ def pair_launches(catalogs: Sequence[Captured], options: Options) -> list[Pair]:
             known = next((x for x in (theirs, ours) if isinstance(x, Launch)), None)
             if options.tiers and known and known.tier not in options.tiers:
                 continue
+            if not any(side.expected for side in (ours, theirs) if side):
+                continue  # declared as not meant for this target: `irdiff corpus check` looks at those
             pairs.append(
                 Pair(
                     id=f"{launch_id}@{row.target.name}",
