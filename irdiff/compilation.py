@@ -37,7 +37,7 @@ from irdiff.store import Store, key_of
 from irdiff.toolchains.identity import WORKER
 from irdiff.workers import Ended, Workers
 
-_NOT_COMPILING = frozenset({"verify.py", "fills.py"})
+_NOT_COMPILING = frozenset({"verify.py", "fills.py", "record.py", "sources.py"})
 """Files of the worker that run on a GPU host only: they take no part in a compilation."""
 
 _TAIL_CHARACTERS = 6000
