@@ -145,14 +145,7 @@ class Compiler:
         if found is not None:
             self.taken_from_store += 1
             return found
-        row = {
-            "op": "compile",
-            "launch": launch.id,
-            "digest": launch.digest,
-            "root": str(corpus.root),
-            "target": asdict(target),
-            "stop_before": [] if assemble else ["cubin"],
-        }
+        row = _request("compile", launch, corpus, target, stop_before=[] if assemble else ["cubin"])
         outcome = self._run(toolchain, launch, row, replace=fresh)
         self._keep(key, outcome)
         return outcome
@@ -169,15 +162,8 @@ class Compiler:
         with self.store.scratch() as inputs:
             path = inputs / "kernel.ptx"
             path.write_bytes(ptx)
-            row = {
-                "op": "assemble",
-                "launch": launch.id,
-                "root": str(corpus.root),
-                "target": asdict(target),
-                "stage": "cubin",
-                "input": str(path),
-                "metadata": compiled.metadata,
-            }
+            more = {"stage": "cubin", "input": str(path), "metadata": compiled.metadata}
+            row = _request("assemble", launch, corpus, target, **more)
             made = self._run(toolchain, launch, row)
         if isinstance(made, Failed):
             outcome: Outcome = Failed(
@@ -214,14 +200,7 @@ class Compiler:
         found = None if fresh else self._stored(key, assemble=True)
         if found is not None:
             return found
-        row = {
-            "op": "compile",
-            "launch": launch.id,
-            "digest": launch.digest,
-            "root": str(corpus.root),
-            "target": asdict(target),
-            "stop_before": [],
-        }
+        row = _request("compile", launch, corpus, target, stop_before=[])
         outcome = self._run(toolchain, launch, row, randomized=True, replace=fresh)
         self._keep(key, outcome)
         return outcome
@@ -306,6 +285,20 @@ class Compiler:
 
 
 _failure = TypeAdapter(Failure)
+
+
+def _request(
+    operation: str, launch: Launch, corpus: Corpus, target: Target, **more: object
+) -> dict[str, object]:
+    """What every operation on one launch is told, and `more`."""
+    return {
+        "op": operation,
+        "launch": launch.id,
+        "digest": launch.digest,
+        "root": str(corpus.root),
+        "target": asdict(target),
+        **more,
+    }
 
 
 def _read_result(folder: Path) -> dict[str, Any] | None:

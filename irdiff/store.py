@@ -111,9 +111,6 @@ class Store:
             return None
         return json.loads(body)
 
-    def drop_record(self, kind: str, key: str) -> None:
-        self._discard(self._record(kind, key))
-
     # housekeeping
 
     @contextlib.contextmanager

@@ -14,6 +14,7 @@ import fcntl
 import json
 import os
 import shutil
+import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -109,7 +110,7 @@ def make(
         shutil.rmtree(path, ignore_errors=True)
         log.unlink(missing_ok=True)
         try:
-            uv(["venv", "--quiet", "--no-project", "--python", _interpreter(), path], log, config)
+            uv(["venv", "--quiet", "--no-project", "--python", sys.executable, path], log, config)
             state = {**install(path, log), "made": time.time()}
             part = path / f"{_STATE}.part"
             part.write_text(json.dumps(state, indent=1), encoding="utf-8")
@@ -138,9 +139,3 @@ def uv(words: list[str | Path], log: Path, config: Config) -> None:
     )
     if code:
         raise ToolchainError("\n".join(lines[-12:]), log_path=str(log))
-
-
-def _interpreter() -> str:
-    import sys
-
-    return sys.executable

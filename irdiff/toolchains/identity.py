@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -111,7 +110,5 @@ def _hash_file(path: Path) -> str:
 
 def health_check(python: str, config: Config) -> None:
     """Raises ToolchainError unless Triton imports and lists a backend."""
-    with tempfile.TemporaryDirectory():
-        reply = ask(python, config)
-    if not reply["backends"]:
+    if not ask(python, config)["backends"]:
         raise ToolchainError(f"Triton under {python} has no backends", hint="reinstall it")
