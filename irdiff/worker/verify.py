@@ -3,8 +3,9 @@
     python irdiff/worker/verify.py --corpus corpus --target sm_90 [--workload GLOB] [--json OUT]
 
 Uses this interpreter's own torch and triton. One JSON object a line, on stdout and in OUT: `id`, `ok`,
-`why`, `max_abs_error`, `relative_norm`, `median_us`, `tflops`, `gb_per_s`, `peak_percent` and
-what it is a percentage of.
+`why`, `rtol`, `atol`, `max_abs_error`, `relative_norm`, `tolerance_used` (the largest error of an element
+over what its tolerance allows: right up to 1), `median_us`, `tflops`, `gb_per_s`, `peak_percent` and what
+it is a percentage of.
 """
 
 from __future__ import annotations
@@ -106,6 +107,7 @@ def _verify(torch, entry, facts, seed):
             "why",
             "max_abs_error",
             "relative_norm",
+            "tolerance_used",
             "median_us",
             "tflops",
             "gb_per_s",
@@ -113,7 +115,7 @@ def _verify(torch, entry, facts, seed):
             "peak_of",
         )
     )
-    row["ok"] = False
+    row.update(ok=False, rtol=entry.facts["rtol"], atol=entry.facts["atol"])
     begin = time.perf_counter()
     try:
         storages = {}
@@ -168,7 +170,7 @@ def _compare(torch, entry, result, args, kwargs, row):
     if len(expected) != len(results):
         row["why"] = f"{len(results)} results, {len(expected)} in the reference"
         return
-    worst_absolute, worst_relative, reasons = 0.0, 0.0, []
+    worst_absolute, worst_relative, worst_used, reasons = 0.0, 0.0, 0.0, []
     for place, (got, want) in enumerate(zip(results, expected)):
         if want is None:
             continue
@@ -180,14 +182,17 @@ def _compare(torch, entry, result, args, kwargs, row):
         error = torch.where(same, torch.zeros_like(got), (got - want).abs())
         worst_absolute = max(worst_absolute, error.max().item())
         worst_relative = max(worst_relative, (error.norm() / want.norm().clamp_min(1e-30)).item())
-        outside = ~(error <= facts["atol"] + facts["rtol"] * want.abs())
+        allowed = facts["atol"] + facts["rtol"] * want.abs()
+        # An error of 0 where 0 is allowed is right; no other is.
+        worst_used = max(worst_used, (error / allowed.clamp_min(1e-300)).nan_to_num(1e300).max().item())
+        outside = ~(error <= allowed)
         count = int(outside.sum())
         if count:
             reasons.append(
                 f"result {place}: {count} of {got.numel()} outside rtol {facts['rtol']} atol {facts['atol']}"
             )
     row.update(ok=not reasons, why="; ".join(reasons) or None)
-    row.update(max_abs_error=worst_absolute, relative_norm=worst_relative)
+    row.update(max_abs_error=worst_absolute, relative_norm=worst_relative, tolerance_used=worst_used)
 
 
 class _exact_products:
