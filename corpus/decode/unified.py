@@ -20,12 +20,10 @@ def _sequence_of(starts_ptr, block, count, BLOCK_Q: tl.constexpr):
 
 
 @triton.jit
-def unified_attention_kernel(
+def _attend(
     out_ptr, q_ptr, k_ptr, v_ptr, table_ptr, lengths_ptr, starts_ptr, scale, count,
-    stride_table: tl.int64, stride_qt: tl.int64, stride_qh: tl.int64,
-    stride_kp: tl.int64, stride_kt: tl.int64, stride_kh: tl.int64, stride_kd: tl.constexpr,
-    stride_vp: tl.int64, stride_vt: tl.int64, stride_vh: tl.int64, stride_vd: tl.constexpr,
-    GROUP: tl.constexpr, PAGE: tl.constexpr, WINDOW: tl.constexpr, SOFTCAP: tl.constexpr,
+    stride_table, stride_qt, stride_qh, stride_kp, stride_kt, stride_kh, stride_kd, stride_vp, stride_vt, stride_vh,
+    stride_vd, GROUP: tl.constexpr, PAGE: tl.constexpr, WINDOW: tl.constexpr, SOFTCAP: tl.constexpr,
     BLOCK_Q: tl.constexpr, BLOCK_M: tl.constexpr, TILE: tl.constexpr, D: tl.constexpr,
 ):
     block = tl.program_id(0)
@@ -79,13 +77,49 @@ def unified_attention_kernel(
     tl.store(out_ptr + q_where, acc.to(out_ptr.dtype.element_ty), mask=real[:, None])
 
 
-def unified_attention(q, k, v, table, lengths, starts, window=0, softcap=0.0, block_m=16, tile=32, warps=4, stages=2):
+@triton.jit
+def unified_attention_kernel(
+    out_ptr, q_ptr, k_ptr, v_ptr, table_ptr, lengths_ptr, starts_ptr, scale, count,
+    stride_table: tl.int64, stride_qt: tl.int64, stride_qh: tl.int64,
+    stride_kp: tl.int64, stride_kt: tl.int64, stride_kh: tl.int64, stride_kd: tl.constexpr,
+    stride_vp: tl.int64, stride_vt: tl.int64, stride_vh: tl.int64, stride_vd: tl.constexpr,
+    GROUP: tl.constexpr, PAGE: tl.constexpr, WINDOW: tl.constexpr, SOFTCAP: tl.constexpr,
+    BLOCK_Q: tl.constexpr, BLOCK_M: tl.constexpr, TILE: tl.constexpr, D: tl.constexpr,
+):
+    _attend(
+        out_ptr, q_ptr, k_ptr, v_ptr, table_ptr, lengths_ptr, starts_ptr, scale, count, stride_table, stride_qt,
+        stride_qh, stride_kp, stride_kt, stride_kh, stride_kd, stride_vp, stride_vt, stride_vh, stride_vd,
+        GROUP, PAGE, WINDOW, SOFTCAP, BLOCK_Q, BLOCK_M, TILE, D,
+    )
+
+
+@triton.jit
+def unified_attention_int64_kernel(
+    out_ptr, q_ptr, k_ptr, v_ptr, table_ptr, lengths_ptr, starts_ptr, scale, count,
+    stride_table: tl.int64, stride_qt: tl.int64, stride_qh: tl.int64,
+    stride_kp: tl.int64, stride_kt: tl.int64, stride_kh: tl.int64, stride_kd: tl.int64,
+    stride_vp: tl.int64, stride_vt: tl.int64, stride_vh: tl.int64, stride_vd: tl.int64,
+    GROUP: tl.constexpr, PAGE: tl.constexpr, WINDOW: tl.constexpr, SOFTCAP: tl.constexpr,
+    BLOCK_Q: tl.constexpr, BLOCK_M: tl.constexpr, TILE: tl.constexpr, D: tl.constexpr,
+):
+    """The last strides, which are 1, are annotated too: whether they become constants is the frontend's choice."""
+    _attend(
+        out_ptr, q_ptr, k_ptr, v_ptr, table_ptr, lengths_ptr, starts_ptr, scale, count, stride_table, stride_qt,
+        stride_qh, stride_kp, stride_kt, stride_kh, stride_kd, stride_vp, stride_vt, stride_vh, stride_vd,
+        GROUP, PAGE, WINDOW, SOFTCAP, BLOCK_Q, BLOCK_M, TILE, D,
+    )
+
+
+def unified_attention(
+    q, k, v, table, lengths, starts, window=0, softcap=0.0, block_m=16, tile=32, warps=4, stages=2,
+    kernel=unified_attention_kernel,
+):
     tokens, heads, d = q.shape
     page, kv_heads = k.shape[1], k.shape[2]
     group, count = heads // kv_heads, lengths.shape[0]
     block_q = block_m // group
     out = empty(q.shape, q.dtype)
-    unified_attention_kernel[(tokens // block_q + count, kv_heads)](
+    kernel[(tokens // block_q + count, kv_heads)](
         out, q, k, v, table, lengths, starts, d**-0.5, count, table.stride(0), q.stride(0), q.stride(1),
         *k.stride(), *v.stride(), GROUP=group, PAGE=page, WINDOW=window, SOFTCAP=softcap,
         BLOCK_Q=block_q, BLOCK_M=block_m, TILE=tile, D=d, num_warps=warps, num_stages=stages,
@@ -129,6 +163,11 @@ QUERIES, LENGTHS = [512, 1, 77, 1, 1, 300, 1, 1024], [512, 900, 500, 2048, 33, 1
 
 # triton #11249: spills of unified attention on gfx950
 LAUNCHES = {
+    # vllm #18161: from 3.3.0 on an annotated stride of 1 is no constant any more, and loads of keys and values
+    # that lie side by side become loads of single elements
+    "bf16-int64-strides-d128": row(
+        "bf16", QUERIES, LENGTHS, 32, 8, 128, block_m=64, kernel=unified_attention_int64_kernel
+    ),
     "bf16-mixed-d128": row("bf16", QUERIES, LENGTHS, 32, 8, 128, block_m=64, tier="gate"),
     "bf16-decode-d128": row("bf16", [1] * 16, [2000 + 77 * i for i in range(16)], 32, 4, 128),
     "fp16-window-softcap-d64": row("fp16", QUERIES, LENGTHS, 16, 2, 64, window=512, softcap=30.0, block_m=32),
