@@ -61,6 +61,9 @@ from irdiff.sides import SideOptions, resolve_sides
     "--markdown", "markdown_path", type=click.Path(path_type=Path), help="Write the Markdown report here."
 )
 @click.option(
+    "--html", "html_path", type=click.Path(path_type=Path), help="Write the HTML report here, one file."
+)
+@click.option(
     "--exit-code", is_flag=True, help="End with 1 where a case changed, broke, or is nondeterministic."
 )
 @options.cache_option
@@ -84,6 +87,7 @@ def compare_command(
     out: Path | None,
     json_path: Path | None,
     markdown_path: Path | None,
+    html_path: Path | None,
     exit_code: bool,
     cache: Path | None,
     jobs: int | None,
@@ -116,7 +120,7 @@ def compare_command(
     folder = out or config.runs / run_name(ours.toolchain.spec, theirs.toolchain.spec)
     with progress.shown(console) as report:
         run = pipeline.compare(ours, theirs, chosen, config, folder, report)
-    _write(run, folder, json_path, markdown_path)
+    _write(run, folder, json_path, markdown_path, html_path)
     _require_whole(run, folder)
     return _code(run) if exit_code else ExitCode.DONE
 
@@ -128,7 +132,9 @@ def _parse_shard(text: str) -> tuple[int, int]:
     return int(found[1]), int(found[2])
 
 
-def _write(run: Run, folder: Path, json_path: Path | None, markdown_path: Path | None) -> None:
+def _write(
+    run: Run, folder: Path, json_path: Path | None, markdown_path: Path | None, html_path: Path | None
+) -> None:
     from irdiff import run_folder
     from irdiff.report import terminal
 
@@ -138,7 +144,11 @@ def _write(run: Run, folder: Path, json_path: Path | None, markdown_path: Path |
         from irdiff.report import markdown
 
         options.write_output(markdown_path, markdown.render(run))
-    if str(json_path) != "-" and str(markdown_path) != "-":
+    if html_path:
+        from irdiff.report import html
+
+        options.write_output(html_path, html.render(run, folder))
+    if "-" not in map(str, (json_path, markdown_path, html_path)):
         terminal.show(run, folder, Console())
 
 

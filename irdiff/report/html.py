@@ -60,6 +60,7 @@ def render(run: Run, folder: Path, timing: Forest | None = None) -> str:
             radius=html_overview.radius(run),
             legend=html_overview.legend(run),
             matrix=html_overview.matrix(run),
+            families=html_overview.by_family(run),
             broken=_failures(run, Verdict.BROKEN)[:_MAX_BROKEN],
             failing=_failures(run, Verdict.FAILING)[:_MAX_BROKEN],
             timing=_timing(timing) if timing else None,

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from irdiff.model import Case, Run, Verdict
-from irdiff.report import charts, wording
+from irdiff.report import charts, families, wording
 
 _ORIGINS = ("launch", "source", "ttir", "ttgir", "llir", "ptx", "amdgcn", "sass")
 """Stages that have a colour of their own in `report.css`."""
@@ -98,6 +98,31 @@ def matrix(run: Run) -> list[dict[str, Any]]:
         }
         for (workload, kernel), by_target in sorted(cells.items())
     ]
+
+
+def by_family(run: Run) -> list[dict[str, Any]]:
+    cases: dict[tuple[str, str], list[Case]] = {}
+    for case in run.cases:
+        cases.setdefault((families.of(case.workload), case.target), []).append(case)
+    return [
+        {
+            "name": row.name,
+            "total": row.total.words,
+            "percent": row.total.percent,
+            "cells": [
+                _family_cell(share, cases.get((row.name, target.name), []))
+                for share, target in zip(row.by_target, run.targets, strict=True)
+            ],
+        }
+        for row in families.table(run)
+    ]
+
+
+def _family_cell(share: families.Share, cases: Sequence[Case]) -> dict[str, Any] | None:
+    if not share.words:
+        return None
+    parts = _parts(cases)
+    return {"text": share.words, "bar": charts.stacked_bar(parts, _words(parts)), "words": _words(parts)}
 
 
 def _cell(cases: Sequence[Case]) -> dict[str, Any] | None:

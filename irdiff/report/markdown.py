@@ -12,7 +12,7 @@ from typing import Any
 
 from irdiff.errors import UsageError
 from irdiff.model import Case, ChangeGroup, Run, Verdict
-from irdiff.report import escape, provenance, templates, wording
+from irdiff.report import escape, families, provenance, templates, wording
 from irdiff.report.forest import Forest, ForestRow
 from irdiff.report.rank import rank
 
@@ -20,10 +20,12 @@ LIMIT = 60_000
 """GitHub refuses comments of more than 65,536 characters; some are left to whoever wraps this text."""
 _SMALLEST_LIMIT = 1_000
 _MAX_TARGETS = 40
+_MAX_FAMILIES = 60
+_MAX_FAMILY_TARGETS = 12
 _MAX_MEMBERS = 60
 _MAX_NOTES = 10
 _MAX_PROVENANCE = 20
-_KINDS = ("broken", "wrong", "slower", "loud", "quiet", "ungrouped", "others")
+_KINDS = ("broken", "wrong", "slower", "families", "loud", "quiet", "ungrouped", "others")
 """In the order they are kept."""
 _OTHERS = (Verdict.FAILING, Verdict.FIXED, Verdict.ADDED, Verdict.REMOVED)
 
@@ -112,6 +114,7 @@ def _items(run: Run, timing: Forest | None) -> list[tuple[str, Any]]:
         *(("broken", {"id": case.id, "error": case.error or "no message"}) for case in broken),
         *(("wrong", {"id": row.case_id, "text": row.words}) for row in (timing.wrong if timing else ())),
         *(("slower", _slower(row)) for row in (timing.rows if timing else ()) if row.verdict == "slower"),
+        *(("families", found) for found in _families(run)),
         *(
             ("loud" if wording.is_loud(group) else "quiet", _group(group, number, cases))
             for number, group in enumerate(groups, 1)
@@ -119,6 +122,28 @@ def _items(run: Run, timing: Forest | None) -> list[tuple[str, Any]]:
         *(("ungrouped", _row(case)) for case in wording.ungrouped(run, ranked)),
         *(("others", other) for other in _others(run)),
     ]
+
+
+def _families(run: Run) -> list[dict[str, Any]]:
+    """One table, or none."""
+    rows = families.table(run)
+    if not rows:
+        return []
+    table = {
+        "targets": [target.name for target in run.targets[:_MAX_FAMILY_TARGETS]],
+        "rows": [
+            {
+                "name": row.name,
+                "shares": [share.words for share in row.by_target[:_MAX_FAMILY_TARGETS]],
+                "total": row.total.words,
+                "percent": row.total.percent,
+            }
+            for row in rows[:_MAX_FAMILIES]
+        ],
+        "rows_left_out": max(0, len(rows) - _MAX_FAMILIES),
+        "targets_left_out": max(0, len(run.targets) - _MAX_FAMILY_TARGETS),
+    }
+    return [table]
 
 
 def _group(group: ChangeGroup, number: int, cases: Mapping[str, Case]) -> dict[str, Any]:
@@ -190,6 +215,7 @@ def _left_out(items: Sequence[tuple[str, Any]]) -> str:
         "broken": "broken cases",
         "wrong": "wrong results",
         "slower": "slower cases",
+        "families": "table by family",
         "loud": "risky groups",
         "quiet": "groups",
         "ungrouped": "changed cases",

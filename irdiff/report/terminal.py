@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from irdiff.model import Case, ChangeGroup, Run, Verdict
-from irdiff.report import escape, wording
+from irdiff.report import escape, families, wording
 from irdiff.report.rank import rank
 
 if TYPE_CHECKING:
@@ -90,6 +90,7 @@ def _report(run: Run, timing: Forest | None, max_groups: int) -> Iterator[Text]:
     yield from _failures(run, Verdict.FIXED, _MAX_QUIET)
     yield from _failures(run, Verdict.FAILING, _MAX_QUIET)
     yield from _matrix(run)
+    yield from _families(run)
     yield from _radius(run)
 
 
@@ -227,6 +228,24 @@ def _cell(cases: Sequence[Case]) -> _Cell:
         text.append(" ")
         text.append(mark, style=style)
     return _Cell(text)
+
+
+def _families(run: Run) -> Iterator[Text]:
+    found = families.table(run)
+    if not found:
+        return
+    names = ["family", *(target.name for target in run.targets), "all targets"]
+    rows = [[_Cell(Text(escape.terminal(name), style="dim")) for name in names]]
+    for family in found:
+        shares = [_Cell(_share(share)) for share in (*family.by_target, family.total)]
+        rows.append([_Cell(Text(escape.terminal(family.name))), *shares])
+    yield from _heading("changed of compared cases, by family and target")
+    yield from _aligned(rows)
+
+
+def _share(share: families.Share) -> Text:
+    style = _VERDICT_STYLE[Verdict.BROKEN] if share.broken else "" if share.changed else "dim green"
+    return Text(share.words, style=style)
 
 
 def _radius(run: Run) -> Iterator[Text]:

@@ -12,7 +12,6 @@ from irdiff.report.rank import moved_facts
 T = TypeVar("T")
 
 _AFTER_CHANGED = (
-    Verdict.BROKEN,
     Verdict.FIXED,
     Verdict.ABSORBED,
     Verdict.ADDED,
@@ -37,7 +36,7 @@ def in_target_order(run: Run) -> list[tuple[str, Radius]]:
 
 
 def headline(run: Run) -> str:
-    """The verdict in words and counts: the first line of every report."""
+    """The verdict in words and counts: the first line of every report, what broke before all else."""
     counts, total = run.summary.verdicts, run.summary.compared
     changed = counts.get(Verdict.CHANGED, 0)
     ways = len(changed_groups(run))
@@ -47,7 +46,9 @@ def headline(run: Run) -> str:
         first = f"{changed} of {cases_in_words(total, 'compared ')} changed"
     else:
         first = f"no code changed in {cases_in_words(total, 'compared ')}"
+    broken = counts.get(Verdict.BROKEN, 0)
     parts = [
+        *([f"{cases_in_words(broken)} broken"] if broken else []),
         first,
         *(f"{counts[verdict]} {verdict.value}" for verdict in _AFTER_CHANGED if counts.get(verdict)),
     ]

@@ -95,8 +95,8 @@ def test_report_writes_every_format(folder: Path, tmp_path: Path) -> None:
     for kind in ("markdown", "html", "svg", "json"):
         words += [f"--{kind}", str(tmp_path / f"out.{kind}")]
     CliRunner().invoke(report_command, words, standalone_mode=False, catch_exceptions=False)
-    assert (tmp_path / "out.markdown").read_text("utf-8").startswith("### irdiff: 2 of 2")
+    assert (tmp_path / "out.markdown").read_text("utf-8").startswith("### irdiff: 1 case broken, 2 of 2")
     assert (tmp_path / "out.html").read_text("utf-8").startswith("<!doctype html>")
     assert (tmp_path / "out.json").read_bytes() == (folder / "run.json").read_bytes()
     plain = CliRunner().invoke(report_command, [str(folder)], standalone_mode=False, catch_exceptions=False)
-    assert plain.output.startswith("2 of 2 compared cases changed")
+    assert plain.output.startswith("1 case broken, 2 of 2 compared cases changed")
