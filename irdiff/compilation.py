@@ -34,7 +34,7 @@ from irdiff.model import (
     Toolchain,
 )
 from irdiff.store import Store, key_of
-from irdiff.toolchains.identity import WORKER
+from irdiff.toolchains.answers import WORKER
 from irdiff.workers import Ended, Workers
 
 _NOT_COMPILING = frozenset({"verify.py", "fills.py", "record.py", "sources.py"})

@@ -13,7 +13,7 @@ from irdiff.corpus import Corpus
 from irdiff.model import CaptureFailure, Compiled, Launch, Target, Toolchain
 from irdiff.parallel import Report, in_parallel
 from irdiff.store import Store
-from irdiff.toolchains.identity import WORKER
+from irdiff.toolchains.answers import WORKER
 from irdiff.workers import Workers
 
 VERIFIER = WORKER.parent / "verify.py"

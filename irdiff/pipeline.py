@@ -123,14 +123,20 @@ def _capture(
     base: Side, head: Side, options: Options, compiler: Compiler, config: Config, report: Report
 ) -> list[Captured]:
     names = sorted({*corpora.select(base.corpus, options.cases), *corpora.select(head.corpus, options.cases)})
-    jobs = list(itertools.product(names, options.targets))
+    rows = list(itertools.product(names, options.targets))
+    jobs = [(row, which) for row in range(len(rows)) for which in ("base", "head")]  # both start at once
 
-    def one(job: tuple[str, Target]) -> Captured:
-        name, target = job
-        sides = [_catalog(compiler, side, name, target) for side in (base, head)]
-        return Captured(workload=name, target=target, catalogs=Sides(base=sides[0], head=sides[1]))
+    def one(job: tuple[int, str]) -> tuple[tuple[int, str], Catalog]:
+        row, which = job
+        return job, _catalog(compiler, base if which == "base" else head, *rows[row])
 
-    return list(in_parallel(one, jobs, config.jobs, "capture", report))
+    found = dict(in_parallel(one, jobs, config.jobs, "capture", report))
+    return [
+        Captured(
+            workload=name, target=target, catalogs=Sides(base=found[row, "base"], head=found[row, "head"])
+        )
+        for row, (name, target) in enumerate(rows)
+    ]
 
 
 def _catalog(compiler: Compiler, side: Side, workload: str, target: Target) -> Catalog:

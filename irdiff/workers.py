@@ -16,7 +16,7 @@ from irdiff import process
 from irdiff.config import Config
 from irdiff.errors import ToolchainError
 from irdiff.model import Toolchain
-from irdiff.toolchains import identity
+from irdiff.toolchains import answers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +42,7 @@ class Worker:
         self.toolchain = toolchain
         self._log = log
         self._process = process.start_worker(
-            identity.worker_command(toolchain.python, "serve"), env=environment, stderr=log
+            answers.worker_command(toolchain.python, "serve"), env=environment, stderr=log
         )
         self._pending: dict[int, Future[Ended]] = {}
         self._numbers = itertools.count(1)
@@ -111,29 +111,29 @@ class Workers:
 
     def __init__(self, config: Config) -> None:
         self._config = config
-        self._workers: dict[tuple[str, bool], Worker] = {}
+        self._workers: dict[tuple[str, bool], Future[Worker]] = {}
         self._lock = threading.Lock()
         # Lives as long as the workers: the kernel ends a worker with the thread that started it.
-        self._starter = ThreadPoolExecutor(1)
+        self._starters = ThreadPoolExecutor(4)  # base and head, each with and without randomization
 
     def get(self, toolchain: Toolchain, *, randomized: bool = False) -> Worker:
         """The worker of a toolchain. A dead one is replaced."""
         key = (toolchain.digest + toolchain.python, randomized)
         with self._lock:
-            worker = self._workers.get(key)
-            if worker is None or not worker.alive:
+            starting = self._workers.get(key)
+            if starting is None or (starting.done() and not _is_alive(starting)):
                 log = self._config.cache / "worker.log"
                 log.parent.mkdir(parents=True, exist_ok=True)
-                worker = self._starter.submit(
-                    Worker, toolchain, self._config, log, randomized=randomized
-                ).result()
-                self._workers[key] = worker
-            return worker
+                starting = self._starters.submit(Worker, toolchain, self._config, log, randomized=randomized)
+                self._workers[key] = starting
+        return starting.result()
 
     def addresses_fixed(self) -> bool:
         """Whether address randomization could be turned off in every deterministic worker."""
         return all(
-            w.hello["addresses_fixed"] for (_, randomized), w in self._workers.items() if not randomized
+            starting.result().hello["addresses_fixed"]
+            for (_, randomized), starting in self._workers.items()
+            if not randomized
         )
 
     @property
@@ -142,7 +142,12 @@ class Workers:
 
     def close(self) -> None:
         with self._lock:
-            for worker in self._workers.values():
-                worker.close()
+            for starting in self._workers.values():
+                if starting.exception() is None:
+                    starting.result().close()
             self._workers.clear()
-        self._starter.shutdown()
+        self._starters.shutdown()
+
+
+def _is_alive(started: Future[Worker]) -> bool:
+    return started.exception() is None and started.result().alive

@@ -10,7 +10,7 @@ from irdiff.config import Config
 from irdiff.errors import UsageError
 from irdiff.model import Toolchain
 from irdiff.store import Store, key_of
-from irdiff.toolchains import identity, layout, repository
+from irdiff.toolchains import answers, layout, repository
 from irdiff.toolchains.repository import Entry, Snapshot
 
 
@@ -86,7 +86,7 @@ def site_packages(toolchain: Toolchain, config: Config) -> Path:
     found = sorted(Path(toolchain.path).glob("lib/python3*/site-packages/triton/__init__.py"))
     if len(found) == 1:
         return found[0].parent.parent
-    return Path(identity.ask(toolchain.python, config)["root"]).parent
+    return Path(answers.ask(toolchain.python, config)["root"]).parent
 
 
 def installed_files(site: Path) -> set[str]:

@@ -9,7 +9,6 @@ or metadata changes, and no program can set it back.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -21,29 +20,28 @@ from irdiff.config import Config
 from irdiff.errors import ToolchainError
 from irdiff.model import Toolchain
 from irdiff.store import Store, key_of
+from irdiff.toolchains import answers
 
-WORKER = Path(__file__).parent.parent / "worker" / "__main__.py"
 _BACKEND_FOLDER_SUFFIXES = (".pyc", ".pyo")
-
-
-def worker_command(python: str, operation: str) -> list[str]:
-    # -s: no user site; the environment has no PYTHON* variables but the pinned ones.
-    return [python, "-s", str(WORKER), operation]
-
-
-def ask(python: str, config: Config) -> dict[str, Any]:
-    """What the interpreter says of its Triton. Raises CommandFailed, OSError."""
-    answer = process.run(
-        worker_command(python, "identify"), env=config.compiler_environment, timeout_s=120
-    ).splitlines()
-    reply: dict[str, Any] = json.loads(answer[-1])
-    return reply
 
 
 def identify(spec: str, python: str, path: Path, config: Config) -> Toolchain:
     """The identified toolchain of an interpreter. Raises ToolchainError where it has no working Triton."""
+    if remembered := answers.known(python, config):
+        reply, digest = remembered
+        toolchain = _identified(reply, spec, python, path, config)
+        if toolchain.digest == digest:
+            return toolchain
+    begin = answers.now()
+    reply = _asked(spec, python, config)
+    toolchain = _identified(reply, spec, python, path, config)
+    answers.remember(python, config, reply, toolchain.digest, begin)
+    return toolchain
+
+
+def _asked(spec: str, python: str, config: Config) -> dict[str, Any]:
     try:
-        reply = ask(python, config)
+        return answers.ask(python, config)
     except (process.CommandFailed, OSError, ValueError, IndexError) as error:
         text = error.tail(3) if isinstance(error, process.CommandFailed) else str(error)
         if "No module named 'triton'" in text:
@@ -55,6 +53,9 @@ def identify(spec: str, python: str, path: Path, config: Config) -> Toolchain:
             f"{spec}: Triton does not start under {python}:\n{text}",
             hint=f"try `{python} -c 'import triton'`",
         ) from error
+
+
+def _identified(reply: dict[str, Any], spec: str, python: str, path: Path, config: Config) -> Toolchain:
     roots = sorted({Path(root).resolve() for root in (reply["root"], *reply["backend_roots"])})
     files = list(_files(roots))
     digests = _hash_all(files, config)
@@ -86,11 +87,7 @@ def _files(roots: list[Path]) -> Iterator[tuple[str, Path]]:
 def _hash_all(files: list[tuple[str, Path]], config: Config) -> dict[Path, str]:
     store = Store(config.cache / "digests")
     paths = [path for _, path in files]
-    stats = {path: path.stat() for path in paths}
-    state = {
-        path: f"{stat.st_dev}:{stat.st_ino}:{stat.st_size}:{stat.st_mtime_ns}:{stat.st_ctime_ns}"
-        for path, stat in stats.items()
-    }
+    state = {path: answers.state_of(path) for path in paths}
     key = key_of("files/1", sorted(str(path) for path in paths))
     known: dict[str, list[str]] = store.get_record("files", key) or {}
     digests = {path: known[str(path)][1] for path in paths if known.get(str(path), [""])[0] == state[path]}
@@ -110,5 +107,5 @@ def _hash_file(path: Path) -> str:
 
 def health_check(python: str, config: Config) -> None:
     """Raises ToolchainError unless Triton imports and lists a backend."""
-    if not ask(python, config)["backends"]:
+    if not answers.ask(python, config)["backends"]:
         raise ToolchainError(f"Triton under {python} has no backends", hint="reinstall it")

@@ -64,6 +64,7 @@ def main():
         "root": os.path.dirname(os.path.abspath(triton.__file__)),
         "backend_roots": sorted({_module_root(b.compiler) for b in triton.backends.backends.values()}),
         "addresses_fixed": fixed,
+        "search_path": [entry for entry in sys.path if os.path.isdir(entry)],
     }
     if sys.argv[1] == "identify":
         os.write(replies_fd, json.dumps(hello).encode() + b"\n")
