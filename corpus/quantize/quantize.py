@@ -31,6 +31,19 @@ def group_quantize_kernel(x_ptr, q_ptr, scale_ptr, GROUP: tl.constexpr, GROUPS: 
 
 
 @triton.jit
+def transposed_quantize_kernel(
+    x_ptr, q_ptr, scale, stride_xm: int, stride_xn: int, stride_qn: int, stride_qm: int,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
+):
+    """Written column by column; the strides of 1 are annotated, which is the frontend's reason to keep them or not."""
+    rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
+    cols = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
+    x = tl.load(x_ptr + rows[:, None] * stride_xm + cols[None, :] * stride_xn).to(tl.float32)
+    q = (x * scale).to(q_ptr.dtype.element_ty)
+    tl.store(q_ptr + cols[:, None] * stride_qn + rows[None, :] * stride_qm, tl.trans(q))
+
+
+@triton.jit
 def int4_unpack_kernel(packed_ptr, scale_ptr, out_ptr, n_bytes, BLOCK: tl.constexpr):
     where = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     packed = tl.load(packed_ptr + where)
@@ -66,6 +79,15 @@ def group_quantize(x, group=128, groups=16):
     return q, scale
 
 
+def transposed_quantize(x, scale, dtype="fp8e4nv", block=(128, 128), warps=8):
+    rows, cols = x.shape
+    q = empty((cols, rows), dtype)
+    transposed_quantize_kernel[(rows // block[0], cols // block[1])](
+        x, q, scale, *x.stride(), *q.stride(), BLOCK_M=block[0], BLOCK_N=block[1], num_warps=warps
+    )
+    return q
+
+
 def int4_unpack(packed, scale, block=1024):
     out = empty((2 * packed.shape[0],), "bf16")
     int4_unpack_kernel[(packed.shape[0] // block,)](packed, scale, out, packed.shape[0], BLOCK=block)
@@ -88,6 +110,10 @@ def group_reference(x, group=128, groups=16):
     parts = x.float().unflatten(1, (-1, group))
     scale = parts.abs().amax(2).clamp_min(1e-4) / 448
     return (parts / scale[:, :, None]).flatten(1), scale
+
+
+def transposed_reference(x, scale, **_):
+    return x.float().T * scale
 
 
 def unpack_reference(packed, scale, block=1024):
@@ -120,6 +146,12 @@ LAUNCHES = {
     "fp8-groups-bf16-7168": launch(
         group_quantize, tensor((2048, 7168), "bf16"), flops=4 * 2048 * 7168, min_bytes=3 * 2048 * 7168,
         reference=group_reference, rtol=7e-2, atol=2e-2, since={"gfx9*": "3.3.0"},
+    ),
+    # triton #9834 (AMD, since 3.4.0): strides annotated with `int` are no constants any more, and the transposed tile
+    # is stored byte by byte
+    "fp8-transposed-bf16-8192x4096": launch(
+        transposed_quantize, tensor((8192, 4096), "bf16"), 0.25, flops=8192 * 4096, min_bytes=3 * 8192 * 4096,
+        reference=transposed_reference, rtol=7e-2, atol=2e-2, since={"gfx9*": "3.3.0"},
     ),
     "int4-unpack-bf16": launch(
         int4_unpack, tensor((1 << 22,), "u8"), tensor((1 << 16,), "fp32", fill="uniform"), flops=3 << 23,
