@@ -48,8 +48,7 @@ class Edit:
 
 def between(stage: str, base: Sequence[str], head: Sequence[str]) -> Edit:
     """The edit that turns the canonical lines of base into those of head."""
-    blank = _blanking(stage)
-    left, right = [blank(line) for line in base], [blank(line) for line in head]
+    left, right = _blanked_all(stage, base), _blanked_all(stage, head)
     pairs = alignment.matching(left, right)
     depths = loops.depths(base), loops.depths(head)
     lines: list[EditLine] = []
@@ -113,6 +112,13 @@ def _hunk(
         for j in range(c, d)
     ]
     return removed + added
+
+
+def _blanked_all(stage: str, lines: Sequence[str]) -> list[str]:
+    """Every line blanked, in one go where that is the same: no pattern crosses the end of a line."""
+    blank = _blanking(stage)
+    together = blank("\n".join(lines)).split("\n")
+    return together if len(together) == len(lines) else [blank(line) for line in lines]
 
 
 def blanked(stage: str, line: str) -> str:
