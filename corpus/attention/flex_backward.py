@@ -177,7 +177,8 @@ def reference(q, k, v, dout, lse, delta, of_queries, of_keys, score, slope, spar
             for block in listed[:n]:
                 columns = slice(block * sparse, (block + 1) * sparse)
                 keep[rows, columns] = (place[rows, None] >= place[None, columns]).float() if causal else 1
-    p = (scores - lse[:, :, None] * 0.6931471805599453).exp() * keep
+    scores = scores.masked_fill(keep == 0, -float("inf"))
+    p = (scores - lse[:, :, None] * 0.6931471805599453).exp()
     ds = p * (dout @ v.transpose(1, 2) - delta[:, :, None]) * bend
     dk, dv = ds.transpose(1, 2) @ q * scale, p.transpose(1, 2) @ dout
     return ds @ k * scale, dk.unflatten(0, (-1, group)).sum(1), dv.unflatten(0, (-1, group)).sum(1)

@@ -17,6 +17,7 @@ from irdiff import corpus as corpora
 from irdiff import corpus_check, process, toolchains
 from irdiff.cli import options, progress
 from irdiff.errors import ExitCode, NothingComparedError, UsageError
+from irdiff.report import verified
 
 _DEFAULT_TOOLCHAIN = "triton==3.9.0"
 
@@ -171,6 +172,9 @@ def check_command(
 @click.option(
     "--python", default=sys.executable, help="An interpreter that has torch and triton; default: this one."
 )
+@click.option(
+    "--markdown", "markdown_path", type=click.Path(path_type=Path), help="Also write the table here."
+)
 @options.cache_option
 @options.json_option
 def verify_command(
@@ -178,11 +182,13 @@ def verify_command(
     workload: str,
     target: str,
     python: str,
+    markdown_path: Path | None,
     cache: Path | None,
     json_path: Path | None,
 ) -> int:
     """Run every launch on this machine's GPU and compare it with its PyTorch reference.
 
+    Prints errors, how much of its tolerance a launch used, its time and its share of the GPU's peak.
     Ends with 1 where a launch is wrong or does not run.
     """
     config = configuration.load(cache=cache)
@@ -190,8 +196,10 @@ def verify_command(
 
     def on_line(line: str) -> None:
         if line.startswith("{"):
+            if not rows:
+                click.echo(verified.heading())
             rows.append(json.loads(line))
-            click.echo(_verified(rows[-1]))
+            click.echo(verified.line(rows[-1]))
 
     words: list[str | Path] = [
         python,
@@ -215,13 +223,7 @@ def verify_command(
             hint="it needs a GPU, torch and triton: name an interpreter that has them with --python",
             log_path=str(log),
         )
-    wrong = sum(not row["ok"] for row in rows)
-    click.echo(f"{len(rows) - wrong} of {len(rows)} launches agree with their reference")
-    return ExitCode.ANSWER_IS_NO if wrong else ExitCode.DONE
-
-
-def _verified(row: dict[str, Any]) -> str:
-    if not row["ok"]:
-        return f"WRONG {row['id']}: {str(row.get('why'))[:160]}"
-    peak = f"{row['peak_percent']:5.1f} %" if row.get("peak_percent") is not None else "      -"
-    return f"ok    {row['id']:56} {row['median_us']:10.1f} us {peak}  error {row['relative_norm']:.1e}"
+    if markdown_path:
+        options.write_output(markdown_path, verified.markdown(rows))
+    click.echo(verified.last_line(rows))
+    return ExitCode.DONE if all(row["ok"] for row in rows) else ExitCode.ANSWER_IS_NO
