@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from irdiff import normalize
+from irdiff import llvm_reading, normalize
 from irdiff.compare import cases, facts, verdicts
 from irdiff.compare.verdicts import MACHINE_STAGES, TextComparison
 from irdiff.compilation import Compiler
@@ -165,15 +165,17 @@ class CaseComparer:
 
     def equivalent(self, stage: str, ours: Artifact, theirs: Artifact) -> TextComparison:
         """What the normalizers say of two artifacts of a stage; remembered by their digests."""
-        key = key_of("equivalent", normalize.NORMALIZER_VERSION, stage, ours.digest, theirs.digest)
+        reader = llvm_reading.version() if stage == "llir" else ""
+        key = key_of("equivalent", normalize.NORMALIZER_VERSION, reader, stage, ours.digest, theirs.digest)
         known: dict[str, Any] | None = self.store.get_record("equivalent", key)
         if known is None:
             a, b = _text(self._read(ours)), _text(self._read(theirs))
             if a is None or b is None:  # binary artifacts of a backend that is not known
                 known = _unequal(f"compared-as-bytes:{stage}")
             else:
-                known = _compare_canonical(stage, a, b)
-            self.store.put_record("equivalent", key, known)
+                known = _compare_canonical(stage, a, b, self.compiler.workers.llvm.reprint)
+            if not _may_be_cured(known["findings"]):
+                self.store.put_record("equivalent", key, known)
         return TextComparison(
             equal=known["equal"], header_equal=known["header_equal"], findings=tuple(known["findings"])
         )
@@ -288,13 +290,18 @@ def _text(content: bytes) -> str | None:
         return None
 
 
-def _compare_canonical(stage: str, ours: str, theirs: str) -> dict[str, Any]:
+def _compare_canonical(stage: str, ours: str, theirs: str, reprint: normalize.Reprint) -> dict[str, Any]:
     try:
-        result = normalize.equivalent(stage, ours, theirs)
+        result = normalize.equivalent(stage, ours, theirs, reprint=reprint)
     except NormalizeError as error:
         # The text is not what its stage says: nothing but its bytes can be compared, and they differ.
         return _unequal(f"not-normalized:{stage}: {error.what}"[:200])
     return {"equal": result.equal, "header_equal": result.header_equal, "findings": list(result.findings)}
+
+
+def _may_be_cured(findings: Sequence[str]) -> bool:
+    """Whether another attempt to read LLVM IR may say more, so that this answer is not to be kept."""
+    return any(finding == f"lexical-llir:{why}" for why in llvm_reading.TRANSIENT for finding in findings)
 
 
 def _unequal(finding: str) -> dict[str, Any]:

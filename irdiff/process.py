@@ -61,6 +61,7 @@ os._exit(code if code >= 0 else 128 - code)
 
 
 TimeoutExpired = subprocess.TimeoutExpired
+Child = subprocess.Popen[bytes]
 
 
 class CommandFailed(Exception):  # noqa: N818 - reads better where it is caught
@@ -131,9 +132,7 @@ def run_logged(
         return child.returncode
 
 
-def start_worker(
-    command: Sequence[str | Path], *, env: Mapping[str, str], stderr: Path
-) -> subprocess.Popen[bytes]:
+def start_worker(command: Sequence[str | Path], *, env: Mapping[str, str], stderr: Path) -> Child:
     """A long-lived worker with pipes for requests and replies. Ctrl-C does not reach it: irdiff ends it."""
     with stderr.open("ab") as log:
         return subprocess.Popen(

@@ -15,6 +15,7 @@ from typing import Any
 from irdiff import process
 from irdiff.config import Config
 from irdiff.errors import ToolchainError
+from irdiff.llvm_reading import LlvmReader
 from irdiff.model import Toolchain
 from irdiff.toolchains import answers
 
@@ -107,7 +108,7 @@ class Worker:
 
 
 class Workers:
-    """The workers of one comparison, started when they are first needed."""
+    """The processes that one comparison needs beside its own, started when they are first needed."""
 
     def __init__(self, config: Config) -> None:
         self._config = config
@@ -115,6 +116,7 @@ class Workers:
         self._lock = threading.Lock()
         # Lives as long as the workers: the kernel ends a worker with the thread that started it.
         self._starters = ThreadPoolExecutor(4)  # base and head, each with and without randomization
+        self.llvm = LlvmReader(config.cache / "llvm-reader.log")
 
     def get(self, toolchain: Toolchain, *, randomized: bool = False) -> Worker:
         """The worker of a toolchain. A dead one is replaced."""
@@ -146,6 +148,7 @@ class Workers:
                 if starting.exception() is None:
                     starting.result().close()
             self._workers.clear()
+        self.llvm.close()
         self._starters.shutdown()
 
 

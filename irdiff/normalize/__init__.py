@@ -6,7 +6,8 @@
     machine_code(stage, binary) -> MachineCode what executes in a binary, and its resources
     instruction_facts(ir, text) -> counts      instructions by class
 
-Pure functions, one module an IR. Each module states its rules, each with its reason and source.
+Functions without effects, one module an IR; what reads LLVM IR with LLVM runs elsewhere (`llvm_reader`) and
+is handed in. Each module states its rules, each with its reason and source.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from hashlib import sha256
 
 from irdiff.errors import NormalizeError
 from irdiff.normalize import cubin, hsaco
-from irdiff.normalize.canonical import Canonical, Comparison, MachineCode
+from irdiff.normalize.canonical import Canonical, Comparison, MachineCode, Printed, Reprint
 from irdiff.normalize.comparing import canonicalize, equivalent, raw_lines
 from irdiff.normalize.histogram import instruction_facts
 
-NORMALIZER_VERSION = "2"
+NORMALIZER_VERSION = "3"
 """Part of every cache key: raised with any change of any rule."""
 
 __all__ = [
@@ -28,6 +29,8 @@ __all__ = [
     "Canonical",
     "Comparison",
     "MachineCode",
+    "Printed",
+    "Reprint",
     "canonicalize",
     "equivalent",
     "instruction_facts",

@@ -65,9 +65,10 @@ _RECOGNIZED = re.compile(
 )
 
 
-def rows(text: str) -> Rows:
+def rows(text: str, *, stripped: bool = False) -> Rows:
+    """Of the whole text; with `stripped`, of what `strip` has made of it."""
     strings = Strings(_QUOTED_TARGET.sub(r"\1\2", text), C_STRING)
-    text = _strip(strings.text)
+    text = strings.text if stripped else _strip(strings.text)
     if not _RECOGNIZED.search(text):
         raise unrecognized("amdgcn", "a target directive, a function or a known instruction")
     header: dict[str, str] = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from irdiff.errors import NormalizeError
@@ -27,7 +27,7 @@ class Canonical:
     header: Mapping[str, str]
     """What may differ between two toolchains without the code being another; compared apart."""
     form: str
-    """`lexical`, `llvm-VERSION` or `generic`; lines of different forms are not comparable."""
+    """`lexical` or `generic`."""
 
     @property
     def text(self) -> str:
@@ -41,9 +41,24 @@ class Comparison:
     equal: bool
     header_equal: bool
     form: str
+    """`lexical`, `generic`, or `llvm-VERSION` where the texts were compared as that LLVM prints them."""
     findings: tuple[str, ...]
-    """Of `inferred-attributes-only`, `reordered-only`, `same-up-to-registers`, `lexical-llir`,
-    `generic-normalizer:IR`."""
+    """Of `inferred-attributes-only`, `reordered-only`, `same-up-to-registers`, `equal-as-llvm-prints`,
+    `lexical-llir:WHY` (as in `Printed`), `generic-normalizer:IR`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Printed:
+    """LLVM IR as one LLVM reads and prints it, or why it does not."""
+
+    text: str | None
+    form: str
+    """`llvm-VERSION` of that LLVM."""
+    why_not: str
+    """`unreadable`, `too-long`, or `died`, `timeout`, `unavailable`, which another attempt may cure."""
+
+
+Reprint = Callable[[str], Printed]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,43 +2,36 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import re
 from collections.abc import Callable
+from dataclasses import replace
 
-from irdiff.normalize import amdgcn, generic, llir, llvm_reader, mlir, ptx, sass
-from irdiff.normalize.canonical import Canonical, Comparison, Rows, check_text
+from irdiff.errors import NormalizeError
+from irdiff.normalize import amdgcn, generic, llir, mlir, ptx, sass
+from irdiff.normalize.canonical import Canonical, Comparison, Reprint, Rows, check_text
 from irdiff.normalize.likeness import differs_in_inferred_attributes_only, differs_in_order_only
-from irdiff.normalize.opcodes import header_lines, operations
+from irdiff.normalize.opcodes import read_together
 from irdiff.normalize.registers import same_up_to_registers
 
 MLIR_STAGES = frozenset({"ttir", "ttgir", "glir", "source"})
-_LEXICAL: dict[str, Callable[[str], Rows]] = {
-    "llir": llir.rows,
-    "ptx": ptx.rows,
-    "amdgcn": amdgcn.rows,
-    "sass": sass.rows,
-}
+_ASSEMBLY: dict[str, Callable[..., Rows]] = {"llir": llir.rows, "ptx": ptx.rows, "amdgcn": amdgcn.rows}
 _STRIP: dict[str, Callable[[str], str]] = {
     "llir": llir.strip,
     "ptx": ptx.strip,
     "amdgcn": amdgcn.strip,
     **dict.fromkeys(MLIR_STAGES, mlir.strip),
 }
+_INTRINSIC = re.compile(r"@(llvm\.[\w.]+)")
 
 
-def canonicalize(ir: str, text: str, *, llvm: bool = False) -> Canonical:
-    """The canonical form of one text; with `llvm`, LLVM IR is read and printed by llvmlite where it can be.
+def canonicalize(ir: str, text: str) -> Canonical:
+    """The canonical form of one text.
 
     Raises NormalizeError where nothing is recognized in a text, and for binary or oversized input. An
     empty text has no lines.
     """
     check_text(ir, text)
-    printed = llvm_reader.reprint(text) if llvm and ir == "llir" else None
-    if printed is None:
-        return _canonical(ir, _lexical_rows(ir, text), _form(ir))
-    rows = llir.rows(printed)
-    rows.header.update(llir.targets(text))
-    return _canonical(ir, rows, llvm_reader.FORM)
+    return _canonical(ir, _lexical_rows(ir, text))
 
 
 def raw_lines(ir: str, text: str) -> tuple[int, ...]:
@@ -47,58 +40,60 @@ def raw_lines(ir: str, text: str) -> tuple[int, ...]:
     return _lexical_rows(ir, text).numbers()
 
 
-def equivalent(ir: str, base: str, head: str, *, llvm: bool = False) -> Comparison:
+def equivalent(ir: str, base: str, head: str, *, reprint: Reprint | None = None) -> Comparison:
     """Whether both texts have the same canonical form, decided as early as it is certain.
 
-    With `llvm`, LLVM IR that differs is compared again as llvmlite prints it, where it can read both.
+    With `reprint`, LLVM IR that differs is compared once more as one LLVM reads and prints it; where it does
+    not read both sides, the lexical form decides and a finding says why. Reading changes no operation but
+    calls of intrinsics that are out of date: where both sides call the same intrinsics, other operations
+    stay other operations, and the texts are not read.
     """
-    if base == head:
-        check_text(ir, base)
-        return _comparison(ir, equal=True, header_equal=True)
+    lexical, same_operations = _compare_lexically(ir, base, head)
+    if lexical.equal or reprint is None or ir != "llir":
+        return lexical
+    if not same_operations and set(_INTRINSIC.findall(base)) == set(_INTRINSIC.findall(head)):
+        return lexical
+    printed = reprint(base)
+    other = reprint(head) if printed.text is not None else printed
+    if printed.text is None or other.text is None:
+        reason = f"lexical-llir:{other.why_not}"
+        return replace(lexical, findings=(reason, *lexical.findings))
+    return _compare_printed(printed.text, other.text, other.form, lexical)
+
+
+def _compare_lexically(ir: str, base: str, head: str) -> tuple[Comparison, bool]:
+    """Also whether both texts may have the same operations in the same order."""
     check_text(ir, base)
+    if base == head:
+        return _comparison(ir, equal=True, header_equal=True), True
     check_text(ir, head)
-    early = _decide_early(ir, base, head)
-    if early:
-        return early
-    left, right = canonicalize(ir, base), canonicalize(ir, head)
-    if left.lines == right.lines:
-        return _comparison(ir, equal=True, header_equal=left.header == right.header)
-    if llvm and ir == "llir":
-        return _compare_llvm(base, head, left, right)
-    return _different(left, right, ())
-
-
-def _decide_early(ir: str, base: str, head: str) -> Comparison | None:
-    """Equal but for locations and comments, or not even the same operations."""
     strip = _STRIP.get(ir)
-    if not (strip and base and head):
-        return None
-    left, right = strip(base), strip(head)
-    counts, others = Counter(operations(ir, left)), Counter(operations(ir, right))
-    if not (counts and others):
-        return None  # perhaps not of this IR: the full form says so
-    if left == right:
-        return _comparison(ir, equal=True, header_equal=True)
-    if counts == others:
-        return None
-    return _comparison(ir, equal=False, header_equal=header_lines(left) == header_lines(right))
+    reading = read_together(ir, base, head, strip) if strip and base and head else None
+    stripped = reading is not None  # where it is None a text is perhaps not of this IR: the full form says so
+    if reading:
+        base, head = reading.base, reading.head
+        if not reading.same:
+            return _comparison(ir, equal=False, header_equal=reading.same_header), False
+        if base == head:
+            return _comparison(ir, equal=True, header_equal=True), True
+    left, right = (_canonical(ir, _lexical_rows(ir, text, stripped=stripped)) for text in (base, head))
+    if left.lines == right.lines:
+        return _comparison(ir, equal=True, header_equal=left.header == right.header), True
+    return _different(left, right), True
 
 
-def _compare_llvm(base: str, head: str, left: Canonical, right: Canonical) -> Comparison:
-    printed = llvm_reader.reprint(base)
-    other = llvm_reader.reprint(head) if printed is not None else None
-    if printed is None or other is None:
-        return _different(left, right, ("lexical-llir",))
-    read_left = _canonical("llir", llir.rows(printed), llvm_reader.FORM)
-    read_right = _canonical("llir", llir.rows(other), llvm_reader.FORM)
-    if read_left.lines == read_right.lines:
-        return Comparison(
-            equal=True, header_equal=left.header == right.header, form=llvm_reader.FORM, findings=()
-        )
-    return _different(read_left, read_right, ())
+def _compare_printed(base: str, head: str, form: str, lexical: Comparison) -> Comparison:
+    """Both as the same LLVM prints them; headers are told of the texts as they were."""
+    try:
+        found, _ = _compare_lexically("llir", base, head)
+    except NormalizeError:
+        return replace(lexical, findings=("lexical-llir:unreadable", *lexical.findings))
+    findings = ("equal-as-llvm-prints",) if found.equal else found.findings
+    return Comparison(equal=found.equal, header_equal=lexical.header_equal, form=form, findings=findings)
 
 
-def _different(left: Canonical, right: Canonical, findings: tuple[str, ...]) -> Comparison:
+def _different(left: Canonical, right: Canonical) -> Comparison:
+    findings: tuple[str, ...] = ()
     if left.form == "generic":
         findings = (*findings, f"generic-normalizer:{left.ir}")
     if left.ir == "llir":
@@ -113,21 +108,22 @@ def _different(left: Canonical, right: Canonical, findings: tuple[str, ...]) -> 
     )
 
 
-def _lexical_rows(ir: str, text: str) -> Rows:
+def _lexical_rows(ir: str, text: str, *, stripped: bool = False) -> Rows:
     if not text:
         return Rows(body=[], tail=[], header={})
     if ir in MLIR_STAGES:
-        return mlir.rows(ir, text)
-    normalizer = _LEXICAL.get(ir)
-    return normalizer(text) if normalizer else generic.rows(ir, text)
+        return mlir.rows(ir, text, stripped=stripped)
+    if ir in _STRIP:
+        return _ASSEMBLY[ir](text, stripped=stripped)
+    return sass.rows(text) if ir == "sass" else generic.rows(ir, text)
 
 
-def _canonical(ir: str, rows: Rows, form: str) -> Canonical:
-    return Canonical(ir=ir, lines=rows.lines(), header=rows.header, form=form)
+def _canonical(ir: str, rows: Rows) -> Canonical:
+    return Canonical(ir=ir, lines=rows.lines(), header=rows.header, form=_form(ir))
 
 
 def _form(ir: str) -> str:
-    return "lexical" if ir in _LEXICAL or ir in MLIR_STAGES else "generic"
+    return "lexical" if ir in _STRIP or ir == "sass" else "generic"
 
 
 def _comparison(ir: str, *, equal: bool, header_equal: bool) -> Comparison:

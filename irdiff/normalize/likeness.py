@@ -30,24 +30,34 @@ _LABEL = re.compile(r"%[\w.$-]+:$")
 
 
 def differs_in_inferred_attributes_only(base: tuple[str, ...], head: tuple[str, ...]) -> bool:
-    """For two unequal canonical texts of LLVM IR."""
-    return _without_inferred(base) == _without_inferred(head)
+    """For two unequal canonical texts of LLVM IR; cheap where they are far apart."""
+    (left, ours), (right, theirs) = _without_groups(base), _without_groups(head)
+    return len(left) == len(right) and all(
+        _inlined(one, ours) == _inlined(other, theirs)
+        for one, other in zip(left, right, strict=True)
+        if one != other  # a group's name is a digest of what it holds: equal lines mean the same
+    )
 
 
-def _without_inferred(lines: tuple[str, ...]) -> list[str]:
+def _without_groups(lines: tuple[str, ...]) -> tuple[list[str], dict[str, str]]:
+    """The lines that are no attribute group; for each group what is not inferred."""
+    kept: list[str] = []
     groups: dict[str, str] = {}
     for line in lines:
-        match = _GROUP.match(line)
+        match = _GROUP.match(line) if line.startswith("attributes ") else None
         if match:
             groups[match.group(1)] = _take_inferred(match.group(2), quoted=True).strip()
+        else:
+            kept.append(line)
+    return kept, groups
 
+
+def _inlined(line: str, groups: dict[str, str]) -> str:
     def inline(match: re.Match[str]) -> str:
         content = groups.get(match.group().strip(), "")
         return f" {{{content}}}" if content else ""
 
-    return [
-        _GROUP_USE.sub(inline, _take_inferred(line, quoted=False)) for line in lines if not _GROUP.match(line)
-    ]
+    return _GROUP_USE.sub(inline, _take_inferred(line, quoted=False))
 
 
 def _take_inferred(line: str, *, quoted: bool) -> str:
@@ -62,7 +72,9 @@ def differs_in_order_only(base: tuple[str, ...], head: tuple[str, ...]) -> bool:
     """For two unequal canonical texts of LLVM IR; cheap where they are far apart."""
     if len(base) != len(head):
         return False
-    if Counter(_LOCAL.sub("%", line) for line in base) != Counter(_LOCAL.sub("%", line) for line in head):
+    moved = [pair for pair in zip(base, head, strict=True) if pair[0] != pair[1]]
+    left, right = (Counter(_LOCAL.sub("%", pair[side]) for pair in moved) for side in (0, 1))
+    if left != right:
         return False
     return _block_digests(base) == _block_digests(head)
 

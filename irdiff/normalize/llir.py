@@ -1,10 +1,8 @@
 r"""Canonical form of LLVM IR.
 
-Two forms. `lexical`: the rules below on the text as it is. `llvm-VERSION`, on request: the text is first
-read, verified and printed by the LLVM inside llvmlite, which upgrades what older versions spelled
-otherwise. Forms must not be mixed: `equivalent` sees to it. On request only, because that LLVM is built
-with assertions and aborts the process on some broken texts, costs as much again, and has not changed one
-answer on 250 real pairs of five release pairs (`tests/bench_normalize.py --llvm`).
+The rules are lexical: they work on the text as it is. Texts that still differ are compared once more as one
+LLVM reads and prints them (`llvm_reader`), under the same rules; `equivalent` sees to it that the two forms
+are not mixed.
 
 Rules (before → after; why the meaning is kept; source: LLVM Language Reference)
 - `; …`, `source_filename`, `!dbg !7`, `#dbg_value(…)`, `call void @llvm.dbg.*`, `!DI…` nodes,
@@ -68,19 +66,13 @@ _RECOGNIZED = re.compile(
 )
 
 
-def rows(text: str) -> Rows:
-    """The lexical form."""
+def rows(text: str, *, stripped: bool = False) -> Rows:
+    """Of the whole text; with `stripped`, of what `strip` has made of it."""
     strings = Strings(text, LLVM_STRING)
-    text = _strip(strings.text)
+    text = strings.text if stripped else _strip(strings.text)
     if not _RECOGNIZED.search(text):
         raise unrecognized("llir", "a definition, a declaration or a target")
     return _Module(spell_floats(text), strings).rows()
-
-
-def targets(text: str) -> dict[str, str]:
-    """Triple and data layout as the text has them, for the header."""
-    strings = Strings(text, LLVM_STRING)
-    return {f"llvm.{kind}": strings.restore(value)[1:-1] for kind, value in _TARGET.findall(strings.text)}
 
 
 def strip(text: str) -> str:

@@ -2,12 +2,13 @@
 
 LLVM up to 22 prints a constant in decimal where six digits are exact, else in hexadecimal (`0x…` the bits
 of a double even for float, `0xH…` half, `0xR…` bfloat). Later versions print `f0x…` with the bits of the
-type itself, `+inf`, `-inf`, `+qnan`, and any decimal (with an exponent) that rounds to the
-value *in the type*. All of these
-become the hexadecimal spelling that LLVM up to 22 reads: the bits of a double for float and double,
-`0xH…`, `0xR…`. The type is the nearest one before the constant on its line; without a type, or with a
-spelling not listed here (payloads of NaN, x86_fp80), the constant stays as it is.
-Source: LLVM Language Reference, "Simple Constants"; LLVM's AsmWriter.cpp, writeAPFloatInternal.
+type itself, `+inf`, `-inf`, `+qnan`, `+nan(0x3F)` and `+snan(0x1)` (a quiet and a signalling NaN with the
+bits below the quiet one), and any decimal (with an exponent) that rounds to the value *in the type*. All
+of these become the hexadecimal spelling that LLVM up to 22 reads: the bits of a double for float and
+double, `0xH…`, `0xR…`. The type is the nearest one before the constant on its line; without a type, or with
+a spelling not listed here (x86_fp80), the constant stays as it is.
+Source: LLVM Language Reference, "Simple Constants"; LLVM's AsmWriter.cpp, writeAPFloatInternal; for NaN
+its test of the parser, which gives the bits of `+nan`, `-qnan` and `+snan`.
 """
 
 from __future__ import annotations
@@ -16,10 +17,12 @@ import re
 import struct
 
 _CONSTANT = re.compile(
-    r"(?<![\w.%@$#!-])(?:f?0x[HR]?[0-9A-Fa-f]++|[+-]?\d+\.\d+(?:[eE][+-]?\d+)?|[+-](?:inf|qnan))(?![\w.])"
+    r"(?<![\w.%@$#!-])(?:f?0x[HR]?[0-9A-Fa-f]++|[+-]?\d+\.\d+(?:[eE][+-]?\d+)?|[+-](?:inf|qnan|s?nan\(0x[0-9A-Fa-f]++\)))(?![\w.])"
 )
 _TYPE = re.compile(r"\b(?:half|bfloat|float|double|x86_fp80|fp128|ppc_fp128)\b")
 _WIDTHS = {"half": 4, "bfloat": 4, "float": 8, "double": 16}
+_FRACTION_BITS = {"half": 10, "bfloat": 7, "float": 23, "double": 52}
+_NAN = re.compile(r"([+-])(s?)nan\(0x([0-9A-Fa-f]+)\)")
 _SPECIAL = {
     "half": {"+inf": "0xH7C00", "-inf": "0xHFC00", "+qnan": "0xH7E00", "-qnan": "0xHFE00"},
     "bfloat": {"+inf": "0xR7F80", "-inf": "0xRFF80", "+qnan": "0xR7FC0", "-qnan": "0xRFFC0"},
@@ -38,7 +41,7 @@ def spell_floats(text: str) -> str:
     return "\n".join(
         [
             _spell_line(line)
-            if "e+" in line or "e-" in line or "0x" in line or "inf" in line or "qnan" in line
+            if "e+" in line or "e-" in line or "0x" in line or "inf" in line or "nan" in line
             else line
             for line in text.split("\n")
         ]
@@ -66,28 +69,47 @@ def spell(constant: str, kind: str) -> str:
         return constant
     if constant in _SPECIAL[kind]:
         return _SPECIAL[kind][constant]
-    if constant.startswith("f0x"):
-        digits = constant[3:]
-        return _from_bits(int(digits, 16), kind) if len(digits) == _WIDTHS[kind] else constant
     if constant.startswith("0x"):
         return constant.upper().replace("0X", "0x")
+    bits = _bits(constant, kind)
+    return constant if bits is None else _from_bits(bits, kind)
+
+
+def _bits(constant: str, kind: str) -> int | None:
+    """None for a constant that the type cannot hold as it is written."""
+    if constant.startswith("f0x"):
+        digits = constant[3:]
+        return int(digits, 16) if len(digits) == _WIDTHS[kind] else None
+    nan = _NAN.fullmatch(constant)
+    if nan:
+        return _nan_bits(nan, kind)
     try:
-        return _from_value(float(constant), kind)
+        return _value_bits(float(constant), kind)
     except (OverflowError, ValueError):
-        return constant
+        return None
 
 
-def _from_value(value: float, kind: str) -> str:
+def _nan_bits(nan: re.Match[str], kind: str) -> int | None:
+    """None for a payload that the type has no place for, or a signalling NaN that would be infinity."""
+    sign, signalling, digits = nan.groups()
+    payload, fraction = int(digits, 16), _FRACTION_BITS[kind]
+    quiet = 1 << fraction - 1
+    if payload >= quiet or (signalling and not payload):
+        return None
+    ones = (1 << 4 * _WIDTHS[kind] - 1 - fraction) - 1
+    return (sign == "-") << 4 * _WIDTHS[kind] - 1 | ones << fraction | (0 if signalling else quiet) | payload
+
+
+def _value_bits(value: float, kind: str) -> int:
     match kind:
         case "double":
-            bits = int.from_bytes(struct.pack(">d", value))
+            return int.from_bytes(struct.pack(">d", value))
         case "float":
-            bits = int.from_bytes(struct.pack(">f", value))
+            return int.from_bytes(struct.pack(">f", value))
         case "half":
-            bits = int.from_bytes(struct.pack(">e", value))
+            return int.from_bytes(struct.pack(">e", value))
         case _:
-            bits = _round_to_bfloat(value)
-    return _from_bits(bits, kind)
+            return _round_to_bfloat(value)
 
 
 def _round_to_bfloat(value: float) -> int:

@@ -1,16 +1,21 @@
-"""LLVM IR read, verified and printed again by the LLVM inside llvmlite.
+"""LLVM IR read, verified and printed again by the LLVM inside llvmlite. Runs in `llvm_child` only.
 
-That LLVM upgrades intrinsics, attributes and spellings of older versions, so that both sides come out in
-the language of one version. It is neither asked to change the code nor to judge it.
+Why texts that agree afterwards are the same: both sides go through the same parser, verifier and printer,
+each a function of its input, and text and memory are two forms of one language, so what is printed means
+what was read. What this adds to the lexical rules are the upgrades (LLVM's AutoUpgrade.cpp) that every LLVM
+does to what older ones wrote, by its promise to read it with its old meaning; constant expressions, default
+alignments and attributes of intrinsics come out in one spelling. It is neither asked to change the code nor
+to judge it, and the machine code still has the last word: where two compilers of different versions made
+different code from what means the same, the case is `changed`.
 
 Crashes: LLVM aborts the process on broken IR in one place met by fuzzing (132 of 74,000 mutants), the
 verification inside the upgrade of debug information (`UpgradeDebugInfo` in AutoUpgrade.cpp). It runs only
 where the module flag `Debug Info Version` is current, so the flag's name is changed first, which makes
 LLVM drop debug information instead (there is none left by then); broken IR then ends as an error. LLVM's
-parser recurses on nested types and constants, so texts nested deeper than any real one, or very long
-ones, are not given to it. Its build has assertions: one more abort (1 of 87,000 mutants) came from letters
-in an inline-assembly constraint that no GPU backend has, so those are kept from it too. This list cannot
-be complete: whoever reads texts of an untrusted compiler asks for this only in a process that may die.
+parser recurses on nested types and constants, so texts nested deeper than any real one are not given to
+it. Its build has assertions: one more abort (1 of 87,000 mutants) came from letters in an inline-assembly
+constraint that no GPU backend has, so those are kept from it too. This list cannot be complete, hence the
+process of its own.
 """
 
 from __future__ import annotations
@@ -22,7 +27,6 @@ import llvmlite.binding as llvm
 from irdiff.normalize.llir import without_debug
 
 FORM = "llvm-" + ".".join(map(str, llvm.llvm_version_info))
-MAX_LENGTH = 16 << 20
 MAX_DEPTH = 64
 
 _FLAG = '!"Debug Info Version"'
@@ -35,7 +39,7 @@ _NEW_AMD_TRIPLE = re.compile(r'^(target triple = ")amdgpu[\w.]*-', re.M)
 
 def reprint(text: str) -> str | None:
     """The text as this LLVM prints it, without debug information; None where it cannot read it."""
-    if len(text) > MAX_LENGTH or _too_deep(text) or not _usual_constraints(text):
+    if _too_deep(text) or not _usual_constraints(text):
         return None
     text = _NEW_AMD_TRIPLE.sub(r"\1amdgcn-", without_debug(text))
     try:

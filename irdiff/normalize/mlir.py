@@ -57,9 +57,10 @@ _PUBLIC = re.compile(
 _IMPLIED = frozenset({'"ttng.two-ctas" = false', "ttng.two-ctas = false"})
 
 
-def rows(ir: str, text: str) -> Rows:
+def rows(ir: str, text: str, *, stripped: bool = False) -> Rows:
+    """Of the whole text; with `stripped`, of what `strip` has made of it."""
     strings = Strings(text, C_STRING)
-    text = _strip(strings.text)
+    text = strings.text if stripped else _strip(strings.text)
     if not _RECOGNIZED.search(text):
         raise unrecognized(ir, "a module or a function")
     text = rename(_rename_kernel(_sort_dictionaries(text, strings)))

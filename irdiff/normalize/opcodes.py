@@ -7,6 +7,8 @@ canonical form. That is much cheaper to find out than the canonical form, and tr
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 _MLIR = re.compile(r"\n(?:%[^\n= ]*(?:, [^\n= ]+)* = )?\"?([a-z_]+\.[a-z_0-9.]+)")
 _PATTERNS = {
@@ -20,17 +22,84 @@ _PATTERNS = {
     "glir": _MLIR,
     "source": _MLIR,
 }
+_FIRST_PIECE = 2048
+_DEBUG_SECTION = re.compile(r"\.section[ \t]+\.debug_")
 _HEADERS = re.compile(
     r'^(?:\.version|\.amdgcn_target|target (?:triple|datalayout))[^\n]*|"ttng\.two-ctas" = false', re.M
 )
 
 
-def operations(ir: str, stripped: str) -> list[object]:
-    """Of a text that the normalizer's `strip` has made; empty for an IR that has no pattern."""
-    pattern = _PATTERNS.get(ir)
-    return list(pattern.findall(stripped)) if pattern else []
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """Two texts read side by side, as far as their operations agree."""
+
+    same: bool
+    """Whether both have the same operations in the same order."""
+    same_header: bool
+    """Whether the lines that end up in the header are the same, as far as the texts were read."""
+    base: str
+    head: str
+    """The stripped texts, whole where `same`."""
 
 
-def header_lines(stripped: str) -> list[str]:
-    """The lines that end up in the header and differ between toolchains."""
-    return _HEADERS.findall(stripped)
+def read_together(ir: str, base: str, head: str, strip: Callable[[str], str]) -> Reading | None:
+    """Strip both texts piece by piece until their operations differ; None where one shows no operation.
+
+    Most changes show within the first pieces, and a piece is stripped as the whole text would be.
+    """
+    pattern = _PATTERNS[ir]
+    sides = _Side(base, strip, pattern), _Side(head, strip, pattern)
+    left, right = sides[0].operations, sides[1].operations
+    same = True
+    compared = 0
+    while same and not (sides[0].done and sides[1].done):
+        for side in sides:
+            side.read()
+        until = min(len(left), len(right))
+        same = left[compared:until] == right[compared:until]
+        compared = until
+    if not (left and right):
+        return None
+    texts = ["".join(side.pieces) for side in sides]
+    return Reading(
+        same=same and len(left) == len(right),
+        same_header=_HEADERS.findall(texts[0]) == _HEADERS.findall(texts[1]),
+        base=texts[0],
+        head=texts[1],
+    )
+
+
+class _Side:
+    def __init__(self, text: str, strip: Callable[[str], str], pattern: re.Pattern[str]) -> None:
+        self._pieces = _pieces(text)
+        self._strip = strip
+        self._pattern = pattern
+        self.pieces: list[str] = []
+        self.operations: list[object] = []
+        self.done = False
+
+    def read(self) -> None:
+        piece = next(self._pieces, None)
+        if piece is None:
+            self.done = True
+            return
+        stripped = self._strip(piece)
+        self.pieces.append(stripped)
+        # an operation begins behind a line break and may end at one: each piece shares one with the next
+        self.operations += self._pattern.findall(stripped + "\n")
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Whole lines, each piece but the first beginning with the line break before it.
+
+    Strings, locations and comments end with their line. What may go on, a block comment or a section of
+    debug information, is not cut: all that follows is one piece.
+    """
+    start, size = 0, _FIRST_PIECE
+    while (end := text.find("\n", start + size)) >= 0:
+        piece = text[start:end]
+        if "/*" in piece or (".debug_" in piece and _DEBUG_SECTION.search(piece)):
+            break
+        yield piece
+        start, size = end, size * 2
+    yield text[start:]

@@ -53,9 +53,10 @@ _BRACE = re.compile(r"[{}]")
 _RECOGNIZED = re.compile(r"\.(?:version|target|entry|func)\b")
 
 
-def rows(text: str) -> Rows:
+def rows(text: str, *, stripped: bool = False) -> Rows:
+    """Of the whole text; with `stripped`, of what `strip` has made of it."""
     strings = Strings(text, C_STRING)
-    text = _strip(strings.text)
+    text = strings.text if stripped else _strip(strings.text)
     if not _RECOGNIZED.search(text):
         raise unrecognized("ptx", "`.version`, `.target`, `.entry` or `.func`")
     header: dict[str, str] = {}

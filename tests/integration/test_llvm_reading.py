@@ -1,0 +1,145 @@
+"""LLVM IR read by a child process: what it adds, and that its death costs one answer."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from irdiff.llvm_reading import MAX_DEATHS, MAX_LENGTH, LlvmReader
+from irdiff.normalize import equivalent
+from tests.mutation.artifacts import of_stage
+
+_OLD = """define i32 @f(i32 %x) {
+  %y = call i32 @llvm.ctlz.i32(i32 %x)
+  ret i32 %y
+}
+declare i32 @llvm.ctlz.i32(i32)
+"""
+"""The one-argument form, which LLVM upgrades since 3.1."""
+_NEW = _OLD.replace("ctlz.i32(i32 %x)", "ctlz.i32(i32 %x, i1 false)").replace("(i32)", "(i32, i1)")
+
+_SERVES = """
+import os, sys, time
+read, write = sys.stdin.buffer.read, sys.stdout.buffer
+def send(content):
+    write.write(len(content).to_bytes(8) + content)
+    write.flush()
+send(b"llvm-0")
+while head := read(8):
+    text = read(int.from_bytes(head)).decode()
+    if text == "abort":
+        os.abort()
+    if text == "hang":
+        time.sleep(600)
+    if text == "lie":
+        write.write((1 << 50).to_bytes(8))
+        write.flush()
+        continue
+    send(text.upper().encode())
+"""
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LlvmReader]:
+    with closing(LlvmReader(tmp_path_factory.mktemp("reader") / "log")) as made:
+        yield made
+
+
+def test_an_old_spelling_and_a_new_one_of_the_same_are_equivalent(reader: LlvmReader) -> None:
+    assert not equivalent("llir", _OLD, _NEW).equal
+    found = equivalent("llir", _OLD, _NEW, reprint=reader.reprint)
+    assert found.equal
+    assert found.findings == ("equal-as-llvm-prints",)
+    assert found.form.startswith("llvm-")
+
+
+def test_what_differs_still_differs(reader: LlvmReader) -> None:
+    for old, new in (("i1 false", "i1 true"), ("ret i32 %y", "ret i32 %x"), ("ctlz", "cttz")):
+        found = equivalent("llir", _OLD, _NEW.replace(old, new), reprint=reader.reprint)
+        assert not found.equal
+        assert found.form.startswith("llvm-")
+
+
+def test_what_llvm_cannot_read_is_compared_lexically_and_says_so(reader: LlvmReader) -> None:
+    broken = _OLD.replace("ret i32 %y", "ret i32 %missing")
+    for base, head in ((_OLD, broken), (broken, _OLD)):
+        found = equivalent("llir", base, head, reprint=reader.reprint)
+        assert not found.equal
+        assert found.form == "lexical"
+        assert "lexical-llir:unreadable" in found.findings
+
+
+def test_equal_texts_and_other_irs_are_not_read(tmp_path: Path) -> None:
+    with closing(LlvmReader(tmp_path / "log", command=("/nonexistent",))) as none:
+        text = of_stage("llir")[0].text
+        assert equivalent("llir", text, text + "; a comment\n", reprint=none.reprint).findings == ()
+        assert not equivalent(
+            "ptx", ".version 8\nret;\n", ".version 8\nexit;\n", reprint=none.reprint
+        ).findings
+        assert not none._deaths  # nobody has asked
+
+
+def test_long_texts_are_not_sent(reader: LlvmReader) -> None:
+    start = time.monotonic()
+    assert reader.reprint(_OLD + ";" * MAX_LENGTH).why_not == "too-long"
+    assert reader.reprint("; \udc80").why_not == "unreadable"
+    assert time.monotonic() - start < 1
+
+
+def test_hostile_texts_end(reader: LlvmReader) -> None:
+    for text in (
+        "define" * 100_000,
+        "{" * 1_000_000,
+        _OLD + "@a = global " + "[1 x " * 50_000,
+        _OLD * 50,
+        "",
+    ):
+        printed = reader.reprint(text)
+        assert printed.text is not None or printed.why_not in ("unreadable", "died", "timeout")
+    assert reader.reprint(_OLD).text
+
+
+def _fake(tmp_path: Path, **options: float) -> LlvmReader:
+    return LlvmReader(tmp_path / "log", command=(sys.executable, "-c", _SERVES), **options)
+
+
+def test_a_death_costs_one_answer(tmp_path: Path) -> None:
+    with closing(_fake(tmp_path)) as fake:
+        assert fake.reprint("one").text == "ONE"
+        assert fake.reprint("abort").why_not == "died"
+        assert fake.reprint("lie").why_not == "died"
+        assert fake.reprint("two").text == "TWO"
+        found = equivalent("llir", _OLD, _NEW, reprint=lambda _: fake.reprint("abort"))
+        assert "lexical-llir:died" in found.findings
+
+
+def test_a_child_that_takes_too_long_is_killed(tmp_path: Path) -> None:
+    with closing(_fake(tmp_path, timeout_s=1.0)) as fake:
+        start = time.monotonic()
+        assert fake.reprint("hang").why_not == "timeout"
+        assert time.monotonic() - start < 10
+        assert fake.reprint("two").text == "TWO"
+
+
+@pytest.mark.parametrize("command", [("/nonexistent",), (sys.executable, "-c", "pass")])
+def test_where_there_is_no_reader_texts_are_compared_lexically(
+    tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    with closing(LlvmReader(tmp_path / "log", command=command)) as none:
+        for _ in range(2):
+            found = equivalent("llir", _OLD, _NEW, reprint=none.reprint)
+            assert not found.equal
+            assert "lexical-llir:unavailable" in found.findings
+        assert none._deaths >= MAX_DEATHS
+
+
+def test_after_closing_nothing_is_read(tmp_path: Path) -> None:
+    fake = _fake(tmp_path)
+    assert fake.reprint("one").text == "ONE"
+    fake.close()
+    assert fake.reprint("one").why_not == "unavailable"
