@@ -1,28 +1,34 @@
 """What normalizing and comparing costs, in CPU time, on the committed artifacts.
 
-python tests/bench_normalize.py                  canonical form of each IR, comparisons, worst case
+python tests/bench_normalize.py                  canonical form of each IR, comparisons, worst case, llvmlite
 python tests/bench_normalize.py --compile        also the share in the CPU time of compiling two releases
-python tests/bench_normalize.py --llvm           also what llvmlite costs and whether it changes an answer
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import difflib
 import itertools
 import os
+import re
+import resource
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from irdiff import config, run_folder
+from irdiff.llvm_reading import LlvmReader
 from irdiff.normalize import canonicalize, equivalent
+from irdiff.report import diff_view, stage_diff
+from irdiff.report.diff_view import View
 from irdiff.store import Store
 from tests.bench import fresh_cache, irdiff
 from tests.mutation.artifacts import RealArtifact, of_stage
@@ -41,20 +47,21 @@ def pairs(stage: str) -> list[tuple[RealArtifact, RealArtifact]]:
     return found
 
 
-def bench_canonical(*, llvm: bool) -> None:
+def bench_canonical() -> None:
     print(f"{'IR':8} {'files':>5} {'MB':>6} {'ms/MB':>7}   one file of 3 MB: ms/MB")
     for stage in STAGES:
         texts = [artifact.text for artifact in of_stage(stage)]
         size_mb = sum(map(len, texts)) / 1e6
-        start = time.process_time()
-        for text in texts:
-            canonicalize(stage, text, llvm=llvm)
-        seconds = time.process_time() - start
+        seconds = cpu_s(lambda stage=stage, texts=texts: [canonicalize(stage, text) for text in texts])
         big = big_text(stage, 3_000_000)
-        start = time.process_time()
-        canonicalize(stage, big)
-        big_ms = (time.process_time() - start) * 1e3 / (len(big) / 1e6)
+        big_ms = cpu_s(lambda stage=stage, big=big: canonicalize(stage, big)) * 1e3 / (len(big) / 1e6)
         print(f"{stage:8} {len(texts):5} {size_mb:6.2f} {seconds * 1e3 / size_mb:7.1f}   {big_ms:7.1f}")
+
+
+def cpu_s(action: Callable[[], object]) -> float:
+    start = time.process_time()
+    action()
+    return time.process_time() - start
 
 
 def big_text(stage: str, size: int, seed: int = 0) -> str:
@@ -70,17 +77,33 @@ def big_text(stage: str, size: int, seed: int = 0) -> str:
 
 
 def bench_against_difflib() -> None:
-    print(f"\n{'IR':8} {'pairs':>5} {'equivalent ms':>14} {'unified_diff ms':>16} {'ratio':>6}")
+    """By what the answer is; a pair that differs also pays for the facts of how it differs."""
+    print(
+        f"\n{'IR':8} {'answer':10} {'pairs':>5} {'MB':>6} {'equivalent ms':>14} {'unified_diff ms':>16} {'ratio':>6}"
+    )
     for stage in STAGES[:-1]:
-        start = time.process_time()
-        for base, head in pairs(stage):
-            equivalent(stage, base.text, head.text)
-        ours = time.process_time() - start
-        start = time.process_time()
-        for base, head in pairs(stage):
-            list(difflib.unified_diff(base.text.split("\n"), head.text.split("\n")))
-        theirs = time.process_time() - start
-        print(f"{stage:8} {len(pairs(stage)):5} {ours * 1e3:14.0f} {theirs * 1e3:16.0f} {ours / theirs:6.3f}")
+        spent: dict[str, list[tuple[int, float, float]]] = {}
+        for base, head in ((a.text, b.text) for a, b in pairs(stage)):
+            ours = cpu_s(lambda stage=stage, base=base, head=head: equivalent(stage, base, head))
+            theirs = cpu_s(
+                lambda base=base, head=head: list(difflib.unified_diff(base.split("\n"), head.split("\n")))
+            )
+            row = len(base) + len(head), ours, theirs
+            answer = (
+                "identical"
+                if base == head
+                else "equal"
+                if equivalent(stage, base, head).equal
+                else "different"
+            )
+            spent.setdefault(answer, []).append(row)
+            spent.setdefault("all", []).append(row)
+        for answer in sorted(spent, reverse=True):
+            sizes, ours, theirs = map(sum, zip(*spent[answer], strict=True))
+            print(
+                f"{stage:8} {answer:10} {len(spent[answer]):5} {sizes / 1e6:6.2f} {ours * 1e3:14.0f} "
+                f"{theirs * 1e3:16.0f} {ours / theirs:6.2f}"
+            )
 
 
 def bench_against_llvm_diff() -> None:
@@ -114,21 +137,55 @@ def bench_against_llvm_diff() -> None:
 
 
 def bench_worst_case() -> None:
+    """Two texts with nothing in common, and two with the same operations on other operands, line for line."""
     base, head = big_text("llir", 3_000_000), big_text("llir", 3_000_000, seed=1).replace("i32", "i33")
+    print()
+    worst_case("other texts", base, head)
+    worst_case("real operations, other operands", base, re.sub(r"(?<=, )\d+", r"\g<0>7", base))
+    for step in (2, 900):
+        lines = [chain_of_adds(100_000, *numbers) for numbers in ((1, 1), (step, 7))]
+        worst_case(f"one block of adds, operands from {step} lines above", *lines)
+
+
+def chain_of_adds(count: int, back: int, factor: int) -> str:
+    lines = [f"  %{n} = add i32 %{max(0, n - back)}, {n * factor}" for n in range(1, count)]
+    return "\n".join(["define i32 @f(i32 %0) {", *lines, f"  ret i32 %{count - 1}", "}", ""])
+
+
+def worst_case(name: str, base: str, head: str) -> None:
+    comparing = cpu_s(lambda: equivalent("llir", base, head))
+    view = View(context=3, raw=False, side_by_side=False, width=100)
     start = time.process_time()
-    comparison = equivalent("llir", base, head)
-    seconds = time.process_time() - start
-    print(f"\nworst case: 3 MB of LLVM IR against another: {seconds:.2f} s, {comparison.equal=}")
+    diff = stage_diff.compare("llir", base, head)
+    shown = sum(1 for _ in diff_view.lines(diff, view))
+    diffing = time.process_time() - start
+    print(
+        f"worst case, {len(base) / 1e6:.1f} MB of LLVM IR, {name}: compared in {comparing:.2f} s, diff of {shown} lines in "
+        f"{diffing:.2f} s; together {comparing + diffing:.1f} s of 10"
+    )
 
 
-def compare_forms() -> None:
-    changed = [
-        (base.name, head.name)
-        for base, head in pairs("llir")
-        if equivalent("llir", base.text, head.text).equal
-        != equivalent("llir", base.text, head.text, llvm=True).equal
-    ]
-    print(f"\nllvmlite changes the answer on {len(changed)} of {len(pairs('llir'))} pairs {changed[:4]}")
+def bench_llvm() -> None:
+    """On the pairs of the committed artifacts: what reading costs, and whether it changes an answer."""
+    texts = [(base.text, head.text) for base, head in pairs("llir")]
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        contextlib.closing(LlvmReader(Path(folder, "log"))) as reader,
+    ):
+        lexical = [equivalent("llir", *pair) for pair in texts]
+        start = time.process_time()
+        read = [equivalent("llir", *pair, reprint=reader.reprint) for pair in texts]
+        parent = time.process_time() - start
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    child = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    changed = sum(a.equal != b.equal for a, b in zip(lexical, read, strict=True))
+    reached = sum(b.form != "lexical" for b in read)
+    failed = sum(any(f.startswith("lexical-llir") for f in b.findings) for b in read)
+    print(
+        f"\nllvmlite: of {len(texts)} pairs {reached} read, {failed} not readable, {changed} answers changed; "
+        f"{parent * 1e3:.0f} ms here, {child * 1e3:.0f} ms in the child, its start included"
+    )
 
 
 COMPILED_CASES = ("elementwise/vector_add", "norm/softmax", "matmul/pointer:fp16-4096")
@@ -151,26 +208,29 @@ def bench_share_of_compiling() -> None:
         for stage in set(case.artifacts.base) & set(case.artifacts.head) - {"cubin", "hsaco"}:
             both = [store.get(side[stage].digest) for side in (case.artifacts.base, case.artifacts.head)]
             texts.append((stage, *[(content or b"").decode() for content in both]))
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     start = time.process_time()
-    for stage, base, head in texts:
-        equivalent(stage, base, head)
+    with contextlib.closing(LlvmReader(cache / "log")) as reader:
+        for stage, base, head in texts:
+            equivalent(stage, base, head, reprint=reader.reprint)
     spent = time.process_time() - start
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    reading = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     shutil.rmtree(cache)
     print(
-        f"\n{len(texts)} pairs of texts compared in {spent * 1e3:.0f} ms; compiling them took "
-        f"{compiling:.1f} s of CPU time: {spent / compiling:.2%}"
+        f"\n{len(texts)} pairs of texts compared in {spent * 1e3:.0f} ms, LLVM IR read by LLVM in "
+        f"{reading * 1e3:.0f} ms; compiling them took {compiling:.1f} s of CPU time: "
+        f"{spent / compiling:.2%} + {reading / compiling:.2%}"
     )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--llvm", action="store_true")
     parser.add_argument("--compile", action="store_true")
     arguments = parser.parse_args()
-    bench_canonical(llvm=arguments.llvm)
+    bench_canonical()
     bench_worst_case()
-    if arguments.llvm:
-        compare_forms()
+    bench_llvm()
     bench_against_difflib()
     bench_against_llvm_diff()
     if arguments.compile:
