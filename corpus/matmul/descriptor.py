@@ -111,10 +111,12 @@ LAUNCHES = {
     ),
     "host-specialized-fp16-4096": row(
         host_descriptor, "fp16", 4096, 4096, 4096, 2, flatten=False, warp_specialize=True, warps=4,
+        failing={"sm_100": "3.6.0"},
         targets=("sm_100", "gfx*"),  # on sm_90 the compiler splits the rows of the tile and then fails to verify
     ),
     "host-specialized64-fp16-4096": row(
         host_descriptor, "fp16", 4096, 4096, 4096, 2, block=(64, 128, 64), flatten=False, warp_specialize=True, warps=4,
+        failing={"sm_100": "3.6.0"},
     ),
     "device-fp16-4096": row(device_descriptor, "fp16", 4096, 4096, 4096, 2, tier="gate"),
     "device-fp8-4096": row(

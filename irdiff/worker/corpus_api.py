@@ -259,6 +259,8 @@ class LaunchEntry:
         facts = self.facts
         if not any(fnmatch.fnmatch(target_name, pattern) for pattern in facts["targets"]):
             return False
+        if _release(version) == _release(_bound(facts["failing"], target_name) or ""):
+            return False
         since, until = _bound(facts["since"], target_name), _bound(facts["until"], target_name)
         return _at_least(version, since) and not (until and _at_least(version, until))
 
@@ -271,11 +273,14 @@ def _bound(bound, target_name):
     return next(matching, None)
 
 
-def _at_least(version, bound):
-    def parts(text):
-        return [int("".join(itertools.takewhile(str.isdigit, part)) or 0) for part in text.split(".")[:3]]
+def _release(version):
+    """`3.6.0+git1234` → [3, 6, 0]; nothing for no version."""
+    parts = version.split(".")[:3] if version else []
+    return [int("".join(itertools.takewhile(str.isdigit, part)) or 0) for part in parts]
 
-    return not bound or parts(version) >= parts(bound)
+
+def _at_least(version, bound):
+    return not bound or _release(version) >= _release(bound)
 
 
 def launch(
@@ -285,6 +290,7 @@ def launch(
     targets=("*",),
     since=None,
     until=None,
+    failing=None,
     flops=None,
     min_bytes=None,
     reference=None,
@@ -297,6 +303,7 @@ def launch(
     tier: `gate` (blocks a release), `core`, or `extended`. targets: names or patterns (`sm_*`) of the
     targets it is meant to compile for. since, until: first release of Triton that compiles it, and
     first that no longer does; where targets differ, `{"gfx942": "3.4.0"}`, first matching pattern.
+    failing: the one release in between that does not, `{"sm_100": "3.6.0"}`.
     flops: floating-point operations; min_bytes: least bytes moved.
     reference: a function of the same arguments as torch tensors that gives what `function` returns,
     within rtol and atol.
@@ -309,6 +316,7 @@ def launch(
         "targets": targets,
         "since": since,
         "until": until,
+        "failing": failing,
         "flops": flops,
         "min_bytes": min_bytes,
         "reference": reference,

@@ -70,6 +70,9 @@ def test_small_inputs_travel_by_value() -> None:
         ({"since": {"gfx942": "3.8.0", "*": "3.3.0"}}, "gfx942", "3.7.1", False),
         ({"since": {"gfx942": "3.8.0", "*": "3.3.0"}}, "gfx950", "3.7.1", True),
         ({"since": {"gfx942": "3.8.0"}}, "sm_90", "3.2.0", True),
+        ({"failing": {"sm_100": "3.6.0"}}, "sm_100", "3.6.0+git1234", False),
+        ({"failing": {"sm_100": "3.6.0"}}, "sm_100", "3.6.1", True),
+        ({"failing": {"sm_100": "3.6.0"}}, "sm_90", "3.6.0", True),
     ],
 )
 def test_where_a_launch_is_meant_to_compile(
