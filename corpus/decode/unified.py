@@ -161,7 +161,7 @@ def row(dtype, queries, lengths, heads, kv_heads, d, page=16, **facts):
 
 QUERIES, LENGTHS = [512, 1, 77, 1, 1, 300, 1, 1024], [512, 900, 500, 2048, 33, 1300, 4000, 1024]
 
-# triton #11249: spills of unified attention on gfx950
+# triton #11249: spills of unified attention on gfx950; see the README for what the releases do
 LAUNCHES = {
     # vllm #18161: from 3.3.0 on an annotated stride of 1 is no constant any more, and loads of keys and values
     # that lie side by side become loads of single elements

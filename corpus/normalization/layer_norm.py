@@ -231,13 +231,14 @@ LAUNCHES = {
     "fp16-4k": forward(4096, 4096, "fp16", 2, tier="gate"),
     "fp32-1k": forward(4096, 1024, "fp32", 4, warps=4),
     "bf16-64k": forward(512, 65536, "bf16", 2, warps=16),
-    # triton #11127: layer norm of a whole row on Blackwell, 3.7
+    # triton #11127: layer norm of a whole row on Blackwell; since 3.7.0 rows of bf16 are added up unconverted
     "row-bf16-4k": forward(4096, 4096, "bf16", 2, layer_norm_row, row_reference, tier="gate"),
     "row-fp32-2k": forward(4096, 2048, "fp32", 4, layer_norm_row, row_reference, warps=4),
     "backward-fp16-4k": backward(4096, 4096, "fp16", 2, 0.1, tier="gate"),
     "backward-fp32-8k": backward(4096, 8192, "fp32", 4, 1e-3, warps=16),
     "backward-bf16-1k": backward(4096, 1024, "bf16", 2, 0.5, warps=4),
-    # triton #7449: the backward pass of rows between 4096 and 8192 began to spill in 3.4.0
+    # triton #7449: the backward pass of rows between 4096 and 8192 began to spill in a candidate of 3.4.0; the release
+    # went back to the LLVM before
     "backward-rows-bf16-8k": backward(4096, 8192, "bf16", 2, 5e-2, layer_norm_backward_rows, rows_reference),
     "backward-rows-fp32-6k": backward(4096, 6144, "fp32", 4, 1e-3, layer_norm_backward_rows, rows_reference, warps=8),
 }
