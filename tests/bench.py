@@ -3,7 +3,8 @@
     python -m tests.bench [--case PATTERN …] [--pair 3.8.0:3.9.0] [--same-ptx 3.7.0:3.7.1]
 
 The bare script calls `triton.compile` for every case of both sides, one process per core, and compares
-nothing. Ratios are of wall time, and of CPU time, which other load on the machine disturbs less.
+nothing. Cases are those of the gate tier (what `make demo` compares), or of `--case`. Ratios are of wall
+time, and of CPU time, which other load on the machine disturbs less.
 """
 
 from __future__ import annotations
@@ -22,15 +23,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 TARGETS = ("sm_90", "sm_100", "gfx942", "gfx950")
-DEFAULT_CASES = (
-    "elementwise/vector_add",
-    "matmul/pointer:fp16-4096",
-    "matmul/descriptor",
-    "normalization/softmax:fp16-4k",
-    "attention/flash_forward:causal-d128",
-    "loss/cross_entropy",
-)
-
 BARE = """
 import importlib.util, json, os, sys, time
 sys.path.insert(0, os.environ["IRDIFF_WORKER_PARENT"])
@@ -130,7 +122,7 @@ def fresh_cache(shared: Path) -> Path:
 
 
 def captured(spec: str, patterns: list[str], cache: Path) -> list[dict]:
-    """Every selected launch × target of a side, with its whole target."""
+    """Every launch × target of a side that is to be compared, with its whole target."""
     import tomllib
 
     words = [word for pattern in patterns for word in ("--case", pattern)]
@@ -142,7 +134,11 @@ def captured(spec: str, patterns: list[str], cache: Path) -> list[dict]:
     for name in TARGETS:
         rows = tomllib.loads((ROOT / "targets" / f"{name}.toml").read_text())
         targets[name] = {"name": name, **{k: rows[k] for k in ("backend", "arch", "warp_size", "facts")}}
-    return [{**row, "target": targets[row["target"]]} for row in json.loads(done.stdout)]
+    return [
+        {**row, "target": targets[row["target"]]}
+        for row in json.loads(done.stdout)
+        if row["expected"] and (patterns or row["tier"] == "gate")
+    ]
 
 
 def row(name: str, cost: Cost, reference: Cost | None, bound: str) -> None:
@@ -161,8 +157,6 @@ def main() -> None:
     parser.add_argument("--pair", default="3.8.0:3.9.0")
     parser.add_argument("--same-ptx", default="3.7.0:3.7.1")
     options = parser.parse_args()
-    patterns = options.case or list(DEFAULT_CASES)
-    words = [word for pattern in patterns for word in ("--case", pattern)]
 
     from irdiff import config, toolchains
 
@@ -178,7 +172,9 @@ def main() -> None:
             version: toolchains.resolve(f"triton=={version}", settings).python for version in (base, head)
         }
         cache = fresh_cache(settings.cache)
-        cases = captured(specs[1], patterns, cache)
+        cases = captured(specs[1], options.case, cache)
+        ids = sorted({case["id"] for case in cases})
+        words = [word for pattern in options.case or ids for word in ("--case", pattern)]
         print(f"{base} → {head}, {len(cases)} cases on {len(os.sched_getaffinity(0))} cores")
         halves = [bare([version], cases, pythons) for version in (base, head)]
         for version, half in zip((base, head), halves, strict=True):
