@@ -197,18 +197,18 @@ def main() -> None:
                 plain,
                 "≤ 3 s",
             )
-            shutil.rmtree(cache / "store")
-            subprocess.run(
-                [sys.executable, "-m", "irdiff", "corpus", "check", "--toolchain", specs[0], *words],
-                env={**os.environ, "IRDIFF_CACHE": str(cache)},
-                capture_output=True,
-            )
-            row(
-                "base in the store",
-                irdiff("compare", *specs, *words, *plainly, cache=cache),
-                plain,
-                "≤ 0.55 ×",
-            )
+        shutil.rmtree(cache / "store")
+        subprocess.run(
+            [sys.executable, "-m", "irdiff", "corpus", "check", "--toolchain", specs[0], *words],
+            env={**os.environ, "IRDIFF_CACHE": str(cache)},
+            capture_output=True,
+        )
+        row(
+            "base in the store",
+            irdiff("compare", *specs, *words, *plainly, cache=cache),
+            plain,
+            "≤ 0.55 ×",
+        )
         shutil.rmtree(cache)
 
 
