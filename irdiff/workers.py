@@ -80,6 +80,10 @@ class Worker:
         return future.result()
 
     @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
     def alive(self) -> bool:
         return self._process.poll() is None
 

@@ -72,7 +72,7 @@ def main():
     from irdiff_worker import server, serving
 
     _preload()
-    server.run(requests_fd, replies_fd, serving.serve, hello)
+    server.serve_worker(requests_fd, replies_fd, serving, hello)
 
 
 def _preload():

@@ -1,8 +1,12 @@
-"""The loop of a worker: triton is imported once, then every request is served by a forked child.
+"""The loop of a worker: triton is imported once, a workload is loaded once, every request is a forked child.
 
-A child that crashes, hangs or eats memory ends alone. The parent only forks, watches deadlines and
-says on its pipe how each child ended; results travel as files in the folder that the request names.
-Nothing outlives its parent: children and what they start die with it (PR_SET_PDEATHSIG).
+    worker                imports triton; forks a host for each workload and target, a few at a time
+      host                loads the workload and captures its launches; forks a child for each request
+        child             serves one request and ends
+
+A child that crashes, hangs or eats memory ends alone, and so does a host whose workload does. Results
+travel as files in the folder that the request names; what goes up the pipes is only how each child ended.
+Nothing outlives its parent: all die with it (PR_SET_PDEATHSIG).
 """
 
 from __future__ import annotations
@@ -18,6 +22,7 @@ import time
 import traceback
 
 _PR_SET_PDEATHSIG = 1
+_MAX_HOSTS = 8  # a host costs some 20 MB of memory, more where a workload imports much
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -26,65 +31,186 @@ def die_with_parent():
 
 
 class Children:
-    """Running children by process id, with their deadlines."""
+    """Running children by process id, with their deadlines: each serves one request."""
 
-    def __init__(self, reply):
+    def __init__(self, serve, reply):
+        self.serve = serve
         self.reply = reply
         self.running = {}
 
-    def start(self, request, serve):
-        sys.stdout.flush()
-        sys.stderr.flush()
-        pid = os.fork()
-        if pid == 0:
-            _become_child(request, serve)
+    def submit(self, request):
+        pid = _fork_into(request, lambda: self.serve(request))
+        self.running[pid] = (request, _deadline(request))
+
+    def ended(self, pid, status):
+        if pid in self.running:
+            request, _ = self.running.pop(pid)
+            _kill_group(pid)  # whatever it left behind
+            self.reply(_reply_of(request, status))
+
+    def overdue(self, now):
+        for pid, (request, deadline) in self.running.items():
+            if now >= deadline:
+                yield pid, request
+
+    def deadlines(self):
+        return [deadline for _, deadline in self.running.values()]
+
+    def sources(self):
+        return {}
+
+    def close(self):
+        for pid in self.running:
+            _kill_group(pid)
+
+
+class Host:
+    """A process in which one workload is loaded for one target. Until it is ready, requests wait."""
+
+    def __init__(self, pid, request, to_host, from_host):
+        self.pid = pid
+        self.first = request
+        self.deadline = _deadline(request)
+        self.to_host, self.from_host = to_host, from_host
+        self.ready = False
+        self.waiting = []
+        self.buffer = b""
+
+    def send(self, row):
+        try:
+            os.write(self.to_host, json.dumps(row).encode() + b"\n")
+        except OSError:
+            pass  # it is dead; `Hosts.ended` answers what waits
+
+    def close(self):
+        os.close(self.to_host)
+        os.close(self.from_host)
+
+
+class Hosts:
+    """Hosts by what they have loaded, the least recently used first. Those that idle are ended."""
+
+    def __init__(self, key_of, prepare, serve, reply):
+        self.key_of = key_of
+        self.prepare, self.serve, self.reply = prepare, serve, reply
+        self.by_key = {}
+
+    def submit(self, request):
+        key = self.key_of(request)
+        host = self.by_key.pop(key, None) or self._start(request)
+        self.by_key[key] = host
+        host.waiting.append(request)
+        if host.ready:
+            host.send(request)
+        idle = [name for name, other in self.by_key.items() if not other.waiting]
+        for name in idle[: max(0, len(self.by_key) - _MAX_HOSTS)]:
+            self.by_key.pop(name).close()
+
+    def _start(self, request):
+        requests_read, requests_write = os.pipe()
+        replies_read, replies_write = os.pipe()
+
+        def work():
+            for descriptor in (requests_write, replies_read):
+                os.close(descriptor)
+            for other in self.by_key.values():
+                other.close()  # a host ends when the worker alone has closed its pipe
+            self.prepare(request)
+            run(requests_read, replies_write, Children, (self.serve,), {"ready": True})
+
+        pid = _fork_into(request, work)
+        os.close(requests_read)
+        os.close(replies_write)
+        os.set_blocking(replies_read, False)
+        return Host(pid, request, requests_write, replies_read)
+
+    def receive(self, host):
+        """Lines from a host: that it is ready, and how its children ended."""
+        try:
+            chunk = os.read(host.from_host, 1 << 16)
+        except BlockingIOError:
+            return False
+        *lines, host.buffer = (host.buffer + chunk).split(b"\n")
+        for line in lines:
+            row = json.loads(line)
+            if row.get("ready"):
+                host.ready = True
+                for request in host.waiting:
+                    host.send(request)
+            else:
+                host.waiting = [request for request in host.waiting if request["id"] != row["id"]]
+                self.reply(row)
+        return bool(chunk)
+
+    def ended(self, pid, status):
+        for key, host in list(self.by_key.items()):
+            if host.pid == pid:
+                while self.receive(host):
+                    pass
+                del self.by_key[key]
+                host.close()
+                _kill_group(pid)
+                self._answer_for(host, status)
+
+    def _answer_for(self, host, status):
+        """The request that ended a host by its workload gets that end; others are tried once more."""
+        for number, request in enumerate(host.waiting):
+            if request.get("again") or (number == 0 and not host.ready):
+                self.reply(_reply_of(request, status))
+            else:
+                request["again"] = host.ready
+                self.submit(request)
+
+    def overdue(self, now):
+        for host in self.by_key.values():
+            if not host.ready and now >= host.deadline:
+                yield host.pid, host.first
+
+    def deadlines(self):
+        return [host.deadline for host in self.by_key.values() if not host.ready]
+
+    def sources(self):
+        return {host.from_host: host for host in self.by_key.values()}
+
+    def close(self):
+        """Hosts end their children's groups when their pipe closes; those that do not are killed."""
+        for host in self.by_key.values():
+            host.close()
+        give_up = time.monotonic() + 2
+        for host in self.by_key.values():
+            while time.monotonic() < give_up and os.waitpid(host.pid, os.WNOHANG)[0] == 0:
+                time.sleep(0.005)
+            _kill_group(host.pid)
+
+
+def _deadline(request):
+    return time.monotonic() + request["timeout_s"]
+
+
+def _reply_of(request, status):
+    number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
+    timed_out = request.get("timed_out", False)
+    return {"id": request["id"], "signal": number, "timed_out": timed_out, "status": status}
+
+
+def _kill_group(pid):
+    try:
+        os.killpg(pid, signal.SIGKILL)
+    except OSError:
+        pass
+
+
+def _fork_into(request, work):
+    """Process id of a child that does `work`: its own group, bounded memory, output to a file."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    pid = os.fork()
+    if pid:
         try:
             os.setpgid(pid, pid)
         except OSError:
             pass  # the child has done it itself, or is gone
-        self.running[pid] = (request, time.monotonic() + request["timeout_s"])
-
-    def reap(self):
-        while self.running:
-            try:
-                pid, status = os.waitpid(-1, os.WNOHANG)
-            except ChildProcessError:
-                return
-            if pid == 0:
-                return
-            if pid not in self.running:
-                continue
-            request, _ = self.running.pop(pid)
-            self._kill_group(pid)  # whatever it left behind
-            number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
-            timed_out = request.get("timed_out", False)
-            self.reply({"id": request["id"], "signal": number, "timed_out": timed_out, "status": status})
-
-    def kill_overdue(self):
-        now = time.monotonic()
-        for pid, (request, deadline) in self.running.items():
-            if now >= deadline and not request.get("timed_out"):
-                request["timed_out"] = True
-                self._kill_group(pid)
-
-    def next_deadline_s(self):
-        if not self.running:
-            return None
-        return max(0.0, min(deadline for _, deadline in self.running.values()) - time.monotonic())
-
-    def kill_all(self):
-        for pid in self.running:
-            self._kill_group(pid)
-
-    def _kill_group(self, pid):
-        try:
-            os.killpg(pid, signal.SIGKILL)
-        except OSError:
-            pass
-
-
-def _become_child(request, serve):
-    """In the child: its own process group, bounded memory, output to a file; never returns."""
+        return pid
     code = 70
     try:
         os.setpgid(0, 0)
@@ -99,7 +225,8 @@ def _become_child(request, serve):
         )
         os.dup2(log, 1)
         os.dup2(log, 2)
-        serve(request)
+        os.close(log)
+        work()
         code = 0
     except BaseException:
         traceback.print_exc()
@@ -109,8 +236,14 @@ def _become_child(request, serve):
         os._exit(code)
 
 
-def run(requests_fd, replies_fd, serve, hello):
-    """Serves until the requests' pipe is closed. `serve(request)` runs in the child."""
+def serve_worker(requests_fd, replies_fd, operations, hello):
+    """A whole worker. `operations` has `key_of` (what a request must have loaded), `prepare` and `serve`."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is irdiff's to handle
+    run(requests_fd, replies_fd, Hosts, (operations.key_of, operations.prepare, operations.serve), hello)
+
+
+def run(requests_fd, replies_fd, kind, work, hello):
+    """Serves until the requests' pipe is closed, by `kind(*work, reply)`: Hosts, or in a host, Children."""
 
     def reply(row):
         try:
@@ -119,26 +252,46 @@ def run(requests_fd, replies_fd, serve, hello):
             pass  # irdiff is gone; the closed pipe ends the loop
 
     die_with_parent()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is irdiff's to handle
     wake_read, wake_write = os.pipe()
     os.set_blocking(wake_write, False)
     signal.set_wakeup_fd(wake_write)
     signal.signal(signal.SIGCHLD, lambda *_: None)
-    children = Children(reply)
+    processes = kind(*work, reply)
     reply(hello)
     buffer = b""
     while True:
-        ready, _, _ = select.select([requests_fd, wake_read], [], [], children.next_deadline_s())
+        deadlines = processes.deadlines()
+        left_s = max(0.0, min(deadlines) - time.monotonic()) if deadlines else None
+        sources = processes.sources()
+        ready, _, _ = select.select([requests_fd, wake_read, *sources], [], [], left_s)
         if wake_read in ready:
             os.read(wake_read, 4096)
-        children.kill_overdue()
-        children.reap()
+        for pid, request in list(processes.overdue(time.monotonic())):
+            if not request.get("timed_out"):
+                request["timed_out"] = True
+                _kill_group(pid)
+        for source in ready:
+            if source in sources:
+                processes.receive(sources[source])
+        _reap(processes)
         if requests_fd not in ready:
             continue
         chunk = os.read(requests_fd, 1 << 20)
-        if not chunk:
-            children.kill_all()
-            return
         *lines, buffer = (buffer + chunk).split(b"\n")
-        for line in lines:
-            children.start(json.loads(line), serve)
+        rows = [json.loads(line) for line in lines]
+        if not chunk:
+            processes.close()
+            return
+        for row in rows:
+            processes.submit(row)
+
+
+def _reap(processes):
+    while True:
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return
+        if pid == 0:
+            return
+        processes.ended(pid, status)

@@ -2,11 +2,14 @@
 `replay` and `one_pass`.
 
 A request is a JSON object with `op`, `root` (of the corpus), `workload`, `target` (as in its TOML) and
-`folder`, where the child leaves `result.json` and the artifacts.
+`folder`, where the child leaves `result.json` and the artifacts. The workload is loaded, and its launches are
+captured, once by a host of the child: `prepare`.
 """
 
 from __future__ import annotations
 
+import gc
+import json
 import traceback
 
 import triton
@@ -17,6 +20,26 @@ from . import capture, compiling, describe, one_pass, passes
 
 class WorkloadError(Exception):
     """The workload failed on its own, before the compiler was reached."""
+
+
+_prepared = None
+"""What `_entries` gives for the workload and target of this process, once they are loaded."""
+
+
+def key_of(request):
+    """Requests with the same key need the same workload, loaded for the same target."""
+    return json.dumps([request["root"], _workload(request), request["target"]], sort_keys=True)
+
+
+def prepare(request):
+    """Loads the workload and captures its launches, for every request that this process will fork."""
+    global _prepared
+    try:
+        if _has_backend(request["target"]):
+            _prepared = _entries(request)
+    except BaseException:
+        return  # each request comes to the same error in its own child, which reports it
+    gc.freeze()
 
 
 def serve(request):
@@ -43,34 +66,54 @@ def _has_backend(target):
 def _catalog(request, recorder):
     """Every launch of one workload for one target, described."""
     rows, failures = [], []
-    if capture.wanted_here(capture.release_bounds(request["root"], request["workload"])):
-        module = capture.load_workload(request["root"], request["workload"])
-        for label, entry in module.LAUNCHES.items():
-            try:
-                for suffix, captured in capture.launches_of(entry, request["target"]):
-                    launch_id = f"{request['workload']}:{label}{suffix}"
-                    rows.append(describe.describe(captured, launch_id, label, request["target"], entry))
-            except Exception as error:
-                traceback.print_exc()
-                failures.append(
-                    {
-                        "id": f"{request['workload']}:{label}",
-                        "message": _one_line(error),
-                        "expected": entry.expects(request["target"]["name"], triton.__version__),
-                    }
-                )
+    for label, entry, launches in _prepared or _entries(request):
+        try:
+            if isinstance(launches, Exception):
+                raise launches
+            for suffix, captured in launches:
+                launch_id = f"{request['workload']}:{label}{suffix}"
+                rows.append(describe.describe(captured, launch_id, label, request["target"], entry))
+        except Exception as error:
+            traceback.print_exc()
+            failures.append(
+                {
+                    "id": f"{request['workload']}:{label}",
+                    "message": _one_line(error),
+                    "expected": entry.expects(request["target"]["name"], triton.__version__),
+                }
+            )
     recorder.report("captured", launches=rows, failures=failures)
 
 
+def _entries(request):
+    """[(label, entry of LAUNCHES, its captured launches with their suffixes or what capturing raised)]."""
+    workload = _workload(request)
+    if not capture.wanted_here(capture.release_bounds(request["root"], workload)):
+        return []
+    rows = []
+    for label, entry in capture.load_workload(request["root"], workload).LAUNCHES.items():
+        try:
+            rows.append((label, entry, capture.launches_of(entry, request["target"])))
+        except Exception as error:
+            rows.append((label, entry, error))
+    return rows
+
+
+def _workload(request):
+    return request["workload"] if "workload" in request else request["launch"].split(":", 1)[0]
+
+
 def _captured(request):
-    """The launch that the request names, captured again in this process."""
-    workload, rest = request["launch"].split(":", 1)
-    module = capture.load_workload(request["root"], workload)
-    for label in sorted(module.LAUNCHES, key=len, reverse=True):
-        if rest == label or rest.startswith((label + "/", label + "#")):
-            for suffix, captured in capture.launches_of(module.LAUNCHES[label], request["target"]):
-                if label + suffix == rest:
-                    return captured
+    """The launch that the request names."""
+    wanted = request["launch"].split(":", 1)[1]
+    for label, _, launches in _prepared or _entries(request):
+        if isinstance(launches, Exception):
+            if wanted == label or wanted.startswith((label + "/", label + "#")):
+                raise launches
+            continue
+        for suffix, captured in launches:
+            if label + suffix == wanted:
+                return captured
     raise WorkloadError(f"{request['launch']} was captured before and is not there now")
 
 

@@ -7,9 +7,21 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+
+from irdiff import config, targets
+from irdiff import corpus as corpora
+from irdiff.compilation import Compiler
+from irdiff.model import Compiled
+from irdiff.store import Store
+from irdiff.toolchains import resolve
+from irdiff.workers import Workers
+
+ROOT = Path(__file__).parents[2]
 
 pytestmark = pytest.mark.integration
 
@@ -101,6 +113,28 @@ def test_broken_workloads_are_findings(irdiff, corpus: Path) -> None:
     assert "SIGSEGV" in result.case("faults/dies:*@sm_90")["error"]
     assert "LAUNCHES" in result.case("faults/empty:*@sm_90")["error"]
     assert result.verdicts() == {"failing": 3}
+
+
+def test_a_host_that_is_killed_takes_no_case_along(cache: Path, corpus: Path) -> None:
+    settings = config.load(cache=cache)
+    toolchain, kernels = resolve(NEW, settings), corpora.load(corpus)
+    target = next(row for row in targets.select((), [ROOT / "targets"]) if row.name == "sm_90")
+    with closing(Workers(settings)) as workers, ThreadPoolExecutor(1) as pool:
+        compiler = Compiler(settings, Store(settings.store), workers, reuse=False)
+        launches = compiler.catalog(toolchain, kernels, "faults/compiler", target).launches
+        fine = next(row for row in launches if row.label == "fine")
+        for signals in ((signal.SIGKILL,), (signal.SIGSTOP, signal.SIGKILL)):  # idle, and with work
+            (host,) = _children(workers.get(toolchain).pid)
+            os.kill(host, signals[0])
+            waiting = pool.submit(compiler.compile, toolchain, kernels, fine, target, assemble=True)
+            if len(signals) > 1:
+                assert not wait([waiting], timeout=0.3).done, "a stopped host does nothing"
+                os.kill(host, signals[1])
+            assert isinstance(waiting.result(timeout=60), Compiled)
+
+
+def _children(pid: int) -> list[int]:
+    return [int(text) for text in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
 def test_unwritable_store_is_one_clear_error(irdiff, cache: Path, corpus: Path) -> None:
