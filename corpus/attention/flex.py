@@ -139,7 +139,7 @@ def row(dtype, heads, kv_heads, length, d, window, score, **facts):
 
 
 LAUNCHES = {
-    # triton #8328 (B200, between 3.4.0 and 3.5.0): the probabilities, on their way into tensor memory, got a
+    # triton #8328 (B200, before 3.5.0): the probabilities, on their way into tensor memory, got a
     # convert_layout of their own in the loop. No mask, bf16, heads of 128 elements, tiles of 128×64: as here
     "noop-d128": row("bf16", 16, 16, 2048, 128, None, plain),
     "softcap-d64": row("fp16", 16, 16, 2048, 64, 99, softcap, warps=4, tier="gate"),
