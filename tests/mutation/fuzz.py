@@ -1,4 +1,4 @@
-"""Mutated, cut and spliced real texts through every normalizer.
+"""Mutated, cut and spliced real texts through every normalizer, and LLVM IR through LLVM's reader.
 
 python -m tests.mutation.fuzz --seconds 600 [--seed N]
 """
@@ -6,10 +6,15 @@ python -m tests.mutation.fuzz --seconds 600 [--seed N]
 from __future__ import annotations
 
 import argparse
+import contextlib
+import tempfile
 import time
+from collections import Counter
+from pathlib import Path
 from random import Random
 
 from irdiff.errors import NormalizeError
+from irdiff.llvm_reading import LlvmReader
 from irdiff.normalize import canonicalize, equivalent, raw_lines
 from tests.mutation.artifacts import of_stage
 
@@ -22,22 +27,43 @@ def fuzz(seconds: float, seed: int) -> None:
     end = time.monotonic() + seconds
     tried = refused = 0
     slowest = 0.0
-    while time.monotonic() < end:
-        stage = random.choice(STAGES)
-        original = random.choice(of_stage(stage)).text
-        text = mutate(original, random)
-        start = time.process_time()
-        try:
-            _judge(stage, original, text)
-        except NormalizeError:
-            refused += 1
-        spent = time.process_time() - start
-        slowest = max(slowest, spent)
-        assert spent < 30 + len(text) / 1e5, (stage, spent, text[:200])
-        tried += 1
+    read: Counter[str] = Counter()
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        contextlib.closing(LlvmReader(Path(folder, "log"))) as reader,
+    ):
+        while time.monotonic() < end:
+            stage, original, text = draw(random)
+            start = time.process_time()
+            try:
+                _judge(stage, original, text)
+                if stage == "llir":
+                    read[_read(original, text, reader)] += 1
+            except NormalizeError:
+                refused += 1
+            spent = time.process_time() - start
+            slowest = max(slowest, spent)
+            assert spent < 30 + len(text) / 1e5, (stage, spent, text[:200])
+            tried += 1
     print(
-        f"fuzz: {tried} texts, {refused} refused, none crashed, slowest {slowest * 1e3:.0f} ms, seed {seed}"
+        f"fuzz: {tried} texts, {refused} refused, none crashed, slowest {slowest * 1e3:.0f} ms, seed {seed}; "
+        f"LLVM IR read by LLVM: {dict(read)}"
     )
+
+
+def draw(random: Random) -> tuple[str, str, str]:
+    """A stage, a real text of it, and what became of that."""
+    stage = random.choice(STAGES)
+    original = random.choice(of_stage(stage)).text
+    return stage, original, mutate(original, random)
+
+
+def _read(original: str, text: str, reader: LlvmReader) -> str:
+    """What is lexically equal stays equal, whatever becomes of the reader."""
+    found = equivalent("llir", original, text, reprint=reader.reprint)
+    assert found.equal or not equivalent("llir", original, text).equal
+    why = next((finding for finding in found.findings if finding.startswith("lexical-llir:")), "")
+    return why or ("equal" if found.equal else "different")
 
 
 def _judge(stage: str, original: str, text: str) -> None:
