@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import tempfile
 from pathlib import Path
 
 import click
@@ -11,19 +9,15 @@ from rich.console import Console
 from rich.text import Text
 
 from irdiff import config as configuration
-from irdiff import process, run_folder
-from irdiff.cli import options
-from irdiff.config import Config
-from irdiff.errors import ExitCode, RunFolderError, ToolchainError, UsageError
+from irdiff import normalize, run_folder
+from irdiff.cli import disassembly, options
+from irdiff.errors import ExitCode, RunFolderError, UsageError
 from irdiff.model import Case, Launch, Run, StageStatus
 from irdiff.report import diff_view, escape, stage_diff, wording
 from irdiff.report.diff_view import View
 from irdiff.report.stage_diff import StageDiff
-from irdiff.toolchains import environments
 
 _MAX_CANDIDATES = 20
-_DISASSEMBLER = "lib*/python*/site-packages/triton/backends/nvidia/bin/nvdisasm"
-_DISASSEMBLY_TIMEOUT_S = 120
 
 
 @click.command("diff")
@@ -51,14 +45,17 @@ def diff_command(
     chosen = find_case(found, case)
     name = stage or _first_stage(chosen)
     console = Console(no_color=config.color is False)
-    diff = _read(folder, found, chosen, name, config)
-    _show(
-        console,
-        found,
-        chosen,
-        diff,
-        View(context=context, raw=raw, side_by_side=side_by_side, width=console.width),
-    )
+    view = View(context=context, raw=raw, side_by_side=side_by_side, width=console.width)
+    if name == "sass":
+        texts = disassembly.of_case(folder, chosen, config)
+        diff = stage_diff.compare("sass", texts.base, texts.head)
+        findings = normalize.equivalent("sass", texts.base, texts.head).findings
+    else:
+        diff = _read(folder, found, chosen, name)
+        findings = chosen.findings if name == "amdgcn" else ()
+    _show(console, found, chosen, diff, view)
+    if "same-up-to-registers" in findings:
+        console.print(wording.finding("same-up-to-registers"))
     return ExitCode.DONE
 
 
@@ -96,12 +93,9 @@ def _first_stage(case: Case) -> str:
     return changed[0]
 
 
-def _read(folder: Path, run: Run, case: Case, stage: str, config: Config) -> StageDiff:
+def _read(folder: Path, run: Run, case: Case, stage: str) -> StageDiff:
     if stage == "launch":
         return stage_diff.of_lines(stage, _launch(run, case.launches.base), _launch(run, case.launches.head))
-    if stage == "sass":
-        texts = [_disassemble(folder, case, side, config) for side in ("base", "head")]
-        return stage_diff.compare("sass", *texts)
     found = stage_diff.read(folder, case, stage)
     if isinstance(found, str):
         known = ", ".join(name for name, _ in wording.in_stage_order(case.stages))
@@ -127,48 +121,6 @@ def _launch(run: Run, digest: str | None) -> list[str]:
     for kind, rows in parts.items():
         lines += [f"{kind} {name} = {value}" for name, value in rows.items()]
     return lines
-
-
-# machine code
-
-
-def _disassemble(folder: Path, case: Case, side: str, config: Config) -> str:
-    artifact = getattr(case.artifacts, side).get("cubin")
-    content = run_folder.artifact(folder, artifact.digest) if artifact else None
-    if content is None:
-        raise RunFolderError(
-            f"the run folder holds no cubin of {side} for {escape.terminal(case.id)}",
-            hint="the same PTX is the same machine code by rule: see --stage ptx",
-        )
-    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
-        file.write(content)
-        file.flush()
-        try:
-            command: list[str | Path] = [_disassembler(config), "-c", file.name]
-            return process.run(command, env={"LC_ALL": "C.UTF-8"}, timeout_s=_DISASSEMBLY_TIMEOUT_S)
-        except (process.CommandFailed, process.TimeoutExpired, OSError) as error:
-            raise ToolchainError(
-                f"nvdisasm cannot read the cubin of {side}: {escape.terminal(error)}",
-                hint="a newer toolchain has a newer nvdisasm: irdiff toolchain list",
-            ) from error
-
-
-def _disassembler(config: Config) -> Path:
-    """Of the newest installed release that has one: it knows the architectures of older ones too."""
-    for environment in sorted(environments.list_all(config), key=_age, reverse=True):
-        for path in sorted(environment.path.glob(_DISASSEMBLER)):
-            return path
-    raise ToolchainError(
-        "no installed toolchain has nvdisasm",
-        hint="install one by comparing: irdiff compare triton==3.8.0 triton==3.9.0; or name its --cache",
-    )
-
-
-def _age(environment: environments.Environment) -> tuple[bool, list[int]]:
-    """Releases by version, behind all others."""
-    return environment.name.startswith("triton-"), [
-        int(part) for part in re.findall(r"\d+", environment.name)
-    ]
 
 
 # output

@@ -11,12 +11,12 @@ from rich.text import Text
 from irdiff import config as configuration
 from irdiff import explaining, normalize, run_folder
 from irdiff.attribution import Attribution
-from irdiff.cli import options
+from irdiff.cli import disassembly, options
 from irdiff.cli.diff import find_case
 from irdiff.cli.status import status_line
 from irdiff.config import Config
 from irdiff.errors import ExitCode, IrdiffError, UsageError
-from irdiff.model import Case, Run, Sides
+from irdiff.model import Case, Run, Sides, StageStatus
 from irdiff.report import diff_view, escape, stage_diff, wording
 from irdiff.report.alignment import Kind
 from irdiff.report.diff_view import View
@@ -71,7 +71,7 @@ def explain_command(
     sides, story = _attributed(found, folder, chosen, corpus, config, teller)
     if lit_path:
         return _write_lit(lit_path, found, chosen, sides, story, config)
-    teller.tell(story, Store(config.store), corpus or config.shipped / "corpus")
+    teller.tell(story, config, corpus or config.shipped / "corpus")
     if save_path:
         explaining.save(folder, found, chosen, save_path)
     return ExitCode.DONE
@@ -129,7 +129,7 @@ class _Teller:
         self.console.print()
         self.say(text, "bold")
 
-    def tell(self, story: Attribution | None, store: Store, corpus_root: Path) -> None:
+    def tell(self, story: Attribution | None, config: Config, corpus_root: Path) -> None:
         case, run = self.case, self.run
         self.say(f"{case.id}: {case.verdict.value}", "bold")
         self.say(f"base {wording.side(run.base)}   head {wording.side(run.head)}", "dim")
@@ -142,8 +142,9 @@ class _Teller:
         rows = [f"{name} {status.value}" for name, status in wording.in_stage_order(case.stages)]
         self.say("stages:  " + " → ".join(rows))
         self._origin(story)
-        self._edit(story, store, corpus_root)
+        self._edit(story, Store(config.store), corpus_root)
         self._facts()
+        self._findings(config)
         self._timing()
         self.title("each side alone, from the IR that enters that stage (files: --save DIR)")
         for side, _, command in explaining.reproduction(run, case):
@@ -208,6 +209,22 @@ class _Teller:
             self.title("facts that moved")
             for name, (before, after) in moved.items():
                 self.say(f"{name:28} {before} → {after}")
+
+    def _findings(self, config: Config) -> None:
+        """What was seen beside the edit; of SASS, which only nvdisasm shows, it is looked for here."""
+        words = [wording.finding(name) for name in self.case.findings]
+        if self.case.stages.get("sass") is StageStatus.CHANGED and self.case.artifacts.base.get("cubin"):
+            try:
+                texts = disassembly.of_case(self.folder, self.case, config)
+                found = normalize.equivalent("sass", texts.base, texts.head)
+                words += ["machine code: the disassembly is the same"] * found.equal
+                words += [f"machine code: {wording.finding(name)}" for name in found.findings]
+            except IrdiffError as error:
+                words.append(f"machine code: not disassembled: {error.what}")
+        if words:
+            self.title("also seen")
+            for line in dict.fromkeys(words):
+                self.say(line)
 
     def _timing(self) -> None:
         timings = results.load(self.folder if self.folder.is_dir() else self.folder.parent)

@@ -88,6 +88,7 @@ def _without_operations(case: Case, counts: Counter[str]) -> str:
     for finding, words in (
         ("inferred-attributes-only", "other inferred attributes in LLVM IR"),
         ("reordered-only", "the same instructions in another order"),
+        ("same-up-to-registers", "the same instructions in other registers"),
     ):
         if finding in case.findings:
             return words

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from irdiff.errors import NormalizeError
-from irdiff.normalize import amdgcn, generic, llir, mlir, ptx, sass
+from irdiff.normalize import amdgcn, generic, llir, mlir, ptx, registers, sass, sass_registers
 from irdiff.normalize.canonical import Canonical, Comparison, Reprint, Rows, check_text
 from irdiff.normalize.likeness import differs_in_inferred_attributes_only, differs_in_order_only
 from irdiff.normalize.opcodes import read_together
-from irdiff.normalize.registers import same_up_to_registers
 
 MLIR_STAGES = frozenset({"ttir", "ttgir", "glir", "source"})
 _ASSEMBLY: dict[str, Callable[..., Rows]] = {"llir": llir.rows, "ptx": ptx.rows, "amdgcn": amdgcn.rows}
@@ -20,6 +19,10 @@ _STRIP: dict[str, Callable[[str], str]] = {
     "ptx": ptx.strip,
     "amdgcn": amdgcn.strip,
     **dict.fromkeys(MLIR_STAGES, mlir.strip),
+}
+_SAME_UP_TO_REGISTERS: dict[str, Callable[[Sequence[str], Sequence[str]], bool]] = {
+    "amdgcn": registers.same_up_to_registers,
+    "sass": sass_registers.same_up_to_registers,
 }
 _INTRINSIC = re.compile(r"@(llvm\.[\w.]+)")
 
@@ -101,7 +104,8 @@ def _different(left: Canonical, right: Canonical) -> Comparison:
             findings = (*findings, "inferred-attributes-only")
         elif differs_in_order_only(left.lines, right.lines):
             findings = (*findings, "reordered-only")
-    if same_up_to_registers(left.ir, left.lines, right.lines):
+    judge = _SAME_UP_TO_REGISTERS.get(left.ir)
+    if judge and judge(left.lines, right.lines):
         findings = (*findings, "same-up-to-registers")
     return Comparison(
         equal=False, header_equal=left.header == right.header, form=left.form, findings=findings

@@ -149,3 +149,22 @@ def ungrouped(run: Run, ranked: Sequence[Case]) -> list[Case]:
     """Changed cases that no group has as a member."""
     grouped = {member for group in run.groups for member in group.members}
     return [case for case in ranked if case.id not in grouped]
+
+
+_FINDINGS = {
+    "inferred-attributes-only": "LLVM IR differs only in attributes that LLVM infers",
+    "reordered-only": "LLVM IR has the same operations in another order",
+    "same-up-to-registers": "the same instructions up to register assignment",
+    "equal-as-llvm-prints": "LLVM IR is spelled otherwise; one LLVM prints both sides alike",
+    "lexical-llir:unreadable": "LLVM IR was compared as it is spelled: the LLVM here cannot read both sides",
+    "lexical-llir:too-long": "LLVM IR was compared as it is spelled: too long to be read by LLVM",
+    "lexical-llir:died": "LLVM IR was compared as it is spelled: LLVM died reading it",
+    "lexical-llir:timeout": "LLVM IR was compared as it is spelled: LLVM took too long to read it",
+    "lexical-llir:unavailable": "LLVM IR was compared as it is spelled: no LLVM could be started",
+    "machine-code-by-rule": "the same PTX through the same ptxas: the same machine code by rule",
+}
+
+
+def finding(name: str) -> str:
+    """A finding of a case in words; the name itself where it says what it means."""
+    return _FINDINGS.get(name, name)

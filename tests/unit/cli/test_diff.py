@@ -7,10 +7,11 @@ import pytest
 from click.testing import CliRunner
 
 from irdiff import run_folder
+from irdiff.cli import disassembly
 from irdiff.cli.diff import diff_command, find_case
 from irdiff.cli.report import report_command
 from irdiff.errors import IrdiffError, RunFolderError, UsageError
-from irdiff.model import Run, Verdict
+from irdiff.model import Run, Sides, Verdict
 from tests.unit.report.runs import large_run, make_case, make_run, with_artifacts
 from tests.unit.report.test_html_page import store
 from tests.unit.report.test_stage_diff import BASE, HEAD
@@ -64,6 +65,19 @@ def test_a_case_without_a_change_names_its_verdict(folder: Path) -> None:
 def test_machine_code_needs_both_binaries(folder: Path) -> None:
     with pytest.raises(IrdiffError, match="holds no cubin of base"):
         call(folder, "matmul fp16-256@", "--stage", "sass")
+
+
+def test_the_same_up_to_registers_is_said_beside_the_diff(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    golden = Path(__file__).parents[2] / "golden" / "registers" / "sass" / "scalars"
+    base = (golden / "base.sass").read_text()
+    for name, wanted in (("same-moved", True), ("differ-use", False)):
+        texts = Sides(base=base, head=(golden / f"{name}.sass").read_text())
+        monkeypatch.setattr(disassembly, "of_case", lambda *_, texts=texts: texts)
+        text = call(folder, "matmul fp16-256@", "--stage", "sass")
+        assert ("the same instructions up to register assignment" in text) == wanted
+        assert "in other registers" in text
 
 
 def a_run() -> Run:
