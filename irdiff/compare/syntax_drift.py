@@ -7,6 +7,15 @@ Verdicts do not use these: a case whose TTGIR is only printed otherwise is still
   the pointer operand is printed, which is known from the operand (TritonAMDGPU dialect, assembly formats).
 - `allocation.size = N : i32` dropped: since 3.9 the allocation pass notes next to `allocation.offset` what it
   computed from the types; the lowering reads the offset.
+- `tt.load … {cachePolicy = #tt.cache_policy<cache_modifier = M, eviction_policy = E>}` →
+  `cacheModifier = M evictionPolicy = E`, without what is at its default: since 3.9 one attribute holds both
+  (Triton dialect, `TT_CachePolicyAttr`). Other dialects' loads had no eviction policy before: they stay.
+
+Of the dialects that are translated to LLVM IR (`translated`):
+
+- `llvm.mlir.constant` stands where it is used: LLVM IR has it there, and no instruction for it. An attribute
+  of type `index` is the same number as one of the result's type.
+- `rocdl.raw.ptr.buffer.* …, %aux :` → its number: since 3.9 the immediate argument is an attribute.
 """
 
 from __future__ import annotations
@@ -18,6 +27,17 @@ _POINTER_RESULT = re.compile(r"^((?:%[^=]*= )?amdg\.buffer_\w+ .*: )!tt\.ptr<[^<
 _POINTER_INTO = re.compile(r"^((?:%[^=]*= )?amdg\.buffer_\w+ .*: )!tt\.ptr(?=<[^<>]*>\[)")
 _SIZE = re.compile(r"(?:, )?allocation\.size = [^,{}]*(?=[,}])")
 _EMPTY = re.compile(r" \{(?:, )?\}|(?<=\{), ")
+_CACHE = re.compile(
+    r"(?P<before>\{[^{}]*?)(?:, )?cachePolicy = #tt\.cache_policy<"
+    r"cache_modifier = (?P<modifier>\w+), eviction_policy = (?P<eviction>\w+)>"
+)
+_CACHED = re.compile(r"^(?:%[^=]*= )?tt\.(?:load|store|descriptor_load) ")
+
+_ISOLATED = re.compile(r"\S*(?:\.func\b|\.global\b)")
+_VALUE = re.compile(r"%\d+\b")
+_CONSTANT = re.compile(r"(%\d+) = llvm\.mlir\.constant(\(.*\)) : (.+)$")
+_INDEX = re.compile(r"^\((-?\d+) : (?:index|(i\d+))\)$")
+_AUX = re.compile(r"^((?:%\d+ = )?rocdl\.raw\.ptr\.buffer\..*, )\((-?\d+) : i32\)(?= :| \{|$)")
 
 _DISCARDABLE = re.compile(r"(?:, )?\b(?:tt|ttg|ttng|amdg)\.[\w.-]+(?: = [^,{}]*)?")
 """Attributes of Triton's dialects on functions: LLVM IR has no place for them."""
@@ -25,6 +45,8 @@ _DISCARDABLE = re.compile(r"(?:, )?\b(?:tt|ttg|ttng|amdg)\.[\w.-]+(?: = [^,{}]*)
 
 def undone(line: str) -> str:
     """The canonical line in the spelling of older releases."""
+    if "cachePolicy" in line and _CACHED.match(line):
+        return _EMPTY.sub("", _CACHE.sub(_separate, line))
     if "amdg.buffer_" in line:
         return _POINTER_INTO.sub(r"\1", _POINTER_RESULT.sub(r"\1", line))
     if "allocation.size" in line:
@@ -32,7 +54,40 @@ def undone(line: str) -> str:
     return line
 
 
+def _separate(found: re.Match[str]) -> str:
+    modifier = f"cacheModifier = {found['modifier']} " if found["modifier"] != "none" else ""
+    eviction = f"evictionPolicy = {found['eviction']} " if found["eviction"] != "normal" else ""
+    return modifier + eviction + found["before"]
+
+
 def translated(lines: Sequence[str]) -> list[str]:
-    """Without what LLVM IR has no place for: the attributes of the module and Triton's own on functions."""
-    kept = (line for line in lines if not line.startswith("module"))
-    return [_DISCARDABLE.sub("", line) if ".func" in line[:24] else line for line in kept]
+    """Without what LLVM IR has no place for: the attributes of the module, Triton's own on functions, and
+    constants as lines of their own. Values are numbered anew, so texts are equal where the rest is.
+    """
+    found: list[str] = []
+    constants: dict[str, str] = {}
+    names: dict[str, str] = {}
+
+    def named(match: re.Match[str]) -> str:
+        value = match.group()
+        return constants.get(value) or names.setdefault(value, f"%{len(names)}")
+
+    for line in lines:
+        if line.startswith("module"):
+            continue
+        if _ISOLATED.match(line):  # values of one function are not those of another
+            constants, names = {}, {}
+            line = _DISCARDABLE.sub("", line)  # noqa: PLW2901
+        constant = _CONSTANT.match(line)
+        if constant:
+            constants[constant.group(1)] = _literal(constant.group(2), constant.group(3))
+        else:
+            found.append(_AUX.sub(r"\1\2", _VALUE.sub(named, line)))
+    return found
+
+
+def _literal(value: str, kind: str) -> str:
+    number = _INDEX.match(value)
+    return (
+        f"({number.group(1)} : {kind})" if number and number.group(2) in (None, kind) else f"{value}: {kind}"
+    )
