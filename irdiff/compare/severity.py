@@ -331,8 +331,8 @@ def rank(case: Case, edit: Edit | None) -> Ranked:
         return Ranked(
             severity=Severity.ABSORBED, score=0.0, reasons=("IR differs, the machine code is the same",)
         )
-    change = _Change(case=case, edit=edit)
-    held = [(row, measure) for row in TABLE if (measure := row.measure(change)) > 0]
+    found = measures(case, edit)
+    held = [(row, found[row.name]) for row in TABLE if row.name in found]
     real = [(row, measure) for row, measure in held if row.severity is not Severity.MOTION]
     if (
         real
@@ -346,6 +346,12 @@ def rank(case: Case, edit: Edit | None) -> Ranked:
         score=round(sum(row.weight * measure for row, measure in used), 3),
         reasons=tuple(f"{row.name}: {row.reason}" for row, _ in used),
     )
+
+
+def measures(case: Case, edit: Edit | None) -> dict[str, float]:
+    """The rows of the table that hold for one case, with how far: above 0 and at most 1."""
+    change = _Change(case=case, edit=edit)
+    return {row.name: measure for row in TABLE if (measure := row.measure(change)) > 0}
 
 
 def rank_correlation(scores: Mapping[str, float], slowdowns: Mapping[str, float]) -> float | None:
