@@ -1,16 +1,27 @@
-"""One line that says what a change is, from facts. Pure."""
+"""One line that says what a change is, from facts. Pure.
+
+First what became more or fewer, the gravest first: operations by name, calls by callee, inline assembly by
+its instructions; of an optimizer's output only classes that tell something. Where nothing did, what the same
+operations have otherwise: attributes, layouts, values, places. Then the facts that moved. Code stands in
+backticks.
+"""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
-from irdiff.compare import instructions
-from irdiff.compare.edits import MLIR_STAGES, SAME_FORM, Edit, operation
+from irdiff.compare import edits, instructions
+from irdiff.compare.edits import MLIR_STAGES, Edit, EditLine, operation
 from irdiff.model import Case, Fact, Verdict
 
 MAX_TITLE = 160
+_MAX_OPERATIONS = 3
+_MAX_FACTS = 3
 _FACTS = (
-    # fact, words, whether bytes
+    # fact, words, unit
     ("ttgir.convert_layout", "convert_layout", ""),
     ("spill_store_bytes", "spills", " B"),
     ("vgpr_spills", "VGPR spills", ""),
@@ -28,41 +39,113 @@ _FACTS = (
     ("ptx.total", "PTX instructions", ""),
     ("amdgcn.total", "instructions", ""),
 )
+_STAGE_WORDS = {"llir": "LLVM IR", "ptx": "PTX", "amdgcn": "assembly", "sass": "machine code"}
+_TOLD_FIRST = (
+    re.compile(r"fence|membar|barrier|\bbar\b|wait|arrive|atom|cmpxchg"),
+    re.compile(r"dot|mma|mfma|convert_layout|async|copy|load|store|alloc|reduce|scan|div|call |asm "),
+)
+_TOLD_LAST = re.compile(r"constant$|(?:ext|trunc|cast)\w*$")
+_CALLEE = re.compile(r"@([\w.$-]+)")
+_TOKEN = re.compile(r"[\w.@#!%-]+|->|\S")
 
 
-def title(case: Case, edit: Edit | None, counts: Counter[str]) -> str:
+def title(case: Case, edit: Edit | None) -> str:
+    """At most MAX_TITLE characters; a part that would not fit is left out whole."""
     if case.verdict in (Verdict.BROKEN, Verdict.FIXED):
         failure = case.failures.head or case.failures.base
         verb = "breaks" if case.verdict is Verdict.BROKEN else "is fixed"
         return f"{verb} in {failure.stage}: {failure.message}"[:MAX_TITLE] if failure else verb
-    parts = [_operations(edit) if edit else "", *_moved(case)]
-    if not parts[0]:
-        parts[0] = _without_operations(case, counts)
-    return ", ".join(part for part in parts if part)[:MAX_TITLE]
+    facts = list(_moved(case))[:_MAX_FACTS]
+    parts = _operations(edit) if edit else []
+    return _joined([*(parts or [_same_counts(case, edit)]), *facts])
 
 
-def _operations(edit: Edit) -> str:
-    """Operations that became more or fewer, where that is the whole edit or nearly so."""
-    if edit.stage not in MLIR_STAGES:
-        return ""
-    net: Counter[str] = Counter()
-    depth: dict[str, int] = {}
+def _joined(parts: Iterable[str]) -> str:
+    text = ""
+    for part in parts:
+        longer = f"{text}, {part}" if text else part[:MAX_TITLE]
+        if len(longer) > MAX_TITLE:
+            break
+        text = longer
+    return text
+
+
+# what became more or fewer
+
+
+@dataclass(kw_only=True)
+class _Tally:
+    """Lines of one operation in an edit."""
+
+    removed: int = 0
+    added: int = 0
+    depth: int = 0
+
+
+def _operations(edit: Edit) -> list[str]:
+    """Operations that became more or fewer; other layouts first where only index arithmetic did, too."""
+    tallies: dict[str, _Tally] = {}
     for line in edit.lines:
-        name = operation(edit.stage, line.text)
-        below = name.startswith(("llvm.", "nvvm.", "rocdl."))
-        if below and instructions.llvm_dialect(name, line.text) in instructions.UNTELLING:
+        name = _name(edit.stage, line.text)
+        if not name:
             continue
-        net[name] += 1 if line.sign == "+" else -1
-        depth[name] = max(depth.get(name, 0), line.depth)
-    moved = sorted((name for name in net if net[name]), key=lambda name: (-abs(net[name]), name))
-    shown = [
-        f"{net[name]:+d} `{name}`{_where(depth[name])}"
-        for name in moved[:2]
-        if "." in name and abs(net[name]) < 100
-    ]
-    if len(moved) > 2 and shown:
-        shown.append(f"{len(moved) - 2} more operations")
-    return ", ".join(shown)
+        tally = tallies.setdefault(name, _Tally())
+        tally.added += line.sign == "+"
+        tally.removed += line.sign == "-"
+        tally.depth = max(tally.depth, line.depth)
+    unequal = sorted((name for name, row in tallies.items() if row.added != row.removed), key=_order(tallies))
+    telling = not unequal or _place(unequal[0]) < len(_TOLD_FIRST)
+    return [*([] if telling else filter(None, [_layouts(edit)])), *_counted(unequal, tallies)]
+
+
+def _counted(unequal: Sequence[str], tallies: Mapping[str, _Tally]) -> Iterator[str]:
+    shown = unequal[: _MAX_OPERATIONS if len(unequal) <= _MAX_OPERATIONS else _MAX_OPERATIONS - 1]
+    for name in shown:
+        row = tallies[name]
+        yield f"{row.added - row.removed:+d} {_quoted(name)}{_where(row.depth)}"
+    if len(unequal) > len(shown):
+        others = len(unequal) - len(shown)
+        yield "1 other operation" if others == 1 else f"{others} other operations"
+
+
+def _order(tallies: Mapping[str, _Tally]) -> Callable[[str], tuple[int, int, int, str]]:
+    def key(name: str) -> tuple[int, int, int, str]:
+        net = tallies[name].added - tallies[name].removed
+        return _place(name), -abs(net), net, name
+
+    return key
+
+
+def _place(name: str) -> int:
+    for place, pattern in enumerate(_TOLD_FIRST):
+        if pattern.search(name):
+            return place
+    return len(_TOLD_FIRST) + bool(_TOLD_LAST.search(name))
+
+
+def _name(stage: str, text: str) -> str:
+    """What a reader calls the operation of a line; empty for what every change of code touches."""
+    found = operation(stage, text)
+    if stage not in MLIR_STAGES:
+        kind = instructions.klass(stage, found, text)
+        return "" if kind in instructions.UNTELLING else kind
+    if found.startswith("module") or "." not in found:
+        return ""
+    if not found.startswith(("llvm.", "nvvm.", "rocdl.")):
+        return found
+    kind = instructions.llvm_dialect(found, text)
+    if kind in instructions.UNTELLING:
+        return ""
+    callee = _CALLEE.search(text) if found.startswith("llvm.call") else None
+    if callee:
+        return f"call @{callee.group(1)}"
+    return kind if kind.startswith("asm ") or found in ("llvm.load", "llvm.store") else found
+
+
+def _quoted(name: str) -> str:
+    if name.isalpha() or name in ("float conversions", "lane exchange"):  # a class of instructions
+        return f"{name} instructions"
+    return f"`{name}`"
 
 
 def _where(depth: int) -> str:
@@ -71,51 +154,146 @@ def _where(depth: int) -> str:
     return " in the loop body" if depth == 1 else f" in the loop body (depth {depth})"
 
 
-def _moved(case: Case) -> list[str]:
-    shown = []
+# as many as before
+
+
+def _same_counts(case: Case, edit: Edit | None) -> str:
+    stage = case.origin.stage if case.origin else "code"
+    words = _STAGE_WORDS.get(stage, stage.upper())
+    launch = [f.partition(":")[2] for f in case.findings if f.startswith("launch-differs:")]
+    if stage == "launch" and launch:
+        return f"the launch passes another {launch[0].replace(',', ', ')}"
+    if edit is None:
+        return "other machine code from the same PTX" if stage == "sass" else f"other {words}"
+    below = edit.stage not in MLIR_STAGES
+    if below and "reordered-only" in case.findings:
+        return f"the same instructions of the {words} in another order"
+    told = _layouts(edit) or _attributes(edit) or _flags(edit) or _places(edit)
+    if told:
+        return told
+    if below:
+        return f"other {_classes(edit)} in the {words}"
+    return f"other {'code' if edit.stage == 'mlir' else words}: {_classes(edit)}"
+
+
+def _layouts(edit: Edit) -> str:
+    """Where most lines differ only in the layout of their values: which kinds they have on each side."""
+    if edit.stage not in MLIR_STAGES:
+        return ""
+    lines = [line for line in edit.lines if line.partner and edits.differs_in_layout(line)]
+    if not lines or 2 * len(lines) < len(edit.lines):
+        return ""
+    kinds: dict[str, Counter[str]] = {"-": Counter(), "+": Counter()}
+    for line in lines:
+        assert line.partner is not None
+        mine, other = edits.layout_kinds(line.text), edits.layout_kinds(line.partner)
+        kinds[line.sign].update(kind for kind in (mine - other or mine) if kind != "ttg.slice")
+    before, after = _most_frequent(kinds["-"]), _most_frequent(kinds["+"])
+    if before == after:
+        return f"`#{after}` layouts with other parameters"
+    return f"layouts `#{before}` → `#{after}`" if before and after else f"`#{before or after}` layouts differ"
+
+
+def _most_frequent(counts: Counter[str]) -> str:
+    return min(counts, key=lambda name: (-counts[name], name), default="")
+
+
+def _attributes(edit: Edit) -> str:
+    """Operations that stand where they stood and say something else."""
+    if edit.stage not in MLIR_STAGES:
+        return ""
+    found: Counter[tuple[str, str, str]] = Counter()
+    for line in edit.lines:
+        name = _name(edit.stage, line.text)
+        if line.sign == "-" and line.partner and name:
+            before, after = _difference(edits.typeless(line.text), edits.typeless(line.partner))
+            if before or after:
+                found[name, before, after] += 1
+    rows = sorted(found, key=lambda row: (-found[row], row))
+    if not rows:
+        return ""
+    name, before, after = rows[0]
+    more = f" (beside {len(rows) - 1} others)" if len(rows) > 2 else " (beside another)" if rows[1:] else ""
+    if not after or not before:
+        return f"`{name}` {'with' if after else 'without'} `{after or before}`{more}"
+    return f"`{name}`: `{before}` → `{after}`{more}"
+
+
+def _difference(mine: str, other: str) -> tuple[str, str]:
+    """The tokens in which two lines differ, with the attribute's name where it is its value that does."""
+    left, right = _TOKEN.findall(mine.replace("`", "'")), _TOKEN.findall(other.replace("`", "'"))
+    start = 0
+    while start < min(len(left), len(right)) and left[start] == right[start]:
+        start += 1
+    end = 0
+    while end < min(len(left), len(right)) - start and left[-1 - end] == right[-1 - end]:
+        end += 1
+    if start >= 2 and left[start - 1] == "=":
+        start -= 2
+    parts = (" ".join(tokens[start : len(tokens) - end]).strip("{}, ")[:60] for tokens in (left, right))
+    return next(parts), next(parts)
+
+
+def _flags(edit: Edit) -> str:
+    """Flags and inferred attributes of LLVM IR, modifiers of PTX."""
+    more: Counter[str] = Counter()
+    for line in edit.lines:
+        if line.partner is None or edit.stage not in ("llir", "ptx"):
+            continue
+        ours, theirs = (instructions.flags(edit.stage, text) for text in (line.text, line.partner))
+        sign = 1 if line.sign == "+" else -1
+        for flag in ours - theirs:
+            more[flag] += sign
+    if not more or 2 * sum(map(abs, more.values())) < len(edit.lines) // 2:
+        return ""
+    shown = sorted(more, key=lambda flag: (-abs(more[flag]), flag))[:_MAX_OPERATIONS]
+    words = ", ".join(f"{more[flag]:+d} `{flag}`" for flag in shown)
+    return f"flags and inferred attributes in the {_STAGE_WORDS[edit.stage]}: {words}"
+
+
+def _places(edit: Edit) -> str:
+    """Operations that are somewhere else, or take other operands."""
+    moved: Counter[str] = Counter()
+    operands: Counter[str] = Counter()
+    for line in edit.lines:
+        name = _name(edit.stage, line.text)
+        if name and line.sign == "+":
+            (moved if line.partner is None else operands)[name] += 1
+    for rows, words in ((moved, "moved"), (operands, "with other operands")):
+        if rows:
+            first = _most_frequent(rows)
+            more = f" and {len(rows) - 1} more" if len(rows) > 1 else ""
+            return f"{_quoted(first)}{more} {words}"
+    return ""
+
+
+def _classes(edit: Edit) -> str:
+    """What the lines are, in classes of instructions."""
+    found: Counter[str] = Counter()
+    for line in edit.lines:
+        found[_class(edit.stage, line)] += 1
+    shown = sorted(found, key=lambda kind: (-found[kind], kind))[:2]
+    return " and ".join(shown) if shown else "lines"
+
+
+def _class(stage: str, line: EditLine) -> str:
+    name = operation(stage, line.text)
+    if stage not in MLIR_STAGES:
+        return instructions.klass(stage, name, line.text)
+    return (
+        instructions.llvm_dialect(name, line.text) if name.startswith(("llvm.", "nvvm.", "rocdl.")) else name
+    )
+
+
+# facts
+
+
+def _moved(case: Case) -> Iterator[str]:
     for name, words, unit in _FACTS:
         before, after = case.facts.base.get(name, 0), case.facts.head.get(name, 0)
         if before != after:
-            shown.append(f"{words} {_text(before)} → {_text(after)}{unit}")
-    return shown[:3]
+            yield f"{words} {_text(before)} → {_text(after)}{unit}"
 
 
 def _text(value: Fact) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _without_operations(case: Case, counts: Counter[str]) -> str:
-    for finding, words in (
-        ("inferred-attributes-only", "other inferred attributes in LLVM IR"),
-        ("reordered-only", "the same instructions in another order"),
-        ("same-up-to-registers", "the same instructions in other registers"),
-    ):
-        if finding in case.findings:
-            return words
-    launch = [f.partition(":")[2] for f in case.findings if f.startswith("launch-differs:")]
-    if case.origin and case.origin.stage == "launch" and launch:
-        return f"the launch passes another {launch[0].replace(',', ', ')}"
-    if case.origin and case.origin.stage == "sass":
-        return "other machine code from the same PTX"
-    stage = case.origin.stage if case.origin else "code"
-    layouts = _layouts(counts)
-    if layouts:
-        return layouts
-    lines = [line for line, _ in sorted(counts.items(), key=lambda row: (-row[1], row[0]))][:3]
-    return f"{stage}: " + ", ".join(line[:60] for line in lines) if lines else f"{stage} differs"
-
-
-def _layouts(counts: Counter[str]) -> str:
-    """Where most lines differ only in the layout of their values: which kinds they have on each side."""
-    rows = {line: count for line, count in counts.items() if line[1:].startswith("layout ")}
-    if 2 * sum(rows.values()) < sum(counts.values()):
-        return ""
-    kinds: dict[str, Counter[str]] = {"-": Counter(), "+": Counter()}
-    for line, count in rows.items():
-        for kind in line[len("+layout ") :].removesuffix(SAME_FORM).split():
-            if kind.startswith("#"):
-                kinds[line[0]][kind] += count
-    before, after = (kinds[sign].most_common(1)[0][0] if kinds[sign] else "" for sign in "-+")
-    if not after or before == after:
-        return f"other {before or after} layouts" if before or after else ""
-    return f"layouts {before} → {after}" if before else f"new {after} layouts"

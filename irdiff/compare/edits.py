@@ -4,9 +4,11 @@ Lines are aligned with value and register numbers blanked, for a new line renumb
 nothing but numbers differs, the edit is the lines whose operands differ.
 
 Abstraction keeps what a compiler change *is* and drops what a kernel *has*: types, shapes, layouts'
-parameters, constants and numbers go; operations, attribute names, kinds of layout and flags stay. Of two
-aligned lines with the same operation only the part that differs is kept. Below MLIR, arithmetic
-and the like come as classes of instructions: an optimizer never moves just one of them.
+parameters, constants and numbers go; operations, attribute names, kinds of layout that became others and
+flags stay. Of two aligned lines with the same operation only the part that differs is kept. Below MLIR,
+arithmetic and the like come as classes of instructions: an optimizer never moves just one of them.
+Operations that became more or fewer count as that alone: which of the others move beside them hangs on the
+kernel.
 """
 
 from __future__ import annotations
@@ -75,7 +77,18 @@ def abstract(edit: Edit) -> Counter[str]:
             counts.update([f"-{instructions.OTHERS}", f"+{instructions.OTHERS}"])
         else:
             counts[key] += 1
-    return counts
+    return _without_moves(counts)
+
+
+def _without_moves(counts: Counter[str]) -> Counter[str]:
+    """Where one side has more lines of an operation, only those: the rest of them moved."""
+    kept = Counter(counts)
+    for key in counts:
+        other = ("-" if key[0] == "+" else "+") + key[1:]
+        if 0 < counts[other] < counts[key] and key[1:] != instructions.OTHERS:
+            kept[key] -= counts[other]
+            del kept[other]
+    return kept
 
 
 def _hunk(
@@ -213,11 +226,22 @@ def _parameters(line: EditLine) -> str:
         return "layout " + (" ".join(f"#{kind}" for kind in only) or "(fewer kinds)")
     types = [_SSA.sub("%", part) for part in _types(line.text)]
     if types != [_SSA.sub("%", part) for part in _types(line.partner)]:
-        kinds = [kind for kind in kinds if kind != "ttg.slice"]
-        return ("layout " + " ".join(f"#{kind}" for kind in kinds) if kinds else "type") + mark
+        return ("layout parameters" if kinds else "type") + mark
     name = operation("mlir", line.text)
     what = "operands" if _SSA.sub("%", line.text) == _SSA.sub("%", line.partner) else "value"
     return f"{name}: {what}{mark}"
+
+
+def layout_kinds(line: str) -> frozenset[str]:
+    """`ttg.blocked`, `ttg.nvidia_mma`, …: of the types in one canonical line."""
+    return frozenset(_LAYOUT_KIND.findall(line))
+
+
+def differs_in_layout(line: EditLine) -> bool:
+    """Whether nothing but types differs from the partner's line, and these have layouts."""
+    if line.partner is None or not layout_kinds(line.text + line.partner):
+        return False
+    return _without_parameters(line.text) == _without_parameters(line.partner)
 
 
 def _types(line: str) -> list[str]:

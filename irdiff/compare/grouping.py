@@ -1,8 +1,8 @@
 """Cases whose change is the same edit, as one group. Pure and deterministic.
 
 Two changes are the same where origin (stage and pass) and the *set* of abstracted edit lines are: how often a
-line occurs depends on a kernel's shapes, not on the compiler's change. How alike the members are beyond
-that, occurrences included, is the group's likeness.
+line occurs, or how many of its kind move, depends on a kernel's shapes, not on the compiler's change. How
+alike the members are beyond that, occurrences included, is the group's likeness.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def describe(case: Case, edit: Edit | None) -> _Member:
         counts=counts,
         size=sum(counts.values()),
         ranked=severity.rank(case, edit),
-        title=describing.title(case, edit, counts),
+        title=describing.title(case, edit),
     )
 
 

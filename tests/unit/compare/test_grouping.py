@@ -224,5 +224,32 @@ def test_a_change_of_layouts_alone_is_told_as_one() -> None:
         edit = edits.between("ttgir", base, [line.replace(LAYOUT, layout) for line in base])
         return grouping.group([make_case("a")], lambda _: edit)[0][0].title
 
-    assert title(wide) == "other #ttg.blocked layouts"
-    assert title(linear) == "layouts #ttg.blocked → #ttg.linear"
+    assert title(wide) == "`#ttg.blocked` layouts with other parameters"
+    assert title(linear) == "layouts `#ttg.blocked` → `#ttg.linear`"
+
+
+def test_lines_that_move_beside_new_ones_are_no_other_change() -> None:
+    """3.9's fence insertion adds a fence in every kernel, and in some moves one that was there."""
+    other = "ttng.other"
+    rows = {
+        "added": edits.between("ttgir", loop_of(load(8)), loop_of(FENCE, load(8))),
+        "moved": edits.between("ttgir", [FENCE, other, load(8)], [other, FENCE, load(8), FENCE]),
+        "only moved": edits.between("ttgir", [FENCE, other, load(8)], [other, load(8), FENCE]),
+        "removed": edits.between("ttgir", loop_of(FENCE, load(8)), loop_of(load(8))),
+    }
+    assert rows["moved"].lines[0].sign == "-"
+    _, of = grouping.group([make_case(name) for name in rows], lambda case: rows[case.id])
+    assert of["added"] == of["moved"]
+    assert len(set(of.values())) == 3
+
+
+def test_other_parameters_of_layouts_are_one_change_whatever_the_kind() -> None:
+    def other(kind: str, more: str = "") -> edits.Edit:
+        lines = [f"%1 = arith.addf %0, %0 : tensor<4xf32, #ttg.{kind}<{{order = [{n}]}}>>" for n in (0, 1)]
+        return edits.between("ttgir", [lines[0], *filter(None, [more])], [lines[1]])
+
+    rows = {"mma": other("nvidia_mma"), "linear": other("linear"), "fewer": other("linear", load(2))}
+    groups, of = grouping.group([make_case(name) for name in rows], lambda case: rows[case.id])
+    assert of["mma"] == of["linear"] != of["fewer"]
+    title = next(group.title for group in groups if "mma" in group.members)
+    assert title == "`#ttg.linear` layouts with other parameters"
