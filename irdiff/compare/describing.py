@@ -39,7 +39,13 @@ _FACTS = (
     ("ptx.total", "PTX instructions", ""),
     ("amdgcn.total", "instructions", ""),
 )
-_STAGE_WORDS = {"llir": "LLVM IR", "ptx": "PTX", "amdgcn": "assembly", "sass": "machine code"}
+_STAGE_WORDS = {
+    "mlir": "lowering to LLVM IR",
+    "llir": "LLVM IR",
+    "ptx": "PTX",
+    "amdgcn": "assembly",
+    "sass": "machine code",
+}
 _TOLD_FIRST = (
     re.compile(r"fence|membar|barrier|\bbar\b|wait|arrive|atom|cmpxchg"),
     re.compile(r"dot|mma|mfma|convert_layout|async|copy|load|store|alloc|reduce|scan|div|call |asm "),
@@ -128,11 +134,16 @@ def _name(stage: str, text: str) -> str:
     found = operation(stage, text)
     if stage not in MLIR_STAGES:
         kind = instructions.klass(stage, found, text)
-        return "" if kind in instructions.UNTELLING else kind
-    if found.startswith("module") or "." not in found:
-        return ""
-    if not found.startswith(("llvm.", "nvvm.", "rocdl.")):
-        return found
+        shown = kind if _is_class(kind) or kind.startswith(("asm ", "load ", "store ")) else found
+        untelling = kind in instructions.UNTELLING or text.startswith(("!", "@", "declare", "attributes"))
+        return "" if untelling else shown
+    if found.startswith(("llvm.", "nvvm.", "rocdl.")):
+        return _translated_name(found, text)
+    return found if "." in found and not found.startswith("module") else ""
+
+
+def _translated_name(found: str, text: str) -> str:
+    """Of an operation of the dialects that become LLVM IR."""
     kind = instructions.llvm_dialect(found, text)
     if kind in instructions.UNTELLING:
         return ""
@@ -142,10 +153,12 @@ def _name(stage: str, text: str) -> str:
     return kind if kind.startswith("asm ") or found in ("llvm.load", "llvm.store") else found
 
 
+def _is_class(kind: str) -> bool:
+    return kind in ("float", "float conversions", "conversions", "lane exchange")
+
+
 def _quoted(name: str) -> str:
-    if name.isalpha() or name in ("float conversions", "lane exchange"):  # a class of instructions
-        return f"{name} instructions"
-    return f"`{name}`"
+    return f"{name} instructions" if _is_class(name) else f"`{name}`"
 
 
 def _where(depth: int) -> str:
@@ -168,12 +181,8 @@ def _same_counts(case: Case, edit: Edit | None) -> str:
     below = edit.stage not in MLIR_STAGES
     if below and "reordered-only" in case.findings:
         return f"the same instructions of the {words} in another order"
-    told = _layouts(edit) or _attributes(edit) or _flags(edit) or _places(edit)
-    if told:
-        return told
-    if below:
-        return f"other {_classes(edit)} in the {words}"
-    return f"other {'code' if edit.stage == 'mlir' else words}: {_classes(edit)}"
+    told = _layouts(edit) or _attributes(edit) or ", ".join(filter(None, [_flags(edit), _places(edit)]))
+    return told or f"other {_classes(edit)} in the {_STAGE_WORDS.get(edit.stage, words)}"
 
 
 def _layouts(edit: Edit) -> str:
@@ -244,9 +253,9 @@ def _flags(edit: Edit) -> str:
         sign = 1 if line.sign == "+" else -1
         for flag in ours - theirs:
             more[flag] += sign
-    if not more or 2 * sum(map(abs, more.values())) < len(edit.lines) // 2:
+    if not any(more.values()):
         return ""
-    shown = sorted(more, key=lambda flag: (-abs(more[flag]), flag))[:_MAX_OPERATIONS]
+    shown = sorted(filter(more.get, more), key=lambda flag: (-abs(more[flag]), flag))[:_MAX_OPERATIONS]
     words = ", ".join(f"{more[flag]:+d} `{flag}`" for flag in shown)
     return f"flags and inferred attributes in the {_STAGE_WORDS[edit.stage]}: {words}"
 

@@ -7,8 +7,7 @@ Abstraction keeps what a compiler change *is* and drops what a kernel *has*: typ
 parameters, constants and numbers go; operations, attribute names, kinds of layout that became others and
 flags stay. Of two aligned lines with the same operation only the part that differs is kept. Below MLIR,
 arithmetic and the like come as classes of instructions: an optimizer never moves just one of them.
-Operations that became more or fewer count as that alone: which of the others move beside them hangs on the
-kernel.
+What is left of that without what hangs on the kernel is the *essence*: whose edits share it are one change.
 """
 
 from __future__ import annotations
@@ -21,6 +20,18 @@ from dataclasses import dataclass
 from irdiff.compare import alignment, instructions, loops
 
 MLIR_STAGES = frozenset({"source", "ttir", "ttgir", "glir", "mlir"})
+_INDEX_ARITHMETIC = frozenset(
+    {
+        "tt.make_range",
+        "tt.expand_dims",
+        "tt.splat",
+        "tt.broadcast",
+        "arith.addi",
+        "arith.muli",
+        "arith.extsi",
+        "arith.constant",
+    }
+)
 SAME_FORM = " (other)"
 """Marks the head's spelling where only a type, shape or constant of the same form differs."""
 
@@ -77,18 +88,27 @@ def abstract(edit: Edit) -> Counter[str]:
             counts.update([f"-{instructions.OTHERS}", f"+{instructions.OTHERS}"])
         else:
             counts[key] += 1
-    return _without_moves(counts)
+    return counts
 
 
-def _without_moves(counts: Counter[str]) -> Counter[str]:
-    """Where one side has more lines of an operation, only those: the rest of them moved."""
-    kept = Counter(counts)
-    for key in counts:
-        other = ("-" if key[0] == "+" else "+") + key[1:]
-        if 0 < counts[other] < counts[key] and key[1:] != instructions.OTHERS:
-            kept[key] -= counts[other]
-            del kept[other]
-    return kept
+def essence(counts: Counter[str]) -> tuple[str, ...]:
+    """The abstracted lines that make an edit this change, sorted. Three things hang on the kernel alone:
+
+    - how many lines of an operation move beside those that became more or fewer;
+    - what only moves, where something else happens;
+    - index arithmetic beside other layouts: index vectors are there once for each layout.
+    """
+    net = {key: counts[key] - counts[_opposite(key)] for key in counts}
+    gained = {key for key, more in net.items() if more > 0}
+    moved = {key for key, more in net.items() if more == 0}
+    if any(key[1:].startswith("layout ") for key in counts):
+        others = {key for key in gained if key[1:] not in _INDEX_ARITHMETIC}
+        gained = others or gained
+    return tuple(sorted(gained or moved))
+
+
+def _opposite(key: str) -> str:
+    return ("-" if key[0] == "+" else "+") + key[1:]
 
 
 def _hunk(
@@ -260,6 +280,10 @@ def _differing_part(mine: str, other: str) -> str:
         start += 1
     end = 0
     while end < min(len(left), len(right)) - start and left[-1 - end] == right[-1 - end]:
+        end += 1
+    while start < len(left) - end and left[start] in "{,":
+        start += 1
+    while start < len(left) - end and left[-1 - end] in "},":
         end += 1
     return " ".join(left[start : len(left) - end])[:160] or "…"
 

@@ -1,8 +1,8 @@
 """Cases whose change is the same edit, as one group. Pure and deterministic.
 
-Two changes are the same where origin (stage and pass) and the *set* of abstracted edit lines are: how often a
-line occurs, or how many of its kind move, depends on a kernel's shapes, not on the compiler's change. How
-alike the members are beyond that, occurrences included, is the group's likeness.
+Two changes are the same where origin (stage and pass) and the essence of the abstracted edit are: how often a
+line occurs, or what moves beside it, depends on the kernel, not on the compiler's change. How alike the
+members are beyond that, occurrences included, is the group's likeness.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from irdiff.compare import describing, severity
-from irdiff.compare.edits import Edit, abstract
+from irdiff.compare.edits import Edit, abstract, essence
 from irdiff.compare.severity import Ranked, Severity
 from irdiff.model import Case, ChangeGroup, Component, Verdict
 
@@ -59,7 +59,7 @@ def describe(case: Case, edit: Edit | None) -> _Member:
             _kind(case),
             origin.stage if origin else "",
             (origin.pass_name or "") if origin else "",
-            tuple(sorted(counts)),
+            essence(counts),
         ),
         counts=counts,
         size=sum(counts.values()),

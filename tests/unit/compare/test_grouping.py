@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 import time
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -253,3 +254,23 @@ def test_other_parameters_of_layouts_are_one_change_whatever_the_kind() -> None:
     assert of["mma"] == of["linear"] != of["fewer"]
     title = next(group.title for group in groups if "mma" in group.members)
     assert title == "`#ttg.linear` layouts with other parameters"
+
+
+@pytest.mark.parametrize(
+    ("lines", "wanted"),
+    [
+        (("+ttng.fence", "+ttng.fence", "-ttng.fence"), ("+ttng.fence",)),
+        (("+ttng.fence", "-ttng.fence"), ("+ttng.fence", "-ttng.fence")),
+        (("+ttng.fence", "-tt.load", "+tt.load"), ("+ttng.fence",)),
+        (("+asm ld.global", "-other instructions", "+other instructions"), ("+asm ld.global",)),
+        (("-other instructions", "+other instructions"), ("+other instructions", "-other instructions")),
+        (
+            ("-layout #ttg.linear", "+layout #ttg.blocked", "-tt.make_range"),
+            ("+layout #ttg.blocked", "-layout #ttg.linear"),
+        ),
+        (("-tt.make_range", "-arith.addi"), ("-arith.addi", "-tt.make_range")),
+        (("-layout #ttg.linear", "-ttg.convert_layout"), ("-layout #ttg.linear", "-ttg.convert_layout")),
+    ],
+)
+def test_what_makes_an_edit_this_change(lines: tuple[str, ...], wanted: tuple[str, ...]) -> None:
+    assert edits.essence(Counter(lines)) == wanted
