@@ -17,7 +17,7 @@ from irdiff.cli.status import status_line
 from irdiff.config import Config
 from irdiff.errors import ExitCode, IrdiffError, UsageError
 from irdiff.model import Case, Run, Sides, StageStatus
-from irdiff.report import diff_view, escape, stage_diff, wording
+from irdiff.report import diff_view, escape, launch_changes, stage_diff, wording
 from irdiff.report.alignment import Kind
 from irdiff.report.diff_view import View
 from irdiff.report.rank import moved_facts
@@ -145,6 +145,7 @@ class _Teller:
         self._edit(story, Store(config.store), corpus_root)
         self._facts()
         self._findings(config)
+        self._launch()
         self._timing()
         self.title("each side alone, from the IR that enters that stage (files: --save DIR)")
         for side, _, command in explaining.reproduction(run, case):
@@ -225,6 +226,13 @@ class _Teller:
             self.title("also seen")
             for line in dict.fromkeys(words):
                 self.say(line)
+
+    def _launch(self) -> None:
+        found = launch_changes.of_case(self.case, self.run)
+        if found:
+            self.title("what the launch and its options have otherwise")
+        for change in found:
+            self.say(str(change))
 
     def _timing(self) -> None:
         timings = results.load(self.folder if self.folder.is_dir() else self.folder.parent)

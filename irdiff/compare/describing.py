@@ -179,8 +179,9 @@ def _same_counts(case: Case, edit: Edit | None) -> str:
     if edit is None:
         return "other machine code from the same PTX" if stage == "sass" else f"other {words}"
     below = edit.stage not in MLIR_STAGES
-    if below and "reordered-only" in case.findings:
-        return f"the same instructions of the {words} in another order"
+    for finding, how in (("reordered-only", "another order"), ("same-up-to-registers", "other registers")):
+        if below and finding in case.findings:
+            return f"the same instructions of the {words} in {how}"
     told = _layouts(edit) or _attributes(edit) or ", ".join(filter(None, [_flags(edit), _places(edit)]))
     return told or f"other {_classes(edit)} in the {_STAGE_WORDS.get(edit.stage, words)}"
 

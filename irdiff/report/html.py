@@ -18,7 +18,16 @@ from typing import Any
 from markupsafe import Markup
 
 from irdiff.model import Case, ChangeGroup, Fact, Failure, Run, Sides, StageStatus, Verdict
-from irdiff.report import charts, escape, html_diffs, html_overview, provenance, templates, wording
+from irdiff.report import (
+    charts,
+    escape,
+    html_diffs,
+    html_overview,
+    launch_changes,
+    provenance,
+    templates,
+    wording,
+)
 from irdiff.report.forest import Forest
 from irdiff.report.rank import moved_facts, rank
 
@@ -30,6 +39,7 @@ _MAX_PROFILES = 9
 _MAX_FACT_ROWS = 12
 _MAX_STDERR_LINES = 40
 _MAX_BROKEN = 100
+_MAX_LAUNCH_CHANGES = 60
 _STATUS_SIGN = {
     StageStatus.IDENTICAL: "·",
     StageStatus.EQUIVALENT: "=",
@@ -70,6 +80,7 @@ def render(run: Run, folder: Path, timing: Forest | None = None) -> str:
             cases=_case_rows(run, {member: e["number"] for e in entries for member in e["case_ids"]}),
             targets=[target.name for target in run.targets],
             provenance={"sides": provenance.sides(run), "rows": provenance.rows(run)},
+            launch_changes=launch_changes.of_run(run)[:_MAX_LAUNCH_CHANGES],
         )
     )
 

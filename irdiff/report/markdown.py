@@ -12,7 +12,7 @@ from typing import Any
 
 from irdiff.errors import UsageError
 from irdiff.model import Case, ChangeGroup, Run, Verdict
-from irdiff.report import escape, families, provenance, templates, wording
+from irdiff.report import escape, families, launch_changes, provenance, templates, wording
 from irdiff.report.forest import Forest, ForestRow
 from irdiff.report.rank import rank
 
@@ -24,6 +24,7 @@ _MAX_FAMILIES = 60
 _MAX_FAMILY_TARGETS = 12
 _MAX_MEMBERS = 60
 _MAX_NOTES = 10
+_MAX_LAUNCH_CHANGES = 10
 _MAX_PROVENANCE = 20
 _KINDS = ("broken", "wrong", "slower", "families", "loud", "quiet", "ungrouped", "others")
 """In the order they are kept."""
@@ -70,6 +71,10 @@ def _frame(run: Run, timing: Forest | None) -> dict[str, Any]:
         "radius_left_out": max(0, len(run.summary.radius) - _MAX_TARGETS),
         "notes": run.notes[:_MAX_NOTES],
         "provenance": _provenance(run),
+        "launch_changes": [
+            {"text": str(change), "cases": wording.cases_in_words(count, "changed ")}
+            for change, count in launch_changes.of_run(run)[:_MAX_LAUNCH_CHANGES]
+        ],
         "open_ungrouped": not run.groups,
     }
 
