@@ -33,6 +33,9 @@ def _redirector(torch):
 
     _cpu = torch.device("cpu")
     moves = {torch.Tensor.cuda}
+    asks = {torch.Tensor.is_cuda.__get__}
+    # their values may decide what is launched next: the same in every process
+    unwritten = {torch.empty, torch.empty_like, torch.empty_strided, torch.Tensor.new_empty}
     takes_device = {torch.Tensor.to, torch.nn.Module.to}
 
     class Redirector(TorchFunctionMode):
@@ -40,12 +43,17 @@ def _redirector(torch):
             kwargs = dict(kwargs or {})
             if function in moves:
                 return args[0]
+            if function in asks:
+                return True
             if "device" in kwargs:
                 kwargs["device"] = on_cpu(kwargs["device"])
             if function in takes_device:
                 args = tuple(map(on_cpu, args))
             kwargs.pop("pin_memory", None)
-            return function(*args, **kwargs)
+            result = function(*args, **kwargs)
+            if function in unwritten and not (result.is_floating_point() or result.is_complex()):
+                result.zero_()
+            return result
 
     torch.nn.Module.cuda = lambda self, device=None: self
     return Redirector()
