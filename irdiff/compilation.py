@@ -20,7 +20,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from irdiff.config import Config
-from irdiff.corpus import Corpus
+from irdiff.corpus import Beside, Corpus
 from irdiff.model import (
     Artifact,
     CaptureFailure,
@@ -100,7 +100,7 @@ class Compiler:
     def _capture(self, toolchain: Toolchain, corpus: Corpus, workload: str, target: Target) -> dict[str, Any]:
         row = {"op": "catalog", "workload": workload, "root": str(corpus.root), "target": asdict(target)}
         with self.store.scratch() as folder:
-            ended = self._ask(toolchain, row, folder)
+            ended = self._ask(toolchain, corpus.beside(workload, target), row, folder)
             result = _read_result(folder)
             if result and result["outcome"] == "captured":
                 failures = [
@@ -146,7 +146,7 @@ class Compiler:
             self.taken_from_store += 1
             return found
         row = _request("compile", launch, corpus, target, stop_before=[] if assemble else ["cubin"])
-        outcome = self._run(toolchain, launch, row, replace=fresh)
+        outcome = self._run(toolchain, corpus.beside(launch.id, target), launch, row, replace=fresh)
         self._keep(key, outcome)
         return outcome
 
@@ -164,7 +164,7 @@ class Compiler:
             path.write_bytes(ptx)
             more = {"stage": "cubin", "input": str(path), "metadata": compiled.metadata}
             row = _request("assemble", launch, corpus, target, **more)
-            made = self._run(toolchain, launch, row)
+            made = self._run(toolchain, corpus.beside(launch.id, target), launch, row)
         if isinstance(made, Failed):
             outcome: Outcome = Failed(
                 launch_digest=launch.digest,
@@ -201,7 +201,8 @@ class Compiler:
         if found is not None:
             return found
         row = _request("compile", launch, corpus, target, stop_before=[])
-        outcome = self._run(toolchain, launch, row, randomized=True, replace=fresh)
+        beside = corpus.beside(launch.id, target)
+        outcome = self._run(toolchain, beside, launch, row, randomized=True, replace=fresh)
         self._keep(key, outcome)
         return outcome
 
@@ -235,6 +236,7 @@ class Compiler:
     def _run(
         self,
         toolchain: Toolchain,
+        beside: Beside | None,
         launch: Launch,
         row: Mapping[str, Any],
         *,
@@ -242,7 +244,7 @@ class Compiler:
         replace: bool = False,
     ) -> Outcome:
         with self.store.scratch() as folder:
-            ended = self._ask(toolchain, row, folder, randomized=randomized)
+            ended = self._ask(toolchain, beside, row, folder, randomized=randomized)
             result = _read_result(folder)
             names = result["artifacts"] if result else _artifacts_of_the_dead(folder)
             artifacts = {name: self._ingest(folder, name, replace=replace) for name in names}
@@ -271,7 +273,13 @@ class Compiler:
         return Artifact(stage=name, digest=digest, size_bytes=len(content))
 
     def _ask(
-        self, toolchain: Toolchain, row: Mapping[str, Any], folder: Path, *, randomized: bool = False
+        self,
+        toolchain: Toolchain,
+        beside: Beside | None,
+        row: Mapping[str, Any],
+        folder: Path,
+        *,
+        randomized: bool = False,
     ) -> Ended:
         limits = self.config.limits
         request = {
@@ -281,7 +289,7 @@ class Compiler:
             "memory_bytes": limits.memory_bytes,
         }
         with self._cores:
-            return self.workers.get(toolchain, randomized=randomized).request(request)
+            return self.workers.get(toolchain, beside, randomized=randomized).request(request)
 
 
 _failure = TypeAdapter(Failure)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
-from irdiff import attribution, run_folder
+from irdiff import attribution, packs, run_folder
 from irdiff.attribution import Attribution, Attributor
 from irdiff.config import Config
 from irdiff.errors import IrdiffError
@@ -22,10 +22,11 @@ _OTHER = {"sass": "ptx", "launch": "ttgir"}
 
 
 def sides_again(
-    run: Run, corpus: Path | None, config: Config, progress: Callable[[str], None]
+    run: Run, case: Case, corpus: Path | None, config: Config, progress: Callable[[str], None]
 ) -> Sides[Side]:
-    """Raises IrdiffError where a side cannot be had again, or is another one by now."""
-    wanted = SideOptions(repo=None, corpus=corpus, triton=None, build=False, progress=progress)
+    """For one case. Raises IrdiffError where a side cannot be had again, or is another one by now."""
+    chosen = packs.named_by(case.id, corpus or config.shipped / "corpus")
+    wanted = SideOptions(repo=None, corpus=corpus, triton=None, build=False, progress=progress, packs=chosen)
     base, head = resolve_sides(run.base.spec, run.head.spec, wanted, config)
     for name, side, revision in (("base", base, run.base), ("head", head, run.head)):
         if side.toolchain.digest != revision.digest:

@@ -56,7 +56,7 @@ class PassRunner:
         self._config = config
         self._workers = workers
         self._store = Store(config.store)
-        self._target = asdict(next(target for target in run.targets if target.name == case.target))
+        self._target = next(target for target in run.targets if target.name == case.target)
         self.pipelines: dict[str, str | None] = {}
 
     def outputs(self, texts: Sequence[str]) -> list[Outputs]:
@@ -73,12 +73,12 @@ class PassRunner:
                 path.write_text(text)
                 paths.append(str(path))
             own = (self._case.renamed_from or self._case.id) if name == "base" else self._case.id
-            self._workers.get(side.toolchain).request(
+            self._workers.get(side.toolchain, side.corpus.beside(own, self._target)).request(
                 {
                     "op": "one_pass",
                     "launch": own.rpartition("@")[0],
                     "root": str(side.corpus.root),
-                    "target": self._target,
+                    "target": asdict(self._target),
                     "stage": self._case.origin.stage if self._case.origin else "ttgir",
                     "argument": self._step.argument,
                     "options": self._step.options,

@@ -64,10 +64,11 @@ class Replayer:
         content = self._store.get(replay.input_digest)
         if content is None:
             return _failed(f"the {replay.input_stage} artifact is gone from the store")
+        beside = replay.side.corpus.beside(replay.launch_id, replay.target)
         with self._store.scratch() as folder:
             path = folder / f"input.{replay.input_stage}"
             path.write_bytes(content)
-            ended = self._workers.get(replay.side.toolchain).request(
+            ended = self._workers.get(replay.side.toolchain, beside).request(
                 {
                     "op": "replay",
                     "launch": replay.launch_id,

@@ -11,8 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from irdiff import corpus as corpora
-from irdiff import kernel_repository, toolchains
+from irdiff import kernel_repository, packs, toolchains
 from irdiff.config import Config
 from irdiff.corpus import Corpus
 from irdiff.errors import UsageError
@@ -48,6 +47,8 @@ class SideOptions:
     build: bool
     """Whether a native part that is missing may be built."""
     progress: Callable[[str], None]
+    packs: tuple[str, ...] = ()
+    """Packs of the corpus that take its place."""
 
 
 def resolve_sides(
@@ -55,7 +56,7 @@ def resolve_sides(
 ) -> tuple[Side, Side]:
     """Both sides, with their defaults. Raises UsageError, ToolchainError, CorpusError."""
     if base and head and not (is_revision(base) or is_revision(head)):
-        kernels = corpora.load(options.corpus or config.shipped / "corpus")
+        kernels = load_corpus(options, config)
         return _installed(base, kernels, config), _installed(head, kernels, config)
     store = repository.open_store(options.repo or Path.cwd())
     head = head or (repository.WORKING_TREE if repository.is_dirty(store) else "HEAD")
@@ -73,7 +74,17 @@ def is_revision(spec: str) -> bool:
 
 
 def _installed(spec: str, kernels: Corpus, config: Config) -> Side:
-    return Side(toolchain=toolchains.resolve(spec, config), corpus=kernels, note="")
+    return _side(toolchains.resolve(spec, config), kernels, "", config)
+
+
+def load_corpus(options: SideOptions, config: Config) -> Corpus:
+    return packs.load(options.corpus or config.shipped / "corpus", options.packs)
+
+
+def _side(toolchain: Toolchain, kernels: Corpus, note: str, config: Config) -> Side:
+    """With the packages that the corpus needs, beside this toolchain."""
+    note = "; ".join(part for part in (note, packs.note(kernels)) if part)
+    return Side(toolchain=toolchain, corpus=packs.install(kernels, toolchain, config), note=note)
 
 
 class Resolver:
@@ -108,8 +119,8 @@ class Resolver:
     def _release(self, spec: str, beside: str) -> Side:
         toolchain = toolchains.resolve(spec, self.config)
         snap = repository.snapshot(self.store, beside, self.config)
-        if self.options.corpus is not None or checkouts.is_triton(snap, self.config):
-            return Side(toolchain=toolchain, corpus=self._corpus(), note="")
+        if self.options.corpus is not None or self.options.packs or checkouts.is_triton(snap, self.config):
+            return _side(toolchain, self._corpus(), "", self.config)
         kernels = kernel_repository.corpus_of(snap, self.config)
         return Side(toolchain=toolchain, corpus=kernels, note=f"kernels of {snap.label}")
 
@@ -124,9 +135,14 @@ class Resolver:
             build=self.options.build,
             progress=self.options.progress,
         )
-        return Side(toolchain=made.toolchain, corpus=self._corpus(), note=made.note)
+        return _side(made.toolchain, self._corpus(), made.note, self.config)
 
     def _kernels(self, snap: Snapshot) -> Side:
+        if self.options.packs:
+            raise UsageError(
+                f"{snap.label} selects kernels, and so does --pack",
+                hint="compare two compilers: irdiff compare triton==3.8.0 triton==3.9.0 --pack NAME",
+            )
         plan = kernel_repository.plan_of(snap, self.config)
         spec, reason = kernel_repository.toolchain_spec(snap, plan, self.options.triton, self.config)
         toolchain = toolchains.resolve(spec, self.config)
@@ -136,5 +152,5 @@ class Resolver:
 
     def _corpus(self) -> Corpus:
         if self._shared is None:
-            self._shared = corpora.load(self.options.corpus or self.config.shipped / "corpus")
+            self._shared = load_corpus(self.options, self.config)
         return self._shared

@@ -8,12 +8,13 @@ import json
 import threading
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from irdiff import process
 from irdiff.config import Config
+from irdiff.corpus import Beside
 from irdiff.errors import ToolchainError
 from irdiff.llvm_reading import LlvmReader
 from irdiff.model import Toolchain
@@ -35,7 +36,15 @@ class Worker:
     Start it from a thread that outlives it: the kernel ends it when that thread ends.
     """
 
-    def __init__(self, toolchain: Toolchain, config: Config, log: Path, *, randomized: bool = False) -> None:
+    def __init__(
+        self,
+        toolchain: Toolchain,
+        beside: Beside | None,
+        config: Config,
+        log: Path,
+        *,
+        randomized: bool = False,
+    ) -> None:
         environment = dict(config.compiler_environment)
         if randomized:
             environment["IRDIFF_KEEP_ASLR"] = "1"
@@ -43,7 +52,9 @@ class Worker:
         self.toolchain = toolchain
         self._log = log
         self._process = process.start_worker(
-            answers.worker_command(toolchain.python, "serve"), env=environment, stderr=log
+            [*answers.worker_command(toolchain.python, "serve"), *_words(beside)],
+            env=environment,
+            stderr=log,
         )
         self._pending: dict[int, Future[Ended]] = {}
         self._numbers = itertools.count(1)
@@ -111,26 +122,42 @@ class Worker:
             self._process.wait()
 
 
+def _words(beside: Beside | None) -> list[str]:
+    if beside is None:
+        return []
+    packages = beside.packages
+    row = {
+        "site": str(packages.site),
+        "imports": packages.imports,
+        "kernels": packages.kernels,
+        "target": asdict(beside.target),
+    }
+    return [json.dumps(row)]
+
+
 class Workers:
     """The processes that one comparison needs beside its own, started when they are first needed."""
 
     def __init__(self, config: Config) -> None:
         self._config = config
-        self._workers: dict[tuple[str, bool], Future[Worker]] = {}
+        self._workers: dict[tuple[str, str, str, bool], Future[Worker]] = {}
         self._lock = threading.Lock()
         # Lives as long as the workers: the kernel ends a worker with the thread that started it.
         self._starters = ThreadPoolExecutor(4)  # base and head, each with and without randomization
         self.llvm = LlvmReader(config.cache / "llvm-reader.log")
 
-    def get(self, toolchain: Toolchain, *, randomized: bool = False) -> Worker:
-        """The worker of a toolchain. A dead one is replaced."""
-        key = (toolchain.digest + toolchain.python, randomized)
+    def get(self, toolchain: Toolchain, beside: Beside | None = None, *, randomized: bool = False) -> Worker:
+        """The worker of a toolchain, with what workloads need beside it. A dead one is replaced."""
+        place = (str(beside.packages.site), beside.target.name) if beside else ("", "")
+        key = (toolchain.digest + toolchain.python, *place, randomized)
         with self._lock:
             starting = self._workers.get(key)
             if starting is None or (starting.done() and not _is_alive(starting)):
                 log = self._config.cache / "worker.log"
                 log.parent.mkdir(parents=True, exist_ok=True)
-                starting = self._starters.submit(Worker, toolchain, self._config, log, randomized=randomized)
+                starting = self._starters.submit(
+                    Worker, toolchain, beside, self._config, log, randomized=randomized
+                )
                 self._workers[key] = starting
         return starting.result()
 
@@ -138,7 +165,7 @@ class Workers:
         """Whether address randomization could be turned off in every deterministic worker."""
         return all(
             starting.result().hello["addresses_fixed"]
-            for (_, randomized), starting in self._workers.items()
+            for (*_, randomized), starting in self._workers.items()
             if not randomized
         )
 

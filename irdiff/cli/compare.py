@@ -32,6 +32,7 @@ from irdiff.sides import SideOptions, resolve_sides
 @options.target_option
 @options.targets_folder_option
 @options.corpus_option
+@options.pack_option
 @click.option(
     "--case",
     "cases",
@@ -77,6 +78,7 @@ def compare_command(
     target_names: tuple[str, ...],
     targets_dir: Path | None,
     corpus: Path | None,
+    packs: tuple[str, ...],
     cases: tuple[str, ...],
     tiers: tuple[str, ...],
     stages: str,
@@ -115,7 +117,9 @@ def compare_command(
         command=tuple(sys.argv[1:]),
     )
     with status_line(console) as tell:
-        wanted = SideOptions(repo=repo, corpus=corpus, triton=triton, build=not no_build, progress=tell)
+        wanted = SideOptions(
+            repo=repo, corpus=corpus, triton=triton, build=not no_build, progress=tell, packs=packs
+        )
         ours, theirs = resolve_sides(base, head, wanted, config)
     folder = out or config.runs / run_name(ours.toolchain.spec, theirs.toolchain.spec)
     with progress.shown(console) as report:

@@ -13,10 +13,13 @@ from rich.console import Console
 from rich.table import Table
 
 from irdiff import config as configuration
-from irdiff import corpus as corpora
 from irdiff import corpus_check, process, toolchains
+from irdiff import packs as packages
 from irdiff.cli import options, progress
+from irdiff.config import Config
+from irdiff.corpus import Corpus
 from irdiff.errors import ExitCode, NothingComparedError, UsageError
+from irdiff.model import Toolchain
 from irdiff.report import verified
 
 _DEFAULT_TOOLCHAIN = "triton==3.9.0"
@@ -41,20 +44,30 @@ def corpus_group() -> None:
 def _launches(
     spec: str,
     corpus: Path | None,
+    packs: tuple[str, ...],
     target_names: tuple[str, ...],
     targets_dir: Path | None,
     cases: tuple[str, ...],
     cache: Path | None,
 ) -> list[Any]:
     config = configuration.load(cache=cache)
-    kernels = corpora.load(options.corpus_folder(corpus, config))
+    toolchain, kernels = _sources(spec, corpus, packs, config)
     chosen = options.selected_targets(target_names, targets_dir, config)
     with progress.shown(Console(stderr=True)) as report:
-        return corpus_check.captured(toolchains.resolve(spec, config), kernels, chosen, cases, config, report)
+        return corpus_check.captured(toolchain, kernels, chosen, cases, config, report)
+
+
+def _sources(
+    spec: str, corpus: Path | None, packs: tuple[str, ...], config: Config
+) -> tuple[Toolchain, Corpus]:
+    kernels = packages.load(options.corpus_folder(corpus, config), packs)
+    toolchain = toolchains.resolve(spec, config)
+    return toolchain, packages.install(kernels, toolchain, config)
 
 
 @corpus_group.command("list")
 @options.corpus_option
+@options.pack_option
 @options.target_option
 @options.targets_folder_option
 @case_option
@@ -63,6 +76,7 @@ def _launches(
 @options.json_option
 def list_command(
     corpus: Path | None,
+    packs: tuple[str, ...],
     target_names: tuple[str, ...],
     targets_dir: Path | None,
     cases: tuple[str, ...],
@@ -71,7 +85,7 @@ def list_command(
     json_path: Path | None,
 ) -> int:
     """Every launch of the corpus, as captured for each target."""
-    rows = _launches(spec, corpus, target_names, targets_dir, cases, cache)
+    rows = _launches(spec, corpus, packs, target_names, targets_dir, cases, cache)
     if json_path:
         options.write_output(json_path, json.dumps([asdict(row) for row in rows], indent=1) + "\n")
         return ExitCode.DONE
@@ -96,6 +110,7 @@ def list_command(
 @corpus_group.command("show")
 @click.argument("launch")
 @options.corpus_option
+@options.pack_option
 @options.target_option
 @options.targets_folder_option
 @toolchain_option
@@ -103,13 +118,14 @@ def list_command(
 def show_command(
     launch: str,
     corpus: Path | None,
+    packs: tuple[str, ...],
     target_names: tuple[str, ...],
     targets_dir: Path | None,
     spec: str,
     cache: Path | None,
 ) -> int:
     """All that was captured of LAUNCH (family/workload:label), as JSON."""
-    rows = _launches(spec, corpus, target_names or ("sm_90",), targets_dir, (launch,), cache)
+    rows = _launches(spec, corpus, packs, target_names or ("sm_90",), targets_dir, (launch,), cache)
     if not rows:
         raise UsageError(f"no launch {launch!r}", hint="see `irdiff corpus list`")
     click.echo(json.dumps([asdict(row) for row in rows], indent=1))
@@ -118,6 +134,7 @@ def show_command(
 
 @corpus_group.command("check")
 @options.corpus_option
+@options.pack_option
 @options.target_option
 @options.targets_folder_option
 @click.option("--all-targets", is_flag=True, help="Every known target.")
@@ -128,6 +145,7 @@ def show_command(
 @options.limit_options
 def check_command(
     corpus: Path | None,
+    packs: tuple[str, ...],
     target_names: tuple[str, ...],
     targets_dir: Path | None,
     all_targets: bool,
@@ -144,9 +162,8 @@ def check_command(
     Ends with 1 where a launch fails that should compile, or compiles where it should not.
     """
     config = configuration.load(cache=cache, jobs=jobs, timeout_s=timeout_s, memory_mib=memory_mib)
-    kernels = corpora.load(options.corpus_folder(corpus, config))
+    toolchain, kernels = _sources(spec, corpus, packs, config)
     chosen = options.selected_targets(("all",) if all_targets else target_names, targets_dir, config)
-    toolchain = toolchains.resolve(spec, config)
     with progress.shown(Console(stderr=True)) as report:
         rows = corpus_check.check(toolchain, kernels, chosen, cases, config, report)
     if json_path:

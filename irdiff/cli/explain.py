@@ -82,7 +82,7 @@ def _attributed(
 ) -> tuple[Sides[Side] | None, Attribution | None]:
     try:
         with status_line(Console(stderr=True)) as tell:
-            sides = explaining.sides_again(run, corpus, config, tell)
+            sides = explaining.sides_again(run, case, corpus, config, tell)
             tell(f"attributing {case.id}")
             return sides, explaining.attribute(run, folder, case, sides, config)
     except IrdiffError as error:

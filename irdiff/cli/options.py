@@ -21,6 +21,13 @@ cache_option = click.option(
 corpus_option = click.option(
     "--corpus", type=click.Path(path_type=Path), help="Folder of workloads; default: the shipped corpus."
 )
+pack_option = click.option(
+    "--pack",
+    "packs",
+    multiple=True,
+    metavar="NAME",
+    help="Kernels of published packages (corpus/packs) in place of the corpus's own; repeatable.",
+)
 repo_option = click.option(
     "--repo", type=click.Path(path_type=Path), help="A checkout; default: that of the current folder."
 )

@@ -92,11 +92,12 @@ def make(
     name: str,
     config: Config,
     install: Callable[[Path, Path], dict[str, Any]],
+    python: str = sys.executable,
 ) -> Environment:
     """The environment of this name, made by `install(path, log)` unless it is there.
 
-    `install` gets an empty virtual environment and a log file, and returns the state to keep. Whatever
-    it raises, nothing half-made stays.
+    `install` gets an empty virtual environment of `python` and a log file, and returns the state to keep.
+    Whatever it raises, nothing half-made stays.
     """
     found = find(name, config)
     if found:
@@ -110,7 +111,7 @@ def make(
         shutil.rmtree(path, ignore_errors=True)
         log.unlink(missing_ok=True)
         try:
-            uv(["venv", "--quiet", "--no-project", "--python", sys.executable, path], log, config)
+            uv(["venv", "--quiet", "--no-project", "--python", python, path], log, config)
             state = {**install(path, log), "made": time.time()}
             part = path / f"{_STATE}.part"
             part.write_text(json.dumps(state, indent=1), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Entry point: `PYTHON irdiff/worker/__main__.py identify|serve`."""
+"""Entry point: `PYTHON irdiff/worker/__main__.py identify|serve [PACKAGES]`; PACKAGES as `packages.add`."""
 
 from __future__ import annotations
 
@@ -69,9 +69,13 @@ def main():
     if sys.argv[1] == "identify":
         os.write(replies_fd, json.dumps(hello).encode() + b"\n")
         return
-    from irdiff_worker import server, serving
+    from irdiff_worker import packages, server, serving
 
     _preload()
+    if len(sys.argv) > 2:
+        packages.add(**json.loads(sys.argv[2]))
+    gc.collect()
+    gc.freeze()
     server.serve_worker(requests_fd, replies_fd, serving, hello)
 
 
@@ -89,8 +93,6 @@ def _preload():
             importlib.import_module(name)
         except Exception:  # an older release has no such module
             continue
-    gc.collect()
-    gc.freeze()
 
 
 def _module_root(compiler_class):

@@ -148,8 +148,11 @@ def evaluate_grid(grid, bound):
 
 
 @contextlib.contextmanager
-def intercepted(target, sink):
-    """While open, every launch for `target` is appended to `sink` and nothing is compiled."""
+def intercepted(target, sink, configs=None):
+    """While open, every launch for `target` is appended to `sink` and nothing is compiled.
+
+    configs: how many of an autotuner's configs are launched; None: all.
+    """
     gpu = GPUTarget(target["backend"], target["arch"], target["warp_size"])
     driver.set_active(StubDriver(gpu, dict(target["facts"], warp_size=target["warp_size"])))
     jit, tuner = triton.runtime.jit.JITFunction, triton.runtime.autotuner.Autotuner
@@ -170,12 +173,13 @@ def intercepted(target, sink):
     @functools.wraps(original_tune)
     def tune(self, *args, **kwargs):
         self.nargs = dict(zip(self.arg_names, args))
-        for config in pinned_configs(self, kwargs):
+        chosen = pinned_configs(self, kwargs)[:configs]
+        for config in chosen:
             options = config.all_kwargs()
             if config.pre_hook is not None:
                 config.pre_hook({**self.nargs, **kwargs, **options})
             self.fn.run(*args, **{**kwargs, **options})
-        self.nargs = None
+        self.nargs, self.best_config = None, chosen[0]
         return NoKernel()
 
     modules = (triton.compiler, triton.compiler.compiler)
@@ -246,7 +250,7 @@ def wanted_here(bounds):
 def launches_of(entry, target):
     """[(suffix, Captured)] of one entry of LAUNCHES: each different specialization once."""
     sink = []
-    with intercepted(target, sink):
+    with intercepted(target, sink, entry.facts["configs"]):
         entry()
     kept, seen = [], set()
     for captured in sink:

@@ -293,6 +293,7 @@ def launch(
     failing=None,
     flops=None,
     min_bytes=None,
+    configs=None,
     reference=None,
     rtol=1e-2,
     atol=1e-2,
@@ -305,6 +306,7 @@ def launch(
     first that no longer does; where targets differ, `{"gfx942": "3.4.0"}`, first matching pattern.
     failing: the one release in between that does not, `{"sm_100": "3.6.0"}`.
     flops: floating-point operations; min_bytes: least bytes moved.
+    configs: of an autotuned kernel, how many of its configs count, from the first; None: all of them.
     reference: a function of the same arguments as torch tensors that gives what `function` returns,
     within rtol and atol.
     """
@@ -319,6 +321,7 @@ def launch(
         "failing": failing,
         "flops": flops,
         "min_bytes": min_bytes,
+        "configs": configs,
         "reference": reference,
         "rtol": rtol,
         "atol": atol,

@@ -1,8 +1,8 @@
-"""Imports from below a corpus root, compiled under paths relative to it.
+"""Imports from below a corpus root, and of packages with kernels, compiled under paths relative to them.
 
 The name of a file reaches the machine code (the text of a device assertion), so the same kernel must have
-the same one in the exports of two revisions. Workloads are compiled that way already; this does it for
-what they import.
+the same one in the exports of two revisions, and in the environments of two machines. Workloads are
+compiled that way already; this does it for what they import.
 """
 
 from __future__ import annotations
@@ -23,7 +23,20 @@ def import_below(root):
     """Puts `root` on the path. The process must stay in that folder for sources to be found again."""
     if root in sys.path:
         return
+    _hook(root, [root])
+    sys.path.insert(0, root)
 
+
+def import_packages(site, names):
+    """Puts `site` last on the path; of what lies there the named packages alone go by relative paths.
+
+    Their sources are found again through their loaders, wherever the process is.
+    """
+    _hook(site, [os.path.join(site, name) for name in names])
+    sys.path.append(site)
+
+
+def _hook(root, folders):
     class Loader(_Loader):
         pass
 
@@ -31,10 +44,10 @@ def import_below(root):
     finder = importlib.machinery.FileFinder.path_hook((Loader, importlib.machinery.SOURCE_SUFFIXES))
 
     def hook(path):
-        if path != root and not path.startswith(root + os.sep):
+        if not any(path == folder or path.startswith(folder + os.sep) for folder in folders):
             raise ImportError(path)
         return finder(path)
 
     sys.path_hooks.insert(0, hook)
-    sys.path_importer_cache.pop(root, None)
-    sys.path.insert(0, root)
+    for folder in folders:
+        sys.path_importer_cache.pop(folder, None)

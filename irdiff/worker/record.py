@@ -174,12 +174,13 @@ class Recorder:
 
     def _pinned(self, tuner, *args, **kwargs):
         tuner.nargs = dict(zip(tuner.arg_names, args))
-        for config in capture.pinned_configs(tuner, kwargs):
+        configs = capture.pinned_configs(tuner, kwargs)
+        for config in configs:
             options = config.all_kwargs()
             if config.pre_hook is not None:
                 config.pre_hook({**tuner.nargs, **kwargs, **options})
             tuner.fn.run(*args, **{**kwargs, **options})
-        tuner.nargs = None
+        tuner.nargs, tuner.best_config = None, configs[0]
         return capture.NoKernel()
 
 

@@ -15,7 +15,7 @@ import traceback
 import triton
 from triton.backends.compiler import GPUTarget
 
-from . import capture, compiling, describe, one_pass, passes
+from . import capture, compiling, describe, one_pass, packages, passes
 
 
 class WorkloadError(Exception):
@@ -90,6 +90,7 @@ def _entries(request):
     workload = _workload(request)
     if not capture.wanted_here(capture.release_bounds(request["root"], workload)):
         return []
+    packages.check()
     rows = []
     for label, entry in capture.load_workload(request["root"], workload).LAUNCHES.items():
         try:

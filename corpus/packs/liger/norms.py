@@ -1,0 +1,60 @@
+"""RMS norm and its relatives, layer norm, group norm, DyT, poly norm: forward and backward."""
+
+from irdiff_corpus import launch
+from liger._calls import normal, train
+from liger_kernel.ops.dyt import LigerDyTFunction
+from liger_kernel.ops.fused_add_rms_norm import LigerFusedAddRMSNormFunction
+from liger_kernel.ops.group_norm import LigerGroupNormFunction
+from liger_kernel.ops.layer_norm import LigerLayerNormFunction
+from liger_kernel.ops.modulated_rms_norm import LigerModulatedRMSNormFunction
+from liger_kernel.ops.poly_norm import LigerPolyNormFunction
+from liger_kernel.ops.rms_norm import LigerRMSNormFunction
+import torch
+
+ROWS = 2048
+
+
+def rms(n, casting, offset=0.0, rows=ROWS, row_mode=None):
+    train(LigerRMSNormFunction, normal(rows, n), normal(n), 1e-6, offset, casting, False, row_mode)
+
+
+def layer(n):
+    train(LigerLayerNormFunction, normal(ROWS, n), normal(n), normal(n), 1e-5)
+
+
+def group(channels, groups):
+    x = normal(8, channels, 1024, dtype=torch.float32)
+    weights = [normal(channels, dtype=torch.float32) for _ in range(2)]
+    train(LigerGroupNormFunction, x, *weights, channels, groups, 1e-5)
+
+
+def add_rms(n):
+    train(LigerFusedAddRMSNormFunction, normal(ROWS, n), normal(ROWS, n), normal(n), 1e-6)
+
+
+def modulated_rms(n):
+    x, scale, shift = normal(4, 512, n), normal(4, n), normal(4, n)
+    train(LigerModulatedRMSNormFunction, x, normal(n), scale, shift, 1e-6)
+
+
+def dyt(n):
+    train(LigerDyTFunction, normal(ROWS, n), normal(1), normal(n), normal(n))
+
+
+def poly(n):
+    train(LigerPolyNormFunction, normal(ROWS, n), normal(3), normal())
+
+
+LAUNCHES = {
+    "rms-llama-4096": launch(rms, 4096, "llama", tier="gate"),
+    "rms-gemma-3072": launch(rms, 3072, "gemma", 1.0),
+    "rms-none-8192": launch(rms, 8192, "none"),
+    "rms-block-128": launch(rms, 128, "llama", rows=65536),
+    "layer-4096": launch(layer, 4096, tier="gate"),
+    "layer-768": launch(layer, 768),
+    "group-320-32": launch(group, 320, 32),
+    "add-rms-4096": launch(add_rms, 4096),
+    "modulated-rms-1152": launch(modulated_rms, 1152),
+    "dyt-4096": launch(dyt, 4096, configs=1),
+    "poly-4096": launch(poly, 4096),
+}

@@ -1,0 +1,46 @@
+"""Published packages beside a toolchain's own: what the workloads of a pack import.
+
+They call a library's own functions, on torch tensors that lie on the CPU, as if there were a GPU. What a
+library asks of the GPU when it is imported it keeps, so a worker with packages serves one target.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import importlib.util
+import os
+
+from triton.backends.compiler import GPUTarget
+from triton.runtime import driver
+
+from . import capture, importing, torch_on_cpu
+
+_added = {}
+
+
+def add(site, imports, kernels, target):
+    """In the parent of all cases. The toolchain's own packages come first on the path and stay so.
+
+    imports: modules to import once for every case.
+    kernels: packages whose files are known by paths relative to `site`: names of files reach code.
+    """
+    _added.update(site=site, kernels=kernels)
+    importing.import_packages(site, kernels)
+    gpu = GPUTarget(target["backend"], target["arch"], target["warp_size"])
+    driver.set_active(capture.StubDriver(gpu, dict(target["facts"], warp_size=gpu.warp_size)))
+    torch_on_cpu.install(target)
+    with contextlib.suppress(ImportError):
+        importlib.import_module("torch").set_num_threads(1)  # cases are forked from here: no other threads
+    for name in imports:
+        with contextlib.suppress(Exception):  # it will fail again, and be told, where a workload needs it
+            importlib.import_module(name)
+
+
+def check():
+    """Raises ImportError where a package that holds kernels is the toolchain's own, not the pack's."""
+    for name in _added.get("kernels", ()):
+        spec = importlib.util.find_spec(name)
+        origin = spec.origin if spec else None
+        if not (origin or "").startswith(_added["site"] + os.sep):
+            raise ImportError(f"{name} is not the pack's own, but that of the toolchain: {origin}")
