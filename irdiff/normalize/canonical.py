@@ -40,6 +40,7 @@ class Comparison:
 
     equal: bool
     header_equal: bool
+    """Also told of texts that are not equal, but False of those that were not read to the end."""
     form: str
     """`lexical`, `generic`, or `llvm-VERSION` where the texts were compared as that LLVM prints them."""
     findings: tuple[str, ...]

@@ -10,6 +10,7 @@ from irdiff.errors import NormalizeError
 from irdiff.normalize import amdgcn, generic, llir, mlir, ptx, registers, sass, sass_registers
 from irdiff.normalize.canonical import Canonical, Comparison, Reprint, Rows, check_text
 from irdiff.normalize.likeness import differs_in_inferred_attributes_only, differs_in_order_only
+from irdiff.normalize.mlir_names import differ_in_names_only
 from irdiff.normalize.opcodes import read_together
 
 MLIR_STAGES = frozenset({"ttir", "ttgir", "glir", "source"})
@@ -76,8 +77,8 @@ def _compare_lexically(ir: str, base: str, head: str) -> tuple[Comparison, bool]
     if reading:
         base, head = reading.base, reading.head
         if not reading.same:
-            return _comparison(ir, equal=False, header_equal=reading.same_header), False
-        if base == head:
+            return _comparison(ir, equal=False, header_equal=False), False
+        if base == head or (ir in MLIR_STAGES and differ_in_names_only(base, head)):
             return _comparison(ir, equal=True, header_equal=True), True
     left, right = (_canonical(ir, _lexical_rows(ir, text, stripped=stripped)) for text in (base, head))
     if left.lines == right.lines:

@@ -24,9 +24,6 @@ _PATTERNS = {
 }
 _FIRST_PIECE = 2048
 _DEBUG_SECTION = re.compile(r"\.section[ \t]+\.debug_")
-_HEADERS = re.compile(
-    r'^(?:\.version|\.amdgcn_target|target (?:triple|datalayout))[^\n]*|"ttng\.two-ctas" = false', re.M
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,8 +32,6 @@ class Reading:
 
     same: bool
     """Whether both have the same operations in the same order."""
-    same_header: bool
-    """Whether the lines that end up in the header are the same, as far as the texts were read."""
     base: str
     head: str
     """The stripped texts, whole where `same`."""
@@ -63,7 +58,6 @@ def read_together(ir: str, base: str, head: str, strip: Callable[[str], str]) ->
     texts = ["".join(side.pieces) for side in sides]
     return Reading(
         same=same and len(left) == len(right),
-        same_header=_HEADERS.findall(texts[0]) == _HEADERS.findall(texts[1]),
         base=texts[0],
         head=texts[1],
     )
