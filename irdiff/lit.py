@@ -15,7 +15,7 @@ from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from irdiff import lit_text, normalize, process
+from irdiff import lit_flow, lit_text, normalize, process
 from irdiff.attribution import Step
 from irdiff.compare import edits
 from irdiff.config import Config
@@ -165,6 +165,12 @@ def _reduced(text: str, runner: PassRunner) -> str:
         return next((candidate for candidate, out in rows if _is_like(_edit(out), wanted)), None)
 
     while time.monotonic() < deadline:
+        straight = [text for text in lit_flow.straightened(lines) if "\n".join(text) not in tried]
+        straighter = first_like(straight[:_BATCH]) if straight else None
+        if straighter:
+            lines = straighter
+            continue
+        tried.update("\n".join(text) for text in straight[:_BATCH])
         rows = lit_text.reductions(lines, tried)
         if not rows:
             break
