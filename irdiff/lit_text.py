@@ -14,7 +14,8 @@ _LOCATION_LINE = re.compile(r"^#loc\d* = loc\(.*\)$\n?", re.MULTILINE)
 _LOCATION = re.compile(r" loc\((?:[^()\n]|\((?:[^()\n]|\([^()\n]*\))*\))*\)")
 _RESULT = re.compile(r"^\s*(%[\w$.-]+(?::\d+)?(?:, %[\w$.-]+(?::\d+)?)*) = ")
 _RESULT_TYPE = re.compile(r"(?:->| :) ([^:]+)$")
-_NOT_AS_ARGUMENT = re.compile(r"= (?:arith\.constant|tt\.load|arith\.select)\b")
+_NOT_AS_ARGUMENT = re.compile(r"= arith\.constant\b")
+_POINTEE = re.compile(r"!tt\.ptr<([^<>]*)>")
 _SIGNATURE = re.compile(r"\s*(?:tt|llvm|func)\.func [^@]*@[\w.$]+\(")
 _VALUE = re.compile(r"%[\w$.-]+")
 _NOT_OPERATIONS = re.compile(r"\s*(?:module\b|(?:tt|llvm|func)\.func\b|[#!]\w+ = |\}|\^|\{|$)")
@@ -103,6 +104,10 @@ def _as_argument(line: str) -> str:
     kind = typed.group(1).strip()
     if "arith.cmp" in line:  # prints the type of what it compares
         kind = re.sub(r"(?<=x)[a-z]\w*(?=[,>])", "i1", kind, count=1) if "<" in kind else "i1"
+    elif "= tt.load " in line:  # prints the pointer's
+        kind = _POINTEE.sub(r"\1", kind)
+    elif "arith.select" in line:  # prints the condition's where that has a shape
+        kind = kind[kind.index(", tensor") + 2 :] if ", tensor" in kind else kind
     elif "tt.addptr" in line:  # prints both operands' types, the first is the result's
         kind = kind[: kind.index(", tensor")] if ", tensor" in kind else kind.partition(", ")[0]
     return f"{result.group(1)}: {kind}"

@@ -78,3 +78,22 @@ def test_llvm_lines_have_a_line_without_a_file() -> None:
         "",
         12,
     )
+
+
+def test_types_of_arguments_where_the_line_prints_another() -> None:
+    blocked = "#ttg.slice<{dim = 0, parent = #blocked}>"
+    rows = {
+        f"%x = tt.load %p, %m : tensor<4x!tt.ptr<bf16>, {blocked}>": f"%x: tensor<4xbf16, {blocked}>",
+        "%x = tt.load %p : !tt.ptr<i32>": "%x: i32",
+        f"%x = arith.select %m, %a, %b : tensor<4xi1, {blocked}>, tensor<4xf32, {blocked}>": (
+            f"%x: tensor<4xf32, {blocked}>"
+        ),
+        "%x = arith.select %m, %a, %b : f32": "%x: f32",
+        f"%x = tt.addptr %p, %o : tensor<4x!tt.ptr<f16>, {blocked}>, tensor<4xi32, {blocked}>": (
+            f"%x: tensor<4x!tt.ptr<f16>, {blocked}>"
+        ),
+    }
+    for line, argument in rows.items():
+        text = ["tt.func @k(%p: i32) {", f"  {line}", "  use %x", "}"]
+        found = [row.argument for row in lit_text.reductions(text, set()) if row.argument]
+        assert found == [argument]
