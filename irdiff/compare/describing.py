@@ -39,6 +39,11 @@ _FACTS = (
     ("ptx.total", "PTX instructions", ""),
     ("amdgcn.total", "instructions", ""),
 )
+_IN_ASSEMBLY = (
+    ("barriers", "barrier", "ptx.barrier"),
+    ("barriers", "barrier", "amdgcn.barrier"),
+    ("fences", "fence", "ptx.fence"),
+)
 _STAGE_WORDS = {
     "mlir": "lowering to LLVM IR",
     "llir": "LLVM IR",
@@ -63,7 +68,7 @@ def title(case: Case, edit: Edit | None) -> str:
         return f"{verb} in {failure.stage}: {failure.message}"[:MAX_TITLE] if failure else verb
     facts = list(_moved(case))[:_MAX_FACTS]
     parts = _operations(edit) if edit else []
-    return _joined([*(parts or [_same_counts(case, edit)]), *facts])
+    return _joined([*(parts or [_same_counts(case, edit)]), *_kept(case, parts), *facts])
 
 
 def _joined(parts: Iterable[str]) -> str:
@@ -74,6 +79,14 @@ def _joined(parts: Iterable[str]) -> str:
             break
         text = longer
     return text
+
+
+def _kept(case: Case, parts: Sequence[str]) -> Iterator[str]:
+    """Where the assembly has as many barriers or fences: another pass may have made them before."""
+    for words, pattern, name in _IN_ASSEMBLY:
+        before, after = case.facts.base.get(name), case.facts.head.get(name)
+        if before is not None and before == after and any(pattern in part for part in parts):
+            yield f"as many {words} in the assembly"
 
 
 # what became more or fewer

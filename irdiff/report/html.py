@@ -158,6 +158,7 @@ def _entries(run: Run, folder: Path) -> list[dict[str, Any]]:
             number=number,
             facts=_facts(case),
             diffs=html_diffs.entry(folder, case, share),
+            stage=case.origin.stage if case.origin else "",
             unstable=", ".join(case.nondeterministic),
             story=_story(case),
         )

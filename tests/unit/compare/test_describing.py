@@ -152,3 +152,12 @@ def test_a_part_that_does_not_fit_is_left_out_whole() -> None:
 def test_a_case_that_breaks_says_where() -> None:
     assert describing.title(make_case("a", Verdict.BROKEN), None) == "breaks"
     assert describing.title(make_case("a", stage="sass"), None) == "other machine code from the same PTX"
+
+
+def test_barriers_that_another_pass_made_before_are_as_many_in_the_assembly() -> None:
+    """3.8 inserts barriers while it lowers, 3.9 in a pass of its own."""
+    facts = Sides(base={"amdgcn.barrier": 3}, head={"amdgcn.barrier": 3})
+    text = title("mlir", (), ("ttg.barrier local",), facts=facts)
+    assert text == "+1 `ttg.barrier`, as many barriers in the assembly"
+    more = Sides(base={"amdgcn.barrier": 3}, head={"amdgcn.barrier": 4})
+    assert title("mlir", (), ("ttg.barrier local",), facts=more) == "+1 `ttg.barrier`, barriers 3 → 4"
