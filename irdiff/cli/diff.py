@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
@@ -18,6 +19,7 @@ from irdiff.report.diff_view import View
 from irdiff.report.stage_diff import StageDiff
 
 _MAX_CANDIDATES = 20
+_MAX_ON_TERMINAL = 20_000
 
 
 @click.command("diff")
@@ -126,6 +128,20 @@ def _launch(run: Run, digest: str | None) -> list[str]:
 # output
 
 
+def _print_lines(console: Console, lines: Iterable[Text]) -> bool:
+    """Whether there was any. A file gets all of them, at the speed of a file."""
+    index = -1
+    for index, line in enumerate(lines):
+        if not console.is_terminal:
+            click.echo(line.plain)
+        elif index < _MAX_ON_TERMINAL:
+            console.print(line, soft_wrap=True, highlight=False)
+        else:
+            console.print(f"… more than {_MAX_ON_TERMINAL} lines: write them to a file to see the rest")
+            break
+    return index >= 0
+
+
 def _show(console: Console, run: Run, case: Case, diff: StageDiff, view: View) -> None:
     def say(text: str, style: str = "") -> None:
         console.print(Text(escape.terminal(text), style=style), soft_wrap=True)
@@ -134,11 +150,7 @@ def _show(console: Console, run: Run, case: Case, diff: StageDiff, view: View) -
     say(f"{case.id}  {diff.stage}" + (f"  first in {pass_name}" if pass_name else ""), "bold")
     say(f"--- base {wording.side(run.base)}", "red")
     say(f"+++ head {wording.side(run.head)}", "green")
-    shown = False
-    for line in diff_view.lines(diff, view):
-        shown = True
-        console.print(line, soft_wrap=True, highlight=False)
-    if not shown:
+    if not _print_lines(console, diff_view.lines(diff, view)):
         say("no line differs up to the numbers of values")
     others = [
         name

@@ -24,6 +24,8 @@ _LIMIT = 1000
 """Characters of a line: the longest seen, once long attributes have short names, is a signature of 900."""
 _ATTRIBUTE = re.compile(r"#[A-Za-z_][\w.$]*<")
 _TOKEN = re.compile(r"[\w.$%#!]+|\s+|.")
+_MARKED = 50_000
+"""Rows of a diff within whose lines changed parts are marked; real ones have a few thousand."""
 _ALIKE = 0.4
 """Share of tokens that a pair of lines needs in common for marks within the lines to help."""
 
@@ -98,7 +100,7 @@ class StageDiff:
         return raws[number - 1].strip() if 0 < number <= len(raws) else ""
 
     def _marks_of(self, row: Row, side: int, text: str) -> tuple[tuple[int, int], ...]:
-        if row.kind is Kind.SAME:
+        if row.kind is Kind.SAME or len(self.rows) > _MARKED:
             return ()
         other, place = (0, row.base) if row.kind is Kind.RENAMED else (1 - side, row.partner)
         return () if place is None else _marks(text, escape.clean(self._texts[other][place], limit=_LIMIT))
