@@ -11,7 +11,7 @@ import traceback
 
 from triton.runtime import driver
 
-from . import record, torch_on_cpu, tritonparse_trace, workload_files
+from . import inductor, record, torch_on_cpu, tritonparse_trace, workload_files
 from .texts import text_of
 
 _NOTHING_RECORDED = 4
@@ -30,6 +30,7 @@ def main(words=None):
     with recorder:
         if target is not None:
             torch_on_cpu.install(target)
+            inductor.install(target)
         ended = _run(arguments)
     program = os.path.basename(arguments.program[0])
     family = workload_files.family_of(program)

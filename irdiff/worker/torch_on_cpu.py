@@ -111,6 +111,8 @@ def _answer(torch, target):
         "get_device_capability": lambda device=None: capability,
         "get_device_properties": lambda device=None: properties,
         "is_bf16_supported": lambda *_, **__: True,
+        "get_rng_state": lambda device=None: torch.zeros(16, dtype=torch.uint8),
+        "set_rng_state": lambda state, device=None: None,
         "manual_seed": lambda seed: None,
         "manual_seed_all": lambda seed: None,
         "max_memory_allocated": lambda device=None: 0,

@@ -1,0 +1,99 @@
+"""torch.compile where there is no GPU: Inductor writes the kernels that it would write for a target.
+
+Its CPU backend for Triton makes them from tensors on the CPU; its questions about the device get the
+target's answers; a kernel that would be launched is handed to Triton's frontend once for each config that
+Inductor would try. Seen with torch 2.13. Not made: templates of max-autotune, which need measurements.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+
+from . import capture
+
+
+def install(target):
+    """From now on, in this process; nothing of Inductor is imported before something is compiled."""
+    try:
+        import torch
+    except ImportError:
+        return
+    real, prepared = torch.compile, []
+
+    @functools.wraps(real)
+    def compile_for_target(*args, **kwargs):
+        if not prepared:
+            _prepare(target)
+            prepared.append(target)
+        return real(*args, **kwargs)
+
+    torch.compile = compile_for_target
+
+
+def _prepare(target):
+    import torch._dynamo.eval_frame as dynamo
+    import torch._inductor.config as settings
+    from torch._inductor.runtime import hints, triton_heuristics
+
+    settings.cpu_backend = "triton"
+    settings.compile_threads = 1
+    settings.force_disable_caches = True  # a cache would bring code that was written for a CPU
+    properties = _properties(hints.DeviceProperties, target)
+    hints.DeviceProperties.create = classmethod(lambda cls, device: properties)
+    triton_heuristics.CachingAutotuner.precompile = lambda self, *_, **__: None
+    triton_heuristics.CachingAutotuner.run = _run
+    context = dynamo._TorchDynamoContext
+    context.__call__ = _outside_of_modes(context.__call__)
+
+
+def _properties(kind, target):
+    facts, arch = target["facts"], target["arch"]
+    return kind(
+        type="hip" if target["backend"] == "hip" else "cuda",
+        index=0,
+        multi_processor_count=facts.get("multiprocessors", 132),
+        cc=arch,
+        major=arch // 10 if isinstance(arch, int) else 9,
+        regs_per_multiprocessor=facts.get("registers_per_multiprocessor", 65536),
+        max_threads_per_multi_processor=facts.get("threads_per_multiprocessor", 2048),
+        max_threads_per_block=1024,
+        warp_size=target["warp_size"],
+    )
+
+
+def _run(tuner, *args, stream=None, benchmark_run=False, **kwargs):
+    """In place of CachingAutotuner.run: every config goes through the frontend."""
+    from torch._inductor.runtime.triton_heuristics import GridExpr
+
+    names = [name for name in tuner.fn.arg_names if name not in tuner.configs[0].kwargs]
+    for config in tuner.configs:
+        values = {**dict(zip(names, args)), **config.kwargs}
+        grid = GridExpr.from_meta(tuner.inductor_meta, config).eval_slow(values)
+        options = {"num_warps": config.num_warps, "num_stages": config.num_stages, **config.kwargs}
+        tuner.fn.run(*args, grid=grid, warmup=False, **options)
+    return capture.NoKernel()
+
+
+def _outside_of_modes(wrap):
+    """What is compiled runs without the mode that moves tensors to the CPU: Dynamo would trace it."""
+    from torch.overrides import _len_torch_function_stack, _pop_mode, _push_mode
+
+    @functools.wraps(wrap)
+    def wrapped(self, function):
+        compiled = wrap(self, function)
+        if not isinstance(compiled, types.FunctionType):
+            return compiled
+
+        @functools.wraps(compiled)
+        def call(*args, **kwargs):
+            modes = [_pop_mode() for _ in range(_len_torch_function_stack())]
+            try:
+                return compiled(*args, **kwargs)
+            finally:
+                for mode in reversed(modes):
+                    _push_mode(mode)
+
+        return call
+
+    return wrapped
