@@ -37,8 +37,11 @@ from irdiff.store import Store, key_of
 from irdiff.toolchains.answers import WORKER
 from irdiff.workers import Ended, Workers
 
-_NOT_COMPILING = frozenset({"verify.py", "fills.py", "record.py", "sources.py"})
-"""Files of the worker that run on a GPU host only: they take no part in a compilation."""
+NOT_COMPILING = frozenset(
+    {"fills.py", "program.py", "record.py", "sources.py", "tritonparse_trace.py", "verify.py"}
+    | {"workload_files.py"}
+)
+"""Files of the worker that only record programs or verify kernels: no request of ours imports them."""
 
 _TAIL_CHARACTERS = 6000
 _UNKNOWN_ARCHITECTURE = (
@@ -373,6 +376,8 @@ def _tail(folder: Path) -> str:
 
 def _digest_of_folder(folder: Path) -> str:
     rows = [
-        (path.name, hashlib.sha256(path.read_bytes()).hexdigest()) for path in sorted(folder.glob("*.py"))
+        (path.name, hashlib.sha256(path.read_bytes()).hexdigest())
+        for path in sorted(folder.glob("*.py"))
+        if path.name not in NOT_COMPILING
     ]
     return key_of(rows)

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from irdiff.compilation import NOT_COMPILING
+
 PACKAGE = Path(__file__).parent.parent.parent / "irdiff"
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "_shipped" not in path.parts)
 STDLIB_ONLY = {"model.py", "errors.py"}
@@ -50,6 +52,28 @@ def test_import_rules(path: Path) -> None:
         assert not heads & {"os", "subprocess", "pathlib", "tempfile", "shutil"}, "pure steps touch no files"
     if path.name != "process.py":
         assert "subprocess" not in heads, "processes start in process.py"
+
+
+def worker_imports(path: Path) -> set[str]:
+    """File names of the worker's modules that one of them imports, at any depth."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.level or node.module == "irdiff_worker"):
+            own = node.module if node.level else None
+            names |= {own} if own else {alias.name for alias in node.names}
+        elif isinstance(node, ast.Import):
+            names |= {alias.name.partition(".")[2] for alias in node.names if "irdiff_worker" in alias.name}
+    return {f"{name}.py" for name in names}
+
+
+def test_what_takes_no_part_in_compiling_is_not_imported_by_what_does() -> None:
+    """The store's keys hold the digest of the modules that compile, and of no others."""
+    folder = PACKAGE / "worker"
+    reached, pending = {"__init__.py"}, {"__main__.py"}
+    while pending:
+        reached |= pending
+        pending = {name for path in pending for name in worker_imports(folder / path)} - reached
+    assert reached == {path.name for path in folder.glob("*.py")} - NOT_COMPILING
 
 
 def test_environment_is_read_in_one_place() -> None:
