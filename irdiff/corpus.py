@@ -30,6 +30,8 @@ class Packages:
     """Modules that a worker imports once for all of its cases."""
     kernels: tuple[str, ...]
     """Packages that hold kernels: they are compiled under paths relative to `site`."""
+    torch_compile: bool
+    """Whether torch.compile writes kernels for the target, or code for the CPU."""
     digest: str
 
 

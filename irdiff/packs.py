@@ -41,6 +41,7 @@ class _File(BaseModel):
     imports: tuple[str, ...] = ()
     indexes: dict[str, str] = {}
     python: str = "3.9"
+    torch_compile: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +60,8 @@ class Pack:
     """NAME → index that has this build of a package, asked after those that the user's uv knows."""
     python: str
     """The oldest Python that the packages know, as `3.10`."""
+    torch_compile: bool
+    """Whether what torch.compile writes for the target counts."""
 
 
 def read(folder: Path) -> Pack:
@@ -151,6 +154,7 @@ def _installed(pack: Pack, toolchain: Toolchain, version: tuple[int, ...], confi
         site=site,
         imports=pack.imports,
         kernels=pack.kernels,
+        torch_compile=pack.torch_compile,
         digest=key_of("packages/1", made.state["digest"], own),
     )
 

@@ -130,6 +130,7 @@ def _words(beside: Beside | None) -> list[str]:
         "site": str(packages.site),
         "imports": packages.imports,
         "kernels": packages.kernels,
+        "torch_compile": packages.torch_compile,
         "target": asdict(beside.target),
     }
     return [json.dumps(row)]

@@ -14,16 +14,17 @@ import os
 from triton.backends.compiler import GPUTarget
 from triton.runtime import driver
 
-from . import capture, importing, torch_on_cpu
+from . import capture, importing, inductor, torch_on_cpu
 
 _added = {}
 
 
-def add(site, imports, kernels, target):
+def add(site, imports, kernels, torch_compile, target):
     """In the parent of all cases. The toolchain's own packages come first on the path and stay so.
 
     imports: modules to import once for every case.
     kernels: packages whose files are known by paths relative to `site`: names of files reach code.
+    torch_compile: whether it writes kernels for the target, or code for the CPU.
     """
     _added.update(site=site, kernels=kernels)
     importing.import_packages(site, kernels)
@@ -32,6 +33,8 @@ def add(site, imports, kernels, target):
     torch_on_cpu.install(target)
     with contextlib.suppress(ImportError):
         importlib.import_module("torch").set_num_threads(1)  # cases are forked from here: no other threads
+    if torch_compile:
+        inductor.install(target)
     for name in imports:
         with contextlib.suppress(Exception):  # it will fail again, and be told, where a workload needs it
             importlib.import_module(name)

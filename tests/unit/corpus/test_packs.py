@@ -187,7 +187,7 @@ def test_a_corpus_without_packs_needs_nothing(root: Path) -> None:
 
 
 def test_packages_stand_beside_the_launches_of_their_pack(root: Path) -> None:
-    packages = Packages(site=root, imports=(), kernels=("one_kernels",), digest="p")
+    packages = Packages(site=root, imports=(), kernels=("one_kernels",), torch_compile=False, digest="p")
     found = replace(packs.load(root, ["one", "two"]), packages={"one": packages})
     beside = found.beside("one/norms:rms", SM_90)
     assert beside is not None and (beside.packages, beside.target) == (packages, SM_90)

@@ -1,0 +1,71 @@
+"""Kernels that Inductor writes for parts of models: pointwise, reductions, their backward."""
+
+import torch
+import torch.nn.functional as F
+from irdiff_corpus import launch
+
+
+def normal(*shape, dtype=torch.bfloat16):
+    return torch.zeros(shape, dtype=dtype).requires_grad_()
+
+
+def train(function, *inputs):
+    torch._dynamo.reset()
+    torch.compile(function)(*inputs).sum().backward()
+
+
+def layer_norm_gelu(x, weight, bias):
+    return F.gelu(F.layer_norm(x, x.shape[-1:], weight, bias))
+
+
+def rms_norm_residual(x, residual, weight):
+    y = (x + residual).float()
+    return (y * torch.rsqrt(y.square().mean(-1, keepdim=True) + 1e-6)).to(x.dtype) * weight
+
+
+def swiglu(x):
+    gate, up = x.chunk(2, dim=-1)
+    return F.silu(gate) * up
+
+
+def softmax_scaled(x):
+    return torch.softmax(x * 0.125, dim=-1)
+
+
+def cross_entropy(logits, labels):
+    return F.cross_entropy(logits.float(), labels)
+
+
+def rotary(q, cos, sin):
+    a, b = q.chunk(2, dim=-1)
+    return torch.cat((a * cos - b * sin, b * cos + a * sin), dim=-1)
+
+
+def embedding_norm(index, table, weight):
+    return F.rms_norm(F.embedding(index, table), table.shape[-1:], weight)
+
+
+def batch_norm_relu(x, weight, bias):
+    return F.relu(F.batch_norm(x, None, None, weight, bias, training=True))
+
+
+def labels(*shape):
+    return torch.zeros(shape, dtype=torch.int64)
+
+
+LAUNCHES = {
+    "layer-norm-gelu-1024": launch(train, layer_norm_gelu, normal(2048, 1024), normal(1024), normal(1024)),
+    "rms-norm-residual-4096": launch(
+        train, rms_norm_residual, normal(1024, 4096), normal(1024, 4096), normal(4096), tier="gate"
+    ),
+    "swiglu-14336": launch(train, swiglu, normal(512, 28672)),
+    "softmax-2048": launch(train, softmax_scaled, normal(512, 2048), tier="gate"),
+    "cross-entropy-32000": launch(train, cross_entropy, normal(128, 32000), labels(128)),
+    "rotary-128": launch(
+        train, rotary, normal(2, 32, 512, 128), torch.zeros(512, 64), torch.zeros(512, 64)
+    ),
+    "embedding-norm-2048": launch(train, embedding_norm, labels(4, 256), normal(32000, 2048), normal(2048)),
+    "batch-norm-relu-64": launch(
+        train, batch_norm_relu, normal(8, 64, 56, 56), normal(64, dtype=torch.float32), normal(64, dtype=torch.float32)
+    ),
+}
