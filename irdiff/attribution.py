@@ -29,7 +29,7 @@ from irdiff.sides import Side
 from irdiff.store import Store, key_of, sha256
 
 ATTRIBUTED = frozenset({Verdict.CHANGED, Verdict.ABSORBED})
-_VERSION = "origin/7"
+_VERSION = "origin/8"
 """Part of the cache key: raised with any change of how cases are judged or replayed."""
 _OPERATION = re.compile(r'^ *(?:%[^="\n]*= )?"?([a-z]\w*(?:\.\w+)+)', re.MULTILINE)
 _CONSTANT = "llvm.mlir.constant"

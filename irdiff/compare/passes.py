@@ -3,6 +3,10 @@
 A difference often appears and heals again: a layout chosen otherwise and cleaned up by a later pass. So the
 states are compared from the end back to the last equal pair; what lies behind it is responsible. Passes are
 aligned by name, so that one that was added, removed or moved is named as such.
+
+Synchronization is inserted by a pass of its own in one release and by the lowering in another. A pass that
+only inserts barriers or fences which a later pass inserts on the other side is not responsible for what
+differs after both: the later one is, and the note says what moved.
 """
 
 from __future__ import annotations
@@ -22,6 +26,8 @@ _HEADING = re.compile(
 )
 _OPTIONS = re.compile(r"\{(.*)\}$", re.DOTALL)
 _NOISE = re.compile(r"\bdump-intermediate-steps=\w+\s*")
+_OPERATION = re.compile(r'^ *(?:%[^="\n]*= )?"?([a-z]\w*(?:\.\w+)+)', re.MULTILINE)
+_SYNCHRONIZATION = re.compile(r"\bbar\.|barrier|fence")
 END = "the end of the stage"
 
 Same = Callable[[str, str], bool]
@@ -49,7 +55,7 @@ class Culprit:
     """How it differs where the pass itself is another one: added, removed, moved, other options."""
     healed: tuple[str, ...]
     entering: tuple[int, int]
-    """States of base and head, by index, that enter the step; they are equal."""
+    """States of base and head, by index, that enter the step; equal but for what the note says has moved."""
     leaving: tuple[int, int]
 
 
@@ -99,7 +105,8 @@ def find_culprit(base: Sequence[State], head: Sequence[State], same: Same) -> Cu
     i, j = pairs[last] if last >= 0 else (0, 0)
     if last < 0 and not same(base[0].text, head[0].text):
         return None
-    return _within(base, head, ((i, j), pairs[last + 1]), healed, same, first_aligned=last >= 0)
+    found = _within(base, head, ((i, j), pairs[last + 1]), healed, same, first_aligned=last >= 0)
+    return _after_moved_synchronization(found, base, head, pairs)
 
 
 def _aligned(base: Sequence[str], head: Sequence[str]) -> list[tuple[int, int]]:
@@ -140,6 +147,38 @@ def _within(
     removed, added = _working(base[i : i_end + 1], same), _working(head[j : j_end + 1], same)
     name, note = _one_sided(base, head, removed, added)
     return Culprit(name=name, note=note, healed=healed, entering=(i, j), leaving=(i_end, j_end))
+
+
+def _after_moved_synchronization(
+    found: Culprit, base: Sequence[State], head: Sequence[State], pairs: Sequence[tuple[int, int]]
+) -> Culprit:
+    """The step after which both sides synchronize as often again, where the pass found did nothing else."""
+    before = found.leaving
+    if not _only_synchronizes(base[before[0]].text, head[before[1]].text):
+        return found
+    for i, j in pairs:
+        if i <= before[0] or j <= before[1]:
+            continue
+        if _synchronizations(base[i].text) == _synchronizations(head[j].text):
+            name = base[i - 1].name
+            note = (
+                f"{found.note or found.name}: the barriers and fences that {name} inserts on the other side"
+            )
+            return Culprit(name=name, note=note, healed=found.healed, entering=before, leaving=(i, j))
+        before = i, j
+    return found
+
+
+def _only_synchronizes(base: str, head: str) -> bool:
+    """Whether two states differ in barriers and fences, and in no other operation."""
+    ours, theirs = Counter(_OPERATION.findall(base)), Counter(_OPERATION.findall(head))
+    differing = (ours - theirs) + (theirs - ours)
+    return bool(differing) and all(_SYNCHRONIZATION.search(name) for name in differing)
+
+
+def _synchronizations(text: str) -> Counter[str]:
+    """How many barriers and how many fences a state has, whatever dialect or assembly spells them."""
+    return Counter("fence" if "fence" in word else "barrier" for word in _SYNCHRONIZATION.findall(text))
 
 
 def _working(states: Sequence[State], same: Same) -> list[str]:

@@ -98,3 +98,42 @@ def test_llvms_log_becomes_states_without_debug_numbers() -> None:
     assert [state.name for state in found] == ["PostOrderFunctionAttrsPass", END]
     assert found[0].text == found[1].text == "define void @k() {\n  ret void\n}"
     assert llvm_passes.read_log(log.replace("}\n; ***", "}\ndefine void @d() {\n}\n; ***")) == []
+
+
+INSERTED = "%a = op.a\nttg.barrier local\n%b = op.b"
+LOWERED = "%a = llvm.a\nnvvm.barrier\n%b = llvm.b"
+
+
+def synchronized_by(lowered_base: str, lowered_head: str) -> passes.Culprit | None:
+    """Base synchronizes while it lowers, head in a pass of its own before that."""
+    plain = "%a = op.a\n%b = op.b"
+    base = states(("Lower", plain), ("Clean", lowered_base), (END, lowered_base))
+    head = states(("Membar", plain), ("Lower", INSERTED), ("Clean", lowered_head), (END, lowered_head))
+    return find(base, head)
+
+
+def test_synchronization_that_moved_to_another_pass_is_not_blamed() -> None:
+    found = synchronized_by(LOWERED, LOWERED.replace("llvm.b", "llvm.other"))
+    assert found is not None
+    assert found.name == "Lower"
+    assert "Membar added: the barriers and fences that Lower inserts on the other side" in found.note
+    assert (found.entering, found.leaving) == ((0, 1), (1, 2))
+
+
+def test_synchronization_that_only_moved_is_healed() -> None:
+    assert synchronized_by(LOWERED, LOWERED) is None
+
+
+def test_synchronization_that_stays_another_is_blamed() -> None:
+    found = synchronized_by(LOWERED, LOWERED + "\nnvvm.barrier")
+    assert found is not None
+    assert found.name == "Membar"
+
+
+def test_a_pass_that_does_more_than_synchronize_is_blamed() -> None:
+    plain = "%a = op.a\n%b = op.b"
+    base = states(("Lower", plain), (END, LOWERED))
+    head = states(("Membar", plain), ("Lower", INSERTED + "\n%c = op.c"), (END, LOWERED + "\n%c = llvm.c"))
+    found = find(base, head)
+    assert found is not None
+    assert found.name == "Membar"
