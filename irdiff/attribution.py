@@ -12,7 +12,7 @@ stage from TTGIR to LLVM IR it also tells lowering (MLIR passes) from LLVM's own
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 
@@ -20,7 +20,7 @@ from pydantic import TypeAdapter
 
 from irdiff import normalize
 from irdiff.change_edits import EditSource
-from irdiff.compare import llvm_passes, passes, syntax_drift
+from irdiff.compare import passes, syntax_drift
 from irdiff.compare.passes import Culprit, State
 from irdiff.errors import NormalizeError
 from irdiff.model import Case, Component, Origin, Sides, StageStatus, Target, Verdict
@@ -128,7 +128,7 @@ class _Trial:
         self.store = store
         self.replayer = replayer
         self.sides = sides
-        self._canonical: dict[str, tuple[str, ...]] = {}
+        self._canonical: dict[tuple[str, bool], str] = {}
         self._step: Step | None = None
         self._culprit: Culprit | None = None
         self._drifted: dict[str, bool] = {}
@@ -234,7 +234,7 @@ class _Trial:
 
     def _by_passes(self, before: str, stage: str, ours: Replayed, theirs: Replayed) -> _Charge:
         """In the first changed stage: the pass that began it."""
-        base, head = passes.read_log(ours.log, ours.final), passes.read_log(theirs.log, theirs.final)
+        base, head = ours.states, theirs.states
         same = self._same_below_mlir if stage == "llir" else self._same_text
         culprit = passes.find_culprit(base, head, same)
         if culprit is None:
@@ -262,14 +262,14 @@ class _Trial:
         if size > MAX_LLVM_TEXT_BYTES or not all(map(self._prints_llvm_fast, ("base", "head"))):
             return None
         rows = [self._replay(side, side, before, stage, dump="", llvm=True) for side in ("base", "head")]
-        states = [llvm_passes.read_log(row.llvm_log) for row in rows]
-        return passes.find_culprit(states[0], states[1], lambda base, head: base == head)
+        base, head = (row.llvm_states for row in rows)
+        return passes.find_culprit(base, head, lambda ours, theirs: ours == theirs)
 
     def _prints_llvm_fast(self, side: str) -> bool:
         version = re.match(r"(\d+)\.(\d+)", getattr(self.sides, side).toolchain.version)
         return version is not None and (int(version.group(1)), int(version.group(2))) >= (3, 7)
 
-    def _kept(self, culprit: Culprit, base: list[State], head: list[State]) -> Step:
+    def _kept(self, culprit: Culprit, base: Sequence[State], head: Sequence[State]) -> Step:
         entering, leaving = culprit.entering, culprit.leaving
         responsible = head[entering[1]] if head[entering[1]].name == culprit.name else base[entering[0]]
         return Step(
@@ -350,29 +350,34 @@ class _Trial:
 
     def _same_text(self, base: str, head: str) -> bool:
         return base == head or (
-            self._operations(base) == self._operations(head) and self._lines(base) == self._lines(head)
+            self._operations(base) == self._operations(head)
+            and self._canonical_digest(base) == self._canonical_digest(head)
         )
 
     def _same_below_mlir(self, base: str, head: str) -> bool:
         """Equal but for what is not translated to LLVM IR: the module's attributes, Triton's on functions."""
         return base == head or (
             self._operations(base, _CONSTANT) == self._operations(head, _CONSTANT)
-            and syntax_drift.translated(self._lines(base)) == syntax_drift.translated(self._lines(head))
+            and self._canonical_digest(base, below=True) == self._canonical_digest(head, below=True)
         )
 
     def _operations(self, text: str, without: str = "") -> int:
         """Cheap, and enough where operations differ: canonical text takes a hundred times as long."""
         return hash(tuple(name for name in _OPERATION.findall(text) if name != without))
 
-    def _lines(self, text: str) -> tuple[str, ...]:
-        digest = sha256(text.encode())
-        if digest not in self._canonical:
+    def _canonical_digest(self, text: str, *, below: bool = False) -> str:
+        """Of the canonical lines; with `below` only of what is translated to LLVM IR."""
+        key = sha256(text.encode()), below
+        if key not in self._canonical:
             try:
-                lines = normalize.canonicalize("ttgir", text).lines
-                self._canonical[digest] = tuple(map(syntax_drift.undone, lines))
+                lines: Sequence[str] = normalize.canonicalize("ttgir", text).lines
             except NormalizeError:
-                self._canonical[digest] = (digest,)
-        return self._canonical[digest]
+                lines = [text]
+            else:
+                lines = [syntax_drift.undone(line) for line in lines]
+            lines = syntax_drift.translated(lines) if below else lines
+            self._canonical[key] = sha256("\n".join(lines).encode())
+        return self._canonical[key]
 
 
 def _same(stage: str, base: bytes, head: bytes) -> bool:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from irdiff.compare import llvm_passes, passes
+from irdiff.compare.passes import State
 from irdiff.config import Config
 from irdiff.model import Target
 from irdiff.sides import Side
@@ -42,11 +45,12 @@ class Replayed:
 
     output: bytes | None
     error: str
-    log: str
-    """The passes' log; empty where it was not asked for, or is longer than MAX_LOG_BYTES."""
+    states: Sequence[State]
+    """The IR between MLIR passes; empty where it was not asked for, or is longer than MAX_LOG_BYTES."""
     final: str | None
     """The IR after the last MLIR pass."""
-    llvm_log: str
+    llvm_states: Sequence[State]
+    """The same of LLVM's optimizer."""
     settings: Mapping[str, Sequence[str]]
     """Flags and options that LLVM and the assembler were called with, by function."""
 
@@ -58,6 +62,7 @@ class Replayer:
         self._config = config
         self._store = store
         self._workers = workers
+        self._reading = threading.Lock()
         self._timeout_s = min(config.limits.timeout_s, MAX_REPLAY_S)
 
     def run(self, replay: Replay) -> Replayed:
@@ -85,7 +90,8 @@ class Replayer:
                     "memory_bytes": self._config.limits.memory_bytes,
                 }
             )
-            return _read(folder, replay, timed_out=ended.timed_out)
+            with self._reading:  # a log has tens of megabytes: one in memory at a time
+                return _read(folder, replay, timed_out=ended.timed_out)
 
 
 def _read(folder: Path, replay: Replay, *, timed_out: bool) -> Replayed:
@@ -97,17 +103,17 @@ def _read(folder: Path, replay: Replay, *, timed_out: bool) -> Replayed:
     if result["outcome"] != "compiled":
         return _failed(_reason(stderr) or result["message"])
     path = folder / "passes"
-    final = folder / "passes.after"
+    after = folder / "passes.after"
+    final = _text(after) if after.exists() else None
+    log = ""
+    if replay.dump == "all":
+        log = _text(path) if path.exists() else stderr  # 3.2 knows no file for it
     return Replayed(
         output=(folder / replay.stage).read_bytes(),
         error="",
-        log=_text(path)
-        if path.exists()
-        else stderr
-        if replay.dump == "all"
-        else "",  # 3.2 knows no file for it
-        final=_text(final) if final.exists() else None,
-        llvm_log=stderr if replay.llvm else "",
+        states=passes.read_log(log, final) if replay.dump == "all" else (),
+        final=final,
+        llvm_states=llvm_passes.read_log(stderr) if replay.llvm else (),
         settings={**result["settings"], **_assembler(result["assembler_flags"])},
     )
 
@@ -134,7 +140,7 @@ def _reason(stderr: str) -> str:
 
 
 def _failed(error: str) -> Replayed:
-    return Replayed(output=None, error=error, log="", final=None, llvm_log="", settings={})
+    return Replayed(output=None, error=error, states=(), final=None, llvm_states=(), settings={})
 
 
 def settings_change(base: Replayed, head: Replayed) -> str:

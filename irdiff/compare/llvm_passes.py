@@ -33,5 +33,5 @@ def read_log(text: str) -> list[State]:
             return []
         known = _NOISE.sub("", functions[0]) if functions else known
         name = headings[index + 1]["name"] if index + 1 < len(headings) else END
-        states.append(State(name=name, argument="", options=None, text=known))
+        states.append(State.of(name, "", None, known))
     return states

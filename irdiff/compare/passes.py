@@ -18,6 +18,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
+import zstandard
+
 _HEADING = re.compile(
     r"^// -----// IR Dump Before (?P<name>[\w.:-]+?)(?:: (?P<new>[^\n]*?)| \((?P<old>[\w-]+)\))?"
     r" \('[^'\n]*' operation(?:: @[^\n)]*)?\) //----- //$"
@@ -43,7 +45,17 @@ class State:
     """Its name on triton-opt's command line; empty where it was not printed."""
     options: str | None
     """`a=1 b=2`, sorted; None where the toolchain does not print options (before 3.8)."""
-    text: str
+    packed: bytes
+    """The text, compressed: a stage has some hundred states, 20 MB together."""
+
+    @classmethod
+    def of(cls, name: str, argument: str, options: str | None, text: str) -> State:
+        packed = zstandard.ZstdCompressor(level=1).compress(text.encode())
+        return cls(name=name, argument=argument, options=options, packed=packed)
+
+    @property
+    def text(self) -> str:
+        return zstandard.ZstdDecompressor().decompress(self.packed).decode()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +83,7 @@ def read_log(text: str, final: str | None) -> list[State]:
         found = _OPTIONS.search(argument)
         options = " ".join(sorted(_NOISE.sub("", found.group(1)).split())) if found else ""
         states.append(
-            State(
+            State.of(
                 name=heading["name"],
                 argument=argument[: found.start()] if found else argument,
                 options=options if heading["new"] else None,
@@ -79,7 +91,7 @@ def read_log(text: str, final: str | None) -> list[State]:
             )
         )
     if final is not None:
-        states.append(State(name=END, argument="", options=None, text=final))
+        states.append(State.of(END, "", None, final))
     return states
 
 

@@ -22,7 +22,8 @@ import time
 import traceback
 
 _PR_SET_PDEATHSIG = 1
-_MAX_HOSTS = 8  # a host costs some 20 MB of memory, more where a workload imports much
+_HOST_BYTES = 7 << 20  # of its own, as measured; more where a workload imports much
+_MAX_HOSTS = 200
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -88,9 +89,14 @@ class Host:
 
 
 class Hosts:
-    """Hosts by what they have loaded, the least recently used first. Those that idle are ended."""
+    """Hosts by what they have loaded, the least recently used first.
+
+    Where there are too many, the last that became idle is ended: cases come in the order in which their
+    workloads were captured, so an older one is wanted again before it.
+    """
 
     def __init__(self, key_of, prepare, serve, reply):
+        self.limit = _host_limit()
         self.key_of = key_of
         self.prepare, self.serve, self.reply = prepare, serve, reply
         self.by_key = {}
@@ -103,7 +109,7 @@ class Hosts:
         if host.ready:
             host.send(request)
         idle = [name for name, other in self.by_key.items() if not other.waiting]
-        for name in idle[: max(0, len(self.by_key) - _MAX_HOSTS)]:
+        for name in idle[::-1][: max(0, len(self.by_key) - self.limit)]:
             self.by_key.pop(name).close()
 
     def _start(self, request):
@@ -181,6 +187,14 @@ class Hosts:
             while time.monotonic() < give_up and os.waitpid(host.pid, os.WNOHANG)[0] == 0:
                 time.sleep(0.005)
             _kill_group(host.pid)
+
+
+def _host_limit():
+    """As many as fit a sixteenth of the free memory: there are up to four workers."""
+    with open("/proc/meminfo") as file:
+        rows = dict(line.split(":") for line in file)
+    available = int(rows["MemAvailable"].split()[0]) << 10
+    return max(4, min(_MAX_HOSTS, available // 16 // _HOST_BYTES))
 
 
 def _deadline(request):

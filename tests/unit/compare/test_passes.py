@@ -7,7 +7,7 @@ from irdiff.compare.passes import END, State
 
 
 def states(*rows: tuple[str, str], options: str | None = "") -> list[State]:
-    return [State(name=name, argument=name.lower(), options=options, text=text) for name, text in rows]
+    return [State.of(name, name.lower(), options, text) for name, text in rows]
 
 
 def find(base: list[State], head: list[State]) -> passes.Culprit | None:
