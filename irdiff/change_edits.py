@@ -1,16 +1,25 @@
-"""The canonical edit of a case, read from the store when it is asked for, so that texts do not pile up."""
+"""The canonical edit of a case, and what grouping needs of it, from the store.
+
+An edit is made when it is asked for and not kept: texts would pile up. Its description is kept in the store,
+under what it is made from: the two texts, all that is known of the case, and the code that describes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from pydantic import TypeAdapter
 
 from irdiff import normalize
 from irdiff.compare import edits, syntax_drift
 from irdiff.compare.edits import Edit
+from irdiff.compare.grouping import Description, describe
 from irdiff.errors import NormalizeError
 from irdiff.model import Case
-from irdiff.store import Store
+from irdiff.store import Store, key_of, sha256
+
+_description = TypeAdapter(Description)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,18 +34,26 @@ class EditSource:
     head: str
 
 
-class EditReader:
-    """`edit_of` for grouping: of the responsible pass's output where it is known, else of the stage."""
+class CaseDescriber:
+    """Thread-safe: the only state is the store."""
 
-    def __init__(self, store: Store, sources: Mapping[str, EditSource]) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
-        self._sources = sources
+        self._code = _digest_of_code()
 
-    def __call__(self, case: Case) -> Edit | None:
+    def describe(self, case: Case, source: EditSource | None) -> Description:
+        """By the texts that show the edit best where they are known, else by the first changed stage."""
+        source = source or source_of(case)
+        key = key_of("description", self._code, asdict(case), asdict(source) if source else None)
+        known = self._store.get_record("description", key)
+        if known is not None:
+            return _description.validate_python(known)
+        found = describe(case, self._edit(source) if source else None)
+        self._store.put_record("description", key, _description.dump_python(found, mode="json"))
+        return found
+
+    def _edit(self, source: EditSource) -> Edit | None:
         """None where there are no two texts to compare (a failed side, machine code, launch arguments)."""
-        source = self._sources.get(case.id) or source_of(case)
-        if source is None:
-            return None
         base, head = self._lines(source.ir, source.base), self._lines(source.ir, source.head)
         if base is None or head is None:
             return None
@@ -48,6 +65,13 @@ class EditReader:
             return None if content is None else _canonical(ir, content.decode())
         except (NormalizeError, UnicodeDecodeError):
             return None
+
+
+def _digest_of_code() -> str:
+    """Of the modules that edits and descriptions come from: another irdiff describes anew."""
+    here = Path(__file__).parent
+    files = [Path(__file__), *sorted(here.glob("compare/*.py")), *sorted(here.glob("normalize/*.py"))]
+    return key_of([sha256(path.read_bytes()) for path in files])
 
 
 def _canonical(ir: str, text: str) -> tuple[str, ...]:

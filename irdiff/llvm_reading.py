@@ -7,6 +7,7 @@ out of irdiff's own process. The child is started with the first text, and again
 from __future__ import annotations
 
 import contextlib
+import functools
 import sys
 import threading
 from collections.abc import Sequence
@@ -31,6 +32,7 @@ MAX_DEATHS = 100
 """Of one run: each costs a start of a fifth of a second, and so many say that this LLVM is broken."""
 
 
+@functools.cache
 def version() -> str:
     """What a remembered answer depends on besides the two texts."""
     return metadata.version("llvmlite")

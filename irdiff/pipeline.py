@@ -16,8 +16,8 @@ from pathlib import Path
 import irdiff
 from irdiff import attribution, kernel_sources, normalize, run_folder
 from irdiff import corpus as corpora
-from irdiff.attribution import Attributor
-from irdiff.change_edits import EditReader, EditSource
+from irdiff.attribution import Attribution, Attributor, Subject
+from irdiff.change_edits import CaseDescriber, EditSource
 from irdiff.compare import cases as case_forms
 from irdiff.compare import grouping, radius, renames
 from irdiff.comparison import CaseComparer
@@ -78,13 +78,14 @@ def compare(base: Side, head: Side, options: Options, config: Config, out: Path,
         catalogs = _capture(base, head, options, compiler, config, report)
         pairs = _shard(_matched(pair_launches(catalogs, options), base, head), options.shard)
         comparer = CaseComparer(compiler, store, base, head, options)
-        cases = _compare_all(pairs, comparer, config, report)
+        describer = CaseDescriber(store)
+        cases = _compare_all(pairs, comparer, None if options.attribute else describer, config, report)
         edits: Mapping[str, EditSource] = {}
         if options.attribute:
             attributor = Attributor(store, Replayer(config, store, workers), Sides(base=base, head=head))
-            cases, edits = _attribute(cases, attributor, options, config, report)
+            cases, edits = _attribute(cases, attributor, describer, options, config, report)
         environment = _environment(config, workers)
-    cases, groups = _group(cases, EditReader(store, edits))
+    cases, groups = _group(cases, describer, edits)
     run = _assemble_run(base, head, options, cases, pairs, environment, time.monotonic() - started)
     run = replace(run, groups=groups)
     digests = [
@@ -200,14 +201,26 @@ def _by_id(catalog: Catalog) -> dict[str, Launch | CaptureFailure]:
 
 
 def _compare_all(
-    pairs: Sequence[Pair], comparer: CaseComparer, config: Config, report: Report
+    pairs: Sequence[Pair],
+    comparer: CaseComparer,
+    describer: CaseDescriber | None,
+    config: Config,
+    report: Report,
 ) -> tuple[Case, ...]:
+    """Also describes the cases for grouping, where nothing more will be known of them."""
+
+    def one(pair: Pair) -> Case:
+        case = comparer.compare(pair)
+        if describer and case.verdict in grouping.GROUPED:
+            describer.describe(case, None)  # beside the compilers; grouping finds it in the store
+        return case
+
     def with_reuse(step: Progress) -> None:
         taken = comparer.compiler.taken_from_store
         report(replace(step, detail=f"{taken} sides from the store" if taken else step.detail))
 
     # one thread more than compilers: normalizing one case overlaps with compiling the next
-    cases = in_parallel(comparer.compare, pairs, config.jobs + 1, "compare", with_reuse)
+    cases = in_parallel(one, pairs, config.jobs + 1, "compare", with_reuse)
     return tuple(sorted(cases, key=lambda case: case.id))
 
 
@@ -215,22 +228,32 @@ def _compare_all(
 
 
 def _attribute(
-    cases: tuple[Case, ...], attributor: Attributor, options: Options, config: Config, report: Report
+    cases: tuple[Case, ...],
+    attributor: Attributor,
+    describer: CaseDescriber,
+    options: Options,
+    config: Config,
+    report: Report,
 ) -> tuple[tuple[Case, ...], dict[str, EditSource]]:
     """The cases with where their change comes from, and between which texts it is seen best."""
+
+    def one(subject: Subject) -> Attribution:
+        row = attributor.attribute(subject)
+        describer.describe(replace(subject.case, origin=row.origin), row.edit)  # beside the compilers
+        return row
+
     targets = {target.name: target for target in options.targets}
     found = [attribution.subject_of(case, targets[case.target]) for case in cases]
     subjects = [subject for subject in found if subject]
-    done = {
-        row.case_id: row
-        for row in in_parallel(attributor.attribute, subjects, config.jobs, "attribute", report)
-    }
+    done = {row.case_id: row for row in in_parallel(one, subjects, config.jobs + 1, "attribute", report)}
     cases = tuple(replace(case, origin=done[case.id].origin) if case.id in done else case for case in cases)
     return cases, {case_id: row.edit for case_id, row in done.items() if row.edit}
 
 
-def _group(cases: tuple[Case, ...], edit_of: EditReader) -> tuple[tuple[Case, ...], tuple[ChangeGroup, ...]]:
-    groups, group_of = grouping.group(cases, edit_of)
+def _group(
+    cases: tuple[Case, ...], describer: CaseDescriber, edits: Mapping[str, EditSource]
+) -> tuple[tuple[Case, ...], tuple[ChangeGroup, ...]]:
+    groups, group_of = grouping.group(cases, lambda case: describer.describe(case, edits.get(case.id)))
     return tuple(replace(case, group=group_of.get(case.id)) for case in cases), groups
 
 

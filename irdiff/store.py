@@ -17,8 +17,8 @@ import itertools
 import json
 import os
 import shutil
-import tempfile
 import threading
+import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -178,16 +178,16 @@ class Store:
         return codec
 
     def _write(self, path: Path, content: bytes) -> None:
-        part = ""
+        part = path.with_name(f".part-{uuid.uuid4().hex}")
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            descriptor, part = tempfile.mkstemp(dir=path.parent, prefix=".part-")
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(content)
-            Path(part).replace(path)
+            try:
+                part.write_bytes(content)
+            except FileNotFoundError:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                part.write_bytes(content)
+            part.replace(path)
         except OSError as error:
-            if part:
-                self._discard(Path(part))
+            self._discard(part)
             raise self._unwritable(path, error) from error
 
     def _unwritable(self, path: Path, error: OSError) -> StoreError:

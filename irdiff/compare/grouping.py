@@ -11,7 +11,7 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from irdiff.compare import describing, severity
@@ -27,34 +27,28 @@ _VARYING = re.compile(r"0x[0-9a-fA-F]+|\d+|'[^']*'|\"[^\"]*\"|/\S+")
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Member:
-    """What is kept of a case: not its texts."""
+class Description:
+    """What grouping needs of a case: not its texts."""
 
-    case: Case
     key: tuple[str, str, str, tuple[str, ...]]
-    counts: Counter[str]
+    counts: Mapping[str, int]
+    """Abstracted edit lines with how often each occurs."""
     size: int
     ranked: Ranked
     title: str
 
 
-def group(
-    cases: Sequence[Case], edit_of: Callable[[Case], Edit | None]
-) -> tuple[tuple[ChangeGroup, ...], dict[str, str]]:
-    """The groups, gravest first, and the group id of each grouped case.
-
-    `edit_of` gives the canonical edit at a case's origin, None where there is no text to compare; it is
-    asked once a case, and nothing of the edit but its abstraction is kept.
-    """
-    return assemble(describe(case, edit_of(case)) for case in cases if case.verdict in GROUPED)
+@dataclass(frozen=True, kw_only=True)
+class _Member:
+    case: Case
+    told: Description
 
 
-def describe(case: Case, edit: Edit | None) -> _Member:
-    """One case, reduced to what grouping needs. May run in any thread."""
+def describe(case: Case, edit: Edit | None) -> Description:
+    """One case, by its canonical edit at its origin: None where there is no text to compare."""
     counts = _failure_lines(case) or (abstract(edit) if edit else Counter(_facts_lines(case)))
     origin = case.origin
-    return _Member(
-        case=case,
+    return Description(
         key=(
             _kind(case),
             origin.stage if origin else "",
@@ -68,11 +62,15 @@ def describe(case: Case, edit: Edit | None) -> _Member:
     )
 
 
-def assemble(members: Iterable[_Member]) -> tuple[tuple[ChangeGroup, ...], dict[str, str]]:
-    """Groups of described cases, whatever order they come in."""
+def group(
+    cases: Iterable[Case], description_of: Callable[[Case], Description]
+) -> tuple[tuple[ChangeGroup, ...], dict[str, str]]:
+    """The groups, gravest first, and the group id of each grouped case, whatever order cases come in."""
     rows: dict[tuple[str, str, str, tuple[str, ...]], list[_Member]] = {}
-    for member in members:
-        rows.setdefault(member.key, []).append(member)
+    for case in cases:
+        if case.verdict in GROUPED:
+            member = _Member(case=case, told=description_of(case))
+            rows.setdefault(member.told.key, []).append(member)
     groups = [_group(key, found) for key, found in rows.items()]
     groups.sort(key=lambda g: (-_class_rank(g.severity), -g.score, -len(g.members), g.id))
     return tuple(groups), {case_id: g.id for g in groups for case_id in g.members}
@@ -81,23 +79,28 @@ def assemble(members: Iterable[_Member]) -> tuple[tuple[ChangeGroup, ...], dict[
 def _group(key: tuple[str, str, str, tuple[str, ...]], members: list[_Member]) -> ChangeGroup:
     members.sort(key=lambda m: m.case.id)
     shown = [m for m in members if m.case.verdict is not Verdict.ABSORBED] or members
-    smallest = min(shown, key=lambda m: (m.size, m.case.id))
-    gravest = max(shown, key=lambda m: (_class_rank(m.ranked.severity), m.ranked.score, m.case.id))
+    smallest = min(shown, key=lambda m: (m.told.size, m.case.id))
+    gravest = max(shown, key=lambda m: (*_grave(m.told.ranked), m.case.id))
+    ranked, counts = gravest.told.ranked, smallest.told.counts
     origin = smallest.case.origin
     return ChangeGroup(
         id=hashlib.sha256(json.dumps(key).encode()).hexdigest()[:16],
-        title=smallest.title,
-        severity=str(gravest.ranked.severity),
-        score=gravest.ranked.score,
+        title=smallest.told.title,
+        severity=str(ranked.severity),
+        score=ranked.score,
         origin_stage=origin.stage if origin else "",
         pass_name=origin.pass_name if origin else None,
         charged=_charged(members),
         representative=smallest.case.id,
         members=tuple(m.case.id for m in members),
-        likeness=round(sum(_likeness(smallest.counts, m.counts) for m in members) / len(members), 4),
-        reasons=gravest.ranked.reasons,
-        edit=tuple(sorted(smallest.counts, key=lambda line: (line[1:], line[:1] == "+")))[:MAX_EDIT_LINES],
+        likeness=round(sum(_likeness(counts, m.told.counts) for m in members) / len(members), 4),
+        reasons=ranked.reasons,
+        edit=tuple(sorted(counts, key=lambda line: (line[1:], line[:1] == "+")))[:MAX_EDIT_LINES],
     )
+
+
+def _grave(ranked: Ranked) -> tuple[int, float]:
+    return _class_rank(ranked.severity), ranked.score
 
 
 def _class_rank(name: str) -> int:
@@ -109,8 +112,9 @@ def _charged(members: Sequence[_Member]) -> tuple[Component, ...]:
     return tuple(component for component in Component if component in found)
 
 
-def _likeness(ours: Counter[str], theirs: Counter[str]) -> float:
+def _likeness(base: Mapping[str, int], other: Mapping[str, int]) -> float:
     """Lines in common over all lines, occurrences included."""
+    ours, theirs = Counter(base), Counter(other)
     whole = sum((ours | theirs).values())
     return sum((ours & theirs).values()) / whole if whole else 1.0
 

@@ -86,7 +86,9 @@ def test_cases_with_the_same_edit_in_other_shapes_are_one_group() -> None:
         ),
         "c": edits.between("ttgir", loop_of(load(8)), loop_of("ttg.barrier local", load(8))),
     }
-    groups, of = grouping.group([make_case(name) for name in rows], lambda case: rows[case.id])
+    groups, of = grouping.group(
+        [make_case(name) for name in rows], lambda case: grouping.describe(case, rows[case.id])
+    )
     assert of["a"] == of["b"] != of["c"]
     fence = next(group for group in groups if "a" in group.members)
     assert fence.representative == "a"
@@ -102,9 +104,9 @@ def test_groups_do_not_depend_on_the_order_of_cases() -> None:
         for n in range(12)
     }
     cases = [make_case(name) for name in rows]
-    first = grouping.group(cases, lambda case: rows[case.id])
+    first = grouping.group(cases, lambda case: grouping.describe(case, rows[case.id]))
     random.Random(1).shuffle(cases)
-    second = grouping.group(cases, lambda case: rows[case.id])
+    second = grouping.group(cases, lambda case: grouping.describe(case, rows[case.id]))
     assert first[0] == second[0]
     assert dict(sorted(first[1].items())) == dict(sorted(second[1].items()))
 
@@ -125,7 +127,7 @@ def test_broken_cases_group_by_their_message_and_come_first() -> None:
         make_case("b", Verdict.BROKEN, failures=failure("/x/1")),
         make_case("c", Verdict.BROKEN, failures=failure("/y/22")),
     ]
-    groups, _ = grouping.group(cases, lambda case: None)
+    groups, _ = grouping.group(cases, lambda case: grouping.describe(case, None))
     assert groups[0].severity == "broken"
     assert groups[0].members == ("b", "c")
 
@@ -223,7 +225,7 @@ def test_a_change_of_layouts_alone_is_told_as_one() -> None:
     def title(layout: str) -> str:
         base = loop_of(load(8), "%9 = arith.addf %8, %8 : tensor<4xf32, " + LAYOUT + ">")
         edit = edits.between("ttgir", base, [line.replace(LAYOUT, layout) for line in base])
-        return grouping.group([make_case("a")], lambda _: edit)[0][0].title
+        return grouping.group([make_case("a")], lambda case: grouping.describe(case, edit))[0][0].title
 
     assert title(wide) == "`#ttg.blocked` layouts with other parameters"
     assert title(linear) == "layouts `#ttg.blocked` → `#ttg.linear`"
@@ -239,7 +241,9 @@ def test_lines_that_move_beside_new_ones_are_no_other_change() -> None:
         "removed": edits.between("ttgir", loop_of(FENCE, load(8)), loop_of(load(8))),
     }
     assert rows["moved"].lines[0].sign == "-"
-    _, of = grouping.group([make_case(name) for name in rows], lambda case: rows[case.id])
+    _, of = grouping.group(
+        [make_case(name) for name in rows], lambda case: grouping.describe(case, rows[case.id])
+    )
     assert of["added"] == of["moved"]
     assert len(set(of.values())) == 3
 
@@ -250,7 +254,9 @@ def test_other_parameters_of_layouts_are_one_change_whatever_the_kind() -> None:
         return edits.between("ttgir", [lines[0], *filter(None, [more])], [lines[1]])
 
     rows = {"mma": other("nvidia_mma"), "linear": other("linear"), "fewer": other("linear", load(2))}
-    groups, of = grouping.group([make_case(name) for name in rows], lambda case: rows[case.id])
+    groups, of = grouping.group(
+        [make_case(name) for name in rows], lambda case: grouping.describe(case, rows[case.id])
+    )
     assert of["mma"] == of["linear"] != of["fewer"]
     title = next(group.title for group in groups if "mma" in group.members)
     assert title == "`#ttg.linear` layouts with other parameters"
