@@ -13,7 +13,7 @@ from irdiff import config as configuration
 from irdiff import recording, toolchains
 from irdiff.cli import options
 from irdiff.config import Config
-from irdiff.errors import ExitCode, UsageError
+from irdiff.errors import UsageError
 
 
 @click.command("capture", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
@@ -51,9 +51,10 @@ def capture_command(
 ) -> int:
     """Run PROGRAM (script.py and its arguments, or -m module), and write its kernels as a corpus.
 
-    Every Triton launch is recorded once; with a GPU it then goes on as usual. Without one nothing is
-    computed: torch's tensors lie on the CPU, and an autotuned kernel gives a launch for each config. The
-    folder is for `irdiff compare --corpus`.
+    Every Triton launch is recorded once. With a GPU it then goes on as usual: the program runs as without
+    irdiff, and its exit code is ours where it fails. Without one nothing is computed: torch's tensors lie
+    on the CPU, and an autotuned kernel gives a launch for each config. The folder is for `irdiff compare
+    --corpus`.
     """
     if bool(program) == bool(from_trace):
         raise UsageError("nothing to record", hint="irdiff capture script.py, or --from-trace FILE.ndjson")
@@ -64,7 +65,7 @@ def capture_command(
     words += ["--json", str(json_path)] if json_path else []
     words += ["--from-trace", str(from_trace)] if from_trace else []
     interpreter = _interpreter(spec, python, config, needs_program=not from_trace)
-    return ExitCode(recording.run(interpreter, [*words, *program], config, click.echo))
+    return recording.run(interpreter, [*words, *program], config, click.echo)
 
 
 def _interpreter(spec: str | None, python: str | None, config: Config, *, needs_program: bool) -> str:

@@ -6,36 +6,56 @@ import argparse
 import json
 import os
 import runpy
+import subprocess
 import sys
 import traceback
 
-from triton.runtime import driver
-
-from . import inductor, record, torch_on_cpu, tritonparse_trace, workload_files
+from . import inductor, inductor_on_gpu, record, torch_on_cpu, tritonparse_trace, workload_files
 from .texts import text_of
 
 _NOTHING_RECORDED = 4
+_INTERRUPTED = 130
 _DEFAULT_TARGET = {"name": "sm_90", "backend": "cuda", "arch": 90, "warp_size": 32, "facts": {}}
 
 
+_FIND_GPU = """
+import sys
+if sys.path[0] == "":  # the program's folder is not where its Triton is
+    del sys.path[0]
+from triton.runtime import driver
+gpu = driver.active.get_current_target()
+print(gpu.backend, gpu.arch)
+"""
+
+
 def main(words=None):
+    """The exit code: the program's own, where it ran on a GPU and failed."""
     arguments = _parser().parse_args(words)
     if arguments.from_trace:
-        return _import_trace(arguments)
-    target = _stub_target(arguments)
-    print(
-        "irdiff: " + (f"no GPU: recording for {target['name']}" if target else "recording"), file=sys.stderr
-    )
+        return _end(arguments, _import_trace(arguments))
+    gpu = None if arguments.no_gpu else _find_gpu()
+    target = None if gpu else arguments.target
+    _say(f"recording on {gpu}" if gpu else f"no GPU is used: recording for {target['name']}")
     recorder = record.Recorder(target)
     with recorder:
-        if target is not None:
+        if target is None:
+            inductor_on_gpu.install(recorder)
+        else:
             torch_on_cpu.install(target)
             inductor.install(target)
-        ended = _run(arguments)
+        failed, code = _run(arguments)
     program = os.path.basename(arguments.program[0])
     family = workload_files.family_of(program)
-    rows, skipped = workload_files.write(arguments.out, family, program, recorder.launches.values())
-    return _report(arguments, recorder.count, rows, skipped, ended)
+    rows, skipped = workload_files.write(
+        arguments.out, family, program, recorder.launches.values(), recorder.failures
+    )
+    if failed and gpu:
+        _say(f"the program ended with exit code {code}: {failed}; what it launched before is recorded")
+    elif failed:
+        _say(f"the program ended early: {failed}")
+        _say("  without a GPU results are not computed: what checks them fails; what ran is recorded")
+    reported = _report(arguments, recorder.count, rows, skipped, failed)
+    return _end(arguments, code if gpu and code else reported)
 
 
 def _parser():
@@ -44,25 +64,27 @@ def _parser():
     parser.add_argument("--target", type=json.loads, default=_DEFAULT_TARGET, help="without a GPU: JSON")
     parser.add_argument("--no-gpu", action="store_true", help="record as if there were no GPU")
     parser.add_argument("--json", help="write what was recorded here")
+    parser.add_argument("--code-file", help="write the exit code here: only a recording that ended does")
     parser.add_argument("--from-trace", help="a trace of tritonparse instead of a program")
     parser.add_argument("-m", dest="is_module", action="store_true", help="the program is a module's name")
     parser.add_argument("program", nargs=argparse.REMAINDER, help="script.py and its arguments")
     return parser
 
 
-def _stub_target(arguments):
-    """None where there is a GPU that Triton can use."""
-    if not arguments.no_gpu:
-        try:
-            driver.active.get_current_target()
-            return None
-        except Exception:  # no driver is active, or it does not start
-            pass
-    return arguments.target
+def _find_gpu():
+    """What Triton finds, as text; None where it finds no GPU.
+
+    Asked in another process: to ask starts torch and the GPU, which is for the program to do, after it
+    has set what it sets (visible devices, allocators, children that it forks).
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", _FIND_GPU], stdin=subprocess.DEVNULL, capture_output=True, text=True
+    )
+    return done.stdout.strip().splitlines()[-1] if done.returncode == 0 else None
 
 
 def _run(arguments):
-    """Runs the program as `python script.py` would. Returns how it failed, or None."""
+    """Runs the program as `python script.py` would. Returns (how it failed or None, its exit code)."""
     program = arguments.program[0]
     sys.argv[:] = arguments.program
     try:
@@ -73,13 +95,24 @@ def _run(arguments):
             sys.path.insert(0, os.path.dirname(os.path.abspath(program)))
             runpy.run_path(program, run_name="__main__")
     except SystemExit as error:
-        return None if error.code in (None, 0) else f"SystemExit: {error.code}"
+        return _exit_of(error)
     except KeyboardInterrupt:
-        return "interrupted"
+        return "interrupted", _INTERRUPTED
     except Exception as error:
         traceback.print_exc()
-        return " ".join(f"{type(error).__name__}: {error}".split())[:300]
-    return None
+        return " ".join(f"{type(error).__name__}: {error}".split())[:300], 1
+    return None, 0
+
+
+def _exit_of(error):
+    """As the interpreter takes `sys.exit(…)`: a number is the exit code, anything else is told."""
+    if error.code is None:
+        return None, 0
+    if isinstance(error.code, int):
+        code = error.code & 0xFF
+        return (f"SystemExit: {error.code}" if code else None), code
+    print(error.code, file=sys.stderr)
+    return f"SystemExit: {error.code}", 1
 
 
 def _import_trace(arguments):
@@ -87,25 +120,29 @@ def _import_trace(arguments):
     return _report(arguments, count, rows, skipped, None)
 
 
-def _report(arguments, count, rows, skipped, ended):
-    def say(text):
-        print(f"irdiff: {text}", file=sys.stderr)
-
+def _report(arguments, count, rows, skipped, failed):
     kernels = len({launch_id.split(":")[0] for launch_id, _ in rows})
-    say(f"{count} launches, {len(rows)} different ones of {kernels} kernels, in {arguments.out}")
+    _say(f"{count} launches, {len(rows)} different ones of {kernels} kernels, in {arguments.out}")
     for kernel, why in skipped:
-        say(f"not written: {kernel}: {why}")
-    if ended:
-        say(f"the program ended early: {ended}")
-        if not arguments.from_trace:
-            say("  without a GPU results are not computed: what checks them fails; what ran is recorded")
+        _say(f"not written: {kernel}: {why}")
     if arguments.json:
-        _write_json(arguments.json, rows, skipped, ended)
+        _write_json(arguments.json, rows, skipped, failed)
     if not rows:
-        say("nothing was recorded; is it Triton that the program launches?")
+        _say("nothing was recorded; is it Triton that the program launches?")
         return _NOTHING_RECORDED
-    say(f"  next: irdiff compare triton==3.8.0 triton==3.9.0 --corpus {arguments.out}")
+    _say(f"  next: irdiff compare triton==3.8.0 triton==3.9.0 --corpus {arguments.out}")
     return 0
+
+
+def _end(arguments, code):
+    if arguments.code_file:
+        with open(arguments.code_file, "w", encoding="utf-8") as file:
+            file.write(str(code))
+    return code
+
+
+def _say(text):
+    print(f"irdiff: {text}", file=sys.stderr)
 
 
 def _write_json(path, rows, skipped, ended):

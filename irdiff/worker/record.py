@@ -3,12 +3,20 @@
 Without a GPU the driver is a stub and nothing is compiled; autotuned kernels give one launch per pinned
 config. With one, each launch is recorded and then goes on; of an autotuned kernel the chosen config is
 recorded, not what was tried on the way. Launches that are the same to the compiler count once.
+
+On a GPU recording changes nothing that the program computes: the kernel's own caches and hooks are not
+touched, its grid is evaluated once, nothing is read from tensors while a CUDA graph is captured, and what
+cannot be recorded is kept with its reason while the program goes on.
 """
 
 from __future__ import annotations
 
 import collections
+import contextlib
+import contextvars
+import copy
 import functools
+import sys
 import threading
 import types
 
@@ -79,7 +87,10 @@ class Recorder:
         self.target = target
         self.launches = {}
         self.count = 0
-        self._seen = set()
+        self.failures = {}
+        """{(kernel, why it was not recorded): None}: where there is a GPU."""
+        self._seen = {}
+        """{key of a launch: its function, kept so that its id stays its own}"""
         self._state = threading.local()
         self._undo = []
 
@@ -125,45 +136,91 @@ class Recorder:
         return capture.real_compile(src, target=target, options=options, **rest)
 
     def _launched(self, function, *args, grid=None, warmup=False, **kwargs):
+        if self.target is None and callable(grid):
+            grid = _Once(grid)
         if not getattr(self._state, "quiet", False):
-            self._record(function, args, kwargs, grid, warmup)
+            with self.keeping(function.fn.__name__):
+                self._record(function, args, kwargs, None if warmup and callable(grid) else grid)
         if self.target is not None:
             return capture.NoKernel()
         return self._run(function, *args, grid=grid, warmup=warmup, **kwargs)
 
-    def _record(self, function, args, kwargs, grid, warmup):
+    @contextlib.contextmanager
+    def keeping(self, kernel):
+        """On a GPU what fails in here is kept in `failures`: the program must not end by being recorded."""
+        try:
+            yield
+        except Exception as error:
+            if self.target is not None:
+                raise
+            self.missed(kernel, " ".join(f"{type(error).__name__}: {error}".split())[:300])
+
+    def missed(self, kernel, why):
+        self.failures[(kernel, why)] = None
+
+    def pending(self, kernel, launcher, args):
+        """Arguments of a launch that `add` is to record once it is over; None where it was seen before."""
+        if getattr(self._state, "quiet", False):
+            return None
+        with self.keeping(kernel):
+            self.count += 1
+            key = (id(launcher), *map(_cheap, args))
+            if key not in self._seen:
+                self._seen[key] = launcher
+                return [(value, _described(value)) for value in args]
+        return None
+
+    def add(self, function, words, grid, pending):
+        """Records a launch that did not come by the frontend: its arguments and options by name."""
+        self._record(function, (), words, grid, {id(value): row for value, row in pending})
+
+    def _record(self, function, args, kwargs, grid, described=None):
         bound = capture.bind(function, args, kwargs)
-        numbers = capture.evaluate_grid(None if warmup and callable(grid) else grid, bound)
+        numbers = capture.evaluate_grid(grid, bound)
+        if described is None:
+            self.count += 1
         key = (id(function), repr(numbers), *(_cheap(value) for value in (*bound.values(), kwargs)))
-        self.count += 1
         if key in self._seen:
             return
         reached = self._probe(function, args, kwargs, grid)
-        self._seen.add(key)
+        self._seen[key] = function
         captured = capture.Captured(function, bound, numbers, reached)
         digest = describe.digest_of(captured)
         if digest not in self.launches:
             options = {name: value for name, value in kwargs.items() if name not in bound}
-            arguments = {name: _described(value) for name, value in bound.items()}
+            known = described or {}
+            arguments = {
+                name: known[id(value)] if id(value) in known else _described(value)
+                for name, value in bound.items()
+            }
             self.launches[digest] = Recorded(captured, digest, arguments, options)
 
     def _probe(self, function, args, kwargs, grid):
-        """What the frontend makes of a launch, past any cache of compiled kernels."""
+        """What the frontend makes of a launch, past any cache of compiled kernels.
+
+        A copy of the function is asked: another thread may launch the same one, and its hooks are not for us.
+        """
+        asked = copy.copy(function)
         name = "device_caches" if hasattr(function, "device_caches") else "cache"
-        kept = getattr(function, name)
-        fresh = collections.defaultdict(function.create_binder if name == "device_caches" else dict)
-        hooks, function.pre_run_hooks = function.pre_run_hooks, []
-        setattr(function, name, fresh)
+        fresh = collections.defaultdict(asked.create_binder if name == "device_caches" else dict)
+        setattr(asked, name, fresh)
+        asked.pre_run_hooks = []
+        asked._call_hook = lambda *_, **__: None
         self._state.probing = True
         try:
-            self._run(function, *args, grid=grid, warmup=True, **kwargs)
+            # in a context of its own: there compilation is not left to other threads
+            contextvars.copy_context().run(self._ask, asked, args, kwargs, grid)
         except capture.Reached as reached:
             return reached
         finally:
             self._state.probing = False
-            setattr(function, name, kept)
-            function.pre_run_hooks = hooks
         raise RuntimeError(f"irdiff: the frontend of {function.fn.__name__} did not come to its compiler")
+
+    def _ask(self, asked, args, kwargs, grid):
+        asynchronous = sys.modules.get("triton.runtime._async_compile")
+        if asynchronous is not None:
+            asynchronous.active_mode.set(None)
+        self._run(asked, *args, grid=grid, warmup=True, **kwargs)
 
     def _trying(self, original, tuner, *args, **kwargs):
         self._state.quiet = True
@@ -182,6 +239,18 @@ class Recorder:
             tuner.fn.run(*args, **{**kwargs, **options})
         tuner.nargs, tuner.best_config = None, configs[0]
         return capture.NoKernel()
+
+
+class _Once:
+    """A program's grid function, called as often as without us."""
+
+    def __init__(self, function):
+        self.function, self.values = function, []
+
+    def __call__(self, meta):
+        if not self.values:
+            self.values.append(self.function(meta))
+        return self.values[0]
 
 
 def _method(function):
@@ -237,6 +306,8 @@ def _content(tensor, dtype):
     """(fill, values) of a torch tensor: small integers by value, others by what they look like."""
     is_floating_point = corpus_api.DType(dtype).is_floating_point
     try:
+        if _is_being_captured(tensor):
+            return "normal", None
         count = tensor.numel()
         if not is_floating_point and 0 < count <= _VALUES_AT_MOST and tensor.is_contiguous():
             return "normal", [int(n) for n in tensor.flatten().tolist()]
@@ -247,6 +318,12 @@ def _content(tensor, dtype):
         return _integers(tensor, count), None
     except Exception:  # not a torch tensor, or one without values
         return "normal", None
+
+
+def _is_being_captured(tensor):
+    """Whether operations on it go into a CUDA graph, which reading a value would spoil."""
+    is_on_gpu = getattr(getattr(tensor, "device", None), "type", None) == "cuda"
+    return is_on_gpu and sys.modules["torch"].cuda.is_current_stream_capturing()
 
 
 def _integers(tensor, count):

@@ -37,8 +37,8 @@ class Workload:
 
     def add(self, recorded):
         """Raises Unwritable where an argument or a part of the kernel has no form as source."""
-        name = recorded.function.fn.__name__
-        self.source.bind(name, recorded.function)
+        name = self.function.fn.__name__  # a copy of it with the same text goes into the same file
+        self.source.bind(name, self.function)
         kernel = f"{name}[{_grid(recorded.grid)}]"
         words, keywords = self._arguments(recorded)
         clashing = {key: word for key, word in keywords.items() if key in _LAUNCH_KEYWORDS}
@@ -127,9 +127,12 @@ class Workload:
         return "\n".join([*parts, "}", ""]), labels
 
 
-def write(folder, family, program, launches):
-    """Writes the corpus. Returns ([(launch id, Recorded)], [(kernel, why it is not there)])."""
-    workloads, skipped = [], []
+def write(folder, family, program, launches, failures=()):
+    """Writes the corpus. Returns ([(launch id, Recorded)], [(kernel, why it is not there)]).
+
+    failures: (kernel, why) of what could not be recorded.
+    """
+    workloads, skipped = [], list(failures)
     for recorded in launches:
         name = recorded.function.fn.__name__
         try:

@@ -10,7 +10,10 @@ from typing import Any
 
 import pytest
 
-PROGRAM = Path(__file__).parent / "programs" / "train.py"
+from irdiff.model import Toolchain
+
+PROGRAMS = Path(__file__).parent / "programs"
+PROGRAM = PROGRAMS / "train.py"
 pytestmark = pytest.mark.integration
 
 
@@ -112,3 +115,53 @@ def test_a_trace_of_tritonparse(tmp_path: Path, cache: Path) -> None:
     irdiff("capture", "--cache", cache, "--out", out, "--from-trace", trace)
     assert "num_warps=8" in (out / "trace" / "add_kernel.py").read_text()
     irdiff("corpus", "check", "--corpus", out, "--cache", cache, "--target", "sm_90")
+
+
+def on_gpu(toolchain: Toolchain, out: Path, *words: str, code: int) -> tuple[str, dict[str, Any]]:
+    """(what was said, what was recorded) of a program that runs with a made-up GPU."""
+    seen = out.with_suffix(".json")
+    command = [toolchain.python, PROGRAMS / "as_if_on_gpu.py", "--out", out, "--json", seen, *words]
+    done = subprocess.run(
+        [*map(str, command)], capture_output=True, text=True, timeout=100, cwd=PROGRAMS, check=False
+    )
+    assert done.returncode == code, done.stderr
+    return done.stderr, json.loads(seen.read_text())
+
+
+@pytest.mark.parametrize("code", [0, 3])
+def test_on_a_gpu_the_program_runs_as_without_us(newest: Toolchain, tmp_path: Path, code: int) -> None:
+    """The program itself checks what was launched, and how often its functions were called."""
+    out = tmp_path / "captured"
+    said, recorded = on_gpu(newest, out, "launches.py", str(code), code=code)
+    assert ("the program ended with exit code 3: SystemExit: 3" in said) == bool(code)
+    assert "without a GPU" not in said and "no GPU" not in said
+    # of the autotuned kernel the chosen config, once; nothing that was tried on the way
+    launches = {launch["kernel"]: launch for launch in recorded["launches"]}
+    assert len(recorded["launches"]) == len(launches) == 2
+    assert launches["scale"]["constexprs"]["BLOCK"] == "512"
+    assert launches["scale"]["grid"] == [8, 1, 1]
+    # what cannot be described does not end the program, and is said
+    assert recorded["not_written"] == [["copy", "ZeroDivisionError: integer division or modulo by zero"]]
+    assert "ZeroDivisionError" in (out / "README.md").read_text()
+
+
+def test_on_a_gpu_kernels_of_inductor_are_recorded_where_they_are_launched(
+    newest: Toolchain, tmp_path: Path
+) -> None:
+    out = tmp_path / "captured"
+    _, recorded = on_gpu(newest, out, "inductor_launches.py", code=0)
+    (launch,) = recorded["launches"]
+    assert (launch["kernel"], launch["grid"]) == ("triton_poi_fused_add_0", [4, 1, 1])
+    assert launch["constexprs"] == {"XBLOCK": "256"}
+    text = (out / "inductor_launches" / "triton_poi_fused_add_0.py").read_text()
+    assert "1000, XBLOCK=256, num_warps=8" in text and "torch" not in text
+
+
+def test_copies_of_one_kernel_share_a_file(newest: Toolchain, tmp_path: Path) -> None:
+    out = tmp_path / "captured"
+    _, recorded = on_gpu(newest, out, "copies.py", code=0)
+    assert [launch["id"] for launch in recorded["launches"]] == [
+        "copies/double:fp32-1x4096-BLOCK128",
+        "copies/double:fp32-1x4096-BLOCK256",
+    ]
+    assert recorded["not_written"] == []
