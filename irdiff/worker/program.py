@@ -100,7 +100,7 @@ def _run(arguments):
         return "interrupted", _INTERRUPTED
     except Exception as error:
         traceback.print_exc()
-        return " ".join(f"{type(error).__name__}: {error}".split())[:300], 1
+        return " ".join(f"{type(error).__name__}: {error}".split())[:300].rstrip(": "), 1
     return None, 0
 
 
