@@ -55,10 +55,10 @@ bench-normalize: $(VENV)/.installed  ## the normalizers against difflib
 schema: $(VENV)/.installed  ## the JSON Schema of run.json, from the model
 	$(BIN)/python -c "import json; from irdiff import run_folder; print(json.dumps(run_folder.json_schema(), indent=1, sort_keys=True))" > reports/run.schema.json
 
-picture: $(VENV)/.installed  ## the pictures of the README, from the run folder RUN
-	$(BIN)/irdiff report $(RUN) --svg reports/terminal.svg --html report.html
+picture: $(VENV)/.installed  ## the pictures of the README, from the run folder RUN (see reports/samples)
+	$(BIN)/irdiff report $(RUN) --html report.html
 	$(BIN)/python tests/integration/browser.py report.html reports/screenshot.png --height 960
-	$(BIN)/python tests/integration/browser.py report.html reports/screenshot-group.png --height 1020 --hash '#group-2'
+	$(BIN)/python tests/integration/browser.py report.html reports/screenshot-group.png --height 1020 --hash '#group-1'
 
 lock: $(VENV)/.installed  ## pin the newest versions of every dependency
 	$(BIN)/uv pip compile --quiet --upgrade pyproject.toml --group dev --generate-hashes --universal \
