@@ -157,6 +157,20 @@ def test_on_a_gpu_kernels_of_inductor_are_recorded_where_they_are_launched(
     assert "1000, XBLOCK=256, num_warps=8" in text and "torch" not in text
 
 
+def test_the_exit_code_of_a_program_on_a_gpu_is_that_of_the_command(
+    newest: Toolchain, tmp_path: Path, cache: Path
+) -> None:
+    interpreter = tmp_path / "python"  # one that has a made-up GPU
+    interpreter.write_text(
+        f'#!/bin/sh\nshift 2\nexec "{newest.python}" "{PROGRAMS / "as_if_on_gpu.py"}" "$@"\n'
+    )
+    interpreter.chmod(0o755)
+    words = ("--cache", cache, "--out", tmp_path / "out", "--python", interpreter)
+    said = irdiff("capture", *words, PROGRAMS / "launches.py", "7", code=7)
+    assert "the program ended with exit code 7" in said
+    assert (tmp_path / "out" / "launches" / "scale.py").exists()
+
+
 def test_copies_of_one_kernel_share_a_file(newest: Toolchain, tmp_path: Path) -> None:
     out = tmp_path / "captured"
     _, recorded = on_gpu(newest, out, "copies.py", code=0)
