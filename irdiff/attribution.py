@@ -12,6 +12,7 @@ stage from TTGIR to LLVM IR it also tells lowering (MLIR passes) from LLVM's own
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
@@ -33,6 +34,8 @@ _VERSION = "origin/8"
 """Part of the cache key: raised with any change of how cases are judged or replayed."""
 _OPERATION = re.compile(r'^ *(?:%[^="\n]*= )?"?([a-z]\w*(?:\.\w+)+)', re.MULTILINE)
 _CONSTANT = "llvm.mlir.constant"
+_NORMALIZING = threading.Lock()
+"""Held while a state becomes canonical: pure Python, and the largest of 20 MB take 250 MB for it."""
 MAX_LLVM_TEXT_BYTES = 200_000
 """LLVM IR up to this size is followed through LLVM's passes: about 115 print it each, 25 MB together."""
 _ORDER = ("source", "ttir", "glir", "ttgir", "llir", "ptx", "amdgcn", "cubin", "hsaco")
@@ -369,15 +372,18 @@ class _Trial:
         """Of the canonical lines; with `below` only of what is translated to LLVM IR."""
         key = sha256(text.encode()), below
         if key not in self._canonical:
-            try:
-                lines: Sequence[str] = normalize.canonicalize("ttgir", text).lines
-            except NormalizeError:
-                lines = [text]
-            else:
-                lines = [syntax_drift.undone(line) for line in lines]
-            lines = syntax_drift.translated(lines) if below else lines
-            self._canonical[key] = sha256("\n".join(lines).encode())
+            with _NORMALIZING:
+                self._canonical[key] = sha256("\n".join(_lines(text, below=below)).encode())
         return self._canonical[key]
+
+
+def _lines(text: str, *, below: bool) -> Sequence[str]:
+    try:
+        lines: Sequence[str] = normalize.canonicalize("ttgir", text).lines
+    except NormalizeError:
+        return [text]
+    lines = [syntax_drift.undone(line) for line in lines]
+    return syntax_drift.translated(lines) if below else lines
 
 
 def _same(stage: str, base: bytes, head: bytes) -> bool:

@@ -6,6 +6,7 @@ under what it is made from: the two texts, all that is known of the case, and th
 
 from __future__ import annotations
 
+import threading
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -40,6 +41,7 @@ class CaseDescriber:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._code = _digest_of_code()
+        self._editing = threading.Lock()
 
     def describe(self, case: Case, source: EditSource | None) -> Description:
         """By the texts that show the edit best where they are known, else by the first changed stage."""
@@ -48,7 +50,8 @@ class CaseDescriber:
         known = self._store.get_record("description", key)
         if known is not None:
             return _description.validate_python(known)
-        found = describe(case, self._edit(source) if source else None)
+        with self._editing:  # pure Python, and up to 200 MB for the largest texts: one at a time
+            found = describe(case, self._edit(source) if source else None)
         self._store.put_record("description", key, _description.dump_python(found, mode="json"))
         return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import importlib
 import sys
 import tempfile
@@ -13,6 +14,7 @@ import click
 from irdiff import __version__
 from irdiff.errors import ExitCode, IrdiffError
 
+_M_MMAP_THRESHOLD, _M_ARENA_MAX = -3, -8  # malloc.h
 _COMMANDS = {
     # name: (module, attribute, one line for --help)
     "compare": ("irdiff.cli.compare", "compare_command", "Compare two sides over the corpus."),
@@ -65,6 +67,7 @@ def cli() -> None:
 
 def main() -> None:
     """Runs the command line and exits: see `ExitCode` and the README."""
+    _share_freed_memory()
     try:
         code = cli.main(standalone_mode=False)
     except (KeyboardInterrupt, click.exceptions.Abort):
@@ -80,6 +83,17 @@ def main() -> None:
         code = _report_bug(error)
     sys.stdout.flush()
     sys.exit(int(code or 0))
+
+
+def _share_freed_memory() -> None:
+    """Lets every thread use what another has freed, and gives large blocks back to the system (glibc).
+
+    Texts of 20 MB go through many threads; by default each of them would keep a heap of its own.
+    """
+    libc = ctypes.CDLL(None)
+    if hasattr(libc, "mallopt"):
+        libc.mallopt(_M_ARENA_MAX, 1)
+        libc.mallopt(_M_MMAP_THRESHOLD, 256 << 10)
 
 
 def _report_bug(error: Exception) -> ExitCode:
