@@ -174,8 +174,7 @@ def main() -> None:
         cache = fresh_cache(settings.cache)
         cases = captured(specs[1], options.case, cache)
         ids = sorted({case["id"] for case in cases})
-        each = [word for pattern in options.case or ids for word in ("--case", pattern)]
-        words = each if options.case else ["--tier", "gate"]
+        words = [word for pattern in options.case or ids for word in ("--case", pattern)]
         print(f"{base} → {head}, {len(cases)} cases on {len(os.sched_getaffinity(0))} cores")
         halves = [bare([version], cases, pythons) for version in (base, head)]
         for version, half in zip((base, head), halves, strict=True):
@@ -200,7 +199,7 @@ def main() -> None:
             )
         shutil.rmtree(cache / "store")
         subprocess.run(
-            [sys.executable, "-m", "irdiff", "corpus", "check", "--toolchain", specs[0], *each],
+            [sys.executable, "-m", "irdiff", "corpus", "check", "--toolchain", specs[0], *words],
             env={**os.environ, "IRDIFF_CACHE": str(cache)},
             capture_output=True,
         )
