@@ -32,7 +32,6 @@ from irdiff.store import Store, key_of, sha256
 ATTRIBUTED = frozenset({Verdict.CHANGED, Verdict.ABSORBED})
 _VERSION = "origin/8"
 """Part of the cache key: raised with any change of how cases are judged or replayed."""
-_OPERATION = re.compile(r'^ *(?:%[^="\n]*= )?"?([a-z]\w*(?:\.\w+)+)', re.MULTILINE)
 _CONSTANT = "llvm.mlir.constant"
 _NORMALIZING = threading.Lock()
 """Held while a state becomes canonical: pure Python, and the largest of 20 MB take 250 MB for it."""
@@ -366,7 +365,7 @@ class _Trial:
 
     def _operations(self, text: str, without: str = "") -> int:
         """Cheap, and enough where operations differ: canonical text takes a hundred times as long."""
-        return hash(tuple(name for name in _OPERATION.findall(text) if name != without))
+        return hash(tuple(name for name in passes.operations(text) if name != without))
 
     def _canonical_digest(self, text: str, *, below: bool = False) -> str:
         """Of the canonical lines; with `below` only of what is translated to LLVM IR."""
@@ -379,11 +378,9 @@ class _Trial:
 
 def _lines(text: str, *, below: bool) -> Sequence[str]:
     try:
-        lines: Sequence[str] = normalize.canonicalize("ttgir", text).lines
+        return syntax_drift.canonical("mlir" if below else "ttgir", text)
     except NormalizeError:
-        return [text]
-    lines = [syntax_drift.undone(line) for line in lines]
-    return syntax_drift.translated(lines) if below else lines
+        return (text,)
 
 
 def _same(stage: str, base: bytes, head: bytes) -> bool:

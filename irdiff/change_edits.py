@@ -80,9 +80,7 @@ def _digest_of_code() -> str:
 def _canonical(ir: str, text: str) -> tuple[str, ...]:
     if ir not in edits.MLIR_STAGES:
         return normalize.canonicalize(ir, text).lines
-    lines = normalize.canonicalize("ttgir" if ir == "mlir" else ir, text).lines
-    spelled = [syntax_drift.undone(line) for line in lines]
-    return tuple(syntax_drift.translated(spelled) if ir == "mlir" else spelled)
+    return syntax_drift.canonical(ir, text)
 
 
 def source_of(case: Case) -> EditSource | None:

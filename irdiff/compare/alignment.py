@@ -49,6 +49,17 @@ def matching(base: Sequence[str], head: Sequence[str]) -> list[tuple[int, int]]:
     return sorted(pairs)
 
 
+def equal_ends(left: Sequence[str], right: Sequence[str]) -> tuple[int, int]:
+    """How many items are the same at the beginning, and how many of the others at the end."""
+    start = 0
+    while start < min(len(left), len(right)) and left[start] == right[start]:
+        start += 1
+    end = 0
+    while end < min(len(left), len(right)) - start and left[-1 - end] == right[-1 - end]:
+        end += 1
+    return start, end
+
+
 def _anchors(left: Sequence[int], right: Sequence[int], gap: Gap) -> list[tuple[int, int]]:
     """Longest run, increasing on both sides, of lines that occur once on each side of the gap."""
     a, b, c, d = gap

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from irdiff.compare import edits, instructions
+from irdiff.compare import alignment, edits, instructions
 from irdiff.compare.edits import MLIR_STAGES, Edit, EditLine, operation
 from irdiff.model import Case, Fact, Verdict
 
@@ -245,12 +245,7 @@ def _attributes(edit: Edit) -> str:
 def _difference(mine: str, other: str) -> tuple[str, str]:
     """The tokens in which two lines differ, with the attribute's name where it is its value that does."""
     left, right = _TOKEN.findall(mine.replace("`", "'")), _TOKEN.findall(other.replace("`", "'"))
-    start = 0
-    while start < min(len(left), len(right)) and left[start] == right[start]:
-        start += 1
-    end = 0
-    while end < min(len(left), len(right)) - start and left[-1 - end] == right[-1 - end]:
-        end += 1
+    start, end = alignment.equal_ends(left, right)
     if start >= 2 and left[start - 1] == "=":
         start -= 2
     parts = (" ".join(tokens[start : len(tokens) - end]).strip("{}, ")[:60] for tokens in (left, right))

@@ -275,12 +275,7 @@ def _types(line: str) -> list[str]:
 
 def _differing_part(mine: str, other: str) -> str:
     left, right = _WORD.findall(mine), _WORD.findall(other)
-    start = 0
-    while start < min(len(left), len(right)) and left[start] == right[start]:
-        start += 1
-    end = 0
-    while end < min(len(left), len(right)) - start and left[-1 - end] == right[-1 - end]:
-        end += 1
+    start, end = alignment.equal_ends(left, right)
     while start < len(left) - end and left[start] in "{,":
         start += 1
     while start < len(left) - end and left[-1 - end] in "},":

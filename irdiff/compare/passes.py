@@ -71,6 +71,11 @@ class Culprit:
     leaving: tuple[int, int]
 
 
+def operations(text: str) -> list[str]:
+    """The operations of a state by name, in their order."""
+    return _OPERATION.findall(text)
+
+
 def read_log(text: str, final: str | None) -> list[State]:
     """The states of one replayed stage: those of the log, and the text after its last pass."""
     states: list[State] = []
@@ -183,7 +188,7 @@ def _after_moved_synchronization(
 
 def _only_synchronizes(base: str, head: str) -> bool:
     """Whether two states differ in barriers and fences, and in no other operation."""
-    ours, theirs = Counter(_OPERATION.findall(base)), Counter(_OPERATION.findall(head))
+    ours, theirs = Counter(operations(base)), Counter(operations(head))
     differing = (ours - theirs) + (theirs - ours)
     return bool(differing) and all(_SYNCHRONIZATION.search(name) for name in differing)
 

@@ -23,6 +23,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from irdiff import normalize
+
 _POINTER_RESULT = re.compile(r"^((?:%[^=]*= )?amdg\.buffer_\w+ .*: )!tt\.ptr<[^<>]*> -> ")
 _POINTER_INTO = re.compile(r"^((?:%[^=]*= )?amdg\.buffer_\w+ .*: )!tt\.ptr(?=<[^<>]*>\[)")
 _SIZE = re.compile(r"(?:, )?allocation\.size = [^,{}]*(?=[,}])")
@@ -41,6 +43,16 @@ _AUX = re.compile(r"^((?:%\d+ = )?rocdl\.raw\.ptr\.buffer\..*, )\((-?\d+) : i32\
 
 _DISCARDABLE = re.compile(r"(?:, )?\b(?:tt|ttg|ttng|amdg)\.[\w.-]+(?: = [^,{}]*)?")
 """Attributes of Triton's dialects on functions: LLVM IR has no place for them."""
+
+
+def canonical(ir: str, text: str) -> tuple[str, ...]:
+    """Canonical lines of MLIR in the spelling of older releases.
+
+    The IR `mlir` is that of a pass on the way to LLVM IR: what is not translated is left out.
+    Raises NormalizeError.
+    """
+    lines = [undone(line) for line in normalize.canonicalize("ttgir" if ir == "mlir" else ir, text).lines]
+    return tuple(translated(lines) if ir == "mlir" else lines)
 
 
 def undone(line: str) -> str:
