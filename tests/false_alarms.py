@@ -4,25 +4,29 @@
 
 The second side has its toolchain in an environment at another path, its corpus in another folder with
 every file shifted by seven lines and its comments edited, another HOME and hash seed, randomized or fixed
-addresses alike, and the cases in the opposite order. Every stage must be identical or equivalent; machine code
-of the same PTX that differs is assembled several times on both sides, as `compare` does: some releases of ptxas
-for Blackwell are nondeterministic, and what both sides can give is no change.
+addresses alike, and the cases in the opposite order. Where the test runs as root, its compilers run as another
+user, who may read what root may (the interpreter can lie in root's home) and write nothing of root's. Every
+stage must be identical or equivalent; machine code of the same PTX that differs is assembled several times on
+both sides, as `compare` does: some releases of ptxas for Blackwell are nondeterministic, and what both sides can
+give is no change.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import io
 import os
+import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
 import tokenize
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from irdiff import config as configuration
@@ -40,6 +44,12 @@ from irdiff.workers import Workers
 ROOT = Path(__file__).parent.parent
 SHIFT = 7
 REPETITIONS = 8
+OTHER_USER = 65534
+_READ = "+dac_read_search"
+AS_OTHER_USER = (
+    *("setpriv", f"--reuid={OTHER_USER}", f"--regid={OTHER_USER}", "--clear-groups"),
+    *(f"--inh-caps={_READ}", f"--ambient-caps={_READ}", "--"),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,6 +96,34 @@ def _link(source: str, destination: str) -> None:
         os.link(source, destination)
     except OSError:
         shutil.copy2(source, destination)
+
+
+def can_be_another_user() -> bool:
+    """Whether this process may start others as OTHER_USER: it is root, with the rights of root."""
+    words = [*AS_OTHER_USER, sys.executable, "-c", "import os; print(os.getuid())"]
+    try:
+        said = subprocess.run(words, capture_output=True, text=True, check=False).stdout
+    except OSError:
+        return False
+    return said.strip() == str(OTHER_USER)
+
+
+def of_another_user(toolchain: Toolchain, folder: Path) -> Toolchain:
+    """The same toolchain, whose workers run as OTHER_USER."""
+    python = folder / "python"
+    python.write_text(f'#!/bin/sh\nexec {shlex.join(AS_OTHER_USER)} {shlex.quote(toolchain.python)} "$@"\n')
+    python.chmod(0o755)
+    return replace(toolchain, python=str(python))
+
+
+class SharedStore(Store):
+    """A store in whose scratch folders any user may write: a worker leaves its results there."""
+
+    @contextlib.contextmanager
+    def scratch(self) -> Iterator[Path]:
+        with super().scratch() as folder:
+            folder.chmod(0o777)
+            yield folder
 
 
 def compile_all(
@@ -151,8 +189,10 @@ def run(
     toolchain = toolchains.resolve(f"triton=={release}", ours)
     other = moved_toolchain(toolchain, folder / "another-place" / "environment", theirs)
     assert other.digest == toolchain.digest, "the identity of a toolchain does not depend on its path"
+    if can_be_another_user():
+        other = of_another_user(other, folder)
     corpus, moved = corpora.load(ROOT / "corpus"), moved_corpus(folder / "moved" / "kernels")
-    stores = Store(folder / "store"), Store(folder / "another-store-with-a-longer-path")
+    stores = Store(folder / "store"), SharedStore(folder / "another-store-with-a-longer-path")
     outcomes, jobs_of = [], []
     configs, sides = (ours, theirs), ((toolchain, corpus), (other, moved))
     with closing(Workers(ours)) as first, closing(Workers(theirs)) as second:
@@ -203,6 +243,10 @@ def main() -> None:
     parser.add_argument("--case", action="append", default=[])
     parser.add_argument("--tier", action="append", default=[])
     options = parser.parse_args()
+    other_user = (
+        f"user {OTHER_USER}" if can_be_another_user() else "the same user (another needs root, setpriv)"
+    )
+    print(f"The second side compiles as {other_user}.")
     found = 0
     for release in options.release or ["3.5.1", "3.7.1", "3.9.0"]:
         with tempfile.TemporaryDirectory() as folder:
