@@ -49,8 +49,9 @@ fuzz: $(VENV)/.installed  ## hostile texts and run folders, ten minutes each
 bench: $(VENV)/.installed  ## every figure of speed in the README
 	$(BIN)/python -m tests.bench
 
-bench-normalize: $(VENV)/.installed  ## the normalizers against difflib
+bench-normalize: $(VENV)/.installed  ## the normalizers against difflib, and against llvm-diff where there is one
 	$(BIN)/python -m tests.bench_normalize
+	$(BIN)/python -m tests.bench_llvm_diff
 
 schema: $(VENV)/.installed  ## the JSON Schema of run.json, from the model
 	$(BIN)/python -c "import json; from irdiff import run_folder; print(json.dumps(run_folder.json_schema(), indent=1, sort_keys=True))" > reports/run.schema.json

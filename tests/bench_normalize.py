@@ -10,11 +10,9 @@ import argparse
 import contextlib
 import difflib
 import itertools
-import os
 import re
 import resource
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
@@ -104,36 +102,6 @@ def bench_against_difflib() -> None:
                 f"{stage:8} {answer:10} {len(spent[answer]):5} {sizes / 1e6:6.2f} {ours * 1e3:14.0f} "
                 f"{theirs * 1e3:16.0f} {ours / theirs:6.2f}"
             )
-
-
-def bench_against_llvm_diff() -> None:
-    """On texts that this llvm-diff can read; its process start is counted, as a user would pay it."""
-    tool = shutil.which("llvm-diff")
-    if not tool:
-        print("\nllvm-diff: not installed")
-        return
-    ours = theirs = 0.0
-    count = 0
-    with tempfile.TemporaryDirectory() as folder:
-        left, right = Path(folder, "a.ll"), Path(folder, "b.ll")
-        for base, head in pairs("llir"):
-            left.write_text(base.text)
-            right.write_text(head.text)
-            start = os.times()
-            result = subprocess.run([tool, left, right], capture_output=True, check=False)
-            end = os.times()
-            if b"error:" in result.stderr:
-                continue
-            count += 1
-            theirs += end.children_user + end.children_system - start.children_user - start.children_system
-            begin = time.process_time()
-            equivalent("llir", base.text, head.text)
-            ours += time.process_time() - begin
-    ratio = ours / theirs if theirs else float("nan")
-    print(
-        f"\nllvm-diff: {count} pairs read, {theirs * 1e3:.0f} ms; "
-        f"equivalent {ours * 1e3:.0f} ms; ratio {ratio:.3f}"
-    )
 
 
 def bench_worst_case() -> None:
@@ -232,7 +200,6 @@ def main() -> None:
     bench_worst_case()
     bench_llvm()
     bench_against_difflib()
-    bench_against_llvm_diff()
     if arguments.compile:
         bench_share_of_compiling()
 

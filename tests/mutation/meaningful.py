@@ -199,7 +199,7 @@ LLIR: dict[str, Mutation] = {
     "module flag": anywhere(r'(?<="nvvm-reflect-ftz", i32 )1|(?<="amdhsa_code_object_version", i32 )\d+', lambda m: m.group() + "2"),
     "loop metadata": anywhere(r"llvm\.loop\.unroll\.disable", "llvm.loop.unroll.enable"),
     "alias metadata": anywhere(r", !(?:amdgpu\.noclobber|tbaa|range|alias\.scope|noalias) !\d+", ""),
-    "called function": in_code("llir", r"call [^@\n]*@(?!llvm\.)[\w.$]+", lambda m: m.group() + "x"),
+    "called function": in_code("llir", r'call [^@"\n]*@(?!llvm\.)[\w.$]+', lambda m: m.group() + "x"),
 }  # fmt: skip
 
 PTX: dict[str, Mutation] = {
