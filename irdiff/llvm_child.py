@@ -1,8 +1,9 @@
 """The process that reads LLVM IR for `llvm_reading`: one text at a time, until its input is closed.
 
 LLVM may abort it, or use up its memory: it dies alone. Messages are a length of 8 bytes, most significant
-first, and as many bytes; the first one out is the form's name, and a text that cannot be read is answered
-by the length `UNREADABLE`. Started as `python -m irdiff.llvm_child`, never imported but for its constants.
+first, and as many bytes; the first one out is the form's name. An answer is a line with the names of opaque
+intrinsics, and the text; one that cannot be read is answered by the length `UNREADABLE`. Started as
+`python -m irdiff.llvm_child`, never imported but for its constants.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ def serve(requests: BinaryIO, replies: BinaryIO) -> None:
     _send(replies, llvm_reader.FORM.encode())
     while head := requests.read(8):
         text = requests.read(int.from_bytes(head)).decode()
-        printed = llvm_reader.reprint(text)
-        if printed is None:
+        reading = llvm_reader.reprint(text)
+        if reading is None:
             replies.write(UNREADABLE.to_bytes(8))
             replies.flush()
         else:
-            _send(replies, printed.encode())
+            _send(replies, f"{' '.join(reading.opaque)}\n{reading.text}".encode())
 
 
 def _send(replies: BinaryIO, content: bytes) -> None:

@@ -66,7 +66,8 @@ class LlvmReader:
             answer, why_not = self._exchange(len(content).to_bytes(8) + content)
             if answer is None:
                 return self._without(why_not)
-            return Printed(text=answer.decode(), form=self._form, why_not="")
+            opaque, _, printed = answer.decode().partition("\n")
+            return Printed(text=printed, form=self._form, opaque=tuple(opaque.split()), why_not="")
 
     def _started(self) -> bool:
         """Whether there is a child that has said hello."""
@@ -125,7 +126,7 @@ class LlvmReader:
         return None, "timeout" if late.is_set() else "died"
 
     def _without(self, why_not: str) -> Printed:
-        return Printed(text=None, form=self._form, why_not=why_not)
+        return Printed(text=None, form=self._form, opaque=(), why_not=why_not)
 
     def _end(self) -> None:
         child, self._child = self._child, None

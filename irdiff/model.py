@@ -294,8 +294,8 @@ class Case:
     """Resource and instruction facts; empty where the case was not taken that far."""
     findings: tuple[str, ...]
     """What else was seen, in words of a closed list: `inferred-attributes-only`, `reordered-only`,
-    `equal-as-llvm-prints`, `lexical-llir:WHY`, `generic-normalizer:STAGE`, `specialization-differs`,
-    `machine-code-by-rule`, …"""
+    `equal-as-llvm-prints`, `opaque-intrinsic:NAME`, `lexical-llir:WHY`, `generic-normalizer:STAGE`,
+    `specialization-differs`, `machine-code-by-rule`, …"""
     nondeterministic: tuple[str, ...]
     """Sides that disagreed with themselves when compiled again: `base`, `head`."""
     error: str | None

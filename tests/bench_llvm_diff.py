@@ -93,7 +93,7 @@ def readable_pairs() -> list[Pair]:
     for base, head in pairs("llir"):
         ours, theirs = llvm_reader.reprint(base.text), llvm_reader.reprint(head.text)
         if ours is not None and theirs is not None:
-            found.append(Pair(raw=(base.text, head.text), printed=(ours, theirs)))
+            found.append(Pair(raw=(base.text, head.text), printed=(ours.text, theirs.text)))
     return found
 
 
@@ -158,10 +158,10 @@ def what_it_does_not_see(tool: LlvmDiff, per_kind: int, seed: int = 1) -> None:
     unseen: Counter[str] = Counter()
     ours = 0
     for _, kind, artifact, mutant, _ in mutants(table, per_kind, seed):
-        texts = llvm_reader.reprint(artifact.text), llvm_reader.reprint(mutant)
-        if texts[0] is None or texts[1] is None or texts[0] == texts[1]:
+        base, head = llvm_reader.reprint(artifact.text), llvm_reader.reprint(mutant)
+        if base is None or head is None or base.text == head.text:
             continue
-        answer, _ = tool.answer(texts[0], texts[1])
+        answer, _ = tool.answer(base.text, head.text)
         if answer is None:
             continue
         asked[kind] += 1
@@ -177,7 +177,9 @@ def what_it_does_not_see(tool: LlvmDiff, per_kind: int, seed: int = 1) -> None:
 
 
 def _in_this_process(text: str) -> Printed:
-    return Printed(text=llvm_reader.reprint(text), form=llvm_reader.FORM, why_not="unreadable")
+    reading = llvm_reader.reprint(text)
+    assert reading is not None
+    return Printed(text=reading.text, form=llvm_reader.FORM, opaque=reading.opaque, why_not="")
 
 
 def main() -> None:

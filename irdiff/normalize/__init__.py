@@ -21,7 +21,7 @@ from irdiff.normalize.canonical import Canonical, Comparison, MachineCode, Print
 from irdiff.normalize.comparing import canonicalize, equivalent, raw_lines
 from irdiff.normalize.histogram import instruction_facts
 
-NORMALIZER_VERSION = "4"
+NORMALIZER_VERSION = "5"
 """Part of every cache key: raised with any change of any rule."""
 
 __all__ = [

@@ -45,7 +45,7 @@ class Comparison:
     """`lexical`, `generic`, or `llvm-VERSION` where the texts were compared as that LLVM prints them."""
     findings: tuple[str, ...]
     """Of `inferred-attributes-only`, `reordered-only`, `same-up-to-registers`, `equal-as-llvm-prints`,
-    `lexical-llir:WHY` (as in `Printed`), `generic-normalizer:IR`."""
+    `opaque-intrinsic:NAME`, `lexical-llir:WHY` (as in `Printed`), `generic-normalizer:IR`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +55,8 @@ class Printed:
     text: str | None
     form: str
     """`llvm-VERSION` of that LLVM."""
+    opaque: tuple[str, ...]
+    """Intrinsics that it knows otherwise, read as functions of which it knows nothing."""
     why_not: str
     """`unreadable`, `too-long`, or `died`, `timeout`, `unavailable`, which another attempt may cure."""
 

@@ -62,7 +62,9 @@ def equivalent(ir: str, base: str, head: str, *, reprint: Reprint | None = None)
     if printed.text is None or other.text is None:
         reason = f"lexical-llir:{other.why_not}"
         return replace(lexical, findings=(reason, *lexical.findings))
-    return _compare_printed(printed.text, other.text, other.form, lexical)
+    found = _compare_printed(printed.text, other.text, other.form, lexical)
+    opaque = [f"opaque-intrinsic:{name}" for name in sorted({*printed.opaque, *other.opaque})]
+    return replace(found, findings=(*found.findings, *opaque))
 
 
 def _compare_lexically(ir: str, base: str, head: str) -> tuple[Comparison, bool]:

@@ -16,11 +16,21 @@ parser recurses on nested types and constants, so texts nested deeper than any r
 it. Its build has assertions: one more abort (1 of 87,000 mutants) came from letters in an inline-assembly
 constraint that no GPU backend has, so those are kept from it too. This list cannot be complete, hence the
 process of its own.
+
+Newer LLVMs: Triton's is a development version, ahead of any that is released. What has another spelling
+there gets the one that this LLVM reads: floats by value (`without_debug`), the triple of AMD GPUs. An
+intrinsic whose calls the verifier rejects (its signature has changed since) is read as a function that LLVM
+knows nothing of: renamed before, and back in what is printed, with its operands and everything else as they
+are. So nothing can be lost; what is not done is to upgrade its older spellings. Linking the text into a
+module of the toolchain's own LLVM (libtriton's `link_extern_libs`) prints it too, but not as it was: kernels
+become internal, the target is dropped, and so is what the linker finds that nothing needs.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Set
+from dataclasses import dataclass
 
 import llvmlite.binding as llvm
 
@@ -34,21 +44,50 @@ _BRACKET = re.compile(r'"[^"]*+"|[(\[{<]|[)\]}>]')
 _NESTED = re.compile(r"[(\[{<][^()\[\]{}<>\n]*+[(\[{<][^()\[\]{}<>\n]*+[(\[{<][^()\[\]{}<>\n]*+[(\[{<]")
 _CONSTRAINTS = re.compile(r'\basm [a-z ]*"[^"]*+", "([^"]*+)"')
 _USUAL_CONSTRAINTS = re.compile(r"(?:[=&~]*+(?:[a-zA-Z]|\d{1,3}|\{[\w\[\]:]+\})(?:,|$))*+")
+_INTRINSIC = re.compile(r"@(llvm\.[\w.]+)")
+_OPAQUE = "irdiff.opaque."
+_OPAQUE_DECLARATION = re.compile(rf"^declare [^@\n]*@{re.escape(_OPAQUE)}[^\n]*", re.M)
 _NEW_AMD_TRIPLE = re.compile(r'^(target triple = ")amdgpu[\w.]*-', re.M)
 
 
-def reprint(text: str) -> str | None:
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """What this LLVM prints of a text."""
+
+    text: str
+    opaque: tuple[str, ...]
+    """Intrinsics that it has read as functions it knows nothing of."""
+
+
+def reprint(text: str) -> Reading | None:
     """The text as this LLVM prints it, without debug information; None where it cannot read it."""
-    if _too_deep(text) or not _usual_constraints(text):
+    if _too_deep(text) or not _usual_constraints(text) or _OPAQUE in text:
         return None
-    text = _NEW_AMD_TRIPLE.sub(r"\1amdgcn-", without_debug(text))
+    text = _NEW_AMD_TRIPLE.sub(r"\1amdgcn-", without_debug(text)).replace(_FLAG, '!"Debug Info Gone"')
     try:
-        module = llvm.parse_assembly(text.replace(_FLAG, '!"Debug Info Gone"'))
-        module.verify()
+        return Reading(text=_read_and_print(text), opaque=())
+    except RuntimeError as error:
+        rejected = frozenset(_INTRINSIC.findall(str(error)))
+    if not rejected:
+        return None
+    try:
+        printed = _read_and_print(_with_opaque(text, rejected))
     except RuntimeError:
         return None
-    with module:
+    return Reading(text=printed.replace(f"@{_OPAQUE}", "@"), opaque=tuple(sorted(rejected)))
+
+
+def _read_and_print(text: str) -> str:
+    """Raises RuntimeError where the text is no valid module."""
+    with llvm.parse_assembly(text) as module:
+        module.verify()
         return str(module)
+
+
+def _with_opaque(text: str, intrinsics: Set[str]) -> str:
+    text = _INTRINSIC.sub(lambda m: f"@{_OPAQUE}{m[1]}" if m[1] in intrinsics else m[0], text)
+    # `immarg` is for intrinsics alone; attributes of their declarations are LLVM's to set, and not compared
+    return _OPAQUE_DECLARATION.sub(lambda m: m[0].replace(" immarg", ""), text)
 
 
 def _usual_constraints(text: str) -> bool:

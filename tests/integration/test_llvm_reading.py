@@ -40,7 +40,7 @@ while head := read(8):
         write.write((1 << 50).to_bytes(8))
         write.flush()
         continue
-    send(text.upper().encode())
+    send(b"\\n" + text.upper().encode())
 """
 
 

@@ -30,7 +30,7 @@ def test_a_reader_that_failed_is_asked_again(tmp_path: Path, why_not: str, asked
 
     def reprint(text: str) -> Printed:
         seen.append(text)
-        return Printed(text=None, form="llvm-0", why_not=why_not)
+        return Printed(text=None, form="llvm-0", opaque=(), why_not=why_not)
 
     compiler: Any = SimpleNamespace(workers=SimpleNamespace(llvm=SimpleNamespace(reprint=reprint)))
     none: Any = None

@@ -67,7 +67,9 @@ def test_a_text_of_another_kind_is_refused(stage: str) -> None:
 
 def _in_this_process(text: str) -> Printed:
     """Real texts are not known to abort LLVM; irdiff itself reads in a process of its own."""
-    return Printed(text=llvm_reader.reprint(text), form=llvm_reader.FORM, why_not="unreadable")
+    reading = llvm_reader.reprint(text)
+    assert reading is not None
+    return Printed(text=reading.text, form=llvm_reader.FORM, opaque=reading.opaque, why_not="")
 
 
 @pytest.mark.parametrize(("old", "new"), [("3.5.1", "3.7.1"), ("3.8.0", "3.9.0")])
