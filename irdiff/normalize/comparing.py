@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -10,6 +9,7 @@ from irdiff.errors import NormalizeError
 from irdiff.normalize import amdgcn, generic, llir, mlir, ptx, registers, sass, sass_registers
 from irdiff.normalize.canonical import Canonical, Comparison, Reprint, Rows, check_text
 from irdiff.normalize.likeness import differs_in_inferred_attributes_only, differs_in_order_only
+from irdiff.normalize.llvm_upgrades import may_be_made_equal
 from irdiff.normalize.mlir_names import differ_in_names_only
 from irdiff.normalize.opcodes import read_together
 
@@ -25,7 +25,6 @@ _SAME_UP_TO_REGISTERS: dict[str, Callable[[Sequence[str], Sequence[str]], bool]]
     "amdgcn": registers.same_up_to_registers,
     "sass": sass_registers.same_up_to_registers,
 }
-_INTRINSIC = re.compile(r"@(llvm\.[\w.]+)")
 
 
 def canonicalize(ir: str, text: str) -> Canonical:
@@ -48,14 +47,13 @@ def equivalent(ir: str, base: str, head: str, *, reprint: Reprint | None = None)
     """Whether both texts have the same canonical form, decided as early as it is certain.
 
     With `reprint`, LLVM IR that differs is compared once more as one LLVM reads and prints it; where it does
-    not read both sides, the lexical form decides and a finding says why. Reading changes no operation but
-    calls of intrinsics that are out of date: where both sides call the same intrinsics, other operations
-    stay other operations, and the texts are not read.
+    not read both sides, the lexical form decides and a finding says why. Texts whose operations differ are
+    read only where that may make them equal (`llvm_upgrades`).
     """
     lexical, same_operations = _compare_lexically(ir, base, head)
     if lexical.equal or reprint is None or ir != "llir":
         return lexical
-    if not same_operations and set(_INTRINSIC.findall(base)) == set(_INTRINSIC.findall(head)):
+    if not same_operations and not may_be_made_equal(base, head, reprint):
         return lexical
     printed = reprint(base)
     other = reprint(head) if printed.text is not None else printed

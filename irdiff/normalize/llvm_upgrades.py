@@ -1,0 +1,37 @@
+"""Whether reading could make two texts of LLVM IR the same that have other operations.
+
+Reading changes no operation but calls of intrinsics that are out of date. Those that both sides have, it
+changes alike; so it can matter only where one side alone has an intrinsic that this LLVM upgrades. Their
+declarations tell, and are quickly read: LLVM upgrades them too, and prints current ones as they were.
+"""
+
+from __future__ import annotations
+
+import re
+
+from irdiff.normalize.canonical import Reprint
+
+_INTRINSIC = re.compile(r"@(llvm\.[\w.]+)")
+_DECLARATION = re.compile(r"^declare [^@\n]*@(llvm\.[\w.]+)\([^\n]*\)", re.M)
+_DEBUG = re.compile(r"(?<=declare )!dbg !\d+ ")
+_TYPE = r"(?:ptr(?: addrspace\(\d+\))?|<[^<>]*>|\{[^{}]*\}|\[[^\[\]]*\]|[\w.]+)"
+_SIGNATURE = re.compile(rf"^declare [^@\n]*?({_TYPE}) @(llvm\.[\w.]+)\(([^\n]*)\)", re.M)
+_PARAMETER = re.compile(rf"(?:^|, )({_TYPE})")
+
+
+def may_be_made_equal(base: str, head: str, reprint: Reprint) -> bool:
+    """Of texts whose operations differ. True where it cannot be told."""
+    names = frozenset(_INTRINSIC.findall(base)) ^ frozenset(_INTRINSIC.findall(head))
+    if not names:
+        return False
+    declarations = {m[1]: m[0] for text in (base, head) for m in _DECLARATION.finditer(text) if m[1] in names}
+    if declarations.keys() != names:
+        return True
+    alone = _DEBUG.sub("", "\n".join(declarations.values()) + "\n")
+    printed = reprint(alone).text
+    return printed is None or _signatures(alone) != _signatures(printed)
+
+
+def _signatures(text: str) -> dict[str, tuple[str, list[str]]]:
+    """By name what each intrinsic returns and takes, without attributes, which LLVM sets itself."""
+    return {name: (kind, _PARAMETER.findall(rest)) for kind, name, rest in _SIGNATURE.findall(text)}

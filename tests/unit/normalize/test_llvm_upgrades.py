@@ -1,0 +1,64 @@
+"""Which texts are worth reading: those where one side alone has an intrinsic that is out of date."""
+
+from __future__ import annotations
+
+import pytest
+
+from irdiff.normalize import Printed, llvm_reader
+from irdiff.normalize.llvm_upgrades import may_be_made_equal
+from tests.mutation.artifacts import of_stage
+
+_CURRENT = (
+    "declare noundef range(i32 0, 1024) i32 @llvm.nvvm.read.ptx.sreg.tid.x() #1",
+    "declare !dbg !4 float @llvm.exp2.f32(float) #0",
+    "declare <4 x i32> @llvm.amdgcn.raw.ptr.buffer.load.v4i32(ptr addrspace(8) readonly captures(none), i32, i32, i32 immarg) #4",
+    "declare { i32, i32 } @llvm.amdgcn.permlane32.swap(i32, i32, i1 immarg, i1 immarg)",
+    "declare void @llvm.of.a.later.llvm(i32, ptr)",
+)
+_OUTDATED = (
+    "declare i32 @llvm.ctlz.i32(i32)",
+    "declare float @llvm.nvvm.ex2.approx.f(float)",
+    "declare void @llvm.nvvm.barrier0()",
+    "declare i16 @llvm.nvvm.fma.rn.bf16(i16, i16, i16)",
+)
+"""Another arity, another name, nothing at all, other types."""
+
+
+def _reprint(text: str) -> Printed:
+    reading = llvm_reader.reprint(text)
+    found = None if reading is None else reading.text
+    return Printed(text=found, form=llvm_reader.FORM, opaque=(), why_not="")
+
+
+def _with(declaration: str) -> str:
+    return f"define void @f() {{\n  ret void\n}}\n\n{declaration}\n"
+
+
+@pytest.mark.parametrize("declaration", _CURRENT)
+def test_current_intrinsics_stay_what_they_are(declaration: str) -> None:
+    assert not may_be_made_equal(_with(""), _with(declaration), _reprint)
+
+
+@pytest.mark.parametrize("declaration", _OUTDATED)
+def test_outdated_ones_may_become_what_the_other_side_has(declaration: str) -> None:
+    assert may_be_made_equal(_with(""), _with(declaration), _reprint)
+    assert may_be_made_equal(_with(declaration), _with(_CURRENT[0]), _reprint)
+
+
+def test_what_cannot_be_told_is_read() -> None:
+    undeclared = "define void @f() {\n  call void @llvm.nvvm.barrier0()\n  ret void\n}\n"
+    unreadable = _with("declare %struct @llvm.of.another()")
+    for text in (undeclared, unreadable):
+        assert may_be_made_equal(_with(""), text, _reprint)
+
+
+def test_the_same_intrinsics_need_no_reading() -> None:
+    def refuse(text: str) -> Printed:
+        raise AssertionError(text)
+
+    assert not may_be_made_equal(_with(_OUTDATED[0]), _with(_OUTDATED[0] + "\n"), refuse)
+
+
+def test_no_intrinsic_of_the_newest_release_is_out_of_date() -> None:
+    for artifact in of_stage("llir", release="3.9.0"):
+        assert not may_be_made_equal(_with(""), artifact.text, _reprint), artifact.name
