@@ -2,6 +2,7 @@
 
     canonicalize(ir, text) -> Canonical        the canonical form
     equivalent(ir, base, head) -> Comparison   the same answer, cheap paths first
+    lines(ir, text) -> canonical lines         the same one after another, for large texts
     raw_lines(ir, text) -> line numbers        which raw line each canonical line came from
     machine_code(stage, binary) -> MachineCode what executes in a binary, and its resources
     instruction_facts(ir, text) -> counts      instructions by class
@@ -18,7 +19,7 @@ from hashlib import sha256
 from irdiff.errors import NormalizeError
 from irdiff.normalize import cubin, hsaco
 from irdiff.normalize.canonical import Canonical, Comparison, MachineCode, Printed, Reprint
-from irdiff.normalize.comparing import canonicalize, equivalent, raw_lines
+from irdiff.normalize.comparing import canonicalize, equivalent, lines, raw_lines
 from irdiff.normalize.histogram import instruction_facts
 
 NORMALIZER_VERSION = "5"
@@ -34,6 +35,7 @@ __all__ = [
     "canonicalize",
     "equivalent",
     "instruction_facts",
+    "lines",
     "machine_code",
     "raw_lines",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from irdiff.errors import NormalizeError
@@ -35,6 +35,18 @@ def canonicalize(ir: str, text: str) -> Canonical:
     """
     check_text(ir, text)
     return _canonical(ir, _lexical_rows(ir, text))
+
+
+def lines(ir: str, text: str) -> Iterator[str]:
+    """The lines of `canonicalize(ir, text)`, one after another: of MLIR, without all others beside them.
+
+    Raises NormalizeError as it does, some of it only on the way.
+    """
+    check_text(ir, text)
+    if ir not in MLIR_STAGES or not text:
+        return iter(_canonical(ir, _lexical_rows(ir, text)).lines)
+    blocks = mlir.blocks(ir, text, header={})
+    return (line for block in blocks for row in block if row for line in row.split("\n"))
 
 
 def raw_lines(ir: str, text: str) -> tuple[int, ...]:

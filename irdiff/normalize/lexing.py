@@ -33,19 +33,26 @@ class Strings:
     """
 
     def __init__(self, text: str, pattern: re.Pattern[str]) -> None:
-        self.text = text
+        self._pattern = pattern
+        self._points = (point for area in _PRIVATE_USE for point in area)
+        self._characters: dict[str, str] = {}
         self._contents: dict[str, str] = {}
+        self.text = self.hide(text)
+
+    def hide(self, text: str) -> str:
+        """More text, of whole lines: a string that was seen before has the character that it had."""
         if '"' not in text:
-            return
-        parts = pattern.split(text)
-        distinct = dict.fromkeys(parts[1::2])
-        if len(distinct) > sum(map(len, _PRIVATE_USE)):
-            raise NormalizeError("this text has more than 137,000 different strings")
-        points = (point for area in _PRIVATE_USE for point in area)
-        characters = {string: chr(point) for string, point in zip(distinct, points, strict=False)}
-        self._contents = {character: string for string, character in characters.items()}
-        parts[1::2] = map(characters.__getitem__, parts[1::2])
-        self.text = "".join(parts)
+            return text
+        parts = self._pattern.split(text)
+        for string in dict.fromkeys(parts[1::2]):
+            if string not in self._characters:
+                point = next(self._points, None)
+                if point is None:
+                    raise NormalizeError("this text has more than 137,000 different strings")
+                self._characters[string] = chr(point)
+                self._contents[chr(point)] = string
+        parts[1::2] = map(self._characters.__getitem__, parts[1::2])
+        return "".join(parts)
 
     def restore(self, text: str) -> str:
         if not self._contents or text.isascii():

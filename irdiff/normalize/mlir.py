@@ -32,16 +32,20 @@ types, layouts, strings, constants and the order of operations.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from irdiff.errors import NormalizeError
 from irdiff.normalize.canonical import Rows, unrecognized
 from irdiff.normalize.lexing import C_STRING, HIDDEN, KERNEL, Strings, collapse_spaces, drop_c_comments
-from irdiff.normalize.mlir_names import rename
+from irdiff.normalize.mlir_names import Names
 
 MAX_EXPANDED = 1 << 20
 """Characters an alias may stand for; real layouts have a few hundred."""
 MAX_TEXT = 1 << 28
 """Characters that a text may have once its aliases are expanded."""
+
+BLOCK = 1 << 17
+"""Characters that are taken through the rules together."""
 
 _SIMPLE_LOCATION = re.compile(r" loc\(#loc\d*\)")
 _SHALLOW_LOCATION = re.compile(r" loc\([^()\n]*+(?:\([^()\n]*+\)[^()\n]*+)*+\)")
@@ -68,17 +72,51 @@ _IMPLIED = frozenset({'"ttng.two-ctas" = false', "ttng.two-ctas = false"})
 
 def rows(ir: str, text: str, *, stripped: bool = False) -> Rows:
     """Of the whole text; with `stripped`, of what `strip` has made of it."""
-    strings = Strings(text, C_STRING)
-    text = strings.text if stripped else _strip(strings.text)
-    if not _RECOGNIZED.search(text):
-        raise unrecognized(ir, "a module or a function")
-    text = rename(_rename_kernel(_sort_dictionaries(_respell_buffers(text), strings)))
     header: dict[str, str] = {}
-    body = [
-        _module_line(line, header, strings) if line[:6] == "module" else line
-        for line in _expand_aliases(text).split("\n")
-    ]
-    return Rows(body=body, tail=[], header=header).restored(strings)
+    body = [row for block in blocks(ir, text, header=header, stripped=stripped) for row in block]
+    return Rows(body=body, tail=[], header=header)
+
+
+def blocks(ir: str, text: str, *, header: dict[str, str], stripped: bool = False) -> Iterator[list[str]]:
+    """The rows block by block; what belongs to the header is put into it.
+
+    A block is taken through every rule before the next one, for texts of 20 MB are met and each rule makes
+    copies; only what one block must know of another (names, aliases, the kernel's) is looked for before.
+    """
+    strings = Strings("", C_STRING)
+    parts = []
+    recognized = False
+    for part in _cut(text):
+        hidden = strings.hide(part)
+        parts.append(hidden if stripped else _strip(hidden))
+        recognized = recognized or _RECOGNIZED.search(parts[-1]) is not None
+    del text
+    if not recognized:
+        raise unrecognized(ir, "a module or a function")
+    kernel, names = _kernel(parts), Names()
+    for index, part in enumerate(parts):
+        spelled = _sort_dictionaries(_respell_buffers(part), strings)
+        if kernel:
+            spelled = kernel.sub(f"@{KERNEL}", spelled)
+        parts[index] = "\n".join(map(names.rename, spelled.split("\n")))
+    del names  # a text of 20 MB has 200,000
+    aliases = _Aliases(parts)
+    for index, part in enumerate(parts):
+        parts[index] = ""
+        found = [
+            _module_line(line, header, strings) if line[:6] == "module" else line
+            for line in aliases.expand(part).split("\n")
+        ]
+        yield strings.restore("\0".join(found)).split("\0")
+
+
+def _cut(text: str) -> Iterator[str]:
+    """Whole lines together: no rule but that for `/* … */` looks beyond the end of a line."""
+    start, size = 0, len(text) if "/*" in text else BLOCK
+    while (end := text.find("\n", start + size)) >= 0:
+        yield text[start:end]
+        start = end + 1
+    yield text[start:]
 
 
 def strip(text: str) -> str:
@@ -133,34 +171,44 @@ def _respell(line: str) -> str:
     return before + colon + _POINTER_TO_ELEMENT.sub("", types)
 
 
-def _expand_aliases(text: str) -> str:
-    text = f"\n{text}"
-    definitions = dict(_ALIAS.findall(text))
-    if not definitions:
-        return text[1:]
-    values: dict[str, str] = {}
-    use = _ALIAS_USE if any(name[0] == "!" for name in definitions) else _ATTRIBUTE_ALIAS_USE
+class _Aliases:
+    """What aliases stand for, of a text in parts."""
 
-    def value(name: str, outer: tuple[str, ...]) -> str:
+    def __init__(self, parts: list[str]) -> None:
+        self._definitions: dict[str, str] = {}
+        for part in parts:
+            self._definitions.update(_ALIAS.findall(f"\n{part}"))
+        types = any(name[0] == "!" for name in self._definitions)
+        self._use = _ALIAS_USE if types else _ATTRIBUTE_ALIAS_USE
+        self._values: dict[str, str] = {}
+        self._size = 0
+        for name in self._definitions:
+            self._value(name, ())
+
+    def _value(self, name: str, outer: tuple[str, ...]) -> str:
         if name in outer or len(outer) > 64:
             raise NormalizeError(f"the alias {name} is defined by itself, or too deeply")
-        if name not in values:
-            parts = use.split(definitions[name])
+        if name not in self._values:
+            parts = self._use.split(self._definitions[name])
             parts[1::2] = [
-                value(part, (*outer, name)) if part in definitions else part for part in parts[1::2]
+                self._value(part, (*outer, name)) if part in self._definitions else part
+                for part in parts[1::2]
             ]
             if sum(map(len, parts)) > MAX_EXPANDED:
                 raise NormalizeError(f"the alias {name} stands for more than {MAX_EXPANDED} characters")
-            values[name] = "".join(parts)
-        return values[name]
+            self._values[name] = "".join(parts)
+        return self._values[name]
 
-    for name in definitions:
-        value(name, ())
-    parts = use.split(_ALIAS.sub("\n", text)[1:])
-    parts[1::2] = [values.get(part, part) for part in parts[1::2]]
-    if sum(map(len, parts)) > MAX_TEXT:
-        raise NormalizeError(f"with its aliases expanded this text has more than {MAX_TEXT} characters")
-    return "".join(parts)
+    def expand(self, part: str) -> str:
+        """The part without definitions, with what they stand for."""
+        if not self._definitions:
+            return part
+        pieces = self._use.split(_ALIAS.sub("\n", f"\n{part}")[1:])
+        pieces[1::2] = [self._values.get(piece, piece) for piece in pieces[1::2]]
+        self._size += sum(map(len, pieces))
+        if self._size > MAX_TEXT:
+            raise NormalizeError(f"with its aliases expanded this text has more than {MAX_TEXT} characters")
+        return "".join(pieces)
 
 
 _DICTIONARY = re.compile(r"\{[^{}\n]*+(?:\{[^{}\n]*+\}[^{}\n]*+)*+\}")
@@ -225,8 +273,9 @@ def _module_line(line: str, header: dict[str, str], strings: Strings) -> str:
     return "\n".join([f"{match.group(1)} {{", *(f"module attribute {entry}" for entry in entries)])
 
 
-def _rename_kernel(text: str) -> str:
-    names = _PUBLIC.findall(text)
-    if len(names) != 1 or KERNEL in text:
-        return text
-    return re.sub(rf"@{re.escape(names[0])}(?![\w.$-])", f"@{KERNEL}", text)
+def _kernel(parts: list[str]) -> re.Pattern[str] | None:
+    """The name of the one public function, where the text has no `KERNEL` of its own."""
+    names = [name for part in parts for name in _PUBLIC.findall(part)]
+    if len(names) != 1 or any(KERNEL in part for part in parts):
+        return None
+    return re.compile(rf"@{re.escape(names[0])}(?![\w.$-])")

@@ -38,16 +38,10 @@ def differ_in_names_only(base: str, head: str) -> bool:
     )
 
 
-def rename(text: str) -> str:
-    """Line by line; a region begins at the end of a line and ends at the beginning of one."""
-    names = _Names()
-    return "\n".join(map(names.rename, text.split("\n")))
-
-
 class _Visible(dict[str, str]):
     """Name → number; a name that nothing visible defines is expected to be defined later."""
 
-    def __init__(self, names: _Names) -> None:
+    def __init__(self, names: Names) -> None:
         super().__init__()
         self._names = names
 
@@ -55,7 +49,9 @@ class _Visible(dict[str, str]):
         return self._names.expect(name)
 
 
-class _Names:
+class Names:
+    """Renames lines in their order: a region begins at the end of a line and ends at the start of one."""
+
     def __init__(self) -> None:
         self._visible = _Visible(self)
         self._scopes: list[dict[str, str | None]] = [{}]
