@@ -12,7 +12,6 @@ stage from TTGIR to LLVM IR it also tells lowering (MLIR passes) from LLVM's own
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
@@ -21,20 +20,17 @@ from pydantic import TypeAdapter
 
 from irdiff import normalize
 from irdiff.change_edits import EditSource
-from irdiff.compare import passes, syntax_drift
+from irdiff.compare import passes
 from irdiff.compare.passes import Culprit, State
-from irdiff.errors import NormalizeError
-from irdiff.model import Case, Component, Origin, Sides, StageStatus, Target, Verdict
-from irdiff.replaying import Replay, Replayed, Replayer, settings_change
+from irdiff.model import Artifact, Case, Component, Origin, Sides, StageStatus, Target, Verdict
+from irdiff.replaying import Dump, Replay, Replayed, Replayer, settings_change
+from irdiff.same_ir import StateComparer, same_artifacts
 from irdiff.sides import Side
-from irdiff.store import Store, key_of, sha256
+from irdiff.store import Store, key_of
 
 ATTRIBUTED = frozenset({Verdict.CHANGED, Verdict.ABSORBED})
 _VERSION = "origin/8"
 """Part of the cache key: raised with any change of how cases are judged or replayed."""
-_CONSTANT = "llvm.mlir.constant"
-_NORMALIZING = threading.Lock()
-"""Held while a state becomes canonical: pure Python, and the largest of 20 MB take 250 MB for it."""
 MAX_LLVM_TEXT_BYTES = 200_000
 """LLVM IR up to this size is followed through LLVM's passes: about 115 print it each, 25 MB together."""
 _ORDER = ("source", "ttir", "glir", "ttgir", "llir", "ptx", "amdgcn", "cubin", "hsaco")
@@ -130,7 +126,7 @@ class _Trial:
         self.store = store
         self.replayer = replayer
         self.sides = sides
-        self._canonical: dict[tuple[str, bool], str] = {}
+        self._states = StateComparer()
         self._step: Step | None = None
         self._culprit: Culprit | None = None
         self._drifted: dict[str, bool] = {}
@@ -194,27 +190,28 @@ class _Trial:
             return _Charge(component=None, note="")
         if self._equal_stage(before):
             if stage in ("ttir", "glir", "ttgir", "llir"):
-                return self._own_passes(before, stage)
-            rows = [self._replay(side, side, before, stage, dump="") for side in ("base", "head")]
+                return self._own_passes(stage)
+            rows = [self._replay(side, side, stage, Dump.NONE) for side in ("base", "head")]
             return _Charge(component=_COMPONENTS[stage], note=settings_change(*rows))
         return self._swapped(before, stage)
 
-    def _own_passes(self, before: str, stage: str) -> _Charge:
+    def _own_passes(self, stage: str) -> _Charge:
         """The stage is guilty for certain: which of its passes began it?"""
-        ours = self._replay("base", "base", before, stage, dump="all")
-        theirs = self._replay("head", "head", before, stage, dump="all")
+        ours = self._replay("base", "base", stage, Dump.ALL)
+        theirs = self._replay("head", "head", stage, Dump.ALL)
         component = _COMPONENTS[stage]
         for side, row in (("base", ours), ("head", theirs)):
             if row.error:
                 note = f"passes of {stage} not seen: {side} cannot run the stage alone: {row.error}"
                 return _Charge(component=component, note=note)
-        return self._by_passes(before, stage, ours, theirs)
+        return self._by_passes(stage, ours, theirs)
 
     def _swapped(self, before: str, stage: str) -> _Charge:
         """Both what enters and what leaves the stage differ: one side's stage on the other side's text."""
         errors = {}
+        dump = Dump.FINAL if stage == "llir" else Dump.NONE
         for compiler, text in (("head", "base"), ("base", "head")):
-            swapped = self._replay(compiler, text, before, stage, dump="final" if stage == "llir" else "")
+            swapped = self._replay(compiler, text, stage, dump)
             if swapped.error:
                 errors[compiler] = swapped.error
                 continue
@@ -222,7 +219,7 @@ class _Trial:
                 return _Charge(component=None, note="")
             if stage == "cubin":
                 return _Charge(component=_COMPONENTS[stage], note="")
-            own = self._replay(text, text, before, stage, dump="final" if stage == "llir" else "")
+            own = self._replay(text, text, stage, dump)
             if own.error or not self._same_output(stage, own.output, text):
                 note = f"{stage} not separable: run alone, {text}'s own stage makes something else"
                 return _Charge(component=Component.NOT_SEPARABLE, note=note)
@@ -234,15 +231,15 @@ class _Trial:
         )
         return _Charge(component=Component.NOT_SEPARABLE, note=note)
 
-    def _by_passes(self, before: str, stage: str, ours: Replayed, theirs: Replayed) -> _Charge:
+    def _by_passes(self, stage: str, ours: Replayed, theirs: Replayed) -> _Charge:
         """In the first changed stage: the pass that began it."""
         base, head = ours.states, theirs.states
-        same = self._same_below_mlir if stage == "llir" else self._same_text
+        same = self._states.same_below_mlir if stage == "llir" else self._states.same
         culprit = passes.find_culprit(base, head, same)
         if culprit is None:
             charge = self._by_final_ir(stage, ours, theirs)
             if charge.component is Component.LLVM_CODEGEN:
-                self._culprit = self._llvm_culprit(before, stage)
+                self._culprit = self._llvm_culprit(stage)
             return charge
         if self._culprit is None:
             self._culprit = culprit
@@ -252,20 +249,24 @@ class _Trial:
 
     def _by_final_ir(self, stage: str, one: Replayed, other: Replayed) -> _Charge:
         """Tells the lowering to LLVM IR from what LLVM does with it."""
-        if stage == "llir" and one.final and other.final and self._same_below_mlir(one.final, other.final):
+        if (
+            stage == "llir"
+            and one.final
+            and other.final
+            and self._states.same_below_mlir(one.final, other.final)
+        ):
             change = settings_change(one, other)
             note = "LLVM's optimizer: the IR that enters it is the same" + (f"; {change}" if change else "")
             return _Charge(component=Component.LLVM_CODEGEN, note=note)
         return _Charge(component=_COMPONENTS[stage], note="")
 
-    def _llvm_culprit(self, before: str, stage: str) -> Culprit | None:
+    def _llvm_culprit(self, stage: str) -> Culprit | None:
         """The pass of LLVM's optimizer; None where its log would be long, or takes minutes to print."""
         size = max(side[stage].size_bytes for side in (self.case.artifacts.base, self.case.artifacts.head))
         if size > MAX_LLVM_TEXT_BYTES or not all(map(self._prints_llvm_fast, ("base", "head"))):
             return None
-        rows = [self._replay(side, side, before, stage, dump="", llvm=True) for side in ("base", "head")]
-        base, head = (row.llvm_states for row in rows)
-        return passes.find_culprit(base, head, lambda ours, theirs: ours == theirs)
+        base, head = (self._replay(side, side, stage, Dump.LLVM).states for side in ("base", "head"))
+        return passes.find_culprit(base, head, lambda ours, theirs: ours.digest == theirs.digest)
 
     def _prints_llvm_fast(self, side: str) -> bool:
         version = re.match(r"(\d+)\.(\d+)", getattr(self.sides, side).toolchain.version)
@@ -279,21 +280,21 @@ class _Trial:
             argument=responsible.argument,
             options=responsible.options,
             entering=Sides(
-                base=self.store.put(base[entering[0]].text.encode()),
-                head=self.store.put(head[entering[1]].text.encode()),
+                base=self.store.put(base[entering[0]].content),
+                head=self.store.put(head[entering[1]].content),
             ),
             leaving=Sides(
-                base=self.store.put(base[leaving[0]].text.encode()),
-                head=self.store.put(head[leaving[1]].text.encode()),
+                base=self.store.put(base[leaving[0]].content),
+                head=self.store.put(head[leaving[1]].content),
             ),
         )
 
     # replays and comparisons
 
-    def _replay(
-        self, compiler: str, text: str, before: str, stage: str, *, dump: str, llvm: bool = False
-    ) -> Replayed:
-        artifacts: Mapping[str, object] = getattr(self.case.artifacts, text)
+    def _replay(self, compiler: str, text: str, stage: str, dump: Dump) -> Replayed:
+        """The stage of one side's compiler on the text of a side."""
+        before = self.stages[self.stages.index(stage) - 1]
+        artifacts: Mapping[str, Artifact] = getattr(self.case.artifacts, text)
         return self.replayer.run(
             Replay(
                 side=getattr(self.sides, compiler),
@@ -301,10 +302,9 @@ class _Trial:
                 target=self.subject.target,
                 stage=stage,
                 input_stage=before,
-                input_digest=artifacts[before].digest,  # type: ignore[attr-defined]
+                input_digest=artifacts[before].digest,
                 metadata=getattr(self.case.metadata, text),
                 dump=dump,
-                llvm=llvm,
             )
         )
 
@@ -324,12 +324,12 @@ class _Trial:
     def _printed_otherwise(self, stage: str) -> bool:
         """Whether the texts are the same but for spellings that differ between releases."""
         if stage not in self._drifted:
-            pair = [
-                self.store.get(side[stage].digest)
-                for side in (self.case.artifacts.base, self.case.artifacts.head)
-            ]
-            texts = [content.decode(errors="replace") for content in pair if content is not None]
-            self._drifted[stage] = len(texts) == 2 and self._same_text(texts[0], texts[1])
+            base, head = self._contents(stage)
+            self._drifted[stage] = (
+                base is not None
+                and head is not None
+                and self._states.same(State.of(stage, "", None, base), State.of(stage, "", None, head))
+            )
         return self._drifted[stage]
 
     def _first_stage(self, told: str) -> str:
@@ -340,58 +340,18 @@ class _Trial:
         return {"cubin": "sass", "hsaco": "amdgcn"}.get(later[0], later[0]) if later else told
 
     def _same_artifacts(self, stage: str) -> bool:
-        base, head = self.case.artifacts.base[stage], self.case.artifacts.head[stage]
-        if base.digest == head.digest:
+        if self.case.artifacts.base[stage].digest == self.case.artifacts.head[stage].digest:
             return True
-        contents = self.store.get(base.digest), self.store.get(head.digest)
-        return contents[0] is not None and contents[1] is not None and _same(stage, contents[0], contents[1])
+        base, head = self._contents(stage)
+        return base is not None and head is not None and same_artifacts(stage, base, head)
 
     def _same_output(self, stage: str, output: bytes | None, side: str) -> bool:
         wanted = self.store.get(getattr(self.case.artifacts, side)[stage].digest)
-        return output is not None and wanted is not None and _same(stage, output, wanted)
+        return output is not None and wanted is not None and same_artifacts(stage, output, wanted)
 
-    def _same_text(self, base: str, head: str) -> bool:
-        return base == head or (
-            self._operations(base) == self._operations(head)
-            and self._canonical_digest(base) == self._canonical_digest(head)
-        )
-
-    def _same_below_mlir(self, base: str, head: str) -> bool:
-        """Equal but for what is not translated to LLVM IR: the module's attributes, Triton's on functions."""
-        return base == head or (
-            self._operations(base, _CONSTANT) == self._operations(head, _CONSTANT)
-            and self._canonical_digest(base, below=True) == self._canonical_digest(head, below=True)
-        )
-
-    def _operations(self, text: str, without: str = "") -> int:
-        """Cheap, and enough where operations differ: canonical text takes a hundred times as long."""
-        return hash(tuple(name for name in passes.operations(text) if name != without))
-
-    def _canonical_digest(self, text: str, *, below: bool = False) -> str:
-        """Of the canonical lines; with `below` only of what is translated to LLVM IR."""
-        key = sha256(text.encode()), below
-        if key not in self._canonical:
-            with _NORMALIZING:
-                self._canonical[key] = sha256("\n".join(_lines(text, below=below)).encode())
-        return self._canonical[key]
-
-
-def _lines(text: str, *, below: bool) -> Sequence[str]:
-    try:
-        return syntax_drift.canonical("mlir" if below else "ttgir", text)
-    except NormalizeError:
-        return (text,)
-
-
-def _same(stage: str, base: bytes, head: bytes) -> bool:
-    if base == head:
-        return True
-    try:
-        if stage in ("cubin", "hsaco"):
-            return normalize.machine_code(stage, base).digest == normalize.machine_code(stage, head).digest
-        return normalize.equivalent(stage, base.decode(), head.decode()).equal
-    except (NormalizeError, UnicodeDecodeError):
-        return False
+    def _contents(self, stage: str) -> tuple[bytes | None, bytes | None]:
+        artifacts = self.case.artifacts
+        return self.store.get(artifacts.base[stage].digest), self.store.get(artifacts.head[stage].digest)
 
 
 def subject_of(case: Case, target: Target) -> Subject | None:

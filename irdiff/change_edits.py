@@ -6,7 +6,7 @@ under what it is made from: the two texts, all that is known of the case, and th
 
 from __future__ import annotations
 
-import threading
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from irdiff.compare.edits import Edit
 from irdiff.compare.grouping import Description, describe
 from irdiff.errors import NormalizeError
 from irdiff.model import Case
+from irdiff.parallel import LARGE_TEXT
 from irdiff.store import Store, key_of, sha256
 
 _description = TypeAdapter(Description)
@@ -41,7 +42,6 @@ class CaseDescriber:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._code = _digest_of_code()
-        self._editing = threading.Lock()
 
     def describe(self, case: Case, source: EditSource | None) -> Description:
         """By the texts that show the edit best where they are known, else by the first changed stage."""
@@ -50,24 +50,27 @@ class CaseDescriber:
         known = self._store.get_record("description", key)
         if known is not None:
             return _description.validate_python(known)
-        with self._editing:  # pure Python, and up to 200 MB for the largest texts: one at a time
+        with LARGE_TEXT:
             found = describe(case, self._edit(source) if source else None)
         self._store.put_record("description", key, _description.dump_python(found, mode="json"))
         return found
 
     def _edit(self, source: EditSource) -> Edit | None:
         """None where there are no two texts to compare (a failed side, machine code, launch arguments)."""
-        base, head = self._lines(source.ir, source.base), self._lines(source.ir, source.head)
-        if base is None or head is None:
-            return None
-        return edits.between(source.ir, base, head)
-
-    def _lines(self, ir: str, digest: str) -> tuple[str, ...] | None:
-        content = self._store.get(digest)
         try:
-            return None if content is None else _canonical(ir, content.decode())
+            base, head = self._lines(source.ir, source.base), self._lines(source.ir, source.head)
+            if base is None or head is None:
+                return None
+            return edits.between(source.ir, tuple(base), tuple(head))
         except (NormalizeError, UnicodeDecodeError):
             return None
+
+    def _lines(self, ir: str, digest: str) -> Iterator[str] | None:
+        """Canonical lines, not made before they are taken."""
+        content = self._store.get(digest)
+        if content is None:
+            return None
+        return (syntax_drift.canonical if ir in edits.MLIR_STAGES else normalize.lines)(ir, content.decode())
 
 
 def _digest_of_code() -> str:
@@ -75,12 +78,6 @@ def _digest_of_code() -> str:
     here = Path(__file__).parent
     files = [Path(__file__), *sorted(here.glob("compare/*.py")), *sorted(here.glob("normalize/*.py"))]
     return key_of([sha256(path.read_bytes()) for path in files])
-
-
-def _canonical(ir: str, text: str) -> tuple[str, ...]:
-    if ir not in edits.MLIR_STAGES:
-        return normalize.canonicalize(ir, text).lines
-    return syntax_drift.canonical(ir, text)
 
 
 def source_of(case: Case) -> EditSource | None:

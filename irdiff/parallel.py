@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
@@ -20,6 +21,10 @@ class Progress:
     total: int
     detail: str
 
+
+LARGE_TEXT = threading.Lock()
+"""Held while a text of perhaps 20 MB, or the two of an edit, are worked on. That is pure Python: several at
+once would only take several times the memory."""
 
 Report = Callable[[Progress], None]
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from enum import StrEnum
 from pathlib import Path
 
 from irdiff.compare import llvm_passes, passes
-from irdiff.compare.passes import State
+from irdiff.compare.passes import END, State
 from irdiff.config import Config
 from irdiff.model import Target
+from irdiff.parallel import LARGE_TEXT
 from irdiff.sides import Side
 from irdiff.store import Store
 from irdiff.workers import Workers
@@ -20,6 +21,18 @@ MAX_LOG_BYTES = 256 << 20
 """A longer log of passes is not read: the largest seen is 25 MB."""
 MAX_REPLAY_S = 120.0
 _MESSAGE_CHARACTERS = 300
+
+
+class Dump(StrEnum):
+    """What is kept besides the output."""
+
+    NONE = "none"
+    FINAL = "final"
+    """The IR after the last MLIR pass."""
+    ALL = "all"
+    """The IR between MLIR passes, and after the last one."""
+    LLVM = "llvm"
+    """The IR between the passes of LLVM's optimizer."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,23 +47,19 @@ class Replay:
     input_digest: str
     metadata: Mapping[str, object]
     """Of the side whose text it is: later stages read what earlier ones noted."""
-    dump: str
-    """The IR between passes: `all`, `final` (after the last one), or none."""
-    llvm: bool
+    dump: Dump
 
 
 @dataclass(frozen=True, kw_only=True)
 class Replayed:
-    """How it went. Texts are at hand, not in the store."""
+    """How it went. The IR between passes is at hand, not in the store."""
 
     output: bytes | None
     error: str
     states: Sequence[State]
-    """The IR between MLIR passes; empty where it was not asked for, or is longer than MAX_LOG_BYTES."""
-    final: str | None
+    """Of `Dump.ALL` or `Dump.LLVM`; empty where the log is longer than MAX_LOG_BYTES."""
+    final: State | None
     """The IR after the last MLIR pass."""
-    llvm_states: Sequence[State]
-    """The same of LLVM's optimizer."""
     settings: Mapping[str, Sequence[str]]
     """Flags and options that LLVM and the assembler were called with, by function."""
 
@@ -62,7 +71,6 @@ class Replayer:
         self._config = config
         self._store = store
         self._workers = workers
-        self._reading = threading.Lock()
         self._timeout_s = min(config.limits.timeout_s, MAX_REPLAY_S)
 
     def run(self, replay: Replay) -> Replayed:
@@ -83,64 +91,68 @@ class Replayer:
                     "input_stage": replay.input_stage,
                     "input": str(path),
                     "metadata": replay.metadata,
-                    "dump": replay.dump,
-                    "llvm": replay.llvm,
+                    "dump": replay.dump if replay.dump in (Dump.FINAL, Dump.ALL) else "",
+                    "llvm": replay.dump is Dump.LLVM,
                     "folder": str(folder),
                     "timeout_s": self._timeout_s,
                     "memory_bytes": self._config.limits.memory_bytes,
                 }
             )
-            with self._reading:  # a log has tens of megabytes: one in memory at a time
+            with LARGE_TEXT:
                 return _read(folder, replay, timed_out=ended.timed_out)
 
 
 def _read(folder: Path, replay: Replay, *, timed_out: bool) -> Replayed:
-    stderr = _text(folder / "stderr")
     try:
         result = json.loads((folder / "result.json").read_text())
     except FileNotFoundError:
-        return _failed("no result in time" if timed_out else _reason(stderr))
+        return _failed("no result in time" if timed_out else _reason(folder))
     if result["outcome"] != "compiled":
-        return _failed(_reason(stderr) or result["message"])
-    path = folder / "passes"
+        return _failed(_reason(folder) or result["message"])
     after = folder / "passes.after"
-    final = _text(after) if after.exists() else None
-    log = ""
-    if replay.dump == "all":
-        log = _text(path) if path.exists() else stderr  # 3.2 knows no file for it
+    final = State.of(END, "", None, after.read_bytes()) if _is_readable(after) else None
     return Replayed(
         output=(folder / replay.stage).read_bytes(),
         error="",
-        states=passes.read_log(log, final) if replay.dump == "all" else (),
+        states=_states(folder, replay.dump, final),
         final=final,
-        llvm_states=llvm_passes.read_log(stderr) if replay.llvm else (),
         settings={**result["settings"], **_assembler(result["assembler_flags"])},
     )
+
+
+def _states(folder: Path, dump: Dump, final: State | None) -> Sequence[State]:
+    path = folder / "passes"
+    if dump is Dump.LLVM or not path.exists():  # 3.2 knows no file for MLIR's passes
+        path = folder / "stderr"
+    if dump in (Dump.NONE, Dump.FINAL) or not _is_readable(path):
+        return ()
+    with path.open("rb") as log:
+        return llvm_passes.read_log(log) if dump is Dump.LLVM else passes.read_log(log, final)
+
+
+def _is_readable(path: Path) -> bool:
+    return path.exists() and path.stat().st_size <= MAX_LOG_BYTES
 
 
 def _assembler(flags: Sequence[str] | None) -> dict[str, Sequence[str]]:
     return {flags[0]: flags[1:]} if flags else {}
 
 
-def _text(path: Path) -> str:
-    try:
-        if path.stat().st_size > MAX_LOG_BYTES:
-            return ""
-        return path.read_text(encoding="utf-8", errors="replace")
-    except FileNotFoundError:
-        return ""
-
-
-def _reason(stderr: str) -> str:
-    """The line that says why: MLIR's parser and the passes print `error:`."""
-    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
-    telling = [line for line in lines if "error:" in line or "LLVM ERROR" in line]
-    line = (telling or lines[-1:] or ["it died without a word"])[0]
-    return line.rpartition("error: ")[2][:_MESSAGE_CHARACTERS]
+def _reason(folder: Path) -> str:
+    """The line of stderr that says why: MLIR's parser and the passes print `error:`."""
+    found = "it died without a word"
+    path = folder / "stderr"
+    if path.exists():
+        with path.open(encoding="utf-8", errors="replace") as lines:
+            for line in filter(None, map(str.strip, lines)):
+                found = line
+                if "error:" in line or "LLVM ERROR" in line:
+                    break
+    return found.rpartition("error: ")[2][:_MESSAGE_CHARACTERS]
 
 
 def _failed(error: str) -> Replayed:
-    return Replayed(output=None, error=error, states=(), final=None, llvm_states=(), settings={})
+    return Replayed(output=None, error=error, states=(), final=None, settings={})
 
 
 def settings_change(base: Replayed, head: Replayed) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import bisect
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
 
 Gap = tuple[int, int, int, int]
@@ -20,7 +20,7 @@ MAX_EXACT_CELLS = 250_000
 """Lines by lines of a gap that is still matched exactly: at most some 50 ms."""
 
 
-def matching(base: Sequence[str], head: Sequence[str]) -> list[tuple[int, int]]:
+def matching(base: Iterable[str], head: Iterable[str]) -> list[tuple[int, int]]:
     """Pairs of indices of equal lines, increasing on both sides."""
     numbers: dict[str, int] = {}
     left = [numbers.setdefault(line, len(numbers)) for line in base]
@@ -46,7 +46,8 @@ def matching(base: Sequence[str], head: Sequence[str]) -> list[tuple[int, int]]:
             gaps.append((a, b, c, d))
         else:
             pairs += _match_gap(left, right, (a, b, c, d))
-    return sorted(pairs)
+    pairs.sort()
+    return pairs
 
 
 def equal_ends(left: Sequence[str], right: Sequence[str]) -> tuple[int, int]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from irdiff.compare import alignment, instructions, loops
@@ -32,11 +32,12 @@ _INDEX_ARITHMETIC = frozenset(
         "arith.constant",
     }
 )
+_BLANKED_TOGETHER = 1000
 SAME_FORM = " (other)"
 """Marks the head's spelling where only a type, shape or constant of the same form differs."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class EditLine:
     """One removed (`-`) or added (`+`) line."""
 
@@ -61,8 +62,7 @@ class Edit:
 
 def between(stage: str, base: Sequence[str], head: Sequence[str]) -> Edit:
     """The edit that turns the canonical lines of base into those of head."""
-    left, right = _blanked_all(stage, base), _blanked_all(stage, head)
-    pairs = alignment.matching(left, right)
+    pairs = alignment.matching(_blanked_all(stage, base), _blanked_all(stage, head))
     depths = loops.depths(base), loops.depths(head)
     lines: list[EditLine] = []
     if len(pairs) == len(base) == len(head):
@@ -147,11 +147,13 @@ def _hunk(
     return removed + added
 
 
-def _blanked_all(stage: str, lines: Sequence[str]) -> list[str]:
-    """Every line blanked, in one go where that is the same: no pattern crosses the end of a line."""
+def _blanked_all(stage: str, lines: Sequence[str]) -> Iterator[str]:
+    """Every line blanked, many in one go where that is the same: no pattern crosses the end of a line."""
     blank = _blanking(stage)
-    together = blank("\n".join(lines)).split("\n")
-    return together if len(together) == len(lines) else [blank(line) for line in lines]
+    for start in range(0, len(lines), _BLANKED_TOGETHER):
+        some = lines[start : start + _BLANKED_TOGETHER]
+        together = blank("\n".join(some)).split("\n")
+        yield from together if len(together) == len(some) else map(blank, some)
 
 
 def blanked(stage: str, line: str) -> str:

@@ -1,4 +1,4 @@
-"""The pass after which two pipelines differ for good, from the IR that each printed between its passes. Pure.
+"""The pass after which two pipelines differ for good, from the IR that each printed between its passes.
 
 A difference often appears and heals again: a layout chosen otherwise and cleaned up by a later pass. So the
 states are compared from the end back to the last equal pair; what lies behind it is responsible. Passes are
@@ -11,10 +11,11 @@ differs after both: the later one is, and the note says what moved.
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
@@ -23,16 +24,13 @@ import zstandard
 _HEADING = re.compile(
     r"^// -----// IR Dump Before (?P<name>[\w.:-]+?)(?:: (?P<new>[^\n]*?)| \((?P<old>[\w-]+)\))?"
     r" \('[^'\n]*' operation(?:: @[^\n)]*)?\) //----- //$"
-    r"|^// -----//[^\n]*$",
-    re.MULTILINE,
+    r"|^// -----//[^\n]*$"
 )
 _OPTIONS = re.compile(r"\{(.*)\}$", re.DOTALL)
 _NOISE = re.compile(r"\bdump-intermediate-steps=\w+\s*")
 _OPERATION = re.compile(r'^ *(?:%[^="\n]*= )?"?([a-z]\w*(?:\.\w+)+)', re.MULTILINE)
 _SYNCHRONIZATION = re.compile(r"\bbar\.|barrier|fence")
 END = "the end of the stage"
-
-Same = Callable[[str, str], bool]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,15 +45,29 @@ class State:
     """`a=1 b=2`, sorted; None where the toolchain does not print options (before 3.8)."""
     packed: bytes
     """The text, compressed: a stage has some hundred states, 20 MB together."""
+    digest: str
+    """SHA-256 of the text."""
 
     @classmethod
-    def of(cls, name: str, argument: str, options: str | None, text: str) -> State:
-        packed = zstandard.ZstdCompressor(level=1).compress(text.encode())
-        return cls(name=name, argument=argument, options=options, packed=packed)
+    def of(cls, name: str, argument: str, options: str | None, content: bytes) -> State:
+        return cls(
+            name=name,
+            argument=argument,
+            options=options,
+            packed=zstandard.ZstdCompressor(level=1).compress(content),
+            digest=hashlib.sha256(content).hexdigest(),
+        )
+
+    @property
+    def content(self) -> bytes:
+        return zstandard.ZstdDecompressor().decompress(self.packed)
 
     @property
     def text(self) -> str:
-        return zstandard.ZstdDecompressor().decompress(self.packed).decode()
+        return self.content.decode(errors="replace")
+
+
+Same = Callable[[State, State], bool]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,28 +88,42 @@ def operations(text: str) -> list[str]:
     return _OPERATION.findall(text)
 
 
-def read_log(text: str, final: str | None) -> list[State]:
-    """The states of one replayed stage: those of the log, and the text after its last pass."""
+def read_log(log: Iterable[bytes], final: State | None) -> list[State]:
+    """The states of one replayed stage: those of the log's lines, and the one after its last pass."""
     states: list[State] = []
-    headings = list(_HEADING.finditer(text))
-    for index, heading in enumerate(headings):
+    for heading, content in sections(log, b"// -----//", _HEADING):
         if heading["name"] is None:
             continue  # a pass printing its inner steps
-        end = headings[index + 1].start() if index + 1 < len(headings) else len(text)
         argument = heading["new"] or heading["old"] or ""
         found = _OPTIONS.search(argument)
         options = " ".join(sorted(_NOISE.sub("", found.group(1)).split())) if found else ""
         states.append(
             State.of(
-                name=heading["name"],
-                argument=argument[: found.start()] if found else argument,
-                options=options if heading["new"] else None,
-                text=text[heading.end() : end].strip("\n"),
+                heading["name"],
+                argument[: found.start()] if found else argument,
+                options if heading["new"] else None,
+                content.strip(b"\n"),
             )
         )
-    if final is not None:
-        states.append(State.of(END, "", None, final))
-    return states
+    return [*states, final] if final else states
+
+
+def sections(
+    log: Iterable[bytes], beginning: bytes, heading: re.Pattern[str]
+) -> Iterator[tuple[re.Match[str], bytes]]:
+    """Headings with what follows them, read line by line: only one of them is in memory at a time."""
+    found: re.Match[str] | None = None
+    content = bytearray()
+    for line in log:
+        match = heading.match(line.decode(errors="replace")) if line.startswith(beginning) else None
+        if match is None:
+            content += line
+            continue
+        if found:
+            yield found, bytes(content)
+        found, content = match, bytearray()
+    if found:
+        yield found, bytes(content)
 
 
 def find_culprit(base: Sequence[State], head: Sequence[State], same: Same) -> Culprit | None:
@@ -110,7 +136,7 @@ def find_culprit(base: Sequence[State], head: Sequence[State], same: Same) -> Cu
     def is_equal(number: int) -> bool:
         if number not in equal:
             i, j = pairs[number]
-            equal[number] = same(base[i].text, head[j].text)
+            equal[number] = same(base[i], head[j])
         return equal[number]
 
     last = len(pairs) - 1
@@ -120,7 +146,7 @@ def find_culprit(base: Sequence[State], head: Sequence[State], same: Same) -> Cu
         last -= 1
     healed = _healed(base, pairs, last, is_equal)
     i, j = pairs[last] if last >= 0 else (0, 0)
-    if last < 0 and not same(base[0].text, head[0].text):
+    if last < 0 and not same(base[0], head[0]):
         return None
     found = _within(base, head, ((i, j), pairs[last + 1]), healed, same, first_aligned=last >= 0)
     return _after_moved_synchronization(found, base, head, pairs)
@@ -155,7 +181,7 @@ def _within(
     """Between an equal pair of states and the next pair, which differs: one pass of each side, or more."""
     (i, j), (i_end, j_end) = gap
     if first_aligned:
-        if not same(base[i + 1].text, head[j + 1].text):
+        if not same(base[i + 1], head[j + 1]):
             note = _option_change(base[i], head[j])
             return Culprit(
                 name=base[i].name, note=note, healed=healed, entering=(i, j), leaving=(i + 1, j + 1)
@@ -171,12 +197,12 @@ def _after_moved_synchronization(
 ) -> Culprit:
     """The step after which both sides synchronize as often again, where the pass found did nothing else."""
     before = found.leaving
-    if not _only_synchronizes(base[before[0]].text, head[before[1]].text):
+    if not _only_synchronizes(base[before[0]], head[before[1]]):
         return found
     for i, j in pairs:
         if i <= before[0] or j <= before[1]:
             continue
-        if _synchronizations(base[i].text) == _synchronizations(head[j].text):
+        if _synchronizations(base[i]) == _synchronizations(head[j]):
             name = base[i - 1].name
             note = (
                 f"{found.note or found.name}: the barriers and fences that {name} inserts on the other side"
@@ -186,22 +212,22 @@ def _after_moved_synchronization(
     return found
 
 
-def _only_synchronizes(base: str, head: str) -> bool:
+def _only_synchronizes(base: State, head: State) -> bool:
     """Whether two states differ in barriers and fences, and in no other operation."""
-    ours, theirs = Counter(operations(base)), Counter(operations(head))
+    ours, theirs = Counter(operations(base.text)), Counter(operations(head.text))
     differing = (ours - theirs) + (theirs - ours)
     return bool(differing) and all(_SYNCHRONIZATION.search(name) for name in differing)
 
 
-def _synchronizations(text: str) -> Counter[str]:
+def _synchronizations(state: State) -> Counter[str]:
     """How many barriers and how many fences a state has, whatever dialect or assembly spells them."""
-    return Counter("fence" if "fence" in word else "barrier" for word in _SYNCHRONIZATION.findall(text))
+    return Counter("fence" if "fence" in word else "barrier" for word in _SYNCHRONIZATION.findall(state.text))
 
 
 def _working(states: Sequence[State], same: Same) -> list[str]:
     """The passes that made any difference to their input; the last state is only an output."""
     pairs = list(itertools.pairwise(states))
-    working = [before.name for before, after in pairs if not same(before.text, after.text)]
+    working = [before.name for before, after in pairs if not same(before, after)]
     return working or [before.name for before, _ in pairs]
 
 

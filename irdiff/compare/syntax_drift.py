@@ -21,7 +21,7 @@ Of the dialects that are translated to LLVM IR (`translated`):
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 
 from irdiff import normalize
 
@@ -45,14 +45,14 @@ _DISCARDABLE = re.compile(r"(?:, )?\b(?:tt|ttg|ttng|amdg)\.[\w.-]+(?: = [^,{}]*)
 """Attributes of Triton's dialects on functions: LLVM IR has no place for them."""
 
 
-def canonical(ir: str, text: str) -> tuple[str, ...]:
-    """Canonical lines of MLIR in the spelling of older releases.
+def canonical(ir: str, text: str) -> Iterator[str]:
+    """Canonical lines of MLIR in the spelling of older releases, one after another.
 
     The IR `mlir` is that of a pass on the way to LLVM IR: what is not translated is left out.
-    Raises NormalizeError.
+    Raises NormalizeError, some of it only on the way.
     """
-    lines = [undone(line) for line in normalize.canonicalize("ttgir" if ir == "mlir" else ir, text).lines]
-    return tuple(translated(lines) if ir == "mlir" else lines)
+    lines = map(undone, normalize.lines("ttgir" if ir == "mlir" else ir, text))
+    return translated(lines) if ir == "mlir" else lines
 
 
 def undone(line: str) -> str:
@@ -72,11 +72,10 @@ def _separate(found: re.Match[str]) -> str:
     return modifier + eviction + found["before"]
 
 
-def translated(lines: Sequence[str]) -> list[str]:
+def translated(lines: Iterable[str]) -> Iterator[str]:
     """Without what LLVM IR has no place for: the attributes of the module, Triton's own on functions, and
     constants as lines of their own. Values are numbered anew, so texts are equal where the rest is.
     """
-    found: list[str] = []
     constants: dict[str, str] = {}
     names: dict[str, str] = {}
 
@@ -94,8 +93,7 @@ def translated(lines: Sequence[str]) -> list[str]:
         if constant:
             constants[constant.group(1)] = _literal(constant.group(2), constant.group(3))
         else:
-            found.append(_AUX.sub(r"\1\2", _VALUE.sub(named, line)))
-    return found
+            yield _AUX.sub(r"\1\2", _VALUE.sub(named, line))
 
 
 def _literal(value: str, kind: str) -> str:

@@ -7,11 +7,15 @@ from irdiff.compare.passes import END, State
 
 
 def states(*rows: tuple[str, str], options: str | None = "") -> list[State]:
-    return [State.of(name, name.lower(), options, text) for name, text in rows]
+    return [State.of(name, name.lower(), options, text.encode()) for name, text in rows]
+
+
+def lines(log: str) -> list[bytes]:
+    return log.encode().splitlines(keepends=True)
 
 
 def find(base: list[State], head: list[State]) -> passes.Culprit | None:
-    return passes.find_culprit(base, head, lambda a, b: a == b)
+    return passes.find_culprit(base, head, lambda a, b: a.text == b.text)
 
 
 def test_the_log_of_new_and_old_releases() -> None:
@@ -21,7 +25,7 @@ def test_the_log_of_new_and_old_releases() -> None:
         "// -----// SoftwarePipeliner internal IR Dump After: LowerLoops\nmodule { inner }\n"
         "// -----// IR Dump Before CSE (cse) ('builtin.module' operation: @x) //----- //\nmodule { two }\n"
     )
-    found = passes.read_log(log, "module { end }")
+    found = passes.read_log(lines(log), State.of(END, "", None, b"module { end }"))
     assert [(s.name, s.argument, s.options, s.text) for s in found] == [
         ("TritonGPUPipeline", "tritongpu-pipeline", "num-stages=3", "module {\n}"),
         ("CSE", "cse", None, "module { two }"),
@@ -94,10 +98,10 @@ def test_llvms_log_becomes_states_without_debug_numbers() -> None:
         "; *** IR Dump After PostOrderFunctionAttrsPass on (k) ***\n"
         "define void @k() #1 !dbg !5 {\n  ret void, !dbg !7\n}\n"
     )
-    found = llvm_passes.read_log(log)
+    found = llvm_passes.read_log(lines(log))
     assert [state.name for state in found] == ["PostOrderFunctionAttrsPass", END]
     assert found[0].text == found[1].text == "define void @k() {\n  ret void\n}"
-    assert llvm_passes.read_log(log.replace("}\n; ***", "}\ndefine void @d() {\n}\n; ***")) == []
+    assert llvm_passes.read_log(lines(log.replace("}\n; ***", "}\ndefine void @d() {\n}\n; ***"))) == []
 
 
 INSERTED = "%a = op.a\nttg.barrier local\n%b = op.b"

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from irdiff.compare.syntax_drift import translated, undone
+from irdiff.compare import syntax_drift
+from irdiff.compare.syntax_drift import undone
 
 LOAD = "%1 = amdg.buffer_load %0[%2] : "
 STORE = "amdg.buffer_store %1, %0[%2] : "
 INTO = "%1 = amdg.buffer_load_to_local %0[%5] into %7 : "
 CONVERT = "%1 = ttg.convert_layout %0 {allocation.offset = 0 : i32"
+
+
+def translated(lines: list[str]) -> list[str]:
+    return list(syntax_drift.translated(lines))
 
 
 @pytest.mark.parametrize(
