@@ -16,10 +16,11 @@ from pathlib import Path
 import irdiff
 from irdiff import attribution, kernel_sources, normalize, run_folder
 from irdiff import corpus as corpora
-from irdiff.attribution import Attribution, Attributor, Subject
-from irdiff.change_edits import CaseDescriber, EditSource
+from irdiff.attribution import Attributor, Subject
+from irdiff.change_edits import CaseDescriber
 from irdiff.compare import cases as case_forms
 from irdiff.compare import grouping, radius, renames
+from irdiff.compare.grouping import Description
 from irdiff.comparison import CaseComparer
 from irdiff.compilation import Catalog, Compiler
 from irdiff.config import Config
@@ -75,17 +76,16 @@ def compare(base: Side, head: Side, options: Options, config: Config, out: Path,
     store = Store(config.store)
     with _workers(config) as workers:
         compiler = Compiler(config, store, workers, reuse=options.shortcut)
-        catalogs = _capture(base, head, options, compiler, config, report)
-        pairs = _shard(_matched(pair_launches(catalogs, options), base, head), options.shard)
+        launched = pair_launches(_capture(base, head, options, compiler, config, report), options)
+        pairs = _shard(_matched(launched, base, head), options.shard)
         comparer = CaseComparer(compiler, store, base, head, options)
         describer = CaseDescriber(store)
-        cases = _compare_all(pairs, comparer, None if options.attribute else describer, config, report)
-        edits: Mapping[str, EditSource] = {}
+        judged = _compare_all(pairs, comparer, None if options.attribute else describer, config, report)
         if options.attribute:
             attributor = Attributor(store, Replayer(config, store, workers), Sides(base=base, head=head))
-            cases, edits = _attribute(cases, attributor, describer, options, config, report)
+            judged = _attribute(judged, attributor, describer, options, config, report)
         environment = _environment(config, workers)
-    cases, groups = _group(cases, describer, edits)
+    cases, groups = _group(judged, describer)
     run = _assemble_run(base, head, options, cases, pairs, environment, time.monotonic() - started)
     run = replace(run, groups=groups)
     digests = [
@@ -200,61 +200,75 @@ def _by_id(catalog: Catalog) -> dict[str, Launch | CaptureFailure]:
 # compare
 
 
+@dataclass(frozen=True, kw_only=True)
+class Judged:
+    """A compared case, with what grouping needs of it once nothing more will be known of the case."""
+
+    case: Case
+    description: Description | None
+
+    @property
+    def id(self) -> str:
+        return self.case.id
+
+
 def _compare_all(
     pairs: Sequence[Pair],
     comparer: CaseComparer,
     describer: CaseDescriber | None,
     config: Config,
     report: Report,
-) -> tuple[Case, ...]:
-    """Also describes the cases for grouping, where nothing more will be known of them."""
+) -> list[Judged]:
+    """In the order of their ids; described by `describer`, where there is one."""
 
-    def one(pair: Pair) -> Case:
+    def one(pair: Pair) -> Judged:
         case = comparer.compare(pair)
-        if describer and case.verdict in grouping.GROUPED:
-            describer.describe(case, None)  # beside the compilers; grouping finds it in the store
-        return case
+        if describer is None or case.verdict not in grouping.GROUPED:
+            return Judged(case=case, description=None)
+        return Judged(case=case, description=describer.describe(case, None))  # beside the compilers
 
     def with_reuse(step: Progress) -> None:
         taken = comparer.compiler.taken_from_store
         report(replace(step, detail=f"{taken} sides from the store" if taken else step.detail))
 
     # one thread more than compilers: normalizing one case overlaps with compiling the next
-    cases = in_parallel(one, pairs, config.jobs + 1, "compare", with_reuse)
-    return tuple(sorted(cases, key=lambda case: case.id))
+    judged = in_parallel(one, pairs, config.jobs + 1, "compare", with_reuse)
+    return sorted(judged, key=lambda row: row.id)
 
 
 # origin and groups
 
 
 def _attribute(
-    cases: tuple[Case, ...],
+    judged: Sequence[Judged],
     attributor: Attributor,
     describer: CaseDescriber,
     options: Options,
     config: Config,
     report: Report,
-) -> tuple[tuple[Case, ...], dict[str, EditSource]]:
-    """The cases with where their change comes from, and between which texts it is seen best."""
+) -> list[Judged]:
+    """The cases with where their change comes from, described between the texts that show it best."""
 
-    def one(subject: Subject) -> Attribution:
-        row = attributor.attribute(subject)
-        describer.describe(replace(subject.case, origin=row.origin), row.edit)  # beside the compilers
-        return row
+    def one(subject: Subject) -> Judged:
+        found = attributor.attribute(subject)
+        case = replace(subject.case, origin=found.origin)
+        return Judged(case=case, description=describer.describe(case, found.edit))  # beside the compilers
 
     targets = {target.name: target for target in options.targets}
-    found = [attribution.subject_of(case, targets[case.target]) for case in cases]
-    subjects = [subject for subject in found if subject]
-    done = {row.case_id: row for row in in_parallel(one, subjects, config.jobs + 1, "attribute", report)}
-    cases = tuple(replace(case, origin=done[case.id].origin) if case.id in done else case for case in cases)
-    return cases, {case_id: row.edit for case_id, row in done.items() if row.edit}
+    subjects = [attribution.subject_of(row.case, targets[row.case.target]) for row in judged]
+    rows = in_parallel(one, list(filter(None, subjects)), config.jobs + 1, "attribute", report)
+    done = {row.id: row for row in rows}
+    return [done.get(row.id, row) for row in judged]
 
 
 def _group(
-    cases: tuple[Case, ...], describer: CaseDescriber, edits: Mapping[str, EditSource]
+    judged: Sequence[Judged], describer: CaseDescriber
 ) -> tuple[tuple[Case, ...], tuple[ChangeGroup, ...]]:
-    groups, group_of = grouping.group(cases, lambda case: describer.describe(case, edits.get(case.id)))
-    return tuple(replace(case, group=group_of.get(case.id)) for case in cases), groups
+    known = {row.id: row.description for row in judged}
+    groups, group_of = grouping.group(
+        (row.case for row in judged), lambda case: known[case.id] or describer.describe(case, None)
+    )
+    return tuple(replace(row.case, group=group_of.get(row.id)) for row in judged), groups
 
 
 # the run
