@@ -30,6 +30,7 @@ _OPTIONS = re.compile(r"\{(.*)\}$", re.DOTALL)
 _NOISE = re.compile(r"\bdump-intermediate-steps=\w+\s*")
 _OPERATION = re.compile(r'^ *(?:%[^="\n]*= )?"?([a-z]\w*(?:\.\w+)+)', re.MULTILINE)
 _SYNCHRONIZATION = re.compile(r"\bbar\.|barrier|fence")
+_PART_BYTES = 1 << 20
 END = "the end of the stage"
 
 
@@ -66,6 +67,15 @@ class State:
     def text(self) -> str:
         return self.content.decode(errors="replace")
 
+    def parts(self) -> Iterator[str]:
+        """The text in parts of whole lines."""
+        rest = b""
+        with zstandard.ZstdDecompressor().stream_reader(self.packed) as reader:
+            while chunk := reader.read(_PART_BYTES):
+                lines, _, rest = (rest + chunk).rpartition(b"\n")
+                yield lines.decode(errors="replace")
+        yield rest.decode(errors="replace")
+
 
 Same = Callable[[State, State], bool]
 
@@ -83,9 +93,9 @@ class Culprit:
     leaving: tuple[int, int]
 
 
-def operations(text: str) -> list[str]:
-    """The operations of a state by name, in their order."""
-    return _OPERATION.findall(text)
+def operations(state: State) -> Iterator[str]:
+    """By name, in their order."""
+    return (name for part in state.parts() for name in _OPERATION.findall(part))
 
 
 def read_log(log: Iterable[bytes], final: State | None) -> list[State]:
@@ -214,14 +224,15 @@ def _after_moved_synchronization(
 
 def _only_synchronizes(base: State, head: State) -> bool:
     """Whether two states differ in barriers and fences, and in no other operation."""
-    ours, theirs = Counter(operations(base.text)), Counter(operations(head.text))
+    ours, theirs = Counter(operations(base)), Counter(operations(head))
     differing = (ours - theirs) + (theirs - ours)
     return bool(differing) and all(_SYNCHRONIZATION.search(name) for name in differing)
 
 
 def _synchronizations(state: State) -> Counter[str]:
     """How many barriers and how many fences a state has, whatever dialect or assembly spells them."""
-    return Counter("fence" if "fence" in word else "barrier" for word in _SYNCHRONIZATION.findall(state.text))
+    words = (word for part in state.parts() for word in _SYNCHRONIZATION.findall(part))
+    return Counter("fence" if "fence" in word else "barrier" for word in words)
 
 
 def _working(states: Sequence[State], same: Same) -> list[str]:

@@ -83,6 +83,15 @@ def test_a_pass_at_another_place_is_moved() -> None:
     assert "B moved" in culprit.note or "A moved" in culprit.note
 
 
+def test_a_large_state_is_read_in_parts() -> None:
+    rows = [f"%{n} = arith.addi %0, %{n} : i32" for n in range(60_000)]
+    state = State.of("A", "a", None, "\n".join(rows).encode())
+    parts = list(state.parts())
+    assert len(parts) > 2
+    assert "\n".join(parts) == state.text == "\n".join(rows)
+    assert list(passes.operations(state)) == ["arith.addi"] * len(rows)
+
+
 def test_other_options_of_the_same_pass_are_told() -> None:
     base = states(("A", "1"), (END, "2"), options="num-stages=2 x=1")
     head = states(("A", "1"), (END, "3"), options="num-stages=3 x=1")
