@@ -50,12 +50,13 @@ class State:
     """SHA-256 of the text."""
 
     @classmethod
-    def of(cls, name: str, argument: str, options: str | None, content: bytes) -> State:
+    def of(cls, name: str, argument: str, options: str | None, content: bytes | bytearray) -> State:
+        packed = zstandard.ZstdCompressor(level=1).compress(content)
         return cls(
             name=name,
             argument=argument,
             options=options,
-            packed=zstandard.ZstdCompressor(level=1).compress(content),
+            packed=bytes(memoryview(packed)),  # `packed` has the room that the worst content would take
             digest=hashlib.sha256(content).hexdigest(),
         )
 
@@ -120,7 +121,7 @@ def read_log(log: Iterable[bytes], final: State | None) -> list[State]:
 
 def sections(
     log: Iterable[bytes], beginning: bytes, heading: re.Pattern[str]
-) -> Iterator[tuple[re.Match[str], bytes]]:
+) -> Iterator[tuple[re.Match[str], bytearray]]:
     """Headings with what follows them, read line by line: only one of them is in memory at a time."""
     found: re.Match[str] | None = None
     content = bytearray()
@@ -130,10 +131,10 @@ def sections(
             content += line
             continue
         if found:
-            yield found, bytes(content)
+            yield found, content
         found, content = match, bytearray()
     if found:
-        yield found, bytes(content)
+        yield found, content
 
 
 def find_culprit(base: Sequence[State], head: Sequence[State], same: Same) -> Culprit | None:

@@ -1,0 +1,90 @@
+"""What large texts and large runs take of irdiff's own memory, counted by Python: the same on every machine.
+
+The bounds are a little above what is taken. With whole texts in every step it was two to three times as much.
+"""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from irdiff import run_folder
+from irdiff.change_edits import CaseDescriber, EditSource
+from irdiff.compare.passes import END, State, read_log
+from irdiff.same_ir import StateComparer
+from irdiff.store import Store
+
+VALUES = 8_000
+ROWS = (
+    '%{0} = llvm.inline_asm has_side_effects asm_dialect = att "@$5 ld.b32 {{ $0 }}, [ $4 + {1} ];", "=r,l" %{2}',
+    "%{0} = llvm.extractvalue %{2}[0] : !llvm.struct<(i32, i32, i32, i32)>",
+    "%{0} = llvm.insertelement %{2}, %0[%0 : i32] : vector<4xi32>",
+    "%{0} = llvm.fadd %{2}, %{2} {{fastmathFlags = #llvm.fastmath<contract>}} : f32",
+    "%{0} = llvm.insertvalue %{2}, %{2}[{1}] : !llvm.struct<(f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32)>",
+    "%{0} = llvm.mlir.constant({0} : i32) : i32",
+)
+"""As IR between passes, late on the way to LLVM IR: the largest has 21 MB."""
+
+
+def large_ir(end: str = "llvm.return") -> bytes:
+    rows = [f"    {ROWS[n % len(ROWS)].format(n, n % 64, n - 1)}" for n in range(1, VALUES)]
+    head = ["module attributes {a = 1 : i32} {", "  llvm.func @kernel(%arg0: i32) {", "    %0 = llvm.x : i32"]
+    return "\n".join([*head, *rows, f"    {end}", "  }", "}"]).encode()
+
+
+@dataclass
+class Peak:
+    size_bytes: int = 0
+
+
+@contextmanager
+def traced() -> Iterator[Peak]:
+    peak = Peak()
+    tracemalloc.start()
+    try:
+        yield peak
+        peak.size_bytes = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_states_are_compared_without_holding_their_lines() -> None:
+    base = State.of("A", "a", None, large_ir())
+    head = State.of("A", "a", None, large_ir("llvm.return  // other"))
+    size = len(base.content)
+    with traced() as peak:
+        assert StateComparer().same_below_mlir(base, head)
+    assert peak.size_bytes < 7 * size
+
+
+def test_a_log_is_read_one_state_at_a_time() -> None:
+    content = large_ir()
+    heading = b"// -----// IR Dump Before CSE (cse) ('builtin.module' operation) //----- //\n"
+    log = [line for _ in range(8) for line in [heading, *content.splitlines(keepends=True), b"\n"]]
+    with traced() as peak:
+        states = read_log(iter(log), State.of(END, "", None, content))
+    assert len(states) == 9
+    assert peak.size_bytes < 4 * len(content)
+
+
+def test_an_edit_takes_little_more_than_its_lines(tmp_path: Path, build: Any) -> None:
+    store = Store(tmp_path)
+    base, head = large_ir(), large_ir("llvm.unreachable")
+    source = EditSource(ir="mlir", base=store.put(base), head=store.put(head))
+    describer = CaseDescriber(store)
+    with traced() as peak:
+        describer.describe(build.case(), source)
+    assert peak.size_bytes < 5 * (len(base) + len(head))
+
+
+def test_a_run_is_written_in_parts(build: Any) -> None:
+    run = build.run(*(build.case(f"f/w:{n}@sm_90") for n in range(300)))
+    size = len(run_folder.dump(run))
+    with traced() as peak:
+        for _ in run_folder.dump_parts(run):
+            pass
+    assert peak.size_bytes < 5 * size
