@@ -234,7 +234,7 @@ class Compiler:
     def _keep(self, key: str, outcome: Outcome) -> None:
         if isinstance(outcome, Failed) and outcome.failure.kind in (FailureKind.TIMEOUT, FailureKind.MEMORY):
             return
-        self.store.put_record("compile", key, asdict(outcome))
+        self.store.put_record("compile", key, _outcome.dump_python(outcome, mode="json"))
 
     def _run(
         self,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from queue import SimpleQueue
 from typing import TypeVar
 
 A = TypeVar("A")
@@ -35,15 +36,13 @@ def in_parallel(
     """Results as they come. The first exception (Ctrl-C included) ends the rest."""
     report(Progress(phase=phase, done=0, total=len(items), detail=""))
     pool = ThreadPoolExecutor(threads)
+    finished: SimpleQueue[Future[B]] = SimpleQueue()
     try:
-        waiting: set[Future[B]] = {pool.submit(step, item) for item in items}
-        done = 0
-        while waiting:
-            finished, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-            for future in finished:
-                done += 1
-                result = future.result()
-                report(Progress(phase=phase, done=done, total=len(items), detail=getattr(result, "id", "")))
-                yield result
+        for item in items:
+            pool.submit(step, item).add_done_callback(finished.put)
+        for done in range(1, len(items) + 1):
+            result = finished.get().result()
+            report(Progress(phase=phase, done=done, total=len(items), detail=getattr(result, "id", "")))
+            yield result
     finally:
         pool.shutdown(wait=False, cancel_futures=True)

@@ -72,6 +72,7 @@ def main():
     from irdiff_worker import packages, server, serving
 
     _preload()
+    _ask_assemblers(triton)
     if len(sys.argv) > 2:
         packages.add(**json.loads(sys.argv[2]))
     gc.collect()
@@ -92,6 +93,15 @@ def _preload():
         try:
             importlib.import_module(name)
         except Exception:  # an older release has no such module
+            continue
+
+
+def _ask_assemblers(triton):
+    """Lets Triton ask each ptxas for its version, which it remembers: every child would ask again."""
+    for name in ("ptxas", "ptxas_blackwell"):
+        try:
+            getattr(triton.knobs.nvidia, name)
+        except Exception:  # an older release, or no ptxas: that is for the cases to find
             continue
 
 

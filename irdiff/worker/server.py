@@ -1,7 +1,8 @@
 """The loop of a worker: triton is imported once, a workload is loaded once, every request is a forked child.
 
     worker                imports triton; forks a host for each workload and target, a few at a time
-      host                loads the workload and captures its launches; forks a child for each request
+      host                loads the workload and captures its launches, which it may be asked for itself;
+                          forks a child for each other request
         child             serves one request and ends
 
 A child that crashes, hangs or eats memory ends alone, and so does a host whose workload does. Results
@@ -121,8 +122,8 @@ class Hosts:
                 os.close(descriptor)
             for other in self.by_key.values():
                 other.close()  # a host ends when the worker alone has closed its pipe
-            self.prepare(request)
-            run(requests_read, replies_write, Children, (self.serve,), {"ready": True})
+            served = self.prepare(request)
+            run(requests_read, replies_write, Children, (self.serve,), {"ready": True, "served": served})
 
         pid = _fork_into(request, work)
         os.close(requests_read)
@@ -141,6 +142,8 @@ class Hosts:
             row = json.loads(line)
             if row.get("ready"):
                 host.ready = True
+                if row["served"]:
+                    self.reply(_reply_of(host.waiting.pop(0), 0))
                 for request in host.waiting:
                     host.send(request)
             else:
@@ -251,7 +254,9 @@ def _fork_into(request, work):
 
 
 def serve_worker(requests_fd, replies_fd, operations, hello):
-    """A whole worker. `operations` has `key_of` (what a request must have loaded), `prepare` and `serve`."""
+    """A whole worker. `operations` has `key_of` (what a request must have loaded), `prepare` (loads it, and
+    says whether that has served the request too) and `serve`.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is irdiff's to handle
     run(requests_fd, replies_fd, Hosts, (operations.key_of, operations.prepare, operations.serve), hello)
 

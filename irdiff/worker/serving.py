@@ -32,14 +32,21 @@ def key_of(request):
 
 
 def prepare(request):
-    """Loads the workload and captures its launches, for every request that this process will fork."""
+    """Loads the workload and captures its launches, for every request that this process will fork.
+
+    Returns whether the request is served: describing what was captured needs no child of its own.
+    """
     global _prepared
     try:
         if _has_backend(request["target"]):
             _prepared = _entries(request)
     except BaseException:
-        return  # each request comes to the same error in its own child, which reports it
+        return False  # each request comes to the same error in its own child, which reports it
+    served = request["op"] == "catalog"
+    if served:
+        serve(request)
     gc.freeze()
+    return served
 
 
 def serve(request):
@@ -66,7 +73,7 @@ def _has_backend(target):
 def _catalog(request, recorder):
     """Every launch of one workload for one target, described."""
     rows, failures = [], []
-    for label, entry, launches in _prepared or _entries(request):
+    for label, entry, launches in _loaded(request):
         try:
             if isinstance(launches, Exception):
                 raise launches
@@ -83,6 +90,10 @@ def _catalog(request, recorder):
                 }
             )
     recorder.report("captured", launches=rows, failures=failures)
+
+
+def _loaded(request):
+    return _entries(request) if _prepared is None else _prepared
 
 
 def _entries(request):
@@ -107,7 +118,7 @@ def _workload(request):
 def _captured(request):
     """The launch that the request names."""
     wanted = request["launch"].split(":", 1)[1]
-    for label, _, launches in _prepared or _entries(request):
+    for label, _, launches in _loaded(request):
         if isinstance(launches, Exception):
             if wanted == label or wanted.startswith((label + "/", label + "#")):
                 raise launches
