@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import fnmatch
 import hashlib
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -110,9 +111,10 @@ def _selected(pattern: str, launch_id: str, target: str) -> bool:
     name, _, wanted_target = pattern.partition("@")
     workload, _, label = name.partition(":")
     own_workload, _, own_label = launch_id.partition(":")
+    entry = re.split("[/#]", own_label, maxsplit=1)[0]  # one entry may launch several kernels
     return (
         _matches(own_workload, workload or "*")
-        and fnmatch.fnmatchcase(own_label, label or "*")
+        and any(fnmatch.fnmatchcase(name, label or "*") for name in (own_label, entry))
         and fnmatch.fnmatchcase(target, wanted_target or "*")
     )
 

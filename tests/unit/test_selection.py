@@ -30,6 +30,14 @@ def test_patterns(pattern: str, expected: bool) -> None:
     assert corpus.selects([pattern], "matmul/pointer:fp16-4096", "sm_90") is expected
 
 
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [("a/b:fp16", True), ("a/b:fp16/main", True), ("a/b:fp16/other", False), ("a/b:fp1", False)],
+)
+def test_an_entry_means_every_launch_it_makes(pattern: str, expected: bool) -> None:
+    assert corpus.selects([pattern], "a/b:fp16/main", "sm_90") is expected
+
+
 def test_no_pattern_selects_all() -> None:
     assert corpus.selects([], "a/b:c", "sm_90")
 
