@@ -14,8 +14,8 @@ from irdiff.normalize.canonical import Reprint
 _INTRINSIC = re.compile(r"@(llvm\.[\w.]+)")
 _DECLARATION = re.compile(r"^declare [^@\n]*@(llvm\.[\w.]+)\([^\n]*\)", re.M)
 _DEBUG = re.compile(r"(?<=declare )!dbg !\d+ ")
-_TYPE = r"(?:ptr(?: addrspace\(\d+\))?|<[^<>]*>|\{[^{}]*\}|\[[^\[\]]*\]|[\w.]+)"
-_SIGNATURE = re.compile(rf"^declare [^@\n]*?({_TYPE}) @(llvm\.[\w.]+)\(([^\n]*)\)", re.M)
+_TYPE = r"(?:ptr(?: addrspace\(\d+\))?|<[^<>]*>|\{[^{}]*\}|\[[^\[\]]*\]|[\w.]++)"
+_SIGNATURE = re.compile(rf"^declare (?:[^@\n]*? )??({_TYPE}) @(llvm\.[\w.]+)\(([^\n]*)\)", re.M)
 _PARAMETER = re.compile(rf"(?:^|, )({_TYPE})")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from irdiff.normalize import Printed, llvm_reader
@@ -57,6 +59,17 @@ def test_the_same_intrinsics_need_no_reading() -> None:
         raise AssertionError(text)
 
     assert not may_be_made_equal(_with(_OUTDATED[0]), _with(_OUTDATED[0] + "\n"), refuse)
+
+
+@pytest.mark.parametrize("part", ["a", " a", " <", " [1 x ", ", i32"])
+def test_long_declarations_are_read_in_a_bound(part: str) -> None:
+    def echo(text: str) -> Printed:
+        return Printed(text=text, form="", opaque=(), why_not="")
+
+    start = time.monotonic()
+    for hostile in (f"declare {part * 200_000} @llvm.x()", f"declare i32 @llvm.x(i32{part * 200_000})"):
+        assert not may_be_made_equal(_with(""), _with(hostile), echo)
+    assert time.monotonic() - start < 5
 
 
 def test_no_intrinsic_of_the_newest_release_is_out_of_date() -> None:
