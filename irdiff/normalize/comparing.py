@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from irdiff.errors import NormalizeError
-from irdiff.normalize import amdgcn, generic, llir, mlir, ptx, registers, sass, sass_registers
+from irdiff.normalize import amdgcn, generic, llir, mlir, mlir_lines, ptx, registers, sass, sass_registers
 from irdiff.normalize.canonical import Canonical, Comparison, Reprint, Rows, check_text
 from irdiff.normalize.likeness import differs_in_inferred_attributes_only, differs_in_order_only
 from irdiff.normalize.llvm_upgrades import may_be_made_equal
-from irdiff.normalize.mlir_names import differ_in_names_only
-from irdiff.normalize.opcodes import read_together
+from irdiff.normalize.opcodes import Reading, differing_part, goes_on, read_together, shows_operation
 
 MLIR_STAGES = frozenset({"ttir", "ttgir", "glir", "source"})
 _ASSEMBLY: dict[str, Callable[..., Rows]] = {"llir": llir.rows, "ptx": ptx.rows, "amdgcn": amdgcn.rows}
@@ -83,19 +82,45 @@ def _compare_lexically(ir: str, base: str, head: str) -> tuple[Comparison, bool]
     if base == head:
         return _comparison(ir, equal=True, header_equal=True), True
     check_text(ir, head)
-    strip = _STRIP.get(ir)
-    reading = read_together(ir, base, head, strip) if strip and base and head else None
-    stripped = reading is not None  # where it is None a text is perhaps not of this IR: the full form says so
+    answer = mlir_lines.compare(base, head) if ir in MLIR_STAGES else None
+    if answer:
+        return _comparison(ir, equal=answer.equal, header_equal=answer.header_equal), True
+    reading = _read_together(ir, base, head) if base and head else None
+    if reading and not reading.same:
+        return _comparison(ir, equal=False, header_equal=False), False
     if reading:
         base, head = reading.base, reading.head
-        if not reading.same:
-            return _comparison(ir, equal=False, header_equal=False), False
-        if base == head or (ir in MLIR_STAGES and differ_in_names_only(base, head)):
+        if base == head:
             return _comparison(ir, equal=True, header_equal=True), True
+    stripped = reading is not None
     left, right = (_canonical(ir, _lexical_rows(ir, text, stripped=stripped)) for text in (base, head))
     if left.lines == right.lines:
         return _comparison(ir, equal=True, header_equal=left.header == right.header), True
     return _different(left, right), True
+
+
+def _read_together(ir: str, base: str, head: str) -> Reading | None:
+    """None for an IR that is not read so, and where a text is perhaps not of this IR."""
+    strip = _STRIP.get(ir)
+    if not strip:
+        return None
+    ours, theirs = differing_part(base, head)
+    match ir:
+        case "llir":  # no rule of `llir.strip` reaches beyond a line
+            in_lines = llir.is_recognized(base) and llir.is_recognized(head)
+        case "ptx" | "amdgcn":
+            known = shows_operation(ir, base) and shows_operation(ir, head)
+            in_lines = known and not any(map(goes_on, (base[: ours.start], base[ours], head[theirs])))
+        case _:
+            in_lines = False
+    if not in_lines:
+        reading = read_together(ir, base, head, strip)
+        return reading if reading.shown else None
+    reading = read_together(ir, base[ours], head[theirs], strip)
+    if not reading.same or reading.base == reading.head:
+        return reading
+    before, after = strip(base[: ours.start]), strip(base[ours.stop :])
+    return replace(reading, base=before + reading.base + after, head=before + reading.head + after)
 
 
 def _compare_printed(base: str, head: str, form: str, lexical: Comparison) -> Comparison:

@@ -93,6 +93,11 @@ def _strip(text: str) -> str:
     return text
 
 
+def is_recognized(text: str) -> bool:
+    """Whether a text shows something of a module; cheap where it does so early."""
+    return bool(_RECOGNIZED.search(text))
+
+
 def without_debug(text: str) -> str:
     """The text without debug information and comments, still LLVM IR, floats in LLVM 22's way."""
     strings = Strings(text, LLVM_STRING)

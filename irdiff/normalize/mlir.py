@@ -32,7 +32,8 @@ types, layouts, strings, constants and the order of operations.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 
 from irdiff.errors import NormalizeError
 from irdiff.normalize.canonical import Rows, unrecognized
@@ -64,6 +65,7 @@ _PUBLIC = re.compile(
     r"([\w.$]+)(?=\()"
 )
 """Looks behind after the constant beginning, which is what the search is fast with."""
+_BUFFERS = "amdg.buffer_"
 _BUFFER = re.compile(r"(?:%[\w.$-]+ = )?amdg\.buffer_(load|store|load_to_local) ")
 _POINTER_INTO = re.compile(r"!tt\.ptr<\w+>\[")
 _POINTER_TO_ELEMENT = re.compile(r"^!tt\.ptr<(\w+)> -> (?=tensor<(?:\d+x)++\1[,>])")
@@ -103,11 +105,22 @@ def blocks(ir: str, text: str, *, header: dict[str, str], stripped: bool = False
     aliases = _Aliases(parts)
     for index, part in enumerate(parts):
         parts[index] = ""
-        found = [
-            _module_line(line, header, strings) if line[:6] == "module" else line
-            for line in aliases.expand(part).split("\n")
-        ]
-        yield strings.restore("\0".join(found)).split("\0")
+        yield _expanded(part, aliases, header, strings)
+
+
+def rows_of_lines(aliases: Sequence[str], lines: Sequence[str], header: dict[str, str]) -> list[str]:
+    """What becomes of each line in a text with these aliases, with names and symbols as they are."""
+    strings = Strings("\n".join([*aliases, *lines]), C_STRING)
+    text = _sort_dictionaries(_respell_buffers(_strip(strings.text)), strings)
+    return _expanded(text, _Aliases([text]), header, strings)[len(aliases) :]
+
+
+def _expanded(part: str, aliases: _Aliases, header: dict[str, str], strings: Strings) -> list[str]:
+    found = [
+        _module_line(line, header, strings) if line[:6] == "module" else line
+        for line in aliases.expand(part).split("\n")
+    ]
+    return strings.restore("\0".join(found)).split("\0")
 
 
 def _cut(text: str) -> Iterator[str]:
@@ -123,6 +136,12 @@ def strip(text: str) -> str:
     """The text without locations, comments and superfluous blanks: equal here, equal canonically."""
     strings = Strings(text, C_STRING)
     return strings.restore(_strip(strings.text))
+
+
+def respelled(line: str) -> str:
+    """One line as `strip` and the rules for buffers leave it."""
+    line = strip(line)
+    return _respell(line) if _BUFFERS in line and '"' not in line else line
 
 
 def _strip(text: str) -> str:
@@ -156,9 +175,9 @@ def _drop_locations(text: str) -> str:
 
 
 def _respell_buffers(text: str) -> str:
-    if "amdg.buffer_" not in text:
+    if _BUFFERS not in text:
         return text
-    return "\n".join([_respell(line) if "amdg.buffer_" in line else line for line in text.split("\n")])
+    return "\n".join([_respell(line) if _BUFFERS in line else line for line in text.split("\n")])
 
 
 def _respell(line: str) -> str:
@@ -214,6 +233,8 @@ class _Aliases:
 _DICTIONARY = re.compile(r"\{[^{}\n]*+(?:\{[^{}\n]*+\}[^{}\n]*+)*+\}")
 _ENTRY = re.compile(rf"(?:[{HIDDEN}]|[A-Za-z_][\w.$-]*)(?: = .*)?$")
 _ANY_BRACKET = re.compile(r"[()\[\]{}<>]")
+_LONG_DICTIONARY = 1 << 10
+"""Characters; layouts have a few hundred."""
 _SPLITTER = re.compile(r"->|[(\[{<]|[)\]}>]|,")
 
 
@@ -224,22 +245,34 @@ def _sort_dictionaries(text: str, strings: Strings) -> str:
         found = match.group()
         known = cache.get(found)
         if known is None:
-            known = cache[found] = _sorted_dictionary(found, strings) if " = " in found else found
+            known = cache[found] = _sorted(found, strings) if " = " in found else found
         return known
 
     return _DICTIONARY.sub(sort, text)
 
 
-def _sorted_dictionary(dictionary: str, strings: Strings) -> str:
+def _sorted(dictionary: str, strings: Strings) -> str:
+    if len(dictionary) < _LONG_DICTIONARY and dictionary.isascii():  # no string is hidden in it
+        return _sorted_plain(dictionary)
+    return _sorted_dictionary(dictionary, strings.restore)
+
+
+@lru_cache(maxsize=4096)
+def _sorted_plain(dictionary: str) -> str:
+    """Remembered, since the layouts of one kernel are those of the next."""
+    return _sorted_dictionary(dictionary, str)
+
+
+def _sorted_dictionary(dictionary: str, restore: Callable[[str], str]) -> str:
     body = dictionary[1:-1]
     if "{" in body:
-        body = _DICTIONARY.sub(lambda match: _sorted_dictionary(match.group(), strings), body)
+        body = _DICTIONARY.sub(lambda match: _sorted_dictionary(match.group(), restore), body)
     if " = " not in body:
         return f"{{{body}}}"
     entries = split_entries(body)
     if not all(map(_ENTRY.match, entries)):
         return f"{{{body}}}"
-    return f"{{{', '.join(sorted(entries, key=strings.restore))}}}"
+    return f"{{{', '.join(sorted(entries, key=restore))}}}"
 
 
 def split_entries(body: str) -> list[str]:

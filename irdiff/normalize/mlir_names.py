@@ -11,31 +11,10 @@ from __future__ import annotations
 
 import re
 
-from irdiff.normalize.lexing import C_STRING
-
 _NAME = re.compile(r"(%[\w.$-]+|\^[\w.$-]+)")
-_TOKEN = re.compile(f"{C_STRING.pattern[:-1]}|{_NAME.pattern[1:]}")
-"""A string or a name."""
 _RESULTS = re.compile(r"%[\w.$-]+(?::\d+)?(?:, %[\w.$-]+(?::\d+)?)* = ")
 _FUNCTION = re.compile(r"(?:tt|llvm|func|gpu)\.func\b")
 _LISTS_ARGUMENTS = re.compile(r"\^|(?:tt|llvm|func|gpu)\.func\b|\w+\(%")
-
-
-def differ_in_names_only(base: str, head: str) -> bool:
-    """Whether one renaming of names, one-to-one over the whole text, turns the one into the other.
-
-    Of texts without locations and comments; blank lines, which those leave behind, count for nothing. What is
-    so renamed has the same names in the same scopes, and so the same numbers: far cheaper than giving them.
-    What a string says is no name.
-    """
-    left, right = (_TOKEN.split("\n".join(filter(None, text.split("\n")))) for text in (base, head))
-    if left[::2] != right[::2]:
-        return False
-    pairs = set(zip(left[1::2], right[1::2], strict=True))
-    ours, theirs = ({pair[side] for pair in pairs} for side in (0, 1))
-    return len(pairs) == len(ours) == len(theirs) and all(
-        one == other if '"' in (one[0], other[0]) else one[0] == other[0] for one, other in pairs
-    )
 
 
 class _Visible(dict[str, str]):

@@ -15,12 +15,16 @@ _PATTERNS = {
     "llir": re.compile(
         r"\n(?:%[^ \n]+ = ([a-z]+)|(store|br|ret|call|tail|switch|fence|unreachable)(?=[ \n]))"
     ),
-    "ptx": re.compile(r"\n(?:@!?%\w+ )?([a-z][\w.]*+)(?=[ ;])"),
+    "ptx": re.compile(r"\n(?:@!?%\w+ )?([a-z][\w.:]*+)(?=[ ;])"),
     "amdgcn": re.compile(r"\n([svdbgf][a-z0-9]*+_[a-z0-9_]++)(?=[ \n])"),
     "ttir": _MLIR,
     "ttgir": _MLIR,
     "glir": _MLIR,
     "source": _MLIR,
+}
+_SHOWS_OPERATION = {
+    "ptx": re.compile(r"\n[ \t]*+[a-z][\w.:]*+[ \t;]"),
+    "amdgcn": re.compile(r"\n[ \t]*+[svdbgf][a-z0-9]*+_[a-z0-9_]++[ \t\n]"),
 }
 _FIRST_PIECE = 2048
 _DEBUG_SECTION = re.compile(r"\.section[ \t]+\.debug_")
@@ -30,6 +34,8 @@ _DEBUG_SECTION = re.compile(r"\.section[ \t]+\.debug_")
 class Reading:
     """Two texts read side by side, as far as their operations agree."""
 
+    shown: bool
+    """Whether both show an operation at all."""
     same: bool
     """Whether both have the same operations in the same order."""
     base: str
@@ -37,8 +43,8 @@ class Reading:
     """The stripped texts, whole where `same`."""
 
 
-def read_together(ir: str, base: str, head: str, strip: Callable[[str], str]) -> Reading | None:
-    """Strip both texts piece by piece until their operations differ; None where one shows no operation.
+def read_together(ir: str, base: str, head: str, strip: Callable[[str], str]) -> Reading:
+    """Strip both texts piece by piece until their operations differ.
 
     Most changes show within the first pieces, and a piece is stripped as the whole text would be.
     """
@@ -53,14 +59,53 @@ def read_together(ir: str, base: str, head: str, strip: Callable[[str], str]) ->
         until = min(len(left), len(right))
         same = left[compared:until] == right[compared:until]
         compared = until
-    if not (left and right):
-        return None
     texts = ["".join(side.pieces) for side in sides]
     return Reading(
+        shown=bool(left and right),
         same=same and len(left) == len(right),
         base=texts[0],
         head=texts[1],
     )
+
+
+def differing_part(base: str, head: str) -> tuple[slice, slice]:
+    """Where both are without the whole lines that they begin and end with alike.
+
+    Both parts begin with a line break, or at the beginning of the text.
+    """
+    length = min(len(base), len(head))
+    start = max(0, base.rfind("\n", 0, _how_many(lambda low, high: base[low:high] == head[low:high], length)))
+    tails = len(base), len(head)
+    alike = _how_many(
+        lambda low, high: base[tails[0] - high : tails[0] - low] == head[tails[1] - high : tails[1] - low],
+        length - start,
+    )
+    end = base.find("\n", len(base) - alike)
+    left = len(base) - end if end >= 0 else 0
+    return slice(start, len(base) - left), slice(start, len(head) - left)
+
+
+def shows_operation(ir: str, text: str) -> bool:
+    """Whether a text of PTX or AMDGCN begins to do something before anything goes on beyond a line."""
+    found = _SHOWS_OPERATION[ir].search(text)
+    return found is not None and not goes_on(text[: found.start()])
+
+
+def goes_on(text: str) -> bool:
+    """Whether there is the beginning of a block comment, or of a section of debug information."""
+    return "/*" in text or (".debug_" in text and bool(_DEBUG_SECTION.search(text)))
+
+
+def _how_many(alike: Callable[[int, int], bool], limit: int) -> int:
+    """How many characters are alike: ever smaller pieces are much faster to compare than one by one."""
+    low, high = 0, limit
+    while low < high:
+        middle = (low + high + 1) // 2
+        if alike(low, middle):
+            low = middle
+        else:
+            high = middle - 1
+    return low
 
 
 class _Side:
@@ -92,8 +137,8 @@ def _pieces(text: str) -> Iterator[str]:
     start, size = 0, _FIRST_PIECE
     while (end := text.find("\n", start + size)) >= 0:
         piece = text[start:end]
-        if "/*" in piece or (".debug_" in piece and _DEBUG_SECTION.search(piece)):
+        if goes_on(piece):
             break
         yield piece
-        start, size = end, size * 2
+        start, size = end, size + size // 4
     yield text[start:]
