@@ -3,8 +3,6 @@
 Verdicts do not use these: a case whose TTGIR is only printed otherwise is still told as `changed` or
 `absorbed` by its machine code. Attribution must not blame the pass that first prints the other spelling.
 
-- `amdg.buffer_load … : !tt.ptr<f16> -> T` → `: T`, `… : !tt.ptr<f16>[` → `: <f16>[`: since 3.9 the type of
-  the pointer operand is printed, which is known from the operand (TritonAMDGPU dialect, assembly formats).
 - `allocation.size = N : i32` dropped: since 3.9 the allocation pass notes next to `allocation.offset` what it
   computed from the types; the lowering reads the offset.
 - `tt.load … {cachePolicy = #tt.cache_policy<cache_modifier = M, eviction_policy = E>}` →
@@ -25,8 +23,6 @@ from collections.abc import Iterable, Iterator
 
 from irdiff import normalize
 
-_POINTER_RESULT = re.compile(r"^((?:%[^=]*= )?amdg\.buffer_\w+ .*: )!tt\.ptr<[^<>]*> -> ")
-_POINTER_INTO = re.compile(r"^((?:%[^=]*= )?amdg\.buffer_\w+ .*: )!tt\.ptr(?=<[^<>]*>\[)")
 _SIZE = re.compile(r"(?:, )?allocation\.size = [^,{}]*(?=[,}])")
 _EMPTY = re.compile(r" \{(?:, )?\}|(?<=\{), ")
 _CACHE = re.compile(
@@ -59,8 +55,6 @@ def undone(line: str) -> str:
     """The canonical line in the spelling of older releases."""
     if "cachePolicy" in line and _CACHED.match(line):
         return _EMPTY.sub("", _CACHE.sub(_separate, line))
-    if "amdg.buffer_" in line:
-        return _POINTER_INTO.sub(r"\1", _POINTER_RESULT.sub(r"\1", line))
     if "allocation.size" in line:
         return _EMPTY.sub("", _SIZE.sub("", line))
     return line

@@ -7,9 +7,6 @@ import pytest
 from irdiff.compare import syntax_drift
 from irdiff.compare.syntax_drift import undone
 
-LOAD = "%1 = amdg.buffer_load %0[%2] : "
-STORE = "amdg.buffer_store %1, %0[%2] : "
-INTO = "%1 = amdg.buffer_load_to_local %0[%5] into %7 : "
 CONVERT = "%1 = ttg.convert_layout %0 {allocation.offset = 0 : i32"
 
 
@@ -20,9 +17,6 @@ def translated(lines: list[str]) -> list[str]:
 @pytest.mark.parametrize(
     ("new", "old"),
     [
-        (LOAD + "!tt.ptr<f16> -> tensor<4xf16>", LOAD + "tensor<4xf16>"),
-        (STORE + "!tt.ptr<i1> -> tensor<4xi1>", STORE + "tensor<4xi1>"),
-        (INTO + "!tt.ptr<f32>[tensor<4xi32>] -> <4xf32>", INTO + "<f32>[tensor<4xi32>] -> <4xf32>"),
         (CONVERT + ", allocation.size = 8 : i32} : T", CONVERT + "} : T"),
         (
             "%1 = tt.load %0 {cachePolicy = #tt.cache_policy<cache_modifier = none, eviction_policy = evict_last>} : T",
