@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from rich.console import Console
 
 from irdiff import run_folder
-from irdiff.cli import disassembly
+from irdiff.cli import diff, disassembly
 from irdiff.cli.diff import diff_command, find_case
 from irdiff.cli.report import report_command
 from irdiff.errors import IrdiffError, RunFolderError, UsageError
@@ -114,3 +115,16 @@ def test_report_writes_every_format(folder: Path, tmp_path: Path) -> None:
     assert (tmp_path / "out.json").read_bytes() == (folder / "run.json").read_bytes()
     plain = CliRunner().invoke(report_command, [str(folder)], standalone_mode=False, catch_exceptions=False)
     assert plain.output.startswith("1 case broken, 2 of 2 compared cases changed")
+
+
+def test_a_terminal_gets_a_bounded_number_of_lines_and_a_file_all(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = call(folder, "matmul fp16-256@")
+    monkeypatch.setattr(diff, "_MAX_ON_TERMINAL", 2)
+    assert call(folder, "matmul fp16-256@") == whole
+    monkeypatch.setattr(Console, "is_terminal", True)
+    shown = call(folder, "matmul fp16-256@", "--context", "0")
+    assert "lines: write them to a file to see the rest" in shown
+    assert "line removed" in shown  # the counts are of all lines
+    assert len(shown.splitlines()) < len(whole.splitlines())
