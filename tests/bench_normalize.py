@@ -2,6 +2,8 @@
 
 python tests/bench_normalize.py                  canonical form of each IR, comparisons, worst case, llvmlite
 python tests/bench_normalize.py --compile        also the share in the CPU time of compiling two releases
+python tests/bench_normalize.py --runs RUN …     only against difflib, on the texts of run folders; their artifacts
+                                                 are taken from the cache that they were compared with
 """
 
 from __future__ import annotations
@@ -74,14 +76,14 @@ def big_text(stage: str, size: int, seed: int = 0) -> str:
     return "\n".join(parts)[:size]
 
 
-def bench_against_difflib() -> None:
+def bench_against_difflib(title: str, texts: dict[str, list[tuple[str, str]]]) -> None:
     """By what the answer is; a pair that differs also pays for the facts of how it differs."""
     print(
-        f"\n{'IR':8} {'answer':10} {'pairs':>5} {'MB':>6} {'equivalent ms':>14} {'unified_diff ms':>16} {'ratio':>6}"
+        f"\n{title}\n{'IR':8} {'answer':10} {'pairs':>5} {'MB':>6} {'equivalent ms':>14} {'unified_diff ms':>16} {'ratio':>6}"
     )
     for stage in STAGES[:-1]:
         spent: dict[str, list[tuple[int, float, float]]] = {}
-        for base, head in ((a.text, b.text) for a, b in pairs(stage)):
+        for base, head in texts.get(stage, []):
             ours = cpu_s(lambda stage=stage, base=base, head=head: equivalent(stage, base, head))
             theirs = cpu_s(
                 lambda base=base, head=head: list(difflib.unified_diff(base.split("\n"), head.split("\n")))
@@ -102,6 +104,25 @@ def bench_against_difflib() -> None:
                 f"{stage:8} {answer:10} {len(spent[answer]):5} {sizes / 1e6:6.2f} {ours * 1e3:14.0f} "
                 f"{theirs * 1e3:16.0f} {ours / theirs:6.2f}"
             )
+
+
+def committed_pairs() -> dict[str, list[tuple[str, str]]]:
+    return {stage: [(base.text, head.text) for base, head in pairs(stage)] for stage in STAGES[:-1]}
+
+
+def pairs_of_run(folder: Path, store: Store) -> dict[str, list[tuple[str, str]]]:
+    """The texts of both sides of each case, each pair of texts once."""
+    digests = {
+        (stage, case.artifacts.base[stage].digest, case.artifacts.head[stage].digest): None
+        for case in run_folder.load(folder).cases
+        for stage in STAGES[:-1]
+        if stage in case.artifacts.base and stage in case.artifacts.head
+    }
+    found: dict[str, list[tuple[str, str]]] = {}
+    for stage, *both in digests:
+        base, head = ((store.get(digest) or b"").decode() for digest in both)
+        found.setdefault(stage, []).append((base, head))
+    return found
 
 
 def bench_worst_case() -> None:
@@ -195,11 +216,17 @@ def bench_share_of_compiling() -> None:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--compile", action="store_true")
+    parser.add_argument("--runs", type=Path, nargs="+", metavar="RUN")
     arguments = parser.parse_args()
+    if arguments.runs:
+        store = Store(config.load().cache / "store")
+        for folder in arguments.runs:
+            bench_against_difflib(str(folder), pairs_of_run(folder, store))
+        return
     bench_canonical()
     bench_worst_case()
     bench_llvm()
-    bench_against_difflib()
+    bench_against_difflib("committed artifacts", committed_pairs())
     if arguments.compile:
         bench_share_of_compiling()
 
