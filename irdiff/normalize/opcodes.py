@@ -140,5 +140,5 @@ def _pieces(text: str) -> Iterator[str]:
         if goes_on(piece):
             break
         yield piece
-        start, size = end, size + size // 4
+        start, size = end, size * 2
     yield text[start:]
