@@ -18,6 +18,7 @@ from irdiff.compare.edits import Edit
 from irdiff.compare.grouping import Description, describe
 from irdiff.errors import NormalizeError
 from irdiff.model import Case
+from irdiff.normalize.packing import PackedLines
 from irdiff.parallel import LARGE_TEXT
 from irdiff.store import Store, key_of, sha256
 
@@ -61,7 +62,7 @@ class CaseDescriber:
             base, head = self._lines(source.ir, source.base), self._lines(source.ir, source.head)
             if base is None or head is None:
                 return None
-            return edits.between(source.ir, tuple(base), tuple(head))
+            return edits.between(source.ir, PackedLines(base), PackedLines(head))
         except (NormalizeError, UnicodeDecodeError):
             return None
 

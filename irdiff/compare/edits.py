@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from irdiff.compare import alignment, instructions, loops
 
@@ -66,9 +67,9 @@ def between(stage: str, base: Sequence[str], head: Sequence[str]) -> Edit:
     depths = loops.depths(base), loops.depths(head)
     lines: list[EditLine] = []
     if len(pairs) == len(base) == len(head):
-        for i, j in pairs:
-            if base[i] != head[j]:
-                lines += _hunk(stage, base, head, (i, i + 1, j, j + 1), depths)
+        for i, (one, other) in enumerate(zip(base, head, strict=True)):
+            if one != other:
+                lines += _hunk(stage, base, head, (i, i + 1, i, i + 1), depths)
     i = j = 0
     for a, b in [*pairs, (len(base), len(head))]:
         if i < a or j < b:
@@ -119,39 +120,43 @@ def _hunk(
     depths: tuple[Sequence[int], Sequence[int]],
 ) -> list[EditLine]:
     a, b, c, d = bounds
+    ours, theirs = dict(enumerate(base[a:b], a)), dict(enumerate(head[c:d], c))
     waiting: dict[str, list[int]] = {}
     for j in range(c, d):
-        waiting.setdefault(operation(stage, head[j]), []).append(j)
+        waiting.setdefault(operation(stage, theirs[j]), []).append(j)
     partner_of: dict[int, int] = {}
     for i in range(a, b):
-        rows = waiting.get(operation(stage, base[i]))
+        rows = waiting.get(operation(stage, ours[i]))
         if rows:
             partner_of[i] = rows.pop(0)
     back = {j: i for i, j in partner_of.items()}
     removed = [
         EditLine(
             sign="-",
-            text=base[i],
+            text=ours[i],
             number=i,
             depth=depths[0][i],
-            partner=head[partner_of[i]] if i in partner_of else None,
+            partner=theirs[partner_of[i]] if i in partner_of else None,
         )
         for i in range(a, b)
     ]
     added = [
         EditLine(
-            sign="+", text=head[j], number=j, depth=depths[1][j], partner=base[back[j]] if j in back else None
+            sign="+",
+            text=theirs[j],
+            number=j,
+            depth=depths[1][j],
+            partner=ours[back[j]] if j in back else None,
         )
         for j in range(c, d)
     ]
     return removed + added
 
 
-def _blanked_all(stage: str, lines: Sequence[str]) -> Iterator[str]:
+def _blanked_all(stage: str, lines: Iterable[str]) -> Iterator[str]:
     """Every line blanked, many in one go where that is the same: no pattern crosses the end of a line."""
-    blank = _blanking(stage)
-    for start in range(0, len(lines), _BLANKED_TOGETHER):
-        some = lines[start : start + _BLANKED_TOGETHER]
+    blank, rest = _blanking(stage), iter(lines)
+    while some := list(islice(rest, _BLANKED_TOGETHER)):
         together = blank("\n".join(some)).split("\n")
         yield from together if len(together) == len(some) else map(blank, some)
 

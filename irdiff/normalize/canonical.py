@@ -14,6 +14,7 @@ MAX_TEXT_BYTES = 64 << 20
 
 _CONTROL = re.compile(f"[\x00-\x08\x0e-\x1f{HIDDEN}]")
 _ASCII_CONTROL = bytes([*range(0x09), *range(0x0E, 0x20)])
+_PART = 1 << 20
 _REPLACEMENT_SHARE = 100
 
 
@@ -120,8 +121,9 @@ def check_text(ir: str, text: str) -> None:
 
 
 def _is_binary(text: str) -> bool:
-    if text.isascii():  # many times faster than the pattern
-        return len(text.encode().translate(None, _ASCII_CONTROL)) < len(text)
+    if text.isascii():  # many times faster than the pattern; in parts, for these are copies
+        parts = (text[start : start + _PART].encode() for start in range(0, len(text), _PART))
+        return any(len(part.translate(None, _ASCII_CONTROL)) < len(part) for part in parts)
     return bool(_CONTROL.search(text)) or text.count("\ufffd") * _REPLACEMENT_SHARE > len(text)
 
 

@@ -32,13 +32,14 @@ types, layouts, strings, constants and the order of operations.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from irdiff.errors import NormalizeError
 from irdiff.normalize.canonical import Rows, unrecognized
 from irdiff.normalize.lexing import C_STRING, HIDDEN, KERNEL, Strings, collapse_spaces, drop_c_comments
 from irdiff.normalize.mlir_names import Names
+from irdiff.normalize.packing import PackedParts
 
 MAX_EXPANDED = 1 << 20
 """Characters an alias may stand for; real layouts have a few hundred."""
@@ -86,25 +87,25 @@ def blocks(ir: str, text: str, *, header: dict[str, str], stripped: bool = False
     copies; only what one block must know of another (names, aliases, the kernel's) is looked for before.
     """
     strings = Strings("", C_STRING)
-    parts = []
+    stripped_parts = PackedParts()
     recognized = False
     for part in _cut(text):
         hidden = strings.hide(part)
-        parts.append(hidden if stripped else _strip(hidden))
-        recognized = recognized or _RECOGNIZED.search(parts[-1]) is not None
+        hidden = hidden if stripped else _strip(hidden)
+        stripped_parts.append(hidden)
+        recognized = recognized or _RECOGNIZED.search(hidden) is not None
     del text
     if not recognized:
         raise unrecognized(ir, "a module or a function")
-    kernel, names = _kernel(parts), Names()
-    for index, part in enumerate(parts):
+    kernel, names, parts = _kernel(stripped_parts), Names(), PackedParts()
+    for part in stripped_parts:
         spelled = _sort_dictionaries(_respell_buffers(part), strings)
         if kernel:
             spelled = kernel.sub(f"@{KERNEL}", spelled)
-        parts[index] = "\n".join(map(names.rename, spelled.split("\n")))
-    del names  # a text of 20 MB has 200,000
+        parts.append("\n".join(map(names.rename, spelled.split("\n"))))
+    del names  # a text of 20 MB has 100,000
     aliases = _Aliases(parts)
-    for index, part in enumerate(parts):
-        parts[index] = ""
+    for part in parts:
         yield _expanded(part, aliases, header, strings)
 
 
@@ -193,7 +194,7 @@ def _respell(line: str) -> str:
 class _Aliases:
     """What aliases stand for, of a text in parts."""
 
-    def __init__(self, parts: list[str]) -> None:
+    def __init__(self, parts: Iterable[str]) -> None:
         self._definitions: dict[str, str] = {}
         for part in parts:
             self._definitions.update(_ALIAS.findall(f"\n{part}"))
@@ -306,7 +307,7 @@ def _module_line(line: str, header: dict[str, str], strings: Strings) -> str:
     return "\n".join([f"{match.group(1)} {{", *(f"module attribute {entry}" for entry in entries)])
 
 
-def _kernel(parts: list[str]) -> re.Pattern[str] | None:
+def _kernel(parts: PackedParts) -> re.Pattern[str] | None:
     """The name of the one public function, where the text has no `KERNEL` of its own."""
     names = [name for part in parts for name in _PUBLIC.findall(part)]
     if len(names) != 1 or any(KERNEL in part for part in parts):

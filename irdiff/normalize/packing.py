@@ -1,0 +1,68 @@
+"""Texts that wait their turn, compressed: IR between passes has up to 31 MB, of which 0.5 MB are left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import overload
+
+import zstandard
+
+_BLOCK_LINES = 1000
+_SMALL = 1 << 16
+"""Characters of a part that is not worth the while."""
+
+
+def pack(text: str) -> bytes:
+    packed = zstandard.ZstdCompressor(level=1).compress(text.encode(errors="surrogatepass"))
+    return bytes(memoryview(packed))  # `packed` has the room that the worst text would take
+
+
+def unpack(packed: bytes) -> str:
+    return zstandard.ZstdDecompressor().decompress(packed).decode(errors="surrogatepass")
+
+
+class PackedParts:
+    """Parts of a text, to be gone through again."""
+
+    def __init__(self) -> None:
+        self._parts: list[str | bytes] = []
+
+    def append(self, part: str) -> None:
+        self._parts.append(part if len(part) < _SMALL else pack(part))
+
+    def __iter__(self) -> Iterator[str]:
+        return (part if isinstance(part, str) else unpack(part) for part in self._parts)
+
+
+class PackedLines(Sequence[str]):
+    """Lines without line breaks in them; not thread-safe."""
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        rest = iter(lines)
+        self._blocks: list[bytes] = []
+        self._length = 0
+        while block := list(islice(rest, _BLOCK_LINES)):
+            self._blocks.append(pack("\n".join(block)))
+            self._length += len(block)
+        self._number = -1
+        self._lines: list[str] = []
+
+    def __len__(self) -> int:
+        return self._length
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[str]: ...
+    def __getitem__(self, index: int | slice) -> str | list[str]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(self._length))]
+        number, place = divmod(range(self._length)[index], _BLOCK_LINES)
+        if number != self._number:
+            self._number, self._lines = number, unpack(self._blocks[number]).split("\n")
+        return self._lines[place]
+
+    def __iter__(self) -> Iterator[str]:
+        for block in self._blocks:
+            yield from unpack(block).split("\n")

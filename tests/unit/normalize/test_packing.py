@@ -1,0 +1,24 @@
+"""What is packed comes back, in any order."""
+
+from __future__ import annotations
+
+from irdiff.normalize.packing import PackedLines, PackedParts
+
+LINES = [f"line {n} é" for n in range(2500)]
+
+
+def test_lines_are_a_sequence() -> None:
+    packed = PackedLines(iter(LINES))
+    assert list(packed) == LINES
+    assert len(packed) == len(LINES)
+    assert [packed[n] for n in (0, 2499, 999, 1000, -1)] == [LINES[n] for n in (0, 2499, 999, 1000, -1)]
+    assert packed[990:1010] == LINES[990:1010]
+    assert list(PackedLines([])) == []
+    assert list(PackedLines([""])) == [""]
+
+
+def test_parts_are_gone_through_again() -> None:
+    parts = PackedParts()
+    for part in ("small", "\ud800 large\n" * 10_000, ""):
+        parts.append(part)
+    assert list(parts) == list(parts) == ["small", "\ud800 large\n" * 10_000, ""]
