@@ -81,6 +81,7 @@ def bench_against_difflib(title: str, texts: dict[str, list[tuple[str, str]]]) -
     print(
         f"\n{title}\n{'IR':8} {'answer':10} {'pairs':>5} {'MB':>6} {'equivalent ms':>14} {'unified_diff ms':>16} {'ratio':>6}"
     )
+    total: list[tuple[int, float, float]] = []
     for stage in STAGES[:-1]:
         spent: dict[str, list[tuple[int, float, float]]] = {}
         for base, head in texts.get(stage, []):
@@ -98,12 +99,18 @@ def bench_against_difflib(title: str, texts: dict[str, list[tuple[str, str]]]) -
             )
             spent.setdefault(answer, []).append(row)
             spent.setdefault("all", []).append(row)
+            total.append(row)
         for answer in sorted(spent, reverse=True):
-            sizes, ours, theirs = map(sum, zip(*spent[answer], strict=True))
-            print(
-                f"{stage:8} {answer:10} {len(spent[answer]):5} {sizes / 1e6:6.2f} {ours * 1e3:14.0f} "
-                f"{theirs * 1e3:16.0f} {ours / theirs:6.2f}"
-            )
+            print_ratio(stage, answer, spent[answer])
+    print_ratio("every IR", "all", total)
+
+
+def print_ratio(stage: str, answer: str, rows: list[tuple[int, float, float]]) -> None:
+    sizes, ours, theirs = map(sum, zip(*rows, strict=True))
+    print(
+        f"{stage:8} {answer:10} {len(rows):5} {sizes / 1e6:6.2f} {ours * 1e3:14.0f} {theirs * 1e3:16.0f} "
+        f"{ours / theirs:6.2f}"
+    )
 
 
 def committed_pairs() -> dict[str, list[tuple[str, str]]]:
@@ -177,7 +184,7 @@ def bench_llvm() -> None:
     )
 
 
-COMPILED_CASES = ("elementwise/vector_add", "norm/softmax", "matmul/pointer:fp16-4096")
+COMPILED_CASES = ("elementwise/vector_add", "normalization/softmax", "matmul/pointer:fp16-4096")
 
 
 def bench_share_of_compiling() -> None:
