@@ -28,8 +28,8 @@ def may_be_made_equal(base: str, head: str, reprint: Reprint) -> bool:
     if declarations.keys() != names:
         return True
     alone = _DEBUG.sub("", "\n".join(declarations.values()) + "\n")
-    printed = reprint(alone).text
-    return printed is None or _signatures(alone) != _signatures(printed)
+    before, printed = _signatures(alone), reprint(alone).text
+    return printed is None or before.keys() != names or before != _signatures(printed)
 
 
 def _signatures(text: str) -> dict[str, tuple[str, list[str]]]:

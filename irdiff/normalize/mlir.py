@@ -126,7 +126,7 @@ def _expanded(part: str, aliases: _Aliases, header: dict[str, str], strings: Str
 
 def _cut(text: str) -> Iterator[str]:
     """Whole lines together: no rule but that for `/* … */` looks beyond the end of a line."""
-    start, size = 0, len(text) if "/*" in text else BLOCK
+    start, size = 0, len(text) if "/*" in text or ")*" in text else BLOCK
     while (end := text.find("\n", start + size)) >= 0:
         yield text[start:end]
         start = end + 1
@@ -273,7 +273,8 @@ def _sorted_dictionary(dictionary: str, restore: Callable[[str], str]) -> str:
     entries = split_entries(body)
     if not all(map(_ENTRY.match, entries)):
         return f"{{{body}}}"
-    return f"{{{', '.join(sorted(entries, key=restore))}}}"
+    entries.sort(key=lambda entry: restore(entry).partition(" = ")[0])  # by value too, names would decide
+    return f"{{{', '.join(entries)}}}"
 
 
 def split_entries(body: str) -> list[str]:

@@ -32,8 +32,12 @@ _LOCATIONS = re.compile(r"(?:\n#loc[0-9]*+ = loc\((?!#).*+)*+\n*")
 """`loc(#` is left out, since `mlir.strip` takes it for the end of an operation."""
 _ALIAS = re.compile(r"([#!][A-Za-z_][\w$-]*+) = ([#!](?:[^\"%^@/{]|\{(?!\s*$))*+)")
 _ALIAS_USE = re.compile(r"[#!][A-Za-z_][\w$-]*+")
-_STRAY_ALIAS = re.compile(r"\n[ \t]*+[#!]")
-_MODULE = re.compile(r"module(?: attributes \{[^@#!/]*\})? \{")
+_STRAY_ALIAS = re.compile(r"^[ \t]*+(?:[#!]|loc\()", re.M)
+"""What may become the definition of an alias, which holds for the whole text."""
+_INNER_MODULE = re.compile(r"^[ \t]*+module\b", re.M)
+_JOINED = re.compile(r"(?<!,)\)[\w.$-]")
+"""Where a location goes from between them, what stands on both sides becomes one name."""
+_MODULE = re.compile(r"module(?: attributes \{[^@#!/%^]*\})? \{")
 _LOCATION_AT_END = re.compile(r" loc\(#loc[0-9]*\)(?=\n|\Z)")
 """A plain one: `mlir.strip` makes the same of the line with it and without."""
 _NAME = re.compile(r"(%[A-Za-z0-9_.$-]+)")
@@ -66,13 +70,10 @@ def compare(base: str, head: str) -> Answer | None:
         return None
     if left.head != right.head and (left.aliases is None or right.aliases is None):
         return None
-    match _Lines(left, right).differ():
-        case None:
-            return None
-        case True:
-            return Answer(equal=False, header_equal=False)
-        case False:
-            return Answer(equal=True, header_equal=our_header == their_header)
+    differ, header_equal = _Lines(left, right).differ(), our_header == their_header
+    if differ is None or not (differ or header_equal or not _INNER_MODULE.search(left.code)):
+        return None
+    return Answer(equal=not differ, header_equal=header_equal and not differ)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,7 +110,8 @@ def _taken_apart(text: str) -> _Text | None:
         code=text[code:end],
         tail=text[end:],
     )
-    return found if found.code.isascii() and ("*" not in text or "/*" not in text) else None
+    plain = "*" not in text or not ("/*" in text or ")*" in text)  # a location between them goes
+    return found if plain and found.code.isascii() else None
 
 
 @lru_cache(maxsize=256)
@@ -141,10 +143,12 @@ class _Lines:
         ours, theirs = self._left.code.split("\n"), self._right.code.split("\n")
         for pairs in _in_growing_parts(self._unequal(ours, theirs)):
             one, other = _bare(*("\n".join(lines) for lines in zip(*pairs, strict=True)))
-            differ = False if self._are_same(one, other) else self._any_differs(one, other)
+            differ = False if self._are_same(one, other) else self._any_differs(one, other, pairs)
             if differ is not False:
                 return differ
         same = len(ours) == len(theirs) and self._end_alike() and self._renamed_one_to_one(ours, theirs)
+        if same and self._moved and _JOINED.search(self._left.code):
+            return None
         return False if same else None
 
     def _unequal(self, ours: list[str], theirs: list[str]) -> list[tuple[str, str]]:
@@ -167,20 +171,22 @@ class _Lines:
         self._names.update(zip(left[1::2], right[1::2], strict=True))
         return True
 
-    def _any_differs(self, ones: str, others: str) -> bool | None:
-        """Line by line, since the lines are not the same all together."""
+    def _any_differs(self, ones: str, others: str, pairs: list[tuple[str, str]]) -> bool | None:
+        """Line by line, since the lines are not the same all together; `pairs` has them with locations."""
         waiting: list[tuple[str, str]] = []
-        for one, other in zip(ones.split("\n"), others.split("\n"), strict=True):
+        for one, other, pair in zip(ones.split("\n"), others.split("\n"), pairs, strict=True):
             if self._are_same(one, other):
                 continue
             if _begin_otherwise(one, other):
                 return None if self._rows_differ(waiting) is None else True
-            waiting.append((one, other))
+            waiting.append(pair)
         return self._rows_differ(waiting)
 
     def _rows_differ(self, pairs: list[tuple[str, str]]) -> bool | None:
         if not pairs:
             return False
+        if self._has_stray_alias:
+            return None
         sides = zip((self._left.aliases, self._right.aliases), zip(*pairs, strict=True), strict=True)
         ours, theirs = (
             mlir.rows_of_lines(_used(aliases, lines), lines, {}) if aliases is not None else None
@@ -189,11 +195,11 @@ class _Lines:
         if ours is None or theirs is None:
             return None
         for one, other in zip(ours, theirs, strict=True):
-            if not one or not other or "\n" in one or "\n" in other:
+            if not one or not other or "\n" in one or "\n" in other or one.startswith("module"):
                 return None
             left, right = _TOKEN.split(one), _TOKEN.split(other)
             if left[::2] != right[::2]:
-                unclear = "@" in one or "@" in other or self._has_stray_alias() or not self._end_alike()
+                unclear = "@" in one or "@" in other or not self._end_alike()
                 return None if unclear else True
             self._names.update(zip(left[1::2], right[1::2], strict=True))
         return False
@@ -202,6 +208,7 @@ class _Lines:
         """Whether nothing but definitions of locations follows the code of both."""
         return all(_LOCATIONS.fullmatch(text.tail) for text in (self._left, self._right))
 
+    @cached_property
     def _has_stray_alias(self) -> bool:
         return any(_STRAY_ALIAS.search(text.code) for text in (self._left, self._right))
 
@@ -216,6 +223,8 @@ class _Lines:
             return False
         lines = [one for one, other in zip(ours, theirs, strict=True) if one == other]
         same = "\n".join([*self._left.head, *lines, *self._same])
+        if _JOINED.search(same):
+            return False
         kept = set((_TOKEN if "^" in same else _NAME).findall(same))
         return all(
             kept.isdisjoint(names) and KERNEL not in "".join(names) for names in zip(*renamed, strict=True)

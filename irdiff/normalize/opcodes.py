@@ -13,7 +13,8 @@ from dataclasses import dataclass
 _MLIR = re.compile(r"\n(?:%[^\n= ]*(?:, [^\n= ]+)* = )?\"?([a-z_]+\.[a-z_0-9.]+)")
 _PATTERNS = {
     "llir": re.compile(
-        r"\n(?:%[^ \n]+ = ([a-z]+)|(store|br|ret|call|tail|switch|fence|unreachable)(?=[ \n]))"
+        r"\n(?:%(?:\"[^\"\n]*+\"|[^ \n]+) = ([a-z]+)"
+        r"|(store|br|ret|call|tail|switch|fence|unreachable)(?=[ \n]))"
     ),
     "ptx": re.compile(r"\n(?:@!?%\w+ )?([a-z][\w.:]*+)(?=[ ;])"),
     "amdgcn": re.compile(r"\n([svdbgf][a-z0-9]*+_[a-z0-9_]++)(?=[ \n])"),
@@ -93,7 +94,7 @@ def shows_operation(ir: str, text: str) -> bool:
 
 def goes_on(text: str) -> bool:
     """Whether there is the beginning of a block comment, or of a section of debug information."""
-    return "/*" in text or (".debug_" in text and bool(_DEBUG_SECTION.search(text)))
+    return "/*" in text or ")*" in text or (".debug_" in text and bool(_DEBUG_SECTION.search(text)))
 
 
 def _how_many(alike: Callable[[int, int], bool], limit: int) -> int:
@@ -123,9 +124,10 @@ class _Side:
             self.done = True
             return
         stripped = self._strip(piece)
+        before = "" if self.pieces else "\n"
         self.pieces.append(stripped)
         # an operation begins behind a line break and may end at one: each piece shares one with the next
-        self.operations += self._pattern.findall(stripped + "\n")
+        self.operations += self._pattern.findall(f"{before}{stripped}\n")
 
 
 def _pieces(text: str) -> Iterator[str]:

@@ -66,10 +66,18 @@ def test_long_declarations_are_read_in_a_bound(part: str) -> None:
     def echo(text: str) -> Printed:
         return Printed(text=text, form="", opaque=(), why_not="")
 
-    start = time.monotonic()
+    start = time.process_time()
     for hostile in (f"declare {part * 200_000} @llvm.x()", f"declare i32 @llvm.x(i32{part * 200_000})"):
-        assert not may_be_made_equal(_with(""), _with(hostile), echo)
-    assert time.monotonic() - start < 5
+        may_be_made_equal(_with(""), _with(hostile), echo)
+    assert time.process_time() - start < 5
+
+
+@pytest.mark.parametrize("kind", ["[2 x [2 x i32]]", 'target("t", 0)'])
+def test_a_declaration_that_is_not_understood_may_matter(kind: str) -> None:
+    def drop(text: str) -> Printed:
+        return Printed(text="", form="", opaque=(), why_not="")
+
+    assert may_be_made_equal(_with(""), _with(f"declare {kind} @llvm.x.y(i32)"), drop)
 
 
 def test_no_intrinsic_of_the_newest_release_is_out_of_date() -> None:
