@@ -114,7 +114,7 @@ def _selected(pattern: str, launch_id: str, target: str) -> bool:
     entry = re.split("[/#]", own_label, maxsplit=1)[0]  # one entry may launch several kernels
     return (
         _matches(own_workload, workload or "*")
-        and any(fnmatch.fnmatchcase(name, label or "*") for name in (own_label, entry))
+        and any(fnmatch.fnmatchcase(own, label or "*") for own in (own_label, entry))
         and fnmatch.fnmatchcase(target, wanted_target or "*")
     )
 

@@ -25,16 +25,16 @@ class StateComparer:
 
     def same(self, base: State, head: State) -> bool:
         """Equal but for their spelling."""
-        return base.digest == head.digest or (
-            _operations(base) == _operations(head)
-            and self._digest("ttgir", base) == self._digest("ttgir", head)
-        )
+        return self._same("ttgir", base, head)
 
     def same_below_mlir(self, base: State, head: State) -> bool:
         """Equal but for what is not translated to LLVM IR: the module's attributes, Triton's on functions."""
+        return self._same("mlir", base, head, without=_CONSTANT)
+
+    def _same(self, ir: str, base: State, head: State, without: str = "") -> bool:
         return base.digest == head.digest or (
-            _operations(base, _CONSTANT) == _operations(head, _CONSTANT)
-            and self._digest("mlir", base) == self._digest("mlir", head)
+            _operations(base, without) == _operations(head, without)
+            and self._digest(ir, base) == self._digest(ir, head)
         )
 
     def _digest(self, ir: str, state: State) -> str:
@@ -57,7 +57,7 @@ def _canonical_digest(ir: str, state: State) -> str:
     return digest.hexdigest()
 
 
-def _operations(state: State, without: str = "") -> str:
+def _operations(state: State, without: str) -> str:
     """Cheap, and enough where operations differ: canonical text takes a hundred times as long."""
     names = "\n".join(name for name in passes.operations(state) if name != without)
     return sha256(names.encode()).hexdigest()

@@ -65,10 +65,16 @@ class Cost:
     peak_mib: float
 
 
+def children_cpu_s() -> float:
+    """Of all processes that this one has waited for."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
 def bare(versions: list[str], cases: list[dict], pythons: dict[str, str]) -> Cost:
     """One process per core and side, compile caches empty."""
     cores = len(os.sched_getaffinity(0))
-    begin, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
+    begin, before = time.monotonic(), children_cpu_s()
     for version in versions:
         with tempfile.TemporaryDirectory() as folder:
             children = []
@@ -93,9 +99,7 @@ def bare(versions: list[str], cases: list[dict], pythons: dict[str, str]) -> Cos
             for child in children:
                 if child.wait():
                     sys.exit("the bare script failed")
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return Cost(time.monotonic() - begin, cpu, 0.0, 0.0)
+    return Cost(time.monotonic() - begin, children_cpu_s() - before, 0.0, 0.0)
 
 
 def irdiff(*words: str, cache: Path) -> Cost:

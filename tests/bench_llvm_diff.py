@@ -12,20 +12,19 @@ from __future__ import annotations
 import argparse
 import os
 import re
-import resource
 import shutil
 import subprocess
 import tempfile
-import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
 from irdiff.llvm_reading import LlvmReader
 from irdiff.normalize import Printed, equivalent, llvm_reader
-from tests.bench_normalize import pairs
+from tests.bench import children_cpu_s
+from tests.bench_normalize import cpu_s, pairs
 from tests.mutation import meaningful
 from tests.mutation.editing import Mutation
 from tests.mutation.suite import STAGES, mutants
@@ -61,17 +60,6 @@ class LlvmDiff:
         if done.returncode not in (0, 1) or _CANNOT_READ.search(done.stderr):
             return None, spent
         return done.returncode == 0 and not done.stderr, spent
-
-
-def children_cpu_s() -> float:
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
-
-
-def cpu_s(action: Callable[[], object]) -> float:
-    start = time.process_time()
-    action()
-    return time.process_time() - start
 
 
 def find_llvm_diff(folder: Path) -> LlvmDiff | None:

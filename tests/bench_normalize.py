@@ -13,7 +13,6 @@ import contextlib
 import difflib
 import itertools
 import re
-import resource
 import shutil
 import sys
 import tempfile
@@ -30,7 +29,7 @@ from irdiff.normalize import canonicalize, equivalent
 from irdiff.report import diff_view, stage_diff
 from irdiff.report.diff_view import View
 from irdiff.store import Store
-from tests.bench import fresh_cache, irdiff
+from tests.bench import children_cpu_s, fresh_cache, irdiff
 from tests.mutation.artifacts import RealArtifact, of_stage
 
 STAGES = ("llir", "ptx", "amdgcn", "ttgir", "ttir", "sass")
@@ -164,7 +163,7 @@ def worst_case(name: str, base: str, head: str) -> None:
 def bench_llvm() -> None:
     """On the pairs of the committed artifacts: what reading costs, and whether it changes an answer."""
     texts = [(base.text, head.text) for base, head in pairs("llir")]
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    before = children_cpu_s()
     with (
         tempfile.TemporaryDirectory() as folder,
         contextlib.closing(LlvmReader(Path(folder, "log"))) as reader,
@@ -173,8 +172,7 @@ def bench_llvm() -> None:
         start = time.process_time()
         read = [equivalent("llir", *pair, reprint=reader.reprint) for pair in texts]
         parent = time.process_time() - start
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    child = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    child = children_cpu_s() - before
     changed = sum(a.equal != b.equal for a, b in zip(lexical, read, strict=True))
     reached = sum(b.form != "lexical" for b in read)
     failed = sum(any(f.startswith("lexical-llir") for f in b.findings) for b in read)
@@ -204,14 +202,13 @@ def bench_share_of_compiling() -> None:
         for stage in set(case.artifacts.base) & set(case.artifacts.head) - {"cubin", "hsaco"}:
             both = [store.get(side[stage].digest) for side in (case.artifacts.base, case.artifacts.head)]
             texts.append((stage, *[(content or b"").decode() for content in both]))
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    before = children_cpu_s()
     start = time.process_time()
     with contextlib.closing(LlvmReader(cache / "log")) as reader:
         for stage, base, head in texts:
             equivalent(stage, base, head, reprint=reader.reprint)
     spent = time.process_time() - start
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    reading = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    reading = children_cpu_s() - before
     shutil.rmtree(cache)
     print(
         f"\n{len(texts)} pairs of texts compared in {spent * 1e3:.0f} ms, LLVM IR read by LLVM in "

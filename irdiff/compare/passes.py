@@ -21,6 +21,8 @@ from difflib import SequenceMatcher
 
 import zstandard
 
+from irdiff.normalize.packing import pack, unpack
+
 _HEADING = re.compile(
     r"^// -----// IR Dump Before (?P<name>[\w.:-]+?)(?:: (?P<new>[^\n]*?)| \((?P<old>[\w-]+)\))?"
     r" \('[^'\n]*' operation(?:: @[^\n)]*)?\) //----- //$"
@@ -51,18 +53,12 @@ class State:
 
     @classmethod
     def of(cls, name: str, argument: str, options: str | None, content: bytes | bytearray) -> State:
-        packed = zstandard.ZstdCompressor(level=1).compress(content)
-        return cls(
-            name=name,
-            argument=argument,
-            options=options,
-            packed=bytes(memoryview(packed)),  # `packed` has the room that the worst content would take
-            digest=hashlib.sha256(content).hexdigest(),
-        )
+        digest = hashlib.sha256(content).hexdigest()
+        return cls(name=name, argument=argument, options=options, packed=pack(content), digest=digest)
 
     @property
     def content(self) -> bytes:
-        return zstandard.ZstdDecompressor().decompress(self.packed)
+        return unpack(self.packed)
 
     @property
     def text(self) -> str:

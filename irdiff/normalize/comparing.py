@@ -104,23 +104,28 @@ def _read_together(ir: str, base: str, head: str) -> Reading | None:
     strip = _STRIP.get(ir)
     if not strip:
         return None
-    ours, theirs = differing_part(base, head)
-    match ir:
-        case "llir":  # no rule of `llir.strip` reaches beyond a line
-            in_lines = llir.is_recognized(base) and llir.is_recognized(head)
-        case "ptx" | "amdgcn":
-            known = shows_operation(ir, base) and shows_operation(ir, head)
-            in_lines = known and not any(map(goes_on, (base[: ours.start], base[ours], head[theirs])))
-        case _:
-            in_lines = False
-    if not in_lines:
+    parts = None if ir in MLIR_STAGES else _differing_part(ir, base, head)
+    if not parts:
         reading = read_together(ir, base, head, strip)
         return reading if reading.shown else None
+    ours, theirs = parts
     reading = read_together(ir, base[ours], head[theirs], strip)
     if not reading.same or reading.base == reading.head:
         return reading
     before, after = strip(base[: ours.start]), strip(base[ours.stop :])
     return replace(reading, base=before + reading.base + after, head=before + reading.head + after)
+
+
+def _differing_part(ir: str, base: str, head: str) -> tuple[slice, slice] | None:
+    """None where one text is perhaps not of this IR, or what stands outside the part could reach into it."""
+    if ir == "llir":  # no rule of `llir.strip` reaches beyond a line
+        known = llir.is_recognized(base) and llir.is_recognized(head)
+        return differing_part(base, head) if known else None
+    if not (shows_operation(ir, base) and shows_operation(ir, head)):
+        return None
+    ours, theirs = differing_part(base, head)
+    reaching = any(map(goes_on, (base[: ours.start], base[ours], head[theirs])))
+    return None if reaching else (ours, theirs)
 
 
 def _compare_printed(base: str, head: str, form: str, lexical: Comparison) -> Comparison:

@@ -35,6 +35,7 @@ from dataclasses import dataclass
 import llvmlite.binding as llvm
 
 from irdiff.normalize.llir import without_debug
+from irdiff.normalize.llvm_upgrades import INTRINSIC
 
 FORM = "llvm-" + ".".join(map(str, llvm.llvm_version_info))
 MAX_DEPTH = 64
@@ -44,7 +45,6 @@ _BRACKET = re.compile(r'"[^"]*+"|[(\[{<]|[)\]}>]')
 _NESTED = re.compile(r"[(\[{<][^()\[\]{}<>\n]*+[(\[{<][^()\[\]{}<>\n]*+[(\[{<][^()\[\]{}<>\n]*+[(\[{<]")
 _CONSTRAINTS = re.compile(r'\basm [a-z ]*"[^"]*+", "([^"]*+)"')
 _USUAL_CONSTRAINTS = re.compile(r"(?:[=&~]*+(?:[a-zA-Z]|\d{1,3}|\{[\w\[\]:]+\})(?:,|$))*+")
-_INTRINSIC = re.compile(r"@(llvm\.[\w.]+)")
 _OPAQUE = "irdiff.opaque."
 _OPAQUE_DECLARATION = re.compile(rf"^declare [^@\n]*@{re.escape(_OPAQUE)}[^\n]*", re.M)
 _NEW_AMD_TRIPLE = re.compile(r'^(target triple = ")amdgpu[\w.]*-', re.M)
@@ -67,7 +67,7 @@ def reprint(text: str) -> Reading | None:
     try:
         return Reading(text=_read_and_print(text), opaque=())
     except RuntimeError as error:
-        rejected = frozenset(_INTRINSIC.findall(str(error)))
+        rejected = frozenset(INTRINSIC.findall(str(error)))
     if not rejected:
         return None
     try:
@@ -85,7 +85,7 @@ def _read_and_print(text: str) -> str:
 
 
 def _with_opaque(text: str, intrinsics: Set[str]) -> str:
-    text = _INTRINSIC.sub(lambda m: f"@{_OPAQUE}{m[1]}" if m[1] in intrinsics else m[0], text)
+    text = INTRINSIC.sub(lambda m: f"@{_OPAQUE}{m[1]}" if m[1] in intrinsics else m[0], text)
     # `immarg` is for intrinsics alone; attributes of their declarations are LLVM's to set, and not compared
     return _OPAQUE_DECLARATION.sub(lambda m: m[0].replace(" immarg", ""), text)
 

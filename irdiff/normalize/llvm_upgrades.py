@@ -11,7 +11,7 @@ import re
 
 from irdiff.normalize.canonical import Reprint
 
-_INTRINSIC = re.compile(r"@(llvm\.[\w.]+)")
+INTRINSIC = re.compile(r"@(llvm\.[\w.]+)")
 _DECLARATION = re.compile(r"^declare [^@\n]*@(llvm\.[\w.]+)\([^\n]*\)", re.M)
 _DEBUG = re.compile(r"(?<=declare )!dbg !\d+ ")
 _TYPE = r"(?:ptr(?: addrspace\(\d+\))?|<[^<>]*>|\{[^{}]*\}|\[[^\[\]]*\]|[\w.]++)"
@@ -21,7 +21,7 @@ _PARAMETER = re.compile(rf"(?:^|, )({_TYPE})")
 
 def may_be_made_equal(base: str, head: str, reprint: Reprint) -> bool:
     """Of texts whose operations differ. True where it cannot be told."""
-    names = frozenset(_INTRINSIC.findall(base)) ^ frozenset(_INTRINSIC.findall(head))
+    names = frozenset(INTRINSIC.findall(base)) ^ frozenset(INTRINSIC.findall(head))
     if not names:
         return False
     declarations = {m[1]: m[0] for text in (base, head) for m in _DECLARATION.finditer(text) if m[1] in names}

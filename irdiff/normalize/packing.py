@@ -13,13 +13,21 @@ _SMALL = 1 << 16
 """Characters of a part that is not worth the while."""
 
 
-def pack(text: str) -> bytes:
-    packed = zstandard.ZstdCompressor(level=1).compress(text.encode(errors="surrogatepass"))
-    return bytes(memoryview(packed))  # `packed` has the room that the worst text would take
+def pack(content: bytes | bytearray) -> bytes:
+    packed = zstandard.ZstdCompressor(level=1).compress(content)
+    return bytes(memoryview(packed))  # `packed` has the room that the worst content would take
 
 
-def unpack(packed: bytes) -> str:
-    return zstandard.ZstdDecompressor().decompress(packed).decode(errors="surrogatepass")
+def unpack(packed: bytes) -> bytes:
+    return zstandard.ZstdDecompressor().decompress(packed)
+
+
+def _pack_text(text: str) -> bytes:
+    return pack(text.encode(errors="surrogatepass"))
+
+
+def _unpack_text(packed: bytes) -> str:
+    return unpack(packed).decode(errors="surrogatepass")
 
 
 class PackedParts:
@@ -29,10 +37,10 @@ class PackedParts:
         self._parts: list[str | bytes] = []
 
     def append(self, part: str) -> None:
-        self._parts.append(part if len(part) < _SMALL else pack(part))
+        self._parts.append(part if len(part) < _SMALL else _pack_text(part))
 
     def __iter__(self) -> Iterator[str]:
-        return (part if isinstance(part, str) else unpack(part) for part in self._parts)
+        return (part if isinstance(part, str) else _unpack_text(part) for part in self._parts)
 
 
 class PackedLines(Sequence[str]):
@@ -43,7 +51,7 @@ class PackedLines(Sequence[str]):
         self._blocks: list[bytes] = []
         self._length = 0
         while block := list(islice(rest, _BLOCK_LINES)):
-            self._blocks.append(pack("\n".join(block)))
+            self._blocks.append(_pack_text("\n".join(block)))
             self._length += len(block)
         self._number = -1
         self._lines: list[str] = []
@@ -60,9 +68,9 @@ class PackedLines(Sequence[str]):
             return [self[i] for i in range(*index.indices(self._length))]
         number, place = divmod(range(self._length)[index], _BLOCK_LINES)
         if number != self._number:
-            self._number, self._lines = number, unpack(self._blocks[number]).split("\n")
+            self._number, self._lines = number, _unpack_text(self._blocks[number]).split("\n")
         return self._lines[place]
 
     def __iter__(self) -> Iterator[str]:
         for block in self._blocks:
-            yield from unpack(block).split("\n")
+            yield from _unpack_text(block).split("\n")

@@ -25,9 +25,9 @@ _LLVM_STAGES = ("llir", "ptx", "amdgcn")
 def replay(request, captured, recorder):
     """Runs `stage` on the file `input`, which holds the text of `input_stage`.
 
-    Leaves the artifact, and with `dump` the file `passes.after`, the IR after the last pass; where
-    `dump` is `all` also `passes`, the IR before each pass under MLIR's own headings. `llvm` adds LLVM's
-    dumps, which go to the child's stderr.
+    Leaves the artifact. Where `dump` is `final` or `all` also the file `passes.after`, the IR after the last
+    pass; with `all` also `passes`, the IR before each pass under MLIR's own headings. With `llvm` LLVM's
+    dumps go to the child's stderr.
     """
     stage = request["stage"]
     recorder.stage = stage
@@ -35,9 +35,9 @@ def replay(request, captured, recorder):
     options = backend.parse_options(dict(captured.options or {}, **captured.src.parse_options()))
     stages = compiling.stages_of(backend, options, captured.src)
     recorder.metadata = {**request["metadata"], **vars(options), "target": captured.target}
-    if request.get("dump"):
+    if request["dump"] in ("final", "all"):
         _keep_passes(os.path.join(recorder.folder, DUMP), request["dump"] == "all")
-    if request.get("llvm"):
+    elif request["dump"] == "llvm":
         _keep_llvm_passes()
     compiling._watch_assembler(recorder)
     settings = _recorded_settings(backend)

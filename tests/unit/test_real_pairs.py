@@ -2,31 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from irdiff import run_folder
-from irdiff.model import Verdict
 from tests import real_pairs
-from tests.unit.report.runs import make_case, make_run, with_artifacts
-from tests.unit.report.test_html_page import store
-from tests.unit.report.test_stage_diff import BASE, HEAD
+from tests.unit.report.folders import three_cases
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Two changed cases, of which the first has the texts of `test_stage_diff`, and a broken one."""
-    changed, other, broken = (
-        make_case(0, Verdict.CHANGED),
-        make_case(4, Verdict.CHANGED),
-        make_case(8, Verdict.BROKEN),
-    )
-    sides = [{"ttgir": store(tmp_path, "ttgir", text)} for text in (BASE, HEAD)]
-    changed = replace(with_artifacts(changed, *sides), findings=("launch-differs:shared",))
-    (tmp_path / "run.json").write_bytes(run_folder.dump(make_run((changed, other, broken))))
-    return tmp_path
+    return three_cases(tmp_path, findings=("launch-differs:shared",))
 
 
 def show(folder: Path, *words: str, capsys: pytest.CaptureFixture[str]) -> list[str]:

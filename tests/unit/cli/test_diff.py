@@ -7,29 +7,18 @@ import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
-from irdiff import run_folder
 from irdiff.cli import diff, disassembly
 from irdiff.cli.diff import diff_command, find_case
 from irdiff.cli.report import report_command
 from irdiff.errors import IrdiffError, RunFolderError, UsageError
 from irdiff.model import Run, Sides, Verdict
-from tests.unit.report.runs import large_run, make_case, make_run, with_artifacts
-from tests.unit.report.test_html_page import store
-from tests.unit.report.test_stage_diff import BASE, HEAD
+from tests.unit.report.folders import three_cases
+from tests.unit.report.runs import large_run, make_case, make_run
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Three cases, of which the first has the texts of `test_stage_diff`."""
-    changed, other, broken = (
-        make_case(0, Verdict.CHANGED),
-        make_case(4, Verdict.CHANGED),
-        make_case(8, Verdict.BROKEN),
-    )
-    sides = [{"ttgir": store(tmp_path, "ttgir", text)} for text in (BASE, HEAD)]
-    run = make_run((with_artifacts(changed, *sides), other, broken))
-    (tmp_path / "run.json").write_bytes(run_folder.dump(run))
-    return tmp_path
+    return three_cases(tmp_path)
 
 
 def call(folder: Path, *words: str) -> str:
