@@ -14,14 +14,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from irdiff import normalize, pipeline
+from irdiff.catalogs import NOTHING, Catalog, Wanted
 from irdiff.comparison import CaseComparer
-from irdiff.compilation import Catalog, Compiler
+from irdiff.compilation import Compiler
 from irdiff.config import Config
 from irdiff.errors import NormalizeError, ToolchainError, UsageError
 from irdiff.model import Artifact, Case, Sides, StageStatus, Target, Verdict
 from irdiff.sides import Resolver, Side
 from irdiff.store import Store
 from irdiff.toolchains import repository
+from irdiff.worker_requests import Requests
 from irdiff.workers import Workers
 
 _ONE_SIDED = frozenset({Verdict.BROKEN, Verdict.FIXED, Verdict.ADDED, Verdict.REMOVED})
@@ -79,7 +81,9 @@ class Bisection:
                 hint=f"as GOOD, take `git merge-base {self.question.good} {self.question.bad}`",
             )
         with contextlib.closing(Workers(self.config)) as workers:
-            self._compiler = Compiler(self.config, self.store, workers, reuse=True)
+            requests = Requests(self.config, workers)
+            wanted = Wanted(cases=(self.question.case_id,))
+            self._compiler = Compiler(requests, self.store, wanted, reuse=True)
             whole = self._compare(good, bad)
             if not self._is_bad(whole, whole):
                 stage = self.question.stage or "machine code"
@@ -182,7 +186,7 @@ class Bisection:
 
     def _catalog(self, side: Side, workload: str) -> Catalog:
         if workload not in side.corpus.workloads:
-            return Catalog(launches=(), failures=(), supported=True)
+            return NOTHING
         return self._compiler.catalog(side.toolchain, side.corpus, workload, self.target)
 
     def _diff(self, case: Case) -> list[str]:

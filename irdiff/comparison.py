@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from irdiff import llvm_reading, normalize
 from irdiff.compare import cases, facts, verdicts
 from irdiff.compare.verdicts import MACHINE_STAGES, TextComparison
-from irdiff.compilation import Compiler
+from irdiff.compilation import Compiler, below_frontend
 from irdiff.errors import NormalizeError
 from irdiff.model import (
     Artifact,
@@ -70,17 +70,26 @@ class CaseComparer:
     def compare(self, pair: Pair) -> Case:
         if not isinstance(pair.base, Launch) or not isinstance(pair.head, Launch):
             return cases.one_sided(pair)
-        if self._same_input(pair.base, pair.head):
+        if self._same_input(pair.base, pair.head, pair.target):
             return cases.unchanged_by_input(pair)
         try:
             return self._compare_compiled(pair, pair.base, pair.head, fresh=False)
         except _DamagedArtifact:
             return self._compare_compiled(pair, pair.base, pair.head, fresh=True)
 
-    def _same_input(self, base: Launch, head: Launch) -> bool:
-        """The same compiler on the same input gives the same code: nothing to compile."""
-        same_toolchain = self.base.toolchain.digest == self.head.toolchain.digest
-        return self.options.shortcut and same_toolchain and base.digest == head.digest
+    def _same_input(self, base: Launch, head: Launch, target: Target) -> bool:
+        """The same stages on the same input give the same code: nothing to compile.
+
+        Toolchains that differ above the stages alone are the same here once a compilation has shown that its
+        stages call nothing of what differs.
+        """
+        if not self.options.shortcut or base.digest is None or base.digest != head.digest:
+            return False
+        ours, theirs = self.base.toolchain, self.head.toolchain
+        if ours.digest == theirs.digest:
+            return True
+        same_below = below_frontend(ours, target) == below_frontend(theirs, target)
+        return same_below and self.compiler.keeps_below_frontend(ours, target)
 
     def _compare_compiled(self, pair: Pair, base: Launch, head: Launch, *, fresh: bool) -> Case:
         halves = Sides(
@@ -173,7 +182,7 @@ class CaseComparer:
             if a is None or b is None:  # binary artifacts of a backend that is not known
                 known = _unequal(f"compared-as-bytes:{stage}")
             else:
-                known = _compare_canonical(stage, a, b, self.compiler.workers.llvm.reprint)
+                known = _compare_canonical(stage, a, b, self.compiler.requests.workers.llvm.reprint)
             if not _may_be_cured(known["findings"]):
                 self.store.put_record("equivalent", key, known)
         return TextComparison(

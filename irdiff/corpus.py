@@ -58,6 +58,9 @@ class Corpus:
     """Families that need packages."""
     packages: Mapping[str, Packages] = field(default_factory=dict)
     """By family, once they are installed for the toolchain of a side."""
+    anchor: Path | None = None
+    """Of an exported revision: the folder above the root whose place says nothing, since the same content
+    lies elsewhere for another revision."""
 
     def beside(self, name: str, target: Target) -> Beside | None:
         """What a workload or a launch needs beside a toolchain."""
@@ -105,6 +108,17 @@ def select(corpus: Corpus, patterns: Sequence[str]) -> tuple[str, ...]:
 def selects(patterns: Sequence[str], launch_id: str, target: str) -> bool:
     """Whether `workload:label@target` is meant by one of the patterns (parts may be left out, globs work)."""
     return not patterns or any(_selected(pattern, launch_id, target) for pattern in patterns)
+
+
+def labels(patterns: Sequence[str], workload: str, target: str) -> tuple[str, ...]:
+    """The globs of labels by which patterns may name launches of a workload; none where all are meant."""
+    found = []
+    for pattern in patterns:
+        name, _, wanted_target = pattern.partition("@")
+        head, _, label = name.partition(":")
+        if _matches(workload, head or "*") and fnmatch.fnmatchcase(target, wanted_target or "*"):
+            found.append(label or "*")
+    return () if "*" in found else tuple(sorted(set(found)))
 
 
 def _selected(pattern: str, launch_id: str, target: str) -> bool:

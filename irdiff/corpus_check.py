@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from irdiff import corpus as corpora
+from irdiff.catalogs import Wanted
 from irdiff.compilation import Compiler
 from irdiff.config import Config
 from irdiff.corpus import Corpus
@@ -14,6 +15,7 @@ from irdiff.model import CaptureFailure, Compiled, Launch, Target, Toolchain
 from irdiff.parallel import Report, in_parallel
 from irdiff.store import Store
 from irdiff.toolchains.answers import WORKER
+from irdiff.worker_requests import Requests
 from irdiff.workers import Workers
 
 VERIFIER = WORKER.parent / "verify.py"
@@ -37,10 +39,10 @@ class Checked:
 
 
 @contextmanager
-def _compiler(config: Config) -> Iterator[Compiler]:
+def _compiler(config: Config, wanted: Wanted) -> Iterator[Compiler]:
     workers = Workers(config)
     try:
-        yield Compiler(config, Store(config.store), workers, reuse=True)
+        yield Compiler(Requests(config, workers), Store(config.store), wanted, reuse=True)
     finally:
         workers.close()
 
@@ -53,8 +55,8 @@ def captured(
     config: Config,
     report: Report,
 ) -> list[Launch]:
-    """Every launch that the patterns select, for every target."""
-    with _compiler(config) as compiler:
+    """Every launch that the patterns select, for every target; without its input digest."""
+    with _compiler(config, Wanted(cases=tuple(cases), frontend=False)) as compiler:
         found = _captured(compiler, toolchain, corpus, targets, cases, config, report)
         return [launch for _, launch in found if isinstance(launch, Launch)]
 
@@ -67,7 +69,7 @@ def check(
     config: Config,
     report: Report,
 ) -> list[Checked]:
-    with _compiler(config) as compiler:
+    with _compiler(config, Wanted(cases=tuple(cases))) as compiler:
         found = _captured(compiler, toolchain, corpus, targets, cases, config, report)
 
         def one(row: tuple[Target, Launch | CaptureFailure]) -> Checked:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from irdiff import attribution, packs, run_folder
 from irdiff.attribution import Attribution, Attributor
+from irdiff.catalogs import Wanted
 from irdiff.config import Config
 from irdiff.errors import IrdiffError
 from irdiff.kernel_lines import Locations
@@ -50,7 +51,8 @@ def attribute(run: Run, folder: Path, case: Case, sides: Sides[Side], config: Co
     if subject is None:
         return None
     with closing(Workers(config)) as workers:
-        return Attributor(store, Replayer(config, store, workers), sides).attribute(subject)
+        wanted = Wanted(cases=tuple(filter(None, (case.id, case.renamed_from))))
+        return Attributor(store, Replayer(config, store, workers, wanted), sides).attribute(subject)
 
 
 def source_lines(raw: str, numbers: list[int], corpus_root: Path) -> list[str]:

@@ -177,7 +177,7 @@ def corpus_of(snap: Snapshot, config: Config) -> Corpus:
             f"{snap.label}: the folder {plan.workloads} has no workload", hint="add FAMILY/NAME.py"
         )
     digest = key_of("kernels/1", tree.parent.name, plan.workloads, plan.imports)
-    return Corpus(root=root, workloads=workloads, digest=digest)
+    return Corpus(root=root, workloads=workloads, digest=digest, anchor=tree.parent)
 
 
 def _link(root: Path, folders: list[Path]) -> None:

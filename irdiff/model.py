@@ -10,14 +10,16 @@ Standard library only: the worker protocol, reports and tests all import it.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
-SCHEMA = "irdiff-run/1"
+SCHEMA = "irdiff-run/2"
 
 Fact = int | float | str
 """One measured property of a compiled kernel; the name carries the unit (`spill_store_bytes`)."""
@@ -113,6 +115,9 @@ class Toolchain:
     version: str
     digest: str
     """SHA-256 over the content of everything in the environment that can reach generated code."""
+    below_frontend: Mapping[str, str]
+    """By backend, as a target names it: SHA-256 of all that can take part in turning the frontend's IR into
+    machine code for it."""
     path: str
     """The environment's folder."""
     python: str
@@ -156,13 +161,15 @@ class Launch:
     label: str
     kernel: str
     target: str
-    digest: str
-    """SHA-256 of all that the frontend hands to the compiler: the source of the kernel and of what it
-    calls, signature, constexprs, attributes, options. Equal digests compile to equal code."""
+    digest: str | None
+    """The input digest: SHA-256 of all that the stages are given, the frontend's IR, options, target,
+    content of the files that options name. Equal digests are equal launches. None where it cannot be made."""
     source_digest: str
-    """SHA-256 of the source alone: matches a renamed kernel."""
+    """SHA-256 of the kernel's own text: matches a moved kernel."""
     source_path: str
     """Of the kernel, relative to the corpus root where it lies inside."""
+    sources: tuple[str, ...]
+    """Files of the functions that the frontend compiled for it, likewise."""
     arguments: tuple[Argument, ...]
     signature: Mapping[str, str]
     constexprs: Mapping[str, str]
@@ -177,6 +184,13 @@ class Launch:
     """The least bytes that must move between the GPU and its memory."""
     tolerance: tuple[float, float] | None
     """Relative and absolute tolerance between two right results."""
+
+    @property
+    def key(self) -> str:
+        """What names it in `Run.launches`: SHA-256 of all of it. Launches with other arguments may have one
+        input digest, and are timed with their own arguments.
+        """
+        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -215,7 +229,8 @@ class CaptureFailure:
 class Compiled:
     """One side of one case that compiled."""
 
-    launch_digest: str
+    entered: tuple[str, ...] | None
+    """Python files of Triton, by their path in site-packages, whose functions the stages called."""
     artifacts: Mapping[str, Artifact]
     metadata: Mapping[str, object]
     """Triton's own metadata of the kernel (shared memory, warps, clusters, scratch sizes, name)."""
@@ -232,7 +247,8 @@ class Compiled:
 class Failed:
     """One side of one case that did not compile."""
 
-    launch_digest: str
+    entered: tuple[str, ...] | None
+    """As of `Compiled`; None where the process died before it could tell."""
     failure: Failure
     artifacts: Mapping[str, Artifact]
     """Of the stages before the failure."""
@@ -303,7 +319,7 @@ class Case:
     failures: Sides[Failure | None]
     artifacts: Sides[Mapping[str, Artifact]]
     launches: Sides[str | None]
-    """Digests of the captured launches, keys of `Run.launches`."""
+    """Keys of the captured launches in `Run.launches`."""
     metadata: Sides[Mapping[str, object]]
     """Triton's metadata, kept for cases that were compared in machine code."""
     compile_s: Sides[Mapping[str, float]]

@@ -17,12 +17,13 @@ import irdiff
 from irdiff import attribution, kernel_sources, normalize, run_folder
 from irdiff import corpus as corpora
 from irdiff.attribution import Attributor, Subject
+from irdiff.catalogs import NOTHING, Catalog, Wanted
 from irdiff.change_edits import CaseDescriber
 from irdiff.compare import cases as case_forms
 from irdiff.compare import grouping, radius, renames
 from irdiff.compare.grouping import Description
 from irdiff.comparison import CaseComparer
-from irdiff.compilation import Catalog, Compiler
+from irdiff.compilation import Compiler
 from irdiff.config import Config
 from irdiff.errors import NothingComparedError
 from irdiff.model import (
@@ -42,6 +43,7 @@ from irdiff.parallel import Progress, Report, in_parallel
 from irdiff.replaying import Replayer
 from irdiff.sides import Side
 from irdiff.store import Store
+from irdiff.worker_requests import Requests
 from irdiff.workers import Workers
 
 
@@ -75,14 +77,17 @@ def compare(base: Side, head: Side, options: Options, config: Config, out: Path,
     started = time.monotonic()
     store = Store(config.store)
     with _workers(config) as workers:
-        compiler = Compiler(config, store, workers, reuse=options.shortcut)
+        wanted = Wanted(tiers=options.tiers, cases=options.cases)
+        compiler = Compiler(Requests(config, workers), store, wanted, reuse=options.shortcut)
         launched = pair_launches(_capture(base, head, options, compiler, config, report), options)
         pairs = _shard(_matched(launched, base, head), options.shard)
         comparer = CaseComparer(compiler, store, base, head, options)
         describer = CaseDescriber(store)
         judged = _compare_all(pairs, comparer, None if options.attribute else describer, config, report)
         if options.attribute:
-            attributor = Attributor(store, Replayer(config, store, workers), Sides(base=base, head=head))
+            attributor = Attributor(
+                store, Replayer(config, store, workers, wanted), Sides(base=base, head=head)
+            )
             judged = _attribute(judged, attributor, describer, options, config, report)
         environment = _environment(config, workers)
     cases, groups = _group(judged, describer)
@@ -142,7 +147,7 @@ def _capture(
 
 def _catalog(compiler: Compiler, side: Side, workload: str, target: Target) -> Catalog:
     if workload not in side.corpus.workloads:
-        return Catalog(launches=(), failures=(), supported=True)
+        return NOTHING
     return compiler.catalog(side.toolchain, side.corpus, workload, target)
 
 
@@ -302,12 +307,11 @@ def _assemble_run(
             f"nothing was compared: {len(cases)} cases, none of which a toolchain supports",
             hint="see `irdiff corpus list` for what can be selected, and the patterns of --case",
         )
-    used = {digest for case in cases for digest in (case.launches.base, case.launches.head) if digest}
     launches = {
-        launch.digest: launch
+        launch.key: launch
         for pair in pairs
         for launch in (pair.base, pair.head)
-        if isinstance(launch, Launch) and launch.digest in used
+        if isinstance(launch, Launch)
     }
     return Run(
         schema=SCHEMA,

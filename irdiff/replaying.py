@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from irdiff.catalogs import Wanted
 from irdiff.compare import llvm_passes, passes
 from irdiff.compare.passes import END, State
 from irdiff.config import Config
@@ -67,10 +68,12 @@ class Replayed:
 class Replayer:
     """Thread-safe."""
 
-    def __init__(self, config: Config, store: Store, workers: Workers) -> None:
+    def __init__(self, config: Config, store: Store, workers: Workers, wanted: Wanted) -> None:
         self._config = config
         self._store = store
         self._workers = workers
+        self._wanted = wanted
+        """As the launches were captured: a host that has them is asked again."""
         self._timeout_s = min(config.limits.timeout_s, MAX_REPLAY_S)
 
     def run(self, replay: Replay) -> Replayed:
@@ -78,6 +81,7 @@ class Replayer:
         if content is None:
             return _failed(f"the {replay.input_stage} artifact is gone from the store")
         beside = replay.side.corpus.beside(replay.launch_id, replay.target)
+        workload = replay.launch_id.partition(":")[0]
         with self._store.scratch() as folder:
             path = folder / f"input.{replay.input_stage}"
             path.write_bytes(content)
@@ -87,6 +91,7 @@ class Replayer:
                     "launch": replay.launch_id,
                     "root": str(replay.side.corpus.root),
                     "target": asdict(replay.target),
+                    "select": asdict(self._wanted.selection(workload, replay.target)),
                     "stage": replay.stage,
                     "input_stage": replay.input_stage,
                     "input": str(path),

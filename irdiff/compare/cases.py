@@ -39,7 +39,7 @@ def blank(pair: Pair, verdict: Verdict) -> Case:
         error=None,
         failures=Sides(base=None, head=None),
         artifacts=Sides(base={}, head={}),
-        launches=Sides(base=_digest(pair.base), head=_digest(pair.head)),
+        launches=Sides(base=_key(pair.base), head=_key(pair.head)),
         metadata=Sides(base={}, head={}),
         compile_s=Sides(base={}, head={}),
         renamed_from=_renamed_from(pair),
@@ -53,8 +53,8 @@ def _renamed_from(pair: Pair) -> str | None:
     return None
 
 
-def _digest(side: Launch | CaptureFailure | None) -> str | None:
-    return side.digest if isinstance(side, Launch) else None
+def _key(side: Launch | CaptureFailure | None) -> str | None:
+    return side.key if isinstance(side, Launch) else None
 
 
 def unsupported_pair(workload: str, target: Target) -> Pair:

@@ -65,6 +65,7 @@ def _identified(reply: dict[str, Any], spec: str, python: str, path: Path, confi
         spec=spec,
         version=reply["triton"],
         digest=key_of("toolchain/1", reply["implementation"], reply["python"], rows),
+        below_frontend={},
         path=str(path),
         python=python,
         ptxas=ptxas,

@@ -69,12 +69,14 @@ def main():
     if sys.argv[1] == "identify":
         os.write(replies_fd, json.dumps(hello).encode() + b"\n")
         return
-    from irdiff_worker import packages, server, serving
+    from irdiff_worker import dependencies, packages, server, serving
 
     _preload()
     _ask_assemblers(triton)
-    if len(sys.argv) > 2:
-        packages.add(**json.loads(sys.argv[2]))
+    beside = json.loads(sys.argv[2]) if len(sys.argv) > 2 else None
+    dependencies.watch([beside["site"]] if beside else [])
+    if beside:
+        packages.add(**beside)
     gc.collect()
     gc.freeze()
     server.serve_worker(requests_fd, replies_fd, serving, hello)

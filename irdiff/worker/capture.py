@@ -1,9 +1,10 @@
 """Launches of a workload, captured without a GPU from this toolchain's own frontend.
 
 A stub driver answers `get_current_target()` with the target. `JITFunction.run` is wrapped to see the
-arguments and the grid, and `triton.compiler.compile`, which the frontend calls with everything it
-has specialized, raises `Reached` instead of compiling. So signature, constexprs, attributes and options
-are exactly what this side would compile, in every release from 3.2 on.
+arguments and the grid, and `triton.compiler.compile`, which it calls with everything it has specialized, runs
+the frontend alone (`frontend.run`) and raises `Reached` instead of compiling. So signature, constexprs,
+attributes, options and IR are exactly what this side would compile, in the state of that very moment, in
+every release from 3.2 on.
 """
 
 from __future__ import annotations
@@ -25,20 +26,23 @@ import triton.runtime.jit
 from triton.backends.compiler import GPUTarget
 from triton.runtime import driver
 
-from . import corpus_api, importing
-from .describe import digest_of, kernel_name
-
-real_compile = triton.compiler.compiler.compile
+from . import corpus_api, frontend, importing
+from .describe import kernel_name, specialization_of
+from .stages import real_compile
 
 
 class Reached(BaseException):
-    """The frontend is done; carries what it handed to the compiler. Not an Exception, so that a
-    workload's own `except Exception` cannot swallow it.
+    """The compiler was reached; carries what it was given. Not an Exception, so that a workload's own
+    `except Exception` cannot swallow it.
     """
 
-    def __init__(self, src, target, options):
+    def __init__(self, src, target, options, made=None, error=None):
         super().__init__()
         self.src, self.target, self.options = src, target, options
+        self.made = made
+        """The `frontend.Input`; None where the frontend was not run."""
+        self.error = error
+        """What the frontend raised."""
 
 
 class NoKernel:
@@ -134,6 +138,12 @@ class Captured:
     def __init__(self, function, bound, grid, reached):
         self.function, self.bound, self.grid = function, bound, grid
         self.src, self.target, self.options = reached.src, reached.target, reached.options
+        self.made, self.error = reached.made, reached.error
+
+    @property
+    def digest(self):
+        """The input digest; None where there is none."""
+        return self.made.digest if self.made is not None else None
 
 
 def bind(function, args, kwargs):
@@ -156,10 +166,11 @@ def evaluate_grid(grid, bound):
 
 
 @contextlib.contextmanager
-def intercepted(target, sink, configs=None):
-    """While open, every launch for `target` is appended to `sink` and nothing is compiled.
+def intercepted(target, sink, configs=None, with_frontend=True):
+    """While open, every launch for `target` is appended to `sink` and no stage runs.
 
-    configs: how many of an autotuner's configs are launched; None: all.
+    configs: how many of an autotuner's configs are launched; None: all. with_frontend: whether the IR is
+    made.
     """
     gpu = GPUTarget(target["backend"], target["arch"], target["warp_size"])
     driver.set_active(StubDriver(gpu, dict(target["facts"], warp_size=target["warp_size"])))
@@ -167,7 +178,13 @@ def intercepted(target, sink, configs=None):
     original_run, original_tune = jit.run, tuner.run
 
     def compile_reached(src, target=None, options=None, **_):
-        raise Reached(src, target, options)
+        made = error = None
+        if with_frontend:
+            try:
+                made = frontend.run(src, target, options)
+            except Exception as raised:
+                error = raised
+        raise Reached(src, target, options, made, error)
 
     @functools.wraps(original_run)
     def run(self, *args, grid=None, warmup=False, **kwargs):
@@ -257,16 +274,16 @@ def wanted_here(bounds):
     return corpus_api._at_least(version, since) and not (until and corpus_api._at_least(version, until))
 
 
-def launches_of(entry, target):
-    """[(suffix, Captured)] of one entry of LAUNCHES: each different specialization once."""
+def launches_of(entry, target, with_frontend):
+    """[(suffix, Captured)] of one entry of LAUNCHES: each specialization, and each IR of it, once."""
     sink = []
-    with intercepted(target, sink, entry.facts["configs"]):
+    with intercepted(target, sink, entry.facts["configs"], with_frontend):
         entry()
     kept, seen = [], set()
     for captured in sink:
-        digest = digest_of(captured)
-        if digest not in seen:
-            seen.add(digest)
+        key = specialization_of(captured), captured.digest
+        if key not in seen:
+            seen.add(key)
             kept.append(captured)
     if len(kept) == 1:
         return [("", kept[0])]

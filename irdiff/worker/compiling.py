@@ -1,9 +1,7 @@
 """One case compiled, in a child process that does nothing else.
 
-The toolchain's own `triton.compile` does the work. It is given a cache that keeps every artifact in
-a folder, stages that are timed one by one, and is stopped before the first stage that is not wanted.
-What is replaced decides only where results go and when to stop, never what is generated: the cache
-(by one that never hits), the key of that cache (it hashes the whole of libtriton), and nothing else.
+The toolchain's own `triton.compile` does the work (`stages`). What it would put into its cache goes to a
+folder, its stages are timed one by one, and it is stopped before the first stage that is not wanted.
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ import triton
 import triton.compiler.compiler as tc
 from triton.backends.compiler import GPUTarget
 
-from . import capture, closure
+from . import stages
 
 _TRITON_ROOT = os.path.dirname(os.path.abspath(triton.__file__))
 
@@ -40,6 +38,8 @@ class StageRecorder:
         self.assembler_flags = None
         self.assembler_log = ""
         self.notes = []
+        self.entered = set()
+        """Python files of Triton whose functions the stages called."""
 
     def wrap(self, name, stage):
         def timed(module, metadata):
@@ -48,8 +48,10 @@ class StageRecorder:
                 raise _StopBeforeStage
             self.stage = name
             begin = time.perf_counter()
-            result = stage(module, metadata)
+            with stages.entered() as files:
+                result = stage(module, metadata)
             self.times_s[name] = round(time.perf_counter() - begin, 6)
+            self.entered |= files
             return result
 
         return timed
@@ -71,6 +73,7 @@ class StageRecorder:
             "assembler_flags": self.assembler_flags,
             "assembler_log": self.assembler_log,
             "notes": self.notes,
+            "entered": sorted(self.entered),
             **more,
         }
         path = os.path.join(self.folder, "result.json")
@@ -80,14 +83,20 @@ class StageRecorder:
 
 
 def compile_launch(captured, recorder):
-    """Runs the toolchain's pipeline on one captured launch; the recorder gets what comes out."""
-    backend_class = type(tc.make_backend(captured.target))
-    _record_into(recorder, backend_class)
+    """Runs the toolchain's pipeline on one captured launch; the recorder gets what comes out.
+
+    It continues from the IR that the frontend made at the launch, where that was made.
+    """
+    if captured.error is not None:
+        recorder.stage = "ttir"
+        raise captured.error
+    src = captured.src
+    if captured.made is not None and not isinstance(src, str):
+        src.make_ir = lambda *_, **__: captured.made.module
     _watch_assembler(recorder)
-    closure.pin_lines(captured)
     try:
-        tc_compile = capture.real_compile
-        tc_compile(captured.src, target=captured.target, options=captured.options)
+        with stages.wrapped(captured.target, recorder.wrap, keep=recorder.keep):
+            stages.compile_launch(src, captured.target, captured.options)
     except _StopBeforeStage:
         pass
     except Exception as error:
@@ -101,62 +110,10 @@ def assemble(captured, stage_name, text, metadata, recorder):
     """Runs the one stage that makes the binary, on text that this toolchain made before."""
     backend = tc.make_backend(captured.target)
     options = backend.parse_options(dict(captured.options or {}, **captured.src.parse_options()))
-    stages = stages_of(backend, options, captured.src)
+    own = stages.of_backend(backend, options, captured.src)
     recorder.metadata = dict(metadata)
     _watch_assembler(recorder)
-    recorder.keep(stage_name, recorder.wrap(stage_name, stages[stage_name])(text, recorder.metadata))
-
-
-def stages_of(backend, options, src):
-    stages = {}
-    if "language" in backend.add_stages.__code__.co_varnames:
-        backend.add_stages(stages, options, src.language)
-    else:
-        backend.add_stages(stages, options)
-    return stages
-
-
-def _record_into(recorder, backend_class):
-    original = backend_class.add_stages
-
-    def add_stages(self, stages, options, *language):
-        original(self, stages, options, *language)
-        for name, stage in list(stages.items()):
-            stages[name] = recorder.wrap(name, stage)
-
-    class Folder:
-        """A cache manager (Triton's interface) that never hits."""
-
-        def __init__(self, key, *args, **kwargs):
-            pass
-
-        def get_file(self, filename):
-            return None
-
-        def has_file(self, filename):
-            return False
-
-        def get_group(self, filename):
-            return None
-
-        def put_group(self, filename, group):
-            pass
-
-        def put(self, data, filename, binary=True):
-            name = filename.rsplit(".", 1)[-1]
-            if name != "json":
-                recorder.keep(name, data)
-            return os.path.join(recorder.folder, name)
-
-    backend_class.add_stages = add_stages
-    backend_class.hash = lambda self: "irdiff"
-    tc.get_cache_manager = Folder
-    for module in (tc, getattr(tc, "cache", None)):
-        if hasattr(module, "triton_key"):
-            module.triton_key = lambda: "irdiff"
-    if hasattr(tc, "get_cache_key"):
-        tc.get_cache_key = lambda *args, **kwargs: "irdiff"
-    tc.CompiledKernel = lambda *args, **kwargs: None
+    recorder.keep(stage_name, recorder.wrap(stage_name, own[stage_name])(text, recorder.metadata))
 
 
 def _watch_assembler(recorder):

@@ -1,4 +1,4 @@
-"""A captured launch as JSON, field by field `irdiff.model.Launch`, and its digest."""
+"""A captured launch as JSON, field by field `irdiff.model.Launch`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import sys
 import triton
 
 from . import corpus_api
-from .closure import sources_of
 from .texts import sha256, text_of
 
 _TRITON_ROOT = os.path.dirname(os.path.abspath(triton.__file__))
@@ -28,9 +27,10 @@ def describe(captured, launch_id, label, target, entry):
         "label": label,
         "kernel": kernel_name(captured),
         "target": target["name"],
-        "digest": digest_of(captured),
-        "source_digest": sha256(sources_of(captured.function)),
+        "digest": captured.digest,
+        "source_digest": sha256(_source_of(captured.function)),
         "source_path": _relative(captured.function.fn.__code__.co_filename),
+        "sources": sorted(map(_relative, captured.made.sources)) if captured.made else [],
         "arguments": _arguments(captured, constexprs),
         "signature": {str(name): text_of(ty) for name, ty in src.signature.items()},
         "constexprs": constexprs,
@@ -45,19 +45,24 @@ def describe(captured, launch_id, label, target, entry):
     }
 
 
-def digest_of(captured):
-    """SHA-256 of what the frontend hands to the compiler: see `irdiff.model.Launch.digest`."""
+def specialization_of(captured):
+    """SHA-256 of the kernel's own text and specialization: what tells launches of one entry apart."""
     src = captured.src
     parts = [
         type(src).__name__,
         kernel_name(captured),
-        sources_of(captured.function, *src.constants.values()),
+        _source_of(captured.function),
         sorted((str(name), text_of(ty)) for name, ty in src.signature.items()),
         sorted((str(key), text_of(value)) for key, value in src.constants.items()),
         sorted(attributes_of(src).items()),
         sorted(_options(captured).items()),
     ]
     return sha256(repr(parts))
+
+
+def _source_of(function):
+    text = getattr(function, "src", None) or getattr(function, "raw_src", None) or ""
+    return text if isinstance(text, str) else "".join(text)
 
 
 def _arguments(captured, constexprs):

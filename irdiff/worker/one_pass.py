@@ -16,7 +16,7 @@ import triton.compiler.compiler as tc
 from triton._C import libtriton
 from triton._C.libtriton import ir
 
-from . import compiling
+from .stages import of_backend
 
 
 class _Recorded(BaseException):
@@ -32,7 +32,7 @@ def run(request, captured, recorder):
     recorder.stage = request["stage"]
     backend = tc.make_backend(captured.target)
     options = backend.parse_options(dict(captured.options or {}, **captured.src.parse_options()))
-    stage = compiling.stages_of(backend, options, captured.src)[request["stage"]]
+    stage = of_backend(backend, options, captured.src)[request["stage"]]
     metadata = {**request["metadata"], **vars(options), "target": captured.target}
     calls = _recorded_calls(
         stage, _parse(request["inputs"][0], backend), metadata, request["stage"] == "llir"

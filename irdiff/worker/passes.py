@@ -16,6 +16,7 @@ from triton._C import libtriton
 from triton._C.libtriton import ir, llvm
 
 from . import compiling
+from .stages import of_backend
 
 DUMP = "passes"
 _MAX_SETTING = 200
@@ -33,7 +34,7 @@ def replay(request, captured, recorder):
     recorder.stage = stage
     backend = tc.make_backend(captured.target)
     options = backend.parse_options(dict(captured.options or {}, **captured.src.parse_options()))
-    stages = compiling.stages_of(backend, options, captured.src)
+    stages = of_backend(backend, options, captured.src)
     recorder.metadata = {**request["metadata"], **vars(options), "target": captured.target}
     if request["dump"] in ("final", "all"):
         _keep_passes(os.path.join(recorder.folder, DUMP), request["dump"] == "all")

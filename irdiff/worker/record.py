@@ -185,7 +185,7 @@ class Recorder:
         reached = self._probe(function, args, kwargs, grid)
         self._seen[key] = function
         captured = capture.Captured(function, bound, numbers, reached)
-        digest = describe.digest_of(captured)
+        digest = describe.specialization_of(captured)
         if digest not in self.launches:
             options = {name: value for name, value in kwargs.items() if name not in bound}
             known = described or {}

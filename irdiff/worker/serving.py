@@ -1,21 +1,24 @@
 """The operations of a worker, each run in a forked child: `catalog`, `compile`, `assemble`,
 `replay` and `one_pass`.
 
-A request is a JSON object with `op`, `root` (of the corpus), `workload`, `target` (as in its TOML) and
-`folder`, where the child leaves `result.json` and the artifacts. The workload is loaded, and its launches are
-captured, once by a host of the child: `prepare`.
+A request is a JSON object with `op`, `root` (of the corpus), `workload`, `target` (as in its TOML), `select`
+(which launches of the workload count, see `_is_selected`) and `folder`, where the child leaves `result.json`
+and the artifacts. The workload is loaded, and its launches are captured, once by a host of the child:
+`prepare`.
 """
 
 from __future__ import annotations
 
+import fnmatch
 import gc
 import json
+import re
 import traceback
 
 import triton
 from triton.backends.compiler import GPUTarget
 
-from . import capture, compiling, describe, one_pass, packages, passes
+from . import capture, compiling, dependencies, describe, one_pass, packages, passes
 
 
 class WorkloadError(Exception):
@@ -24,11 +27,14 @@ class WorkloadError(Exception):
 
 _prepared = None
 """What `_entries` gives for the workload and target of this process, once they are loaded."""
+_dependencies = None
+"""What loading and capturing them looked at."""
 
 
 def key_of(request):
     """Requests with the same key need the same workload, loaded for the same target."""
-    return json.dumps([request["root"], _workload(request), request["target"]], sort_keys=True)
+    parts = [request["root"], _workload(request), request["target"], request["select"]]
+    return json.dumps(parts, sort_keys=True)
 
 
 def prepare(request):
@@ -36,12 +42,14 @@ def prepare(request):
 
     Returns whether the request is served: describing what was captured needs no child of its own.
     """
-    global _prepared
+    global _prepared, _dependencies
+    dependencies.begin()
     try:
         if _has_backend(request["target"]):
             _prepared = _entries(request)
     except BaseException:
         return False  # each request comes to the same error in its own child, which reports it
+    _dependencies = dependencies.report()
     served = request["op"] == "catalog"
     if served:
         serve(request)
@@ -62,7 +70,13 @@ def serve(request):
             recorder.report("memory", message=f"out of memory at {request['memory_bytes'] >> 20} MiB")
             return
         traceback.print_exc()
-        recorder.report("error", message=_one_line(error), unsupported=_is_unknown_arch(error))
+        recorder.report(
+            "error",
+            message=_one_line(error),
+            unsupported=_is_unknown_arch(error),
+            missing=_is_missing(error),
+            dependencies=dependencies.report() if request["op"] == "catalog" else None,
+        )
 
 
 def _has_backend(target):
@@ -86,10 +100,11 @@ def _catalog(request, recorder):
                 {
                     "id": f"{request['workload']}:{label}",
                     "message": _one_line(error),
+                    "missing": _is_missing(error),
                     "expected": entry.expects(request["target"]["name"], triton.__version__),
                 }
             )
-    recorder.report("captured", launches=rows, failures=failures)
+    recorder.report("captured", launches=rows, failures=failures, dependencies=_dependencies)
 
 
 def _loaded(request):
@@ -97,18 +112,32 @@ def _loaded(request):
 
 
 def _entries(request):
-    """[(label, entry of LAUNCHES, its captured launches with their suffixes or what capturing raised)]."""
-    workload = _workload(request)
+    """[(label, entry of LAUNCHES, its captured launches with their suffixes or what capturing raised)].
+
+    The frontend is not run for launches that are not meant for the target: few of them are asked for.
+    """
+    workload, target = _workload(request), request["target"]
     if not capture.wanted_here(capture.release_bounds(request["root"], workload)):
         return []
     packages.check()
     rows = []
     for label, entry in capture.load_workload(request["root"], workload).LAUNCHES.items():
+        if not _is_selected(label, entry, request["select"]):
+            continue
+        with_frontend = request["select"]["frontend"] and entry.expects(target["name"], triton.__version__)
         try:
-            rows.append((label, entry, capture.launches_of(entry, request["target"])))
+            rows.append((label, entry, capture.launches_of(entry, target, with_frontend)))
         except Exception as error:
             rows.append((label, entry, error))
     return rows
+
+
+def _is_selected(label, entry, select):
+    """select: `tiers` and `labels` (globs of labels, or of launches below them), none means all."""
+    heads = [re.split("[/#]", pattern, maxsplit=1)[0] for pattern in select["labels"]]
+    return (not select["tiers"] or entry.facts["tier"] in select["tiers"]) and (
+        not heads or any(fnmatch.fnmatchcase(label, head) for head in heads)
+    )
 
 
 def _workload(request):
@@ -131,8 +160,7 @@ def _captured(request):
 
 def _compile(request, recorder):
     captured = _captured(request)
-    digest = describe.digest_of(captured)
-    if digest != request["digest"]:
+    if captured.digest != request["digest"]:
         raise WorkloadError(
             f"{request['launch']} gives another launch each time: the workload depends on something "
             "other than its arguments (time, randomness, the environment)"
@@ -174,11 +202,18 @@ def _one_line(error):
 
 def _is_out_of_memory(error):
     """Whether memory ran out, however the frontend wrapped it."""
+    return any(isinstance(cause, MemoryError) for cause in _causes(error))
+
+
+def _is_missing(error):
+    """Whether something was not there that may be there the next time."""
+    return any(isinstance(cause, (ImportError, FileNotFoundError)) for cause in _causes(error))
+
+
+def _causes(error):
     while error is not None:
-        if isinstance(error, MemoryError):
-            return True
+        yield error
         error = error.__cause__ or error.__context__
-    return False
 
 
 def _is_unknown_arch(error):

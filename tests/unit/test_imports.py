@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from irdiff.compilation import NOT_COMPILING
+from irdiff.worker_requests import NOT_COMPILING
 
 PACKAGE = Path(__file__).parent.parent.parent / "irdiff"
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "_shipped" not in path.parts)

@@ -1,0 +1,148 @@
+"""What a capture depended on: every file and folder that was looked at while it ran.
+
+An audit hook sees each file that is opened (source, bytecode, data), each library that is loaded and each
+folder that is listed, which is how Python looks for modules; questions whether a path exists are seen by
+standing in front of `os.stat` and `os.lstat`. What was not there counts too: a file that appears later may
+change what is captured. So does each folder of the module search path, since a module found earlier there
+takes the place of another. Of a path that was only asked for, its existence counts, not its size or times.
+
+Left out is what other digests hold: Triton itself, the standard library, this package, and the packages of a
+pack. Where a program was started or a network asked, nothing is known, and the capture is not used again.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+import sysconfig
+
+import triton
+
+_KERNEL_FILE_SYSTEMS = ("/proc/", "/sys/", "/dev/")
+_UNKNOWABLE = frozenset(
+    {"subprocess.Popen", "os.system", "os.posix_spawn", "os.fork", "socket.connect", "socket.getaddrinfo"}
+)
+_stat, _lstat = os.stat, os.lstat
+
+
+class _Seen:
+    def __init__(self):
+        self.watching = False
+        self.files = {}
+        """{path: its state when it was first opened, None where it was absent}"""
+        self.folders = set()
+        self.asked = {}
+        """{path: whether it was there}"""
+        self.unknowable = set()
+        self.left_out = ()
+        self.standard_library = ()
+
+
+_seen = _Seen()
+
+
+def watch(packages=()):
+    """From now on, in this process and in those forked from it. packages: more folders that are left out."""
+    own = [os.path.dirname(os.path.abspath(path)) for path in (__file__, triton.__file__)]
+    standard = sysconfig.get_paths()["stdlib"]
+    _seen.left_out = tuple(os.path.join(folder, "") for folder in [*own, *packages])
+    _seen.standard_library = tuple(os.path.join(path, "") for path in {standard, os.path.realpath(standard)})
+    _seen.watching = True
+    os.stat, os.lstat = _asking(_stat), _asking(_lstat)
+    sys.addaudithook(_hook)
+
+
+def begin():
+    """A capture begins: what this process did before to make ready for any capture is known by other digests."""
+    _seen.unknowable.clear()
+
+
+def pause():
+    """What follows depends on nothing but what was seen."""
+    _seen.watching = False
+
+
+def report():
+    """What was seen until now, as JSON; nothing more is noted."""
+    pause()
+    for entry in sys.path:
+        _note_folder(entry or ".")
+    return {
+        "files": _seen.files,
+        "folders": {path: names_in(path) for path in sorted(_seen.folders)},
+        "asked": {path: there for path, there in _seen.asked.items() if path not in _seen.files},
+        "unknowable": sorted(_seen.unknowable),
+    }
+
+
+def state_of(path):
+    """Changes whenever the content of a file does; None where there is none. As `irdiff.content` has it."""
+    try:
+        stat = _stat(path)
+    except (OSError, ValueError):
+        return None
+    return f"{stat.st_dev}:{stat.st_ino}:{stat.st_size}:{stat.st_mtime_ns}:{stat.st_ctime_ns}"
+
+
+def names_in(path):
+    """What lies in a folder, as text; None where there is none. As `irdiff.content` has it."""
+    try:
+        return "/".join(sorted(name for name in os.listdir(path) if name != "__pycache__"))
+    except OSError:
+        return None
+
+
+def _hook(event, arguments):
+    if not _seen.watching:
+        return
+    if event == "open":
+        _note_file(arguments[0], arguments[2])
+    elif event in ("os.listdir", "os.scandir"):
+        _note_folder(arguments[0] if arguments[0] is not None else ".")
+    elif event == "ctypes.dlopen":
+        _note_file(arguments[0], 0)
+    elif event in _UNKNOWABLE:
+        _seen.unknowable.add(event)
+
+
+def _note_file(name, flags):
+    only_written = isinstance(flags, int) and flags & os.O_WRONLY
+    if not isinstance(name, (str, bytes)) or only_written:
+        return
+    path = os.path.abspath(os.fsdecode(name))
+    if path in _seen.files or _is_left_out(path):
+        return
+    _seen.files[path] = state_of(path)
+    if path.endswith(".pyc"):  # it is taken as long as its source looks as it did
+        try:
+            _note_file(importlib.util.source_from_cache(path), 0)
+        except ValueError:  # bytecode of no source
+            pass
+
+
+def _note_folder(name):
+    if isinstance(name, (str, bytes)):
+        path = os.path.abspath(os.fsdecode(name))
+        if not _is_left_out(os.path.join(path, "")):
+            _seen.folders.add(path)
+
+
+def _asking(ask):
+    def asked(path, *args, **kwargs):
+        if _seen.watching and isinstance(path, (str, bytes, os.PathLike)):
+            place = os.path.abspath(os.fsdecode(path))
+            if place not in _seen.asked and not _is_left_out(place):
+                _seen.asked[place] = state_of(place) is not None
+        return ask(path, *args, **kwargs)
+
+    return asked
+
+
+def _is_left_out(path):
+    if path.startswith(_KERNEL_FILE_SYSTEMS) or path.startswith(_seen.left_out):
+        return True
+    return any(
+        path.startswith(folder) and not path[len(folder) :].startswith(("site-packages/", "dist-packages/"))
+        for folder in _seen.standard_library
+    )

@@ -1,0 +1,124 @@
+"""The frontend's IR of a launch, made at the launch itself, and the digest that the launch is known by.
+
+The toolchain's own `triton.compile` is run up to its first stage, where the IR is taken: so the IR is what
+this side makes of the kernel in the state that its globals, closures, defaults, classes and modules have at
+that moment. Nothing of the source is looked at. The module is kept: the child that compiles continues from
+it.
+
+The *input digest* covers all that the stages are given: the IR, the options with the content of every file
+that one of them names, the language, the stage that comes first, and the target. Equal digests are equal
+launches, for the same toolchain below the frontend: its stages are a function of those.
+
+The IR is taken as libtriton prints it without locations: names of values are numbered there, so a comment, a
+moved line or a renamed local changes nothing. Locations reach the machine code through assertions alone (file
+and line are arguments of the call that fails), so they count where there can be one: where the IR has one,
+and where the options ask for debugging or instrumentation, which add them in later stages.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import hashlib
+import os
+
+import triton
+from triton.backends.compiler import GPUTarget
+
+from . import stages
+from .texts import sha256
+
+_TRITON_ROOT = os.path.dirname(os.path.abspath(triton.__file__))
+_ASSERTING_OPTIONS = ("debug", "sanitize_overflow", "instrumentation_mode")
+
+
+class Undigestible(Exception):
+    """Something that reaches the stages has no form that is the same in every process."""
+
+
+class _Reached(BaseException):
+    def __init__(self, name, module, options):
+        super().__init__()
+        self.name, self.module, self.options = name, module, options
+
+
+class Input:
+    """What the stages of a compilation are given."""
+
+    def __init__(self, module, digest, sources):
+        self.module = module
+        """Of libtriton, with the context that owns it."""
+        self.digest = digest
+        """None where something could not be digested."""
+        self.sources = sources
+        """Files of the functions that the frontend compiled, as their code names them."""
+
+
+def run(src, target, options):
+    """The `Input` of one launch. Raises what the frontend raises."""
+    given = {}
+
+    def stop(name, stage):
+        def reached(module, metadata):
+            raise _Reached(name, module, given["options"])
+
+        return reached
+
+    with stages.wrapped(target, stop, lambda parsed: given.update(options=parsed)), stages.sources() as files:
+        try:
+            stages.compile_launch(src, target, options)
+        except _Reached as reached:
+            digest = _digest_of(reached.module, reached.name, reached.options, target)
+            return Input(reached.module, digest, sorted(files))
+    raise RuntimeError("irdiff: the compiler ended before its first stage")
+
+
+def _digest_of(module, first_stage, options, target):
+    try:
+        rows = [(name, _plain(value)) for name, value in sorted(vars(options).items())]
+        gpu = (target.backend, target.arch, target.warp_size)
+        return sha256(repr(("input/1", first_stage, rows, gpu, _text_of(module, options))))
+    except Undigestible:
+        return None
+
+
+def _text_of(module, options):
+    if not hasattr(module, "str_nodebug"):  # before 3.4 there is one way to print it, with its locations
+        return str(module)
+    text = module.str_nodebug()
+    asserting = "assert" in text or any(getattr(options, name, None) for name in _ASSERTING_OPTIONS)
+    return str(module) if asserting else text
+
+
+def _plain(value):
+    """A value that an option has, by content. Raises Undigestible."""
+    if isinstance(value, str):
+        return _by_content(value)
+    if value is None or isinstance(value, (bool, int, float, bytes)):
+        return value
+    if isinstance(value, enum.Enum):
+        return type(value).__qualname__, value.name
+    if isinstance(value, (tuple, list)):
+        return [_plain(item) for item in value]
+    if isinstance(value, (set, frozenset)):
+        return sorted((_plain(item) for item in value), key=repr)
+    if isinstance(value, dict):
+        return sorted(((_plain(key), _plain(item)) for key, item in value.items()), key=repr)
+    if isinstance(value, GPUTarget) or dataclasses.is_dataclass(value):
+        return type(value).__qualname__, [(name, _plain(item)) for name, item in sorted(vars(value).items())]
+    if type(value).__name__ == "constexpr":
+        return "constexpr", _plain(value.value)
+    raise Undigestible(type(value).__qualname__)
+
+
+def _by_content(text):
+    """A string; with the content of the file that it names, where it names one."""
+    if os.path.isdir(text) and os.path.isabs(text):
+        raise Undigestible(text)
+    if not os.path.isfile(text):
+        return text
+    with open(text, "rb") as file:
+        content = hashlib.sha256(file.read()).hexdigest()
+    path = os.path.abspath(text)
+    inside = path.startswith(_TRITON_ROOT + os.sep)
+    return ("file", "<triton>" + path[len(_TRITON_ROOT) :] if inside else text, content)

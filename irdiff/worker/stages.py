@@ -1,0 +1,180 @@
+"""The stages of `triton.compile`, run one by one under our eyes.
+
+The toolchain's own `triton.compile` does all the work. What is replaced decides only where results go and
+when to stop, never what is generated: its cache (by one that never hits), the key of that cache (it hashes
+the whole of libtriton), and each stage (by itself, between what we note before and after it).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import os
+import sys
+
+import triton
+import triton.compiler.code_generator
+import triton.compiler.compiler as tc
+
+real_compile = tc.compile
+_CodeGenerator = triton.compiler.code_generator.CodeGenerator
+
+_wrap = None
+"""(name, stage) → stage, for the compilation under way."""
+_on_options = None
+_keep = None
+"""(name, content) → None, for what the compilation under way would put into its cache."""
+_files = None
+"""Files of the functions that the frontend compiles, while somebody wants them."""
+_hooked = set()
+_prepared = False
+_SITE = os.path.dirname(os.path.dirname(os.path.abspath(triton.__file__))) + os.sep
+
+
+def compile_launch(src, target, options):
+    """Runs `triton.compile` past its cache."""
+    _prepare()
+    return real_compile(src, target=target, options=options)
+
+
+def of_backend(backend, options, src):
+    """{name: stage} as the backend adds them."""
+    stages = {}
+    own = type(backend).add_stages
+    own = getattr(own, "__wrapped__", own)
+    if len(inspect.signature(own).parameters) > 3:  # since 3.4
+        own(backend, stages, options, src.language)
+    else:
+        own(backend, stages, options)
+    return stages
+
+
+@contextlib.contextmanager
+def wrapped(target, wrap, on_options=None, keep=None):
+    """While open, each stage that the target's backend adds is replaced by `wrap(name, stage)`.
+
+    on_options: called with the options as the backend parsed them. keep: called with (name, content) of each
+    artifact.
+    """
+    global _wrap, _on_options, _keep
+    _hook(type(tc.make_backend(target)))
+    _wrap, _on_options, _keep = wrap, on_options, keep
+    try:
+        yield
+    finally:
+        _wrap = _on_options = _keep = None
+
+
+def _hook(backend_class):
+    if backend_class in _hooked:
+        return
+    _hooked.add(backend_class)
+    original = backend_class.add_stages
+
+    def add_stages(self, stages, options, *language):
+        original(self, stages, options, *language)
+        if _on_options is not None:
+            _on_options(options)
+        if _wrap is not None:
+            for name, stage in list(stages.items()):
+                stages[name] = _wrap(name, stage)
+
+    add_stages.__wrapped__ = original
+    backend_class.add_stages = add_stages
+    backend_class.hash = lambda self: "irdiff"
+
+
+class _Cache:
+    """A cache manager (Triton's interface) that never hits."""
+
+    def __init__(self, key, *args, **kwargs):
+        pass
+
+    def get_file(self, filename):
+        return None
+
+    def has_file(self, filename):
+        return False
+
+    def get_group(self, filename):
+        return None
+
+    def put_group(self, filename, group):
+        pass
+
+    def put(self, data, filename, binary=True):
+        name = filename.rsplit(".", 1)[-1]
+        if name != "json" and _keep is not None:
+            _keep(name, data)
+        return filename
+
+
+def _prepare():
+    global _prepared
+    if _prepared:
+        return
+    _prepared = True
+    _watch_functions()
+    tc.get_cache_manager = _Cache
+    for module in (tc, getattr(tc, "cache", None)):
+        if hasattr(module, "triton_key"):
+            module.triton_key = lambda: "irdiff"
+    if hasattr(tc, "get_cache_key"):
+        tc.get_cache_key = lambda *args, **kwargs: "irdiff"
+    tc.CompiledKernel = lambda *args, **kwargs: None
+
+
+@contextlib.contextmanager
+def entered():
+    """The set of Python files of Triton, relative to site-packages, whose functions are called while this is
+    open.
+    """
+    files = set()
+
+    def note(frame, event, argument):
+        if event == "call":
+            files.add(frame.f_code.co_filename)
+
+    found = set()
+    sys.setprofile(note)
+    try:
+        yield found
+    finally:
+        sys.setprofile(None)
+        found.update(path[len(_SITE) :] for path in files if path.startswith(_SITE))
+
+
+@contextlib.contextmanager
+def sources():
+    """The set of files that hold the functions which the frontend compiles while this is open."""
+    global _files
+    _files = set()
+    try:
+        yield _files
+    finally:
+        _files = None
+
+
+def _watch_functions():
+    """Notes each function that is compiled, and counts the lines of those that assert from their own first.
+
+    An assertion puts its line number into the machine code: without this, a line added above a kernel would
+    change its code. Line information of other functions stays as it is.
+    """
+    original = _CodeGenerator.__init__
+
+    def __init__(self, *args, **kwargs):
+        function = kwargs.get("jit_fn")
+        if function is not None:
+            if _files is not None:
+                _files.add(function.fn.__code__.co_filename)
+            if kwargs.get("begin_line") is not None and _asserts(function):
+                kwargs["begin_line"] = 1
+        original(self, *args, **kwargs)
+
+    _CodeGenerator.__init__ = __init__
+
+
+def _asserts(function):
+    text = getattr(function, "src", None) or getattr(function, "raw_src", None) or ""
+    return "assert" in (text if isinstance(text, str) else "".join(text))
