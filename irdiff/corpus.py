@@ -61,6 +61,8 @@ class Corpus:
     anchor: Path | None = None
     """Of an exported revision: the folder above the root whose place says nothing, since the same content
     lies elsewhere for another revision."""
+    files: Mapping[str, str] | None = None
+    """Of an exported revision: git's name of the content of each file of the repository, by path."""
 
     def beside(self, name: str, target: Target) -> Beside | None:
         """What a workload or a launch needs beside a toolchain."""

@@ -177,7 +177,13 @@ def corpus_of(snap: Snapshot, config: Config) -> Corpus:
             f"{snap.label}: the folder {plan.workloads} has no workload", hint="add FAMILY/NAME.py"
         )
     digest = key_of("kernels/1", tree.parent.name, plan.workloads, plan.imports)
-    return Corpus(root=root, workloads=workloads, digest=digest, anchor=tree.parent)
+    return Corpus(
+        root=root, workloads=workloads, digest=digest, anchor=tree.parent, files=_contents(snap, config)
+    )
+
+
+def _contents(snap: Snapshot, config: Config) -> dict[str, str]:
+    return {entry.path: f"{entry.mode} {entry.blob}" for entry in repository.entries(snap, config)}
 
 
 def _link(root: Path, folders: list[Path]) -> None:

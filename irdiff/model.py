@@ -343,6 +343,33 @@ class Revision:
     note: str
 
 
+class FileChange(StrEnum):
+    CHANGED = "changed"
+    ADDED = "added"
+    REMOVED = "removed"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangedFile:
+    """A file of a repository that differs between base and head."""
+
+    path: str
+    change: FileChange
+    compiled_by: int
+    """Launches for which the frontend compiled a function of it, on either side."""
+    read_by: int
+    """Launches whose capture opened it, those that compile it among them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reach:
+    """How far the changes of a repository of kernels reach."""
+
+    files: tuple[ChangedFile, ...]
+    read_by: int
+    """Launches that read at least one of the files."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class StageRadius:
     compared: int
@@ -410,6 +437,8 @@ class Run:
     cases: tuple[Case, ...]
     launches: Mapping[str, Launch]
     groups: tuple[ChangeGroup, ...]
+    reach: Reach | None
+    """Of two revisions of one repository of kernels."""
     notes: tuple[str, ...]
     """Anything not compared, and why."""
     duration_s: float

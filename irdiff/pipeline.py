@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import irdiff
-from irdiff import attribution, kernel_sources, normalize, run_folder
+from irdiff import attribution, kernel_sources, normalize, reach, run_folder
 from irdiff import corpus as corpora
 from irdiff.attribution import Attributor, Subject
 from irdiff.catalogs import NOTHING, Catalog, Wanted
@@ -33,6 +33,7 @@ from irdiff.model import (
     ChangeGroup,
     Launch,
     Pair,
+    Reach,
     Revision,
     Run,
     Sides,
@@ -79,8 +80,9 @@ def compare(base: Side, head: Side, options: Options, config: Config, out: Path,
     with _workers(config) as workers:
         wanted = Wanted(tiers=options.tiers, cases=options.cases)
         compiler = Compiler(Requests(config, workers), store, wanted, reuse=options.shortcut)
-        launched = pair_launches(_capture(base, head, options, compiler, config, report), options)
-        pairs = _shard(_matched(launched, base, head), options.shard)
+        captured = _capture(base, head, options, compiler, config, report)
+        matched = _matched(pair_launches(captured, options), base, head)
+        pairs = _shard(matched, options.shard)
         comparer = CaseComparer(compiler, store, base, head, options)
         describer = CaseDescriber(store)
         judged = _compare_all(pairs, comparer, None if options.attribute else describer, config, report)
@@ -92,7 +94,7 @@ def compare(base: Side, head: Side, options: Options, config: Config, out: Path,
         environment = _environment(config, workers)
     cases, groups = _group(judged, describer)
     run = _assemble_run(base, head, options, cases, pairs, environment, time.monotonic() - started)
-    run = replace(run, groups=groups)
+    run = replace(run, groups=groups, reach=_reach(base, head, matched, captured))
     digests = [
         artifact.digest
         for case in run.cases
@@ -327,9 +329,19 @@ def _assemble_run(
         cases=cases,
         launches=dict(sorted(launches.items())),
         groups=(),
+        reach=None,
         notes=tuple(dict.fromkeys((*base.warnings, *head.warnings))),
         duration_s=round(duration_s, 3),
     )
+
+
+def _reach(base: Side, head: Side, pairs: Sequence[Pair], captured: Sequence[Captured]) -> Reach | None:
+    rows = [
+        reach.Captured(corpus=side.corpus, catalog=catalog, workload=row.workload)
+        for row in captured
+        for side, catalog in ((base, row.catalogs.base), (head, row.catalogs.head))
+    ]
+    return reach.of_revisions(Sides(base=base.corpus, head=head.corpus), pairs, rows)
 
 
 def _revision(side: Side) -> Revision:

@@ -25,6 +25,7 @@ from irdiff.report import (
     html_overview,
     launch_changes,
     provenance,
+    reach,
     templates,
     wording,
 )
@@ -61,6 +62,7 @@ def render(run: Run, folder: Path, timing: Forest | None = None) -> str:
             sheet=sheet,
             script=script,
             headline=wording.headline(run),
+            reach=reach.sentence(run),
             mood=html_overview.mood(run),
             run=run,
             base=wording.side(run.base),

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from irdiff.model import Case, ChangeGroup, Run, Verdict
-from irdiff.report import escape, families, wording
+from irdiff.report import escape, families, reach, wording
 from irdiff.report.rank import rank
 
 if TYPE_CHECKING:
@@ -82,6 +82,8 @@ def svg(run: Run, timing: Forest | None = None) -> str:
 def _report(run: Run, timing: Forest | None, max_groups: int) -> Iterator[Text]:
     yield Text(headline(run), style="bold")
     yield Text(_sides(run))
+    if reached := reach.sentence(run):
+        yield Text(escape.terminal(reached))
     if timing:
         yield Text(escape.terminal(timing.headline), style="bold")
     yield from _failures(run, Verdict.BROKEN, _MAX_LISTED)

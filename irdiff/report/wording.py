@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 from irdiff.model import Case, ChangeGroup, Fact, Radius, Revision, Run, Verdict
+from irdiff.report import reach
 from irdiff.report.rank import moved_facts
 
 T = TypeVar("T")
@@ -44,6 +45,8 @@ def headline(run: Run) -> str:
         first = f"{changed} of {cases_in_words(total, 'compared ')} changed in {_ways(ways)}"
     elif changed:
         first = f"{changed} of {cases_in_words(total, 'compared ')} changed"
+    elif reach.missed(run):
+        first = f"no launch reads what changed ({cases_in_words(total, 'compared ')})"
     else:
         first = f"no code changed in {cases_in_words(total, 'compared ')}"
     broken = counts.get(Verdict.BROKEN, 0)

@@ -54,7 +54,7 @@ def watch(packages=()):
 
 
 def begin():
-    """A capture begins: what this process did before to make ready for any capture is known by other digests."""
+    """A capture begins: what was done before it, to make ready for any, is known by other digests."""
     _seen.unknowable.clear()
 
 

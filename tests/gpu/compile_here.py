@@ -44,7 +44,9 @@ class Builder:
     def ask(self, **request):
         self.count += 1
         folder = Path(tempfile.mkdtemp())
-        row = request | {"id": self.count, "folder": str(folder), "timeout_s": 200, "memory_bytes": 32 << 30}
+        everything = {"tiers": [], "labels": [], "frontend": True}
+        bounds = {"timeout_s": 200, "memory_bytes": 32 << 30}
+        row = request | {"id": self.count, "folder": str(folder), "select": everything} | bounds
         self.process.stdin.write(json.dumps(row | {"target": self.row}) + "\n")
         self.process.stdin.flush()
         self.process.stdout.readline()
@@ -78,15 +80,15 @@ class Builder:
         target = Target(**{"sources": {}, "facts": {}, **{k: self.row[k] for k in self.row}})
         launches, cases = {}, []
         for name, base, head in pairs:
-            launches[base.launch.digest] = base.launch
-            launches[head.launch.digest] = head.launch
+            launches[base.launch.key] = base.launch
+            launches[head.launch.key] = head.launch
             cases.append(_case(f"{name}@{target.name}", target.name, base, head))
         revision = Revision(spec="here", version="", digest="", corpus="", ptxas={}, note="")
         run = Run(
-            schema="irdiff-run/1", irdiff_version="test", normalizer_version="", created="", command=(),
+            schema="irdiff-run/2", irdiff_version="test", normalizer_version="", created="", command=(),
             base=revision, head=revision, targets=(target,), environment={},
             summary=radius.summarize(cases, (target,)),
-            cases=tuple(cases), launches=launches, groups=(), notes=(), duration_s=0.0,
+            cases=tuple(cases), launches=launches, groups=(), reach=None, notes=(), duration_s=0.0,
         )  # fmt: skip
         run_folder.write(folder, run, self.store, [digest for case in cases for digest in _digests(case)])
         return run
@@ -106,7 +108,7 @@ def _case(name, target, base, head):
         facts=Sides(base={}, head={}), findings=(), nondeterministic=(), error=None,
         failures=Sides(base=None, head=None),
         artifacts=Sides(base=artifacts(base), head=artifacts(head)),
-        launches=Sides(base=base.launch.digest, head=head.launch.digest),
+        launches=Sides(base=base.launch.key, head=head.launch.key),
         metadata=Sides(base=base.metadata, head=head.metadata), compile_s=Sides(base={}, head={}),
         renamed_from=None, group=None,
     )  # fmt: skip

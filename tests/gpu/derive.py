@@ -54,9 +54,9 @@ def same_sides(case):
 
 def with_grid(run_launches, digest, blocks, label):
     launch = run_launches[digest]
-    key = f"{digest[:40]}{label:0>24}"
-    run_launches[key] = dataclasses.replace(launch, digest=key, grid=(blocks, *launch.grid[1:]))
-    return key
+    other = dataclasses.replace(launch, label=f"{launch.label}{label}", grid=(blocks, *launch.grid[1:]))
+    run_launches[other.key] = other
+    return other.key
 
 
 def power(run):

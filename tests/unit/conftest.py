@@ -56,6 +56,7 @@ class Build:
                 digest=sha256(f"{case_id} {side}".encode()),
                 source_digest=sha256(b"source"),
                 source_path=f"{workload}.py",
+                sources=(f"{workload}.py",),
                 arguments=(),
                 signature={"x": "*fp16"},
                 constexprs={},
@@ -117,8 +118,8 @@ class Build:
                 ),
                 artifacts=Sides(base={"ttir": artifact}, head={"ttir": artifact}),
                 launches=Sides(
-                    base=None if verdict is Verdict.ADDED else Build.launch(case_id, "base").digest,
-                    head=None if verdict is Verdict.REMOVED else launch.digest,
+                    base=None if verdict is Verdict.ADDED else Build.launch(case_id, "base").key,
+                    head=None if verdict is Verdict.REMOVED else launch.key,
                 ),
                 metadata=Sides(base={}, head={}),
                 compile_s=Sides(base={"ttir": 0.5}, head={"ttir": 0.5}),
@@ -172,7 +173,7 @@ class Build:
             launch
             for case in cases
             for side, digest in (("base", case.launches.base), ("head", case.launches.head))
-            if (launch := Build.launch(case.id, side)).digest == digest
+            if (launch := Build.launch(case.id, side)).key == digest
         ]
         return replace(
             Run(
@@ -187,8 +188,9 @@ class Build:
                 environment={"TRITON_DEFAULT_FP_FUSION": "1"},
                 summary=radius.summarize(cases, targets),
                 cases=cases,
-                launches={launch.digest: launch for launch in launches},
+                launches={launch.key: launch for launch in launches},
                 groups=groups,
+                reach=None,
                 notes=(),
                 duration_s=12.5,
             ),
@@ -212,6 +214,7 @@ def launch() -> Launch:
         digest="0" * 64,
         source_digest="1" * 64,
         source_path="a/b.py",
+        sources=("a/b.py",),
         arguments=(),
         signature={},
         constexprs={},

@@ -32,7 +32,9 @@ def test_a_reader_that_failed_is_asked_again(tmp_path: Path, why_not: str, asked
         seen.append(text)
         return Printed(text=None, form="llvm-0", opaque=(), why_not=why_not)
 
-    compiler: Any = SimpleNamespace(workers=SimpleNamespace(llvm=SimpleNamespace(reprint=reprint)))
+    compiler: Any = SimpleNamespace(
+        requests=SimpleNamespace(workers=SimpleNamespace(llvm=SimpleNamespace(reprint=reprint)))
+    )
     none: Any = None
     comparer = CaseComparer(compiler, store, none, none, none)
     for _ in range(2):

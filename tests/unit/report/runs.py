@@ -148,6 +148,7 @@ def make_run(cases: tuple[Case, ...], groups: tuple[ChangeGroup, ...] = ()) -> R
         cases=tuple(sorted(cases, key=lambda case: case.id)),
         launches={},
         groups=groups,
+        reach=None,
         notes=(),
         duration_s=12.5,
     )

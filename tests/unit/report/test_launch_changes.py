@@ -17,6 +17,7 @@ def launch(digest: str, **options: str) -> Launch:
         target="sm_90",
         digest=digest,
         source_digest="",
+        sources=(),
         source_path="",
         arguments=(),
         signature={"x": "*fp16"},
@@ -36,13 +37,13 @@ def launched(case: Case, base: Launch, head: Launch, *metadata: dict[str, object
     sides = metadata or ({}, {})
     return replace(
         case,
-        launches=Sides(base=base.digest, head=head.digest),
+        launches=Sides(base=base.key, head=head.key),
         metadata=Sides(base=sides[0], head=sides[1]),
     )
 
 
 def run_of(case: Case, *launches: Launch) -> Run:
-    return replace(make_run((case,)), launches={row.digest: row for row in launches})
+    return replace(make_run((case,)), launches={row.key: row for row in launches})
 
 
 def test_nested_values_and_options_of_one_side() -> None:

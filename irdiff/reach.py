@@ -1,0 +1,92 @@
+"""Which of the files that differ between two revisions of a repository of kernels the compared launches read.
+
+A launch *compiles* a file where the frontend compiled a function that the file holds, and *reads* it where
+its workload opened it while it was captured (an import, a data file). What no launch reads was not compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from irdiff.catalogs import Catalog
+from irdiff.corpus import Corpus
+from irdiff.model import ChangedFile, FileChange, Launch, Pair, Reach, Sides
+
+
+@dataclass(frozen=True, kw_only=True)
+class Captured:
+    """What one side captured of one workload for one target."""
+
+    corpus: Corpus
+    catalog: Catalog
+    workload: str
+
+
+def of_revisions(corpora: Sides[Corpus], pairs: Iterable[Pair], captured: Iterable[Captured]) -> Reach | None:
+    """None where the two sides are not two revisions of one repository."""
+    base, head = corpora.base.files, corpora.head.files
+    if base is None or head is None:
+        return None
+    changes = _changes(base, head)
+    places = {id(corpus): _Places(corpus) for corpus in (corpora.base, corpora.head)}
+    launched: dict[str, set[str]] = {}
+    compiled: dict[str, set[str]] = {}
+    for pair in pairs:
+        launched.setdefault(pair.launch_id.partition(":")[0], set()).add(pair.launch_id)
+        for corpus, launch in ((corpora.base, pair.base), (corpora.head, pair.head)):
+            for source in launch.sources if isinstance(launch, Launch) else ():
+                if path := places[id(corpus)].of_source(source):
+                    compiled.setdefault(path, set()).add(pair.launch_id)
+    read: dict[str, set[str]] = {}
+    for row in captured:
+        for name in row.catalog.read:
+            if path := places[id(row.corpus)].of_read(name):
+                read.setdefault(path, set()).update(launched.get(row.workload, ()))
+    return Reach(
+        files=tuple(
+            ChangedFile(
+                path=path,
+                change=change,
+                compiled_by=len(compiled.get(path, ())),
+                read_by=len(compiled.get(path, set()) | read.get(path, set())),
+            )
+            for path, change in sorted(changes.items())
+        ),
+        read_by=len(set().union(*(read.get(path, set()) | compiled.get(path, set()) for path in changes))),
+    )
+
+
+def _changes(base: Mapping[str, str], head: Mapping[str, str]) -> dict[str, FileChange]:
+    changes = {}
+    for path in {*base, *head}:
+        if path not in head:
+            changes[path] = FileChange.REMOVED
+        elif path not in base:
+            changes[path] = FileChange.ADDED
+        elif base[path] != head[path]:
+            changes[path] = FileChange.CHANGED
+    return changes
+
+
+class _Places:
+    """Files of an exported revision by their path in the repository; its corpus is a folder of links."""
+
+    def __init__(self, corpus: Corpus) -> None:
+        self._corpus = corpus
+        self._known: dict[Path, str | None] = {}
+
+    def of_source(self, name: str) -> str | None:
+        return self._of(self._corpus.root / name)
+
+    def of_read(self, name: str) -> str | None:
+        assert self._corpus.anchor is not None
+        return self._of(self._corpus.anchor / name)
+
+    def _of(self, path: Path) -> str | None:
+        if path not in self._known:
+            assert self._corpus.anchor is not None
+            tree, real = self._corpus.anchor / "tree", path.resolve()
+            self._known[path] = str(real.relative_to(tree)) if real.is_relative_to(tree) else None
+        return self._known[path]

@@ -1,0 +1,53 @@
+"""How far the changes of a repository reach, in a sentence: what was not read was not compared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from irdiff.model import ChangedFile, Reach, Run
+
+_SHOWN = 4
+
+
+def missed(run: Run) -> bool:
+    """Whether Python files changed, and no launch reads one of the files that changed."""
+    files = run.reach.files if run.reach else ()
+    return any(file.path.endswith(".py") for file in files) and not any(file.read_by for file in files)
+
+
+def sentence(run: Run) -> str:
+    """`changed files: 3; 2 are read by 41 launches; kernels/rope.py is read by none: not compared`, or
+    nothing.
+    """
+    return _sentence(run.reach) if run.reach and run.reach.files else ""
+
+
+def _sentence(reach: Reach) -> str:
+    read = [file for file in reach.files if file.read_by]
+    unread = [file for file in reach.files if not file.read_by]
+    parts = [f"changed files: {len(reach.files)}"]
+    if read:
+        parts.append(f"{_are(len(read))} read by {_launches(reach.read_by)}")
+    only_read = [file for file in read if not file.compiled_by and file.path.endswith(".py")]
+    if only_read:
+        parts.append(f"of {_names(only_read)} no launch compiles a function")
+    if unread:
+        parts.append(f"{_names(unread)} {'is' if len(unread) == 1 else 'are'} read by none: not compared")
+    return "; ".join(parts)
+
+
+def _are(count: int) -> str:
+    return "1 is" if count == 1 else f"{count} are"
+
+
+def _launches(count: int) -> str:
+    return "1 launch" if count == 1 else f"{count} launches"
+
+
+def _names(files: Sequence[ChangedFile]) -> str:
+    """Python files first."""
+    paths = sorted((file.path for file in files), key=lambda path: (not path.endswith(".py"), path))
+    shown = paths[:_SHOWN]
+    if len(paths) > _SHOWN:
+        return f"{', '.join(shown)} and {len(paths) - _SHOWN} more"
+    return " and ".join([", ".join(shown[:-1]), shown[-1]]) if len(shown) > 1 else shown[0]
