@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from irdiff import config as configuration
-from irdiff import pipeline
+from irdiff import pipeline, run_place
 from irdiff import targets as known_targets
 from irdiff.config import Config
 from irdiff.model import Run, Target
@@ -28,6 +28,8 @@ def compare(
 ) -> Run:
     """See `irdiff.compare`."""
     config = configuration.load()
+    folder = Path(out) if out else config.runs / run_name(base, head)
+    run_place.check(folder)
     options = Options(
         targets=_targets(targets, config),
         cases=tuple(cases),
@@ -46,7 +48,6 @@ def compare(
         progress=_unsaid,
     )
     ours, theirs = resolve_sides(base, head, wanted, config)
-    folder = Path(out) if out else config.runs / run_name(base, head)
     return pipeline.compare(ours, theirs, options, config, folder, _silent)
 
 

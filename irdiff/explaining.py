@@ -10,7 +10,7 @@ from irdiff import attribution, packs, run_folder
 from irdiff.attribution import Attribution, Attributor
 from irdiff.catalogs import Wanted
 from irdiff.config import Config
-from irdiff.errors import IrdiffError
+from irdiff.errors import IrdiffError, UsageError
 from irdiff.kernel_lines import Locations
 from irdiff.model import Case, Run, Sides
 from irdiff.replaying import Replayer
@@ -92,13 +92,26 @@ def reproduction(run: Run, case: Case) -> list[tuple[str, str, str]]:
 
 
 def save(folder: Path, run: Run, case: Case, out: Path) -> list[Path]:
-    """Writes the files that `reproduction` names. Raises RunFolderError for a damaged run."""
-    out.mkdir(parents=True, exist_ok=True)
-    written = []
+    """Writes the files that `reproduction` names.
+
+    Raises RunFolderError for a damaged run, and UsageError, before anything is written, where one of the
+    files is there with other content: somebody may have edited it.
+    """
+    files: dict[Path, bytes] = {}
     for side, name, _ in reproduction(run, case):
         artifact = getattr(case.artifacts, side).get(name.partition(".")[2])
         content = run_folder.artifact(folder, artifact.digest) if artifact else None
         if content is not None:
-            (out / name).write_bytes(content)
-            written.append(out / name)
-    return written
+            files[out / name] = content
+    try:
+        for path, content in files.items():
+            if path.is_symlink() or (path.exists() and (not path.is_file() or path.read_bytes() != content)):
+                raise UsageError(
+                    f"{path} is there and differs; nothing was written", hint="--save DIR, another"
+                )
+        out.mkdir(parents=True, exist_ok=True)
+        for path, content in files.items():
+            path.write_bytes(content)
+    except OSError as error:
+        raise UsageError(f"{out} cannot be written: {error.strerror or error}") from error
+    return list(files)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -17,6 +18,12 @@ from irdiff.toolchains.repository import Snapshot, Store
 
 _NO_COMMIT = "0" * 40
 MARK = "# written by `irdiff hook install`"
+_OURS = re.compile(rf"#!/bin/sh\n{re.escape(MARK)}\n\[ -x .+ \] \|\| exit 0\nexec .+ hook run .+\n")
+
+
+def is_ours(script: str) -> bool:
+    """Whether `irdiff hook install` wrote it and nobody has added to it since."""
+    return _OURS.fullmatch(script) is not None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import irdiff
-from irdiff import attribution, kernel_sources, normalize, reach, run_folder
+from irdiff import attribution, edit_digest, kernel_sources, normalize, reach, run_folder
 from irdiff import corpus as corpora
 from irdiff.attribution import Attributor, Subject
 from irdiff.catalogs import NOTHING, Catalog, Wanted
@@ -230,6 +230,7 @@ def _compare_all(
 
     def one(pair: Pair) -> Judged:
         case = comparer.compare(pair)
+        case = replace(case, edit=edit_digest.of_case(case, pair, comparer.store))
         if describer is None or case.verdict not in grouping.GROUPED:
             return Judged(case=case, description=None)
         return Judged(case=case, description=describer.describe(case, None))  # beside the compilers

@@ -18,7 +18,7 @@ def run(python: str, words: Sequence[str], config: Config, tell: Callable[[str],
 
     What the program prints goes to `tell`. Raises ToolchainError where the interpreter has no Triton.
     """
-    log = config.cache / "capture.log"
+    log = config.cache / "irdiff-capture.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     log.unlink(missing_ok=True)
     # the order of sets decides what is recorded; nothing else may change what the program computes

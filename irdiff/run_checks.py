@@ -99,6 +99,7 @@ def _contradiction(case: Case, targets: frozenset[str], run: Run) -> str | None:
         "is of a target that the run does not have": bool(case.id) and case.target in targets,
         "names a launch that the run does not have": all(key in run.launches for key in digests if key),
         "names an artifact by something that is not a digest": all(_is_whole(*row) for row in artifacts),
+        "has an edit that is not a digest": case.edit is None or bool(DIGEST.fullmatch(case.edit)),
         "is called unchanged and has a changed stage": not (case.verdict is Verdict.UNCHANGED and changed),
         "is called absorbed and has no changed stage": case.verdict is not Verdict.ABSORBED or changed,
         "is called broken and says no failure": case.verdict is not Verdict.BROKEN or failed,

@@ -18,7 +18,6 @@ import json
 import os
 import shutil
 import stat
-import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,7 @@ from typing import Any
 import zstandard
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
-from irdiff import run_checks
+from irdiff import run_checks, run_place
 from irdiff.errors import RunFolderError, StoreError
 from irdiff.model import SCHEMA, Run
 from irdiff.store import Store, sha256
@@ -45,18 +44,17 @@ class _Versioned(BaseModel):
 
 
 def write(folder: Path, run: Run, store: Store, digests: Iterable[str]) -> None:
-    """Writes a whole run folder, or nothing. Raises StoreError where it cannot."""
+    """Writes a whole run folder, or leaves everything as it was.
+
+    Raises StoreError where it cannot, and UsageError where `folder` holds anything but a run.
+    """
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        part = Path(tempfile.mkdtemp(dir=folder.parent, prefix=".part-"))
-        for digest in sorted(set(digests)):
-            _copy(store.object_path(digest), part / "artifacts" / digest[:2] / digest[2:])
-        with (part / "run.json").open("wb") as file:
-            file.writelines(dump_parts(run))
-        part.chmod(0o755)
-        if folder.exists():
-            shutil.rmtree(folder)
-        part.replace(folder)
+        with run_place.replaced(folder) as part:
+            (part / "artifacts").mkdir()
+            for digest in sorted(set(digests)):
+                _copy(store.object_path(digest), part / "artifacts" / digest[:2] / digest[2:])
+            with (part / "run.json").open("wb") as file:
+                file.writelines(dump_parts(run))
     except OSError as error:
         raise StoreError(
             f"the run folder {folder} cannot be written: {error.strerror or error}",

@@ -16,7 +16,9 @@ import hashlib
 import itertools
 import json
 import os
+import re
 import shutil
+import stat
 import threading
 import uuid
 from collections.abc import Iterator
@@ -30,6 +32,16 @@ from irdiff.errors import StoreError
 
 _LEVEL = 3
 _MAX_OBJECT_BYTES = 1 << 30
+
+
+_NAME = re.compile(
+    r"(?:objects/[0-9a-f]{2}|records/[\w.-]+/[0-9a-f]{2})/(?:[0-9a-f]{62}|\.part-[0-9a-f]{32})"
+)
+_SCRATCH = re.compile(r"(0\d{7})-\d{8}")
+"""A process id, which has at most seven digits, and a number."""
+_OBJECT_START = b"\x28\xb5\x2f\xfd"
+"""Of every zstd frame (RFC 8878, 3.1.1)."""
+_RECORD_START = re.compile(rb"[0-9a-f]{64}\n")
 
 
 def sha256(content: bytes) -> str:
@@ -144,25 +156,30 @@ class Store:
         )
         excess = sum(stat.st_size for _, stat in files) - max_size_bytes
         freed = 0
-        for path, stat in files:
+        for path, status in files:
             if freed >= excess:
                 break
-            self._discard(path)
-            freed += stat.st_size
+            if _is_own(path):
+                self._discard(path)
+                freed += status.st_size
         return freed
 
     def _remove_dead_scratch(self) -> None:
         for folder in (self.root / "tmp").glob("*"):
-            pid = folder.name.split("-")[0].lstrip("0")
-            if pid.isdigit() and not Path("/proc", pid).exists():
+            found = _SCRATCH.fullmatch(folder.name)
+            if found and not folder.is_symlink() and not Path("/proc", found[1].lstrip("0")).exists():
                 shutil.rmtree(folder, ignore_errors=True)
 
     def _files(self, part: str) -> Iterator[tuple[Path, os.stat_result]]:
+        """Files that have a name of the store's: the folder may be anybody's, and hold anything beside."""
         for folder, _, names in os.walk(self.root / part):
             for name in names:
                 path = Path(folder, name)
                 with contextlib.suppress(OSError):
-                    yield path, path.stat()
+                    if _NAME.fullmatch(path.relative_to(self.root).as_posix()):
+                        status = path.lstat()
+                        if stat.S_ISREG(status.st_mode):
+                            yield path, status
 
     def _object(self, digest: str) -> Path:
         return self.root / "objects" / digest[:2] / digest[2:]
@@ -201,3 +218,13 @@ class Store:
     def _discard(path: Path) -> None:
         with contextlib.suppress(OSError):
             path.unlink()
+
+
+def _is_own(path: Path) -> bool:
+    """Whether a file that has a name of the store's begins as what the store writes; empty ones do."""
+    try:
+        with path.open("rb") as file:
+            start = file.read(65)
+    except OSError:
+        return False
+    return not start or start.startswith(_OBJECT_START) or bool(_RECORD_START.match(start))

@@ -18,8 +18,8 @@ from irdiff.toolchains.answers import WORKER
 from irdiff.workers import Ended, Workers
 
 NOT_COMPILING = frozenset(
-    {"fills.py", "inductor_on_gpu.py", "program.py", "record.py", "sources.py", "tritonparse_trace.py"}
-    | {"verify.py", "workload_files.py"}
+    {"captured_folder.py", "fills.py", "inductor_on_gpu.py", "program.py", "record.py", "sources.py"}
+    | {"tritonparse_trace.py", "verify.py", "workload_files.py"}
 )
 """Files of the worker that only record programs or verify kernels: no request of ours imports them."""
 

@@ -10,7 +10,7 @@ import click
 from rich.console import Console
 
 from irdiff import config as configuration
-from irdiff import pipeline
+from irdiff import pipeline, run_place
 from irdiff.api import run_name
 from irdiff.cli import options, progress
 from irdiff.cli.status import status_line
@@ -59,11 +59,9 @@ from irdiff.sides import SideOptions, resolve_sides
 )
 @options.json_option
 @click.option(
-    "--markdown", "markdown_path", type=click.Path(path_type=Path), help="Write the Markdown report here."
+    "--markdown", "markdown_path", type=options.OutputFile(), help="Write the Markdown report here."
 )
-@click.option(
-    "--html", "html_path", type=click.Path(path_type=Path), help="Write the HTML report here, one file."
-)
+@click.option("--html", "html_path", type=options.OutputFile(), help="Write the HTML report here, one file.")
 @click.option(
     "--exit-code", is_flag=True, help="End with 1 where a case changed, broke, or is nondeterministic."
 )
@@ -103,6 +101,9 @@ def compare_command(
     revision selects the compiler, in a repository with an irdiff.toml the kernels. Without HEAD it is the
     working tree where that has changes, else HEAD; without BASE, the merge base with the main branch.
     """
+    if out:
+        run_place.check(out)
+        options.check_beside(out, (json_path, markdown_path, html_path))
     config = configuration.load(cache=cache, jobs=jobs, timeout_s=timeout_s, memory_mib=memory_mib)
     console = Console(stderr=True, no_color=config.color is False)
     chosen = pipeline.Options(

@@ -189,9 +189,7 @@ def check_command(
 @click.option(
     "--python", default=sys.executable, help="An interpreter that has torch and triton; default: this one."
 )
-@click.option(
-    "--markdown", "markdown_path", type=click.Path(path_type=Path), help="Also write the table here."
-)
+@click.option("--markdown", "markdown_path", type=options.OutputFile(), help="Also write the table here.")
 @options.cache_option
 @options.json_option
 def verify_command(
@@ -227,7 +225,7 @@ def verify_command(
         target,
     ]
     words += ["--targets", config.shipped / "targets", "--workload", workload]
-    log = config.cache / "verify.log"
+    log = config.cache / "irdiff-verify.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     log.unlink(missing_ok=True)
     code = process.run_logged(words, log=log, env=config.tool_environment, on_line=on_line)

@@ -40,7 +40,7 @@ _MAX_SOURCE_LINES = 12
 @click.option(
     "--lit",
     "lit_path",
-    type=click.Path(path_type=Path),
+    type=options.OutputFile(),
     help="Write a FileCheck test of the responsible pass here (- for stdout).",
 )
 @click.option(

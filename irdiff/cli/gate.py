@@ -13,7 +13,7 @@ from irdiff import gate, run_archive, run_folder
 from irdiff.cli import options
 from irdiff.errors import ExitCode, UsageError
 from irdiff.gate import acceptance, outputs, policy, timings
-from irdiff.gate.acceptance import Accepted
+from irdiff.gate.acceptance import Decision
 from irdiff.gate.junit import junit
 from irdiff.gate.outcome import Outcome
 from irdiff.gate.sarif import sarif
@@ -21,10 +21,11 @@ from irdiff.model import Run
 from irdiff.timing import results
 
 F = TypeVar("F", bound=Callable[..., Any])
+_USUAL = datetime.timedelta(days=90)
 
 
 def _output(name: str, what: str) -> Callable[[F], F]:
-    return click.option(name, type=click.Path(path_type=Path), help=f"Write {what} here (- for stdout).")
+    return click.option(name, type=options.OutputFile(), help=f"Write {what} here (- for stdout).")
 
 
 @click.command("gate")
@@ -36,9 +37,21 @@ def _output(name: str, what: str) -> Callable[[F], F]:
     required=True,
     help="The rules, as in reports/irdiff-policy.toml.",
 )
-@click.option("--accept", "accept", multiple=True, metavar="GROUP", help="Accept a change group of this run.")
-@click.option("--owner", help="Who accepts; needed with --accept.")
-@click.option("--reason", help="Why it is accepted; needed with --accept.")
+@click.option(
+    "--accept",
+    "accept",
+    multiple=True,
+    metavar="GROUP|CASE",
+    help="Accept the edits that a change group, or one case, has in this run: these, no others.",
+)
+@click.option(
+    "--renew",
+    is_flag=True,
+    help="Accept the same edits again: for this run's toolchains, until another day.",
+)
+@click.option("--owner", help="Who accepts.")
+@click.option("--reason", help="Why it is accepted; with --renew the earlier reason stays.")
+@click.option("--until", type=click.DateTime(["%Y-%m-%d"]), help="The last day on which it holds.")
 @click.option(
     "--accepted",
     "accepted_path",
@@ -54,8 +67,10 @@ def gate_command(
     run: str,
     policy_path: Path,
     accept: tuple[str, ...],
+    renew: bool,
     owner: str | None,
     reason: str | None,
+    until: datetime.datetime | None,
     accepted_path: Path | None,
     json: Path | None,
     markdown: Path | None,
@@ -68,15 +83,19 @@ def gate_command(
     """
     rules = policy.load(policy_path)
     file = accepted_path or policy_path.parent / "irdiff-accepted.toml"
-    accepted = acceptance.parse(policy.read_toml(file), str(file)) if file.exists() else ()
+    accepted = acceptance.load(file) if file.exists() else ()
     today = datetime.datetime.now(datetime.UTC).date()
     with run_archive.opened(options.run_path(run)) as folder:
         loaded = run_folder.load(folder)
         measured = results.load(folder if folder.is_dir() else folder.parent)
-    if accept:
-        accepted += _accept(
-            loaded, accept, owner=owner, reason=reason, file=file, known=accepted, today=today
-        )
+    if accept or renew:
+        decision = _decision(owner, reason, until.date() if until else None, today, needs_reason=bool(accept))
+        entries = acceptance.accept(loaded, accept, decision)
+        entries += acceptance.renew(loaded, accepted + entries, decision) if renew else ()
+        acceptance.append(file, entries, accepted)
+        edits = sum(len(entry.edits) for entry in entries)
+        click.echo(f"{edits} edits accepted in {file}; commit it with the policy", err=True)
+        accepted += entries
     outcome = gate.evaluate(
         loaded,
         rules,
@@ -90,22 +109,23 @@ def gate_command(
     return ExitCode.DONE if outcome.passed else ExitCode.ANSWER_IS_NO
 
 
-def _accept(
-    run: Run,
-    groups: tuple[str, ...],
-    *,
+def _decision(
     owner: str | None,
     reason: str | None,
-    file: Path,
-    known: tuple[Accepted, ...],
+    until: datetime.date | None,
     today: datetime.date,
-) -> tuple[Accepted, ...]:
-    if not owner or not reason or len(reason) < 10:
-        raise UsageError("--accept needs --owner, and a --reason of at least 10 characters")
-    entries = acceptance.accept(run, groups, owner=owner, reason=reason, on=today)
-    acceptance.append(file, entries, known)
-    click.echo(f"{len(entries)} groups accepted in {file}; commit it with the policy", err=True)
-    return entries
+    *,
+    needs_reason: bool,
+) -> Decision:
+    """Raises UsageError where it is not said who accepts, why, and until when."""
+    hint = f"as in --owner YOU --reason WHY --until {today + _USUAL}"
+    if not owner or until is None or (needs_reason and not reason):
+        raise UsageError("accepting needs --owner, --reason and --until", hint=hint)
+    if len(owner) > 200 or (reason is not None and not 10 <= len(reason) <= 1000):
+        raise UsageError("--owner has at most 200 characters, --reason 10 to 1000")
+    if until < today:
+        raise UsageError(f"--until {until} is past: nothing would be accepted", hint=hint)
+    return Decision(owner=owner, reason=reason or "", on=today, expires=until)
 
 
 def _write(

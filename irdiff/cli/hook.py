@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import shlex
 import sys
 import time
@@ -32,7 +33,7 @@ def hook_command() -> None:
     "--budget", "budget_s", type=float, default=120.0, show_default=True, help="Seconds a push may wait."
 )
 @click.option("--block", is_flag=True, help="Stop a push whose code changes. Without it nothing ever does.")
-@click.option("--force", is_flag=True, help="Replace a hook that irdiff did not write.")
+@click.option("--force", is_flag=True, help="Put a hook aside that irdiff did not write.")
 @options.repo_option
 @click.argument("compare_options", nargs=-1, type=click.UNPROCESSED)
 def install_command(
@@ -45,19 +46,31 @@ def install_command(
     store = repository.open_store(repo or Path.cwd())
     where = store.git("rev-parse", "--git-path", "hooks/pre-push").decode().strip()
     path = Path(store.worktree or store.git_dir, where)
-    if path.exists() and not force and hooks.MARK not in path.read_text(errors="replace"):
-        raise UsageError(
-            f"there is a pre-push hook already: {path}",
-            hint="--force replaces it; or call `irdiff hook run` from it, with its standard input",
-        )
+    options.check_output(path)
+    if path.is_symlink() or (path.exists() and not hooks.is_ours(path.read_text(errors="replace"))):
+        if not force:
+            raise UsageError(
+                f"there is a pre-push hook already: {path}",
+                hint="--force puts it aside; or call `irdiff hook run` from it, with its standard input",
+            )
+        aside = next(filter(_is_free, (_aside(path, number) for number in itertools.count(1))))
+        path.rename(aside)
+        click.echo(f"the hook that was there is now {aside}")
     words = [sys.executable, "-m", "irdiff", "hook", "run", "--budget", f"{budget_s:g}"]
     words += ["--block"] if block else []
     words += ["--", *compare_options] if compare_options else []
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(_script(words), encoding="utf-8")
+    options.write_output(path, _script(words))
     path.chmod(0o755)
     click.echo(f"wrote {path}; `git push --no-verify` goes without it")
     return ExitCode.DONE
+
+
+def _aside(path: Path, number: int) -> Path:
+    return path.with_name(f"{path.name}.before-irdiff" + (f"-{number}" if number > 1 else ""))
+
+
+def _is_free(path: Path) -> bool:
+    return not (path.exists() or path.is_symlink())
 
 
 def _script(words: list[str]) -> str:

@@ -8,7 +8,7 @@ import click
 
 from irdiff import __version__, kernel_repository
 from irdiff import config as configuration
-from irdiff.cli import init_toml
+from irdiff.cli import init_toml, options
 from irdiff.errors import ExitCode, UsageError
 from irdiff.github import workflows
 
@@ -32,8 +32,7 @@ def init_command(folder: Path, github: bool, install: str, force: bool) -> int:
     if not files:
         raise UsageError("nothing to write", hint="irdiff init --github")
     for path, content in _to_write(folder, files, force).items():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(content, encoding="utf-8")
+        options.write_output(path, content)
         click.echo(f"wrote {path}")
     return ExitCode.DONE
 
@@ -61,6 +60,7 @@ def _to_write(folder: Path, files: dict[str, str], force: bool) -> dict[Path, st
         path = folder / name
         if path.is_file() and path.read_text(encoding="utf-8", errors="replace") == content:
             continue
+        options.check_output(path)
         if path.exists() and not force:
             raise UsageError(f"{path} is there and differs; nothing was written", hint="--force replaces it")
         wanted[path] = content

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import click
 
-from irdiff import merge, run_archive, run_folder
+from irdiff import merge, run_archive, run_folder, run_place
 from irdiff.cli import options
-from irdiff.errors import ExitCode
+from irdiff.errors import ExitCode, UsageError
 from irdiff.model import Run
 from irdiff.report import escape, wording
 from irdiff.store import Store
@@ -24,13 +24,19 @@ from irdiff.timing import results
 @options.json_option
 def merge_command(runs: tuple[str, ...], out: Path, partial: bool, json_path: Path | None) -> int:
     """Join the runs of shards, or of several targets, of one comparison to one run."""
+    run_place.check(out)
+    options.check_beside(out, (json_path,))
     with contextlib.ExitStack() as stack:
         folders = [stack.enter_context(run_archive.opened(options.run_path(run))) for run in runs]
+        if out.exists() and any(folder.samefile(out) for folder in folders):
+            raise UsageError(
+                f"{out} is one of the runs to merge: it would be lost", hint="--out DIR, another"
+            )
         loaded = [run_folder.load(folder) for folder in folders]
         joined = merge.merge(loaded, partial=partial)
         store = Store(Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="irdiff-merge-"))))
-        run_folder.write(out, joined, store, _collect(folders, loaded, store))
         timings = [found for folder in folders if folder.is_dir() and (found := results.load(folder))]
+        run_folder.write(out, joined, store, _collect(folders, loaded, store))
         if timings:
             results.write(out, results.merge(timings))
     if json_path:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,40 @@ import click
 from irdiff import config as configuration
 from irdiff import targets
 from irdiff.config import Config
-from irdiff.errors import RunFolderError
+from irdiff.errors import RunFolderError, UsageError
 from irdiff.model import Target
+
+
+class OutputFile(click.Path):
+    """A file to write, or `-`. Anything there but a plain file is refused before any work is done."""
+
+    def __init__(self) -> None:
+        super().__init__(readable=False, path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        path = Path(str(super().convert(value, param, ctx)))
+        if str(path) != "-":
+            check_output(path)
+        return path
+
+
+def check_output(path: Path) -> None:
+    """Raises UsageError where `path` is neither a plain file nor a name for one."""
+    try:
+        above = next(folder for folder in path.absolute().parents if folder.exists())
+        is_there, is_file = path.exists(), path.is_file()
+    except OSError as error:
+        raise _unwritable(path, error) from error
+    if is_there and not is_file:
+        what = "a folder" if path.is_dir() else "a device or a pipe"
+        raise UsageError(f"{path} is {what}, not a file to write", hint="name a file, or - for stdout")
+    if not above.is_dir():
+        raise UsageError(f"{path} cannot be written: {above} is not a folder", hint="name another file")
+
+
+def _unwritable(path: Path, error: OSError) -> UsageError:
+    return UsageError(f"{path} cannot be written: {error.strerror or error}", hint="name another file")
+
 
 cache_option = click.option(
     "--cache", type=click.Path(path_type=Path), help="Folder for toolchains and the store (IRDIFF_CACHE)."
@@ -41,9 +73,7 @@ target_option = click.option(
 targets_folder_option = click.option(
     "--targets-dir", type=click.Path(path_type=Path), help="A folder of further target files (*.toml)."
 )
-json_option = click.option(
-    "--json", "json_path", type=click.Path(path_type=Path), help="Write JSON here (- for stdout)."
-)
+json_option = click.option("--json", "json_path", type=OutputFile(), help="Write JSON here (- for stdout).")
 
 
 _jobs = click.option(
@@ -85,11 +115,25 @@ def run_path(text: str, config: Config | None = None) -> Path:
 
 
 def write_output(path: Path, content: str | bytes) -> None:
-    """To a file, or to standard output for `-`."""
+    """To a file, or to standard output for `-`. Raises UsageError where it cannot be written."""
     data = content.encode() if isinstance(content, str) else content
     if str(path) == "-":
         sys.stdout.buffer.write(data)
         sys.stdout.flush()
     else:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
+        check_output(path)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+        except OSError as error:
+            raise _unwritable(path, error) from error
+
+
+def check_beside(run: Path, outputs: Iterable[Path | None]) -> None:
+    """Raises UsageError for an output inside a run folder, which holds a run and nothing else."""
+    for path in outputs:
+        if path and str(path) != "-" and path.resolve().is_relative_to(run.resolve()):
+            raise UsageError(
+                f"{path} lies in the run folder {run}, which is replaced as a whole",
+                hint="write it beside the run",
+            )

@@ -30,7 +30,7 @@ from irdiff.timing import results
     help="The acceptance file; default: irdiff-accepted.toml beside the policy.",
 )
 @click.option(
-    "--out", type=click.Path(path_type=Path), default="-", help="Write the Markdown here; default: stdout."
+    "--out", type=options.OutputFile(), default="-", help="Write the Markdown here; default: stdout."
 )
 def release_report_command(
     runs: tuple[str, ...], policy_path: Path | None, accepted_path: Path | None, out: Path
@@ -40,7 +40,7 @@ def release_report_command(
     accepted: tuple[Accepted, ...] = ()
     file = accepted_path or (policy_path.parent / "irdiff-accepted.toml" if policy_path else None)
     if file and (accepted_path or file.exists()):
-        accepted = acceptance.parse(policy.read_toml(file), str(file))
+        accepted = acceptance.load(file)
     today = datetime.datetime.now(datetime.UTC).date()
     parts = [_part(run, rules, accepted, today) for run in runs]
     options.write_output(out, release.render(parts))

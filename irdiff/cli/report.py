@@ -13,7 +13,7 @@ from irdiff.cli import options
 from irdiff.errors import ExitCode
 from irdiff.report.forest import Forest
 
-_path = click.Path(path_type=Path)
+_path = options.OutputFile()
 
 
 @click.command("report")

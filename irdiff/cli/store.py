@@ -55,8 +55,14 @@ def prune(max_size: str, cache: Path | None) -> int:
 
 
 def parse_size(text: str) -> int:
-    """Bytes. Units are powers of 1024: K, M, G, T, with or without B or iB."""
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?\s*", text, re.IGNORECASE)
+    """Bytes. Units are powers of 1024: K, M, G, T, with or without B or iB; B alone is bytes.
+
+    Raises UsageError for a number without a unit: nobody means two bytes by 2.
+    """
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(?:([KMGT])(?:i?B)?|(B))?\s*", text, re.IGNORECASE)
     if not found:
         raise UsageError(f"{text!r} is not a size", hint="write it as 500MB or 2GB")
-    return int(float(found[1]) * _UNITS[found[2].upper()])
+    if not (found[2] or found[3]):
+        likely = "GB" if float(found[1]) < 100 else "MB" if float(found[1]) < 100_000 else "B"
+        raise UsageError(f"{text!r} has no unit", hint=f"--max-size {found[1]}{likely}?")
+    return int(float(found[1]) * _UNITS[(found[2] or "").upper()])

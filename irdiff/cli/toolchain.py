@@ -75,7 +75,7 @@ def remove_command(names: tuple[str, ...], cache: Path | None) -> int:
 
 
 @toolchain_group.command("prune")
-@click.option("--unused-days", type=float, default=30.0, show_default=True)
+@click.option("--unused-days", type=click.FloatRange(min=0), default=30.0, show_default=True)
 @options.cache_option
 def prune_command(unused_days: float, cache: Path | None) -> int:
     """Remove toolchains that were not used for some time, and what a killed build left."""
@@ -83,12 +83,12 @@ def prune_command(unused_days: float, cache: Path | None) -> int:
     known = environments.list_all(config)
     bound = time.time() - unused_days * 86400
     old = [row.name for row in known if environments.last_used(row) < bound]
-    whole = {row.name for row in known}
-    torn = [path.name for path in config.toolchains.glob("*/") if path.name not in whole]
-    for name in [*old, *torn]:
+    for name in old:
         environments.remove(name, config)
+    removed = [*old, *environments.remove_torn(config)]
+    for name in removed:
         click.echo(f"removed {name}")
-    click.echo(f"{len(old) + len(torn)} removed, {len(whole) - len(old)} kept")
+    click.echo(f"{len(removed)} removed, {len(known) - len(old)} kept")
     return ExitCode.DONE
 
 

@@ -1,55 +1,96 @@
-"""The acceptance file: change groups that a person has looked at and takes, kept under version control.
+"""The acceptance file: edits that a person has looked at and takes, until a day, kept under version control.
 
-A group's id is the digest of its canonical edit, so another edit to the same kernels is another id, and
-nobody accepts it by having accepted this one.
+A change group is for reading: it holds edits that differ in constants, types and positions. What is accepted
+are the concrete edits of the cases that the group had in one run, between that run's two toolchains. Another
+edit of the same case, another case of the same group, another toolchain: each has to be looked at again.
 """
 
 from __future__ import annotations
 
+import dataclasses as plain
 import datetime
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
 from irdiff.errors import UsageError
+from irdiff.gate import policy
 from irdiff.model import ChangeGroup, Run
 
-SCHEMA = "irdiff-accepted/1"
+SCHEMA = "irdiff-accepted/2"
+_BY_GROUP = "irdiff-accepted/1"
+MAX_BYTES = 16 << 20
+"""A hundred times the edits of a release, each in one line."""
 _STRICT = ConfigDict(extra="forbid")
 _HEADING = f"""\
-# Change groups that were reviewed and accepted; `irdiff gate --accept GROUP` adds to it.
-# A group is the digest of its canonical edit: another edit needs another entry.
+# Edits that were reviewed and accepted; `irdiff gate --accept GROUP` and `--renew` add to it.
+# An entry holds for the very edits of its cases, between its two toolchains, until the end of its last day.
 schema = "{SCHEMA}"
 """
+
+Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
 @dataclass(frozen=True, kw_only=True, config=_STRICT)
 class Accepted:
     group: Annotated[str, Field(min_length=1, max_length=200)]
+    """The change group that it was read in."""
     title: str
     owner: Annotated[str, Field(min_length=1, max_length=200)]
     reason: Annotated[str, Field(min_length=10, max_length=1000)]
-    base: str
-    head: str
-    """Of the run in which it was looked at."""
     on: datetime.date
+    expires: datetime.date
+    """The last day on which it holds."""
+    base: str
+    base_toolchain: Digest
+    head: str
+    head_toolchain: Digest
+    normalizer: str
+    """By which rules the edits were read: others may give the same edit another digest."""
+    edits: Annotated[Mapping[str, Digest], Field(min_length=1)]
+    """Case id → digest of its concrete edit."""
+
+    def is_of_toolchains(self, run: Run) -> bool:
+        return (self.base_toolchain, self.head_toolchain) == (run.base.digest, run.head.digest)
+
+
+@plain.dataclass(frozen=True, kw_only=True)
+class Decision:
+    """Who takes an edit, why, and until when."""
+
+    owner: str
+    reason: str
+    on: datetime.date
+    expires: datetime.date
 
 
 @dataclass(frozen=True, kw_only=True, config=_STRICT)
 class _File:
-    schema: Literal["irdiff-accepted/1"]
+    schema: Literal["irdiff-accepted/2"]
     accepted: tuple[Accepted, ...] = ()
 
 
 _file = TypeAdapter(_File)
 
 
+def load(path: Path) -> tuple[Accepted, ...]:
+    """Raises UsageError."""
+    return parse(policy.read_toml(path, MAX_BYTES), str(path))
+
+
 def parse(rows: Mapping[str, object], where: str) -> tuple[Accepted, ...]:
-    """Raises UsageError with the place of the mistake."""
+    """Raises UsageError with the place of the mistake, and for a file that accepts groups."""
+    if rows.get("schema") == _BY_GROUP:
+        raise UsageError(
+            f"{where} accepts whole change groups, which also settles edits that nobody has seen: "
+            "it is not honoured",
+            hint="move it away, look at each group again (irdiff report RUN), then: irdiff gate RUN --policy "
+            "POLICY --accept GROUP --owner YOU --reason WHY --until YYYY-MM-DD",
+        )
     try:
         return _file.validate_python(rows).accepted
     except ValidationError as error:
@@ -58,43 +99,82 @@ def parse(rows: Mapping[str, object], where: str) -> tuple[Accepted, ...]:
         raise UsageError(f"{where} is not an acceptance file: {place}: {first['msg']}") from error
 
 
-def accept(
-    run: Run, group_ids: tuple[str, ...], *, owner: str, reason: str, on: datetime.date
-) -> tuple[Accepted, ...]:
-    """Entries for groups of this run. An id may be cut to 8 or more characters, as git's may.
+def accept(run: Run, names: tuple[str, ...], decision: Decision) -> tuple[Accepted, ...]:
+    """An entry for each name: of a change group, for all its cases in this run, or of one case.
 
-    Raises UsageError for a group that the run does not have: only what was seen can be accepted.
+    A group's id may be cut to 8 or more characters. Raises UsageError for what the run does not have: only
+    what was seen can be accepted.
     """
-    return tuple(
-        Accepted(
-            group=(group := _find(run, wanted)).id,
-            title=group.title[:200],
-            owner=owner,
-            reason=reason,
-            base=run.base.spec,
-            head=run.head.spec,
-            on=on,
-        )
-        for wanted in group_ids
-    )
+    edits = {case.id: case.edit for case in run.cases}
+    entries = []
+    for name in names:
+        group, members = _find(run, name)
+        found = {member: digest for member in members if (digest := edits[member]) is not None}
+        if len(found) < len(members):
+            raise UsageError(
+                f"the run does not say which edits group {group.id[:12]!a} holds: an older irdiff made it",
+                hint="compare again, then accept",
+            )
+        terms = _terms(run, decision)
+        entries.append(Accepted(group=group.id, title=group.title[:200], edits=found, **terms))
+    return tuple(entries)
 
 
-def _find(run: Run, wanted: str) -> ChangeGroup:
-    found = [group for group in run.groups if group.id == wanted]
-    if not found and len(wanted) >= 8:
-        found = [group for group in run.groups if group.id.startswith(wanted)]
+def _terms(run: Run, decision: Decision) -> dict[str, Any]:
+    return {
+        **plain.asdict(decision),
+        "base": run.base.spec,
+        "base_toolchain": run.base.digest,
+        "head": run.head.spec,
+        "head_toolchain": run.head.digest,
+        "normalizer": run.normalizer_version,
+    }
+
+
+def renew(run: Run, known: tuple[Accepted, ...], decision: Decision) -> tuple[Accepted, ...]:
+    """The entries again, for this run's toolchains and another last day: of those edits that are the same.
+
+    Nothing new is accepted so: each edit, constants and positions included, was looked at before, and the
+    reason for it stays where none is given. Edits that are settled until that day already are left out.
+    """
+    edits = {case.id: case.edit for case in run.cases}
+    settled = {
+        row
+        for entry in known
+        if entry.is_of_toolchains(run) and entry.expires >= decision.expires
+        for row in entry.edits.items()
+    }
+    entries = []
+    for entry in reversed(known):  # of one edit the last entry counts
+        again = {k: digest for k, digest in entry.edits.items() if edits.get(k) == digest}
+        again = {k: digest for k, digest in again.items() if (k, digest) not in settled}
+        settled |= again.items()
+        if again:
+            terms = _terms(run, decision)
+            terms["reason"] = decision.reason or entry.reason
+            entries.append(plain.replace(entry, edits=again, **terms))
+    return tuple(reversed(entries))
+
+
+def _find(run: Run, name: str) -> tuple[ChangeGroup, tuple[str, ...]]:
+    """A group, and those of its cases that are meant."""
+    of_case = {member: group for group in run.groups for member in group.members}
+    if name in of_case:
+        return of_case[name], (name,)
+    found = [group for group in run.groups if group.id == name]
+    if not found and len(name) >= 8:
+        found = [group for group in run.groups if group.id.startswith(name)]
     if len(found) != 1:
         what = "no change group" if not found else f"{len(found)} change groups"
         raise UsageError(
-            f"the run has {what} {wanted[:80]!a}", hint="`irdiff report RUN` shows the groups with their ids"
+            f"the run has {what} {name[:80]!a}", hint="`irdiff report RUN` shows the groups with their ids"
         )
-    return found[0]
+    return found[0], found[0].members
 
 
 def append(path: Path, entries: tuple[Accepted, ...], known: tuple[Accepted, ...]) -> None:
     """Adds entries to the end of the file, and makes it where it is not there. Raises UsageError."""
-    ids = {entry.group for entry in known}
-    text = "".join(_as_toml(entry) for entry in entries if entry.group not in ids)
+    text = "".join(_as_toml(entry) for entry in entries if entry not in known)
     try:
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -111,11 +191,21 @@ def _as_toml(entry: Accepted) -> str:
         ("title", _string(entry.title)),
         ("owner", _string(entry.owner)),
         ("reason", _string(entry.reason)),
-        ("base", _string(entry.base)),
-        ("head", _string(entry.head)),
         ("on", entry.on.isoformat()),
+        ("expires", entry.expires.isoformat()),
+        ("base", _string(entry.base)),
+        ("base_toolchain", _string(entry.base_toolchain)),
+        ("head", _string(entry.head)),
+        ("head_toolchain", _string(entry.head_toolchain)),
+        ("normalizer", _string(entry.normalizer)),
     ]
-    return "\n[[accepted]]\n" + "".join(f"{name} = {value}\n" for name, value in rows)
+    edits = [(_string(case_id), _string(digest)) for case_id, digest in sorted(entry.edits.items())]
+    parts = ["\n[[accepted]]", *_lines(rows), "[accepted.edits]", *_lines(edits)]
+    return "\n".join(parts) + "\n"
+
+
+def _lines(rows: list[tuple[str, str]]) -> list[str]:
+    return [f"{name} = {value}" for name, value in rows]
 
 
 def _string(text: str) -> str:

@@ -47,7 +47,7 @@ def _suite(outcome: RuleOutcome) -> ET.Element:
 
 def _test(outcome: RuleOutcome, finding: Finding) -> ET.Element:
     test = ET.Element("testcase", classname=outcome.rule.id, name=clean(wording.subject(finding)))
-    detail = clean(finding.detail)
+    detail = clean(wording.detail(finding))
     if finding.settled_by is not None:
         ET.SubElement(test, "skipped", message=clean(wording.state(finding)))
     elif not finding.blocks:

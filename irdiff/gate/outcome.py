@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -34,6 +35,10 @@ class Finding:
     """The figures that decided it."""
     groups: tuple[str, ...]
     """Ids of the change groups behind it; empty where there are none to accept."""
+    edits: Mapping[str, str | None]
+    """Digests of the concrete edits, by case, that must be accepted to settle it; empty where none can be."""
+    not_accepted: str
+    """Why no acceptance settles it, in one sentence; empty where nothing like it was ever accepted."""
     settled_by: Waiver | tuple[Accepted, ...] | None
 
     @property

@@ -30,7 +30,7 @@ def _text_lines(outcome: Outcome) -> Iterator[str]:
         if rule.findings:
             yield f"{'':8}   {escape.terminal(rule.rule.reason)}"
         for finding in wording.ordered(rule.findings)[:_SHOWN]:
-            line = f"{wording.subject(finding)}: {wording.state(finding)}: {finding.detail}"
+            line = f"{wording.subject(finding)}: {wording.state(finding)}: {wording.detail(finding)}"
             yield f"{'':8} - {escape.terminal(line)}"
         if len(rule.findings) > _SHOWN:
             yield f"{'':8}   … {len(rule.findings) - _SHOWN} more: see --json"
@@ -76,6 +76,8 @@ def _finding_rows(finding: Finding) -> dict[str, Any]:
         "blocks": finding.blocks,
         "detail": finding.detail,
         "groups": list(finding.groups),
+        "edits": dict(finding.edits),
+        "not_accepted": finding.not_accepted,
         "settled_by": _settled_rows(finding.settled_by),
     }
 
@@ -93,7 +95,17 @@ def _settled_rows(settled: Waiver | tuple[Accepted, ...] | None) -> dict[str, An
                 "expires": settled.expires.isoformat(),
             }
         case entries:
-            return {"accepted": [{"group": e.group, "owner": e.owner, "reason": e.reason} for e in entries]}
+            return {"accepted": [_accepted_rows(entry) for entry in entries]}
+
+
+def _accepted_rows(entry: Accepted) -> dict[str, str]:
+    return {
+        "group": entry.group,
+        "owner": entry.owner,
+        "reason": entry.reason,
+        "on": entry.on.isoformat(),
+        "expires": entry.expires.isoformat(),
+    }
 
 
 def markdown(outcome: Outcome, limit: int = _MARKDOWN_LIMIT) -> str:
@@ -129,7 +141,7 @@ def _markdown_rule(outcome: RuleOutcome, shown: int) -> Iterator[str]:
     yield f"\n<details{opened}><summary>{escape.github_html(title)}</summary>\n"
     yield escape.markdown(outcome.rule.reason, limit=1000) + "\n"
     for finding in wording.ordered(outcome.findings)[:shown]:
-        words = escape.markdown(f"{wording.state(finding)}: {finding.detail}")
+        words = escape.markdown(f"{wording.state(finding)}: {wording.detail(finding)}")
         yield f"- {escape.code(wording.subject(finding))}: {words}"
     if len(outcome.findings) > shown:
         yield f"- … {len(outcome.findings) - shown} more"

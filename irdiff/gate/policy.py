@@ -30,7 +30,7 @@ class Action(StrEnum):
     DENY = "deny"
     """The gate fails; only a waiver settles it."""
     REVIEW = "review"
-    """The gate fails until a person accepts the change groups behind it."""
+    """The gate fails until a person accepts the edits behind it."""
     WARN = "warn"
     """Said, and the gate passes."""
 
@@ -45,6 +45,15 @@ def _https(text: str) -> str:
     if not text.startswith("https://") or len(text) < len("https://a.b/c"):
         raise ValueError("a link begins with https://")
     return text
+
+
+def _no_groups(names: tuple[str, ...]) -> tuple[str, ...]:
+    if names:
+        raise ValueError(
+            "a change group also takes edits with other constants, types and positions: name its `cases`, "
+            "and in `edits` the concrete edits that are meant (`irdiff gate --json` shows both)"
+        )
+    return names
 
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]
@@ -66,7 +75,7 @@ class _Rule:
     may_be_empty: bool = False
     """Whether the rule holds where it selects no case of the run at all."""
     acceptable: bool | None = None
-    """Whether accepting the change groups settles it; None means for `review` only."""
+    """Whether accepting the edits settles it; None means for `review` only."""
 
     def selects(self, case: Case) -> bool:
         chosen = ((self.tiers, case.tier), (self.targets, case.target), (self.cases, case.id))
@@ -182,11 +191,17 @@ Rule = (
 
 @dataclass(frozen=True, kw_only=True, config=_STRICT)
 class Waiver:
-    """A finding that somebody answers for, until a day."""
+    """Findings of one rule that somebody answers for, until a day.
+
+    A waiver is of a rule for some cases, whatever changes in them: it is for what is known and being mended,
+    and says so with its issue. With `edits` it is of those concrete edits only.
+    """
 
     rule: Name
     cases: Patterns = ()
-    groups: tuple[Name, ...] = ()
+    edits: tuple[Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")], ...] = ()
+    groups: Annotated[tuple[str, ...], AfterValidator(_no_groups)] = ()
+    """Of policies for irdiff 0.1; refused."""
     targets: Patterns = ()
     """Of findings that concern a target as a whole."""
     owner: Name
@@ -215,10 +230,10 @@ def load(path: Path) -> Policy:
     return parse(read_toml(path), str(path))
 
 
-def read_toml(path: Path) -> dict[str, object]:
+def read_toml(path: Path, max_bytes: int = MAX_BYTES) -> dict[str, object]:
     try:
-        if path.stat().st_size > MAX_BYTES:
-            raise UsageError(f"{path} is larger than {MAX_BYTES} bytes")
+        if path.stat().st_size > max_bytes:
+            raise UsageError(f"{path} is larger than {max_bytes} bytes")
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror}") from error
@@ -239,6 +254,6 @@ def parse(rows: Mapping[str, object], where: str) -> Policy:
     for waiver in policy.waiver:
         if waiver.rule not in ids:
             raise UsageError(f"{where} waives the rule {waiver.rule!r}, which it does not have")
-        if not (waiver.cases or waiver.groups or waiver.targets):
+        if not (waiver.cases or waiver.edits or waiver.targets):
             raise UsageError(f"{where}: the waiver of {waiver.rule!r} by {waiver.owner!r} names nothing")
     return policy

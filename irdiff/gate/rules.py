@@ -83,10 +83,11 @@ def _violated(detail: str) -> _Seen:
 def _of_case(rule: Rule, case: Case, seen: _Seen) -> Finding | None:
     if seen.certainty is None:
         return None
-    return _finding(rule, Subject.CASE, case.id, seen, (case.group,) if case.group else ())
+    return _finding(rule, Subject.CASE, case.id, seen, (case,) if case.group else ())
 
 
-def _finding(rule: Rule, subject: Subject, name: str, seen: _Seen, groups: tuple[str, ...]) -> Finding:
+def _finding(rule: Rule, subject: Subject, name: str, seen: _Seen, behind: Sequence[Case]) -> Finding:
+    """`behind` are the cases whose edits, all of them accepted, would settle it."""
     certainty = seen.certainty
     assert certainty is not None
     return Finding(
@@ -95,7 +96,9 @@ def _finding(rule: Rule, subject: Subject, name: str, seen: _Seen, groups: tuple
         certainty=certainty,
         action=rule.action if certainty is Certainty.VIOLATED else rule.unknown_action,
         detail=seen.detail,
-        groups=groups,
+        groups=tuple(sorted({case.group for case in behind if case.group})),
+        edits={case.id: case.edit for case in behind},
+        not_accepted="",
         settled_by=None,
     )
 
@@ -235,14 +238,13 @@ def _radius(rule: RadiusRule, selected: Sequence[Case]) -> Iterator[Finding]:
     for target, cases in _by_target(selected).items():
         compared = [case for case in cases if case.verdict in COMPARED_VERDICTS]
         changed = [case for case in compared if case.verdict is Verdict.CHANGED]
-        groups = tuple(sorted({case.group for case in changed if case.group}))
         if not compared:
             yield _finding(rule, Subject.TARGET, target, _unknown("no case was compared"), ())
         elif 100 * len(changed) > rule.percent * len(compared):
             share = f"{len(changed)} of {len(compared)} compared cases changed"
             all_known = all(case.group for case in changed)
             seen = _violated(f"{share} ({100 * len(changed) / len(compared):.1f} %)")
-            yield _finding(rule, Subject.TARGET, target, seen, groups if all_known else ())
+            yield _finding(rule, Subject.TARGET, target, seen, changed if all_known else ())
 
 
 def _compile_time(rule: CompileTimeRule, selected: Sequence[Case]) -> Iterator[Finding]:

@@ -75,7 +75,7 @@ def _result(outcome: RuleOutcome, finding: Finding, sources: Mapping[str, str], 
     result: dict[str, Any] = {
         "ruleId": outcome.rule.id,
         "level": _LEVELS[finding.action],
-        "message": {"text": clean(f"{name}: {unknown}{finding.detail}", limit=900)},
+        "message": {"text": clean(f"{name}: {unknown}{wording.detail(finding)}", limit=900)},
         "locations": [_location(sources.get(finding.name, ""), root)],
         # The same finding of two runs is one alert: named by rule and subject, not by its figures.
         "partialFingerprints": {"irdiff/v1": _fingerprint(outcome.rule.id, name)},

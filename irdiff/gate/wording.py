@@ -61,7 +61,12 @@ def state(finding: Finding) -> str:
 
 
 def _accepted(entry: Accepted) -> str:
-    return f"{entry.owner} on {entry.on}: {entry.reason}"
+    return f"{entry.owner} on {entry.on} until {entry.expires}: {entry.reason}"
+
+
+def detail(finding: Finding) -> str:
+    """What decided it, and why what was accepted does not settle it."""
+    return f"{finding.detail}; {finding.not_accepted}" if finding.not_accepted else finding.detail
 
 
 def ordered(findings: Sequence[Finding]) -> list[Finding]:
@@ -78,16 +83,19 @@ def notes(outcome: Outcome) -> list[str]:
 
 
 def next_step(outcome: Outcome) -> str | None:
-    """What a person can do about groups that only wait to be looked at."""
+    """What a person can do about edits that only wait to be looked at."""
     groups = {
         group
         for rule in outcome.rules
         if rule.rule.can_be_accepted
         for finding in rule.findings
-        if finding.blocks and finding.certainty is Certainty.VIOLATED
+        if finding.blocks and finding.certainty is Certainty.VIOLATED and finding.edits
         for group in finding.groups
     }
     if not groups:
         return None
     shown = " ".join(f"--accept {group[:12]}" for group in sorted(groups)[:5])
-    return f"after a look at each group: irdiff gate RUN --policy POLICY {shown} --owner YOU --reason WHY"
+    return (
+        f"after a look at each group: irdiff gate RUN --policy POLICY {shown} --owner YOU --reason WHY "
+        "--until YYYY-MM-DD"
+    )

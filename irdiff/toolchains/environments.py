@@ -4,7 +4,8 @@
     toolchains/NAME.lock       held while it is built
     toolchains/NAME.log        what the build printed
 
-A folder without `irdiff.json` is a build that did not end; it is removed and made again.
+A folder with a lock and without `irdiff.json` is a build that did not end; it is removed and made again. A
+folder without either is not irdiff's, whatever the cache folder was set to: it is left as it is.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from irdiff import process
 from irdiff.config import Config
@@ -47,6 +48,8 @@ def find(name: str, config: Config) -> Environment | None:
         state = json.loads((path / _STATE).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
+    if not isinstance(state, dict) or not {"spec", "version", "digest"} <= state.keys():
+        return None  # somebody else's file of this name
     return Environment(name=name, path=path, state=state)
 
 
@@ -56,9 +59,38 @@ def list_all(config: Config) -> list[Environment]:
 
 
 def remove(name: str, config: Config) -> None:
+    """Raises ToolchainError where the folder is not irdiff's."""
+    if find(name, config) is None and not _is_torn(name, config):
+        raise ToolchainError(f"{config.toolchains / name} was not made by irdiff: it is left as it is")
     with lock(name, config):
-        shutil.rmtree(config.toolchains / name, ignore_errors=True)
-        (config.toolchains / f"{name}.log").unlink(missing_ok=True)
+        _remove(name, config)
+
+
+def _remove(name: str, config: Config) -> None:
+    shutil.rmtree(config.toolchains / name, ignore_errors=True)
+    (config.toolchains / f"{name}.log").unlink(missing_ok=True)
+
+
+def remove_torn(config: Config) -> list[str]:
+    """Removes what builds left that were killed; returns the names. A build at work is not waited for."""
+    removed = []
+    for path in sorted(config.toolchains.glob("*/")):
+        name = path.name
+        if not _is_torn(name, config):
+            continue
+        with _lock_file(name, config) as file, contextlib.suppress(BlockingIOError):
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if _is_torn(name, config):  # it may have been made whole a moment ago
+                _remove(name, config)
+                removed.append(name)
+    return removed
+
+
+def _is_torn(name: str, config: Config) -> bool:
+    """Whether a build that irdiff began did not end: it has a lock, made before all else, and no state."""
+    path = config.toolchains / name
+    began = (config.toolchains / f"{name}.lock").is_file()
+    return began and path.is_dir() and not path.is_symlink() and not (path / _STATE).exists()
 
 
 def touch(environment: Environment) -> None:
@@ -75,17 +107,20 @@ def last_used(environment: Environment) -> float:
 @contextlib.contextmanager
 def lock(name: str, config: Config) -> Iterator[None]:
     """One process at a time builds an environment; the others wait, then find it made."""
+    with _lock_file(name, config) as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _lock_file(name: str, config: Config) -> TextIO:
     try:
         config.toolchains.mkdir(parents=True, exist_ok=True)
-        file = (config.toolchains / f"{name}.lock").open("a")
+        return (config.toolchains / f"{name}.lock").open("a")
     except OSError as error:
         raise ToolchainError(
             f"cannot write {config.toolchains}: {error.strerror}",
             hint="name another cache folder: --cache DIR or the variable IRDIFF_CACHE",
         ) from error
-    with file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 def make(
@@ -103,13 +138,17 @@ def make(
     if found:
         touch(found)
         return found
+    path, log = config.toolchains / name, config.toolchains / f"{name}.log"
+    if path.exists() and not _is_torn(name, config) and find(name, config) is None:
+        raise ToolchainError(
+            f"{path} is there and was not made by irdiff: it is left as it is",
+            hint="name another cache folder: --cache DIR or the variable IRDIFF_CACHE",
+        )
     with lock(name, config):
         found = find(name, config)
         if found:
             return found
-        path, log = config.toolchains / name, config.toolchains / f"{name}.log"
-        shutil.rmtree(path, ignore_errors=True)
-        log.unlink(missing_ok=True)
+        _remove(name, config)
         try:
             uv(["venv", "--quiet", "--no-project", "--python", python, path], log, config)
             state = {**install(path, log), "made": time.time()}

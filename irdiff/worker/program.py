@@ -10,9 +10,18 @@ import subprocess
 import sys
 import traceback
 
-from . import inductor, inductor_on_gpu, record, torch_on_cpu, tritonparse_trace, workload_files
+from . import (
+    captured_folder,
+    inductor,
+    inductor_on_gpu,
+    record,
+    torch_on_cpu,
+    tritonparse_trace,
+    workload_files,
+)
 from .texts import text_of
 
+_USAGE = 2
 _NOTHING_RECORDED = 4
 _INTERRUPTED = 130
 _DEFAULT_TARGET = {"name": "sm_90", "backend": "cuda", "arch": 90, "warp_size": 32, "facts": {}}
@@ -31,6 +40,11 @@ print(gpu.backend, gpu.arch)
 def main(words=None):
     """The exit code: the program's own, where it ran on a GPU and failed."""
     arguments = _parser().parse_args(words)
+    # the program may go to another folder
+    arguments.out = os.path.abspath(arguments.out)
+    arguments.json = arguments.json and os.path.abspath(arguments.json)
+    if _is_occupied(arguments):
+        return _end(arguments, _USAGE)
     if arguments.from_trace:
         return _end(arguments, _import_trace(arguments))
     gpu = None if arguments.no_gpu else _find_gpu()
@@ -45,7 +59,7 @@ def main(words=None):
             inductor.install(target)
         failed, code = _run(arguments)
     program = os.path.basename(arguments.program[0])
-    family = workload_files.family_of(program)
+    family = _family(arguments)
     rows, skipped = workload_files.write(
         arguments.out, family, program, recorder.launches.values(), recorder.failures
     )
@@ -69,6 +83,21 @@ def _parser():
     parser.add_argument("-m", dest="is_module", action="store_true", help="the program is a module's name")
     parser.add_argument("program", nargs=argparse.REMAINDER, help="script.py and its arguments")
     return parser
+
+
+def _family(arguments):
+    if arguments.from_trace:
+        return tritonparse_trace.family_of(arguments.from_trace)
+    return workload_files.family_of(os.path.basename(arguments.program[0]))
+
+
+def _is_occupied(arguments):
+    """Whether the folder holds what is not to be written over; asked before the program runs."""
+    found = captured_folder.strangers(arguments.out, _family(arguments))
+    if found:
+        _say(f"{arguments.out} holds {found[0]}: not written by `irdiff capture`, or changed since")
+        _say("  next: name another folder with --out; nothing was recorded and nothing was written")
+    return bool(found)
 
 
 def _find_gpu():

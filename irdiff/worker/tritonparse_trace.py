@@ -45,9 +45,13 @@ def write(path, folder, target):
             except Exception as error:
                 failed.append((name, f"{type(error).__name__}: {error}"))
     program = os.path.basename(path)
-    family = workload_files.family_of(program.split(".", 1)[0])
-    rows, skipped = workload_files.write(folder, family, program, recorder.launches.values())
+    rows, skipped = workload_files.write(folder, family_of(path), program, recorder.launches.values())
     return len(launches), rows, [*dict.fromkeys(failed), *skipped]
+
+
+def family_of(path):
+    """The folder's name within the corpus."""
+    return workload_files.family_of(os.path.basename(path).split(".", 1)[0])
 
 
 def _events(path):

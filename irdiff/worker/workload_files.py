@@ -14,7 +14,7 @@ import re
 
 import triton
 
-from . import corpus_api
+from . import captured_folder, corpus_api
 from .record import Descriptor, Tensor
 from .sources import SourceFile, Unwritable
 
@@ -140,18 +140,19 @@ def write(folder, family, program, launches, failures=()):
         except Unwritable as error:
             skipped.append((name, str(error)))
     os.makedirs(os.path.join(folder, family), exist_ok=True)
-    rows, taken = [], set()
+    rows, files = [], {}
     for workload in workloads:
         kernel = workload.function.fn.__name__
-        name = next(n for n in _numbered(kernel.strip("_") or "kernel") if n not in taken)
-        taken.add(name)
+        name = next(n for n in _numbered(kernel.strip("_") or "kernel") if f"{family}/{n}.py" not in files)
         about = f"`{kernel}`, recorded by `irdiff capture` from {program} with Triton {triton.__version__}."
         text, labels = workload.text(about)
-        with open(os.path.join(folder, family, name + ".py"), "w", encoding="utf-8") as file:
-            file.write(text)
+        files[f"{family}/{name}.py"] = text
         ids = (f"{family}/{name}:{label}" for label in labels)
         rows += zip(ids, (recorded for recorded, _ in workload.rows))
-    _write_readme(folder, program, rows, skipped)
+    files["README.md"] = captured_folder.readme(folder, _readme(program, rows, skipped), files)
+    for name, text in files.items():
+        with open(os.path.join(folder, name), "w", encoding="utf-8", newline="") as file:
+            file.write(text)
     return rows, skipped
 
 
@@ -180,7 +181,7 @@ def family_of(program):
     return f"{name}_" if keyword.iskeyword(name) or name[0].isdigit() else name
 
 
-def _write_readme(folder, program, rows, skipped):
+def _readme(program, rows, skipped):
     lines = [
         f"# Kernels of {program}",
         "",
@@ -197,8 +198,7 @@ def _write_readme(folder, program, rows, skipped):
         lines.append(f"| `{launch_id}` | `{recorded.function.fn.__name__}` | {grid} | {signature} |")
     if skipped:
         lines += ["", "Not written:", "", *(f"- `{kernel}`: {why}" for kernel, why in skipped)]
-    with open(os.path.join(folder, "README.md"), "w", encoding="utf-8") as file:
-        file.write("\n".join(lines) + "\n")
+    return "\n".join(lines) + "\n"
 
 
 def _labels(launches):

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from irdiff.compare import radius
+from irdiff.compare.grouping import GROUPED
 from irdiff.model import (
     SCHEMA,
     Artifact,
@@ -125,6 +126,7 @@ class Build:
                 compile_s=Sides(base={"ttir": 0.5}, head={"ttir": 0.5}),
                 renamed_from=None,
                 group=None,
+                edit=sha256(f"edit of {case_id}".encode()) if verdict in GROUPED else None,
             ),
             **changes,
         )

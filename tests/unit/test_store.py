@@ -3,8 +3,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
-from irdiff.cli.store import parse_size
+from irdiff.cli.store import parse_size, store_group
 from irdiff.errors import StoreError, UsageError
 from irdiff.store import Store, key_of
 
@@ -78,11 +79,67 @@ def test_scratch_paths_have_one_length(tmp_path: Path) -> None:
     assert not first.exists()
 
 
-@pytest.mark.parametrize(("text", "size"), [("2GB", 2 << 30), ("1.5 MiB", 3 << 19), ("10", 10), ("3k", 3072)])
+@pytest.mark.parametrize(
+    ("text", "size"), [("2GB", 2 << 30), ("1.5 MiB", 3 << 19), ("10B", 10), ("3k", 3072)]
+)
 def test_sizes(text: str, size: int) -> None:
     assert parse_size(text) == size
 
 
-def test_bad_size() -> None:
+@pytest.mark.parametrize("text", ["many", "", "-2GB", "2GBs", "2 2GB", "B"])
+def test_bad_size(text: str) -> None:
+    with pytest.raises(UsageError, match="is not a size"):
+        parse_size(text)
+
+
+@pytest.mark.parametrize(("text", "likely"), [("2", "2GB"), ("0.5", "0.5GB"), ("500", "500MB"), ("0", "0GB")])
+def test_a_number_without_a_unit_is_refused(text: str, likely: str) -> None:
+    with pytest.raises(UsageError, match="has no unit") as raised:
+        parse_size(text)
+    assert raised.value.hint == f"--max-size {likely}?"
+
+
+def test_a_size_without_a_unit_empties_nothing(tmp_path: Path) -> None:
+    Store(tmp_path / "store").put(b"one")
+    before = sorted(tmp_path.rglob("*"))
+    words = ["--max-size", "2", "--cache", str(tmp_path)]
     with pytest.raises(UsageError):
-        parse_size("many")
+        CliRunner().invoke(store_group, ["prune", *words], standalone_mode=False, catch_exceptions=False)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+FOREIGN = {
+    "objects/readme.txt": b"mine",
+    "objects/ab/notes": b"mine",
+    "objects/" + "ab/" + "0" * 62: b"a file of this very name, and not packed as the store packs",
+    "objects/pack/pack-1.idx": b"of git",
+    "records/2024/invoice.pdf": b"mine",
+    "records/kind/ab/" + "c" * 62: b"no record",
+    "tmp/2024-report/text.txt": b"mine",
+    "tmp/20240101-20240201/text.txt": b"mine",
+    "tmp/notes.txt": b"mine",
+    "elsewhere.txt": b"mine",
+}
+
+
+def test_prune_removes_nothing_that_the_store_did_not_make(tmp_path: Path) -> None:
+    for name, content in FOREIGN.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    outside = tmp_path.with_name(f"{tmp_path.name}-outside")
+    outside.mkdir()
+    (outside / "file").write_bytes(b"mine")
+    (tmp_path / "tmp" / "09999998-00000001").symlink_to(outside)
+    (tmp_path / "objects" / "ef").mkdir()
+    (tmp_path / "objects" / "ef" / ("1" * 62)).symlink_to(outside / "file")
+    store = Store(tmp_path)
+    digest = store.put(b"one")
+    store.put_record("kind", key_of("a"), {"value": 1})
+    (tmp_path / "tmp" / "09999999-00000001").mkdir()
+    store.prune(0)
+    assert not store.has(digest)
+    assert store.get_record("kind", key_of("a")) is None
+    assert not (tmp_path / "tmp" / "09999999-00000001").exists(), "of a process that is gone"
+    assert {name: (tmp_path / name).read_bytes() for name in FOREIGN} == FOREIGN
+    assert (outside / "file").read_bytes() == b"mine"

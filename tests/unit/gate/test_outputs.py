@@ -175,18 +175,55 @@ def test_the_command_accepts_and_writes(tmp_path: Path, folder: Path) -> None:
     rules = _policy_file(tmp_path, 'kind="radius"\npercent=1')
     names = ("json", "markdown", "junit", "sarif")
     written = [item for name in names for item in (f"--{name}", tmp_path / f"out.{name}")]
-    accept = ("--accept", "abababab", "--owner", "jane", "--reason", "looked at every one")
+    words = ("--owner", "jane", "--reason", "looked at every one", "--until", "2999-12-31")
+    accept = ("--accept", "abababab", *words)
     assert _invoke(folder, "--policy", rules, *accept, *written)[0] == 0
     assert all((tmp_path / f"out.{name}").stat().st_size > 100 for name in names)
     assert _invoke(folder, "--policy", rules)[0] == 0
     assert (tmp_path / "irdiff-accepted.toml").read_text().count("[[accepted]]") == 1
 
 
-def test_accepting_takes_a_name_and_a_reason(tmp_path: Path, folder: Path) -> None:
+@pytest.mark.parametrize(
+    ("words", "pattern"),
+    [
+        ((), "needs --owner, --reason and --until"),
+        (("--owner", "jane", "--reason", "looked at every one"), "needs --owner, --reason and --until"),
+        (("--reason", "looked at every one", "--until", "2999-12-31"), "needs --owner"),
+        (("--owner", "jane", "--until", "2999-12-31"), "needs --owner"),
+        (("--owner", "jane", "--reason", "fine", "--until", "2999-12-31"), "10 to 1000"),
+        (("--owner", "jane", "--reason", "looked at it", "--until", "2020-01-01"), "is past"),
+    ],
+)
+def test_accepting_takes_a_name_a_reason_and_an_end(
+    tmp_path: Path, folder: Path, words: tuple[str, ...], pattern: str
+) -> None:
     rules = _policy_file(tmp_path, 'kind="radius"\npercent=1')
-    with pytest.raises(UsageError, match="needs --owner"):
-        _invoke(folder, "--policy", rules, "--accept", "abababab")
+    with pytest.raises(UsageError, match=pattern):
+        _invoke(folder, "--policy", rules, "--accept", "abababab", *words)
     assert not (tmp_path / "irdiff-accepted.toml").exists()
+
+
+def test_a_rebase_is_renewed_in_one_command(tmp_path: Path, folder: Path, run: Run, build: Any) -> None:
+    rules = _policy_file(tmp_path, 'kind="radius"\npercent=1')
+    who = ("--owner", "jane", "--until", "2999-12-31")
+    accept = ("--accept", "abababab", *who, "--reason", "looked at every one")
+    assert _invoke(folder, "--policy", rules, *accept)[0] == 0
+    rebased = replace(run, base=build.revision("3.8.1"), head=build.revision("3.9.1"))
+    (folder / "run.json").write_bytes(run_folder.dump(rebased))
+    code, output = _invoke(folder, "--policy", rules)
+    assert code == 1
+    assert "--renew takes it again" in output
+    assert _invoke(folder, "--policy", rules, "--renew", *who)[0] == 0
+    assert _invoke(folder, "--policy", rules)[0] == 0
+
+
+def test_an_old_acceptance_file_is_a_clear_error(tmp_path: Path, folder: Path) -> None:
+    rules = _policy_file(tmp_path, 'kind="radius"\npercent=1')
+    old = tmp_path / "irdiff-accepted.toml"
+    old.write_text('schema = "irdiff-accepted/1"\n')
+    with pytest.raises(UsageError, match="it is not honoured"):
+        _invoke(folder, "--policy", rules)
+    assert old.read_text() == 'schema = "irdiff-accepted/1"\n'
 
 
 # timings as they are on disk

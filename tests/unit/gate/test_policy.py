@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import datetime
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ import pytest
 
 from irdiff.errors import UsageError
 from irdiff.gate import acceptance, policy
+from irdiff.model import Verdict
 
 ROOT = Path(__file__).parents[3]
 RULE = """
@@ -89,43 +91,73 @@ def test_the_shipped_policy_is_valid() -> None:
 
 # the acceptance file
 
+DECISION = acceptance.Decision(
+    owner="jane",
+    reason="looked at every one",
+    on=datetime.date(2026, 1, 2),
+    expires=datetime.date(2026, 4, 2),
+)
 
-def test_accepted_groups_are_kept_and_read_again(tmp_path: Path, build: Any) -> None:
-    case = build.case("a/x:1@sm_90")
+
+def test_accepted_edits_are_kept_and_read_again(tmp_path: Path, build: Any) -> None:
     hostile = 'a "quote"\n[[accepted]]\x7f\x00\u202e\\'
+    case = build.case(f"a/{hostile}:1@sm_90", Verdict.CHANGED)
     run = build.run(case, groups=(build.group("ab" * 32, case.id, title=hostile),))
     path = tmp_path / "folder" / "accepted.toml"
-    on = datetime.date(2026, 1, 2)
-    entries = acceptance.accept(run, ("abababab",), owner="jane", reason="looked at every one", on=on)
+    entries = acceptance.accept(run, ("abababab",), DECISION)
     acceptance.append(path, entries, ())
-    known = acceptance.parse(policy.read_toml(path), "file")
+    known = acceptance.load(path)
     assert known == entries
     assert known[0].title == hostile
+    assert known[0].edits == {case.id: case.edit}
     acceptance.append(path, entries, known)
-    assert acceptance.parse(policy.read_toml(path), "file") == entries
+    assert acceptance.load(path) == entries
 
 
-@pytest.mark.parametrize("wanted", ["ababab", "f" * 64, "", "\x1b[2J"])
-def test_only_a_group_of_the_run_is_accepted(build: Any, wanted: str) -> None:
-    case = build.case("a/x:1@sm_90")
+@pytest.mark.parametrize("wanted", ["ababab", "f" * 64, "", "\x1b[2J", "a/x:2@sm_90"])
+def test_only_what_the_run_has_is_accepted(build: Any, wanted: str) -> None:
+    case = build.case("a/x:1@sm_90", Verdict.CHANGED)
     run = build.run(case, groups=(build.group("ab" * 32, case.id),))
     with pytest.raises(UsageError, match="no change group"):
-        acceptance.accept(run, (wanted,), owner="j", reason="long enough", on=datetime.date(2026, 1, 2))
+        acceptance.accept(run, (wanted,), DECISION)
 
 
 def test_an_ambiguous_group_is_refused(build: Any) -> None:
-    first, second = build.case("a/x:1@sm_90"), build.case("a/x:2@sm_90")
+    first, second = build.case("a/x:1@sm_90", Verdict.CHANGED), build.case("a/x:2@sm_90", Verdict.CHANGED)
     groups = build.group("ab" * 31 + "00", first.id), build.group("ab" * 31 + "01", second.id)
     with pytest.raises(UsageError, match="2 change groups"):
-        acceptance.accept(
-            build.run(first, second, groups=groups),
-            ("abababab",),
-            owner="j",
-            reason="long enough",
-            on=datetime.date(2026, 1, 2),
-        )
+        acceptance.accept(build.run(first, second, groups=groups), ("abababab",), DECISION)
 
 
-def test_a_damaged_acceptance_file_is_an_error() -> None:
-    with pytest.raises(UsageError, match=r"accepted\.0"):
-        acceptance.parse({"schema": acceptance.SCHEMA, "accepted": [{"group": "g"}]}, "file")
+def test_one_case_of_a_group_is_accepted_alone(build: Any) -> None:
+    cases = [build.case(f"a/x:{number}@sm_90", Verdict.CHANGED) for number in (1, 2)]
+    run = build.run(*cases, groups=(build.group("ab" * 32, *(case.id for case in cases)),))
+    (entry,) = acceptance.accept(run, (cases[1].id,), DECISION)
+    assert entry.edits == {cases[1].id: cases[1].edit}
+
+
+@pytest.mark.parametrize(
+    ("change", "pattern"),
+    [
+        ({"expires": None}, "expires"),
+        ({"owner": ""}, "owner"),
+        ({"edits": {}}, "edits"),
+        ({"edits": {"a/x:1@sm_90": "100 -> 96"}}, "edits"),
+        ({"base_toolchain": "3.8.0"}, "base_toolchain"),
+        ({"everything": True}, "everything"),
+    ],
+)
+def test_a_damaged_acceptance_file_is_an_error(build: Any, change: dict[str, Any], pattern: str) -> None:
+    case = build.case("a/x:1@sm_90", Verdict.CHANGED)
+    run = build.run(case, groups=(build.group("ab" * 32, case.id),))
+    row = dataclasses.asdict(acceptance.accept(run, (case.id,), DECISION)[0])
+    assert acceptance.parse({"schema": acceptance.SCHEMA, "accepted": [row]}, "file")
+    with pytest.raises(UsageError, match=rf"accepted\.0\.{pattern}"):
+        acceptance.parse({"schema": acceptance.SCHEMA, "accepted": [{**row, **change}]}, "file")
+
+
+def test_a_file_that_accepts_groups_is_not_honoured() -> None:
+    rows = {"schema": "irdiff-accepted/1", "accepted": [{"group": "ab" * 8}]}
+    with pytest.raises(UsageError, match="it is not honoured") as raised:
+        acceptance.parse(rows, "irdiff-accepted.toml")
+    assert "--accept GROUP --owner YOU --reason WHY --until" in raised.value.hint

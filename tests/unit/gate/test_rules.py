@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 
 from irdiff import gate
-from irdiff.gate import policy
-from irdiff.gate.acceptance import Accepted
+from irdiff.errors import UsageError
+from irdiff.gate import acceptance, policy
+from irdiff.gate.acceptance import Accepted, Decision
 from irdiff.gate.outcome import Certainty, Finding, Outcome
 from irdiff.gate.timings import Timed
-from irdiff.model import Sides, StageStatus, Verdict
+from irdiff.model import Run, Sides, StageStatus, Verdict
+from irdiff.store import sha256
 
 TODAY = datetime.date(2026, 1, 2)
 REASON = "because the release needs it"
@@ -297,34 +299,140 @@ def test_a_target_is_waived_by_target_only(build: Any) -> None:
     assert _gate(run, rule, waivers=(_waiver(cases=[], targets=["sm_90"]),)).passed
 
 
-def _accepted(group: str) -> Accepted:
-    return Accepted(group=group, title="t", owner="jane", reason=REASON, base="a", head="b", on=TODAY)
+def _accept(run: Run, *names: str, **changes: Any) -> tuple[Accepted, ...]:
+    decision = Decision(owner="jane", reason=REASON, on=TODAY, expires=TODAY)
+    return acceptance.accept(run, names, replace(decision, **changes))
 
 
 def test_an_accepted_group_settles_a_review_and_no_denial(build: Any) -> None:
     run = build.run(build.case(CASE, Verdict.CHANGED), groups=(build.group("g1", CASE),))
     rule = {"kind": "severity", "severities": ["*risk*"]}
     review = {**rule, "action": "review"}
+    accepted = _accept(run, "g1")
     assert not _gate(run, review).passed
-    assert _gate(run, review, accepted=[_accepted("g1")]).passed
-    assert not _gate(run, review, accepted=[_accepted("g2")]).passed
-    assert not _gate(run, {**review, "acceptable": False}, accepted=[_accepted("g1")]).passed
-    assert not _gate(run, rule, accepted=[_accepted("g1")]).passed
-    assert _gate(run, {**rule, "acceptable": True}, accepted=[_accepted("g1")]).passed
+    assert _gate(run, review, accepted=accepted).passed
+    assert not _gate(run, {**review, "acceptable": False}, accepted=accepted).passed
+    assert not _gate(run, rule, accepted=accepted).passed
+    assert _gate(run, {**rule, "acceptable": True}, accepted=accepted).passed
 
 
-def test_a_radius_is_accepted_with_every_group_behind_it(build: Any) -> None:
+def test_a_radius_is_accepted_with_every_case_behind_it(build: Any) -> None:
     other = "a/x:2@sm_90"
     cases = build.case(CASE, Verdict.CHANGED), build.case(other, Verdict.CHANGED)
     run = build.run(*cases, groups=(build.group("g1", CASE), build.group("g2", other)))
     rule = {"kind": "radius", "percent": 1, "action": "review"}
-    assert not _gate(run, rule, accepted=[_accepted("g1")]).passed
-    assert _gate(run, rule, accepted=[_accepted("g1"), _accepted("g2")]).passed
-    half = build.run(*cases, groups=(build.group("g1", CASE),))
-    assert not _gate(half, rule, accepted=[_accepted("g1")]).passed
+    half = _gate(run, rule, accepted=_accept(run, "g1"))
+    assert not half.passed
+    assert _only(half).not_accepted == "accepted for 1 of 2 cases"
+    assert _gate(run, rule, accepted=_accept(run, "g1", "g2")).passed
+    assert _gate(run, rule, accepted=_accept(run, CASE, other)).passed
+    one_group = build.run(*cases, groups=(build.group("g1", CASE),))
+    assert not _gate(one_group, rule, accepted=_accept(run, "g1", "g2")).passed
 
 
 def test_what_is_not_known_cannot_be_accepted(build: Any) -> None:
     run = build.run(build.case(CASE, Verdict.CHANGED), groups=(build.group("g1", CASE),))
     rule = {"kind": "slower", "percent": 3, "action": "review"}
-    assert not _gate(run, rule, accepted=[_accepted("g1")]).passed
+    assert not _gate(run, rule, accepted=_accept(run, "g1")).passed
+
+
+# what an acceptance does not carry over to
+
+REVIEW = {"kind": "verdict", "verdicts": ["changed"], "action": "review"}
+
+
+def _changed(build: Any, *numbers: int, **edits: str) -> Run:
+    """A run of one group, with the cases of these numbers; `e2=x` gives case 2 another edit."""
+    names = [f"a/x:{number}@sm_90" for number in numbers]
+    cases = [build.case(name, Verdict.CHANGED) for name in names]
+    cases = [
+        replace(case, edit=sha256(edits[key].encode())) if (key := f"e{number}") in edits else case
+        for number, case in zip(numbers, cases, strict=True)
+    ]
+    run: Run = build.run(*cases, groups=(build.group("g1", *names),))
+    return run
+
+
+def test_another_edit_of_the_same_case_is_not_accepted(build: Any) -> None:
+    accepted = _accept(_changed(build, 1, 2), "g1")
+    outcome = _gate(_changed(build, 1, 2, e2="100 -> 120"), REVIEW, accepted=accepted)
+    assert not outcome.passed
+    (refused,) = (finding for finding in outcome.rules[0].findings if finding.blocks)
+    assert refused.name == "a/x:2@sm_90"
+    assert refused.not_accepted.startswith("the edit is another: jane accepted ")
+    assert sha256(b"100 -> 120")[:12] in refused.not_accepted
+
+
+def test_an_edit_that_is_read_by_other_rules_is_said_to_be(build: Any) -> None:
+    run = _changed(build, 1)
+    later = replace(_changed(build, 1, e1="the same edit, read otherwise"), normalizer_version="2")
+    refused = _only(_gate(later, REVIEW, accepted=_accept(run, "g1"))).not_accepted
+    assert "(read by other rules, 1 → 2)" in refused
+
+
+def test_a_case_that_is_new_in_the_group_is_not_accepted(build: Any) -> None:
+    accepted = _accept(_changed(build, 1, 2, 3), "g1")
+    outcome = _gate(_changed(build, 1, 2, 3, 4, 5), REVIEW, accepted=accepted)
+    blocking = [finding for finding in outcome.rules[0].findings if finding.blocks]
+    assert [finding.name for finding in blocking] == ["a/x:4@sm_90", "a/x:5@sm_90"]
+    expected = "accepted for 3 cases; 2 more changed the same way since"
+    assert {finding.not_accepted for finding in blocking} == {expected}
+
+
+@pytest.mark.parametrize("side", ["base", "head"])
+def test_another_toolchain_is_not_accepted(build: Any, side: str) -> None:
+    run = _changed(build, 1)
+    later = replace(run, **{side: build.revision("3.9.9")})
+    outcome = _gate(later, REVIEW, accepted=_accept(run, "g1"))
+    assert not outcome.passed
+    assert "jane accepted the same edit" in _only(outcome).not_accepted
+    assert "--renew" in _only(outcome).not_accepted
+
+
+def test_an_acceptance_ends(build: Any) -> None:
+    run = _changed(build, 1)
+    accepted = _accept(run, "g1")
+    assert _gate(run, REVIEW, accepted=accepted).passed
+    outcome = _gate(run, REVIEW, accepted=accepted, today=TODAY + datetime.timedelta(days=1))
+    assert not outcome.passed
+    assert _only(outcome).not_accepted == "the acceptance of a/x:1@sm_90 by jane ended on 2026-01-02"
+
+
+def test_an_edit_that_was_never_accepted_says_nothing_of_it(build: Any) -> None:
+    run = _changed(build, 1)
+    assert _only(_gate(run, REVIEW)).not_accepted == ""
+
+
+def test_a_run_that_does_not_know_its_edits_is_settled_by_nothing(build: Any) -> None:
+    run = _changed(build, 1)
+    older = replace(run, cases=tuple(replace(case, edit=None) for case in run.cases))
+    assert not _gate(older, REVIEW, accepted=_accept(run, "g1")).passed
+    with pytest.raises(UsageError, match="an older irdiff made it"):
+        _accept(older, "g1")
+
+
+def test_renewing_takes_the_same_edits_and_no_others(build: Any) -> None:
+    accepted = _accept(_changed(build, 1, 2), "g1")
+    later = replace(_changed(build, 1, 2, 3, e2="another"), head=build.revision("3.9.9"))
+    decision = Decision(owner="joe", reason="", on=TODAY, expires=TODAY + datetime.timedelta(days=9))
+    renewed = acceptance.renew(later, accepted, decision)
+    assert [list(entry.edits) for entry in renewed] == [["a/x:1@sm_90"]]
+    assert (renewed[0].owner, renewed[0].reason, renewed[0].expires) == ("joe", REASON, decision.expires)
+    outcome = _gate(later, REVIEW, accepted=accepted + renewed)
+    states = {finding.name: finding.settled_by is not None for finding in outcome.rules[0].findings}
+    assert states == {"a/x:1@sm_90": True, "a/x:2@sm_90": False, "a/x:3@sm_90": False}
+    assert acceptance.renew(later, accepted + renewed, decision) == ()
+
+
+def test_a_waiver_of_edits_does_not_cover_another_edit(build: Any) -> None:
+    run = _changed(build, 1)
+    rule = {"kind": "verdict", "verdicts": ["changed"]}
+    waiver = _waiver(cases=["a/*"], edits=[run.cases[0].edit])
+    assert _gate(run, rule, waivers=(waiver,)).passed
+    assert not _gate(_changed(build, 1, e1="another"), rule, waivers=(waiver,)).passed
+    assert not _gate(run, rule, waivers=({**waiver, "cases": ["b/*"]},)).passed
+
+
+def test_a_waiver_cannot_name_a_group(build: Any) -> None:
+    with pytest.raises(UsageError, match=r"waiver\.0\.groups.*constants, types and positions"):
+        _gate(_changed(build, 1), REVIEW, waivers=(_waiver(groups=["g1"]),))

@@ -1,0 +1,98 @@
+"""Accepting a change of a real kernel: the bound of a mask."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.integration
+
+KERNEL = """\
+import triton
+import triton.language as tl
+from irdiff_corpus import launch, tensor
+
+
+@triton.jit
+def copy(x, y, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    mask = i < 100
+    tl.store(y + i, tl.load(x + i, mask=mask), mask=mask)
+
+
+LAUNCHES = {"a": launch(copy[(1,)], tensor((100,), "fp32"), tensor((100,), "fp32"), 100, BLOCK=128)}
+"""
+POLICY = """\
+schema = "irdiff-policy/1"
+[[rule]]
+id = "changed"
+kind = "verdict"
+verdicts = ["changed"]
+action = "review"
+reason = "somebody should have looked at it"
+"""
+
+
+@pytest.fixture
+def commit(tmp_path: Path) -> Callable[[str], str]:
+    """Commits a state of the kernel; returns its name."""
+    repo = tmp_path / "repo"
+
+    def git(*words: str) -> str:
+        identity = ("-c", "user.name=n", "-c", "user.email=n@example.com")
+        done = subprocess.run(
+            ["git", *identity, *words], cwd=repo, check=True, capture_output=True, text=True
+        )
+        return done.stdout.strip()
+
+    (repo / "workloads" / "family").mkdir(parents=True)
+    (repo / "irdiff.toml").write_text('[kernels]\nworkloads = "workloads"\ntoolchain = "triton==3.9.0"\n')
+    git("init", "-q")
+
+    def make(text: str) -> str:
+        (repo / "workloads" / "family" / "copy.py").write_text(text)
+        git("add", "-A")
+        git("commit", "-q", "-m", "a state")
+        return git("rev-parse", "HEAD")
+
+    return make
+
+
+def test_an_accepted_bound_does_not_settle_another(
+    irdiff, tmp_path: Path, commit: Callable[[str], str]
+) -> None:
+    texts = {bound: KERNEL.replace("i < 100", f"i < {bound}") for bound in (100, 96, 120)}
+    commits = {bound: commit(text) for bound, text in texts.items()}
+    shifted = commit("# a comment\n\n" + texts[96])
+    rules = tmp_path / "policy.toml"
+    rules.write_text(POLICY)
+
+    def compared(head: str) -> str:
+        run = tmp_path / head
+        words = ("compare", commits[100], head, "--target", "sm_90", "--no-recheck", "--no-attribute")
+        result = irdiff(*words, "--out", str(run), cwd=tmp_path / "repo")
+        assert result.verdicts() == {"changed": 1}, result.stderr
+        return str(run)
+
+    seen, later = compared(commits[96]), compared(commits[120])
+    who = ("--owner", "jane", "--reason", "looked at the bound", "--until", "2999-12-31")
+    accept = irdiff("gate", seen, "--policy", str(rules), "--accept", "family/copy:a@sm_90", *who)
+    assert accept.code == 0, accept.stdout + accept.stderr
+    refused = irdiff("gate", later, "--policy", str(rules))
+    assert refused.code == 1
+    assert "the edit is another: jane accepted" in refused.stdout
+    assert irdiff("gate", compared(shifted), "--policy", str(rules)).code == 0
+
+
+def test_a_repository_is_not_replaced_by_a_run(irdiff, tmp_path: Path, commit: Callable[[str], str]) -> None:
+    commit(KERNEL)
+    repo = tmp_path / "repo"
+    before = {path: path.read_bytes() for path in repo.rglob("*") if path.is_file()}
+    for out in (".", "workloads", str(repo)):
+        done = irdiff("compare", "triton==3.8.0", "triton==3.9.0", "--out", out, cwd=repo)
+        assert done.code == 2
+        assert "--out DIR" in done.stderr
+    assert {path: path.read_bytes() for path in repo.rglob("*") if path.is_file()} == before

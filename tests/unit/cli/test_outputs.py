@@ -1,0 +1,167 @@
+"""Files that commands write: what is there and is not theirs stays, and is named."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from irdiff import explaining, hooks, run_folder
+from irdiff.cli import hook, options
+from irdiff.cli.gate import gate_command
+from irdiff.cli.init import init_command
+from irdiff.cli.report import report_command
+from irdiff.errors import UsageError
+from irdiff.model import Artifact, Run, Sides, Verdict
+from irdiff.store import Store
+from tests.unit.run_folder.test_place import tree
+
+
+def invoke(command: click.Command, *words: str) -> str:
+    found = CliRunner().invoke(command, list(words), standalone_mode=False, catch_exceptions=False)
+    return found.output
+
+
+@pytest.fixture
+def folder(tmp_path: Path, build: Any) -> Path:
+    path = tmp_path / "run"
+    run_folder.write(path, build.run(build.case()), Store(tmp_path / "store"), [])
+    (tmp_path / "precious").mkdir()
+    (tmp_path / "precious" / "file").write_text("mine")
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("precious")
+    return path
+
+
+@pytest.mark.parametrize("option", ["--json", "--markdown", "--html", "--svg"])
+@pytest.mark.parametrize("name", ["precious", "pipe", "link", "precious/file/below"])
+def test_a_report_goes_to_a_plain_file_only(folder: Path, option: str, name: str) -> None:
+    before = tree(folder.parent)
+    with pytest.raises(UsageError, match=r"not a file to write|is not a folder"):
+        invoke(report_command, str(folder), option, str(folder.parent / name))
+    assert tree(folder.parent) == before
+
+
+@pytest.mark.parametrize("option", ["--json", "--markdown", "--html", "--svg"])
+def test_a_named_file_is_written_anew(folder: Path, option: str) -> None:
+    path = folder.parent / "out"
+    path.write_text("the report of yesterday")
+    invoke(report_command, str(folder), option, str(path))
+    assert "yesterday" not in path.read_text()
+    assert path.stat().st_size > 100
+
+
+@pytest.mark.parametrize("option", ["--json", "--markdown", "--junit", "--sarif"])
+def test_the_gate_looks_at_its_outputs_first(folder: Path, option: str) -> None:
+    words = (str(folder), "--policy", "not-there.toml", option, str(folder.parent / "precious"))
+    with pytest.raises(UsageError, match="not a file to write"):
+        invoke(gate_command, *words)
+
+
+def test_a_folder_without_permission_is_one_clear_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(UsageError, match="is not a folder"):
+        options.write_output(tmp_path / "file" / "out", "text")
+    with pytest.raises(UsageError, match="cannot be written"):
+        options.write_output(tmp_path / ("x" * 300), "text")
+
+
+# explain --save
+
+
+@pytest.fixture
+def changed(tmp_path: Path, build: Any) -> tuple[Path, Run]:
+    store = Store(tmp_path / "store")
+    texts = [store.put(side) for side in (b"module {} // base", b"module {} // head")]
+    artifacts = [{"ttir": Artifact(stage="ttir", digest=digest, size_bytes=17)} for digest in texts]
+    case = build.case(verdict=Verdict.CHANGED, artifacts=Sides(base=artifacts[0], head=artifacts[1]))
+    run = build.run(case)
+    run_folder.write(tmp_path / "run", run, store, texts)
+    return tmp_path / "run", run
+
+
+def test_saved_files_are_not_written_over_an_edited_one(changed: tuple[Path, Run], tmp_path: Path) -> None:
+    folder, run = changed
+    out = tmp_path / "saved"
+    names = sorted(path.name for path in explaining.save(folder, run, run.cases[0], out))
+    assert names == ["base.ttir", "head.ttir"]
+    explaining.save(folder, run, run.cases[0], out)
+    (out / "head.ttir").write_text("edited by hand")
+    (out / "base.ttir").unlink()
+    before = tree(out)
+    with pytest.raises(UsageError, match="is there and differs"):
+        explaining.save(folder, run, run.cases[0], out)
+    assert tree(out) == before
+
+
+# init
+
+
+def test_init_forced_replaces_files_and_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "irdiff-policy.toml").mkdir()
+    (tmp_path / ".github").write_text("a file")
+    before = tree(tmp_path)
+    with pytest.raises(UsageError, match=r"not a file to write|is not a folder"):
+        invoke(init_command, str(tmp_path), "--github", "--force")
+    assert tree(tmp_path) == before
+
+
+# hook install
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    class Repository:
+        worktree = tmp_path
+        git_dir = tmp_path / ".git"
+
+        @staticmethod
+        def git(*_: str) -> bytes:
+            return b".git/hooks/pre-push\n"
+
+    monkeypatch.setattr(hook.repository, "open_store", lambda _: Repository())
+    (tmp_path / ".git" / "hooks").mkdir(parents=True)
+    return tmp_path / ".git" / "hooks" / "pre-push"
+
+
+def test_a_hook_of_irdiff_is_replaced(place: Path) -> None:
+    invoke(hook.install_command)
+    assert hooks.is_ours(place.read_text())
+    invoke(hook.install_command, "--budget", "30", "--", "--tier", "gate")
+    assert "--budget 30" in place.read_text()
+    assert place.stat().st_mode & 0o777 == 0o755
+    assert [path.name for path in place.parent.iterdir()] == ["pre-push"]
+
+
+def _foreign(place: Path) -> None:
+    place.write_text("#!/bin/sh\nmake test\n")
+
+
+def _changed(place: Path) -> None:
+    invoke(hook.install_command)
+    place.write_text(place.read_text().replace("exec ", "make test || exit 1\nexec "))
+
+
+def _link(place: Path) -> None:
+    (place.parent / "shared").write_text("#!/bin/sh\nmake test\n")
+    place.symlink_to("shared")
+
+
+@pytest.mark.parametrize("make", [_foreign, _changed, _link])
+def test_another_hook_stays_and_is_put_aside_by_force(place: Path, make: Any) -> None:
+    make(place)
+    before, content = tree(place.parent), place.read_text()
+    with pytest.raises(UsageError, match="there is a pre-push hook already"):
+        invoke(hook.install_command)
+    assert tree(place.parent) == before
+    assert "pre-push.before-irdiff" in invoke(hook.install_command, "--force")
+    assert hooks.is_ours(place.read_text())
+    assert (place.parent / "pre-push.before-irdiff").read_text() == content
+    _foreign(place)
+    invoke(hook.install_command, "--force")
+    assert (place.parent / "pre-push.before-irdiff").read_text() == content
+    assert (place.parent / "pre-push.before-irdiff-2").read_text() == "#!/bin/sh\nmake test\n"
