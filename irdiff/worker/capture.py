@@ -26,7 +26,7 @@ import triton.runtime.jit
 from triton.backends.compiler import GPUTarget
 from triton.runtime import driver
 
-from . import corpus_api, frontend, importing
+from . import corpus_api, frontend, importing, stages
 from .describe import kernel_name, specialization_of
 from .stages import real_compile
 
@@ -225,6 +225,21 @@ def intercepted(target, sink, configs=None, with_frontend=True):
             module.compile = real_compile
 
 
+class CapturedFile:
+    """A kernel that is given as IR."""
+
+    def __init__(self, src, target, options, made):
+        self.src, self.target, self.options, self.made = src, target, options, made
+        self.error = None
+        self.digest = made.digest
+
+
+def _file_of(entry, target):
+    gpu = GPUTarget(target["backend"], target["arch"], target["warp_size"])
+    src = stages.file_source(entry.path, gpu)
+    return CapturedFile(src, gpu, entry.options, frontend.run(entry.path, gpu, entry.options))
+
+
 def pinned_configs(tuner, kwargs):
     """The configs an autotuner would try, without measuring any of them."""
     try:
@@ -276,6 +291,8 @@ def wanted_here(bounds):
 
 def launches_of(entry, target, with_frontend):
     """[(suffix, Captured)] of one entry of LAUNCHES: each specialization, and each IR of it, once."""
+    if isinstance(entry, corpus_api.FileEntry):
+        return [("", _file_of(entry, target))]
     sink = []
     with intercepted(target, sink, entry.facts["configs"], with_frontend):
         entry()

@@ -91,7 +91,9 @@ def compile_launch(captured, recorder):
         recorder.stage = "ttir"
         raise captured.error
     src = captured.src
-    if captured.made is not None and not isinstance(src, str):
+    if isinstance(src, tc.IRSource):
+        src = str(src.path)
+    elif captured.made is not None:
         src.make_ir = lambda *_, **__: captured.made.module
     _watch_assembler(recorder)
     try:

@@ -265,6 +265,15 @@ class LaunchEntry:
         return _at_least(version, since) and not (until and _at_least(version, until))
 
 
+class FileEntry(LaunchEntry):
+    """One row of `LAUNCHES` whose kernel is a file of IR."""
+
+    def __init__(self, path, options, facts):
+        super().__init__(None, (), {}, facts)
+        self.path = path
+        self.options = options
+
+
 def _bound(bound, target_name):
     """A release, or one for each pattern of target names: `{"gfx942": "3.4.0"}`."""
     if not isinstance(bound, dict):
@@ -310,20 +319,36 @@ def launch(
     reference: a function of the same arguments as torch tensors that gives what `function` returns,
     within rtol and atol.
     """
+    facts = _facts(
+        tier=tier,
+        targets=targets,
+        since=since,
+        until=until,
+        failing=failing,
+        flops=flops,
+        min_bytes=min_bytes,
+        configs=configs,
+        reference=reference,
+        rtol=rtol,
+        atol=atol,
+    )
+    return LaunchEntry(function, args, kwargs, facts)
+
+
+def launch_ir(path, options=None, tier="core", targets=("*",), since=None, until=None, failing=None):
+    """The kernel of a file of IR, `.ttir` or `.ttgir` (of XLA, or edited by hand), as `triton.compile` takes it.
+
+    path: from the root of the corpus. options: as a launch would give them, `{"num_warps": 8}`; a `.ttgir` says
+    itself how many warps it is for. It has no arguments, so it is compared and never timed. The rest is as for
+    `launch`.
+    """
+    facts = _facts(tier=tier, targets=targets, since=since, until=until, failing=failing)
+    return FileEntry(path, dict(options or {}), facts)
+
+
+def _facts(tier, targets, **rest):
     if tier not in ("gate", "core", "extended"):
         raise ValueError(f"tier {tier!r}: one of gate, core, extended")
     targets = (targets,) if isinstance(targets, str) else tuple(targets)
-    facts = {
-        "tier": tier,
-        "targets": targets,
-        "since": since,
-        "until": until,
-        "failing": failing,
-        "flops": flops,
-        "min_bytes": min_bytes,
-        "configs": configs,
-        "reference": reference,
-        "rtol": rtol,
-        "atol": atol,
-    }
-    return LaunchEntry(function, args, kwargs, facts)
+    default = dict.fromkeys(("flops", "min_bytes", "configs", "reference", "rtol", "atol"))
+    return {**default, "tier": tier, "targets": targets, **rest}

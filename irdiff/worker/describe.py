@@ -19,15 +19,43 @@ def kernel_name(captured):
 
 def describe(captured, launch_id, label, target, entry):
     """The launch as JSON: `irdiff.model.Launch`, field by field."""
-    src = captured.src
-    constexprs = {name_of(src, key): text_of(value) for key, value in src.constants.items()}
+    row = _described_file(captured) if isinstance(entry, corpus_api.FileEntry) else _described(captured)
     return {
+        **row,
         "id": launch_id,
         "workload": launch_id.split(":", 1)[0],
         "label": label,
-        "kernel": kernel_name(captured),
         "target": target["name"],
         "digest": captured.digest,
+        "options": _options(captured),
+        "tier": entry.facts["tier"],
+        "expected": entry.expects(target["name"], triton.__version__),
+        "flops": entry.facts["flops"],
+        "min_bytes": entry.facts["min_bytes"],
+        "tolerance": None if entry.facts["rtol"] is None else [entry.facts["rtol"], entry.facts["atol"]],
+    }
+
+
+def _described_file(captured):
+    src = captured.src
+    return {
+        "kernel": src.name.lstrip("@"),
+        "source_digest": sha256(src.src),
+        "source_path": str(src.path),
+        "sources": [str(src.path)],
+        "arguments": [],
+        "signature": {str(name): text_of(ty) for name, ty in src.signature.items()},
+        "constexprs": {},
+        "attributes": {},
+        "grid": None,
+    }
+
+
+def _described(captured):
+    src = captured.src
+    constexprs = {name_of(src, key): text_of(value) for key, value in src.constants.items()}
+    return {
+        "kernel": kernel_name(captured),
         "source_digest": sha256(_source_of(captured.function)),
         "source_path": _relative(captured.function.fn.__code__.co_filename),
         "sources": sorted(map(_relative, captured.made.sources)) if captured.made else [],
@@ -35,13 +63,7 @@ def describe(captured, launch_id, label, target, entry):
         "signature": {str(name): text_of(ty) for name, ty in src.signature.items()},
         "constexprs": constexprs,
         "attributes": attributes_of(src),
-        "options": _options(captured),
         "grid": captured.grid,
-        "tier": entry.facts["tier"],
-        "expected": entry.expects(target["name"], triton.__version__),
-        "flops": entry.facts["flops"],
-        "min_bytes": entry.facts["min_bytes"],
-        "tolerance": [entry.facts["rtol"], entry.facts["atol"]],
     }
 
 

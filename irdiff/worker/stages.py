@@ -13,6 +13,7 @@ import os
 import sys
 
 import triton
+import triton._C.libtriton
 import triton.compiler.code_generator
 import triton.compiler.compiler as tc
 
@@ -35,6 +36,13 @@ def compile_launch(src, target, options):
     """Runs `triton.compile` past its cache."""
     _prepare()
     return real_compile(src, target=target, options=options)
+
+
+def file_source(path, target):
+    """What Triton makes of a file of IR; raises where there is none, or where its ending names no stage."""
+    context = triton._C.libtriton.ir.context()
+    arguments = (path, context, tc.make_backend(target))  # before 3.3 fewer
+    return tc.IRSource(*arguments[: len(inspect.signature(tc.IRSource).parameters)])
 
 
 def of_backend(backend, options, src):
