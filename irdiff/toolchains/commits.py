@@ -54,7 +54,7 @@ def toolchain_of(
     site = checkouts.site_packages(part.toolchain, config)
     files = checkout.python_part(checkouts.installed_files(site))
     rows = sorted((place, entry.mode, entry.blob) for place, entry in files.items())
-    key = key_of("overlay/1", part.toolchain.digest, str(site), sorted(part.python_files), rows)
+    key = key_of("overlay/2", part.toolchain.digest, str(site), sorted(part.python_files), rows)
     name = f"commit-{key[:20]}"
 
     def install(path: Path, log: Path) -> dict[str, Any]:

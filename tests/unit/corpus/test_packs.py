@@ -27,7 +27,17 @@ kernels = ["one_kernels"]
 [indexes]
 torch = "https://index.invalid/cpu"
 """
-TOOLCHAIN = Toolchain(spec="triton==9", version="9", digest="d", path="/t", python="/t/python", ptxas={})
+TOOLCHAIN = Toolchain(
+    spec="triton==9",
+    version="9",
+    digest="d",
+    path="/t",
+    python="/t/python",
+    below_frontend={},
+    launchers={},
+    programs={},
+    notes=(),
+)
 SM_90 = Target(name="sm_90", title="", backend="cuda", arch=90, warp_size=32, facts={}, sources={})
 
 
