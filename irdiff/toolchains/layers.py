@@ -36,7 +36,7 @@ class LayerKind(StrEnum):
 class Layer:
     kind: LayerKind
     backend: str
-    """The folder in `triton/backends`, or the key of a package of another distribution; empty where shared."""
+    """The folder in `triton/backends`, or the key of another distribution's package; empty where shared."""
 
 
 FRONTEND = Layer(kind=LayerKind.FRONTEND, backend="")
