@@ -70,10 +70,12 @@ class _Counted:
     digests: Mapping[Path, str]
     interpreter: tuple[str, ...]
 
+    def rows(self, files: Iterable[CountedFile]) -> list[tuple[str, str]]:
+        return sorted((file.name, self.digests[file.path]) for file in files)
+
     def digest(self, files: Iterable[CountedFile]) -> str:
         """Of some of the files, with the interpreter that runs them."""
-        rows = sorted((file.name, self.digests[file.path]) for file in files)
-        return key_of("toolchain/2", self.interpreter, self.found.startup, rows)
+        return key_of("toolchain/2", self.interpreter, self.found.startup, self.rows(files))
 
     def below(self, target: str) -> list[CountedFile]:
         """The files that take part in compiling IR for targets whose backend has this name."""
@@ -85,14 +87,16 @@ class _Counted:
             or (file.layer.kind is LayerKind.BACKEND and file.layer.backend in keys)
         ]
 
-    def launching(self, target: str) -> list[CountedFile]:
+    def launcher_digest(self, target: str) -> str:
+        """Of what launches on such targets. It is said where it differs, so nothing else takes part."""
         keys = self.found.keys_for(target)
-        return [
+        launching = (
             file
             for file in self.files
             if file.name in layers.SHARED_LAUNCHING
             or (file.layer.kind is LayerKind.LAUNCHER and file.layer.backend in keys)
-        ]
+        )
+        return key_of("launcher/1", self.rows(launching))
 
 
 def _identified(reply: dict[str, Any], spec: str, python: str, path: Path, config: Config) -> Toolchain:
@@ -116,7 +120,7 @@ def _identified(reply: dict[str, Any], spec: str, python: str, path: Path, confi
         below_frontend={
             target: digest if leaks[target] else counted.digest(counted.below(target)) for target in leaks
         },
-        launchers={target: counted.digest(counted.launching(target)) for target in leaks},
+        launchers={target: counted.launcher_digest(target) for target in leaks},
         programs={str(file.path.resolve()): counted.digests[file.path] for file in run.files},
         notes=tuple(_notes(spec, found, leaks, run.scripts)),
     )

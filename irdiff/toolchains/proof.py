@@ -128,8 +128,8 @@ class Proof:
     def _references_of(self, file: PythonFile) -> list[Reference]:
         if file.name not in self._references:
             content = self._read(file.name)
-            # a file that does not name the package refers to none of its modules
-            mentions = b"triton" in content or file.name.startswith("triton/")
+            # what else the interpreter has loaded refers to modules of Triton only where it names it
+            mentions = b"triton" in content or not file.name.startswith("module:")
             try:
                 found = read_references(content, file.module, is_package=file.is_package) if mentions else []
             except (SyntaxError, ValueError):
