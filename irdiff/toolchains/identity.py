@@ -28,11 +28,15 @@ from irdiff.toolchains.layers import LayerKind
 from irdiff.toolchains.loaded import CountedFile, Loaded
 
 _GONE = "absent"
+_LARGE_BYTES = 1 << 20
 _RULES = (layers, references, proof)
 
 
 def identify(spec: str, python: str, path: Path, config: Config) -> Toolchain:
-    """The identified toolchain of an interpreter. Raises ToolchainError where it has no working Triton."""
+    """The identified toolchain of an interpreter.
+
+    Raises ToolchainError where it has no Triton that starts and lists a backend.
+    """
     if remembered := answers.known(python, config):
         reply, digest = remembered
         toolchain = _identified(reply, spec, python, path, config)
@@ -40,6 +44,8 @@ def identify(spec: str, python: str, path: Path, config: Config) -> Toolchain:
             return toolchain
     begin = answers.now()
     reply = _asked(spec, python, config)
+    if not reply["backends"]:
+        raise ToolchainError(f"{spec}: Triton under {python} has no backends", hint="reinstall it")
     toolchain = _identified(reply, spec, python, path, config)
     answers.remember(python, config, reply, toolchain.digest, begin)
     return toolchain
@@ -171,17 +177,34 @@ def _notes(
 
 def _hash_all(paths: list[Path], config: Config) -> dict[Path, str]:
     store = Store(config.cache / "digests")
-    state = {path: _state_of(path) for path in paths}
-    key = key_of("files/2", sorted(str(path) for path in state))
+    states = {path: _state_of(path) for path in paths}
+    key = key_of("files/2", sorted(str(path) for path in states))
     known: dict[str, list[str]] = store.get_record("files", key) or {}
-    digests = {path: known[str(path)][1] for path in state if known.get(str(path), [""])[0] == state[path]}
-    missing = [path for path in state if path not in digests]
+    digests = {path: known[str(path)][1] for path in states if known.get(str(path), [""])[0] == states[path]}
+    missing = [path for path in states if path not in digests]
     if missing:
         with ThreadPoolExecutor(config.jobs) as pool:
-            digests.update(zip(missing, pool.map(_hash_file, missing), strict=True))
-        rows = {str(path): [state[path], digest] for path, digest in digests.items()}
+            hashed = pool.map(lambda path: _hash_file(path, states[path], store), missing)
+            digests.update(zip(missing, hashed, strict=True))
+        rows = {str(path): [states[path], digest] for path, digest in digests.items()}
         store.put_record("files", key, rows)
     return digests
+
+
+def _hash_file(path: Path, state: str, store: Store) -> str:
+    """A large file is known by its state alone: the toolchains of a hundred revisions link to one library."""
+    is_large = state != _GONE and int(state.split(":")[2]) >= _LARGE_BYTES
+    key = key_of("file/1", state)
+    if is_large and (known := store.get_record("file", key)):
+        return str(known)
+    try:
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return _GONE
+    if is_large:
+        store.put_record("file", key, digest)
+    return digest
 
 
 def _state_of(path: Path) -> str:
@@ -189,17 +212,3 @@ def _state_of(path: Path) -> str:
         return answers.state_of(path)
     except OSError:
         return _GONE
-
-
-def _hash_file(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError:
-        return _GONE
-
-
-def health_check(python: str, config: Config) -> None:
-    """Raises ToolchainError unless Triton imports and lists a backend."""
-    if not answers.ask(python, config)["backends"]:
-        raise ToolchainError(f"Triton under {python} has no backends", hint="reinstall it")

@@ -80,6 +80,7 @@ def install(tmp_path: Path) -> Callable[[str], Installation]:
             triton="9",
             python="3.11.7",
             implementation="CPython",
+            backends=["amd", "nvidia", "tiny"],
             root=str(site / "triton"),
             modules={
                 "triton": str(site / "triton/__init__.py"),
