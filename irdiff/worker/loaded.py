@@ -69,7 +69,7 @@ def _part(name, backend):
     """Where one backend comes from: all that its class is made of, and its distribution."""
     entry = next((point for point in _entry_points() if point.name == name), None)
     places = {place for owner in backend.compiler.__mro__ for place in _places_of(owner)}
-    driver = {place for place in _places_of(backend.driver) if place not in places}
+    driver = set(_places_of(backend.driver)) - places if hasattr(backend, "driver") else set()
     modules = [entry.value, entry.value + ".compiler"] if entry else []
     for module in modules:
         places.add(getattr(sys.modules.get(module), "__file__", None))
