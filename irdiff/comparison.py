@@ -101,11 +101,11 @@ class CaseComparer:
         ours, theirs = self._wanted(halves.base.compiled), self._wanted(halves.head.compiled)
         texts = verdicts.compare_texts(ours, theirs, self.equivalent)
         findings = [*texts.findings, *_launch_findings(base, head)]
-        ptxas = self.base.toolchain.ptxas, self.head.toolchain.ptxas
+        programs = self.base.toolchain.programs, self.head.toolchain.programs
         if ours.assembler_flags and theirs.assembler_flags:
-            used = (ptxas[0].get(ours.assembler_flags[0]), ptxas[1].get(theirs.assembler_flags[0]))
+            used = (programs[0].get(ours.assembler_flags[0]), programs[1].get(theirs.assembler_flags[0]))
             self._assemblers_differ[pair.target.name] = used[0] != used[1]
-        if self.options.shortcut and verdicts.by_rule(ours, theirs, texts, *ptxas):
+        if self.options.shortcut and verdicts.by_rule(ours, theirs, texts, *programs):
             findings.append("machine-code-by-rule")
             machine = verdicts.MachineCode(stage="sass", same=True)
         else:
@@ -117,7 +117,7 @@ class CaseComparer:
 
     def _compile(self, side: Side, launch: Launch, target: Target, *, fresh: bool) -> _Half:
         # Where both sides may run the same ptxas, PTX is looked at before it is assembled.
-        ours, theirs = self.base.toolchain.ptxas, self.head.toolchain.ptxas
+        ours, theirs = self.base.toolchain.assemblers, self.head.toolchain.assemblers
         differ = self._assemblers_differ.get(target.name, not set(ours.values()) & set(theirs.values()))
         wait = self.options.shortcut and not differ
         outcome = self.compiler.compile(

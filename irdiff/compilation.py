@@ -198,7 +198,7 @@ class Compiler:
             or outcome.failure.kind in (FailureKind.TIMEOUT, FailureKind.MEMORY)
         ):
             return
-        kept_below = outcome.entered is not None and not layers.frontend_files(outcome.entered)
+        kept_below = outcome.entered is not None and not layers.not_below(outcome.entered)
         key = keys.below_frontend if kept_below else keys.whole
         self.store.put_record("compile", key, _outcome.dump_python(outcome, mode="json"))
 
@@ -234,7 +234,7 @@ class Compiler:
             times = result["times_s"] if result else {}
             entered = tuple(result["entered"]) if result else None
             if entered:
-                self._note_entered(toolchain, target, layers.frontend_files(entered))
+                self._note_entered(toolchain, target, layers.not_below(entered))
             if result is None or result["outcome"] != "compiled":
                 return Failed(
                     entered=entered,

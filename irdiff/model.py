@@ -114,16 +114,31 @@ class Toolchain:
     spec: str
     version: str
     digest: str
-    """SHA-256 over the content of everything in the environment that can reach generated code."""
-    below_frontend: Mapping[str, str]
-    """By backend, as a target names it: SHA-256 of all that can take part in turning the frontend's IR into
-    machine code for it."""
+    """SHA-256 over the content of everything that its worker can load: what reaches generated code."""
     path: str
     """The environment's folder."""
     python: str
     """Its interpreter."""
-    ptxas: Mapping[str, str]
-    """SHA-256 of each `ptxas` binary by file name."""
+    below_frontend: Mapping[str, str]
+    """SHA-256 of all that takes part in turning the frontend's IR into machine code, by the name of a
+    target's backend: not the frontend's own files, other backends' or the launcher's. Where that cannot be
+    proved it is `digest`; a name that is not here is one of which nothing is known: take `digest`."""
+    launchers: Mapping[str, str]
+    """SHA-256 of what launches kernels, by the name of a target's backend. It is not compared."""
+    programs: Mapping[str, str]
+    """SHA-256 of each external program that a compilation may run, by its absolute path without links.
+    Scripts are not here: they may run anything."""
+    notes: tuple[str, ...]
+    """What a reader must know of how it was identified."""
+
+    @property
+    def assemblers(self) -> Mapping[str, str]:
+        """SHA-256 of each `ptxas` by its path in the package, or by its whole path where it lies outside."""
+        return {
+            path.rpartition("/triton/")[2]: digest
+            for path, digest in self.programs.items()
+            if path.rpartition("/")[2].startswith("ptxas")
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -236,7 +251,8 @@ class Compiled:
     """Triton's own metadata of the kernel (shared memory, warps, clusters, scratch sizes, name)."""
     stage_times_s: Mapping[str, float]
     assembler_flags: tuple[str, ...] | None
-    """Name and flags of the `ptxas` that runs, or would run; None where the backend has none."""
+    """The `ptxas` that runs, or would run, by its absolute path without links, and its flags; None where the
+    backend has none."""
     assembler_log: str
     """What `ptxas -v` printed: registers and spills."""
     notes: tuple[str, ...]
@@ -343,6 +359,7 @@ class Revision:
     corpus: str
     """SHA-256 of the corpus content used on this side."""
     ptxas: Mapping[str, str]
+    """SHA-256 of each `ptxas` by its path in the package, or by its whole path where it lies outside."""
     note: str
 
 

@@ -352,6 +352,6 @@ def _revision(side: Side) -> Revision:
         version=toolchain.version,
         digest=toolchain.digest,
         corpus=side.corpus.digest,
-        ptxas=toolchain.ptxas,
+        ptxas=toolchain.assemblers,
         note=side.note,
     )

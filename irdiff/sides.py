@@ -84,7 +84,8 @@ def load_corpus(options: SideOptions, config: Config) -> Corpus:
 def _side(toolchain: Toolchain, kernels: Corpus, note: str, config: Config) -> Side:
     """With the packages that the corpus needs, beside this toolchain."""
     note = "; ".join(part for part in (note, packs.note(kernels)) if part)
-    return Side(toolchain=toolchain, corpus=packs.install(kernels, toolchain, config), note=note)
+    beside = packs.install(kernels, toolchain, config)
+    return Side(toolchain=toolchain, corpus=beside, note=note, warnings=toolchain.notes)
 
 
 class Resolver:
@@ -114,7 +115,8 @@ class Resolver:
         told = ", ".join(f"{spec} {(pin or 'none')[:12]}" for spec, pin in pins.items())
         warning = f"ATTENTION: the sides pin different LLVMs ({told}): changes may be those of LLVM"
         self.options.progress(warning)
-        return replace(base, warnings=(warning,)), replace(head, warnings=(warning,))
+        told_base, told_head = (replace(side, warnings=(warning, *side.warnings)) for side in (base, head))
+        return told_base, told_head
 
     def _release(self, spec: str, beside: str) -> Side:
         toolchain = toolchains.resolve(spec, self.config)
@@ -122,7 +124,8 @@ class Resolver:
         if self.options.corpus is not None or self.options.packs or checkouts.is_triton(snap, self.config):
             return _side(toolchain, self._corpus(), "", self.config)
         kernels = kernel_repository.corpus_of(snap, self.config)
-        return Side(toolchain=toolchain, corpus=kernels, note=f"kernels of {snap.label}")
+        note = f"kernels of {snap.label}"
+        return Side(toolchain=toolchain, corpus=kernels, note=note, warnings=toolchain.notes)
 
     def _compiler(self, snap: Snapshot) -> Side:
         checkout = checkouts.read(snap, self.config)
@@ -148,7 +151,7 @@ class Resolver:
         toolchain = toolchains.resolve(spec, self.config)
         kernels = kernel_repository.corpus_of(snap, self.config)
         note = f"kernels of {snap.label}: {snap.title}; compiler: {spec} ({reason})"
-        return Side(toolchain=toolchain, corpus=kernels, note=note)
+        return Side(toolchain=toolchain, corpus=kernels, note=note, warnings=toolchain.notes)
 
     def _corpus(self) -> Corpus:
         if self._shared is None:

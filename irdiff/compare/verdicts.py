@@ -113,14 +113,14 @@ def by_rule(
     base: Compiled,
     head: Compiled,
     texts: StageComparison,
-    base_ptxas: Mapping[str, str],
-    head_ptxas: Mapping[str, str],
+    base_programs: Mapping[str, str],
+    head_programs: Mapping[str, str],
 ) -> bool:
     """Whether the machine code is the same by rule (see the module's text)."""
     if not texts.same_assembler_input or not base.assembler_flags or not head.assembler_flags:
         return False
-    ours = base_ptxas.get(base.assembler_flags[0])
-    theirs = head_ptxas.get(head.assembler_flags[0])
+    ours = base_programs.get(base.assembler_flags[0])
+    theirs = head_programs.get(head.assembler_flags[0])
     return ours is not None and ours == theirs and base.assembler_flags[1:] == head.assembler_flags[1:]
 
 

@@ -20,6 +20,8 @@ from irdiff.config import Config
 from irdiff.store import Store, key_of
 
 WORKER = Path(__file__).parent.parent / "worker" / "__main__.py"
+_ASKED = (WORKER, WORKER.parent / "loaded.py")
+"""What the answer comes from, beside the interpreter."""
 
 
 def worker_command(python: str, operation: str) -> list[str]:
@@ -69,7 +71,7 @@ def _store(config: Config) -> Store:
 
 
 def _key(python: str, config: Config) -> str:
-    return key_of("answers/1", python, state_of(WORKER), dict(config.compiler_environment))
+    return key_of("answers/2", python, [*map(state_of, _ASKED)], dict(config.compiler_environment))
 
 
 def _states(python: str, search_path: list[str]) -> dict[str, str]:

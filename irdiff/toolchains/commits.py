@@ -54,8 +54,9 @@ def toolchain_of(
     site = checkouts.site_packages(part.toolchain, config)
     files = checkout.python_part(checkouts.installed_files(site))
     rows = sorted((place, entry.mode, entry.blob) for place, entry in files.items())
-    key = key_of("overlay/1", part.toolchain.digest, str(site), sorted(part.python_files), rows)
+    key = key_of("overlay/2", part.toolchain.digest, str(site), sorted(part.python_files), rows)
     name = f"commit-{key[:20]}"
+    made: list[Toolchain] = []
 
     def install(path: Path, log: Path) -> dict[str, Any]:
         target = next(path.glob("lib/python3*/site-packages"))
@@ -65,7 +66,7 @@ def toolchain_of(
         log.write_text(f"{checkout.label} over {part.origin}\n", encoding="utf-8")
         python = str(path / "bin" / "python")
         found = identity.identify(checkout.label, python, path, config)
-        identity.health_check(python, config)
+        made.append(found)
         return {
             "spec": checkout.label,
             "version": found.version,
@@ -82,8 +83,9 @@ def toolchain_of(
             f"irdiff toolchain build {checkout.snapshot.spec}",
             log_path=error.log_path,
         ) from error
-    toolchain = identity.identify(checkout.label, environment.python, environment.path, config)
-    return CommitToolchain(toolchain=toolchain, note=f"{checkout.snapshot.title}; native part: {part.origin}")
+    if not made:
+        made.append(identity.identify(checkout.label, environment.python, environment.path, config))
+    return CommitToolchain(toolchain=made[0], note=f"{checkout.snapshot.title}; native part: {part.origin}")
 
 
 def native_part(

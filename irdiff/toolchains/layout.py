@@ -1,9 +1,12 @@
 """How a checkout of Triton becomes an installed package: its Python part, and what feeds its native part.
 
 Pure. The Python part follows `package_dir` of Triton's setup.py (3.2 to 3.9): `python/triton` and, of each
-backend, its folders `backend`, `language` and `tools`. The native part follows the checkout's own CMake:
-the folders that its CMakeLists.txt add or name, and the files of kinds that a compiler reads. When in
-doubt a file counts as native: a needless build costs time, a stale one would make the verdict false.
+backend, its folders `backend`, `language` and `tools`, with everything in them but documents.
+
+Native is every file that no rule places elsewhere: a needless build costs time, a stale one would make the
+verdict false. The rules place documents, what lies beside the library (tests, programs, what belongs to git
+and to people), the Python part where CMake does not reach it, Python that no build runs, and units of
+compilation in folders that CMake does not reach. A file may be of both parts.
 """
 
 from __future__ import annotations
@@ -12,10 +15,12 @@ import ast
 import hashlib
 import re
 import tomllib
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import TypeVar
+
+from irdiff.toolchains import cmake
+from irdiff.toolchains.cmake import Reach
 
 PACKAGE_MARK = "python/triton/__init__.py"
 _PACKAGES = (
@@ -25,19 +30,18 @@ _PACKAGES = (
     (re.compile(r"third_party/[^/]+/language/(.+/.+)"), r"triton/language/extra/\1"),
     (re.compile(r"third_party/[^/]+/tools/(.+/.+)"), r"triton/tools/extra/\1"),
 )
-_NOT_INSTALLED = (".md", ".rst", ".txt", ".cc", ".cpp", ".td", ".mlir", ".gitignore", ".conf", ".in")
+_DOCUMENTS = (".md", ".rst", ".mlir", ".ipynb", ".pdf", ".png", ".svg", ".jpg", ".gif")
+_FOR_PEOPLE = frozenset({"LICENSE", "CODEOWNERS", "Makefile"})
+"""At the root: setup.py runs CMake and Ninja, which do not read them."""
 
 _BUILD_FILES = ("setup.py", "python/setup.py", "python/build_helpers.py")
 _PROJECT_FILES = ("pyproject.toml", "python/pyproject.toml")
 _LLVM_PINS = ("cmake/llvm-hash.txt", "cmake/llvm-info.json", "llvm-hash.txt")
-_COMPILED = frozenset(
-    {".c", ".cc", ".cpp", ".cxx", ".cu", ".cuh", ".h", ".hpp", ".hh", ".inc", ".def", ".td", ".cmake", ".in"}
-    | {".s", ".ll", ".map", ".lds", ".ld", ".exports"}
-)
+_UNITS = frozenset({".c", ".cc", ".cpp", ".cxx", ".cu", ".s"})
+"""Units of compilation: each is built where CMake adds it, and nowhere else."""
+_DEVICE_LIBRARIES = frozenset({".bc", ".so", ".a"})
+"""Installed as they are, for stages to read."""
 _HEADERS = frozenset({".h", ".hpp", ".hh", ".inc", ".def", ".td"})
-# programs and tests: they link what the library is made of, the library is not made of them
-_BESIDE = frozenset({"test", "tests", "unittest", "bin", "docs", "examples", "tutorials", "benchmarks"})
-_DOCUMENTS = (".md", ".rst", ".mlir")
 _INSTALLED_ONLY = re.compile(r"third_party/[^/]+/(language|tools)/")
 
 E = TypeVar("E")
@@ -59,8 +63,8 @@ def python_part(tree: Mapping[str, E], installed: Collection[str]) -> dict[str, 
     folders = {str(parent) for name in installed for parent in PurePosixPath(name).parents}
     found = {}
     for path, entry in tree.items():
-        place = _installed_at(path)
-        if place is None or place.endswith(_NOT_INSTALLED):
+        place = place_of(path)
+        if place is None or place.endswith(_DOCUMENTS):
             continue
         if path.startswith("third_party/") and _package_of(place) not in folders:
             continue
@@ -70,11 +74,12 @@ def python_part(tree: Mapping[str, E], installed: Collection[str]) -> dict[str, 
 
 def is_installed(path: str) -> bool:
     """Whether a path of the tree can be part of the installed package."""
-    place = _installed_at(path)
-    return place is not None and not place.endswith(_NOT_INSTALLED)
+    place = place_of(path)
+    return place is not None and not place.endswith(_DOCUMENTS)
 
 
-def _installed_at(path: str) -> str | None:
+def place_of(path: str) -> str | None:
+    """Where setup.py installs a path of the tree, below site-packages."""
     for pattern, place in _PACKAGES:
         if match := pattern.fullmatch(path):
             return match.expand(place)
@@ -90,9 +95,9 @@ def _package_of(place: str) -> str:
 
 def native_inputs(tree: Mapping[str, str], read: Read) -> dict[str, str]:
     """Path → content digest of every file that feeds the native part; `tree` holds git's blob names."""
-    cmake = read([path for path in tree if PurePosixPath(path).name == "CMakeLists.txt"])
-    reach = reached(cmake)
-    rows = {path: blob for path, blob in tree.items() if _feeds(path, reach)}
+    reach = cmake.reached(read([path for path in tree if PurePosixPath(path).name == "CMakeLists.txt"]))
+    scripts = _scripts(tree, reach, read)
+    rows = {path: blob for path, blob in tree.items() if _feeds(path, reach, scripts)}
     build_files = [path for path in (*_BUILD_FILES, *_PROJECT_FILES) if path in tree]
     for path, content in read(build_files).items():
         digest = _project_digest(content) if path in _PROJECT_FILES else _python_digest(content)
@@ -100,82 +105,60 @@ def native_inputs(tree: Mapping[str, str], read: Read) -> dict[str, str]:
     return dict(sorted(rows.items()))
 
 
-@dataclass(frozen=True, kw_only=True)
-class Reach:
-    """What the CMake of a checkout gets to."""
-
-    folders: frozenset[str]
-    """Folders that are added or named, and files that are named."""
-    linked_tests: frozenset[str]
-    """Folders of tests or programs whose objects are linked into the library all the same."""
-    has_cmake: bool
-
-
-_ADDED = re.compile(r"^\s*add_subdirectory\(\s*\"?([^\s\")]+)", re.MULTILINE)
-_NAMED = re.compile(r"\$\{(?:\w*SOURCE_DIR|CMAKE_CURRENT_LIST_DIR)\}/([^\s\")$;]+)")
-_SCRIPT = re.compile(r"([\w./-]+\.py)\b")
-_VARIABLE = re.compile(r"\$\{\w+\}")
-_LINKED = re.compile(r"\badd_triton_(?:library|plugin)\s*\(")
-
-
-def reached(cmake: Mapping[str, bytes]) -> Reach:
-    """Follows `add_subdirectory` and `${..._SOURCE_DIR}/...` from the root's CMakeLists.txt on."""
-    texts = {
-        str(PurePosixPath(path).parent): content.decode(errors="replace") for path, content in cmake.items()
-    }
-    folders: set[str] = set()
-    done: set[str] = set()
-    pending = ["."]
-    while pending:
-        folder = pending.pop()
-        if folder in done or folder not in texts:
-            continue
-        done.add(folder)
-        text = texts[folder]
-        for name in _ADDED.findall(text):
-            added = _matching(_joined(folder, name), texts)
-            folders.update(added)
-            pending.extend(added)
-        for name in (*_NAMED.findall(text), *_SCRIPT.findall(text)):
-            # the variable is the root or this folder: both are taken, whichever exists
-            folders.update({_joined(".", name.lstrip("/")), _joined(folder, name.lstrip("/"))})
-    linked = {folder for folder in done if _is_beside(folder) and _LINKED.search(texts[folder])}
-    return Reach(folders=frozenset(folders - {"."}), linked_tests=frozenset(linked), has_cmake="." in texts)
-
-
-def _joined(folder: str, name: str) -> str:
-    return str(PurePosixPath(folder, name.rstrip("/")))
-
-
-def _matching(name: str, texts: Mapping[str, str]) -> list[str]:
-    """Folders with a CMakeLists.txt that a name with variables in it can mean."""
-    if "${" not in name:
-        return [name]
-    pattern = re.compile("[^/]+".join(re.escape(part) for part in _VARIABLE.split(name)))
-    return [folder for folder in texts if pattern.fullmatch(folder)]
-
-
-def _feeds(path: str, reach: Reach) -> bool:
+def _feeds(path: str, reach: Reach, scripts: Collection[str]) -> bool:
     pure = PurePosixPath(path)
     suffix = pure.suffix.lower()
-    if _INSTALLED_ONLY.match(path) or path.endswith(_DOCUMENTS):
-        return False
-    if path in _LLVM_PINS or pure.parts[0] == "cmake":
+    if path in reach.folders or path in _LLVM_PINS:
         return True
-    if _is_beside(path) and not _is_below(path, reach.linked_tests):
+    if _is_for_people(pure):
+        return False
+    if cmake.is_beside(path) and not cmake.is_below(path, reach.linked_tests):
         return suffix in _HEADERS
-    if suffix == ".py":
-        return path in reach.folders and path not in _BUILD_FILES
-    at_hand = not reach.has_cmake or len(pure.parts) == 1 or _is_below(path, reach.folders)
-    return at_hand and (suffix in _COMPILED or pure.name == "CMakeLists.txt")
+    if suffix in (".py", ".pyi"):
+        return path in scripts
+    at_hand = not reach.has_cmake or len(pure.parts) == 1 or cmake.is_below(path, reach.folders)
+    if place_of(path) is not None:
+        # CMake adds the folder of a backend with its `backend` in it; `language` and `tools` it leaves alone
+        return at_hand and suffix not in _DEVICE_LIBRARIES and not _INSTALLED_ONLY.match(path)
+    return at_hand or suffix not in _UNITS or pure.parts[0] == "cmake"
 
 
-def _is_beside(path: str) -> bool:
-    return not _BESIDE.isdisjoint(PurePosixPath(path).parts)
+def _is_for_people(path: PurePosixPath) -> bool:
+    """Documents, and what belongs to git, editors and services: names that begin with a dot."""
+    hidden = any(part.startswith(".") for part in path.parts)
+    return hidden or path.name.lower().endswith(_DOCUMENTS) or str(path) in _FOR_PEOPLE
 
 
-def _is_below(path: str, folders: frozenset[str]) -> bool:
-    return path in folders or any(str(parent) in folders for parent in PurePosixPath(path).parents)
+def _scripts(tree: Collection[str], reach: Reach, read: Read) -> set[str]:
+    """Python files that the build runs: those that CMake names, and what they and setup.py import."""
+    found: set[str] = set()
+    pending = {
+        path for path in tree if path in _BUILD_FILES or (path in reach.folders and path.endswith(".py"))
+    }
+    while pending:
+        contents = read(sorted(pending))
+        found |= pending
+        wanted = {name for path, content in contents.items() for name in _imported(path, content)}
+        pending = (wanted & set(tree)) - found
+    return found - set(_BUILD_FILES)
+
+
+def _imported(path: str, content: bytes) -> Iterator[str]:
+    """Paths of the modules that a script may mean by its imports."""
+    try:
+        nodes = list(ast.walk(ast.parse(content)))
+    except (SyntaxError, ValueError):
+        return
+    folder = PurePosixPath(path).parent
+    modules = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+    for node in nodes:
+        if isinstance(node, ast.ImportFrom):
+            start = f"{node.module}." if node.module else ""
+            modules += [start.rstrip("."), *(f"{start}{alias.name}" for alias in node.names)]
+    for module in filter(None, modules):
+        inside = module.replace(".", "/")
+        for place in (folder, folder.parent, PurePosixPath("."), PurePosixPath("python")):
+            yield from (str(place / f"{inside}.py"), str(place / inside / "__init__.py"))
 
 
 def _python_digest(content: bytes) -> str:

@@ -100,7 +100,6 @@ def build(checkout: Checkout, config: Config, progress: Progress) -> Environment
         site = next(path.glob("lib/python3*/site-packages"))
         part = set(checkout.python_part(checkouts.installed_files(site)))
         toolchain = identity.identify(checkout.label, str(python), path, config)
-        identity.health_check(str(python), config)
         recorded = {n: v for n, v in config.tool_environment.items() if _RECORDED.fullmatch(n)}
         return {
             "spec": f"native part of {checkout.label}",

@@ -56,7 +56,6 @@ def _installed(spec: str, name: str, requirement: str, config: Config) -> Toolch
         ]
         environments.uv(words, log, config)
         toolchain = identity.identify(spec, str(python), path, config)
-        identity.health_check(str(python), config)
         return {"spec": spec, "version": toolchain.version, "digest": toolchain.digest}
 
     environment = environments.make(name, config, install)

@@ -52,6 +52,10 @@ class Entry:
         return self.mode not in (_GITLINK, _SYMLINK)
 
     @property
+    def is_link(self) -> bool:
+        return self.mode == _SYMLINK
+
+    @property
     def is_missing_submodule(self) -> bool:
         return self.mode == _GITLINK
 

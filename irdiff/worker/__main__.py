@@ -32,9 +32,13 @@ def _fix_addresses():
     return False
 
 
+def _leave_own_folder():
+    """Takes this folder off the search path: its files are no modules of their own."""
+    sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != _HERE]
+
+
 def _load_package():
     """This folder as the package `irdiff_worker`, and the corpus API under the name workloads use."""
-    sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != _HERE]
     spec = importlib.util.spec_from_file_location(
         "irdiff_worker", os.path.join(_HERE, "__init__.py"), submodule_search_locations=[_HERE]
     )
@@ -46,40 +50,52 @@ def _load_package():
     sys.modules["irdiff_corpus"] = irdiff_worker.corpus_api
 
 
+def _identify(triton, loaded):
+    return {
+        "triton": triton.__version__,
+        "python": platform.python_version(),
+        "implementation": platform.python_implementation(),
+        "backends": sorted(triton.backends.backends),
+        "root": os.path.dirname(os.path.abspath(triton.__file__)),
+        "search_path": list(sys.path),
+        **loaded,
+    }
+
+
 def main():
     fixed = _fix_addresses()
     os.environ.pop("IRDIFF_RESTARTED", None)
-    _load_package()
+    _leave_own_folder()
     requests_fd, replies_fd = os.dup(0), os.dup(1)
     os.dup2(2, 1)  # whatever triton or a workload prints must not end up in the protocol
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     import triton
     import triton.backends
 
-    hello = {
-        "triton": triton.__version__,
-        "python": platform.python_version(),
-        "implementation": platform.python_implementation(),
-        "backends": sorted(triton.backends.backends),
-        "root": os.path.dirname(os.path.abspath(triton.__file__)),
-        "backend_roots": sorted({_module_root(b.compiler) for b in triton.backends.backends.values()}),
-        "addresses_fixed": fixed,
-        "search_path": [entry for entry in sys.path if os.path.isdir(entry)],
-    }
+    _preload()
+    _ask_assemblers(triton)
+    modules, maps = dict(sys.modules), _mapped()
+    _load_package()
     if sys.argv[1] == "identify":
-        os.write(replies_fd, json.dumps(hello).encode() + b"\n")
+        from irdiff_worker import loaded
+
+        reply = _identify(triton, loaded.describe(triton, modules, maps))
+        os.write(replies_fd, json.dumps(reply).encode() + b"\n")
         return
     from irdiff_worker import dependencies, packages, server, serving
 
-    _preload()
-    _ask_assemblers(triton)
     beside = json.loads(sys.argv[2]) if len(sys.argv) > 2 else None
     dependencies.watch([beside["site"]] if beside else [])
     if beside:
         packages.add(**beside)
     gc.collect()
     gc.freeze()
-    server.serve_worker(requests_fd, replies_fd, serving, hello)
+    server.serve_worker(requests_fd, replies_fd, serving, {"addresses_fixed": fixed})
+
+
+def _mapped():
+    with open("/proc/self/maps") as file:
+        return file.read()
 
 
 def _preload():
@@ -105,11 +121,6 @@ def _ask_assemblers(triton):
             getattr(triton.knobs.nvidia, name)
         except Exception:  # an older release, or no ptxas: that is for the cases to find
             continue
-
-
-def _module_root(compiler_class):
-    # Old releases load backends under names that are not in sys.modules; their code knows its file.
-    return os.path.dirname(os.path.abspath(compiler_class.add_stages.__code__.co_filename))
 
 
 if __name__ == "__main__":

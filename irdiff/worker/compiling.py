@@ -140,7 +140,7 @@ def _watch_assembler(recorder):
             output = words.index("-o")
             source, self._wanted = words[output - 1], words[output + 1]
             flags = [*words[1 : output - 1], *words[output + 2 :]]
-            recorder.assembler_flags = [os.path.basename(words[0]), *flags]
+            recorder.assembler_flags = [os.path.realpath(shutil.which(words[0]) or words[0]), *flags]
             if recorder.stop_before:
                 raise _StopBeforeStage
             folder = os.path.join(recorder.folder, "assemble")

@@ -138,3 +138,72 @@ def test_llvm_pin() -> None:
 def test_what_is_a_checkout_of_triton() -> None:
     assert layout.is_triton(FILES)
     assert not layout.is_triton({"setup.py": "", "mykernels/__init__.py": ""})
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "lib/Dialect/Rewrites.pdll",
+        "third_party/nvidia/lib/Device.hip",
+        "lib/Dialect/opcodes.csv",
+        "data/latencies.json",
+        "third_party/nvidia/backend/latencies.txt",
+        "third_party/nvidia/tools/table.txt",
+        "scripts/generate.sh",
+    ],
+)
+def test_what_no_rule_places_counts_as_native(path: str) -> None:
+    assert native({**FILES, path: ""}) != native(FILES)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "README.md",
+        "docs/figure.png",
+        "docs/conf.json",
+        ".github/workflows/build.yml",
+        "lib/.clang-format",
+        "LICENSE",
+        "Makefile",
+        "python/test/unit/expected.txt",
+        "test/lib/input.txt",
+        "python/tutorials/01-add.py",
+        "third_party/nvidia/backend/notes.md",
+        "python/triton/py.typed",
+    ],
+)
+def test_documents_tests_and_the_python_part_cost_no_build(path: str) -> None:
+    assert native({**FILES, path: ""}) == native(FILES)
+
+
+def test_what_a_generator_imports_counts() -> None:
+    generated = {
+        **FILES,
+        "lib/Dialect/CMakeLists.txt": "add_custom_command(COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/make.py)",
+        "lib/Dialect/make.py": "from tables import rows\nimport emit.text\n",
+        "lib/Dialect/tables.py": "import python_only_here\n",
+        "lib/Dialect/emit/text.py": "",
+        "lib/Dialect/lint.py": "",
+        "setup.py": "from python.build_helpers import find\n",
+        "python/other.py": "",
+    }
+    assert set(native(generated)) - NATIVE == {
+        "lib/Dialect/make.py",
+        "lib/Dialect/tables.py",
+        "lib/Dialect/emit/text.py",
+    }
+
+
+def test_a_script_that_cmake_names_through_the_folder_above_counts() -> None:
+    text = "add_custom_command(COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/../make.py)"
+    generated = {**FILES, "lib/Dialect/CMakeLists.txt": text, "lib/make.py": ""}
+    assert set(native(generated)) - NATIVE == {"lib/make.py"}
+
+
+@pytest.mark.parametrize("name", ["table.txt", "kernels.cc", "settings.conf"])
+def test_every_file_of_a_backend_but_documents_is_python_part(name: str) -> None:
+    """setup.py installs the whole folder, and stages may read any of it."""
+    tree = {f"third_party/nvidia/backend/{name}": "blob", "third_party/nvidia/backend/notes.md": "blob"}
+    place = f"triton/backends/nvidia/{name}"
+    assert layout.python_part(tree, {"triton/backends/nvidia/compiler.py"}) == {place: "blob"}

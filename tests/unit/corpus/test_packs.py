@@ -28,7 +28,15 @@ kernels = ["one_kernels"]
 torch = "https://index.invalid/cpu"
 """
 TOOLCHAIN = Toolchain(
-    spec="triton==9", version="9", digest="d", below_frontend={}, path="/t", python="/t/python", ptxas={}
+    spec="triton==9",
+    version="9",
+    digest="d",
+    path="/t",
+    python="/t/python",
+    below_frontend={},
+    launchers={},
+    programs={},
+    notes=(),
 )
 SM_90 = Target(name="sm_90", title="", backend="cuda", arch=90, warp_size=32, facts={}, sources={})
 

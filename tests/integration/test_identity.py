@@ -1,0 +1,107 @@
+"""The identity of installed toolchains: what is loaded counts, and where it lies does not."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from irdiff import toolchains
+from irdiff.config import Config
+from irdiff.model import Toolchain
+
+pytestmark = pytest.mark.integration
+
+
+def environment(folder: Path, toolchain: Toolchain) -> Path:
+    """A virtual environment that finds a toolchain's Triton; returns its folder of packages."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
+    site = next(folder.glob("lib/python*/site-packages"))
+    packages = next(Path(toolchain.path).glob("lib/python*/site-packages"))
+    (site / "triton.pth").write_text(f"{packages}\n")
+    return site
+
+
+def identified(folder: Path, config: Config) -> Toolchain:
+    return toolchains.resolve(f"python:{folder}/bin/python", config)
+
+
+@pytest.mark.parametrize("spec", ["triton==3.7.1", "triton==3.9.0"])
+def test_the_rule_is_proved_for_releases(config: Config, spec: str) -> None:
+    found = toolchains.resolve(spec, config)
+    assert found.notes == ()
+    assert set(found.below_frontend) == {"cuda", "hip"}
+    assert len({found.digest, *found.below_frontend.values()}) == 3
+    assert {Path(path).name for path in found.programs} >= {"ptxas", "ptxas-blackwell"}
+
+
+def test_what_patches_triton_counts_and_what_lies_beside_it_does_not(
+    newest: Toolchain, config: Config, tmp_path: Path
+) -> None:
+    one, two = environment(tmp_path / "one", newest), environment(tmp_path / "a" / "two", newest)
+    first = identified(tmp_path / "one", config)
+    assert identified(tmp_path / "a" / "two", config).digest == first.digest
+
+    (two / "beside").mkdir()
+    (two / "beside" / "__init__.py").write_text("")
+    assert identified(tmp_path / "a" / "two", config).digest == first.digest
+
+    (two / "patch.pth").write_text("import patch_of_triton\n")
+    (two / "patch_of_triton.py").write_text("import os\n")
+    patched = identified(tmp_path / "a" / "two", config)
+    assert patched.digest != first.digest
+    assert patched.below_frontend["cuda"] != first.below_frontend["cuda"]
+    (two / "patch_of_triton.py").write_text("import sys\n")
+    assert identified(tmp_path / "a" / "two", config).digest != patched.digest
+
+    (one / "sitecustomize.py").write_text("import os\n")
+    assert identified(tmp_path / "one", config).digest != first.digest
+
+
+def test_a_backend_that_inherits_is_known_by_its_own_files(
+    newest: Toolchain, config: Config, tmp_path: Path
+) -> None:
+    site = environment(tmp_path / "one", newest)
+    compiler = "from triton.backends.nvidia import compiler as of_nvidia\n\n\nclass Backend(of_nvidia.CUDABackend):\n"
+    compiler += (
+        '    @staticmethod\n    def supports_target(target):\n        return target.backend == "own"\n'
+    )
+    (site / "own").mkdir()
+    (site / "own" / "__init__.py").touch()
+    (site / "own" / "compiler.py").write_text(compiler)
+    (site / "own" / "driver.py").write_text(
+        "from triton.backends.nvidia import driver\n\n\nclass Driver(driver.CudaDriver):\n    pass\n"
+    )
+    (site / "own-1.0.dist-info").mkdir()
+    (site / "own-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: own\nVersion: 1.0\n")
+    (site / "own-1.0.dist-info" / "entry_points.txt").write_text("[triton.backends]\nown = own\n")
+    first = identified(tmp_path / "one", config)
+    assert first.notes == ()
+    (site / "own" / "compiler.py").write_text(compiler + "    num_warps = 8\n")
+    second = identified(tmp_path / "one", config)
+    assert second.digest != first.digest
+    assert second.below_frontend["own"] != first.below_frontend["own"]
+    assert second.below_frontend["cuda"] == first.below_frontend["cuda"]
+
+
+def test_a_wrapped_assembler_is_another_one(
+    irdiff, newest: Toolchain, config: Config, tmp_path: Path, small_corpus: Path
+) -> None:
+    """The same release, once with its assembler replaced by one of the same name that adds a flag."""
+    real = next(path for path in newest.programs if Path(path).name == "ptxas-blackwell")
+    wrapper = tmp_path / "tools" / "ptxas-blackwell"
+    wrapper.parent.mkdir()
+    wrapper.write_text(f'#!/bin/sh\nexec {real} -O0 "$@"\n')
+    wrapper.chmod(0o755)
+    site = environment(tmp_path / "one", newest)
+    (site / "wrap.pth").write_text(
+        f"import os; os.environ['TRITON_PTXAS_BLACKWELL_PATH'] = {str(wrapper)!r}\n"
+    )
+    spec = f"python:{tmp_path}/one/bin/python"
+    result = irdiff("compare", newest.spec, spec, "--corpus", str(small_corpus), "--target", "sm_90")
+    assert result.code == 0, result.stderr
+    assert set(result.verdicts()) == {"changed"}
+    assert any("is a script" in note for note in result.run["notes"])
+    assert not any("machine-code-by-rule" in case["findings"] for case in result.run["cases"])

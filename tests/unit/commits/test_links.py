@@ -1,0 +1,98 @@
+"""Symbolic links count by what they say and by what they lead to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from irdiff import config as configuration
+from irdiff.toolchains import checkout, links, repository
+from irdiff.toolchains.checkout import Checkout
+from irdiff.toolchains.repository import Entry, Snapshot, Store
+
+STORE = Store(git_dir=Path("/none"), common_dir=Path("/none"), worktree=None, objects=None)
+FILES = {
+    "setup.py": "import os\n",
+    "CMakeLists.txt": "add_subdirectory(lib)\n",
+    "lib/CMakeLists.txt": "",
+    "docs/table.rst": "one\n",
+    "include/triton/Ops.td": "",
+    "python/triton/__init__.py": "",
+    "shared/passes.py": "first = 1\n",
+    "shared/more/stages.py": "",
+    "shared/more/words.txt": "",
+}
+LINKS = {
+    "lib/table.inc": "../docs/table.rst",
+    "python/triton/passes.py": "../../shared/passes.py",
+    "python/triton/more": "../../shared/more",
+    "python/triton/_C/include": "../../../include",
+}
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    """A checkout of the given files and links."""
+
+    def checkout_of(
+        files: dict[str, str], links: dict[str, str], modes: dict[str, str] | None = None
+    ) -> Checkout:
+        texts = {**files, **links}
+        entries = [
+            Entry(path=path, mode=mode, blob=f"blob of {text!r}", store=STORE)
+            for path, text in texts.items()
+            for mode in ["120000" if path in links else (modes or {}).get(path, "100644")]
+        ]
+        monkeypatch.setattr(repository, "entries", lambda *_: entries)
+        monkeypatch.setattr(
+            repository, "read", lambda wanted: {row.path: texts[row.path].encode() for row in wanted}
+        )
+        snap = Snapshot(store=STORE, tree=repr(sorted(texts.items())) + repr(modes), commit=None, spec="x")
+        return checkout.read(snap, configuration.load(cache=tmp_path))
+
+    return checkout_of
+
+
+@pytest.mark.parametrize(
+    ("files", "links"),
+    [
+        (FILES, {**LINKS, "lib/table.inc": "../docs/other.rst"}),
+        ({**FILES, "docs/table.rst": "two\n"}, LINKS),
+    ],
+    ids=["another-target", "another-content"],
+)
+def test_a_linked_source_counts_by_its_target_and_what_is_there(read, files, links) -> None:
+    assert read(FILES, LINKS).native_digest != read(files, links).native_digest
+
+
+def test_what_a_link_leads_to_is_named_among_the_native_paths(read) -> None:
+    assert "docs/table.rst" in read(FILES, LINKS).native_paths
+    assert "docs/table.rst" not in read(FILES, {}).native_paths
+
+
+def test_the_mode_of_a_file_counts(read) -> None:
+    with_tool = {**FILES, "lib/make.sh": ""}
+    assert (
+        read(with_tool, LINKS).native_digest
+        != read(with_tool, LINKS, {"lib/make.sh": "100755"}).native_digest
+    )
+
+
+def test_linked_modules_are_python_part_with_the_content_that_they_lead_to(read) -> None:
+    part = read(FILES, LINKS).python_part({"triton/__init__.py"})
+    assert {place: entry.path for place, entry in part.items()} == {
+        "triton/__init__.py": "python/triton/__init__.py",
+        "triton/passes.py": "shared/passes.py",
+        "triton/more/stages.py": "shared/more/stages.py",
+    }
+
+
+def test_links_through_links_out_of_the_tree_and_in_circles() -> None:
+    tree = {
+        path: Entry(path=path, mode="100644", blob="b", store=STORE) for path in ("a/file.py", "b/other.py")
+    }
+    said = {"b/link": "../a", "c": "b", "out": "../../etc", "round": "about", "about": "round", "self": "."}
+    found = links.followed(tree, said)
+    assert found["c/link/file.py"].path == "a/file.py"
+    assert set(found) == {"a/file.py", "b/other.py", "b/link/file.py", "c/link/file.py", "c/other.py"}
