@@ -3,9 +3,11 @@
 A change group abstracts constants, types and positions, so that a reviewer reads each kind of change once. A
 person who accepts a change accepts one edit, not its kind. So the digest covers, of both sides:
 
-- the canonical text of every stage, changed or not: no constant, type, order or position of an operation can
-  differ without another digest. Locations, names and numbers of values may: they cannot reach the code;
-- the machine code, where it differs. Where it does not, it is the same on both sides and no part of the edit;
+- the machine code, where it differs: every constant, type, order and position that executes is in it;
+- where it does not, or was not made, the canonical text of every stage, changed or not: no constant, type,
+order
+  or position of an operation can differ without another digest. Locations, names and numbers of values may:
+  they cannot reach the code;
 - what the launch has otherwise, and what the compiler tells the launcher otherwise, with its values;
 - how a side failed, where it did.
 
@@ -40,11 +42,13 @@ def of_case(case: Case, pair: Pair, store: Store) -> str | None:
     """None for a case that no change group takes."""
     if case.verdict not in GROUPED:
         return None
+    code = _machine_code(case, store)
+    texts = [] if code else [_texts(side, store) for side in (case.artifacts.base, case.artifacts.head)]
     return key_of(
-        "edit/1",
+        "edit/2",
         case.verdict,
-        [_texts(artifacts, store) for artifacts in (case.artifacts.base, case.artifacts.head)],
-        _machine_code(case, store),
+        texts,
+        code,
         _launches(pair),
         _launcher(case),
         [_failure(failure) for failure in (case.failures.base, case.failures.head)],

@@ -344,7 +344,7 @@ class Case:
     """The id at base, where the kernel or workload was renamed or moved."""
     group: str | None
     """The id of the change group it belongs to."""
-    edit: str | None = None
+    edit: str | None
     """Digest of the concrete edit: constants, types, positions (see `edit_digest`). Only such an edit can be
     accepted. None where nothing changed, and in runs of irdiff 0.1, which is why it has a default."""
 

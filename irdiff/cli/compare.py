@@ -10,7 +10,7 @@ import click
 from rich.console import Console
 
 from irdiff import config as configuration
-from irdiff import pipeline, run_place
+from irdiff import ir_files, pipeline, run_place
 from irdiff.api import run_name
 from irdiff.cli import options, progress
 from irdiff.cli.status import status_line
@@ -27,6 +27,16 @@ from irdiff.sides import SideOptions, resolve_sides
     "--triton",
     metavar="SPEC",
     help="The compiler of both sides where revisions select kernels: triton==3.9.0.",
+)
+@click.option(
+    "--ir", "is_ir", is_flag=True, help="BASE and HEAD are files of IR, .ttir or .ttgir, for one compiler."
+)
+@click.option(
+    "--option",
+    "ir_options",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Of the launch, with --ir: num_warps=8.",
 )
 @click.option("--no-build", is_flag=True, help="Do not build a native part that is missing: fail.")
 @options.target_option
@@ -72,6 +82,8 @@ def compare_command(
     head: str | None,
     repo: Path | None,
     triton: str | None,
+    is_ir: bool,
+    ir_options: tuple[str, ...],
     no_build: bool,
     target_names: tuple[str, ...],
     targets_dir: Path | None,
@@ -100,6 +112,7 @@ def compare_command(
     (python:PATH), a revision of the repository, or `.` for its working tree. In a checkout of Triton a
     revision selects the compiler, in a repository with an irdiff.toml the kernels. Without HEAD it is the
     working tree where that has changes, else HEAD; without BASE, the merge base with the main branch.
+    With --ir both are files of IR, and one compiler compiles both.
     """
     if out:
         run_place.check(out)
@@ -121,13 +134,26 @@ def compare_command(
         wanted = SideOptions(
             repo=repo, corpus=corpus, triton=triton, build=not no_build, progress=tell, packs=packs
         )
-        ours, theirs = resolve_sides(base, head, wanted, config)
+        if is_ir:
+            ours, theirs = ir_files.sides(_ir_files(base, head, ir_options, triton), config)
+        else:
+            ours, theirs = resolve_sides(base, head, wanted, config)
     folder = out or config.runs / run_name(ours.toolchain.spec, theirs.toolchain.spec)
     with progress.shown(console) as report:
         run = pipeline.compare(ours, theirs, chosen, config, folder, report)
     _write(run, folder, json_path, markdown_path, html_path)
     _require_whole(run, folder)
     return _code(run) if exit_code else ExitCode.DONE
+
+
+def _ir_files(
+    base: str | None, head: str | None, ir_options: tuple[str, ...], triton: str | None
+) -> ir_files.IrFiles:
+    if base is None or head is None:
+        raise UsageError(
+            "--ir needs two files", hint="irdiff compare --ir base.ttgir head.ttgir --target sm_90"
+        )
+    return ir_files.IrFiles(base=Path(base), head=Path(head), options=ir_options, triton=triton)
 
 
 def _parse_shard(text: str) -> tuple[int, int]:

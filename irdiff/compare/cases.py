@@ -44,6 +44,7 @@ def blank(pair: Pair, verdict: Verdict) -> Case:
         compile_s=Sides(base={}, head={}),
         renamed_from=_renamed_from(pair),
         group=None,
+        edit=None,
     )
 
 

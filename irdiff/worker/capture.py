@@ -230,14 +230,15 @@ class CapturedFile:
 
     def __init__(self, src, target, options, made):
         self.src, self.target, self.options, self.made = src, target, options, made
+        self.made.module = None
         self.error = None
         self.digest = made.digest
 
 
 def _file_of(entry, target):
     gpu = GPUTarget(target["backend"], target["arch"], target["warp_size"])
-    src = stages.file_source(entry.path, gpu)
-    return CapturedFile(src, gpu, entry.options, frontend.run(entry.path, gpu, entry.options))
+    src = stages.FileSource(entry.path, gpu)
+    return CapturedFile(src, gpu, entry.options, frontend.run(src, gpu, entry.options))
 
 
 def pinned_configs(tuner, kwargs):

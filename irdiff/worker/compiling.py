@@ -16,7 +16,7 @@ import triton
 import triton.compiler.compiler as tc
 from triton.backends.compiler import GPUTarget
 
-from . import stages
+from . import frontend, stages
 
 _TRITON_ROOT = os.path.dirname(os.path.abspath(triton.__file__))
 
@@ -91,10 +91,10 @@ def compile_launch(captured, recorder):
         recorder.stage = "ttir"
         raise captured.error
     src = captured.src
-    if isinstance(src, tc.IRSource):
-        src = str(src.path)
-    elif captured.made is not None:
-        src.make_ir = lambda *_, **__: captured.made.module
+    if captured.made is not None:
+        module = _module_of(captured)
+        if not isinstance(src, stages.FileSource):
+            src.make_ir = lambda *_, **__: module
     _watch_assembler(recorder)
     try:
         with stages.wrapped(captured.target, recorder.wrap, keep=recorder.keep):
@@ -106,6 +106,16 @@ def compile_launch(captured, recorder):
         if recorder.stage != "hsaco" or "lld" not in str(error):
             raise
         recorder.notes.append("no-linker")
+
+
+def _module_of(captured):
+    """The IR that the launch was made of; made again, and the same, where the host did not keep it."""
+    if captured.made.module is not None:
+        return captured.made.module
+    again = frontend.run(captured.src, captured.target, captured.options)
+    if again.digest != captured.digest:
+        raise RuntimeError("irdiff: the frontend makes another IR of this launch each time")
+    return again.module
 
 
 def assemble(captured, stage_name, text, metadata, recorder):

@@ -336,11 +336,12 @@ def launch(
 
 
 def launch_ir(path, options=None, tier="core", targets=("*",), since=None, until=None, failing=None):
-    """The kernel of a file of IR, `.ttir` or `.ttgir` (of XLA, or edited by hand), as `triton.compile` takes it.
+    """The kernel of a file of IR, `.ttir` or `.ttgir` (of XLA, or edited by hand), as `triton.compile` takes
+    it.
 
-    path: from the root of the corpus. options: as a launch would give them, `{"num_warps": 8}`; a `.ttgir` says
-    itself how many warps it is for. It has no arguments, so it is compared and never timed. The rest is as for
-    `launch`.
+    path: from the root of the corpus. options: as a launch would give them, `{"num_warps": 8}`; a `.ttgir`
+    says itself how many warps it is for. It has no arguments, so it is compared and never timed. The rest is
+    as for `launch`.
     """
     facts = _facts(tier=tier, targets=targets, since=since, until=until, failing=failing)
     return FileEntry(path, dict(options or {}), facts)

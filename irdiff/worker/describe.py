@@ -39,12 +39,12 @@ def describe(captured, launch_id, label, target, entry):
 def _described_file(captured):
     src = captured.src
     return {
-        "kernel": src.name.lstrip("@"),
-        "source_digest": sha256(src.src),
+        "kernel": src.name,
+        "source_digest": sha256(src.text),
         "source_path": str(src.path),
         "sources": [str(src.path)],
         "arguments": [],
-        "signature": {str(name): text_of(ty) for name, ty in src.signature.items()},
+        "signature": src.signature,
         "constexprs": {},
         "attributes": {},
         "grid": None,

@@ -12,6 +12,7 @@ from __future__ import annotations
 import fnmatch
 import gc
 import json
+import os
 import re
 import traceback
 
@@ -50,11 +51,21 @@ def prepare(request):
     except BaseException:
         return False  # each request comes to the same error in its own child, which reports it
     _dependencies = dependencies.report()
+    _forget_modules()
     served = request["op"] == "catalog"
     if served:
         serve(request)
     gc.freeze()
     return served
+
+
+def _forget_modules():
+    """Where threads run here, which a forked child would lack: it makes its IR again, the same as before."""
+    if len(os.listdir("/proc/self/task")) > 1:
+        for _, _, launches in _prepared or ():
+            for _, captured in launches if isinstance(launches, list) else ():
+                if captured.made is not None:
+                    captured.made.module = None
 
 
 def serve(request):

@@ -11,6 +11,7 @@ import contextlib
 import inspect
 import os
 import sys
+import types
 
 import triton
 import triton._C.libtriton
@@ -35,14 +36,26 @@ _SITE = os.path.dirname(os.path.dirname(os.path.abspath(triton.__file__))) + os.
 def compile_launch(src, target, options):
     """Runs `triton.compile` past its cache."""
     _prepare()
-    return real_compile(src, target=target, options=options)
+    given = src.path if isinstance(src, FileSource) else src
+    return real_compile(given, target=target, options=options)
 
 
-def file_source(path, target):
-    """What Triton makes of a file of IR; raises where there is none, or where its ending names no stage."""
-    context = triton._C.libtriton.ir.context()
-    arguments = (path, context, tc.make_backend(target))  # before 3.3 fewer
-    return tc.IRSource(*arguments[: len(inspect.signature(tc.IRSource).parameters)])
+class FileSource:
+    """What Triton reads from a file of IR. Its module is not kept: reading it may have started threads."""
+
+    constants = attrs = types.MappingProxyType({})
+
+    def __init__(self, path, target):
+        context = triton._C.libtriton.ir.context()
+        arguments = (path, context, tc.make_backend(target))  # before 3.3 fewer
+        read = tc.IRSource(*arguments[: len(inspect.signature(tc.IRSource).parameters)])
+        self.path, self.name, self.text = path, read.name.lstrip("@"), read.src
+        self.signature = {str(key): str(ty) for key, ty in read.signature.items()}
+        self.language = getattr(read, "language", None)
+        self._options = read.parse_options()
+
+    def parse_options(self):
+        return dict(self._options)
 
 
 def of_backend(backend, options, src):

@@ -37,6 +37,7 @@ def make_case(name: str, verdict: Verdict = Verdict.CHANGED, stage: str = "ttgir
         compile_s=Sides(base={}, head={}),
         renamed_from=None,
         group=None,
+        edit=None,
     )
     return replace(case, **more)  # type: ignore[arg-type]
 
