@@ -31,7 +31,7 @@ class Verdict(StrEnum):
     ABSORBED = "absorbed"
     """Some IR changed, the machine code did not."""
     CHANGED = "changed"
-    """The executing code, or what the launch passes to it, differs."""
+    """The executing code, or what the launch passes to it, differs, or could not be compared."""
     BROKEN = "broken"
     """Compiles at base, not at head."""
     FIXED = "fixed"
@@ -295,7 +295,8 @@ class Case:
     findings: tuple[str, ...]
     """What else was seen, in words of a closed list: `inferred-attributes-only`, `reordered-only`,
     `equal-as-llvm-prints`, `opaque-intrinsic:NAME`, `lexical-llir:WHY`, `generic-normalizer:STAGE`,
-    `specialization-differs`, `machine-code-by-rule`, …"""
+    `specialization-differs`, `machine-code-by-rule`, `machine-code-as-text:WHY`, `assembler-sets-intersect`,
+    `assembler-allocated-otherwise`, `launch-differs:ENTRIES`, `not-compared:BASE,HEAD`, …"""
     nondeterministic: tuple[str, ...]
     """Sides that disagreed with themselves when compiled again: `base`, `head`."""
     error: str | None
