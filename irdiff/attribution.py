@@ -20,7 +20,7 @@ from pydantic import TypeAdapter
 
 from irdiff import normalize
 from irdiff.change_edits import EditSource
-from irdiff.compare import passes
+from irdiff.compare import cases, passes
 from irdiff.compare.passes import Culprit, State
 from irdiff.model import Artifact, Case, Component, Origin, Sides, StageStatus, Target, Verdict
 from irdiff.replaying import Dump, Replay, Replayed, Replayer, settings_change
@@ -356,7 +356,7 @@ class _Trial:
 
 def subject_of(case: Case, target: Target) -> Subject | None:
     """None for a case that is not attributed: nothing changed, or a side has no code."""
-    if case.verdict not in ATTRIBUTED or case.origin is None:
+    if case.verdict not in ATTRIBUTED or case.origin is None or cases.not_compared(case):
         return None
     ids = [case_id.rpartition("@")[0] for case_id in (case.renamed_from or case.id, case.id)]
     return Subject(case=case, target=target, launch_ids=Sides(base=ids[0], head=ids[1]))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from irdiff import llvm_reading, normalize
-from irdiff.compare import cases, facts, verdicts
+from irdiff.compare import cases, facts, launch_metadata, verdicts
 from irdiff.compare.verdicts import MACHINE_STAGES, TextComparison
 from irdiff.compilation import Compiler, below_frontend
 from irdiff.errors import NormalizeError
@@ -24,6 +24,7 @@ from irdiff.model import (
     Target,
     Verdict,
 )
+from irdiff.normalize.assembler_input import assembler_input
 from irdiff.store import Store, key_of
 
 if TYPE_CHECKING:
@@ -98,22 +99,18 @@ class CaseComparer:
         )
         if _any_failed(halves):
             return _failed(pair, halves)
-        ours, theirs = self._wanted(halves.base.compiled), self._wanted(halves.head.compiled)
+        ours, theirs = halves.base.compiled, halves.head.compiled
+        if self.options.stages:
+            ours, theirs = verdicts.with_stages(ours, theirs, self.options.stages)
         texts = verdicts.compare_texts(ours, theirs, self.equivalent)
-        findings = [*texts.findings, *_launch_findings(base, head)]
-        programs = self.base.toolchain.programs, self.head.toolchain.programs
-        if ours.assembler_flags and theirs.assembler_flags:
-            used = (programs[0].get(ours.assembler_flags[0]), programs[1].get(theirs.assembler_flags[0]))
-            self._assemblers_differ[pair.target.name] = used[0] != used[1]
-        if self.options.shortcut and verdicts.by_rule(ours, theirs, texts, *programs):
-            findings.append("machine-code-by-rule")
-            machine = verdicts.MachineCode(stage="sass", same=True)
-        else:
-            halves = Sides(base=self._assembled(halves.base), head=self._assembled(halves.head))
-            if _any_failed(halves):
-                return _failed(pair, halves)
-            machine = self._machine_code(halves, findings)
-        return self._judged(pair, halves, texts, machine, findings)
+        if ours.assembler and theirs.assembler:
+            self._assemblers_differ[pair.target.name] = ours.assembler.digest != theirs.assembler.digest
+        if self.options.shortcut and self._same_by_rule(ours, theirs):
+            return self._judged(pair, halves, texts, verdicts.ByRule())
+        halves = Sides(base=self._assembled(halves.base), head=self._assembled(halves.head))
+        if _any_failed(halves):
+            return _failed(pair, halves)
+        return self._judged(pair, halves, texts, self._evidence(halves))
 
     def _compile(self, side: Side, launch: Launch, target: Target, *, fresh: bool) -> _Half:
         # Where both sides may run the same ptxas, PTX is looked at before it is assembled.
@@ -130,25 +127,23 @@ class CaseComparer:
         made = self.compiler.assemble(side.toolchain, side.corpus, half.launch, half.target, half.compiled)
         return replace(half, outcome=made)
 
-    def _wanted(self, compiled: Compiled) -> Compiled:
-        if not self.options.stages:
-            return compiled
-        keep = {*self.options.stages, *MACHINE_STAGES, "ptx"}
-        return replace(compiled, artifacts={k: v for k, v in compiled.artifacts.items() if k in keep})
-
     def _judged(
         self,
         pair: Pair,
         halves: Sides[_Half],
         texts: verdicts.StageComparison,
-        machine: verdicts.MachineCode,
-        findings: list[str],
+        evidence: verdicts.Evidence,
     ) -> Case:
         ours, theirs = halves.base.compiled, halves.head.compiled
-        differing = verdicts.differing_launch(ours.metadata, theirs.metadata)
+        findings = [
+            *texts.findings,
+            *_launch_findings(halves.base.launch, halves.head.launch),
+            *verdicts.findings_of(evidence),
+        ]
+        differing = launch_metadata.differing(ours.metadata, theirs.metadata)
         if differing:
             findings.append("launch-differs:" + ",".join(differing))
-        verdict, stages, first = verdicts.judge(texts, machine, launch_differs=bool(differing))
+        verdict, stages, first = verdicts.judge(texts, evidence, launch_differs=bool(differing))
         unstable: tuple[str, ...] = ()
         if verdict is Verdict.CHANGED and self.options.recheck:
             named = (("base", halves.base), ("head", halves.head))
@@ -197,19 +192,50 @@ class CaseComparer:
 
     # machine code
 
-    def _machine_code(self, halves: Sides[_Half], findings: list[str]) -> verdicts.MachineCode:
+    def _same_by_rule(self, base: Compiled, head: Compiled) -> bool:
+        ours, theirs = base.artifacts.get("ptx"), head.artifacts.get("ptx")
+        if not ours or not theirs or not verdicts.same_assembler(base, head):
+            return False
+        return ours.digest == theirs.digest or self._input_digest(ours) == self._input_digest(theirs)
+
+    def _input_digest(self, ptx: Artifact) -> str:
+        """Of what an assembler makes machine code of; of the whole text where that is not text."""
+        key = key_of("assembler-input", normalize.NORMALIZER_VERSION, ptx.digest)
+        known = self.store.get_record("assembler-input", key)
+        if known is None:
+            text = _text(self._read(ptx))
+            known = ptx.digest if text is None else key_of(assembler_input(text))
+            self.store.put_record("assembler-input", key, known)
+        return str(known)
+
+    def _evidence(self, halves: Sides[_Half]) -> verdicts.Evidence:
         ours, theirs = halves.base.compiled, halves.head.compiled
-        for binary, stage in MACHINE_STAGES.items():
-            a, b = ours.artifacts.get(binary), theirs.artifacts.get(binary)
-            if a and b:
-                same = a.digest == b.digest or self._code_digest(a) == self._code_digest(b)
-                if not same and self._same_in_sets(halves):
-                    findings.append("assembler-sets-intersect")
-                    same = True
-                return verdicts.MachineCode(stage=stage, same=same)
-        if "no-linker" in (*ours.notes, *theirs.notes):
-            findings.append("machine-code-as-text:no-linker")
-        return verdicts.MachineCode(stage=None, same=None)
+        binary = verdicts.shared_binary(ours, theirs)
+        if binary is None:
+            return verdicts.without_binaries(ours, theirs)
+        a, b = ours.artifacts[binary], theirs.artifacts[binary]
+        same = a.digest == b.digest or self._code_digest(a) == self._code_digest(b)
+        findings: tuple[str, ...] = ()
+        text = None if same else self._ptx_texts(ours, theirs)
+        if text and text.equal:
+            if self._codes(halves.base) & self._codes(halves.head):
+                same, findings = True, ("assembler-sets-intersect",)
+            elif text.header_equal and verdicts.same_assembler(ours, theirs):
+                findings = ("assembler-allocated-otherwise",)
+        return verdicts.Binaries(stage=MACHINE_STAGES[binary], same=same, findings=findings)
+
+    def _ptx_texts(self, base: Compiled, head: Compiled) -> TextComparison | None:
+        """None where not both sides have PTX.
+
+        Where both have the same text, another result can only be the assembler's own: its noise, its version,
+        or what it makes of names and numbers. Any other difference is real.
+        """
+        a, b = base.artifacts.get("ptx"), head.artifacts.get("ptx")
+        if not a or not b:
+            return None
+        if a.digest == b.digest:
+            return TextComparison(equal=True, header_equal=True, findings=())
+        return self.equivalent("ptx", a, b)
 
     def _code_digest(self, artifact: Artifact) -> str:
         key = key_of("code", normalize.NORMALIZER_VERSION, artifact.stage, artifact.digest)
@@ -218,17 +244,6 @@ class CaseComparer:
             known = normalize.machine_code(artifact.stage, self._read(artifact)).digest
             self.store.put_record("code", key, known)
         return str(known)
-
-    def _same_in_sets(self, halves: Sides[_Half]) -> bool:
-        """Whether a nondeterministic assembler, run several times, gives both sides a common result.
-
-        Asked only where both sides' PTX is the same text: then a difference can only be the assembler's
-        own, its noise or its version. Any other difference is real.
-        """
-        a, b = (half.compiled.artifacts.get("ptx") for half in (halves.base, halves.head))
-        if not a or not b or not (a.digest == b.digest or self.equivalent("ptx", a, b).equal):
-            return False
-        return bool(self._codes(halves.base) & self._codes(halves.head))
 
     def _codes(self, half: _Half) -> set[str]:
         """Digests of the machine code of several compilations under randomized addresses."""

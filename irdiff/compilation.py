@@ -13,7 +13,7 @@ under the digest of the whole toolchain, and the run says so.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,17 @@ from pydantic import TypeAdapter
 
 from irdiff.catalogs import Capturer, Catalog, Wanted
 from irdiff.corpus import Beside, Corpus
-from irdiff.model import Artifact, Compiled, Failed, FailureKind, Launch, Outcome, Target, Toolchain
+from irdiff.model import (
+    Artifact,
+    Assembler,
+    Compiled,
+    Failed,
+    FailureKind,
+    Launch,
+    Outcome,
+    Target,
+    Toolchain,
+)
 from irdiff.store import Store, key_of
 from irdiff.toolchains import layers
 from irdiff.worker_requests import Requests, artifacts_of_the_dead, read_result
@@ -111,7 +121,7 @@ class Compiler:
                 artifacts={**compiled.artifacts, **made.artifacts},
                 metadata={**compiled.metadata, **made.metadata},
                 stage_times_s={**compiled.stage_times_s, **made.stage_times_s},
-                assembler_flags=made.assembler_flags,
+                assembler=made.assembler,
                 assembler_log=made.assembler_log,
                 notes=compiled.notes,
             )
@@ -242,13 +252,13 @@ class Compiler:
                     artifacts=artifacts,
                     stage_times_s=times,
                 )
-            flags = result["assembler_flags"]
+            words = result["assembler_flags"]
             return Compiled(
                 entered=entered,
                 artifacts=artifacts,
                 metadata=result["metadata"],
                 stage_times_s=times,
-                assembler_flags=tuple(flags) if flags else None,
+                assembler=_assembler(words, toolchain) if words else None,
                 assembler_log=result["assembler_log"],
                 notes=tuple(result["notes"]),
             )
@@ -257,6 +267,10 @@ class Compiler:
         content = (folder / name).read_bytes()
         digest = self.store.put(content, replace=replace)
         return Artifact(stage=name, digest=digest, size_bytes=len(content))
+
+
+def _assembler(words: Sequence[str], toolchain: Toolchain) -> Assembler:
+    return Assembler(digest=toolchain.programs.get(words[0]), flags=tuple(words[1:]))
 
 
 def below_frontend(toolchain: Toolchain, target: Target) -> str:

@@ -93,9 +93,9 @@ def _machine_code(case: Case, store: Store) -> dict[str, list[str]]:
     """Of both sides. Not where it is the same: it may then have been compared by rule and never made."""
     sides = case.artifacts.base, case.artifacts.head
     return {
-        binary: [_canonical(binary, side[binary].digest, store) for side in sides if binary in side]
+        binary: [_canonical(binary, side[binary].digest, store) for side in sides]
         for binary, stage in _BINARIES.items()
-        if case.stages.get(stage) is StageStatus.CHANGED
+        if case.stages.get(stage) is StageStatus.CHANGED and all(binary in side for side in sides)
     }
 
 

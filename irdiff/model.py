@@ -33,13 +33,13 @@ class Verdict(StrEnum):
     ABSORBED = "absorbed"
     """Some IR changed, the machine code did not."""
     CHANGED = "changed"
-    """The executing code, or what the launch passes to it, differs."""
+    """The executing code, or what the launch passes to it, differs, or could not be compared."""
     BROKEN = "broken"
-    """Compiles at base, not at head."""
+    """Compiles at base, not at head; or is launched at base, and its workload does not load at head."""
     FIXED = "fixed"
     """Compiles at head, not at base."""
     FAILING = "failing"
-    """Compiles on neither side."""
+    """Compiles on neither side, or exists at head only and does not compile."""
     ADDED = "added"
     """The launch exists at head only."""
     REMOVED = "removed"
@@ -241,6 +241,15 @@ class CaptureFailure:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Assembler:
+    """The `ptxas` that runs, or would run."""
+
+    digest: str | None
+    """SHA-256 of the program; None for one that is not known by its content."""
+    flags: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Compiled:
     """One side of one case that compiled."""
 
@@ -250,9 +259,8 @@ class Compiled:
     metadata: Mapping[str, object]
     """Triton's own metadata of the kernel (shared memory, warps, clusters, scratch sizes, name)."""
     stage_times_s: Mapping[str, float]
-    assembler_flags: tuple[str, ...] | None
-    """The `ptxas` that runs, or would run, by its absolute path without links, and its flags; None where the
-    backend has none."""
+    assembler: Assembler | None
+    """None where the backend has none."""
     assembler_log: str
     """What `ptxas -v` printed: registers and spills."""
     notes: tuple[str, ...]
@@ -327,7 +335,8 @@ class Case:
     findings: tuple[str, ...]
     """What else was seen, in words of a closed list: `inferred-attributes-only`, `reordered-only`,
     `equal-as-llvm-prints`, `opaque-intrinsic:NAME`, `lexical-llir:WHY`, `generic-normalizer:STAGE`,
-    `specialization-differs`, `machine-code-by-rule`, …"""
+    `specialization-differs`, `machine-code-by-rule`, `machine-code-as-text:WHY`, `assembler-sets-intersect`,
+    `assembler-allocated-otherwise`, `launch-differs:ENTRIES`, `not-compared:BASE,HEAD`, …"""
     nondeterministic: tuple[str, ...]
     """Sides that disagreed with themselves when compiled again: `base`, `head`."""
     error: str | None

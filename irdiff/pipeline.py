@@ -20,7 +20,7 @@ from irdiff.attribution import Attributor, Subject
 from irdiff.catalogs import NOTHING, Catalog, Wanted
 from irdiff.change_edits import CaseDescriber
 from irdiff.compare import cases as case_forms
-from irdiff.compare import grouping, radius, renames
+from irdiff.compare import grouping, launchers, pairing, radius, renames
 from irdiff.compare.grouping import Description
 from irdiff.comparison import CaseComparer
 from irdiff.compilation import Compiler
@@ -28,7 +28,6 @@ from irdiff.config import Config
 from irdiff.errors import NothingComparedError
 from irdiff.model import (
     SCHEMA,
-    CaptureFailure,
     Case,
     ChangeGroup,
     Launch,
@@ -157,9 +156,9 @@ def pair_launches(catalogs: Sequence[Captured], options: Options) -> list[Pair]:
     """Launches of both sides with the same id and target, those of one side only, and those that failed."""
     pairs = []
     for row in catalogs:
-        base, head = _by_id(row.catalogs.base), _by_id(row.catalogs.head)
-        for launch_id in dict.fromkeys([*base, *head]):
-            ours, theirs = base.get(launch_id), head.get(launch_id)
+        base, head = row.catalogs.base, row.catalogs.head
+        for matched in pairing.match([*base.launches, *base.failures], [*head.launches, *head.failures]):
+            launch_id, ours, theirs = matched.id, matched.base, matched.head
             if not corpora.selects(options.cases, launch_id, row.target.name):
                 continue
             known = next((x for x in (theirs, ours) if isinstance(x, Launch)), None)
@@ -174,10 +173,10 @@ def pair_launches(catalogs: Sequence[Captured], options: Options) -> list[Pair]:
                     target=row.target,
                     base=ours,
                     head=theirs,
-                    supported=Sides(base=row.catalogs.base.supported, head=row.catalogs.head.supported),
+                    supported=Sides(base=base.supported, head=head.supported),
                 )
             )
-        if not row.catalogs.base.supported and not row.catalogs.head.supported:
+        if not base.supported and not head.supported:
             pairs.append(case_forms.unsupported_pair(row.workload, row.target))
     return sorted(pairs, key=lambda pair: pair.id)
 
@@ -196,12 +195,6 @@ def _matched(pairs: list[Pair], base: Side, head: Side) -> list[Pair]:
 def _shard(pairs: list[Pair], shard: tuple[int, int]) -> list[Pair]:
     k, n = shard
     return [pair for index, pair in enumerate(pairs) if index % n == k - 1]
-
-
-def _by_id(catalog: Catalog) -> dict[str, Launch | CaptureFailure]:
-    rows: dict[str, Launch | CaptureFailure] = {launch.id: launch for launch in catalog.launches}
-    rows.update((failure.id, failure) for failure in catalog.failures)
-    return rows
 
 
 # compare
@@ -331,7 +324,7 @@ def _assemble_run(
         launches=dict(sorted(launches.items())),
         groups=(),
         reach=None,
-        notes=tuple(dict.fromkeys((*base.warnings, *head.warnings))),
+        notes=tuple(dict.fromkeys((*_launcher_notes(base, head, options), *base.warnings, *head.warnings))),
         duration_s=round(duration_s, 3),
     )
 
@@ -343,6 +336,11 @@ def _reach(base: Side, head: Side, pairs: Sequence[Pair], captured: Sequence[Cap
         for side, catalog in ((base, row.catalogs.base), (head, row.catalogs.head))
     ]
     return reach.of_revisions(Sides(base=base.corpus, head=head.corpus), pairs, rows)
+
+
+def _launcher_notes(base: Side, head: Side, options: Options) -> tuple[str, ...]:
+    ours, theirs = base.toolchain.launchers, head.toolchain.launchers
+    return launchers.notes(ours, theirs, (target.backend for target in options.targets))
 
 
 def _revision(side: Side) -> Revision:

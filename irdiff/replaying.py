@@ -139,7 +139,7 @@ def _is_readable(path: Path) -> bool:
 
 
 def _assembler(flags: Sequence[str] | None) -> dict[str, Sequence[str]]:
-    return {flags[0]: flags[1:]} if flags else {}
+    return {Path(flags[0]).name: flags[1:]} if flags else {}
 
 
 def _reason(folder: Path) -> str:

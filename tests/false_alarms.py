@@ -32,7 +32,7 @@ from pathlib import Path
 from irdiff import config as configuration
 from irdiff import corpus as corpora
 from irdiff import normalize, targets, toolchains
-from irdiff.compare import verdicts
+from irdiff.compare import launch_metadata, verdicts
 from irdiff.compilation import Compiler
 from irdiff.config import Config
 from irdiff.corpus import Corpus
@@ -172,7 +172,7 @@ def compare_sides(ours: Outcome, theirs: Outcome, stores: tuple[Store, Store]) -
             ]
             same = codes[0] == codes[1]
             stages[f"code of {stage}"] = StageStatus.EQUIVALENT if same else StageStatus.CHANGED
-    if verdicts.differing_launch(ours.metadata, theirs.metadata):
+    if launch_metadata.differing(ours.metadata, theirs.metadata):
         stages["launch"] = StageStatus.CHANGED
     return stages
 

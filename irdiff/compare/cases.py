@@ -102,6 +102,11 @@ def failed(pair: Pair, failures: Sides[Failure | None]) -> Case:
     )
 
 
+def not_compared(case: Case) -> bool:
+    """Whether it counts as changed because its code was not compared (see `verdicts`)."""
+    return any(finding.startswith("not-compared:") for finding in case.findings)
+
+
 def origin(stage: str) -> Origin:
     """An origin of which only the stage is known yet."""
     return Origin(stage=stage, pass_name=None, healed=(), charged=(), note="")
@@ -112,11 +117,9 @@ def _failed_verdict(pair: Pair, failures: Sides[Failure | None]) -> Verdict:
     if base and head:
         both_unsupported = base.kind is head.kind is FailureKind.UNSUPPORTED
         return Verdict.UNSUPPORTED if both_unsupported else Verdict.FAILING
-    if pair.base is None and base is None:
-        return Verdict.ADDED
-    if pair.head is None and head is None:
-        return Verdict.REMOVED
-    return Verdict.BROKEN if head else Verdict.FIXED
+    if head:  # what base has none of does not compile at head: no side has its code
+        return Verdict.FAILING if pair.base is None else Verdict.BROKEN
+    return Verdict.REMOVED if pair.head is None else Verdict.FIXED
 
 
 def _capture_failure(pair: Pair, side: str) -> Failure | None:

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from irdiff.compare import alignment, edits, instructions
+from irdiff.compare import alignment, cases, edits, instructions
 from irdiff.compare.edits import MLIR_STAGES, Edit, EditLine, operation
 from irdiff.model import Case, Fact, Verdict
 
@@ -187,8 +187,12 @@ def _same_counts(case: Case, edit: Edit | None) -> str:
     stage = case.origin.stage if case.origin else "code"
     words = _STAGE_WORDS.get(stage, stage.upper())
     launch = [f.partition(":")[2] for f in case.findings if f.startswith("launch-differs:")]
+    if cases.not_compared(case):
+        return "the code was not compared: the sides end in different stages"
     if stage == "launch" and launch:
         return f"the launch passes another {launch[0].replace(',', ', ')}"
+    if "assembler-allocated-otherwise" in case.findings:
+        return "same text, the assembler allocated otherwise"
     if edit is None:
         return "other machine code from the same PTX" if stage == "sass" else f"other {words}"
     below = edit.stage not in MLIR_STAGES

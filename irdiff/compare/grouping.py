@@ -133,5 +133,6 @@ def _failure_lines(case: Case) -> Counter[str]:
 
 def _facts_lines(case: Case) -> list[str]:
     """Without text to compare: what is known to differ."""
-    lines = [f"+{finding}" for finding in case.findings if finding.startswith("launch-differs")]
+    telling = ("launch-differs", "not-compared")
+    lines = [f"+{finding}" for finding in case.findings if finding.startswith(telling)]
     return lines or [f"+{case.origin.stage if case.origin else 'machine code'}: no text differs"]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from irdiff.compare import occupancy
+from irdiff.compare import cases, occupancy
 from irdiff.compare.edits import Edit, EditLine, operation, typeless
 from irdiff.model import Case, Fact, Verdict
 
@@ -184,6 +184,13 @@ TABLE: tuple[_Row, ...] = (
         weight=6e4,
         reason="a side disagrees with itself: one of its results may be wrong",
         measure=lambda change: float(bool(change.case.nondeterministic)),
+    ),
+    _Row(
+        name="not-compared",
+        severity=Severity.WRONG_RESULT,
+        weight=6e4,
+        reason="the code was not compared: anything may have changed in it",
+        measure=lambda change: float(cases.not_compared(change.case)),
     ),
     _Row(
         name="fence",

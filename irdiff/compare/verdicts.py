@@ -1,49 +1,38 @@
 """Stage statuses and the verdict of one case: earned from the machine code up. Pure.
 
-The rules, and why none of them can hide a change:
+A verdict that calls the code the same rests on one of three kinds of evidence; there is no fourth.
 
-*Same bytes* are the same. *Same canonical text* is `equivalent`: the normalizers only rename, renumber,
-reorder what has no order and drop what cannot reach the machine code.
+*Binaries*: both sides have one, and its executable contract is the same (`normalize.machine_code`).
 
-*By rule*: where both sides' PTX is equivalent with the same header, and the same `ptxas` binary is given the
-same flags, and the launch passes the same (shared memory, warps, clusters, scratch), the machine code
-is the same: `ptxas` is a function of those. Running it twice would only import its own noise.
+*By rule*: both sides' PTX is the same to the byte, apart from debug information and comments, and the same
+`ptxas` binary is given the same flags: its output is a function of those. Running it twice would only import
+its own noise. Where PTX is merely equivalent `ptxas` runs: a name or a number may have it allocate otherwise.
 
-*Changed* means that the executing sections of the binary differ, or what the launch passes to them.
-Where neither binary nor by-rule holds, the text of the last stage decides, and the case says so.
+*The last texts*: neither side has a binary that is known here, both end in the same stage, and its text has
+the same canonical form. The normalizers only rename, renumber, reorder what has no order and drop what cannot
+reach the machine code.
+
+Anything else (a side that ends in another stage, or has no binary where the other has one) is *not compared*:
+the case counts as changed, as it does where what the launch passes on differs, and its finding says so.
+`changed`, since every count, report and rule already treats it as not the same; `failing` and `broken` would
+say that something did not compile, which is not known.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import assert_never
 
 from irdiff.model import Artifact, Compiled, StageStatus, Verdict
 
 MACHINE_STAGES = {"cubin": "sass", "hsaco": "amdgcn"}
 """Binary artifact → the stage that its machine code is reported under."""
+NO_LINKER = "no-linker"
+"""Note of a side whose code is there as text, and whose binary could not be linked."""
 
-_NOT_COMPARED = frozenset({"source", "cubin", "hsaco"})
-_LAUNCH_METADATA = (
-    "shared",
-    "num_warps",
-    "num_ctas",
-    "cluster_dims",
-    "tmem_size",
-    "global_scratch_size",
-    "global_scratch_align",
-    "profile_scratch_size",
-    "profile_scratch_align",
-    "launch_cooperative_grid",
-    "launch_pdl",
-    "tensordesc_meta",
-)
-_NEUTRAL: Mapping[str, object] = {
-    "num_ctas": 1,
-    "cluster_dims": [1, 1, 1],
-    "global_scratch_align": 1,
-    "profile_scratch_align": 1,
-}
+_NOT_TEXTS = frozenset({"source", *MACHINE_STAGES})
+_SAME = frozenset({StageStatus.IDENTICAL, StageStatus.EQUIVALENT})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +50,6 @@ class StageComparison:
 
     stages: Mapping[str, StageStatus]
     findings: tuple[str, ...]
-    same_assembler_input: bool
 
 
 def compare_texts(
@@ -72,85 +60,142 @@ def compare_texts(
     """Status of every text stage. `equivalent` is asked only where bytes differ."""
     stages: dict[str, StageStatus] = {}
     findings: list[str] = []
-    same_input = False
-    for name in _stage_names(base, head):
+    for name in dict.fromkeys((*base.artifacts, *head.artifacts)):
         ours, theirs = base.artifacts.get(name), head.artifacts.get(name)
+        if name in _NOT_TEXTS:
+            continue
         if ours is None or theirs is None:
             stages[name] = StageStatus.ABSENT
         elif ours.digest == theirs.digest:
             stages[name] = StageStatus.IDENTICAL
-            same_input = same_input or name == "ptx"
         else:
             result = equivalent(name, ours, theirs)
             stages[name] = StageStatus.EQUIVALENT if result.equal else StageStatus.CHANGED
             findings.extend(result.findings)
-            same_input = same_input or (name == "ptx" and result.equal and result.header_equal)
-    return StageComparison(
-        stages=stages, findings=tuple(dict.fromkeys(findings)), same_assembler_input=same_input
+    return StageComparison(stages=stages, findings=tuple(dict.fromkeys(findings)))
+
+
+def with_stages(base: Compiled, head: Compiled, wanted: Collection[str]) -> tuple[Compiled, Compiled]:
+    """Both sides with the stages that a user wants to see and those that the verdict rests on."""
+    kept = {*wanted, *MACHINE_STAGES, "ptx", *(_ends_in(side) for side in (base, head))}
+    ours, theirs = (
+        replace(side, artifacts={name: row for name, row in side.artifacts.items() if name in kept})
+        for side in (base, head)
     )
+    return ours, theirs
 
 
-def _stage_names(base: Compiled, head: Compiled) -> list[str]:
-    names = [name for name in base.artifacts if name not in _NOT_COMPARED]
-    return names + [name for name in head.artifacts if name not in _NOT_COMPARED and name not in names]
-
-
-def differing_launch(base: Mapping[str, object], head: Mapping[str, object]) -> tuple[str, ...]:
-    """Names of the metadata entries that a launch reads and that differ.
-
-    An entry that one side's release does not write counts as its neutral value.
-    """
-    return tuple(name for name in _LAUNCH_METADATA if _passed(base, name) != _passed(head, name))
-
-
-def _passed(metadata: Mapping[str, object], name: str) -> object:
-    value = metadata.get(name)
-    neutral = _NEUTRAL.get(name, 0)
-    return neutral if value is None or value is False or value == [] else value
-
-
-def by_rule(
-    base: Compiled,
-    head: Compiled,
-    texts: StageComparison,
-    base_programs: Mapping[str, str],
-    head_programs: Mapping[str, str],
-) -> bool:
-    """Whether the machine code is the same by rule (see the module's text)."""
-    if not texts.same_assembler_input or not base.assembler_flags or not head.assembler_flags:
-        return False
-    ours = base_programs.get(base.assembler_flags[0])
-    theirs = head_programs.get(head.assembler_flags[0])
-    return ours is not None and ours == theirs and base.assembler_flags[1:] == head.assembler_flags[1:]
+# evidence
 
 
 @dataclass(frozen=True, kw_only=True)
-class MachineCode:
-    """How the machine code compares: the stage it is reported under; None where there was none to compare."""
+class Binaries:
+    """Both sides have a binary of one kind; `stage` is what its machine code is reported under."""
 
-    stage: str | None
-    same: bool | None
+    stage: str
+    same: bool
+    findings: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ByRule:
+    """The same PTX through the same `ptxas`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LastTexts:
+    """Both sides end in the text of one stage."""
+
+    stage: str
+    why: str
+    """Why there is no binary to compare."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NotCompared:
+    """Each side ends in something else."""
+
+    base: str
+    head: str
+
+
+Evidence = Binaries | ByRule | LastTexts | NotCompared
+
+
+def shared_binary(base: Compiled, head: Compiled) -> str | None:
+    """The kind of binary that both sides have."""
+    return next((name for name in MACHINE_STAGES if name in base.artifacts and name in head.artifacts), None)
+
+
+def without_binaries(base: Compiled, head: Compiled) -> LastTexts | NotCompared:
+    """What there is to compare where no kind of binary is on both sides."""
+    unlinked = NO_LINKER in (*base.notes, *head.notes)
+    ours, theirs = (_last_text(side) if unlinked else _ends_in(side) for side in (base, head))
+    if ours == theirs and ours and ours not in _NOT_TEXTS:
+        return LastTexts(stage=ours, why=NO_LINKER if unlinked else "no-binary")
+    return NotCompared(base=ours or "nothing", head=theirs or "nothing")
+
+
+def _ends_in(side: Compiled) -> str:
+    return next(reversed(list(side.artifacts)), "")
+
+
+def _last_text(side: Compiled) -> str:
+    return next((name for name in reversed(list(side.artifacts)) if name not in _NOT_TEXTS), "")
+
+
+def same_assembler(base: Compiled, head: Compiled) -> bool:
+    """Whether both sides run the same `ptxas` binary with the same flags."""
+    ours, theirs = base.assembler, head.assembler
+    return ours is not None and theirs is not None and ours.digest is not None and ours == theirs
+
+
+def findings_of(evidence: Evidence) -> tuple[str, ...]:
+    """Each kind of evidence but binaries, which every case should have, is told by a finding."""
+    match evidence:
+        case Binaries():
+            return evidence.findings
+        case ByRule():
+            return ("machine-code-by-rule",)
+        case LastTexts():
+            return (f"machine-code-as-text:{evidence.why}",)
+        case NotCompared():
+            return (f"not-compared:{evidence.base},{evidence.head}",)
+        case _:
+            assert_never(evidence)
+
+
+# the verdict
 
 
 def judge(
-    texts: StageComparison, machine: MachineCode, *, launch_differs: bool
+    texts: StageComparison, evidence: Evidence, *, launch_differs: bool
 ) -> tuple[Verdict, Mapping[str, StageStatus], str | None]:
-    """Verdict, all stage statuses, and the first changed stage.
-
-    Where no machine code could be compared the last text stage decides.
-    """
+    """Verdict, all stage statuses, and the first changed stage."""
     stages = dict(texts.stages)
-    if machine.stage:
-        if machine.same is False:
-            stages[machine.stage] = StageStatus.CHANGED
-        else:
-            stages.setdefault(machine.stage, StageStatus.EQUIVALENT)
+    match evidence:
+        case Binaries():
+            same = evidence.same
+            if not same:
+                stages[evidence.stage] = StageStatus.CHANGED
+            stages.setdefault(evidence.stage, StageStatus.EQUIVALENT)
+        case ByRule():
+            same = True
+            stages["sass"] = StageStatus.EQUIVALENT
+        case LastTexts():
+            same = stages.get(evidence.stage) in _SAME
+        case NotCompared():
+            same = False
+            for end in (evidence.base, evidence.head):
+                if end in MACHINE_STAGES:  # what the text of that name says is not said of the machine code
+                    stages[MACHINE_STAGES[end]] = StageStatus.ABSENT
+        case _:
+            assert_never(evidence)
     first = next((name for name, status in stages.items() if status is StageStatus.CHANGED), None)
-    if machine.same is None:
-        last = list(stages.values())[-1] if stages else StageStatus.ABSENT
-        changed = last is StageStatus.CHANGED
-    else:
-        changed = not machine.same
-    if changed or launch_differs:
-        return Verdict.CHANGED, stages, first or "launch"
-    return (Verdict.ABSORBED if first else Verdict.UNCHANGED), stages, first
+    if same and not launch_differs:
+        return (Verdict.ABSORBED if first else Verdict.UNCHANGED), stages, first
+    if isinstance(evidence, NotCompared):
+        first = first or next(
+            (name for name, status in stages.items() if status is StageStatus.ABSENT), "code"
+        )
+    return Verdict.CHANGED, stages, first or "launch"

@@ -46,7 +46,7 @@ def evaluate(
         timed_on=tuple(sorted({timed.device for timed in timings})),
         rules=tuple(outcomes),
         expired=tuple(settle.expired),
-        notes=(*_unread(run, timings), *settle.unused(), *[*run.notes, *notes][:MAX_NOTES]),
+        notes=(*[*run.notes, *notes][:MAX_NOTES], *_unread(run, timings), *settle.unused()),
     )
 
 

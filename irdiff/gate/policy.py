@@ -172,7 +172,7 @@ class CoverageRule(_Rule):
     required_targets: tuple[Name, ...]
     min_compared: Annotated[int, Field(ge=1)]
     max_uncompared_percent: Annotated[float, Field(ge=0, le=100)] = 100.0
-    """Failing and unsupported cases of all cases of a target."""
+    """Failing and unsupported cases, and those whose code was not compared, of all cases of a target."""
 
 
 Rule = (

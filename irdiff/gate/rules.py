@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
+from irdiff.compare.cases import not_compared
 from irdiff.gate.outcome import Certainty, Finding, Subject
 from irdiff.gate.policy import (
     CompileTimeRule,
@@ -270,8 +271,9 @@ def _coverage(rule: CoverageRule, selected: Sequence[Case], evidence: Evidence) 
     names = dict.fromkeys([*rule.required_targets, *(target.name for target in evidence.run.targets)])
     for target in names:
         cases = present.get(target, [])
-        compared = sum(case.verdict in COMPARED_VERDICTS for case in cases)
-        failed = sum(case.verdict in _UNCOMPARED for case in cases)
+        blind = sum(map(not_compared, cases))
+        compared = sum(case.verdict in COMPARED_VERDICTS for case in cases) - blind
+        failed = sum(case.verdict in _UNCOMPARED for case in cases) + blind
         if target in rule.required_targets and compared < rule.min_compared:
             detail = f"{compared} cases compared, at least {rule.min_compared} are required"
             yield _finding(rule, Subject.TARGET, target, _violated(detail), ())

@@ -79,7 +79,7 @@ def notes(outcome: Outcome) -> list[str]:
         f"the waiver of {waiver.rule} by {waiver.owner} ended on {waiver.expires} ({waiver.issue})"
         for waiver in outcome.expired
     ]
-    return [*([] if outcome.timed_on else [NO_TIMINGS]), *ended, *outcome.notes]
+    return [*([] if outcome.timed_on else [NO_TIMINGS]), *outcome.notes, *ended]
 
 
 def next_step(outcome: Outcome) -> str | None:

@@ -4,7 +4,7 @@
     equivalent(ir, base, head) -> Comparison   the same answer, cheap paths first
     lines(ir, text) -> canonical lines         the same one after another, for large texts
     raw_lines(ir, text) -> line numbers        which raw line each canonical line came from
-    machine_code(stage, binary) -> MachineCode what executes in a binary, and its resources
+    machine_code(stage, binary) -> MachineCode the executable contract of a binary, and its resources
     instruction_facts(ir, text) -> counts      instructions by class
 
 Functions without effects, one module an IR; what reads LLVM IR with LLVM runs elsewhere (`llvm_reader`) and
@@ -22,7 +22,7 @@ from irdiff.normalize.canonical import Canonical, Comparison, MachineCode, Print
 from irdiff.normalize.comparing import canonicalize, equivalent, lines, raw_lines
 from irdiff.normalize.histogram import instruction_facts
 
-NORMALIZER_VERSION = "6"
+NORMALIZER_VERSION = "7"
 """Part of every cache key: raised with any change of any rule."""
 
 __all__ = [
@@ -42,7 +42,7 @@ __all__ = [
 
 
 def machine_code(stage: str, binary: bytes) -> MachineCode:
-    """The executing sections of a `cubin` or `hsaco`, their digest, and resource facts.
+    """The executable contract of a `cubin` or `hsaco` (see there), its digest, and resource facts.
 
     Raises NormalizeError for a binary that is damaged, or holds no code.
     """
@@ -51,7 +51,7 @@ def machine_code(stage: str, binary: bytes) -> MachineCode:
         raise NormalizeError(f"no machine code is read from the stage {stage}")
     try:
         sections, facts = readers[stage](binary)
-    except (struct.error, IndexError, ValueError, OverflowError, MemoryError) as error:
+    except (struct.error, IndexError, ValueError, TypeError, OverflowError, MemoryError) as error:
         raise NormalizeError(f"{stage}: damaged binary ({error})") from error
     digest = sha256()
     for name in sorted(sections):

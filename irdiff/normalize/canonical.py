@@ -98,10 +98,10 @@ class Rows:
 
 @dataclass(frozen=True, kw_only=True)
 class MachineCode:
-    """The executing content of one binary."""
+    """The executable contract of one binary: what executes, and what the loader and the launch read."""
 
     digest: str
-    """SHA-256 over name and content of each executing section."""
+    """SHA-256 over name and content of each part."""
     sections: Mapping[str, bytes]
     facts: Mapping[str, int | float | str]
 

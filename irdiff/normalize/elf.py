@@ -1,14 +1,32 @@
-"""Sections of a 64-bit little-endian ELF file (System V ABI, "Object Files")."""
+"""Sections and symbols of a 64-bit little-endian ELF file (System V ABI, "Object Files").
+
+What is read is bounded by the size of the file: "Sections in a file may not overlap", and where ptxas lets
+two share their bytes (the PTX text, and the same beside the capsule) all are still shorter than two files. A
+file whose sections, or whose names, are longer is refused.
+"""
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from irdiff.errors import NormalizeError
 
+NULL = 0
+SYMTAB = 2
+STRTAB = 3
 NOBITS = 8
-MAX_SECTIONS = 65_279
+DYNSYM = 11
+RELOCATIONS = {4: "<QIIq", 9: "<QII"}
+"""Type of a section → layout of its rows: offset, kind, number of a symbol and, of RELA, an addend."""
+SECTION_SYMBOL = 3
+EXECUTED = 4
+"""Of a section's flags: it holds instructions."""
+KERNEL = "KERNEL"
+"""What the name of a file's one kernel becomes."""
+
+_MAX_SHARED = 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,44 +34,122 @@ class Section:
     name: str
     type: int
     flags: int
+    address: int
     link: int
     info: int
     size: int
+    alignment: int
     content: bytes
     """Empty for sections that occupy no space in the file."""
 
 
-def read_sections(binary: bytes, what: str) -> list[Section]:
-    """All sections in file order. Raises NormalizeError for anything that is not a whole ELF file."""
+@dataclass(frozen=True, kw_only=True)
+class Elf:
+    """One file: what its header says of the machine, and its sections in file order."""
+
+    abi_version: int
+    flags: int
+    sections: tuple[Section, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Symbol:
+    name: str
+    info: int
+    other: int
+    index: int
+    """Of the section that it lies in; above all sections for what lies in none."""
+    value: int
+    size: int
+
+    @property
+    def type(self) -> int:
+        return self.info & 15
+
+
+def read(binary: bytes, what: str) -> Elf:
+    """Raises NormalizeError for anything that is not a whole ELF file."""
     if binary[:6] != b"\x7fELF\x02\x01":
         raise NormalizeError(f"{what}: not a 64-bit little-endian ELF file")
     try:
         (table,) = struct.unpack_from("<Q", binary, 0x28)
+        (flags,) = struct.unpack_from("<I", binary, 0x30)
         entry_size, count, names_index = struct.unpack_from("<HHH", binary, 0x3A)
         headers = [
             struct.unpack_from("<IIQQQQIIQQ", binary, table + index * entry_size) for index in range(count)
         ]
-        names = _content(binary, headers[names_index], what)
-        return [
-            Section(
-                name=names[header[0] : names.index(b"\0", header[0])].decode("utf-8", "replace"),
-                type=header[1],
-                flags=header[2],
-                link=header[6],
-                info=header[7],
-                size=header[5],
-                content=_content(binary, header, what),
-            )
-            for header in headers
-        ]
+        if sum(_file_size(header) for header in headers) > _MAX_SHARED * len(binary):
+            raise NormalizeError(f"{what}: the sections overlap: they are longer than {_MAX_SHARED} files")
+        contents = [_content(binary, header, what) for header in headers]
+        names = _names(contents[names_index], [header[0] for header in headers], len(binary))
     except (struct.error, IndexError, ValueError) as error:
         raise NormalizeError(f"{what}: damaged ELF file ({error})") from error
+    sections = tuple(
+        Section(
+            name=name,
+            type=header[1],
+            flags=header[2],
+            address=header[3],
+            link=header[6],
+            info=header[7],
+            size=header[5],
+            alignment=header[8],
+            content=content,
+        )
+        for name, header, content in zip(names, headers, contents, strict=True)
+    )
+    return Elf(abi_version=binary[8], flags=flags, sections=sections)
+
+
+def symbols(elf: Elf) -> list[Symbol]:
+    """Of the full table of symbols, else of the one for the loader. Raises ValueError where it is damaged."""
+    tables = [section for kind in (SYMTAB, DYNSYM) for section in elf.sections if section.type == kind]
+    if not tables:
+        return []
+    found = rows("<IBBHQQ", tables[0].content)
+    texts = elf.sections[tables[0].link].content
+    names = _names(texts, [row[0] for row in found], sum(len(section.content) for section in elf.sections))
+    return [
+        Symbol(name=name, info=info, other=other, index=index, value=value, size=size)
+        for name, (_, info, other, index, value, size) in zip(names, found, strict=True)
+    ]
+
+
+def rows(layout: str, content: bytes) -> list[tuple[int, ...]]:
+    """Rows of one `struct` layout. Raises ValueError where the content ends within a row."""
+    size = struct.calcsize(layout)
+    if len(content) % size:
+        raise ValueError(f"{len(content)} bytes are no rows of {size}")
+    return list(struct.iter_unpack(layout, content))
+
+
+def by_name(parts: Iterable[tuple[str, bytes]]) -> dict[str, bytes]:
+    """None is lost where two have one name."""
+    found: dict[str, bytes] = {}
+    for name, content in parts:
+        number = sum(other.partition("\0")[0] == name for other in found)
+        found[f"{name}\0{number}" if number else name] = content
+    return found
+
+
+def _file_size(header: tuple[int, ...]) -> int:
+    return 0 if header[1] in (NULL, NOBITS) else header[5]
 
 
 def _content(binary: bytes, header: tuple[int, ...], what: str) -> bytes:
-    if header[1] == NOBITS:
-        return b""
-    offset, size = header[4], header[5]
+    offset, size = header[4], _file_size(header)
     if offset + size > len(binary):
         raise NormalizeError(f"{what}: a section ends behind the end of the file")
     return binary[offset : offset + size]
+
+
+def _names(texts: bytes, offsets: Sequence[int], budget: int) -> list[str]:
+    """The strings at some offsets of a string table, together no longer than `budget`."""
+    found = []
+    for offset in offsets:
+        end = texts.index(b"\0", offset)
+        budget -= end - offset
+        if budget < 0:
+            raise ValueError("the names are longer than the file")
+        found.append(texts[offset:end].decode("utf-8", "replace"))
+    return found

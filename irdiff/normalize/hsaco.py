@@ -1,23 +1,41 @@
-"""What executes in an AMD code object, and its resources.
+"""The executable contract of an AMD code object: what executes, and all that the loader and the launch read.
 
-Executing: `.text`, `.data`, and `.rodata`, which holds kernel descriptors (LLVM's "User Guide for AMDGPU
-Backend", Code Object V3 Kernel Descriptor) and constants. In each 64-byte descriptor, found by its symbol
-`NAME.kd`, bytes 16 to 23 are masked: KERNEL_CODE_ENTRY_BYTE_OFFSET is the distance to the code, which
-moves with the length of the symbol names. Facts come from the msgpack note (NT_AMDGPU_METADATA).
+Every section counts, with its type, flags, alignment, size and content, but for
+
+- `.debug_*`, `.comment`, `.AMDGPU.*`: debug information, producer strings, comments of the assembler;
+- `.dynamic`, `.hash`, `.gnu.hash` and the tables of strings and symbols: where to find a symbol by its name.
+  Functions and objects count by their place within their section; absolute symbols (`amdgpu.max_num_vgpr`, …)
+  are what the assembler made the descriptors of;
+- `.relro_padding`: fills up the page, nothing is in it.
+
+The one kernel's name becomes `KERNEL`: no instruction reads it. Two things are written otherwise (LLVM's
+"User Guide for AMDGPU Backend", Code Object V3 Kernel Descriptor and Metadata). In each kernel descriptor,
+found by its symbol `NAME.kd`, KERNEL_CODE_ENTRY_BYTE_OFFSET becomes the place in `.text` that it leads to:
+the distance moves with the length of names. The NT_AMDGPU_METADATA note counts by its entries, without the
+names of the kernel and of arguments, and of `amdhsa.target` with the processor and its features: the triple
+is spelled in two ways.
 """
 
 from __future__ import annotations
 
+import json
 import struct
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import msgpack
 
 from irdiff.errors import NormalizeError
-from irdiff.normalize.elf import NOBITS, Section, read_sections
+from irdiff.normalize import elf
+from irdiff.normalize.elf import DYNSYM, EXECUTED, KERNEL, STRTAB, SYMTAB, Elf, Section, Symbol
 
-_EXECUTING = (".text", ".rodata", ".data")
+_NOT_READ = frozenset({".comment", ".dynamic", ".hash", ".gnu.hash", ".relro_padding"})
+_NOT_READ_PREFIXES = (".debug_", ".AMDGPU.")
+_DESCRIPTOR = ".kd"
 _DESCRIPTOR_BYTES = 64
-_SYMTAB = 2
+_ENTRY_OFFSET = 16
+"""Where KERNEL_CODE_ENTRY_BYTE_OFFSET begins in a descriptor."""
 _NOTE_METADATA = 32
-_MAX_DEPTH = 32
 _FACTS = {
     ".vgpr_count": "vgprs",
     ".agpr_count": "agprs",
@@ -33,121 +51,116 @@ _FACTS = {
 
 
 def read(binary: bytes) -> tuple[dict[str, bytes], dict[str, int | float | str]]:
-    """Executing sections and the facts of the first kernel."""
-    sections = read_sections(binary, "hsaco")
-    code = {
-        section.name: section.content
-        for section in sections
-        if section.type != NOBITS and section.name.startswith(_EXECUTING)
-    }
-    code[".bss"] = sum(s.size for s in sections if s.name == ".bss").to_bytes(8, "little")
-    if not code.get(".text"):
+    """The contract by name, and the facts of the first kernel."""
+    file = elf.read(binary, "hsaco")
+    code = next((s for s in file.sections if s.name == ".text" and s.content), None)
+    if code is None:
         raise NormalizeError("hsaco: no code section")
-    if ".rodata" in code:
-        code[".rodata"] = _mask_descriptors(code[".rodata"], sections, binary)
-    facts = _facts(sections)
-    facts["code_bytes"] = len(code[".text"])
-    return code, facts
+    symbols = elf.symbols(file)
+    sections = [section for section in file.sections[1:] if _is_read(section)]
+    contract = elf.by_name((s.name, _with_places(s, code, symbols)) for s in sections)
+    headers = [f"machine {file.flags:#x} abi {file.abi_version}", *map(_header, sections)]
+    contract["headers"] = "\n".join(sorted(headers)).encode()
+    contract["symbols"] = "\n".join(sorted(_places(file, symbols))).encode()
+    contract["notes"] = "\n".join(_canonical_note(*note) for note in _notes(file)).encode()
+    facts: dict[str, int | float | str] = {"code_bytes": code.size}
+    for row in kernels(file)[:1]:
+        facts |= {fact: row[key] for key, fact in _FACTS.items() if isinstance(row.get(key), int)}
+    return contract, facts
 
 
-def _mask_descriptors(content: bytes, sections: list[Section], binary: bytes) -> bytes:
-    masked = bytearray(content)
-    for offset in _descriptor_offsets(sections, binary):
-        if offset + _DESCRIPTOR_BYTES <= len(masked):
-            masked[offset + 16 : offset + 24] = bytes(8)
-    return bytes(masked)
+def kernels(file: Elf) -> list[dict[str, Any]]:
+    """What the metadata says of each kernel. Raises ValueError where it is damaged."""
+    found = [msgpack.unpackb(content) for _, kind, content in _notes(file) if kind == _NOTE_METADATA]
+    return [row for metadata in found for row in _kernels(metadata)]
 
 
-def _descriptor_offsets(sections: list[Section], binary: bytes) -> list[int]:
-    (table,) = struct.unpack_from("<Q", binary, 0x28)
-    (entry_size,) = struct.unpack_from("<H", binary, 0x3A)
-    offsets: list[int] = []
-    for symbols in (s for s in sections if s.type == _SYMTAB or s.name == ".dynsym"):
-        names = sections[symbols.link].content if symbols.link < len(sections) else b""
-        for position in range(0, len(symbols.content) - 23, 24):
-            name, _, _, index, value, size = struct.unpack_from("<IBBHQQ", symbols.content, position)
-            end = names.find(b"\0", name)
-            if size != _DESCRIPTOR_BYTES or not names[name:end].endswith(b".kd"):
-                continue
-            if index < len(sections) and sections[index].name == ".rodata":
-                (address,) = struct.unpack_from("<Q", binary, table + index * entry_size + 16)
-                offsets.append(value - address)
-    return [offset for offset in set(offsets) if offset >= 0]
+# sections and symbols
 
 
-def _facts(sections: list[Section]) -> dict[str, int | float | str]:
-    facts: dict[str, int | float | str] = {}
-    for section in sections:
-        if section.name != ".note" or len(section.content) < 12:
+def _is_read(section: Section) -> bool:
+    if section.flags & EXECUTED:
+        return True
+    tables = section.type in (SYMTAB, STRTAB, DYNSYM) or section.name == ".note"
+    return not (tables or section.name in _NOT_READ or section.name.startswith(_NOT_READ_PREFIXES))
+
+
+def _header(section: Section) -> str:
+    return (
+        f"{section.name} {section.type:x} {section.flags:x} {section.alignment} {section.size} {section.info}"
+    )
+
+
+def _with_places(section: Section, code: Section, symbols: Sequence[Symbol]) -> bytes:
+    """The content, with the place in the code that each descriptor leads to in place of the distance."""
+    if section.name != ".rodata":
+        return section.content
+    content = bytearray(section.content)
+    for symbol in symbols:
+        start = symbol.value - section.address
+        is_descriptor = symbol.name.endswith(_DESCRIPTOR) and symbol.size == _DESCRIPTOR_BYTES
+        if is_descriptor and 0 <= start <= len(content) - _DESCRIPTOR_BYTES:
+            (distance,) = struct.unpack_from("<q", section.content, start + _ENTRY_OFFSET)
+            place = (symbol.value + distance - code.address) % (1 << 64)
+            struct.pack_into("<Q", content, start + _ENTRY_OFFSET, place)
+    return bytes(content)
+
+
+def _places(file: Elf, symbols: Sequence[Symbol]) -> Iterator[str]:
+    names = {symbol.name.removesuffix(_DESCRIPTOR) for symbol in symbols if symbol.name.endswith(_DESCRIPTOR)}
+    anonymous = {f"{name}{end}": f"{KERNEL}{end}" for name in names if len(names) == 1 for end in ("", ".kd")}
+    for symbol in symbols:
+        if not symbol.name or symbol.index >= len(file.sections):
             continue
-        name_size, size, kind = struct.unpack_from("<III", section.content)
-        start = 12 + (name_size + 3) // 4 * 4
-        if kind != _NOTE_METADATA:
-            continue
-        metadata = _Msgpack(section.content[start : start + size]).read()
-        kernels = metadata.get("amdhsa.kernels") if isinstance(metadata, dict) else None
-        if isinstance(kernels, list) and kernels and isinstance(kernels[0], dict):
-            for key, fact in _FACTS.items():
-                value = kernels[0].get(key)
-                if isinstance(value, int):
-                    facts[fact] = value
-    return facts
+        section = file.sections[symbol.index]
+        if symbol.index == 0 or _is_read(section):
+            place = f"{section.name} {symbol.value - section.address} {symbol.size}"
+            yield f"{anonymous.get(symbol.name, symbol.name)} {symbol.info:#x} {symbol.other:#x} {place}"
 
 
-class _Msgpack:
-    """The part of MessagePack that the note uses (msgpack specification, "Formats")."""
+# notes
 
-    def __init__(self, content: bytes) -> None:
-        self._content = content
-        self._position = 0
 
-    def read(self) -> object:
-        try:
-            return self._value(0)
-        except (IndexError, struct.error, UnicodeDecodeError, TypeError) as error:
-            raise NormalizeError(f"hsaco: damaged metadata note ({error})") from error
+def _notes(file: Elf) -> Iterator[tuple[bytes, int, bytes]]:
+    """Owner, kind and content of each. Raises `struct.error` where one is cut off."""
+    for section in file.sections:
+        position = 0
+        while section.name == ".note" and position < len(section.content):
+            name_size, size, kind = struct.unpack_from("<III", section.content, position)
+            name = position + 12
+            content = name + (name_size + 3) // 4 * 4
+            yield section.content[name : name + name_size], kind, section.content[content : content + size]
+            position = content + (size + 3) // 4 * 4
 
-    def _take(self, count: int) -> bytes:
-        if self._position + count > len(self._content):
-            raise IndexError("cut off")
-        self._position += count
-        return self._content[self._position - count : self._position]
 
-    def _number(self, size: int, *, signed: bool = False) -> int:
-        return int.from_bytes(self._take(size), "big", signed=signed)
+def _canonical_note(owner: bytes, kind: int, content: bytes) -> str:
+    if kind != _NOTE_METADATA:
+        return f"{owner!r} {kind} {content.hex()}"
+    metadata = msgpack.unpackb(content)
+    if isinstance(metadata, dict):
+        rows = _kernels(metadata)
+        target = str(metadata.get("amdhsa.target", "")).rpartition("-gfx")
+        metadata = {
+            **metadata,
+            "amdhsa.kernels": [_without_names(row) if len(rows) == 1 else row for row in rows],
+            "amdhsa.target": target[2] if target[1] else target,
+        }
+    return json.dumps(metadata, sort_keys=True, default=repr)
 
-    def _value(self, depth: int) -> object:
-        if depth > _MAX_DEPTH:
-            raise IndexError("nested too deeply")
-        code = self._number(1)
-        if code < 0x80 or code >= 0xE0:
-            return code if code < 0x80 else code - 256
-        return self._short(code, depth) if code < 0xC0 else self._long(code, depth)
 
-    def _long(self, code: int, depth: int) -> object:
-        if code in (0xC0, 0xC2, 0xC3):
-            return {0xC0: None, 0xC2: False, 0xC3: True}[code]
-        if 0xCC <= code <= 0xCF:
-            return self._number(1 << (code - 0xCC))
-        if 0xD0 <= code <= 0xD3:
-            return self._number(1 << (code - 0xD0), signed=True)
-        if 0xD9 <= code <= 0xDB:
-            return self._take(self._number(1 << (code - 0xD9))).decode()
-        if code in (0xDC, 0xDD):
-            return self._array(self._number(2 << (code - 0xDC)), depth)
-        if code in (0xDE, 0xDF):
-            return self._map(self._number(2 << (code - 0xDE)), depth)
-        raise IndexError(f"format {code:#x}")
+def _kernels(metadata: object) -> list[dict[str, Any]]:
+    rows = metadata.get("amdhsa.kernels") if isinstance(metadata, dict) else None
+    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
 
-    def _short(self, code: int, depth: int) -> object:
-        if code < 0x90:
-            return self._map(code & 15, depth)
-        if code < 0xA0:
-            return self._array(code & 15, depth)
-        return self._take(code & 31).decode()
 
-    def _array(self, count: int, depth: int) -> list[object]:
-        return [self._value(depth + 1) for _ in range(count)]
-
-    def _map(self, count: int, depth: int) -> dict[object, object]:
-        return {self._value(depth + 1): self._value(depth + 1) for _ in range(count)}
+def _without_names(kernel: Mapping[str, Any]) -> dict[str, Any]:
+    kept = {name: value for name, value in kernel.items() if name not in (".name", ".symbol")}
+    arguments = kernel.get(".args")
+    if isinstance(arguments, list):
+        kept[".args"] = [
+            {name: value for name, value in row.items() if name not in (".name", ".type_name")}
+            if isinstance(row, dict)
+            else row
+            for row in arguments
+        ]
+    return kept

@@ -24,6 +24,7 @@ _MAX_FAMILIES = 60
 _MAX_FAMILY_TARGETS = 12
 _MAX_MEMBERS = 60
 _MAX_NOTES = 10
+_SHORT_NOTE = 160
 _MAX_LAUNCH_CHANGES = 10
 _MAX_PROVENANCE = 20
 _KINDS = ("broken", "wrong", "slower", "families", "loud", "quiet", "ungrouped", "others")
@@ -49,12 +50,17 @@ def render(run: Run, timing: Forest | None = None, limit: int = LIMIT) -> str:
         middle = (fits + too_many) // 2
         fits, too_many = (middle, too_many) if len(first(middle)) <= limit else (fits, middle)
     text = first(fits)
-    return text if len(text) <= limit else _headline_only(frame)
+    return text if len(text) <= limit else _headline_only(frame, limit)
 
 
-def _headline_only(frame: Mapping[str, Any]) -> str:
-    headline = escape.markdown(frame["headline"])
-    return f"### irdiff: {headline}\n\nThe report is too long to be shown here: see the HTML report.\n"
+def _headline_only(frame: Mapping[str, Any], limit: int) -> str:
+    """With as many notes as have room: they say what was not compared."""
+    text = f"### irdiff: {escape.markdown(frame['headline'])}\n\n"
+    end = "The report is too long to be shown here: see the HTML report.\n"
+    for note in frame["notes"]:
+        quoted = f"> {escape.markdown(note, limit=_SHORT_NOTE)}\n\n"
+        text += quoted if len(text) + len(quoted) + len(end) <= limit else ""
+    return text + end
 
 
 # what is always there

@@ -84,6 +84,7 @@ def _report(run: Run, timing: Forest | None, max_groups: int) -> Iterator[Text]:
     yield Text(_sides(run))
     if reached := reach.sentence(run):
         yield Text(escape.terminal(reached))
+    yield from _notes(run)
     if timing:
         yield Text(escape.terminal(timing.headline), style="bold")
     yield from _failures(run, Verdict.BROKEN, _MAX_LISTED)
@@ -105,6 +106,13 @@ def _footer(folder: Path) -> Iterator[Text]:
 def _sides(run: Run) -> str:
     rows = [f"{wording.side(side)} ({side.digest[:12]})" for side in (run.base, run.head)]
     return escape.terminal(f"{rows[0]} → {rows[1]}  in {run.duration_s:.1f} s")
+
+
+def _notes(run: Run) -> Iterator[Text]:
+    for note in run.notes[:_MAX_LISTED]:
+        yield Text(f"note: {escape.terminal(note)}", style="yellow")
+    if len(run.notes) > _MAX_LISTED:
+        yield Text(f"… and {len(run.notes) - _MAX_LISTED} more notes", style="dim")
 
 
 def _heading(text: str) -> Iterator[Text]:

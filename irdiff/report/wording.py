@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
+from irdiff.compare import cases as case_forms
 from irdiff.model import Case, ChangeGroup, Fact, Radius, Revision, Run, Verdict
 from irdiff.report import reach
 from irdiff.report.rank import moved_facts
@@ -55,6 +56,9 @@ def headline(run: Run) -> str:
         first,
         *(f"{counts[verdict]} {verdict.value}" for verdict in _AFTER_CHANGED if counts.get(verdict)),
     ]
+    blind = sum(case_forms.not_compared(case) for case in run.cases)
+    if blind:
+        parts.append(f"{blind} of the changed not compared in code")
     unstable = sum(bool(case.nondeterministic) for case in run.cases)
     if unstable:
         parts.append(f"{unstable} nondeterministic")
@@ -165,12 +169,21 @@ _FINDINGS = {
     "lexical-llir:timeout": "LLVM IR was compared as it is spelled: LLVM took too long to read it",
     "lexical-llir:unavailable": "LLVM IR was compared as it is spelled: no LLVM could be started",
     "machine-code-by-rule": "the same PTX through the same ptxas: the same machine code by rule",
+    "machine-code-as-text:no-linker": "the code was compared as its assembly: no linker made a binary of it",
+    "machine-code-as-text:no-binary": "the code was compared as the text of its last stage: it has no binary",
+    "assembler-sets-intersect": "assembled several times, both sides give the same machine code",
+    "assembler-allocated-otherwise": "same text, the assembler allocated otherwise",
 }
 
 
 def finding(name: str) -> str:
     """A finding of a case in words; the name itself where it says what it means."""
-    kind, _, intrinsic = name.partition(":")
+    kind, _, what = name.partition(":")
     if kind == "opaque-intrinsic":
-        return f"the LLVM here knows `{intrinsic}` otherwise: its calls were compared as they are spelled"
+        return f"the LLVM here knows `{what}` otherwise: its calls were compared as they are spelled"
+    if kind == "not-compared":
+        base, _, head = what.partition(",")
+        return f"the code was not compared, and counts as changed: base ends in {base}, head in {head}"
+    if kind == "launch-differs":
+        return f"the launch passes on another {what.replace(',', ', ')}"
     return _FINDINGS.get(name, name)

@@ -76,14 +76,25 @@ class TinyDriver(DriverBase):
 TARGET = 'title = "Tiny"\nbackend = "tiny"\narch = "t1"\nwarp_size = 1\n'
 
 
-def interpreter(folder: Path, toolchain: str, line: str, version: int) -> str:
+BINARY = """        stages["tinybin"] = lambda src, metadata: bytes([0, {VERSION}]) + src.encode()
+"""
+
+
+def ends_in(stage: str) -> str:
+    """The same backend without a binary, its last stage under another name."""
+    text = COMPILER.replace(BINARY, "").replace("tinyasm", stage).replace("tinybin", stage)
+    assert "tinybin" not in text
+    return text
+
+
+def interpreter(folder: Path, toolchain: str, line: str, version: int, compiler: str = COMPILER) -> str:
     """A virtual environment with a toolchain's Triton and a backend package of its own."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
     site = next(folder.glob("lib/python*/site-packages"))
     package = site / "tiny_backend"
     package.mkdir()
     (package / "__init__.py").touch()
-    (package / "compiler.py").write_text(COMPILER.replace("{LINE}", line).replace("{VERSION}", str(version)))
+    (package / "compiler.py").write_text(compiler.replace("{LINE}", line).replace("{VERSION}", str(version)))
     (package / "driver.py").write_text(DRIVER)
     information = site / "tiny_backend-1.0.dist-info"
     information.mkdir()
@@ -118,3 +129,22 @@ def test_third_party_backend(irdiff, newest, tmp_path: Path, small_corpus: Path)
     assert "supports" in without.stderr
     mixed = irdiff("compare", "triton==3.9.0", "triton==3.9.0", *words, "--target", "sm_90")
     assert mixed.verdicts()["unsupported"] == 1
+
+
+def test_a_last_stage_of_another_name_is_not_unchanged(
+    irdiff, newest, tmp_path: Path, small_corpus: Path
+) -> None:
+    base = interpreter(tmp_path / "base", newest.python, "x", 1, ends_in("asm"))
+    head = interpreter(tmp_path / "head", newest.python, "x", 1, ends_in("npuasm"))
+    (tmp_path / "targets").mkdir()
+    (tmp_path / "targets" / "tiny.toml").write_text(TARGET)
+    words = ("--corpus", str(small_corpus), "--targets-dir", str(tmp_path / "targets"), "--target", "tiny")
+    for stages in ((), ("--stages", "ttir")):
+        result = irdiff("compare", base, head, *words, *stages, "--exit-code")
+        assert result.verdicts() == {"changed": 3}
+        assert result.code == 1
+        assert "3 of the changed not compared in code" in result.stdout
+        for case in result.run["cases"]:
+            assert "not-compared:asm,npuasm" in case["findings"]
+            assert case["origin"]["stage"] == "asm"
+    assert irdiff("compare", base, base, "--no-shortcut", *words).verdicts() == {"unchanged": 3}

@@ -65,6 +65,22 @@ def test_same_toolchain_compiles_nothing(irdiff, small_corpus: Path) -> None:
         assert case["findings"] == ["not-compiled:same-toolchain-and-launch"]
 
 
+def test_a_workload_that_loads_at_base_only_is_broken(irdiff, tmp_path: Path, small_corpus: Path) -> None:
+    (family,) = (path for path in small_corpus.iterdir() if path.is_dir())
+    (workload,) = family.glob("*.py")
+    text = workload.read_text()
+    gone = 'import triton as _triton\nif _triton.__version__ == "3.9.0":\n    import a_module_that_is_gone\n'
+    head, line, rest = text.partition("\nimport triton\n")
+    workload.write_text(head + line + gone + rest)
+    result = irdiff("compare", OLD, NEW, "--corpus", str(small_corpus), "--target", "sm_90", "--exit-code")
+    assert result.verdicts() == {"broken": 3}
+    assert result.code == 1
+    assert "3 cases broken" in result.stdout
+    for case in result.run["cases"]:
+        assert "a_module_that_is_gone" in case["error"]
+        assert case["launches"]["base"] and not case["launches"]["head"]
+
+
 def test_damaged_artifact_is_compiled_again(irdiff, cache: Path, small_corpus: Path) -> None:
     words = ("compare", OLD, NEW, "--corpus", str(small_corpus), "--target", "sm_90", "--no-recheck")
     first = irdiff(*words)

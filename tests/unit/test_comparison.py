@@ -1,7 +1,9 @@
-"""What is remembered of comparisons: not the answers that another attempt may better."""
+"""One case from its launches to its verdict, with a compiler that has its answers ready."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -9,9 +11,479 @@ from typing import Any
 import pytest
 
 from irdiff.comparison import CaseComparer
-from irdiff.model import Artifact
+from irdiff.corpus import Corpus
+from irdiff.model import (
+    Artifact,
+    Assembler,
+    CaptureFailure,
+    Case,
+    Compiled,
+    Failed,
+    Failure,
+    FailureKind,
+    Launch,
+    Outcome,
+    Pair,
+    Sides,
+    StageStatus,
+    Target,
+    Toolchain,
+    Verdict,
+)
 from irdiff.normalize import Printed
+from irdiff.pipeline import Options
+from irdiff.sides import Side
 from irdiff.store import Store
+from tests.elf_files import content, rebuilt
+from tests.mutation.artifacts import of_stage
+
+IDENTICAL, EQUIVALENT, CHANGED, ABSENT = StageStatus
+TARGETS = {
+    name: Target(name=name, backend=backend, arch=arch, warp_size=32, title="", facts={}, sources={})
+    for name, backend, arch in (("sm_90", "cuda", 90), ("gfx942", "hip", "gfx942"), ("npu", "npu", "a"))
+}
+TTIR = "module {\n  tt.func @k() {\n    tt.return\n  }\n}\n"
+PTX = ".version 8.7\n.target sm_90a\n.visible .entry k()\n{\n\t.loc\t1 2 3\n\tmov.u32 \t%r1, 16;\n\tret;\n}\n"
+OTHER_PTX = PTX.replace("16", "17")
+SHIFTED_PTX = PTX.replace("1 2 3", "1 9 3")
+RENAMED_PTX = PTX.replace(" k()", " other()")
+LATER_PTX = PTX.replace("8.7", "8.8")
+ASM = "  op 1\n"
+CUBIN = of_stage("cubin", release="3.9.0", target="sm_90")[0].content
+OTHER_CUBIN = rebuilt(CUBIN, content(".text.", lambda old: b"\1" + old[1:]))
+THIRD_CUBIN = rebuilt(CUBIN, content(".text.", lambda old: b"\2" + old[1:]))
+DEBUG_CUBIN = rebuilt(CUBIN, content(".debug_line", lambda old: old + b"more"))
+HSACO = of_stage("hsaco", release="3.9.0", target="gfx942")[0].content
+AMDGCN = of_stage("amdgcn", release="3.9.0", target="gfx942")[0].text
+METADATA = {"shared": 0, "num_warps": 4, "num_ctas": 1, "name": "k"}
+
+
+@dataclass
+class FakeCompiler:
+    """Compiles a side to what it was told to, and remembers what it was asked."""
+
+    store: Store
+    outcomes: dict[str, Outcome] = field(default_factory=dict)
+    binaries: dict[str, bytes | Failure] = field(default_factory=dict)
+    again: dict[str, Sequence[Outcome]] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)
+    requests: Any = None
+
+    def keep(self, **texts: str | bytes) -> dict[str, Artifact]:
+        found = {}
+        for stage, text in texts.items():
+            binary = text if isinstance(text, bytes) else text.encode()
+            found[stage] = Artifact(stage=stage, digest=self.store.put(binary), size_bytes=len(binary))
+        return found
+
+    def compile(self, toolchain: Toolchain, *_: Any, assemble: bool, fresh: bool = False) -> Outcome:
+        side = toolchain.spec
+        self.asked.append(f"{side}{' assembled' if assemble else ''}{' fresh' if fresh else ''}")
+        outcome = self.outcomes[f"{side} fresh" if fresh and f"{side} fresh" in self.outcomes else side]
+        return self._with_binary(side, outcome) if assemble else outcome
+
+    def assemble(
+        self, toolchain: Toolchain, corpus: Corpus, launch: Launch, target: Target, compiled: Compiled
+    ):
+        self.asked.append(f"{toolchain.spec} assemble")
+        return self._with_binary(toolchain.spec, compiled)
+
+    def _with_binary(self, side: str, outcome: Outcome) -> Outcome:
+        binary = self.binaries.get(side)
+        if not isinstance(outcome, Compiled) or binary is None:
+            return outcome
+        if isinstance(binary, Failure):
+            return failed(binary)
+        stage = "hsaco" if "amdgcn" in outcome.artifacts else "cubin"
+        return replace(outcome, artifacts={**outcome.artifacts, **self.keep(**{stage: binary})})
+
+    def recompile(self, toolchain: Toolchain, *_: Any, attempt: int, fresh: bool) -> Outcome:
+        self.asked.append(f"{toolchain.spec} again")
+        found = self.again.get(toolchain.spec, ())
+        if found:
+            return found[attempt % len(found)]
+        return self._with_binary(toolchain.spec, self.outcomes[toolchain.spec])
+
+
+def failed(failure: Failure) -> Failed:
+    return Failed(entered=(), failure=failure, artifacts={}, stage_times_s={})
+
+
+def error(message: str = "it failed") -> Failure:
+    return Failure(kind=FailureKind.ERROR, stage="ttgir", message=message, signal=None, stderr="")
+
+
+@dataclass
+class Bench:
+    """A comparer and all that it is given; `base` and `head` are the specs of its sides."""
+
+    compiler: FakeCompiler
+    launch: Launch
+    ptxas: dict[str, Mapping[str, str]] = field(
+        default_factory=lambda: {"base": {"ptxas": "x"}, "head": {"ptxas": "x"}}
+    )
+    shortcut: bool = True
+    recheck: bool = False
+    stages: tuple[str, ...] = ()
+    target: str = "sm_90"
+
+    def compiled(
+        self, *, notes: tuple[str, ...] = (), metadata: Any = None, **texts: str | bytes
+    ) -> Compiled:
+        return Compiled(
+            entered=(),
+            artifacts=self.compiler.keep(**texts),
+            metadata=METADATA if metadata is None else metadata,
+            stage_times_s={"ttir": 0.5},
+            assembler=Assembler(digest="p" * 64, flags=("-v",)) if "ptx" in texts else None,
+            assembler_log="",
+            notes=notes,
+        )
+
+    def sides(self, base: Mapping[str, Any], head: Mapping[str, Any]) -> Bench:
+        """What each side compiles to; a `cubin` or `hsaco` only once it is assembled."""
+        for side, texts in (("base", dict(base)), ("head", dict(head))):
+            binary = texts.pop("cubin", None) or texts.pop("hsaco", None)
+            self.compiler.outcomes[side] = self.compiled(**texts)
+            if binary is not None:
+                self.compiler.binaries[side] = binary
+        return self
+
+    def comparer(self) -> CaseComparer:
+        def side(name: str) -> Side:
+            toolchain = Toolchain(
+                spec=name,
+                version="",
+                digest=name,
+                path="",
+                python="",
+                below_frontend={},
+                launchers={},
+                programs={f"/triton/ptxas-{program}": digest for program, digest in self.ptxas[name].items()},
+                notes=(),
+            )
+            outcome = self.compiler.outcomes.get(name)
+            if isinstance(outcome, Compiled) and outcome.assembler:
+                ran = replace(outcome.assembler, digest=self.ptxas[name]["ptxas"])
+                self.compiler.outcomes[name] = replace(outcome, assembler=ran)
+            return Side(toolchain=toolchain, corpus=Corpus(root=Path(), workloads=(), digest=""), note="")
+
+        options = Options(
+            targets=(),
+            cases=(),
+            tiers=(),
+            stages=self.stages,
+            shortcut=self.shortcut,
+            recheck=self.recheck,
+            shard=(1, 1),
+            command=(),
+        )
+        compiler: Any = self.compiler
+        return CaseComparer(compiler, self.compiler.store, side("base"), side("head"), options)
+
+    def compare(self, **changes: Any) -> Case:
+        pair = Pair(
+            id=f"a/b:c@{self.target}",
+            launch_id="a/b:c",
+            target=TARGETS[self.target],
+            base=self.launch,
+            head=self.launch,
+            supported=Sides(base=True, head=True),
+        )
+        return self.comparer().compare(replace(pair, **changes))
+
+
+@pytest.fixture
+def bench(tmp_path: Path, launch: Launch) -> Bench:
+    def no_llvm(_: str) -> Printed:
+        return Printed(text=None, form="", opaque=(), why_not="unavailable")
+
+    requests = SimpleNamespace(workers=SimpleNamespace(llvm=SimpleNamespace(reprint=no_llvm)))
+    return Bench(compiler=FakeCompiler(store=Store(tmp_path), requests=requests), launch=launch)
+
+
+# machine code by rule
+
+
+def test_the_same_input_of_the_same_assembler_is_not_assembled(bench: Bench) -> None:
+    case = bench.sides({"ttir": TTIR, "ptx": PTX}, {"ttir": TTIR, "ptx": SHIFTED_PTX}).compare()
+    assert case.verdict is Verdict.UNCHANGED
+    assert dict(case.stages) == {"ttir": IDENTICAL, "ptx": EQUIVALENT, "sass": EQUIVALENT}
+    assert case.findings == ("machine-code-by-rule",)
+    assert bench.compiler.asked == ["base", "head"]
+
+
+@pytest.mark.parametrize("head", [RENAMED_PTX, LATER_PTX, OTHER_PTX], ids=["name", "version", "code"])
+def test_another_input_is_assembled(bench: Bench, head: str) -> None:
+    case = bench.sides({"ptx": PTX, "cubin": CUBIN}, {"ptx": head, "cubin": DEBUG_CUBIN}).compare()
+    assert "machine-code-by-rule" not in case.findings
+    assert bench.compiler.asked == ["base", "head", "base assemble", "head assemble"]
+    assert case.stages["sass"] is EQUIVALENT
+    assert case.verdict is (Verdict.ABSORBED if head == OTHER_PTX else Verdict.UNCHANGED)
+
+
+@pytest.mark.parametrize("head", [PTX, SHIFTED_PTX])
+def test_by_rule_needs_the_same_assembler_and_flags(bench: Bench, head: str) -> None:
+    bench.sides({"ptx": PTX, "cubin": CUBIN}, {"ptx": head, "cubin": CUBIN})
+    bench.compiler.outcomes["head"] = replace(
+        bench.compiler.outcomes["head"], assembler=Assembler(digest="p" * 64, flags=("-v", "-O1"))
+    )
+    assert bench.compare().findings == ()
+    bench.sides({"ptx": PTX, "cubin": CUBIN}, {"ptx": head, "cubin": CUBIN})
+    bench.ptxas["head"] = {"ptxas": "y"}
+    assert bench.compare().findings == ()
+
+
+def test_without_shortcuts_everything_is_assembled(bench: Bench) -> None:
+    bench.shortcut = False
+    case = bench.sides({"ptx": PTX, "cubin": CUBIN}, {"ptx": PTX, "cubin": CUBIN}).compare()
+    assert (case.verdict, case.findings) == (Verdict.UNCHANGED, ())
+    assert bench.compiler.asked[:2] == ["base assembled", "head assembled"]
+
+
+def test_a_case_that_showed_two_assemblers_spares_the_next_one_a_start(bench: Bench) -> None:
+    bench.ptxas = {"base": {"ptxas": "x", "old": "z"}, "head": {"ptxas": "y", "old": "z"}}
+    bench.sides({"ptx": PTX, "cubin": CUBIN}, {"ptx": PTX, "cubin": CUBIN})
+    comparer = bench.comparer()
+    pair = Pair(
+        id="a", launch_id="a", target=TARGETS["sm_90"], base=bench.launch, head=bench.launch,
+        supported=Sides(base=True, head=True),
+    )  # fmt: skip
+    for _ in range(2):
+        assert comparer.compare(pair).verdict is Verdict.UNCHANGED
+    assert bench.compiler.asked[0] == "base"
+    assert bench.compiler.asked[4:6] == ["base assembled", "head assembled"]
+
+
+def test_ptx_that_is_no_text_is_the_same_only_to_the_byte(bench: Bench) -> None:
+    ours, theirs = {"ptx": b"\0one", "cubin": CUBIN}, {"ptx": b"\0two", "cubin": OTHER_CUBIN}
+    case = bench.sides(ours, theirs).compare()
+    assert case.verdict is Verdict.CHANGED
+    assert case.findings == ("compared-as-bytes:ptx",)
+
+
+def test_what_is_not_ptx_is_not_normalized(bench: Bench) -> None:
+    case = bench.sides({"ptx": "one", "cubin": CUBIN}, {"ptx": "two", "cubin": CUBIN}).compare()
+    assert case.verdict is Verdict.ABSORBED
+    assert case.findings[0].startswith("not-normalized:ptx")
+
+
+# machine code
+
+
+def test_the_same_text_that_the_assembler_allocates_otherwise_has_changed(bench: Bench) -> None:
+    bench.sides({"ptx": PTX, "cubin": CUBIN}, {"ptx": RENAMED_PTX, "cubin": OTHER_CUBIN})
+    case = bench.compare()
+    assert (case.verdict, case.stages["ptx"], case.stages["sass"]) == (Verdict.CHANGED, EQUIVALENT, CHANGED)
+    assert case.findings == ("assembler-allocated-otherwise",)
+    assert case.origin is not None
+    assert case.origin.stage == "sass"
+
+
+@pytest.mark.parametrize("head", [RENAMED_PTX, PTX])
+def test_a_nondeterministic_assembler_that_gives_both_the_same_has_not(bench: Bench, head: str) -> None:
+    bench.shortcut = False
+    bench.sides({"ptx": PTX, "cubin": CUBIN}, {"ptx": head, "cubin": OTHER_CUBIN})
+    bench.compiler.again["base"] = [
+        failed(error()),
+        bench.compiled(ptx=PTX),
+        bench.compiled(ptx=PTX, cubin=THIRD_CUBIN),
+        bench.compiled(ptx=PTX, cubin=OTHER_CUBIN),
+    ]
+    case = bench.compare()
+    assert (case.verdict, case.findings) == (Verdict.UNCHANGED, ("assembler-sets-intersect",))
+
+
+@pytest.mark.parametrize(
+    ("head", "ptxas"),
+    [(OTHER_PTX, "x"), (LATER_PTX, "x"), (RENAMED_PTX, "y")],
+    ids=["code", "version", "ptxas"],
+)
+def test_other_causes_are_not_charged_to_the_allocation(bench: Bench, head: str, ptxas: str) -> None:
+    bench.ptxas["head"] = {"ptxas": ptxas}
+    case = bench.sides({"ptx": PTX, "cubin": CUBIN}, {"ptx": head, "cubin": OTHER_CUBIN}).compare()
+    assert case.verdict is Verdict.CHANGED
+    assert case.findings == ()
+
+
+def test_code_objects_are_compared_as_binaries(bench: Bench) -> None:
+    bench.target = "gfx942"
+    note = rebuilt(HSACO, content(".rodata", lambda old: b"\1" + old[1:]))
+    ours, theirs = {"amdgcn": AMDGCN, "hsaco": HSACO}, {"amdgcn": AMDGCN, "hsaco": note}
+    case = bench.sides(ours, theirs).compare()
+    assert (case.verdict, case.stages["amdgcn"]) == (Verdict.CHANGED, CHANGED)
+    assert case.facts.base["vgprs"] == case.facts.head["vgprs"]
+    assert bench.sides(ours, ours).compare().verdict is Verdict.UNCHANGED
+
+
+# what was not compared
+
+
+@pytest.mark.parametrize("stages", [(), ("ttir",), ("sass",)])
+@pytest.mark.parametrize(
+    ("head", "finding", "origin"),
+    [
+        ({"npuasm": ASM}, "not-compared:asm,npuasm", "asm"),
+        ({}, "not-compared:asm,ttir", "asm"),
+    ],
+)
+def test_a_last_stage_that_one_side_lacks_is_not_unchanged(
+    bench: Bench, head: dict[str, str], finding: str, origin: str, stages: tuple[str, ...]
+) -> None:
+    bench.target, bench.stages, bench.recheck = "npu", stages, True
+    case = bench.sides({"ttir": TTIR, "asm": ASM}, {"ttir": TTIR, **head}).compare()
+    assert (case.verdict, case.findings, case.nondeterministic) == (Verdict.CHANGED, (finding,), ())
+    assert case.origin is not None
+    assert case.origin.stage == origin
+
+
+@pytest.mark.parametrize("stages", [(), ("ttir",), ("npuasm",)])
+@pytest.mark.parametrize(("head", "verdict"), [(ASM, Verdict.UNCHANGED), ("  op 2\n", Verdict.CHANGED)])
+def test_the_last_texts_of_a_backend_without_binaries_decide(bench: Bench, head, verdict, stages) -> None:
+    bench.target, bench.stages = "npu", stages
+    case = bench.sides({"ttir": TTIR, "asm": ASM}, {"ttir": TTIR, "asm": head}).compare()
+    assert case.verdict is verdict
+    assert "machine-code-as-text:no-binary" in case.findings
+
+
+def test_assembly_decides_where_one_side_has_no_linker(bench: Bench) -> None:
+    bench.target = "gfx942"
+    ours, theirs = {"amdgcn": AMDGCN, "notes": ("no-linker",)}, {"amdgcn": AMDGCN, "hsaco": HSACO}
+    case = bench.sides(ours, theirs).compare()
+    assert (case.verdict, case.findings) == (Verdict.UNCHANGED, ("machine-code-as-text:no-linker",))
+
+
+def test_a_binary_that_one_side_lacks_is_not_unchanged(bench: Bench) -> None:
+    bench.target = "gfx942"
+    case = bench.sides({"amdgcn": AMDGCN}, {"amdgcn": AMDGCN, "hsaco": HSACO}).compare()
+    assert (case.verdict, case.findings) == (Verdict.CHANGED, ("not-compared:amdgcn,hsaco",))
+    assert case.stages["amdgcn"] is ABSENT
+
+
+# launches
+
+
+def test_an_entry_of_a_release_to_come_is_seen(bench: Bench) -> None:
+    later = {**METADATA, "launch_in_waves": True, "name": "other"}
+    case = bench.sides({"ptx": PTX}, {"ptx": PTX, "metadata": later}).compare()
+    assert case.verdict is Verdict.CHANGED
+    assert case.findings == ("machine-code-by-rule", "launch-differs:launch_in_waves")
+    assert case.origin is not None
+    assert case.origin.stage == "launch"
+    assert case.metadata.head["launch_in_waves"]
+
+
+def test_another_specialization_is_told(bench: Bench) -> None:
+    other = replace(bench.launch, signature={"x": "*fp16"}, constexprs={"BLOCK": "16"}, digest="2")
+    case = bench.sides({"ptx": PTX}, {"ptx": PTX}).compare(head=other)
+    assert case.findings == ("specialization-differs:signature,constexprs", "machine-code-by-rule")
+
+
+def test_one_sided_and_equal_inputs_compile_nothing(bench: Bench) -> None:
+    failure = CaptureFailure(id="a/b:c", expected=True, failure=error())
+    assert bench.compare(head=failure).verdict is Verdict.BROKEN
+    comparer = bench.comparer()
+    comparer.head = comparer.base
+    pair = Pair(
+        id="a", launch_id="a", target=TARGETS["sm_90"], base=bench.launch, head=bench.launch,
+        supported=Sides(base=True, head=True),
+    )  # fmt: skip
+    assert comparer.compare(pair).findings == ("not-compiled:same-toolchain-and-launch",)
+    assert bench.compiler.asked == []
+
+
+# failures
+
+
+def test_a_side_that_fails_breaks_or_fixes(bench: Bench) -> None:
+    bench.sides({"ttir": TTIR, "ptx": PTX}, {"ttir": TTIR, "ptx": PTX})
+    compiled = bench.compiler.outcomes["base"]
+    bench.compiler.outcomes["head"] = failed(error())
+    case = bench.compare()
+    assert (case.verdict, case.error) == (Verdict.BROKEN, "head: it failed")
+    assert set(case.artifacts.base) == {"ttir", "ptx"}
+    bench.compiler.outcomes = {"base": failed(error()), "head": compiled}
+    assert bench.compare().verdict is Verdict.FIXED
+    bench.compiler.outcomes = {"base": failed(error()), "head": failed(error())}
+    assert bench.compare().verdict is Verdict.FAILING
+
+
+def test_an_assembler_that_fails_breaks(bench: Bench) -> None:
+    bench.sides({"ptx": PTX, "cubin": CUBIN}, {"ptx": OTHER_PTX})
+    bench.compiler.binaries["head"] = error("ptxas died")
+    case = bench.compare()
+    assert (case.verdict, case.error) == (Verdict.BROKEN, "head: ptxas died")
+
+
+# a side against itself
+
+
+def _other_text(bench: Bench) -> Outcome:
+    return bench.compiled(ttir=TTIR.replace("@k", "@l"), ptx=OTHER_PTX, cubin=OTHER_CUBIN)
+
+
+def _other_code(bench: Bench) -> Outcome:
+    return bench.compiled(ttir=TTIR, ptx=OTHER_PTX, cubin=THIRD_CUBIN)
+
+
+def _same_code(bench: Bench) -> Outcome:
+    debug = rebuilt(OTHER_CUBIN, content(".debug_line", lambda old: old + b"more"))
+    return bench.compiled(ttir=TTIR, ptx=OTHER_PTX.replace("1 2 3", "1 9 3"), cubin=debug)
+
+
+def _fewer(bench: Bench) -> Outcome:
+    return bench.compiled(ttir=TTIR)
+
+
+@pytest.mark.parametrize(
+    ("again", "unstable"),
+    [
+        (_other_text, ("head",)),
+        (_other_code, ("head",)),
+        (_same_code, ()),
+        (_fewer, ()),
+        (lambda _: failed(error()), ("head",)),
+    ],
+)
+def test_a_changed_case_is_compiled_again(
+    bench: Bench, again: Callable[[Bench], Outcome], unstable: tuple[str, ...]
+) -> None:
+    bench.recheck = True
+    bench.sides(
+        {"ttir": TTIR, "ptx": PTX, "cubin": CUBIN}, {"ttir": TTIR, "ptx": OTHER_PTX, "cubin": OTHER_CUBIN}
+    )
+    bench.compiler.again["head"] = [again(bench)]
+    case = bench.compare()
+    assert case.verdict is Verdict.CHANGED
+    assert case.nondeterministic == unstable
+
+
+# the store
+
+
+def test_a_damaged_artifact_is_compiled_again(bench: Bench) -> None:
+    bench.sides({"ptx": PTX, "cubin": CUBIN}, {"ptx": RENAMED_PTX, "cubin": CUBIN})
+    whole = bench.compiler.outcomes["base"]
+    gone = Artifact(stage="ptx", digest="0" * 64, size_bytes=1)
+    bench.compiler.outcomes = {
+        **bench.compiler.outcomes,
+        "base": replace(whole, artifacts={"ptx": gone}),
+        "base fresh": whole,
+    }
+    assert bench.compare().verdict is Verdict.UNCHANGED
+    assert "base assembled fresh" in bench.compiler.asked
+
+
+def test_what_was_read_is_remembered(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench.sides({"ptx": PTX, "cubin": CUBIN}, {"ptx": RENAMED_PTX, "cubin": OTHER_CUBIN})
+    first = bench.compare()
+
+    def unread(_: str) -> None:
+        raise AssertionError("read again")
+
+    monkeypatch.setattr(bench.compiler.store, "get", unread)
+    assert bench.compare() == first
+
 
 _OLD = "define i32 @f(i32 %x) {\n  %y = call i32 @llvm.ctlz.i32(i32 %x)\n  ret i32 %y\n}\n"
 _NEW = _OLD.replace("(i32 %x)\n  ret", "(i32 %x, i1 false)\n  ret")
@@ -21,22 +493,16 @@ _NEW = _OLD.replace("(i32 %x)\n  ret", "(i32 %x, i1 false)\n  ret")
     ("why_not", "asked"),
     [("died", 2), ("timeout", 2), ("unavailable", 2), ("unreadable", 1), ("too-long", 1)],
 )
-def test_a_reader_that_failed_is_asked_again(tmp_path: Path, why_not: str, asked: int) -> None:
-    store = Store(tmp_path)
-    artifacts = [
-        Artifact(stage="llir", digest=store.put(text.encode()), size_bytes=len(text)) for text in (_OLD, _NEW)
-    ]
+def test_a_reader_that_failed_is_asked_again(bench: Bench, why_not: str, asked: int) -> None:
     seen: list[str] = []
 
     def reprint(text: str) -> Printed:
         seen.append(text)
         return Printed(text=None, form="llvm-0", opaque=(), why_not=why_not)
 
-    compiler: Any = SimpleNamespace(
-        requests=SimpleNamespace(workers=SimpleNamespace(llvm=SimpleNamespace(reprint=reprint)))
-    )
-    none: Any = None
-    comparer = CaseComparer(compiler, store, none, none, none)
+    bench.compiler.requests.workers.llvm.reprint = reprint
+    artifacts = [bench.compiler.keep(llir=text)["llir"] for text in (_OLD, _NEW)]
+    comparer = bench.comparer()
     for _ in range(2):
         found = comparer.equivalent("llir", *artifacts)
         assert not found.equal

@@ -67,6 +67,7 @@ def make_case(number: int, verdict: Verdict, origin_stage: str = "ttgir", group:
         compile_s=Sides(base={"ttir": 0.1}, head={"ttir": 0.1}),
         renamed_from=None,
         group=group,
+        edit=None,
     )
 
 

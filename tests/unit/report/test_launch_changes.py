@@ -74,7 +74,7 @@ def test_a_run_counts_its_changed_cases() -> None:
         launched(make_case(n, verdict), base, head)
         for n, verdict in enumerate((Verdict.CHANGED, Verdict.CHANGED, Verdict.UNCHANGED))
     ]
-    run = replace(make_run(tuple(cases)), launches={"a": base, "b": head})
+    run = replace(make_run(tuple(cases)), launches={row.key: row for row in (base, head)})
     assert [(str(change), n) for change, n in launch_changes.of_run(run)] == [
         ("options.clc: not there → False", 2)
     ]

@@ -108,7 +108,7 @@ def test_a_launch_under_another_digest_is_refused(folder: Path) -> None:
         rows["launches"]["f" * 64] = rows["launches"].pop(first)
 
     _edit(folder, change)
-    _refused(folder, "is not filed under its digest")
+    _refused(folder, "is not filed under the digest of what it says")
 
 
 def test_metadata_may_not_be_deep(folder: Path) -> None:

@@ -1,0 +1,106 @@
+"""Which entries of Triton's metadata a launch passes on: all but those that are listed here. Pure.
+
+Triton writes into one table what the launcher and the loader read (shared memory, warps, clusters, scratch
+memory, tensor descriptors, …) and every option of the compiler. An entry that is not listed counts: a release
+to come may have its launcher read it. The lists are those of releases 3.2 to 3.9, read from `CompiledKernel`,
+the launchers in `backends/*/driver.py` and the options in `backends/*/compiler.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+_NAMES = frozenset(
+    {
+        "name",  # of the kernel: how the loader finds it, on each side its own
+        "hash",  # key of Triton's cache
+        "triton_version",
+        "TRITON_DEFAULT_FP_FUSION",  # of the environment, which both sides share and the run records
+    }
+)
+_FRONTEND_OPTIONS = frozenset(
+    {
+        "allowed_dot_input_precisions",  # what the frontend accepts, and its defaults: they end in the IR
+        "default_dot_input_precision",
+        "deprecated_fp8_dot_operand_dtypes",
+        "max_num_imprecise_acc_default",
+        "sanitize_overflow",
+        "supported_fp8_dtypes",
+        "debug",  # keeps assertions: they end in the IR
+    }
+)
+_COMPILER_OPTIONS = frozenset(
+    {
+        "arch",  # what code is made for; `target`, which the launch reads, counts
+        "backend_name",
+        "base_arch",
+        "allow_flush_denorm",  # from here on, how the code is made: it is compared as code
+        "clc",
+        "enable_fp_fusion",
+        "enable_reflect_ftz",
+        "fpsan_homomorphic_casts",
+        "instruction_sched_variant",
+        "ir_override",
+        "kpack",
+        "llvm_fn_attrs",
+        "matrix_instr_nonkdim",
+        "maxnreg",
+        "num_buffers_warp_spec",
+        "num_consumer_groups",
+        "num_stages",
+        "ptx_options",
+        "ptx_version",
+        "reg_dec_producer",
+        "reg_inc_consumer",
+        "sched4reg",
+        "schedule_hint",
+        "waves_per_eu",
+        "wgp_cu_mode",
+        "extern_libs",  # linked into the code
+        "min_shared_mem",  # raises `shared`, which counts
+    }
+)
+NEUTRAL = _NAMES | _FRONTEND_OPTIONS | _COMPILER_OPTIONS
+"""Entries that the launcher and the loader do not read, or whose effect is compared elsewhere."""
+
+_UNWRITTEN: Mapping[str, object] = {
+    # what a release that does not write the entry passes; the launchers of those releases have it built in
+    "num_ctas": 1,
+    "tmem_size": 0,
+    "global_scratch_size": 0,
+    "global_scratch_align": 1,
+    "profile_scratch_size": 0,
+    "profile_scratch_align": 1,
+    "launch_cooperative_grid": False,
+    "launch_pdl": False,
+    "tensordesc_meta": [],
+    "instrumentation_mode": "",  # the launcher of 3.8 and later passes more arguments for some modes
+}
+
+
+def differing(base: Mapping[str, object], head: Mapping[str, object]) -> tuple[str, ...]:
+    """Names of the entries that a launch passes on and that differ, in order.
+
+    An entry that one side does not write counts as what that side's launcher passes without it; one of which
+    that is not known differs from every value.
+    """
+    ours, theirs = _passed(base), _passed(head)
+    missing = object()
+    names = sorted({*ours, *theirs})
+    return tuple(name for name in names if ours.get(name, missing) != theirs.get(name, missing))
+
+
+def _passed(metadata: Mapping[str, object]) -> dict[str, object]:
+    written = {
+        name: value
+        for name, value in metadata.items()
+        if name not in NEUTRAL and not (value is None and name in _UNWRITTEN)
+    }
+    passed = {**_UNWRITTEN, **written}
+    # Until 3.5 the cluster has an entry of its own; since then it is `num_ctas` blocks along the first axis.
+    passed.setdefault("cluster_dims", [passed["num_ctas"], 1, 1])
+    # Until 3.4 the launcher for NVIDIA has the width of a warp built in.
+    target = passed.get("target")
+    if isinstance(target, Mapping) and "warp_size" in target:
+        passed.setdefault("warp_size", target["warp_size"])
+    return passed

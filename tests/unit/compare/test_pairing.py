@@ -1,0 +1,112 @@
+"""A failure stands for what it kept from being launched: nothing that broke reads as removed or added."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from irdiff.compare import cases, pairing
+from irdiff.model import CaptureFailure, Failure, FailureKind, Launch, Pair, Sides, Target, Verdict
+
+TARGET = Target(name="sm_90", backend="cuda", arch=90, warp_size=32, title="", facts={}, sources={})
+FAILURE = Failure(
+    kind=FailureKind.ERROR, stage="capture", message="No module named 'torch'", signal=None, stderr="…"
+)
+
+
+def failure(name: str, *, expected: bool = True) -> CaptureFailure:
+    return CaptureFailure(id=name, expected=expected, failure=FAILURE)
+
+
+def verdict_of(matched: pairing.Matched) -> tuple[Verdict, str | None]:
+    pair = Pair(
+        id=f"{matched.id}@sm_90",
+        launch_id=matched.id,
+        target=TARGET,
+        base=matched.base,
+        head=matched.head,
+        supported=Sides(base=True, head=True),
+    )
+    case = cases.one_sided(pair)
+    return case.verdict, case.error
+
+
+@pytest.mark.parametrize("swapped", [False, True], ids=["at head", "at base"])
+@pytest.mark.parametrize(
+    ("ids", "fails"),
+    [
+        (["f/w:a", "f/w:b"], ["f/w:*"]),
+        (["f/w:a/k1", "f/w:a/k2"], ["f/w:a"]),
+        (["f/w:a/k1#1", "f/w:a/k1#2"], ["f/w:a"]),
+        (["f/w:a/k1", "f/w:a/b/k2"], ["f/w:a", "f/w:a/b"]),
+        (["f/w:a"], ["f/w:a"]),
+    ],
+)
+def test_what_failed_on_one_side_breaks_there(launch: Launch, ids, fails, swapped: bool) -> None:
+    sides = [[replace(launch, id=name) for name in ids], [failure(name) for name in fails]]
+    rows = pairing.match(*(reversed(sides) if swapped else sides))
+    assert [row.id for row in rows] == ids
+    wanted = (Verdict.FIXED, "base: ") if swapped else (Verdict.BROKEN, "head: ")
+    assert {verdict_of(row) for row in rows} == {(wanted[0], wanted[1] + FAILURE.message)}
+
+
+def test_the_nearest_failure_is_told(launch: Launch) -> None:
+    near = replace(failure("f/w:a"), failure=replace(FAILURE, message="near"))
+    rows = pairing.match([replace(launch, id="f/w:a/k")], [failure("f/w:*"), near])
+    assert [(row.id, verdict_of(row)[0]) for row in rows] == [
+        ("f/w:a/k", Verdict.BROKEN),
+        ("f/w:*", Verdict.FAILING),  # nothing is lost: it stands for no other
+    ]
+    assert verdict_of(rows[0])[1] == "head: near"
+
+
+def test_what_fails_on_both_sides_is_failing() -> None:
+    rows = pairing.match([failure("f/w:a"), failure("f/w:b")], [failure("f/w:*")])
+    assert [(row.id, verdict_of(row)[0]) for row in rows] == [
+        ("f/w:a", Verdict.FAILING),
+        ("f/w:b", Verdict.FAILING),
+    ]
+    (row,) = pairing.match([failure("f/w:*")], [failure("f/w:*")])
+    assert verdict_of(row)[0] is Verdict.FAILING
+
+
+def test_what_is_new_and_does_not_compile_is_not_added() -> None:
+    (row,) = pairing.match([], [failure("f/w:*")])
+    assert (row.id, verdict_of(row)[0]) == ("f/w:*", Verdict.FAILING)
+
+
+def test_what_failed_and_is_gone_is_removed() -> None:
+    (row,) = pairing.match([failure("f/w:a")], [])
+    assert verdict_of(row)[0] is Verdict.REMOVED
+
+
+def test_launches_of_one_side_only(launch: Launch) -> None:
+    both, gone, new = (replace(launch, id=f"f/w:{name}") for name in ("both", "gone", "new"))
+    rows = pairing.match([both, gone], [both, new])
+    assert [(row.id, row.base, row.head) for row in rows] == [
+        ("f/w:both", both, both),
+        ("f/w:gone", gone, None),
+        ("f/w:new", None, new),
+    ]
+    assert [verdict_of(row)[0] for row in rows[1:]] == [Verdict.REMOVED, Verdict.ADDED]
+
+
+def test_a_failure_of_another_label_stands_for_nothing_else(launch: Launch) -> None:
+    a, ab = replace(launch, id="f/w:a"), replace(launch, id="f/w:ab")
+    rows = {row.id: verdict_of(row)[0] for row in pairing.match([ab], [failure("f/w:a")])}
+    assert rows == {"f/w:ab": Verdict.REMOVED, "f/w:a": Verdict.FAILING}
+    assert a.id in rows
+
+
+def test_a_label_that_fails_after_a_launch_has_failed(launch: Launch) -> None:
+    one = replace(launch, id="f/w:a")
+    (row,) = pairing.match([one], [one, failure("f/w:a")])
+    assert verdict_of(row)[0] is Verdict.BROKEN
+
+
+@pytest.mark.parametrize("expected", [False, True])
+def test_whether_it_was_meant_to_compile_is_for_the_other_side_to_say(launch: Launch, expected: bool) -> None:
+    (row,) = pairing.match([replace(launch, id="f/w:a", expected=expected)], [failure("f/w:*")])
+    assert row.head is not None
+    assert row.head.expected is expected
