@@ -1,7 +1,7 @@
 """Canonical text of every IR: the only judge of `equivalent`, and what every diff shows.
 
     canonicalize(ir, text) -> Canonical        the canonical form
-    equivalent(ir, base, head) -> Comparison   the same answer, cheap paths first
+    equivalent(ir, base, head) -> Comparison   equal bytes or equal canonical forms
     lines(ir, text) -> canonical lines         the same one after another, for large texts
     raw_lines(ir, text) -> line numbers        which raw line each canonical line came from
     machine_code(stage, binary) -> MachineCode what executes in a binary, and its resources
@@ -22,7 +22,7 @@ from irdiff.normalize.canonical import Canonical, Comparison, MachineCode, Print
 from irdiff.normalize.comparing import canonicalize, equivalent, lines, raw_lines
 from irdiff.normalize.histogram import instruction_facts
 
-NORMALIZER_VERSION = "6"
+NORMALIZER_VERSION = "7"
 """Part of every cache key: raised with any change of any rule."""
 
 __all__ = [
