@@ -40,30 +40,31 @@ from irdiff.normalize.lexing import (
 from irdiff.normalize.symbols import rename_functions
 
 _STRING = f"[{HIDDEN}]"
-_QUOTED_TARGET = re.compile(rf"^(\.amdgcn_target )({_STRING})$", re.M)
+_QUOTED_TARGET = re.compile(rf"(\n\.amdgcn_target )({_STRING})(?=\n)")
 _DROPPED = re.compile(
     r"\n\.(?:loc \d+ \d+[^\n]*"
     rf"|file (?:\d+ )?(?:{_STRING} ?)++(?:md5 \w+)?(?: ?source {_STRING})?"
     rf"|ident {_STRING}|cfi_\w+(?: [^\n]*)?"
-    r"|size ([\w.$]+), \.Lfunc_end\d+-\1)(?=\n|$)"
+    r"|size ([\w.$]+), \.Lfunc_end\d+-\1)(?=\n)"
 )
-_PUTS_TOGETHER = re.compile(r"^\.(?:macro|rept|rep|irp|irpc|altmacro|include)\b", re.M)
+_PUTS_TOGETHER = re.compile(r"\n\.(?:macro|rept|rep|irp|irpc|altmacro|include)\b")
 _LABEL = r"\.L(?:BB\d+_|tmp|func_begin|func_end)?\d+(?![\w.$])"
 _NAME = re.compile(f"({_LABEL})")
 _COUNTED = (
-    r"(?:num_[av]gpr|numbered_sgpr|num_named_barrier|private_seg_size|uses_vcc|uses_flat_scratch"
-    r"|has_dyn_sized_stack|has_recursion|has_indirect_call)"
+    r"num_[av]gpr|numbered_sgpr|num_named_barrier|private_seg_size|uses_vcc|uses_flat_scratch"
+    r"|has_dyn_sized_stack|has_recursion|has_indirect_call"
 )
-_RESOURCE = re.compile(rf"^\.set (\.?[\w.$]+\.{_COUNTED}|amdgpu\.max_num_\w+), ([^\n]*)$", re.M)
-_RESOURCE_OF = re.compile(rf"(\.L)(.+)(\.{_COUNTED})")
+_RESOURCE = re.compile(rf"\n\.set (\.?[\w.$]+\.(?:{_COUNTED})|amdgpu\.max_num_\w+), ([^\n]*)")
+_NAMES_RESOURCE = re.compile(rf"\.(?:{_COUNTED}|max_num_\w+)(?![\w.$])")
+_RESOURCE_OF = re.compile(rf"(\.L)(.+)(\.(?:{_COUNTED}))")
 _SYMBOL = re.compile(r"([\w.$]++)")
-_WITH_STRING = re.compile(
-    rf"^(?!\.(?:asci[iz]|string|section|ident|file|amdgcn_target)\b)[^\n]*?{_STRING}[^\n]*", re.M
+_QUOTES_CONTENT = re.compile(r"\.(?:asci[iz]|string|section|ident|file|amdgcn_target)\b")
+_TARGET = re.compile(
+    r"(\n(?:\.amdgcn_target |amdhsa\.target: ))('?[\w.-]+-(gfx\w+(?::\w+[+-])*)'?)(?=\n)"
 )
-_TARGET = re.compile(r"^(\.amdgcn_target |amdhsa\.target: )('?[\w.-]+-(gfx\w+(?::\w+[+-])*)'?)$", re.M)
-_KERNEL_NAME = re.compile(r"^\.amdhsa_kernel ([\w.$]+)$", re.M)
-_FUNCTION = re.compile(r"^\.type ([\w.$]++), ?@function$", re.M)
-_SHOWN = re.compile(r"^\.(?:globl|global|weak|hidden|protected|internal|comm|symver) ([\w.$]++)", re.M)
+_KERNEL_NAME = re.compile(r"\n\.amdhsa_kernel ([\w.$]+)(?=\n)")
+_FUNCTION = re.compile(r"\n\.type ([\w.$]++), ?@function(?=\n)")
+_SHOWN = re.compile(r"\n\.(?:globl|global|weak|hidden|protected|internal|comm|symver) ([\w.$]++)")
 _METADATA = "\n.amdgpu_metadata\n"
 _RECOGNIZED = re.compile(
     r"^(?:\.amdgcn_target|\.amdhsa_|s_endpgm|s_(?:load|waitcnt|mov|setpc)|v_mov|\.type [\w.$]+,@function)",
@@ -73,7 +74,7 @@ _RECOGNIZED = re.compile(
 
 def rows(text: str) -> Rows:
     strings = Strings(AMDGCN)
-    text = collapse_spaces(strings.read(text))
+    text = f"\n{collapse_spaces(strings.read(text))}\n"  # a constant beginning is what a search is fast with
     if _PUTS_TOGETHER.search(text):
         raise UnclearError
     text = _DROPPED.sub("\n", drop_unloaded_sections(text, strings))
@@ -82,37 +83,40 @@ def rows(text: str) -> Rows:
         raise unrecognized("amdgcn", "a target directive, a function or a known instruction")
     header: dict[str, str] = {}
     text = _take_target(_QUOTED_TARGET.sub(lambda m: m[1] + strings.restore(m[2]).strip('"'), text), header)
-    text = _rename_functions(_rename_kernel(text), strings)
-    text = drop_unused_labels(_take_resources(text, header), _LABEL)
-    parts = _NAME.split(text)
+    text = _take_resources(_rename_functions(_rename_kernel(text)), header)
+    parts = _NAME.split(drop_unused_labels(text[1:-1], _LABEL))
     parts[1::2] = map(Numbering(".L").__getitem__, parts[1::2])
     return Rows(body="".join(parts).split("\n"), tail=[], header=header).restored(strings)
 
 
 def _check_quoted(text: str, strings: Strings) -> None:
     """A symbol may be quoted; one that is spelled both ways is not known to be one."""
-    text = text.partition(_METADATA)[0]
-    quoted = {string for line in _WITH_STRING.findall(text) for string in re.findall(_STRING, line)}
-    if quoted:
-        spelled = {strings.restore(string)[1:-1] for string in quoted}
-        if not spelled.isdisjoint(_SYMBOL.findall(text)) or any("\\" in name for name in spelled):
-            raise UnclearError
+    lines = [line for line in text.partition(_METADATA)[0].split("\n") if not line.isascii()]
+    quoting = "\n".join(line for line in lines if not _QUOTES_CONTENT.match(line))
+    spelled = {strings.restore(string)[1:-1] for string in re.findall(_STRING, quoting)}
+    if spelled and not spelled.isdisjoint(_SYMBOL.findall(text)) or any("\\" in name for name in spelled):
+        raise UnclearError
 
 
 def _take_target(text: str, header: dict[str, str]) -> str:
     def shorten(match: re.Match[str]) -> str:
-        header[f"amdgcn.{match.group(1).strip(' .:')}"] = match.group(2)
+        header[f"amdgcn.{match.group(1).strip().strip('.:')}"] = match.group(2)
         return match.group(1) + match.group(3)
 
     return _TARGET.sub(shorten, text)
 
 
 def _take_resources(text: str, header: dict[str, str]) -> str:
-    resources = _RESOURCE.findall(text)
-    rest = _RESOURCE.sub("", text)
-    if not {name for name, _ in resources}.isdisjoint(_SYMBOL.findall(rest)):
+    resources: dict[str, str] = {}
+
+    def take(match: re.Match[str]) -> str:
+        resources[f"amdgcn.set {match.group(1)}"] = match.group(2)
+        return "\n"
+
+    rest = _RESOURCE.sub(take, text)
+    if _NAMES_RESOURCE.search(rest):
         return text
-    header |= {f"amdgcn.set {name}": value for name, value in resources}
+    header |= resources
     return rest
 
 
@@ -121,20 +125,18 @@ def _rename_kernel(text: str) -> str:
     if len(names) != 1 or KERNEL in text:
         return text
     name = re.escape(names[0])
-    text = re.sub(rf"(?<![\w.$])\.L{name}(?=\.{_COUNTED}(?![\w.$]))", f".L{KERNEL}", text)
+    text = re.sub(rf"\.L(?<![\w.$]\.L){name}(?=\.(?:{_COUNTED})(?![\w.$]))", f".L{KERNEL}", text)
     return re.sub(
-        rf"^(\.(?:globl|protected|hidden|weak|type|amdhsa_kernel) |(?:- )?\.(?:name|symbol): )?{name}"
-        rf"(?(1)(?=,|$|\.kd$)|(?=:$))",
-        lambda match: (match.group(1) or "") + KERNEL,
+        rf"\n(\.(?:globl|protected|hidden|weak|type|amdhsa_kernel) |(?:- )?\.(?:name|symbol): )?{name}"
+        rf"(?(1)(?=,|\n|\.kd\n)|(?=:\n))",
+        lambda match: f"\n{match.group(1) or ''}{KERNEL}",
         text,
-        flags=re.M,
     )
 
 
-def _rename_functions(text: str, strings: Strings) -> str:
-    functions = _FUNCTION.findall(text)
+def _rename_functions(text: str) -> str:
     shown = {*_SHOWN.findall(text), KERNEL, *_KERNEL_NAME.findall(text)}
-    internal = [name for name in functions if name not in shown]
+    internal = [name for name in _FUNCTION.findall(text) if name not in shown]
     if not internal:
         return text
     symbols = _SYMBOL.split(text)

@@ -17,11 +17,10 @@ import re
 
 from irdiff.normalize.lexing import HIDDEN, Strings
 
-_PERHAPS = re.compile(r"^\.section \.(?:debug_|AMDGPU\.)", re.M)
-_GOES_BACK = re.compile(r"^\.(?:previous|popsection|pushsection|subsection)\b", re.M)
-_SECTION = re.compile(r"\.(?:section|text|data|bss|rodata)\b")
+_SWITCH = re.compile(r"(\n\.(?:section|text|data|bss|rodata)\b[^\n]*)")
+_GOES_BACK = re.compile(r"\n\.(?:previous|popsection|pushsection|subsection)\b")
 _UNLOADED = re.compile(
-    r"\.section \.(?:debug_\w+|AMDGPU\.(?:csdata|gpr_maximums))"
+    r"\n\.section \.(?:debug_\w+|AMDGPU\.(?:csdata|gpr_maximums))"
     rf"(?:, ?([{HIDDEN}])(?:, ?@progbits(?:, ?\d+)?)?)?"
 )
 _DATA = re.compile(
@@ -29,40 +28,52 @@ _DATA = re.compile(
     r"|p2align[wl]?|balign[wl]?|align|ident|file|loc|cfi_\w+)(?: .*)?"
 )
 _LABEL = re.compile(r"(\.L[\w.$]+):")
-_LOCAL_NAME = re.compile(r"(?<![\w.$])\.L[\w.$]++")
+_LOCAL_NAME = re.compile(r"\.L(?<![\w.$]\.L)[\w.$]++")
+"""Looks behind after the constant beginning, which is what the search is fast with."""
 _SET = re.compile(r"\.set [\w.$]+, (?!.*(?<![\w.$])\.(?![\w.$]))")
 """Not to where it stands."""
-_METADATA, _END_OF_METADATA = ".amdgpu_metadata", ".end_amdgpu_metadata"
+_METADATA = re.compile(
+    r"(\n\.amdgpu_metadata(?:\n(?!\.(?:end_)?amdgpu_metadata\n)[^\n]*+)*+\n\.end_amdgpu_metadata(?=\n))"
+)
 
 
 def drop_unloaded_sections(text: str, strings: Strings) -> str:
-    """Line by line, each dropped one left empty. Comments must be gone and strings hidden."""
-    if not _PERHAPS.search(text) or _GOES_BACK.search(text):
+    """Line by line, each dropped one left empty. A line break comes first and last; strings are hidden."""
+    if ".debug_" not in text and ".AMDGPU." not in text:
         return text
-    kept: list[str] = []
+    if _GOES_BACK.search(text) or any(map(_SWITCH.search, _METADATA.findall(text))):
+        return text
+    parts = _SWITCH.split(text)
     labels: set[str] = set()
-    unloaded = metadata = False
-    for line in text.split("\n"):
-        if metadata or line == _METADATA:
-            metadata = line != _END_OF_METADATA
-            kept.append(line)
-        elif _SECTION.match(line):
-            unloaded = _is_unloaded(line, strings)
-            kept.append("" if unloaded else line)
-        elif not unloaded or _SET.match(line):
-            kept.append(line)
-        elif not line or _DATA.fullmatch(line):
-            kept.append("")
-        else:
-            label = _LABEL.fullmatch(line)
-            if not label:
+    for index in range(1, len(parts), 2):
+        if _is_unloaded(parts[index], strings):
+            kept = _without_data(parts[index + 1], labels)
+            if kept is None:
                 return text
-            labels.add(label.group(1))
-            kept.append("")
-    without = "\n".join(kept)
-    return without if labels.isdisjoint(_LOCAL_NAME.findall(without)) else text
+            parts[index : index + 2] = "\n", kept
+    without = "".join(parts)
+    named = labels and not labels.isdisjoint(_LOCAL_NAME.findall(without))
+    return text if named else without
 
 
 def _is_unloaded(line: str, strings: Strings) -> bool:
     found = _UNLOADED.fullmatch(line)
     return found is not None and not set("ax") & set(strings.restore(found.group(1) or ""))
+
+
+def _without_data(content: str, labels: set[str]) -> str | None:
+    """What holds wherever it stands; None where there is something else. Labels that go are noted."""
+    parts = _METADATA.split(content)
+    for index in range(0, len(parts), 2):
+        lines = parts[index].split("\n")
+        for number, line in enumerate(lines):
+            if not line or _SET.match(line):
+                continue
+            label = _LABEL.fullmatch(line)
+            if label:
+                labels.add(label.group(1))
+            elif not _DATA.fullmatch(line):
+                return None
+            lines[number] = ""
+        parts[index] = "\n".join(lines)
+    return "".join(parts)

@@ -63,7 +63,7 @@ HIDDEN = "\ue000-\uf8ff\U000f0000-\U000ffffd\U00100000-\U0010fffd"
 """For character classes: the characters that stand for strings."""
 _PERHAPS_HIDDEN = re.compile("([^\x00-\ud7ff])")
 """All of `HIDDEN` and a few more: one range is several times faster to look for than three."""
-_OTHER_LINE_ENDS = re.compile("[\r\v\f]")
+_OTHER_LINE_ENDS = "\r\v\f"
 
 
 class Strings:
@@ -83,7 +83,7 @@ class Strings:
 
         Raises UnclearError.
         """
-        if _OTHER_LINE_ENDS.search(text):
+        if any(character in text for character in _OTHER_LINE_ENDS):
             raise UnclearError
         parts = self._language.split(f"{text}\n")
         if self._language is AMDGCN:

@@ -48,11 +48,12 @@ _COMPILE_UNITS = re.compile(r"^!llvm\.dbg\.cu = [^\n]*", re.M)
 _SYMBOL = f"(?:[-\\w.$]++|[{HIDDEN}])"
 _TOKEN = re.compile(rf"([%@!#](?:(?<=[%@]){_SYMBOL}|(?<=!)\d+|(?<=#)\w+))")
 """Looks behind after one set of characters, which is what the search is fast with."""
-_QUOTED_NAME = re.compile(rf"[%@$][{HIDDEN}]|^[{HIDDEN}]:$", re.M)
+_QUOTED_NAME = re.compile(r"[^\x00-\ud7ff](?:(?<=[%@$].)|(?<=\n.):\n)")
+"""Looks behind after one range of characters, which is what the search is fast with."""
 _NAME = re.compile(rf"[%@$]{_SYMBOL}|^{_SYMBOL}:$", re.M)
 _ESCAPE = re.compile(r"\\([0-9A-Fa-f]{2})")
 _LABEL = re.compile(rf"\n({_SYMBOL}):(?=\n|\Z)")
-_NAMES_BLOCKS = re.compile(r"\b(?:blockaddress|uselistorder_bb)\b")
+_NAMES_BLOCKS = ("blockaddress", "uselistorder_bb")
 _NODE = re.compile(r"^!(\d+) = ([^\n]*)$", re.M)
 _NODE_NUMBER = re.compile(r"^!(\d+) = ", re.M)
 _NODE_LIST = re.compile(r"^(!\d+ = (?:distinct )?)(!\{[^\n]*)", re.M)
@@ -101,7 +102,7 @@ def _strip(text: str) -> str:
 
 def _check_names(text: str, strings: Strings) -> None:
     """Names are told apart by their spelling, so that each must have one."""
-    if not _QUOTED_NAME.search(text):
+    if text.isascii() or not _QUOTED_NAME.search(f"\n{text}\n"):
         return
     names = {name.strip("%:") for name in _NAME.findall(text)}
     if len({_meant(strings.restore(name)) for name in names}) < len(names):
@@ -147,7 +148,7 @@ class _Module:
         self._strings = strings
         self._types = set(_TYPE.findall(self._text))
         self._prefix = _prefix(self._types)
-        self._keeps_locals = _NAMES_BLOCKS.search(text) is not None
+        self._keeps_locals = any(word in text for word in _NAMES_BLOCKS)
         self._globals = self._name_variables() | self._name_functions()
         self._nodes = Numbering("!")
         self._definitions: dict[str, str] = {}
