@@ -54,7 +54,7 @@ _DEBUG_SECTION = re.compile(
 _LABEL = r"\$L[\w$]+"
 _VERSION = re.compile(r"^\.version (\d+\.\d+)$", re.M)
 _KERNEL_NAME = re.compile(r"\.entry\s+([\w$]+)")
-_FUNCTION = re.compile(r"^((?:\.\w+ )*+)\.func (?:\([^()]*+\)\s*+)?([A-Za-z_$][\w$]*+)", re.M)
+_FUNCTION = re.compile(r"^((?:\.(?!func\b)\w+ )*+)\.func (?:\([^()]*+\)\s*+)?([A-Za-z_$][\w$]*+)", re.M)
 _IDENTIFIER = re.compile(r"([%.]?[\w$]++)")
 _PARAMETER = re.compile(r"(.+)(_param_\d+)")
 _REGISTER_SET = re.compile(r"(\.reg \.\w+ %([A-Za-z_$]+))<(\d*)>")
@@ -118,6 +118,8 @@ class _Names(dict[str, str]):
 
 
 def _rename_registers(function: str, labels: Numbering) -> str:
+    if "%" not in function and "$" not in function:
+        return function
     sets = _ANY_SET.findall(function)
     times = Counter(prefix for prefix, _ in sets)
     inside = max(function.find("{"), 0)
