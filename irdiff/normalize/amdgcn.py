@@ -93,8 +93,9 @@ def _check_quoted(text: str, strings: Strings) -> None:
     """A symbol may be quoted; one that is spelled both ways is not known to be one."""
     lines = [line for line in text.partition(_METADATA)[0].split("\n") if not line.isascii()]
     quoting = "\n".join(line for line in lines if not _QUOTES_CONTENT.match(line))
-    spelled = {strings.restore(string)[1:-1] for string in re.findall(_STRING, quoting)}
-    if spelled and not spelled.isdisjoint(_SYMBOL.findall(text)) or any("\\" in name for name in spelled):
+    found = map(strings.restore, re.findall(_STRING, quoting))
+    names = {string[1:-1] for string in found if string[0] == '"'}
+    if names and (any("\\" in name for name in names) or not names.isdisjoint(_SYMBOL.findall(text))):
         raise UnclearError
 
 
