@@ -59,9 +59,7 @@ _NAMES_RESOURCE = re.compile(rf"\.(?:{_COUNTED}|max_num_\w+)(?![\w.$])")
 _RESOURCE_OF = re.compile(rf"(\.L)(.+)(\.(?:{_COUNTED}))")
 _SYMBOL = re.compile(r"([\w.$]++)")
 _QUOTES_CONTENT = re.compile(r"\.(?:asci[iz]|string|section|ident|file|amdgcn_target)\b")
-_TARGET = re.compile(
-    r"(\n(?:\.amdgcn_target |amdhsa\.target: ))('?[\w.-]+-(gfx\w+(?::\w+[+-])*)'?)(?=\n)"
-)
+_TARGET = re.compile(r"(\n(?:\.amdgcn_target |amdhsa\.target: ))('?[\w.-]+-(gfx\w+(?::\w+[+-])*)'?)(?=\n)")
 _KERNEL_NAME = re.compile(r"\n\.amdhsa_kernel ([\w.$]+)(?=\n)")
 _FUNCTION = re.compile(r"\n\.type ([\w.$]++), ?@function(?=\n)")
 _SHOWN = re.compile(r"\n\.(?:globl|global|weak|hidden|protected|internal|comm|symver) ([\w.$]++)")

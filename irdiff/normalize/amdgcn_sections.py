@@ -1,13 +1,13 @@
 r"""Sections of AMDGCN assembly that are not loaded, taken out.
 
-`.section .debug_*` and `.section .AMDGPU.csdata`, `.AMDGPU.gpr_maximums` → dropped with their data and labels:
-line tables, names and comments, in sections without the flag `a` (to be loaded).
+`.section .debug_*`, `.section .AMDGPU.csdata`, `.AMDGPU.gpr_maximums` → dropped with their data and
+labels: line tables, names and comments, in sections without the flag `a` (to be loaded).
 
-Why the meaning is kept: of what stands in such a section only data, alignment and labels are dropped. What
+Why the meaning is kept: of what stands in such a section, only data, alignment and labels are dropped. What
 holds wherever it stands stays (`.set`, metadata). All of it stays, in all sections, where dropping could
-change what the rest means: where there is anything else in one of them, where a label that is defined there is
-named outside (the length of a section is a number, too), and where the text goes back to an earlier section
-without naming it (`.previous`, `.popsection`, `.subsection`).
+change what the rest means: where there is anything else in one of them, where a label that is defined there
+is named outside (the length of a section is a number, too), and where the text goes back to an earlier
+section without naming it (`.previous`, `.popsection`, `.subsection`).
 Source: the GNU assembler's directives; LLVM's "User Guide for AMDGPU Backend".
 """
 

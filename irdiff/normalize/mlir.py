@@ -13,8 +13,8 @@ Rules (before → after; why the meaning is kept; source: MLIR Language Referenc
   dictionaries have no order [Dictionary Attribute]. Only where every entry is `name = value` or a unit
   attribute and at least one has a value.
 - the name of the one public function → `@__kernel__`: a symbol nothing in the text calls.
-- `tt.func private @kernels.f__fp32(…) … {` → `@function__0`, at each place: a private symbol is referenced by
-  this text alone [Symbols and Symbol Tables] (`symbols`). One without a body means something outside and stays.
+- `tt.func private @kernels.f__fp32(…) … {` → `@function__0`, at each place: a private symbol is referenced
+  by this text alone [Symbols and Symbol Tables] (`symbols`). One without a body is outside of it, and stays.
 - module attribute `"ttng.two-ctas" = false` → header: absent means false. Seen in Triton 3.9.0: the one
   reader of the attribute, `getModuleTwoCTAs` (TritonNvidiaGPU/IR/Dialect.h), returns false without it;
   every text for sm_90 and sm_100 prints `false`, none of 3.8.0 prints it; a Gluon kernel with two CTAs
@@ -47,7 +47,7 @@ from irdiff.normalize.symbols import rename_functions
 MAX_EXPANDED = 1 << 20
 """Characters an alias may stand for; real layouts have a few hundred."""
 MAX_GROWTH = 32
-"""How many times longer a text may be, and its aliases, once they are expanded; real ones are up to five times."""
+"""How many times longer a text and its aliases may be once these are expanded."""
 
 BLOCK = 1 << 17
 """Characters that are taken through the rules together."""
@@ -70,7 +70,9 @@ _PUBLIC = re.compile(
 )
 """Looks behind after the constant beginning, which is what the search is fast with."""
 _SYMBOL = re.compile(rf"@([\w.$-]++|[{HIDDEN}])")
-_PRIVATE = re.compile(rf"^(?:tt|llvm|func)\.func (?:private|internal) (?:[^@\n]* )?@([\w.$-]++|[{HIDDEN}])\((.*)", re.M)
+_PRIVATE = re.compile(
+    rf"^(?:tt|llvm|func)\.func (?:private|internal) (?:[^@\n]* )?@([\w.$-]++|[{HIDDEN}])\((.*)", re.M
+)
 _BUFFERS = "amdg.buffer_"
 _BUFFER = re.compile(r"(?:%[\w.$-]+ = )?amdg\.buffer_(load|store|load_to_local) ")
 _POINTER_INTO = re.compile(r"!tt\.ptr<\w+>\[")
@@ -204,7 +206,9 @@ class _Aliases:
     def _joined(self, parts: list[str]) -> str:
         self._left -= sum(map(len, parts))
         if self._left < 0:
-            raise NormalizeError(f"with its aliases expanded this text is more than {MAX_GROWTH} times longer")
+            raise NormalizeError(
+                f"with its aliases expanded this text is more than {MAX_GROWTH} times longer"
+            )
         return "".join(parts)
 
     def expand(self, part: str) -> str:

@@ -9,7 +9,7 @@ the use; the definition takes it that comes later in that region or in one aroun
 name that is visible from outside and only then defines it, text alone does not tell which of both is meant
 (the second where the region is isolated): such a text is compared as it is (`UnclearError`), and so is one
 that goes to a block which its region does not have.
-Source: MLIR Language Reference, "Identifiers and Keywords", "Value Scoping"; MLIR's Parser.cpp, `addDefinition`.
+Source: MLIR Language Reference, "Identifiers and Keywords", "Value Scoping"; `addDefinition` in its parser.
 """
 
 from __future__ import annotations

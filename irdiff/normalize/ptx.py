@@ -16,8 +16,8 @@ Rules (before → after; why the meaning is kept; source: PTX ISA, sections in b
 - `.visible .entry NAME(`, `NAME_param_0` → `__kernel__`, where the text has one kernel: the name is a
   symbol, no instruction reads it.
 - `.func NAME(`, `call NAME`, `NAME_param_0` → `function__0`, where no declaration of the name has a linkage
-  directive: such a function is not visible outside [Linking Directives] (`symbols`). External ones (`vprintf`,
-  `__assertfail`) keep their names.
+  directive: such a function is not visible outside [Linking Directives] (`symbols`). External ones keep their
+  names (`vprintf`, `__assertfail`).
 - `.version 8.7` → header: the version of the language; the meaning of the instructions is unchanged
   [PTX Module Directives]. `.target` stays: it decides the code.
 - runs of blanks → one blank.

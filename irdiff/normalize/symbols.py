@@ -1,6 +1,6 @@
 """One name for each function that a text defines for itself alone.
 
-`kernels.scale__fp32` → `function__0`, in the order of the definitions, at each place that has the name. What a
+`kernels.scale__fp32` → `function__0`, in the order of definitions, at each place that has the name. What a
 text defines and shows to nobody outside has a free name: the same other name everywhere means the same. The
 renaming is one to one over the whole text, so it is right whatever scopes the language has.
 
