@@ -1,7 +1,7 @@
 """Canonical text of every IR: the only judge of `equivalent`, and what every diff shows.
 
     canonicalize(ir, text) -> Canonical        the canonical form
-    equivalent(ir, base, head) -> Comparison   the same answer, cheap paths first
+    equivalent(ir, base, head) -> Comparison   equal bytes or equal canonical forms
     lines(ir, text) -> canonical lines         the same one after another, for large texts
     raw_lines(ir, text) -> line numbers        which raw line each canonical line came from
     machine_code(stage, binary) -> MachineCode the executable contract of a binary, and its resources

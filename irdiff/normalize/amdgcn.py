@@ -2,18 +2,21 @@ r"""Canonical form of AMDGCN assembly (of LLVM's AMDGPU backend).
 
 Rules (before → after; why the meaning is kept; source: LLVM's "User Guide for AMDGPU Backend" and the
 GNU assembler's directives)
-- `s_endpgm ; x` → without: `;` starts a comment.
-- `.loc`, `.file`, `.ident`, `.cfi_*`, `.section .debug_*` with its content → dropped: line tables,
-  unwind and debug information; none of it is loaded.
+- `s_endpgm ; x`, `// x`, `/* x */`, `# x` → without: comments, as LLVM's AsmLexer reads them.
+- `.loc`, `.file`, `.ident`, `.cfi_*`, debug sections and those that hold comments only → dropped: line
+  tables, unwind and debug information; none of it is loaded (`amdgcn_sections`).
 - `.size f, .Lfunc_end0-f` → dropped: the length of the symbol, which follows from the code.
 - `.LBB0_3`, `.Ltmp1`, `.Lfunc_begin0` → `.L0` by first use; unnamed ones dropped: labels name places.
-- `.set .Lf.num_vgpr, 8` and the like, `.set amdgpu.max_num_*` → header, as long as each `.amdhsa_`
-  directive has its own number: they only feed those directives. Otherwise kept.
-- `.section .AMDGPU.csdata`, `.AMDGPU.gpr_maximums` → dropped: they hold comments only.
+- `.set .Lf.num_vgpr, 8` and the like, `.set amdgpu.max_num_*` → header, as long as nothing but each other
+  names them: then they reach neither an instruction nor a descriptor. Otherwise all are kept.
 - `.amdgcn_target "amdgcn-amd-amdhsa--gfx942"` → `.amdgcn_target gfx942`, spelling to the header: the
   triple was renamed, the processor and its features decide the code. The same in `amdhsa.target`.
 - the name of the text's one kernel → `__kernel__` where it is declared, described and labelled.
+- the name of a function that no `.globl`, `.weak` or the like shows to the linker → `function__0`, together
+  with the names of its resources (`symbols`). Quoted names stay.
 - runs of blanks → one blank.
+
+A text with macros or repetitions is compared as it is: they put names together.
 
 Kept on purpose: physical registers, all `.amdhsa_*`, metadata (it is the launch ABI), data, alignment,
 fill, every other label and symbol, and the order of everything.
@@ -23,92 +26,97 @@ from __future__ import annotations
 
 import re
 
+from irdiff.normalize.amdgcn_sections import drop_unloaded_sections
 from irdiff.normalize.canonical import Numbering, Rows, unrecognized
 from irdiff.normalize.lexing import (
-    C_STRING,
+    AMDGCN,
     HIDDEN,
     KERNEL,
     Strings,
-    blank_out,
+    UnclearError,
     collapse_spaces,
     drop_unused_labels,
 )
+from irdiff.normalize.symbols import rename_functions
 
 _STRING = f"[{HIDDEN}]"
-_COMMENT = re.compile(r";[^\n]*")
-_QUOTED_TARGET = re.compile(r'^([ \t]*\.amdgcn_target[ \t]+)"([\w.:+-]+)"', re.M)
-_DEBUG_SECTION = re.compile(
-    r"^\.section \.debug_[^\n]*(?:\n(?!\.(?:section|pushsection|popsection|previous|subsection|text|data"
-    r"|bss|rodata|amdgpu_metadata|amdhsa_kernel|amdgcn_target)\b)[^\n]*)*+",
-    re.M,
-)
+_QUOTED_TARGET = re.compile(rf"(\n\.amdgcn_target )({_STRING})(?=\n)")
 _DROPPED = re.compile(
     r"\n\.(?:loc \d+ \d+[^\n]*"
     rf"|file (?:\d+ )?(?:{_STRING} ?)++(?:md5 \w+)?(?: ?source {_STRING})?"
     rf"|ident {_STRING}|cfi_\w+(?: [^\n]*)?"
-    r"|size ([\w.$]+), \.Lfunc_end\d+-\1"
-    rf"|section \.AMDGPU\.(?:csdata|gpr_maximums),{_STRING}(?:,@\w+)?)(?=\n|$)"
+    r"|size ([\w.$]+), \.Lfunc_end\d+-\1)(?=\n)"
 )
+_PUTS_TOGETHER = re.compile(r"\n\.(?:macro|rept|rep|irp|irpc|altmacro|include)\b")
 _LABEL = r"\.L(?:BB\d+_|tmp|func_begin|func_end)?\d+(?![\w.$])"
 _NAME = re.compile(f"({_LABEL})")
 _COUNTED = (
-    r"(?:num_[av]gpr|numbered_sgpr|num_named_barrier|private_seg_size|uses_vcc|uses_flat_scratch"
-    r"|has_dyn_sized_stack|has_recursion|has_indirect_call)"
+    r"num_[av]gpr|numbered_sgpr|num_named_barrier|private_seg_size|uses_vcc|uses_flat_scratch"
+    r"|has_dyn_sized_stack|has_recursion|has_indirect_call"
 )
-_RESOURCE = re.compile(rf"^\.set (\.?[\w.$]+\.{_COUNTED}|amdgpu\.max_num_\w+), ([^\n]*)$", re.M)
-_SYMBOLIC_DESCRIPTOR = re.compile(r"^\.amdhsa_(?!kernel\b)\w+ (?!-?\w+$)[^\n]*", re.M)
-_TARGET = re.compile(r"^(\.amdgcn_target |amdhsa\.target: )('?[\w.-]+-(gfx\w+(?::\w+[+-])*)'?)$", re.M)
-_KERNEL_NAME = re.compile(r"^\.amdhsa_kernel ([\w.$]+)$", re.M)
+_RESOURCE = re.compile(rf"\n\.set (\.?[\w.$]+\.(?:{_COUNTED})|amdgpu\.max_num_\w+), ([^\n]*)")
+_NAMES_RESOURCE = re.compile(rf"\.(?:{_COUNTED}|max_num_\w+)(?![\w.$])")
+_RESOURCE_OF = re.compile(rf"(\.L)(.+)(\.(?:{_COUNTED}))")
+_SYMBOL = re.compile(r"([\w.$]++)")
+_QUOTES_CONTENT = re.compile(r"\.(?:asci[iz]|string|section|ident|file|amdgcn_target)\b")
+_TARGET = re.compile(r"(\n(?:\.amdgcn_target |amdhsa\.target: ))('?[\w.-]+-(gfx\w+(?::\w+[+-])*)'?)(?=\n)")
+_KERNEL_NAME = re.compile(r"\n\.amdhsa_kernel ([\w.$]+)(?=\n)")
+_FUNCTION = re.compile(r"\n\.type ([\w.$]++), ?@function(?=\n)")
+_SHOWN = re.compile(r"\n\.(?:globl|global|weak|hidden|protected|internal|comm|symver) ([\w.$]++)")
+_METADATA = "\n.amdgpu_metadata\n"
 _RECOGNIZED = re.compile(
     r"^(?:\.amdgcn_target|\.amdhsa_|s_endpgm|s_(?:load|waitcnt|mov|setpc)|v_mov|\.type [\w.$]+,@function)",
     re.M,
 )
 
 
-def rows(text: str, *, stripped: bool = False) -> Rows:
-    """Of the whole text; with `stripped`, of what `strip` has made of it."""
-    strings = Strings(_QUOTED_TARGET.sub(r"\1\2", text), C_STRING)
-    text = strings.text if stripped else _strip(strings.text)
+def rows(text: str) -> Rows:
+    strings = Strings(AMDGCN)
+    text = f"\n{collapse_spaces(strings.read(text))}\n"  # a constant beginning is what a search is fast with
+    if _PUTS_TOGETHER.search(text):
+        raise UnclearError
+    text = _DROPPED.sub("\n", drop_unloaded_sections(text, strings))
+    _check_quoted(text, strings)
     if not _RECOGNIZED.search(text):
         raise unrecognized("amdgcn", "a target directive, a function or a known instruction")
     header: dict[str, str] = {}
-    text = _take_target(text, header)
-    text = _take_resources(text, header)
-    text = _rename_kernel(drop_unused_labels(text, _LABEL))
-    parts = _NAME.split(text)
+    text = _take_target(_QUOTED_TARGET.sub(lambda m: m[1] + strings.restore(m[2]).strip('"'), text), header)
+    text = _take_resources(_rename_functions(_rename_kernel(text)), header)
+    parts = _NAME.split(drop_unused_labels(text[1:-1], _LABEL))
     parts[1::2] = map(Numbering(".L").__getitem__, parts[1::2])
     return Rows(body="".join(parts).split("\n"), tail=[], header=header).restored(strings)
 
 
-def strip(text: str) -> str:
-    """The text without comments, debug information and superfluous blanks: equal here, equal canonically."""
-    strings = Strings(text, C_STRING)
-    return strings.restore(_strip(strings.text))
-
-
-def _strip(text: str) -> str:
-    text = collapse_spaces(_COMMENT.sub("", text))
-    text = _DEBUG_SECTION.sub(blank_out, text)
-    return _DROPPED.sub("\n", text)
+def _check_quoted(text: str, strings: Strings) -> None:
+    """A symbol may be quoted; one that is spelled both ways is not known to be one."""
+    lines = [line for line in text.partition(_METADATA)[0].split("\n") if not line.isascii()]
+    quoting = "\n".join(line for line in lines if not _QUOTES_CONTENT.match(line))
+    found = map(strings.restore, re.findall(_STRING, quoting))
+    names = {string[1:-1] for string in found if string[0] == '"'}
+    if names and (any("\\" in name for name in names) or not names.isdisjoint(_SYMBOL.findall(text))):
+        raise UnclearError
 
 
 def _take_target(text: str, header: dict[str, str]) -> str:
     def shorten(match: re.Match[str]) -> str:
-        header[f"amdgcn.{match.group(1).strip(' .:')}"] = match.group(2)
+        header[f"amdgcn.{match.group(1).strip().strip('.:')}"] = match.group(2)
         return match.group(1) + match.group(3)
 
     return _TARGET.sub(shorten, text)
 
 
 def _take_resources(text: str, header: dict[str, str]) -> str:
-    if _SYMBOLIC_DESCRIPTOR.search(text):
-        return text
+    resources: dict[str, str] = {}
 
     def take(match: re.Match[str]) -> str:
-        header[f"amdgcn.set {match.group(1)}"] = match.group(2)
-        return ""
+        resources[f"amdgcn.set {match.group(1)}"] = match.group(2)
+        return "\n"
 
-    return _RESOURCE.sub(take, text)
+    rest = _RESOURCE.sub(take, text)
+    if _NAMES_RESOURCE.search(rest):
+        return text
+    header |= resources
+    return rest
 
 
 def _rename_kernel(text: str) -> str:
@@ -116,10 +124,36 @@ def _rename_kernel(text: str) -> str:
     if len(names) != 1 or KERNEL in text:
         return text
     name = re.escape(names[0])
+    text = re.sub(rf"\.L(?<![\w.$]\.L){name}(?=\.(?:{_COUNTED})(?![\w.$]))", f".L{KERNEL}", text)
     return re.sub(
-        rf"^(\.(?:globl|protected|hidden|weak|type|amdhsa_kernel) |(?:- )?\.(?:name|symbol): )?{name}"
-        rf"(?(1)(?=,|$|\.kd$)|(?=:$))",
-        lambda match: (match.group(1) or "") + KERNEL,
+        rf"\n(\.(?:globl|protected|hidden|weak|type|amdhsa_kernel) |(?:- )?\.(?:name|symbol): )?{name}"
+        rf"(?(1)(?=,|\n|\.kd\n)|(?=:\n))",
+        lambda match: f"\n{match.group(1) or ''}{KERNEL}",
         text,
-        flags=re.M,
     )
+
+
+def _rename_functions(text: str) -> str:
+    shown = {*_SHOWN.findall(text), KERNEL, *_KERNEL_NAME.findall(text)}
+    internal = [name for name in _FUNCTION.findall(text) if name not in shown]
+    if not internal:
+        return text
+    symbols = _SYMBOL.split(text)
+    metadata = text.find(_METADATA)
+    fixed = set(_SYMBOL.findall(text, metadata)) if metadata >= 0 else set()
+    internal = [name for name in internal if name not in fixed]
+    names = rename_functions(internal, symbols[1::2])
+    symbols[1::2] = map(_Symbols(names).__getitem__, symbols[1::2])
+    return "".join(symbols)
+
+
+class _Symbols(dict[str, str]):
+    """What each symbol becomes: functions are renamed together with their resources."""
+
+    def __missing__(self, name: str) -> str:
+        resource = _RESOURCE_OF.fullmatch(name)
+        known = self.get(resource.group(2)) if resource else None
+        canonical = self[name] = (
+            f"{resource.group(1)}{known}{resource.group(3)}" if resource and known else name
+        )
+        return canonical

@@ -28,7 +28,7 @@ class Canonical:
     header: Mapping[str, str]
     """What may differ between two toolchains without the code being another; compared apart."""
     form: str
-    """`lexical` or `generic`."""
+    """`lexical` or `generic`: what is known of the IR, also where a text is unclear and stays as it is."""
 
     @property
     def text(self) -> str:
@@ -41,7 +41,7 @@ class Comparison:
 
     equal: bool
     header_equal: bool
-    """Also told of texts that are not equal, but False of those that were not read to the end."""
+    """Also told of texts that are not equal."""
     form: str
     """`lexical`, `generic`, or `llvm-VERSION` where the texts were compared as that LLVM prints them."""
     findings: tuple[str, ...]

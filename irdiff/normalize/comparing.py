@@ -1,4 +1,4 @@
-"""Which normalizer an IR goes through, and the comparison of two texts with cheap paths first."""
+"""Which normalizer an IR goes through, and the comparison of two texts by their canonical forms."""
 
 from __future__ import annotations
 
@@ -6,19 +6,18 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from irdiff.errors import NormalizeError
-from irdiff.normalize import amdgcn, generic, llir, mlir, mlir_lines, ptx, registers, sass, sass_registers
+from irdiff.normalize import amdgcn, generic, llir, mlir, ptx, registers, sass, sass_registers
 from irdiff.normalize.canonical import Canonical, Comparison, Reprint, Rows, check_text
+from irdiff.normalize.lexing import UnclearError
 from irdiff.normalize.likeness import differs_in_inferred_attributes_only, differs_in_order_only
-from irdiff.normalize.llvm_upgrades import may_be_made_equal
-from irdiff.normalize.opcodes import Reading, differing_part, goes_on, read_together, shows_operation
+from irdiff.normalize.llvm_upgrades import has_same_operations, may_be_made_equal
 
 MLIR_STAGES = frozenset({"ttir", "ttgir", "glir", "source"})
-_ASSEMBLY: dict[str, Callable[..., Rows]] = {"llir": llir.rows, "ptx": ptx.rows, "amdgcn": amdgcn.rows}
-_STRIP: dict[str, Callable[[str], str]] = {
-    "llir": llir.strip,
-    "ptx": ptx.strip,
-    "amdgcn": amdgcn.strip,
-    **dict.fromkeys(MLIR_STAGES, mlir.strip),
+_ASSEMBLY: dict[str, Callable[[str], Rows]] = {
+    "llir": llir.rows,
+    "ptx": ptx.rows,
+    "amdgcn": amdgcn.rows,
+    "sass": sass.rows,
 }
 _SAME_UP_TO_REGISTERS: dict[str, Callable[[Sequence[str], Sequence[str]], bool]] = {
     "amdgcn": registers.same_up_to_registers,
@@ -32,8 +31,8 @@ def canonicalize(ir: str, text: str) -> Canonical:
     Raises NormalizeError where nothing is recognized in a text, and for binary or oversized input. An
     empty text has no lines.
     """
-    check_text(ir, text)
-    return _canonical(ir, _lexical_rows(ir, text))
+    rows = _rows(ir, text)
+    return Canonical(ir=ir, lines=rows.lines(), header=rows.header, form=_form(ir))
 
 
 def lines(ir: str, text: str) -> Iterator[str]:
@@ -41,30 +40,36 @@ def lines(ir: str, text: str) -> Iterator[str]:
 
     Raises NormalizeError as it does, some of it only on the way.
     """
-    check_text(ir, text)
     if ir not in MLIR_STAGES or not text:
-        return iter(_canonical(ir, _lexical_rows(ir, text)).lines)
-    blocks = mlir.blocks(ir, text, header={})
+        return iter(canonicalize(ir, text).lines)
+    check_text(ir, text)
+    try:
+        blocks = mlir.blocks(ir, text, header={})
+    except UnclearError:
+        return iter(_as_it_is(text).lines())
     return (line for block in blocks for row in block if row for line in row.split("\n"))
 
 
 def raw_lines(ir: str, text: str) -> tuple[int, ...]:
     """For each line of `canonicalize(ir, text)` the number of its raw line, from 1; 0 where it has none."""
-    check_text(ir, text)
-    return _lexical_rows(ir, text).numbers()
+    return _rows(ir, text).numbers()
 
 
 def equivalent(ir: str, base: str, head: str, *, reprint: Reprint | None = None) -> Comparison:
-    """Whether both texts have the same canonical form, decided as early as it is certain.
+    """Whether both texts have the same bytes or the same canonical form.
 
     With `reprint`, LLVM IR that differs is compared once more as one LLVM reads and prints it; where it does
     not read both sides, the lexical form decides and a finding says why. Texts whose operations differ are
     read only where that may make them equal (`llvm_upgrades`).
     """
-    lexical, same_operations = _compare_lexically(ir, base, head)
+    if base == head:
+        check_text(ir, base)
+        return _equal(ir, header_equal=True)
+    left, right = canonicalize(ir, base), canonicalize(ir, head)
+    lexical = _compare(left, right)
     if lexical.equal or reprint is None or ir != "llir":
         return lexical
-    if not same_operations and not may_be_made_equal(base, head, reprint):
+    if not has_same_operations(left.lines, right.lines) and not may_be_made_equal(base, head, reprint):
         return lexical
     printed = reprint(base)
     other = reprint(head) if printed.text is not None else printed
@@ -76,104 +81,57 @@ def equivalent(ir: str, base: str, head: str, *, reprint: Reprint | None = None)
     return replace(found, findings=(*found.findings, *opaque))
 
 
-def _compare_lexically(ir: str, base: str, head: str) -> tuple[Comparison, bool]:
-    """Also whether both texts may have the same operations in the same order."""
-    check_text(ir, base)
-    if base == head:
-        return _comparison(ir, equal=True, header_equal=True), True
-    check_text(ir, head)
-    answer = mlir_lines.compare(base, head) if ir in MLIR_STAGES else None
-    if answer:
-        return _comparison(ir, equal=answer.equal, header_equal=answer.header_equal), True
-    reading = _read_together(ir, base, head) if base and head else None
-    if reading and not reading.same:
-        return _comparison(ir, equal=False, header_equal=False), False
-    if reading:
-        base, head = reading.base, reading.head
-        if base == head:
-            return _comparison(ir, equal=True, header_equal=True), True
-    stripped = reading is not None
-    left, right = (_canonical(ir, _lexical_rows(ir, text, stripped=stripped)) for text in (base, head))
+def _compare(left: Canonical, right: Canonical) -> Comparison:
+    header_equal = left.header == right.header
     if left.lines == right.lines:
-        return _comparison(ir, equal=True, header_equal=left.header == right.header), True
-    return _different(left, right), True
-
-
-def _read_together(ir: str, base: str, head: str) -> Reading | None:
-    """None for an IR that is not read so, and where a text is perhaps not of this IR."""
-    strip = _STRIP.get(ir)
-    if not strip:
-        return None
-    parts = None if ir in MLIR_STAGES else _differing_part(ir, base, head)
-    if not parts:
-        reading = read_together(ir, base, head, strip)
-        return reading if reading.shown else None
-    ours, theirs = parts
-    reading = read_together(ir, base[ours], head[theirs], strip)
-    if not reading.same or reading.base == reading.head:
-        return reading
-    before, after = strip(base[: ours.start]), strip(base[ours.stop :])
-    return replace(reading, base=before + reading.base + after, head=before + reading.head + after)
-
-
-def _differing_part(ir: str, base: str, head: str) -> tuple[slice, slice] | None:
-    """None where one text is perhaps not of this IR, or what stands outside the part could reach into it."""
-    if ir == "llir":  # no rule of `llir.strip` reaches beyond a line
-        known = llir.is_recognized(base) and llir.is_recognized(head)
-        return differing_part(base, head) if known else None
-    if not (shows_operation(ir, base) and shows_operation(ir, head)):
-        return None
-    ours, theirs = differing_part(base, head)
-    reaching = any(map(goes_on, (base[: ours.start], base[ours], head[theirs])))
-    return None if reaching else (ours, theirs)
+        return _equal(left.ir, header_equal=header_equal)
+    findings = _how_different(left, right)
+    return Comparison(equal=False, header_equal=header_equal, form=left.form, findings=findings)
 
 
 def _compare_printed(base: str, head: str, form: str, lexical: Comparison) -> Comparison:
     """Both as the same LLVM prints them; headers are told of the texts as they were."""
     try:
-        found, _ = _compare_lexically("llir", base, head)
+        found = _compare(canonicalize("llir", base), canonicalize("llir", head))
     except NormalizeError:
         return replace(lexical, findings=("lexical-llir:unreadable", *lexical.findings))
     findings = ("equal-as-llvm-prints",) if found.equal else found.findings
     return Comparison(equal=found.equal, header_equal=lexical.header_equal, form=form, findings=findings)
 
 
-def _different(left: Canonical, right: Canonical) -> Comparison:
-    findings: tuple[str, ...] = ()
+def _how_different(left: Canonical, right: Canonical) -> tuple[str, ...]:
     if left.form == "generic":
-        findings = (*findings, f"generic-normalizer:{left.ir}")
+        return (f"generic-normalizer:{left.ir}",)
     if left.ir == "llir":
         if differs_in_inferred_attributes_only(left.lines, right.lines):
-            findings = (*findings, "inferred-attributes-only")
-        elif differs_in_order_only(left.lines, right.lines):
-            findings = (*findings, "reordered-only")
+            return ("inferred-attributes-only",)
+        return ("reordered-only",) if differs_in_order_only(left.lines, right.lines) else ()
     judge = _SAME_UP_TO_REGISTERS.get(left.ir)
-    if judge and judge(left.lines, right.lines):
-        findings = (*findings, "same-up-to-registers")
-    return Comparison(
-        equal=False, header_equal=left.header == right.header, form=left.form, findings=findings
-    )
+    return ("same-up-to-registers",) if judge and judge(left.lines, right.lines) else ()
 
 
-def _lexical_rows(ir: str, text: str, *, stripped: bool = False) -> Rows:
+def _rows(ir: str, text: str) -> Rows:
+    check_text(ir, text)
     if not text:
         return Rows(body=[], tail=[], header={})
-    if ir in MLIR_STAGES:
-        return mlir.rows(ir, text, stripped=stripped)
-    if ir in _STRIP:
-        return _ASSEMBLY[ir](text, stripped=stripped)
-    return sass.rows(text) if ir == "sass" else generic.rows(ir, text)
+    try:
+        if ir in MLIR_STAGES:
+            return mlir.rows(ir, text)
+        return _ASSEMBLY[ir](text) if ir in _ASSEMBLY else generic.rows(ir, text)
+    except UnclearError:
+        return _as_it_is(text)
 
 
-def _canonical(ir: str, rows: Rows) -> Canonical:
-    return Canonical(ir=ir, lines=rows.lines(), header=rows.header, form=_form(ir))
+def _as_it_is(text: str) -> Rows:
+    """Blank lines and blanks too: no rule is known to hold in such a text."""
+    return Rows(body=[], tail=list(enumerate(text.split("\n"), 1)), header={})
 
 
 def _form(ir: str) -> str:
-    return "lexical" if ir in _STRIP or ir == "sass" else "generic"
+    return "lexical" if ir in MLIR_STAGES or ir in _ASSEMBLY else "generic"
 
 
-def _comparison(ir: str, *, equal: bool, header_equal: bool) -> Comparison:
+def _equal(ir: str, *, header_equal: bool) -> Comparison:
     form = _form(ir)
     findings = (f"generic-normalizer:{ir}",) if form == "generic" else ()
-    return Comparison(equal=equal, header_equal=header_equal, form=form, findings=findings)
+    return Comparison(equal=True, header_equal=header_equal, form=form, findings=findings)

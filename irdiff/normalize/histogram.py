@@ -11,7 +11,11 @@ import re
 from collections import Counter
 from collections.abc import Callable
 
-_PTX_OPCODE = re.compile(r"^[ \t{]*(?:@!?%?\w+[ \t]+)?([a-z][a-z0-9_]*(?:[.:][a-zA-Z0-9_:]+)*)[ \t;]", re.M)
+from irdiff.normalize.lexing import AMDGCN, PTX, without_comments
+
+_PTX_OPCODE = re.compile(
+    r"^[ \t{]*+(?:@!?%?\w++[ \t]++)?([a-z][a-z0-9_]*+(?:[.:][a-zA-Z0-9_:]++)*+)[ \t;]", re.M
+)
 _AMD_OPCODE = re.compile(r"^[ \t]+((?:s|v|ds|global|buffer|flat|scratch|tensor)_[a-z0-9_]+)", re.M)
 _SASS_OPCODE = re.compile(
     r"^[ \t{]*(?:/\*[0-9a-f]{4,}\*/[ \t{]*)?(?:@!?U?P[T\d]\w*[ \t]+)?"
@@ -20,7 +24,7 @@ _SASS_OPCODE = re.compile(
 )
 _MLIR_OPERATION = re.compile(r'^[ \t]*(?:%[^="\n]*= )?"?([a-z_]+\.[a-z_0-9]+)', re.M)
 _LAYOUT = re.compile(r"^#(?!loc)\w+ = ([^\n]*)$", re.M)
-_COMMENT = re.compile(r"//[^\n]*|;[^\n]*")
+_LANGUAGES = {"ptx": PTX, "amdgcn": AMDGCN}
 
 _PTX_CLASSES = (
     (r"tcgen05\.mma|tcgen05\.mma\.", "tcgen05_mma"),
@@ -88,8 +92,10 @@ def instruction_facts(ir: str, text: str) -> dict[str, int]:
     if ir not in tables:
         return {}
     pattern, classify = tables[ir]
+    if ir in _LANGUAGES:  # those of SASS are addresses and encodings, at places of their own
+        text = without_comments(_LANGUAGES[ir], text)
     counts: Counter[str] = Counter()
-    for opcode, count in Counter(pattern.findall(_COMMENT.sub(";", text))).items():
+    for opcode, count in Counter(pattern.findall(text)).items():
         counts["total"] += count
         name = classify(opcode)
         if name:

@@ -1,4 +1,16 @@
-"""Passes over a whole text that several normalizers share.
+r"""Comments and strings of every language, read in one pass, and passes over a whole text that several
+normalizers share.
+
+A comment may hold a quote and a string the beginning of a comment, so neither can be looked for without the
+other: `/* tile of 16" */ add.s32 …; // "` has two comments and an instruction between them. The first of
+both that begins decides what the characters after it are, as it does for the assembler.
+
+What a language takes for a comment or string was tried with its own assembler (ptxas of CUDA 13, LLVM's of
+Triton 3.9.0) or is read in LLVM's and MLIR's lexers (LLLexer, AsmLexer, MLIR's Lexer). Where that is not
+certain nothing is guessed: the text is compared as it is (`UnclearError`). So it is where a string or comment
+does not end (on its line: assemblers differ there), where PTX has `\"` (ptxas ends the string, LLVM does
+not), where AMDGCN has a lone `'` or a `#` within a line, and with characters that some lexers take for the
+end of a line and others do not.
 
 Every pass keeps the number of lines, so that canonical lines can be traced to raw ones. All patterns are
 linear in the length of the text: alternatives exclude each other and repeats do not back up.
@@ -11,10 +23,37 @@ from collections import Counter
 
 from irdiff.errors import NormalizeError
 
-C_STRING = re.compile(r'("(?:[^"\\\n]|\\.)*+")')
-"""A string in which a backslash takes the next character's meaning: MLIR, PTX, GNU assembler."""
-LLVM_STRING = re.compile(r'("[^"\n]*+")')
-"""A string of LLVM IR, where a quote inside is spelled `\\22`."""
+
+class UnclearError(Exception):
+    """A text that no rule may touch, since it is not certain what it means; it is compared as it is."""
+
+
+def _language(*tokens: str) -> re.Pattern[str]:
+    """Each token begins with a constant character, which is what the search is fast with."""
+    return re.compile(f"({'|'.join(tokens)})")
+
+
+_ESCAPED_STRING = r'"(?:[^"\\\n]|\\.)*+["\\\n]'
+"""A backslash takes the next character's meaning. What does not end takes the end of its line in."""
+_TO_END_OF_LINE = r"[^\n]*+"
+_BLOCK_COMMENT = r"/\*[^*]*+(?:\*(?!/)[^*]*+)*+(?:\*/)?+"
+
+MLIR = _language(_ESCAPED_STRING, f"//{_TO_END_OF_LINE}")
+LLVM_IR = _language(r'"[^"\n]*+["\n]', f";{_TO_END_OF_LINE}", _BLOCK_COMMENT)
+"""A quote inside of a string is spelled `\\22`. Block comments are known since LLVM 20."""
+PTX = _language(r'"(?:[^"\\\n]|\\[^"\n])*+["\\\n]', f"//{_TO_END_OF_LINE}", _BLOCK_COMMENT)
+AMDGCN = _language(
+    _ESCAPED_STRING,
+    f";{_TO_END_OF_LINE}",
+    f"//{_TO_END_OF_LINE}",
+    _BLOCK_COMMENT,
+    f"#{_TO_END_OF_LINE}",
+    r"'(?:\\.|[^\\\n])'",
+    r"""'[^\n'";/#\\]*+'""",
+    "'",
+)
+"""Characters in single quotes are numbers; longer ones are strings of the metadata."""
+SASS = _language(f"//{_TO_END_OF_LINE}", _BLOCK_COMMENT)
 
 KERNEL = "__kernel__"
 """Stands for the name of a text's one kernel; a text that has the word itself keeps its names."""
@@ -24,35 +63,40 @@ HIDDEN = "\ue000-\uf8ff\U000f0000-\U000ffffd\U00100000-\U0010fffd"
 """For character classes: the characters that stand for strings."""
 _PERHAPS_HIDDEN = re.compile("([^\x00-\ud7ff])")
 """All of `HIDDEN` and a few more: one range is several times faster to look for than three."""
+_OTHER_LINE_ENDS = "\r\v\f"
 
 
 class Strings:
-    """A text whose strings are each hidden behind one character, so that no pass can touch or misread them.
+    """Takes comments out of a text and hides each string behind one character, so that no rule can touch it.
 
     The characters are of Unicode's private use areas, which `check_text` keeps out of the input.
     """
 
-    def __init__(self, text: str, pattern: re.Pattern[str]) -> None:
-        self._pattern = pattern
+    def __init__(self, language: re.Pattern[str]) -> None:
+        self._language = language
         self._points = (point for area in _PRIVATE_USE for point in area)
-        self._characters: dict[str, str] = {}
+        self._instead = _Instead(self)
         self._contents: dict[str, str] = {}
-        self.text = self.hide(text)
 
-    def hide(self, text: str) -> str:
-        """More text, of whole lines: a string that was seen before has the character that it had."""
-        if '"' not in text:
-            return text
-        parts = self._pattern.split(text)
-        for string in dict.fromkeys(parts[1::2]):
-            if string not in self._characters:
-                point = next(self._points, None)
-                if point is None:
-                    raise NormalizeError("this text has more than 137,000 different strings")
-                self._characters[string] = chr(point)
-                self._contents[chr(point)] = string
-        parts[1::2] = map(self._characters.__getitem__, parts[1::2])
-        return "".join(parts)
+    def read(self, text: str) -> str:
+        """Of whole lines. A string that was seen before has the character that it had.
+
+        Raises UnclearError.
+        """
+        if any(character in text for character in _OTHER_LINE_ENDS):
+            raise UnclearError
+        parts = self._language.split(f"{text}\n")
+        if self._language is AMDGCN:
+            _check_hashes(parts)
+        parts[1::2] = map(self._instead.__getitem__, parts[1::2])
+        return "".join(parts)[:-1]
+
+    def hide(self, string: str) -> str:
+        point = next(self._points, None)
+        if point is None:
+            raise NormalizeError("this text has more than 137,000 different strings")
+        self._contents[chr(point)] = string
+        return chr(point)
 
     def restore(self, text: str) -> str:
         if not self._contents or text.isascii():
@@ -62,32 +106,50 @@ class Strings:
         return "".join(parts)
 
 
+class _Instead(dict[str, str]):
+    """What stands in place of each comment and string."""
+
+    def __init__(self, strings: Strings) -> None:
+        super().__init__()
+        self._strings = strings
+
+    def __missing__(self, token: str) -> str:
+        instead = self[token] = self._instead_of(token)
+        return instead
+
+    def _instead_of(self, token: str) -> str:
+        if token[0] in "\"'":
+            if len(token) == 1 or token[-1] != token[0]:
+                raise UnclearError
+            return self._strings.hide(token)
+        if token.startswith("/*"):
+            if token[-1] != "/":
+                raise UnclearError
+            return " " + "\n" * token.count("\n")
+        return ""
+
+
+def _check_hashes(parts: list[str]) -> None:
+    """`#` begins a comment where a statement could begin; elsewhere it may be anything."""
+    for index in range(1, len(parts), 2):
+        if parts[index][0] == "#":
+            _, line_end, before = parts[index - 1].rpartition("\n")
+            if before.strip(" \t") or not (line_end or index == 1):
+                raise UnclearError
+
+
+def without_comments(language: re.Pattern[str], text: str) -> str:
+    """The text with nothing but its comments taken out; as it is where they are not certain."""
+    strings = Strings(language)
+    try:
+        return strings.restore(strings.read(text))
+    except UnclearError:
+        return text
+
+
 def blank_out(match: re.Match[str]) -> str:
     """Replacement that leaves nothing of a match but its line breaks."""
     return "\n" * match.group().count("\n")
-
-
-_LINE_COMMENT = re.compile(r"//[^\n]*")
-_COMMENT_START = re.compile(r"//[^\n]*|/\*")
-
-
-def drop_c_comments(text: str) -> str:
-    """Drop `// …` and `/* … */`; an unclosed block comment is left as it is. Strings must be hidden."""
-    if "/*" not in text:
-        return _LINE_COMMENT.sub("", text)
-    parts: list[str] = []
-    position = 0
-    while match := _COMMENT_START.search(text, position):
-        end = match.end()
-        if match.group() == "/*":
-            end = text.find("*/", end) + 2
-            if end == 1:
-                break
-        parts.append(text[position : match.start()])
-        parts.append(" " + "\n" * text.count("\n", match.start(), end))
-        position = end
-    parts.append(text[position:])
-    return "".join(parts)
 
 
 _BLANKS = re.compile("  +")

@@ -40,13 +40,14 @@ def differs_in_inferred_attributes_only(base: tuple[str, ...], head: tuple[str, 
 
 
 def _without_groups(lines: tuple[str, ...]) -> tuple[list[str], dict[str, str]]:
-    """The lines that are no attribute group; for each group what is not inferred."""
+    """The lines that are no attribute group; for each group a digest of what is not inferred."""
     kept: list[str] = []
     groups: dict[str, str] = {}
     for line in lines:
         match = _GROUP.match(line) if line.startswith("attributes ") else None
         if match:
-            groups[match.group(1)] = _take_inferred(match.group(2), quoted=True).strip()
+            content = _take_inferred(match.group(2), quoted=True)
+            groups[match.group(1)] = _digest(content) if content else ""
         else:
             kept.append(line)
     return kept, groups
@@ -90,11 +91,15 @@ def _block_digests(lines: tuple[str, ...]) -> list[Counter[str]]:
             continue
         definition = _DEFINITION.match(line)
         body = line[definition.end() :] if definition else line
-        digest = blake2b(_LOCAL.sub(partial(_operand, values), body).encode(), digest_size=12).hexdigest()
+        digest = _digest(_LOCAL.sub(partial(_operand, values), body))
         blocks[-1][digest] += 1
         if definition:
             values[definition.group(1)] = digest
     return blocks
+
+
+def _digest(text: str) -> str:
+    return blake2b(text.encode(), digest_size=12).hexdigest()
 
 
 def _operand(values: dict[str, str], match: re.Match[str]) -> str:

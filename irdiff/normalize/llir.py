@@ -8,53 +8,68 @@ Rules (before → after; why the meaning is kept; source: LLVM Language Referenc
 - `; …`, `source_filename`, `!dbg !7`, `#dbg_value(…)`, `call void @llvm.dbg.*`, `!DI…` nodes,
   `llvm.dbg.cu`, `llvm.ident` → dropped: debug information and the producer's name.
 - `%17`, `%x.i`, `3:` → `%0`, `%0:` numbered by first use in a function: names of locals are free. The
-  label of the entry block is dropped: an unnamed one prints none. Names of types stay.
+  label of the entry block is dropped: an unnamed one prints none. Names of types stay. So do all names of
+  locals in a text with `blockaddress` or `uselistorder_bb`, which name a block outside of its function.
 - `#3` → `#1f0c…`, a digest of the sorted attributes, listed at the end: groups abbreviate sets.
 - `!22` → `!0` by first use, listed at the end; locations are taken out of `llvm.loop` nodes: numbers of
   metadata are free. `distinct` stays.
 - `@printfFormat_3 = private …` → `@g0`, in the order of the text: names of private and internal
   variables are not visible outside. Their order and content stay: they are laid out so.
-- the name of the one kernel → `@__kernel__`: a symbol nothing calls. Other functions keep their names.
+- the name of the one kernel → `@__kernel__`: a symbol nothing calls.
+- `define internal … @kernels.f__fp32(` → `@function__0`: not visible outside either (`symbols`). Other
+  functions keep their names, and so does what has a comdat of its name.
 - `declare … @llvm.*` → dropped: LLVM sets the attributes of intrinsics itself. Other declarations are
   sorted: they have no order.
 - `f0x3F800000`, `1.0` → the bits by value (`llvm_floats`).
 - `target triple`, `target datalayout`, `!llvm.module.flags` that concern debug information,
   `!nvvmir.version`, `!opencl.ocl.version` → header. Other module flags can reach the code and stay.
+
+A text in which one name is spelled in two ways (`%x` and `%"x"`, `%"\61"` and `%a`), as LLVM never prints it,
+is compared as it is.
 """
 
 from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Set
+from collections.abc import Container, Set
 from hashlib import sha256
 
 from irdiff.normalize.canonical import Numbering, Rows, unrecognized
-from irdiff.normalize.lexing import HIDDEN, KERNEL, LLVM_STRING, Strings, collapse_spaces
+from irdiff.normalize.lexing import HIDDEN, KERNEL, LLVM_IR, Strings, UnclearError, collapse_spaces
 from irdiff.normalize.llvm_floats import spell_floats
+from irdiff.normalize.symbols import rename_functions
 
 _DEBUG = re.compile(r", !dbg !\d+")
 _OTHER_DEBUG = re.compile(r",? !(?:dbg|DIAssignID) !\d+")
 _DEBUG_LINE = re.compile(r"\n(?:#dbg_\w+\(|(?:tail )?call void @llvm\.dbg\.)[^\n]*")
 _DEBUG_NODE = re.compile(r"\n!\d+ = (?:distinct )?!DI[A-Za-z]+\([^\n]*")
 _COMPILE_UNITS = re.compile(r"^!llvm\.dbg\.cu = [^\n]*", re.M)
-_COMMENT = re.compile(r";[^\n]*")
-_SYMBOL = f"[-\\w.${HIDDEN}]+"
+_SYMBOL = f"(?:[-\\w.$]++|[{HIDDEN}])"
 _TOKEN = re.compile(rf"([%@!#](?:(?<=[%@]){_SYMBOL}|(?<=!)\d+|(?<=#)\w+))")
 """Looks behind after one set of characters, which is what the search is fast with."""
-_LABEL = re.compile(rf"\n({_SYMBOL}+):(?=\n|\Z)")
+_QUOTED_NAME = re.compile(r"[^\x00-\ud7ff](?:(?<=[%@$].)|(?<=\n.):\n)")
+"""Looks behind after one range of characters, which is what the search is fast with."""
+_NAME = re.compile(rf"[%@$]{_SYMBOL}|^{_SYMBOL}:$", re.M)
+_ESCAPE = re.compile(r"\\([0-9A-Fa-f]{2})")
+_LABEL = re.compile(rf"\n({_SYMBOL}):(?=\n|\Z)")
+_NAMES_BLOCKS = ("blockaddress", "uselistorder_bb")
 _NODE = re.compile(r"^!(\d+) = ([^\n]*)$", re.M)
 _NODE_NUMBER = re.compile(r"^!(\d+) = ", re.M)
 _NODE_LIST = re.compile(r"^(!\d+ = (?:distinct )?)(!\{[^\n]*)", re.M)
+_OPERAND = re.compile(r"(?:, )?(!\d++)")
+_LEADING_COMMA = re.compile(r"(?<=\{), ")
 _GROUP = re.compile(r"\nattributes (#\w+) = \{ ?([^\n]*?) ?\}(?=\n|$)")
 _QUOTED = r'"[^"\n]*+"'
 _ATTRIBUTE = re.compile(rf"{_QUOTED}(?:={_QUOTED})?|[\w.]+(?:\((?:[^()\n]|\([^()\n]*\))*+\))?(?:=[\w.]+)?")
-_GLOBAL = re.compile(rf"\n(@{_SYMBOL}) = ")
-_HIDDEN_GLOBAL = re.compile(rf"\n(@{_SYMBOL}) = (?:private|internal) ")
+_HIDDEN_GLOBAL = re.compile(rf"\n@({_SYMBOL}) = (?:private|internal) ")
+_CANONICAL_GLOBAL = re.compile(r"@(g\d+)(?![-\w.$])")
 _TYPE = re.compile(rf"\n(%{_SYMBOL}) = type ")
-_CONVENTION = r"\b(?:ptx_kernel|amdgpu_kernel|spir_kernel) "
-_KERNEL = re.compile(rf"\ndefine [^@\n]*{_CONVENTION}[^@\n]*(@{_SYMBOL})\(")
-_DEFINED = re.compile(rf"\ndefine [^@\n]*(@{_SYMBOL})\(")
+_DEFINED = re.compile(rf"\ndefine ([^@\n]*+)@({_SYMBOL})\(")
+_FUNCTION_NAME = re.compile(rf"@({_SYMBOL})")
+_CONVENTION = re.compile(r"\b(?:ptx_kernel|amdgpu_kernel|spir_kernel) ")
+_HIDDEN_LINKAGE = re.compile(r"(?:private|internal) ")
+_COMDAT = re.compile(rf"\n\$({_SYMBOL}) = comdat ")
 _NAMED = re.compile(r"^!([A-Za-z_][\w.]*) = !\{(.*)\}$")
 _TARGET = re.compile(rf"^target (datalayout|triple) = ([{HIDDEN}])$", re.M)
 _INTRINSIC = re.compile(r"declare [^@\n]*@llvm\.")
@@ -66,26 +81,18 @@ _RECOGNIZED = re.compile(
 )
 
 
-def rows(text: str, *, stripped: bool = False) -> Rows:
-    """Of the whole text; with `stripped`, of what `strip` has made of it."""
-    strings = Strings(text, LLVM_STRING)
-    text = strings.text if stripped else _strip(strings.text)
+def rows(text: str) -> Rows:
+    strings = Strings(LLVM_IR)
+    text = _strip(strings.read(text))
     if not _RECOGNIZED.search(text):
         raise unrecognized("llir", "a definition, a declaration or a target")
+    _check_names(text, strings)
     return _Module(spell_floats(text), strings).rows()
 
 
-def strip(text: str) -> str:
-    """The text without comments, debug uses and indentation: equal here, equal canonically."""
-    strings = Strings(text, LLVM_STRING)
-    return strings.restore(_strip(strings.text))
-
-
 def _strip(text: str) -> str:
-    text = _DEBUG.sub("", text)
-    if ";" in text:
-        text = _COMMENT.sub("", text)
-    text = _DEBUG_NODE.sub("\n", collapse_spaces(text))
+    """Without debug uses and indentation."""
+    text = _DEBUG_NODE.sub("\n", collapse_spaces(_DEBUG.sub("", text)))
     if "!dbg" in text or "!DIAssignID" in text:
         text = _OTHER_DEBUG.sub("", text)
     if "#dbg_" in text or "@llvm.dbg." in text:
@@ -93,15 +100,26 @@ def _strip(text: str) -> str:
     return text
 
 
-def is_recognized(text: str) -> bool:
-    """Whether a text shows something of a module; cheap where it does so early."""
-    return bool(_RECOGNIZED.search(text))
+def _check_names(text: str, strings: Strings) -> None:
+    """Names are told apart by their spelling, so that each must have one."""
+    if text.isascii() or not _QUOTED_NAME.search(f"\n{text}\n"):
+        return
+    names = {name.strip("%:") for name in _NAME.findall(text)}
+    if len({_meant(strings.restore(name)) for name in names}) < len(names):
+        raise UnclearError
+
+
+def _meant(name: str) -> str:
+    return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), name.replace('"', ""))
 
 
 def without_debug(text: str) -> str:
-    """The text without debug information and comments, still LLVM IR, floats in LLVM 22's way."""
-    strings = Strings(text, LLVM_STRING)
-    text = _COMPILE_UNITS.sub("", _strip(strings.text))
+    """The text without debug information and comments, still LLVM IR, floats in LLVM 22's way.
+
+    Raises UnclearError.
+    """
+    strings = Strings(LLVM_IR)
+    text = _COMPILE_UNITS.sub("", _strip(strings.read(text)))
     known = {f"!{number}" for number in _NODE_NUMBER.findall(text)}
 
     def repair(match: re.Match[str]) -> str:
@@ -110,22 +128,29 @@ def without_debug(text: str) -> str:
     return strings.restore(spell_floats(_NODE_LIST.sub(repair, text)))
 
 
-def _without_unknown(definition: str, known: Set[str]) -> str:
+def _without_unknown(definition: str, known: Container[str]) -> str:
     """Take references to nodes of debug information, which are gone by now, out of a list of nodes."""
-    for name in _TOKEN.findall(definition):
-        if name[0] == "!" and name not in known:
-            definition = re.sub(rf", {name}(?!\d)|{name}(?!\d)(?:, )?", "", definition, count=1)
-    return definition
+    left = _OPERAND.sub(lambda match: match.group() if match[1] in known else "", definition)
+    return left if left == definition else _LEADING_COMMA.sub("", left)
+
+
+def _prefix(types: Set[str]) -> str:
+    """Of the numbers of locals: one that no type's name is like."""
+    prefix = "%"
+    while any(name.startswith(prefix) and name[len(prefix) :].isdigit() for name in types):
+        prefix += "v"
+    return prefix
 
 
 class _Module:
     def __init__(self, text: str, strings: Strings) -> None:
         self._text = f"\n{text}"
-        self._types = set(_TYPE.findall(self._text))
-        self._prefix = "%v" if any(name[1:].isdigit() for name in self._types) else "%"
-        self._globals = self._name_globals()
-        self._nodes = Numbering("!")
         self._strings = strings
+        self._types = set(_TYPE.findall(self._text))
+        self._prefix = _prefix(self._types)
+        self._keeps_locals = any(word in text for word in _NAMES_BLOCKS)
+        self._globals = self._name_variables() | self._name_functions()
+        self._nodes = Numbering("!")
         self._definitions: dict[str, str] = {}
         self._named: list[tuple[str, str]] = []
         self._groups: dict[str, tuple[str, str]] = {}
@@ -133,15 +158,30 @@ class _Module:
         self._header: dict[str, str] = {}
         self._tail: list[tuple[int, str]] = []
 
-    def _name_globals(self) -> dict[str, str]:
-        hidden = dict.fromkeys(_HIDDEN_GLOBAL.findall(self._text))
-        names = {name: f"@g{number}" for number, name in enumerate(hidden)}
-        if names and not set(names.values()).isdisjoint(set(_GLOBAL.findall(self._text)) - names.keys()):
-            names = {}
-        kernels = _KERNEL.findall(self._text) or _DEFINED.findall(self._text)
-        if len(kernels) == 1 and KERNEL not in self._text:
-            names[kernels[0]] = f"@{KERNEL}"
-        return names
+    def _name_variables(self) -> dict[str, str]:
+        comdats = set(_COMDAT.findall(self._text))
+        hidden = [name for name in dict.fromkeys(_HIDDEN_GLOBAL.findall(self._text)) if name not in comdats]
+        names = {f"@{name}": f"@g{number}" for number, name in enumerate(hidden)}
+        return names if set(_CANONICAL_GLOBAL.findall(self._text)) <= set(hidden) else {}
+
+    def _name_functions(self) -> dict[str, str]:
+        defined = _DEFINED.findall(self._text)
+        kernels = [name for before, name in defined if _CONVENTION.search(before)]
+        kernels = kernels or [name for _, name in defined]
+        names = {kernels[0]: KERNEL} if len(kernels) == 1 and KERNEL not in self._text else {}
+        fixed = {*kernels, *_COMDAT.findall(self._text)}
+        internal = {
+            self._plain(name): name
+            for before, name in defined
+            if name not in fixed and _HIDDEN_LINKAGE.match(before)
+        }
+        if internal:
+            others = map(self._plain, _FUNCTION_NAME.findall(self._text))
+            names |= {internal[name]: new for name, new in rename_functions(internal, others).items()}
+        return {f"@{name}": f"@{new}" for name, new in names.items()}
+
+    def _plain(self, name: str) -> str:
+        return self._strings.restore(name).strip('"')
 
     def rows(self) -> Rows:
         self._read_groups()
@@ -176,7 +216,7 @@ class _Module:
     def _function(self, text: str) -> list[str]:
         head = text.find("\n")
         entry = _LABEL.match(text, head) if head >= 0 else None
-        if entry:
+        if entry and not self._keeps_locals:
             text = f"{text[:head]}\n{text[entry.end() :]}"
         parts = _TOKEN.split(_LABEL.sub(r"\n%\1:", text))
         parts[1::2] = map(self._names(parts[1::2]).__getitem__, parts[1::2])
@@ -185,6 +225,8 @@ class _Module:
     def _names(self, names: list[str]) -> dict[str, str]:
         """What each name of one function becomes."""
         distinct = dict.fromkeys(names)
+        if self._keeps_locals:
+            return {name: name if name[0] == "%" else self._name(name) for name in distinct}
         canonical = {name: self._name(name) for name in distinct if name[0] != "%"}
         local = [name for name in distinct if name[0] == "%" and name not in self._types]
         canonical.update(zip(local, [f"{self._prefix}{number}" for number in range(len(local))], strict=True))

@@ -34,6 +34,7 @@ from dataclasses import dataclass
 
 import llvmlite.binding as llvm
 
+from irdiff.normalize.lexing import UnclearError
 from irdiff.normalize.llir import without_debug
 from irdiff.normalize.llvm_upgrades import INTRINSIC
 
@@ -43,7 +44,9 @@ MAX_DEPTH = 64
 _FLAG = '!"Debug Info Version"'
 _BRACKET = re.compile(r'"[^"]*+"|[(\[{<]|[)\]}>]')
 _NESTED = re.compile(r"[(\[{<][^()\[\]{}<>\n]*+[(\[{<][^()\[\]{}<>\n]*+[(\[{<][^()\[\]{}<>\n]*+[(\[{<]")
-_CONSTRAINTS = re.compile(r'\basm [a-z ]*"[^"]*+", "([^"]*+)"')
+_CONSTRAINTS = re.compile(
+    r'\basm (?:(?:sideeffect|alignstack|inteldialect|unwind) ){0,4}+"[^"]*+", "([^"]*+)"'
+)
 _USUAL_CONSTRAINTS = re.compile(r"(?:[=&~]*+(?:[a-zA-Z]|\d{1,3}|\{[\w\[\]:]+\})(?:,|$))*+")
 _OPAQUE = "irdiff.opaque."
 _OPAQUE_DECLARATION = re.compile(rf"^declare [^@\n]*@{re.escape(_OPAQUE)}[^\n]*", re.M)
@@ -63,7 +66,11 @@ def reprint(text: str) -> Reading | None:
     """The text as this LLVM prints it, without debug information; None where it cannot read it."""
     if _too_deep(text) or not _usual_constraints(text) or _OPAQUE in text:
         return None
-    text = _NEW_AMD_TRIPLE.sub(r"\1amdgcn-", without_debug(text)).replace(_FLAG, '!"Debug Info Gone"')
+    try:
+        text = without_debug(text)
+    except UnclearError:
+        return None
+    text = _NEW_AMD_TRIPLE.sub(r"\1amdgcn-", text).replace(_FLAG, '!"Debug Info Gone"')
     try:
         return Reading(text=_read_and_print(text), opaque=())
     except RuntimeError as error:

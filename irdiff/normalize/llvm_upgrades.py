@@ -8,6 +8,7 @@ declarations tell, and are quickly read: LLVM upgrades them too, and prints curr
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from irdiff.normalize.canonical import Reprint
 
@@ -17,6 +18,15 @@ _DEBUG = re.compile(r"(?<=declare )!dbg !\d+ ")
 _TYPE = r"(?:ptr(?: addrspace\(\d+\))?|<[^<>]*>|\{[^{}]*\}|\[[^\[\]]*\]|[\w.]++)"
 _SIGNATURE = re.compile(rf"^declare (?:[^@\n]*? )??({_TYPE}) @(llvm\.[\w.]+)\(([^\n]*)\)", re.M)
 _PARAMETER = re.compile(rf"(?:^|, )({_TYPE})")
+
+
+_OPERATION = re.compile(r"(?:%\S+ = )?([a-z]+)(?= |$)")
+
+
+def has_same_operations(base: Iterable[str], head: Iterable[str]) -> bool:
+    """Of canonical lines."""
+    left, right = ([found[1] for found in map(_OPERATION.match, lines) if found] for lines in (base, head))
+    return left == right
 
 
 def may_be_made_equal(base: str, head: str, reprint: Reprint) -> bool:

@@ -6,13 +6,15 @@ Rules (before → after; why the meaning is kept; source: MLIR Language Referenc
   and line of its location to the device. That change shows in the LLVM IR.
 - `%x_4`, `^bb3`, `%arg7` → `%4`, `^b0`, numbered where they are defined, anew in each function: names
   of values and blocks are not kept by the compiler [Identifiers]. Scopes are those of regions: sibling
-  regions use a name twice, and an isolated region may hide an outer one.
+  regions use a name twice, and an isolated region may hide an outer one (`mlir_names`).
 - `#blocked1` → its definition; the lines `#blocked1 = …` dropped: an alias is an abbreviation of the
   printer [Attribute Value Aliases].
 - `{b = 1, a = 2}` → `{a = 2, b = 1}`, also for the attributes of the module, each on its own line:
   dictionaries have no order [Dictionary Attribute]. Only where every entry is `name = value` or a unit
   attribute and at least one has a value.
 - the name of the one public function → `@__kernel__`: a symbol nothing in the text calls.
+- `tt.func private @kernels.f__fp32(…) … {` → `@function__0`, at each place: a private symbol is referenced
+  by this text alone [Symbols and Symbol Tables] (`symbols`). One without a body is outside of it, and stays.
 - module attribute `"ttng.two-ctas" = false` → header: absent means false. Seen in Triton 3.9.0: the one
   reader of the attribute, `getModuleTwoCTAs` (TritonNvidiaGPU/IR/Dialect.h), returns false without it;
   every text for sm_90 and sm_100 prints `false`, none of 3.8.0 prints it; a Gluon kernel with two CTAs
@@ -32,19 +34,20 @@ types, layouts, strings, constants and the order of operations.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 
 from irdiff.errors import NormalizeError
 from irdiff.normalize.canonical import Rows, unrecognized
-from irdiff.normalize.lexing import C_STRING, HIDDEN, KERNEL, Strings, collapse_spaces, drop_c_comments
+from irdiff.normalize.lexing import HIDDEN, KERNEL, MLIR, Strings, UnclearError, collapse_spaces
 from irdiff.normalize.mlir_names import Names
 from irdiff.normalize.packing import PackedParts
+from irdiff.normalize.symbols import rename_functions
 
 MAX_EXPANDED = 1 << 20
 """Characters an alias may stand for; real layouts have a few hundred."""
-MAX_TEXT = 1 << 28
-"""Characters that a text may have once its aliases are expanded."""
+MAX_GROWTH = 32
+"""How many times longer a text and its aliases may be once these are expanded."""
 
 BLOCK = 1 << 17
 """Characters that are taken through the rules together."""
@@ -66,6 +69,10 @@ _PUBLIC = re.compile(
     r"([\w.$]+)(?=\()"
 )
 """Looks behind after the constant beginning, which is what the search is fast with."""
+_SYMBOL = re.compile(rf"@([\w.$-]++|[{HIDDEN}])")
+_PRIVATE = re.compile(
+    rf"^(?:tt|llvm|func)\.func (?:private|internal) (?:[^@\n]* )?@([\w.$-]++|[{HIDDEN}])\((.*)", re.M
+)
 _BUFFERS = "amdg.buffer_"
 _BUFFER = re.compile(r"(?:%[\w.$-]+ = )?amdg\.buffer_(load|store|load_to_local) ")
 _POINTER_INTO = re.compile(r"!tt\.ptr<\w+>\[")
@@ -73,47 +80,36 @@ _POINTER_TO_ELEMENT = re.compile(r"^!tt\.ptr<(\w+)> -> (?=tensor<(?:\d+x)++\1[,>
 _IMPLIED = frozenset({'"ttng.two-ctas" = false', "ttng.two-ctas = false"})
 
 
-def rows(ir: str, text: str, *, stripped: bool = False) -> Rows:
-    """Of the whole text; with `stripped`, of what `strip` has made of it."""
+def rows(ir: str, text: str) -> Rows:
     header: dict[str, str] = {}
-    body = [row for block in blocks(ir, text, header=header, stripped=stripped) for row in block]
+    body = [row for block in blocks(ir, text, header=header) for row in block]
     return Rows(body=body, tail=[], header=header)
 
 
-def blocks(ir: str, text: str, *, header: dict[str, str], stripped: bool = False) -> Iterator[list[str]]:
-    """The rows block by block; what belongs to the header is put into it.
+def blocks(ir: str, text: str, *, header: dict[str, str]) -> Iterator[list[str]]:
+    """The rows block by block; what belongs to the header is put into it on the way.
 
     A block is taken through every rule before the next one, for texts of 20 MB are met and each rule makes
-    copies; only what one block must know of another (names, aliases, the kernel's) is looked for before.
+    copies; only what one block must know of another (names, aliases, symbols) is looked for before.
+    Raises UnclearError and NormalizeError, only the latter also on the way.
     """
-    strings = Strings("", C_STRING)
-    stripped_parts = PackedParts()
+    strings = Strings(MLIR)
+    stripped = PackedParts()
     recognized = False
     for part in _cut(text):
-        hidden = strings.hide(part)
-        hidden = hidden if stripped else _strip(hidden)
-        stripped_parts.append(hidden)
-        recognized = recognized or _RECOGNIZED.search(hidden) is not None
-    del text
+        bare = _strip(strings.read(part))
+        stripped.append(bare)
+        recognized = recognized or _RECOGNIZED.search(bare) is not None
     if not recognized:
         raise unrecognized(ir, "a module or a function")
-    kernel, names, parts = _kernel(stripped_parts), Names(), PackedParts()
-    for part in stripped_parts:
+    symbols, names, parts = _symbols(stripped, strings), Names(), PackedParts()
+    for part in stripped:
         spelled = _sort_dictionaries(_respell_buffers(part), strings)
-        if kernel:
-            spelled = kernel.sub(f"@{KERNEL}", spelled)
+        if symbols:
+            spelled = _SYMBOL.sub(lambda match: f"@{symbols.get(match[1], match[1])}", spelled)
         parts.append("\n".join(map(names.rename, spelled.split("\n"))))
-    del names  # a text of 20 MB has 100,000
-    aliases = _Aliases(parts)
-    for part in parts:
-        yield _expanded(part, aliases, header, strings)
-
-
-def rows_of_lines(aliases: Sequence[str], lines: Sequence[str], header: dict[str, str]) -> list[str]:
-    """What becomes of each line in a text with these aliases, with names and symbols as they are."""
-    strings = Strings("\n".join([*aliases, *lines]), C_STRING)
-    text = _sort_dictionaries(_respell_buffers(_strip(strings.text)), strings)
-    return _expanded(text, _Aliases([text]), header, strings)[len(aliases) :]
+    aliases = _Aliases(parts, len(text))
+    return (_expanded(part, aliases, header, strings) for part in parts)
 
 
 def _expanded(part: str, aliases: _Aliases, header: dict[str, str], strings: Strings) -> list[str]:
@@ -125,29 +121,17 @@ def _expanded(part: str, aliases: _Aliases, header: dict[str, str], strings: Str
 
 
 def _cut(text: str) -> Iterator[str]:
-    """Whole lines together: no rule but that for `/* … */` looks beyond the end of a line."""
-    start, size = 0, len(text) if "/*" in text or ")*" in text else BLOCK
-    while (end := text.find("\n", start + size)) >= 0:
+    """Whole lines together: no rule looks beyond the end of a line."""
+    start = 0
+    while (end := text.find("\n", start + BLOCK)) >= 0:
         yield text[start:end]
         start = end + 1
     yield text[start:]
 
 
-def strip(text: str) -> str:
-    """The text without locations, comments and superfluous blanks: equal here, equal canonically."""
-    strings = Strings(text, C_STRING)
-    return strings.restore(_strip(strings.text))
-
-
-def respelled(line: str) -> str:
-    """One line as `strip` and the rules for buffers leave it."""
-    line = strip(line)
-    return _respell(line) if _BUFFERS in line and '"' not in line else line
-
-
 def _strip(text: str) -> str:
-    text = _SIMPLE_LOCATION.sub("", text)
-    text = collapse_spaces(drop_c_comments(text))
+    """Without locations and superfluous blanks."""
+    text = collapse_spaces(_SIMPLE_LOCATION.sub("", text))
     text = _LOCATION_ALIAS.sub("\n", f"\n{text}")[1:]
     if "loc(" in text:
         shallow = _SHALLOW_LOCATION.sub("", text)
@@ -194,14 +178,14 @@ def _respell(line: str) -> str:
 class _Aliases:
     """What aliases stand for, of a text in parts."""
 
-    def __init__(self, parts: Iterable[str]) -> None:
+    def __init__(self, parts: Iterable[str], size: int) -> None:
         self._definitions: dict[str, str] = {}
         for part in parts:
             self._definitions.update(_ALIAS.findall(f"\n{part}"))
         types = any(name[0] == "!" for name in self._definitions)
         self._use = _ALIAS_USE if types else _ATTRIBUTE_ALIAS_USE
         self._values: dict[str, str] = {}
-        self._size = 0
+        self._left = MAX_GROWTH * size + MAX_EXPANDED
         for name in self._definitions:
             self._value(name, ())
 
@@ -216,8 +200,16 @@ class _Aliases:
             ]
             if sum(map(len, parts)) > MAX_EXPANDED:
                 raise NormalizeError(f"the alias {name} stands for more than {MAX_EXPANDED} characters")
-            self._values[name] = "".join(parts)
+            self._values[name] = self._joined(parts)
         return self._values[name]
+
+    def _joined(self, parts: list[str]) -> str:
+        self._left -= sum(map(len, parts))
+        if self._left < 0:
+            raise NormalizeError(
+                f"with its aliases expanded this text is more than {MAX_GROWTH} times longer"
+            )
+        return "".join(parts)
 
     def expand(self, part: str) -> str:
         """The part without definitions, with what they stand for."""
@@ -225,10 +217,7 @@ class _Aliases:
             return part
         pieces = self._use.split(_ALIAS.sub("\n", f"\n{part}")[1:])
         pieces[1::2] = [self._values.get(piece, piece) for piece in pieces[1::2]]
-        self._size += sum(map(len, pieces))
-        if self._size > MAX_TEXT:
-            raise NormalizeError(f"with its aliases expanded this text has more than {MAX_TEXT} characters")
-        return "".join(pieces)
+        return self._joined(pieces)
 
 
 _DICTIONARY = re.compile(r"\{[^{}\n]*+(?:\{[^{}\n]*+\}[^{}\n]*+)*+\}")
@@ -308,9 +297,20 @@ def _module_line(line: str, header: dict[str, str], strings: Strings) -> str:
     return "\n".join([f"{match.group(1)} {{", *(f"module attribute {entry}" for entry in entries)])
 
 
-def _kernel(parts: PackedParts) -> re.Pattern[str] | None:
-    """The name of the one public function, where the text has no `KERNEL` of its own."""
-    names = [name for part in parts for name in _PUBLIC.findall(part)]
-    if len(names) != 1 or any(KERNEL in part for part in parts):
-        return None
-    return re.compile(rf"@{re.escape(names[0])}(?![\w.$-])")
+def _symbols(parts: PackedParts, strings: Strings) -> dict[str, str]:
+    """What becomes of the kernel's name and those of functions that only the text itself sees."""
+    public = [name for part in parts for name in _PUBLIC.findall(part)]
+    private = [found for part in parts for found in _PRIVATE.findall(part)]
+    if len(public) != 1 and not private:
+        return {}
+    used = {name for part in parts for name in _SYMBOL.findall(part)}
+    plain = {name: strings.restore(name).strip('"') for name in used}
+    if len(set(plain.values())) < len(plain):  # one symbol in two spellings
+        raise UnclearError
+    bodiless = {name for name, rest in private if not rest.endswith("{")}
+    internal = {plain[name]: name for name, _ in private if name not in bodiless and name not in public}
+    renamed = rename_functions(internal, plain.values())
+    names = {internal[name]: new for name, new in renamed.items()}
+    if len(public) == 1 and not any(KERNEL in part for part in parts):
+        names[public[0]] = KERNEL
+    return names

@@ -3,16 +3,21 @@ r"""Canonical form of PTX.
 Rules (before → after; why the meaning is kept; source: PTX ISA, sections in brackets)
 - `add.s32 a, b, c; // x`, `/* x */` → without: comments are white space [Comments].
 - `.loc 1 20 3`, `.file 1 "a.py"`, `.section .debug_* {…}` → dropped: they make line tables only
-  [Debugging Directives]. A `.loc` that something follows on its line is kept.
+  [Debugging Directives]. A `.loc` that something follows on its line is kept, and so is a section that has
+  more than data and labels in it.
 - `$L__BB0_2` → `$L0` by first use; a `$L…:` line that nothing names is dropped: labels name places, and
   an unnamed place adds nothing. Other labels, such as those of inline assembly, keep their names.
 - `.reg .b32 %r<17>;` → `.reg .b32 %r<>;` and `%r5` → `%r0` by first use within a function, the prefix
   kept: parameterized names declare a set of virtual registers, their number allocates nothing
-  [Parameterized Variable Names]. Only prefixes declared so, once in the function: special registers
-  (`%tid.x`, `%clock64`) and registers of inline assembly (`.reg .b32 t<2>;`) keep their names, and a
-  prefix declared again in an inner scope is left alone together with its counts.
+  [Parameterized Variable Names]. Only prefixes declared so, inside of the function and once: special
+  registers (`%tid.x`, `%clock64`) and registers of inline assembly (`.reg .b32 t<2>;`) keep their names; a
+  prefix that is declared again in an inner scope, on its own or as a part of another set's (`%r1<5>` has
+  `%r10`), is left alone together with its counts.
 - `.visible .entry NAME(`, `NAME_param_0` → `__kernel__`, where the text has one kernel: the name is a
-  symbol, no instruction reads it. Other functions keep theirs.
+  symbol, no instruction reads it.
+- `.func NAME(`, `call NAME`, `NAME_param_0` → `function__0`, where no declaration of the name has a linkage
+  directive: such a function is not visible outside [Linking Directives] (`symbols`). External ones keep their
+  names (`vprintf`, `__assertfail`).
 - `.version 8.7` → header: the version of the language; the meaning of the instructions is unchanged
   [PTX Module Directives]. `.target` stays: it decides the code.
 - runs of blanks → one blank.
@@ -24,62 +29,57 @@ Kept on purpose: data (`.global .align 1 .b8 x[4] = {…}`), declarations, perfo
 from __future__ import annotations
 
 import re
+from collections import Counter
 from itertools import count
 
 from irdiff.normalize.canonical import Numbering, Rows, unrecognized
 from irdiff.normalize.lexing import (
-    C_STRING,
     HIDDEN,
     KERNEL,
+    PTX,
     Strings,
     blank_out,
     collapse_spaces,
-    drop_c_comments,
     drop_unused_labels,
 )
+from irdiff.normalize.symbols import rename_functions
 
 _LINE_TABLE = re.compile(
     r"\n\.(?:loc \d+ \d+(?: \d+)?(?: ?, ?function_name [\w$]+(?: ?\+ ?\d+)? ?, ?inlined_at \d+ \d+ \d+)?"
     rf"|file \d+ [{HIDDEN}](?: ?, ?\d+)*)(?=\n|$)"
 )
-_DEBUG_SECTION = re.compile(r"^\.section \.debug_\w+\s*\{[^{}]*\}", re.M)
+_DEBUG_SECTION = re.compile(
+    r"^\.section \.debug_\w+\s*+\{(?:\s++|\.b(?:8|16|32|64) [^;:{}\n]*+;?+|[\w$]++:)*+\}", re.M
+)
 _LABEL = r"\$L[\w$]+"
-_VERSION = re.compile(r"^\.version[ ]([^\n]*)$", re.M)
+_VERSION = re.compile(r"^\.version (\d+\.\d+)$", re.M)
 _KERNEL_NAME = re.compile(r"\.entry\s+([\w$]+)")
+_FUNCTION = re.compile(r"^((?:\.(?!func\b)\w+ )*+)\.func (?:\([^()]*+\)\s*+)?([A-Za-z_$][\w$]*+)", re.M)
+_IDENTIFIER = re.compile(r"([%.]?[\w$]++)")
+_PARAMETER = re.compile(r"(.+)(_param_\d+)")
 _REGISTER_SET = re.compile(r"(\.reg \.\w+ %([A-Za-z_$]+))<(\d*)>")
+_ANY_SET = re.compile(r"%([A-Za-z_$]+)(\d*+[\w$]*+)<")
 _NAME = re.compile(r"([%$](?:(?<=%)[A-Za-z_$]++\d++(?![\w$])|(?<=\$)L[\w$]++))")
 """Looks behind after one set of characters, which is what the search is fast with."""
 _BRACE = re.compile(r"[{}]")
 _RECOGNIZED = re.compile(r"\.(?:version|target|entry|func)\b")
 
 
-def rows(text: str, *, stripped: bool = False) -> Rows:
-    """Of the whole text; with `stripped`, of what `strip` has made of it."""
-    strings = Strings(text, C_STRING)
-    text = strings.text if stripped else _strip(strings.text)
+def rows(text: str) -> Rows:
+    strings = Strings(PTX)
+    text = collapse_spaces(strings.read(text))
+    text = _DEBUG_SECTION.sub(blank_out, _LINE_TABLE.sub("\n", text))
     if not _RECOGNIZED.search(text):
         raise unrecognized("ptx", "`.version`, `.target`, `.entry` or `.func`")
     header: dict[str, str] = {}
     version = _VERSION.search(text)
     if version:
         header["ptx.version"] = version.group(1)
-        text = _VERSION.sub("", text)
-    text = _rename_kernel(drop_unused_labels(text, _LABEL))
+        text = text[: version.start()] + text[version.end() :]
+    text = _rename_functions(_rename_kernel(drop_unused_labels(text, _LABEL)))
     labels = Numbering("$L")
     renamed = "".join([_rename_registers(part, labels) for part in _functions(text)])
     return Rows(body=renamed.split("\n"), tail=[], header=header).restored(strings)
-
-
-def strip(text: str) -> str:
-    """The text without comments, debug information and superfluous blanks: equal here, equal canonically."""
-    strings = Strings(text, C_STRING)
-    return strings.restore(_strip(strings.text))
-
-
-def _strip(text: str) -> str:
-    text = collapse_spaces(drop_c_comments(text))
-    text = _LINE_TABLE.sub("\n", text)
-    return _DEBUG_SECTION.sub(blank_out, text)
 
 
 def _functions(text: str) -> list[str]:
@@ -118,8 +118,13 @@ class _Names(dict[str, str]):
 
 
 def _rename_registers(function: str, labels: Numbering) -> str:
-    declared = [match.group(2) for match in _REGISTER_SET.finditer(function)]
-    prefixes = {prefix for prefix in declared if declared.count(prefix) == 1}
+    if "%" not in function and "$" not in function:
+        return function
+    sets = _ANY_SET.findall(function)
+    times = Counter(prefix for prefix, _ in sets)
+    inside = max(function.find("{"), 0)
+    declared = {match.group(2) for match in _REGISTER_SET.finditer(function, inside)}
+    prefixes = {prefix for prefix in declared if times[prefix] == 1}
     parts = _NAME.split(function)
     parts[1::2] = map(_Names(prefixes, labels).__getitem__, parts[1::2])
     function = "".join(parts)
@@ -136,3 +141,25 @@ def _rename_kernel(text: str) -> str:
     # what looks behind comes after the constant beginning, which is what the search is fast with
     text = re.sub(rf"{name}(?<=\b{name})(?=_param_\d+(?![\w$]))", KERNEL, text)
     return re.sub(rf"\.entry {name}(?![\w$])", f".entry {KERNEL}", text)
+
+
+def _rename_functions(text: str) -> str:
+    functions = _FUNCTION.findall(text)
+    linked = {name for linkage, name in functions if linkage}
+    internal = [name for _, name in functions if name not in linked]
+    names = rename_functions(internal, _IDENTIFIER.findall(text)) if internal else {}
+    if not names:
+        return text
+    parts = _IDENTIFIER.split(text)
+    parts[1::2] = map(_Symbols(names).__getitem__, parts[1::2])
+    return "".join(parts)
+
+
+class _Symbols(dict[str, str]):
+    """What each identifier becomes: functions are renamed together with their parameters."""
+
+    def __missing__(self, name: str) -> str:
+        parameter = _PARAMETER.fullmatch(name)
+        known = self.get(parameter.group(1)) if parameter else None
+        canonical = self[name] = f"{known}{parameter.group(2)}" if parameter and known else name
+        return canonical

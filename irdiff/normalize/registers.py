@@ -24,8 +24,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain, takewhile
 
-MAX_VISITS = 16
-"""How often a block is walked on average before the texts are refused; real loops need three."""
+MAX_VISITS = 6
+"""How often a line is walked on average before the texts are refused; real loops need three."""
+_REGISTERS_A_LINE = 8
+"""How many registers of a state are copied and compared in the time that a line takes."""
 
 Register = tuple[str, int]
 Scope = tuple[int, ...]
@@ -144,6 +146,7 @@ class _Walk:
             else:
                 self._code[index] = _parse(left), _parse(right)
         self._labels = {line[:-1]: index for index, line in enumerate(base) if line.endswith(":")}
+        self._lines_left = MAX_VISITS * len(base)
 
     def agrees(self) -> bool:
         """Repeat until nothing that holds at the beginning of a block is lost any more."""
@@ -155,12 +158,8 @@ class _Walk:
                 raise _RefusedError
             starts[self._target(jump)] = self._beginning()
             waiting.append(self._target(jump))
-        steps = MAX_VISITS * (1 + len(self._labels))
         while waiting:
             index = waiting.pop()
-            steps -= 1
-            if not steps:
-                raise _RefusedError
             for following, state in self._run(index, starts[index].copy()):
                 known = starts.get(following)
                 merged = _meet(known, state, following) if known else state
@@ -186,8 +185,12 @@ class _Walk:
     def _run(self, index: int, state: _State) -> list[tuple[int, _State]]:
         """To the next label or branch; where it goes on, with what holds there."""
         first = index
+        self._lines_left -= len(state.related) // _REGISTERS_A_LINE
         while index < len(self._lines):
             line = self._lines[index]
+            self._lines_left -= 1
+            if self._lines_left < 0:
+                raise _RefusedError
             if index > first and line.endswith(":") and line[:-1] in self._labels:
                 return [(index, state)]
             if _DATA.match(line):

@@ -8,7 +8,7 @@ Rules (before → after; why)
 - `.L_x_3` → `.L0` by first use, unnamed ones dropped; a branch to an absolute address → relative to its
   own (`BRA 0x1f0` at 0x1d0 → `BRA .+0x20`): places move when code before them grows.
 - `NOP` behind the last instruction that is none, and `BRA` to itself before them → dropped: padding.
-- directives of nvdisasm (`.section`, `.align`, …), `//` comments, header lines of cuobjdump → dropped,
+- directives of nvdisasm (`.section`, `.align`, …), comments, header lines of cuobjdump → dropped,
   except the name of the function.
 - runs of blanks → one blank.
 """
@@ -18,11 +18,9 @@ from __future__ import annotations
 import re
 
 from irdiff.normalize.canonical import Numbering, Rows, unrecognized
-from irdiff.normalize.lexing import collapse_spaces, drop_unused_labels
+from irdiff.normalize.lexing import SASS, Strings, collapse_spaces, drop_unused_labels
 
 _ADDRESS = re.compile(r"^[ \t]*/\*([0-9a-f]{4,})\*/([^\n]*)$", re.M)
-_ENCODING = re.compile(r"/\* 0x[0-9a-f]+ \*/")
-_COMMENT = re.compile(r"//[^\n]*|/\*[0-9a-f]{4,}\*/")
 _BRANCH = re.compile(
     r"^([ \t{]*(?:@!?U?P[T\d]\w*[ \t]+)?(?:BRA|BRX|BRXU|JMP|JMX|CALL|BSSY|SSY|PBK|PCNT)\b[^;\n]*?)"
     r"0x([0-9a-f]+)(?=[ ]*;)"
@@ -34,7 +32,8 @@ _INSTRUCTION = re.compile(r"^(?:\{ )?(?:@!?U?P[T\d]\w* )?[A-Z][A-Z0-9_]+(?:[. ;]
 
 
 def rows(text: str) -> Rows:
-    body = [_keep(line) for line in collapse_spaces(strip(text)).split("\n")]
+    bare = Strings(SASS).read(_ADDRESS.sub(_make_relative, text))
+    body = [_keep(line) for line in collapse_spaces(bare).split("\n")]
     if not any(_INSTRUCTION.match(line) for line in body):
         raise unrecognized("sass", "an instruction")
     _drop_padding(body)
@@ -42,13 +41,6 @@ def rows(text: str) -> Rows:
     used = drop_unused_labels("\n".join(body), _LABEL)
     numbered = re.sub(_LABEL, lambda match: labels[match.group()], used)
     return Rows(body=numbered.split("\n"), tail=[], header={})
-
-
-def strip(text: str) -> str:
-    """The text without addresses, encodings and comments; branch targets relative."""
-    text = _ENCODING.sub("", text)
-    text = _ADDRESS.sub(_make_relative, text)
-    return _COMMENT.sub("", text)
 
 
 def _make_relative(match: re.Match[str]) -> str:

@@ -45,6 +45,7 @@ class _Moves:
     def __init__(self) -> None:
         self._to_head: dict[str, dict[int, int]] = {file: {} for file in _BLOCKS}
         self._to_base: dict[str, dict[int, int]] = {file: {} for file in _BLOCKS}
+        self._fixed: set[str] = set()
 
     def explain(self, base: str, head: str) -> bool:
         """Whether the permutation, extended where it may be, turns the one line into the other."""
@@ -53,8 +54,9 @@ class _Moves:
         if _REGISTER.sub(r"\1#", base) != _REGISTER.sub(r"\1#", head):
             return False
         fixed = tuple(_BLOCKS) if _FIXED.search(base) else ("R",) if _FIXED_R.search(base) else ()
-        if not all(self._move(file, 0, 0, _FILE) for file in fixed):
+        if not all(file in self._fixed or self._move(file, 0, 0, _FILE) for file in fixed):
             return False
+        self._fixed.update(fixed)
         least = 8 if _EIGHT.search(base) else 4 if _FOUR.search(base) else 1
         for (file, ours), (_, theirs) in zip(_REGISTER.findall(base), _REGISTER.findall(head), strict=True):
             wide = least if file in ("R", "UR") else 1

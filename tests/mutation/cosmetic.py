@@ -102,6 +102,29 @@ def _rename_kernel(pattern: str, use: str) -> Mutation:
     return mutate
 
 
+def _rename_helpers(pattern: str) -> Mutation:
+    """All functions that a text defines for itself alone, so that none of them can be another's namesake."""
+
+    def mutate(text: str, random: Random) -> str | None:
+        names = set(re.findall(pattern, text, re.M))
+        for name in names:
+            new = f"m{random.randrange(10**9)}.f__x" if "." in name else f"m{random.randrange(10**9)}_f__x"
+            text = re.sub(rf"(?<![\w$]){re.escape(name)}(?=$|_param_|\.(?!\d)|[^\w$.])", new, text, flags=re.M)
+        return text if names else None
+
+    return mutate
+
+
+def _comment_between_quotes(sign: str) -> Mutation:
+    """What a reader of strings alone would take for one."""
+
+    def change(line: str, random: Random) -> str:
+        code = line.lstrip()
+        return f'{line[: len(line) - len(code)]}/* {random.randrange(99)}" {sign} */ {code} {sign} of 16"'
+
+    return on_lines(r"^[ \t]+[a-z%][^\"/;]*;?$", change)
+
+
 def _unused_label(label: str) -> Mutation:
     def change(line: str, random: Random) -> str:
         return f"{label.format(random.randrange(10**6, 10**9))}:\n{line}"
@@ -127,6 +150,7 @@ MLIR: dict[str, Mutation] = {
     "blank lines": on_lines(r".", _blank_line),
     "attributes reordered": _shuffle_entries(r"(\{)([a-z_]+ = \w+ : i32(?:, [a-z_]+ = \w+ : i32)+)(\})", ", "),
     "module attributes reordered": _shuffle_entries(r"^(module attributes \{)([^\n]*)(\} \{)", ", "),
+    "helpers renamed": _rename_helpers(r"tt\.func private @([\w.]+)"),
     "kernel renamed": _rename_kernel(r"tt\.func public @(\w+)", r"(?<=@){name}(?=\()"),
 }  # fmt: skip
 
@@ -148,6 +172,8 @@ LLIR: dict[str, Mutation] = {
     "floats respelled": _respell_floats,
     "entry block named": _name_entry_block,
     "hidden globals renamed": _rename_hidden_globals,
+    "helpers renamed": _rename_helpers(r"^define internal [^@\n]*@(\w+\.[\w.]+__[\w.]*)"),
+    "comments between quotes": _comment_between_quotes(";"),
     "indentation": everywhere(r"^  ", "\t\t  "),
     "trailing blanks": on_lines(r".", _trailing),
     "blank lines": on_lines(r"^(?!define)", _blank_line),
@@ -174,6 +200,8 @@ PTX: dict[str, Mutation] = {
     "trailing blanks": on_lines(r".", _trailing),
     "blank lines": on_lines(r".", _blank_line),
     "unused labels": _unused_label("$L__tmp{}"),
+    "helpers renamed": _rename_helpers(r"^\.func [^\n]*?(kernels_\$_[\w$]+?)\(?$"),
+    "comments between quotes": _comment_between_quotes("//"),
     "kernel renamed": _rename_kernel(r"\.entry (\w+)\(", r"\b{name}(?=\(\n|_param_\d)"),
     "language version": everywhere(r"^\.version \d\.\d", ".version 9.9"),
 }  # fmt: skip
@@ -190,6 +218,10 @@ AMDGCN: dict[str, Mutation] = {
     "trailing blanks": on_lines(r"^\t", _trailing),
     "blank lines": on_lines(r"^\t[a-z]", _blank_line),
     "unused labels": _unused_label(".Ltmp{}"),
+    "helpers renamed": _rename_helpers(r"^\t\.type\t(kernels\.[\w.]+),@function"),
+    "comments between quotes": _comment_between_quotes(";"),
+    "comment lines": on_lines(r"^\t[sv]_", lambda line, random: f"# it's /* {random.randrange(99)}\n{line} // \"", 0.1),
+    "debug data": everywhere(r"^(\t\.(?:byte|short|long)\t)(\d+)(?= +;)", r"\g<1>1\2"),
     "unwind directives": everywhere(r"^\t\.cfi_[^\n]*\n", ""),
     "debug sections dropped": everywhere(r"^\t\.section\t\.debug_[^\n]*\n(?:(?!\t\.(?:section|amdgpu_metadata|text))[^\n]*\n)*", ""),
     "producer": everywhere(r'^(\t\.ident\t)"[^\n]*', r'\1"another"'),

@@ -99,6 +99,50 @@ def attribute_of_a_definition(text: str, random: Random) -> str | None:
     )
 
 
+def comment_out(kind: str) -> Mutation:
+    """An instruction disappears in a comment that holds a quote, as does the one in its place at the end."""
+
+    def mutate(text: str, random: Random) -> str | None:
+        lines = [line for line in code_lines(kind, text) if not re.search(r'[\"/;#]', line.code.rstrip(";"))]
+        if not lines:
+            return None
+        line = random.choice(lines)
+        return with_lines(text, {line.number: f'/* 16" {line.code} " */'})
+
+    return mutate
+
+
+def exchange_names(pattern: str) -> Mutation:
+    """Two definitions exchange their names, and what names them stays as it is."""
+
+    def mutate(text: str, random: Random) -> str | None:
+        found = list(re.finditer(pattern, text, re.M))
+        if len(found) < 2:
+            return None
+        one, other = sorted(random.sample(found, 2), key=lambda match: match.start())
+        if text[one.end(1) : text.find("\n", one.end())] == text[other.end(1) : text.find("\n", other.end())]:
+            return None
+        between = text[one.end(1) : other.start(1)]
+        return f"{text[: one.start(1)]}{other[1]}{between}{one[1]}{text[other.end(1) :]}"
+
+    return mutate
+
+
+def call_another(pattern: str) -> Mutation:
+    """A call of one function that the text defines becomes a call of another."""
+
+    def mutate(text: str, random: Random) -> str | None:
+        calls = list(re.finditer(pattern, text))
+        names = sorted({call[1] for call in calls})
+        if len(names) < 2:
+            return None
+        call = random.choice(calls)
+        name = random.choice([name for name in names if name != call[1]])
+        return text[: call.start(1)] + name + text[call.end(1) :]
+
+    return mutate
+
+
 def move_label(text: str, random: Random) -> str | None:
     """A label that a branch names goes behind the instruction that follows it."""
     labels = [
@@ -140,6 +184,7 @@ MLIR: dict[str, Mutation] = {
     "fence dropped": anywhere(r"^ +ttng\.fence[^\n]*\n", ""),
     "registers of a partition": anywhere(r"(?<=requestedRegisters = array<i32: )\d+", _increment),
     "warps of a partition": anywhere(r"(?<=num_warps\()\d+", _double),
+    "another function called": call_another(r"tt\.call @([\w.]+)"),
     "called function": anywhere(r"(?<=tt\.call @)[\w.]+", lambda m: m.group() + "x"),
     "inline attribute": anywhere(r"noinline = (?:true|false)", lambda m: "noinline = true" if "false" in m.group() else "noinline = false"),
     "assembly text": in_code("mlir", r"shr\.b32|v_lshrrev_b32", lambda m: m.group().replace("shr", "shl")),
@@ -193,6 +238,9 @@ LLIR: dict[str, Mutation] = {
     "function attribute": attribute_of_a_definition,
     "target attribute": anywhere(r'(?<="amdgpu-agpr-alloc"=")\d+|(?<="amdgpu-waves-per-eu"=")\d+|(?<="uniform-work-group-size"=")\w+', lambda m: m.group() + "1"),
     "data": anywhere(r'^(@[\w.$]+ = [^\n]*c")(\w)', r"\1Z"),
+    "names of data exchanged": exchange_names(r"^(@[\w.$]+) = internal "),
+    "another function called": call_another(r"call fastcc [^@\n]*@([\w.]+)"),
+    "commented out": comment_out("llir"),
     "linkage of data": anywhere(r"(= internal )constant", r"\1global"),
     "shared memory alignment": anywhere(r"(@global_smem[^\n]*align )\d+", r"\g<1>2"),
     "declaration": anywhere(r"^declare (?![^\n]*@llvm)([^\n]*)\((?=\w)", r"declare \1(i64, "),
@@ -236,6 +284,8 @@ PTX: dict[str, Mutation] = {
     "parameter": anywhere(r"(?<=_param_)[01](?=\])", lambda m: "1" if m.group() == "0" else "0"),
     "data": anywhere(r"(?<=\] = \{)\d+", _increment),
     "shared alignment": anywhere(r"(\.shared \.align )\d+", r"\g<1>2"),
+    "another function called": call_another(r"(?<=, )(kernels[\w$]+)(?=, \()"),
+    "commented out": comment_out("ptx"),
     "called function": anywhere(r"(?<=, )kernels[\w$]+(?=, \()", lambda m: m.group() + "x"),
     "external function": anywhere(r"^\.extern \.func[^\n]*", lambda m: m.group() + "x"),
     "float constant": in_code("ptx", r"0f[0-9A-F]{8}", lambda m: m.group()[:-2] + ("01" if m.group()[-2:] != "01" else "02")),
@@ -281,6 +331,11 @@ AMDGCN: dict[str, Mutation] = {
     "processor": anywhere(r'(?<=gfx9)\w\w(?="$)', "0a"),
     "data": anywhere(r'(?<=\.asciz)(\s+")\w(?![^\n]*;)', r"\1Z"),
     "alignment": anywhere(r"(?<=\.p2align)\t\d", "\t3"),
+    "another function called": call_another(r"(kernels\.[\w.]+)@rel32@lo"),
+    "commented out": comment_out("amdgcn"),
+    "section switch dropped": anywhere(r"^\t\.text\n", ""),
+    "setting in a debug section": anywhere(r'^(\t\.section\t\.debug_\w+,[^\n]*\n)', r"\1\t.set exec_mask, 7\n"),
+    "resource named in code": anywhere(r"^\t(v_mov_b32_e32 v\d+), [^\n]*?(?=\n)", r"\t\1, amdgpu.max_num_vgpr"),
     "called function": in_code("amdgcn", r"kernels\.[\w.]+(?=@)", lambda m: m.group() + "x"),
 }  # fmt: skip
 

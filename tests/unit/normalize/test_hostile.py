@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections.abc import Callable
 from random import Random
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from irdiff.errors import NormalizeError
-from irdiff.normalize import canonicalize, equivalent, machine_code
+from irdiff.normalize import canonicalize, equivalent, instruction_facts, llvm_reader, machine_code
 from tests.mutation.artifacts import of_stage
 
 STAGES = ("ttir", "ttgir", "llir", "ptx", "amdgcn", "sass", "unknownir")
@@ -71,6 +72,78 @@ def test_bounded(stage: str, shape: str) -> None:
     assert time.process_time() - start < BOUND_S
 
 
+def _repeated(line: str) -> Callable[[int], str]:
+    return lambda count: "".join(line.replace("#N", str(number)) for number in range(count))
+
+
+_COUNT = 1500
+_GROWING: dict[str, tuple[str, Callable[[int], str]]] = {
+    "metadata in metadata": ("llir", lambda n: f"!a = !{{!0}}\n!0 = {'!{' * n}{'}' * n}\n"),
+    "chain of metadata": ("llir", lambda n: "!a = !{!0}\n" + _repeated("!#N = !{!1#N, !#N}\n")(n)),
+    "wide metadata": ("llir", lambda n: "!a = !{!0}\n!0 = !{" + _repeated("!1#N, ")(n) + "!1}\n"),
+    "conventions": ("llir", lambda n: "define " + "ptx_kernel " * n + "\n"),
+    "internal functions": ("llir", _repeated("define internal void @a__#N() {\n  ret void\n}\n")),
+    "private variables": ("llir", _repeated("@a#N = private constant i32 #N\n")),
+    "uses of a long group": ("llir", lambda n: f'attributes #0 = {{ {"a=b " * n}}}\n' + "call void @f() #0\n" * n),
+    "types like numbers": ("llir", _repeated("%v#N = type {}\n")),
+    "one set of registers": ("ptx", lambda n: "{" + ".reg .b32 %r<1>;\n" * n + "}"),
+    "sets of registers": ("ptx", lambda n: "{" + "".join(f".reg .b32 %{_word(k)}<1>;\n" for k in range(n)) + "}"),
+    "braces of functions": ("ptx", lambda n: "{}" * n),
+    "functions of PTX": ("ptx", _repeated(".func a__#N() { call a__#N; }\n")),
+    "debug sections of PTX": ("ptx", lambda n: ".section .debug_x {\n.b8 1\n" * n),
+    "opcode of colons": ("ptx", lambda n: "\n a" + ":" * n + "\n"),
+    "functions of AMDGCN": ("amdgcn", _repeated(".type a__#N,@function\n.set .La__#N.num_vgpr, 3\na__#N:\n")),
+    "settings": ("amdgcn", lambda n: ".set " + "a." * n + ", 1\n"),
+    "unloaded sections": ("amdgcn", lambda n: "\t.section .debug_x\n.La:\n" * n),
+    "metadata of AMDGCN": ("amdgcn", lambda n: "\t.section .debug_x\n" + "\t.amdgpu_metadata\n" * n),
+    "branches": ("amdgcn", lambda n: _BRANCHES + _repeated(".LBB0_#N:\n v_mov_b32 v1, v1\n s_cbranch_scc1 .LBB0_#N\n")(n)),
+    "regions that use": ("ttir", lambda n: _repeated("scf.if %c {\nop %u#N\n")(n) + "}\n" * n),
+    "regions that define": ("ttir", lambda n: _repeated("scf.if %c {\n%u#N = op %w\n")(n) + "}\n" * n),
+    "uses of a long alias": ("ttir", lambda n: f"#a = dense<{'1' * n}>\n" + "op #a\n" * n),
+    "aliases of a long alias": ("ttir", lambda n: f"#a = dense<{'1' * n}>\n" + _repeated("#b#N = x<#a>\n")(n)),
+    "private functions": ("ttir", _repeated("tt.func private @a__#N() {\ntt.call @a__#N()\n}\n")),
+    "fixed registers": ("sass", lambda n: "        /*0000*/                   HGMMA R1, PR, R1 ;\n" * n),
+}  # fmt: skip
+_BRANCHES = ".amdhsa_kernel f\n.type f,@function\nf:\n"
+
+
+def _word(number: int) -> str:
+    return "".join(chr(ord("a") + int(digit)) for digit in str(number))
+
+
+def _spent_s(stage: str, text: str) -> float:
+    other = text.replace("v1, v1", "v2, v2").replace("R1", "R9")
+    start = time.process_time()
+    for action in (canonicalize, instruction_facts):
+        with contextlib.suppress(NormalizeError):
+            action(stage, text)
+    for head in (f"{text}x\n", other):
+        with contextlib.suppress(NormalizeError):
+            equivalent(stage, text, head)
+    return time.process_time() - start
+
+
+@pytest.mark.parametrize("shape", _GROWING)
+def test_the_work_grows_as_the_text_does(shape: str) -> None:
+    """Four times the text, at most ten times the work, where squares would be sixteen: the least of some tries."""
+    stage, make = _GROWING[shape]
+    small, large = (_PREFIX[stage] + make(count) for count in (_COUNT, 4 * _COUNT))
+    for tries in (1, 3, 9):
+        spent = [min(_spent_s(stage, text) for _ in range(tries)) for text in (small, large)]
+        if spent[1] < 10 * spent[0] * len(large) / len(small) / 4:
+            return
+    pytest.fail(f"{spent[0]:.3f} s for {len(small)} characters, {spent[1]:.3f} s for {len(large)}")
+
+
+def test_words_of_assembly_do_not_multiply_the_work_of_reading() -> None:
+    spent = []
+    for count in (20_000, 80_000):
+        start = time.process_time()
+        assert llvm_reader.reprint("call void " + "asm " * count) is None
+        spent.append(time.process_time() - start)
+    assert spent[1] < 10 * spent[0]
+
+
 @pytest.mark.parametrize("stage", STAGES)
 def test_200_mb_are_refused_at_once(stage: str) -> None:
     text = "add.s32 %r1, %r2, %r3;\n" * 9_000_000
@@ -109,14 +182,6 @@ def test_truncated_texts(stage: str) -> None:
             assert comparison.equal == (
                 canonicalize(stage, text).lines == canonicalize(stage, text[:cut]).lines
             )
-
-
-def test_a_broken_location_is_no_operation() -> None:
-    """The quick comparison by operations must not see more than the full form keeps."""
-    text = '#loc5 = loc("a.py":1:2)\nmodule {\ntt.return\n}\n'
-    broken = text.replace('loc("', "lo")
-    assert canonicalize("ttir", text).lines == canonicalize("ttir", broken).lines
-    assert equivalent("ttir", text, broken).equal
 
 
 @given(stage=st.sampled_from(STAGES), text=st.text(max_size=400))

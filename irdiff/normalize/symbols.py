@@ -1,0 +1,30 @@
+"""One name for each function that a text defines for itself alone.
+
+`kernels.scale__fp32` → `function__0`, in the order of definitions, at each place that has the name. What a
+text defines and shows to nobody outside has a free name: the same other name everywhere means the same. The
+renaming is one to one over the whole text, so it is right whatever scopes the language has.
+
+Some names mean something to a compiler all the same, however they are defined: `__nv_sinf`, `_Z3sinf`,
+`llvm.*`, `memcpy`. So only names of the form that Triton gives its functions are free: with two underscores
+within (`mangle_fn` in Triton's code_generator.py puts them before the types), none at the beginning.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+_FUNCTION = "function__"
+_CANONICAL = re.compile(rf"{_FUNCTION}\d+")
+
+
+def rename_functions(internal: Iterable[str], others: Iterable[str]) -> dict[str, str]:
+    """What becomes of which name; nothing where one of the other names of the text could be confounded."""
+    free = [name for name in dict.fromkeys(internal) if _is_free(name)]
+    if not free or any(map(_CANONICAL.match, set(others) - set(free))):
+        return {}
+    return {name: f"{_FUNCTION}{number}" for number, name in enumerate(free)}
+
+
+def _is_free(name: str) -> bool:
+    return "__" in name and name[0] != "_" and not name.startswith("llvm.")
