@@ -99,7 +99,7 @@ def samples(
 ) -> list[Sample]:
     """All samples of one case. `spread` is the standard deviation of a log ratio between processes."""
     logs = _logs(noise, change, spread, rng, processes, rounds)
-    times = np.exp(logs) * BASE_US * LAUNCHES
+    times = (np.exp(logs) * BASE_US * LAUNCHES).tolist()
     return [
         Sample(
             gpu="GPU",
@@ -109,7 +109,7 @@ def samples(
             position=position,
             arm=arm,
             launches=LAUNCHES,
-            elapsed_us=float(times[process, position, number]),
+            elapsed_us=times[process][position][number],
         )
         for process in range(processes)
         for number in range(rounds)

@@ -24,8 +24,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from statistics import median
 
-import numpy as np
 from scipy import stats
 
 from irdiff.timing import statistics
@@ -150,7 +150,7 @@ def _place(ratio: Ratio, threshold: float) -> _Place:
 
 
 def _two_humps(name: str, logs: tuple[float, ...], strays: tuple[float, ...]) -> str:
-    away = float(np.median(strays)) - float(np.median(logs))
+    away = median(strays) - median(logs)
     far = f"{_percent(math.expm1(abs(away)))} {'slower' if away > 0 else 'faster'}"
     return f"in {len(strays)} of {len(logs)} processes {name} is about {far} than in the others: two humps"
 

@@ -12,6 +12,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from statistics import fmean, median
 
 import numpy as np
 from scipy import stats
@@ -35,7 +36,7 @@ class Ratio:
 
     def apart(self, distance: float) -> tuple[float, ...]:
         """Log ratios of the processes that lie further than a log ratio of `distance` from the median."""
-        middle = float(np.median(self.logs))
+        middle = median(self.logs)
         return tuple(log for log in self.logs if abs(log - middle) > distance)
 
     def p_greater(self, margin: float) -> float:
@@ -62,11 +63,11 @@ class Estimate:
 
     @property
     def base_us(self) -> float:
-        return float(np.median([row.base_us for row in self.processes]))
+        return median(row.base_us for row in self.processes)
 
     @property
     def head_us(self) -> float:
-        return float(np.median([row.head_us for row in self.processes]))
+        return median(row.head_us for row in self.processes)
 
     @property
     def noise_floor(self) -> float:
@@ -99,9 +100,9 @@ def _of_process(process: int, arms: dict[str, list[float]]) -> ProcessTimes:
 
 def _locations(times: Sequence[float]) -> tuple[float, float]:
     """Median and trimmed mean."""
-    ordered = np.sort(times)
+    ordered = sorted(times)
     cut = int(_TRIMMED * len(ordered))
-    return float(np.median(ordered)), float(ordered[cut : len(ordered) - cut].mean())
+    return median(ordered), fmean(ordered[cut : len(ordered) - cut])
 
 
 def estimate(samples: Sequence[Sample], *, confidence: float) -> Estimate | None:

@@ -11,11 +11,10 @@ from irdiff.cli.time import exit_code, seconds
 from irdiff.errors import ExitCode, UsageError
 from irdiff.model import Artifact, Sides, Verdict
 from irdiff.timing import assemble, schedule
-from irdiff.timing.results import OutputStatus, Protocol, Sample, Speed
+from irdiff.timing.results import NotTimed, OutputStatus, Protocol, Speed
+from irdiff.timing.samples import Sample
 
-PROTOCOL = Protocol(
-    budget_s=60.0, threshold=0.01, precision=0.005, confidence=0.95, processes=6, seed=0, verify_only=False
-)
+PROTOCOL = Protocol(budget_s=60.0, threshold=0.01, confidence=0.95, processes=18, seed=0, verify_only=False)
 
 
 def case(name, verdict=Verdict.CHANGED, target="sm_90"):
@@ -97,7 +96,7 @@ def test_replies_of_a_check(reply, status):
     assert schedule._check(reply).status is status
 
 
-def samples(ratio, cases=3, processes=6):
+def samples(ratio, cases=3, processes=18):
     return [
         Sample(
             gpu="GPU-1",
@@ -126,9 +125,10 @@ def test_simulated_samples_are_judged():
 
 def test_rates_are_of_head_and_of_the_measured_peak():
     launch = SimpleNamespace(flops=2e9, min_bytes=1e8)
-    found = assemble.measurements(
-        samples(1.0, cases=1), PROTOCOL, {"c0": launch}, {"tflops": 100.0, "tb_per_s": 4.0}
-    )["c0"]
+    measure = assemble.Measure(launches={"c0": launch}, peaks={"tflops": 100.0, "tb_per_s": 4.0})
+    outputs = {"c0": timing._NOT_CHECKED}
+    (row,) = assemble.case_timings("GPU-1", outputs, {"c0": samples(1.0, cases=1)}, PROTOCOL, measure)
+    found = row.measurement
     assert found.tflops == pytest.approx(20.0, rel=1e-2)
     assert found.tb_per_s == pytest.approx(1.0, rel=1e-2)
     assert found.percent_of_peak == pytest.approx(25.0, rel=1e-2)
@@ -158,4 +158,13 @@ def test_a_busy_gpu_is_not_a_pass():
 )
 def test_exit_codes(status, code):
     row = SimpleNamespace(outputs=SimpleNamespace(status=status))
-    assert exit_code(SimpleNamespace(cases=[row])) is code
+    assert exit_code(SimpleNamespace(cases=[row], gpus=(), not_timed=())) is code
+
+
+def test_a_run_that_ended_early_is_not_done():
+    lost = SimpleNamespace(cases=(), gpus=[SimpleNamespace(stopped="the GPU was lost")], not_timed=())
+    assert exit_code(lost) is ExitCode.NOT_COMPARED
+    unopened = [NotTimed(case="a", reason="GPU 0 cannot be opened")]
+    assert exit_code(SimpleNamespace(cases=(), gpus=(), not_timed=unopened)) is ExitCode.NOT_COMPARED
+    elsewhere = [NotTimed(case="a", reason="no such GPU here: sm_100")]
+    assert exit_code(SimpleNamespace(cases=(), gpus=(), not_timed=elsewhere)) is ExitCode.DONE
