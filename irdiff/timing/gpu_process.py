@@ -176,13 +176,13 @@ def timing(session: Session, request: Request, say: Say) -> Reply:
     needed = session.needed(sides, 3)
     initial = buffers.initial_contents(torch, needed, _SEED)
     memory = Buffers(torch, needed)
-    memory.load(initial)
     copies = {"base": "base", "control": "base", "head": request.get("head", "head")}
     order = reversed(ARMS) if request["reverse"] else ARMS
     arms = {}
     for name in order:  # each alone first, so that an arm that faults whenever it runs is named
         say({"kind": "progress", "side": name})
         arms[name] = session.arm(sides[copies[name]])
+        memory.load(initial)  # a kernel may count on inputs that the one before has changed
         arms[name].launch(arms[name].bind(memory), torch.cuda.current_stream().cuda_stream)
         torch.cuda.synchronize()
     say({"kind": "progress", "side": None})

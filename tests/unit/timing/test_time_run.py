@@ -10,7 +10,8 @@ from irdiff import timing
 from irdiff.cli.time import exit_code, seconds
 from irdiff.errors import ExitCode, UsageError
 from irdiff.model import Artifact, Sides, Verdict
-from irdiff.timing import assemble, schedule
+from irdiff.timing import assemble, isolate, schedule
+from irdiff.timing.isolate import GpuProcessError
 from irdiff.timing.results import NotTimed, OutputStatus, Protocol, Speed
 from irdiff.timing.samples import Sample
 
@@ -168,3 +169,51 @@ def test_a_run_that_ended_early_is_not_done():
     assert exit_code(SimpleNamespace(cases=(), gpus=(), not_timed=unopened)) is ExitCode.NOT_COMPARED
     elsewhere = [NotTimed(case="a", reason="no such GPU here: sm_100")]
     assert exit_code(SimpleNamespace(cases=(), gpus=(), not_timed=elsewhere)) is ExitCode.DONE
+
+
+class Listing:
+    """A first GPU process that names two GPUs."""
+
+    reply = {"kind": "listed", "targets": ["sm_90", "sm_90"], "versions": {"torch": "2"}}  # noqa: RUF012
+
+    def __init__(self, folder, environment, log):
+        pass
+
+    def ask(self, request, timeout_s):
+        return Listing.reply
+
+    def close(self):
+        pass
+
+
+def on_two_gpus(monkeypatch, tmp_path, failing, error):
+    def run_gpu(place, cases, protocol, say, first):
+        if place.index in failing:
+            raise error
+        return schedule.GpuWork(card={"uuid": f"GPU-{place.index}"}, outputs=dict.fromkeys(cases))
+
+    monkeypatch.setattr(schedule, "run_gpu", run_gpu)
+    monkeypatch.setattr(isolate, "GpuProcess", Listing)
+    options = timing.Options(patterns=(), every=False, protocol=PROTOCOL, environment={}, say=print)
+    return timing._on_all_gpus(tmp_path, [case("a"), case("b")], options, tmp_path / "log")
+
+
+def test_a_gpu_that_cannot_be_opened_does_not_take_the_others_with_it(monkeypatch, tmp_path):
+    error = GpuProcessError("GPU 1 cannot be opened")
+    works, not_timed, _ = on_two_gpus(monkeypatch, tmp_path, {1}, error)
+    assert [list(work.outputs) for work in works] == [["a@sm_90"]]
+    assert not_timed == [NotTimed(case="b@sm_90", reason="GPU 1 cannot be opened")]
+
+
+@pytest.mark.parametrize(
+    ("failing", "error"), [({0, 1}, GpuProcessError("cannot be opened")), ({1}, KeyError("a mistake"))]
+)
+def test_what_leaves_nothing_or_is_a_mistake_is_an_error(monkeypatch, tmp_path, failing, error):
+    with pytest.raises(type(error)):
+        on_two_gpus(monkeypatch, tmp_path, failing, error)
+
+
+def test_gpus_that_cannot_be_listed_are_an_error(monkeypatch, tmp_path):
+    monkeypatch.setattr(Listing, "reply", {"kind": "refused", "message": "no driver"})
+    with pytest.raises(GpuProcessError, match="cannot be listed: no driver"):
+        on_two_gpus(monkeypatch, tmp_path, set(), None)
