@@ -18,6 +18,7 @@ from irdiff.timing.results import (
     BAD_OUTPUTS,
     FAULTS,
     NO_SUCH_GPU,
+    PROCESSES,
     CaseTiming,
     OutputStatus,
     Protocol,
@@ -38,7 +39,7 @@ _UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0}
 @click.option("--simulate", type=click.Path(path_type=Path), help="Judge recorded samples; needs no GPU.")
 @click.option("--threshold", default=1.0, show_default=True, help="Percent that counts as a difference.")
 @click.option(
-    "--processes", default=18, show_default=True, help="Processes a case; with fewer, all is unclear."
+    "--processes", default=PROCESSES, show_default=True, help="Processes a case; with fewer, all is unclear."
 )
 @click.option("--seed", default=0, show_default=True, help="Of the order of launches.")
 @options.json_option

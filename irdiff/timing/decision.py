@@ -29,13 +29,10 @@ from statistics import median
 from scipy import stats
 
 from irdiff.timing import statistics
-from irdiff.timing.results import Protocol, Speed, Unclear
+from irdiff.timing.results import PROCESSES, Protocol, Speed, Unclear
 from irdiff.timing.samples import Sample
 from irdiff.timing.statistics import Estimate, Ratio
 
-PROCESSES = 18
-"""The least even number (half of the processes set up head before base) with 0.75 ** PROCESSES < 0.01: what
-happens in a quarter of all processes happens in one of these, 99 times of 100."""
 _APART = 2.0
 """A process stands apart beyond this many thresholds from the median process. A hump that is smaller must be
 in most processes to hide a change of 1.5 thresholds, and then the interval sees it."""

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from irdiff.timing import decision
-from irdiff.timing.results import Speed, Unclear
+from irdiff.timing.results import PROCESSES, Speed, Unclear
 from tests import bench_statistics, timing_noise
 from tests.bench_statistics import Cell, protocol
 
@@ -17,7 +17,7 @@ FAMILIES = {noise.name: noise for noise in timing_noise.FAMILIES}
 ONE_HUMPED, TWO_HUMPED = "one-humped", "two-humped head, 1/4 by 6 %"
 
 
-def samples(name=ONE_HUMPED, change=0.0, spread=0.002, seed=0, processes=decision.PROCESSES, case="case"):
+def samples(name=ONE_HUMPED, change=0.0, spread=0.002, seed=0, processes=PROCESSES, case="case"):
     rng = np.random.default_rng(seed)
     rows = timing_noise.samples(FAMILIES[name], change, spread, rng, processes=processes)
     return [dataclasses.replace(row, case=case) for row in rows]
@@ -37,7 +37,7 @@ def slower_head(rows, share, chosen):
     ]
 
 
-def outcome(name, change, trials, processes=decision.PROCESSES, level="measured"):
+def outcome(name, change, trials, processes=PROCESSES, level="measured"):
     return bench_statistics.simulate(
         Cell(noise=FAMILIES[name], level=level, change=change, trials=trials, processes=processes, seed=7)
     )
