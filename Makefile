@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 SOURCES := irdiff tests
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all unit lint lint-workflows mutation fuzz bench bench-normalize schema lock picture
+.PHONY: help demo test test-all unit lint lint-workflows mutation fuzz bench bench-normalize bench-statistics schema lock picture
 
 help:  ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -52,6 +52,9 @@ bench: $(VENV)/.installed  ## every figure of speed in the README
 bench-normalize: $(VENV)/.installed  ## the normalizers against difflib, and against llvm-diff where there is one
 	$(BIN)/python -m tests.bench_normalize
 	$(BIN)/python -m tests.bench_llvm_diff
+
+bench-statistics: $(VENV)/.installed  ## how often a verdict of speed is wrong, by simulation
+	nice $(BIN)/python -m tests.bench_statistics
 
 schema: $(VENV)/.installed  ## the JSON Schema of run.json, from the model
 	$(BIN)/python -c "import json; from irdiff import run_folder; print(json.dumps(run_folder.json_schema(), indent=1, sort_keys=True))" > reports/run.schema.json

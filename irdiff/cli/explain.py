@@ -246,10 +246,11 @@ class _Teller:
 def _measured(row: CaseTiming) -> str:
     found = row.measurement
     if found is None:
-        return "not measured"
+        return f"not measured: {row.note or row.outputs.message}"
     ratio = f"head / base {found.ratio:.4f} [{found.ratio_low:.4f}, {found.ratio_high:.4f}]"
     noise = f"noise floor {found.noise_floor:.4f}"
-    return f"{found.base_us:.2f} → {found.head_us:.2f} µs, {ratio}, {noise}: {found.speed.value}"
+    words = f"{found.speed.value}: {found.why}" if found.why else found.speed.value
+    return f"{found.base_us:.2f} → {found.head_us:.2f} µs, {ratio}, {noise}: {words}"
 
 
 def _texts_of_step(story: Attribution | None, store: Store) -> tuple[str, str] | None:

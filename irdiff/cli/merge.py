@@ -35,10 +35,8 @@ def merge_command(runs: tuple[str, ...], out: Path, partial: bool, json_path: Pa
         loaded = [run_folder.load(folder) for folder in folders]
         joined = merge.merge(loaded, partial=partial)
         store = Store(Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="irdiff-merge-"))))
-        timings = [found for folder in folders if folder.is_dir() and (found := results.load(folder))]
         run_folder.write(out, joined, store, _collect(folders, loaded, store))
-        if timings:
-            results.write(out, results.merge(timings))
+        results.join(out, [folder for folder in folders if folder.is_dir()])
     if json_path:
         options.write_output(json_path, run_folder.dump(joined))
     click.echo(escape.terminal(f"{len(runs)} runs merged: {wording.headline(joined)}"), err=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import click
@@ -13,7 +14,18 @@ from irdiff import run_folder, timing
 from irdiff.cli import options
 from irdiff.errors import ExitCode, UsageError
 from irdiff.timing import results
-from irdiff.timing.results import BAD_OUTPUTS, CaseTiming, OutputStatus, Protocol, Speed, TimingResults
+from irdiff.timing.results import (
+    BAD_OUTPUTS,
+    FAULTS,
+    NO_SUCH_GPU,
+    PROCESSES,
+    CaseTiming,
+    OutputStatus,
+    Protocol,
+    Speed,
+    TimingResults,
+)
+from irdiff.timing.samples import read_samples
 
 _UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
@@ -21,13 +33,15 @@ _UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0}
 @click.command("time")
 @click.argument("run")
 @click.option("--case", "cases", multiple=True, metavar="GLOB", help="Only these; parts of an id work too.")
-@click.option("--budget", default="10m", show_default=True, help="Time to spend: 90s, 10m, 1h.")
+@click.option("--budget", default="15m", show_default=True, help="Time to spend: 90s, 10m, 1h.")
 @click.option("--all", "every", is_flag=True, help="Also cases whose code did not change.")
 @click.option("--verify-only", is_flag=True, help="Compare what both sides compute; time nothing.")
 @click.option("--simulate", type=click.Path(path_type=Path), help="Judge recorded samples; needs no GPU.")
 @click.option("--threshold", default=1.0, show_default=True, help="Percent that counts as a difference.")
-@click.option("--processes", default=6, show_default=True, help="Least number of processes a case.")
-@click.option("--seed", default=0, show_default=True, help="Of the order of launches and the bootstrap.")
+@click.option(
+    "--processes", default=PROCESSES, show_default=True, help="Processes a case; with fewer, all is unclear."
+)
+@click.option("--seed", default=0, show_default=True, help="Of the order of launches.")
 @options.json_option
 def time_command(
     run: str,
@@ -51,7 +65,6 @@ def time_command(
     protocol = Protocol(
         budget_s=seconds(budget),
         threshold=threshold / 100,
-        precision=0.005,
         confidence=0.95,
         processes=processes,
         seed=seed,
@@ -61,7 +74,7 @@ def time_command(
     log = Console(stderr=True, highlight=False)
     folder = options.run_path(run, config)
     if simulate is not None:
-        found = timing.simulate(run_folder.load(folder), results.read_samples(simulate), protocol)
+        found = timing.simulate(run_folder.load(folder), read_samples(simulate), protocol)
     else:
         asked = timing.Options(
             patterns=cases,
@@ -79,9 +92,13 @@ def time_command(
 
 
 def exit_code(found: TimingResults) -> ExitCode:
-    """4 where a case that a GPU here could run was not launched. Faults and differences are findings."""
+    """4 where a case that a GPU here could run was not launched, or not by every process because a GPU was
+    lost. Faults and differences are findings.
+    """
     left_out = any(row.outputs.status is OutputStatus.NOT_LAUNCHED for row in found.cases)
-    return ExitCode.NOT_COMPARED if left_out else ExitCode.DONE
+    lost = any(gpu.stopped for gpu in found.gpus)
+    lost = lost or any(not row.reason.startswith(NO_SUCH_GPU) for row in found.not_timed)
+    return ExitCode.NOT_COMPARED if left_out or lost else ExitCode.DONE
 
 
 def seconds(text: str) -> float:
@@ -121,7 +138,8 @@ def _cells(row: CaseTiming) -> tuple[str, ...]:
     if row.outputs.max_ulp:
         outputs += f" ({row.outputs.max_ulp} ulp)"
     if row.measurement is None:
-        return (row.case, "", "", "", "", "", row.note[:60], outputs)
+        word = "faulted" if row.outputs.status in FAULTS else "not measured"
+        return (row.case, "", "", "", "", "", word, outputs)
     m = row.measurement
     return (
         row.case,
@@ -135,17 +153,32 @@ def _cells(row: CaseTiming) -> tuple[str, ...]:
     )
 
 
+def _case_lines(row: CaseTiming) -> list[str]:
+    """What is to be said of a case in words: wrong results, faults, and why there is no verdict."""
+    if row.outputs.status in BAD_OUTPUTS:
+        side = f" at {row.outputs.side}" if row.outputs.side else ""
+        lines = [f"{row.case}: {row.outputs.status}{side}: {row.outputs.message}"]
+    else:
+        lines = [f"{row.case}: not measured: {row.note}"] if row.measurement is None and row.note else []
+    if row.measurement and row.measurement.why:
+        lines.append(f"{row.case}: {row.measurement.speed}: {row.measurement.why}")
+    return lines
+
+
 def summary_lines(found: TimingResults) -> list[str]:
     counts = dict.fromkeys(Speed, 0)
     for row in found.cases:
         if row.measurement:
             counts[row.measurement.speed] += 1
-    lines = ["", ", ".join(f"{count} {speed}" for speed, count in counts.items())]
-    bad = [row for row in found.cases if row.outputs.status in BAD_OUTPUTS]
-    lines += [f"{row.case}: {row.outputs.status}: {row.outputs.message}" for row in bad]
-    if found.not_timed:
-        lines.append(f"{len(found.not_timed)} cases not timed: no such GPU here")
+    faulted = sum(row.outputs.status in FAULTS for row in found.cases)
+    words = [f"{faulted} faulted"] if faulted else []
+    lines = ["", ", ".join([*words, *(f"{count} {speed}" for speed, count in counts.items())])]
+    lines += [line for row in found.cases for line in _case_lines(row)]
+    for reason, count in Counter(row.reason.split(":")[0] for row in found.not_timed).items():
+        lines.append(f"{count} {'case' if count == 1 else 'cases'} not timed: {reason}")
     for gpu in found.gpus:
+        if gpu.stopped:
+            lines.append(f"{gpu.name} ({gpu.uuid}): {gpu.stopped}")
         share = 100 * gpu.busy_s / gpu.wall_s if gpu.wall_s else 0.0
         lines.append(
             f"{gpu.name} ({gpu.uuid}): {gpu.wall_s:.0f} s, kernels in flight {share:.0f} % of it; "

@@ -120,7 +120,7 @@ class SlowerRule(_Rule):
 
 @dataclass(frozen=True, kw_only=True, config=_STRICT)
 class TimedRule(_Rule):
-    """Every changed case was timed."""
+    """Every changed case was timed, and none faulted."""
 
     kind: Literal["timed"]
 

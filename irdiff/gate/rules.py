@@ -24,6 +24,7 @@ from irdiff.gate.policy import (
 )
 from irdiff.gate.timings import Timed
 from irdiff.model import COMPARED_VERDICTS, Case, ChangeGroup, Run, StageStatus, Verdict
+from irdiff.timing.results import Speed
 
 _UNCOMPARED = frozenset({Verdict.FAILING, Verdict.UNSUPPORTED})
 _MACHINE_STAGES = ("sass", "amdgcn")
@@ -173,14 +174,25 @@ def _slower(rule: SlowerRule, timings: Sequence[Timed]) -> _Seen:
     if not timings:
         return _unknown("changed and not timed")
     for timed in timings:
-        if timed.low_percent is not None and timed.low_percent > max(rule.percent, timed.noise_percent):
+        reliable = timed.enough or timed.speed is Speed.SLOWER
+        beyond = max(rule.percent, timed.noise_percent)
+        if reliable and timed.low_percent is not None and timed.low_percent > beyond:
             return _violated(_interval(timed))
     for timed in timings:
+        if timed.faulted:
+            return _unknown(_faulted(timed))
         if timed.low_percent is None or timed.high_percent is None:
             return _unknown(f"not measured on {timed.device}: {timed.note or 'no reason given'}")
-        if not timed.clear and timed.high_percent > rule.percent:
-            return _unknown(f"measured too roughly to say: {_interval(timed)}")
+        if timed.speed in (Speed.SLOWER, Speed.FASTER):
+            continue
+        if not timed.enough or timed.high_percent > rule.percent:
+            reason = f": {timed.note}" if timed.speed is Speed.UNCLEAR and timed.note else ""
+            return _unknown(f"measured too roughly to say: {_interval(timed)}{reason}")
     return _HOLDS
+
+
+def _faulted(timed: Timed) -> str:
+    return f"faulted on {timed.device}: {timed.note}"
 
 
 def _interval(timed: Timed) -> str:
@@ -190,6 +202,9 @@ def _interval(timed: Timed) -> str:
 
 
 def _timed(timings: Sequence[Timed]) -> _Seen:
+    for timed in timings:
+        if timed.faulted:
+            return _violated(_faulted(timed))
     if any(timed.low_percent is not None for timed in timings):
         return _HOLDS
     if not timings:
@@ -199,11 +214,15 @@ def _timed(timings: Sequence[Timed]) -> _Seen:
 
 def _result(timings: Sequence[Timed]) -> _Seen:
     for timed in timings:
+        if timed.faulted and timed.same_result is False:
+            return _violated(_faulted(timed))
         if timed.same_result is False:
             return _violated(f"base and head compute different results on {timed.device}: {timed.note}")
     if not timings:
         return _unknown("changed and not run")
     for timed in timings:
+        if timed.faulted:
+            return _unknown(_faulted(timed))
         if timed.same_result is None:
             return _unknown(f"outputs were not compared on {timed.device}: {timed.note or 'no reason given'}")
     return _HOLDS

@@ -6,15 +6,26 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from irdiff.timing.results import CaseTiming, GpuRecord, OutputCheck, OutputStatus, Speed, TimingResults
+from irdiff.timing.results import (
+    FAULTS,
+    CaseTiming,
+    GpuRecord,
+    OutputCheck,
+    OutputStatus,
+    Speed,
+    TimingResults,
+    Unclear,
+)
 
 _SAME = frozenset({OutputStatus.EQUAL, OutputStatus.CLOSE})
 _NOT_COMPARED = frozenset({OutputStatus.NOT_LAUNCHED, OutputStatus.NOT_CHECKED})
+_ENOUGH = frozenset({None, Unclear.MANY_CASES, Unclear.WIDE, Unclear.THRESHOLD})
+"""What may be unclear of an interval that is known to hold the truth."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Timed:
-    """One changed case, both sides of which ran on one GPU."""
+    """One changed case on one GPU that was to run both sides of it."""
 
     case: str
     device: str
@@ -25,8 +36,13 @@ class Timed:
     high_percent: float | None
     noise_percent: float
     """What an identical binary could be off by: less than that is no slowdown."""
-    clear: bool
-    """False where the interval was still too wide for a verdict when the time was used up."""
+    speed: Speed | None
+    """None where it could not be measured."""
+    enough: bool
+    """Whether enough was measured to rely on the interval: all processes, in one hump, with a control that
+    agrees. It may still be too wide for a verdict."""
+    faulted: bool
+    """A side ended abnormally, in the check or while it was timed: there is no other result then."""
     same_result: bool | None
     """Whether outputs agree within the launch's tolerance; None where that could not be decided."""
     note: str
@@ -51,10 +67,20 @@ def _timed(row: CaseTiming, gpu: GpuRecord | None) -> Timed:
         low_percent=_percent(measured.ratio_low) if measured else None,
         high_percent=_percent(measured.ratio_high) if measured else None,
         noise_percent=100 * measured.noise_floor if measured else 0.0,
-        clear=measured is not None and measured.speed is not Speed.UNCLEAR,
+        speed=measured.speed if measured else None,
+        enough=measured is not None and measured.unclear in _ENOUGH,
+        faulted=row.outputs.status in FAULTS,
         same_result=_same_result(row.outputs),
-        note=unfit or row.note or row.outputs.message,
+        note=_note(row, unfit),
     )
+
+
+def _note(row: CaseTiming, unfit: str) -> str:
+    """What a reader must know of the case: a fault before anything else."""
+    if row.outputs.status in FAULTS:
+        side = f" at {row.outputs.side}" if row.outputs.side else ""
+        return f"{row.outputs.status}{side}: {row.outputs.message}"
+    return unfit or (row.measurement.why if row.measurement else row.note) or row.outputs.message
 
 
 def _unfit(row: CaseTiming, gpu: GpuRecord | None) -> str:
@@ -85,7 +111,7 @@ def _percent(ratio: float) -> float:
 def _same_result(outputs: OutputCheck) -> bool | None:
     if outputs.status in _SAME:
         return True
-    # What base does wrong by itself says nothing about head.
-    if outputs.status in _NOT_COMPARED or outputs.side == "base":
+    # What base does wrong by itself says nothing about head. Control is base's binary, too.
+    if outputs.status in _NOT_COMPARED or outputs.side in ("base", "control"):
         return None
     return False

@@ -16,6 +16,8 @@ class ForestRow:
     noise: float
     """Half-width around 1 in which an identical binary was seen to fall."""
     verdict: str
+    why: str
+    """Why there is no verdict, in words; empty where there is one."""
     base_us: float
     head_us: float
     outputs: str

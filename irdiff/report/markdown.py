@@ -27,7 +27,7 @@ _MAX_NOTES = 10
 _SHORT_NOTE = 160
 _MAX_LAUNCH_CHANGES = 10
 _MAX_PROVENANCE = 20
-_KINDS = ("broken", "wrong", "slower", "families", "loud", "quiet", "ungrouped", "others")
+_KINDS = ("broken", "wrong", "slower", "families", "loud", "quiet", "ungrouped", "unclear", "others")
 """In the order they are kept."""
 _OTHERS = (Verdict.FAILING, Verdict.FIXED, Verdict.ADDED, Verdict.REMOVED)
 
@@ -132,6 +132,7 @@ def _items(run: Run, timing: Forest | None) -> list[tuple[str, Any]]:
             for number, group in enumerate(groups, 1)
         ),
         *(("ungrouped", _row(case)) for case in wording.ungrouped(run, ranked)),
+        *(("unclear", _unclear(row)) for row in (timing.rows if timing else ()) if row.why),
         *(("others", other) for other in _others(run)),
     ]
 
@@ -180,6 +181,10 @@ def _group(group: ChangeGroup, number: int, cases: Mapping[str, Case]) -> dict[s
     }
 
 
+def _unclear(row: ForestRow) -> dict[str, str]:
+    return {"id": row.case_id, "text": row.why}
+
+
 def _slower(row: ForestRow) -> dict[str, str]:
     change, low, high = (f"{100 * (ratio - 1):+.1f} %" for ratio in (row.ratio, row.low, row.high))
     times = f"{row.base_us:.4g} → {row.head_us:.4g} µs"
@@ -225,12 +230,13 @@ def _kept(items: Sequence[tuple[str, Any]], count: int) -> dict[str, Any]:
 def _left_out(items: Sequence[tuple[str, Any]]) -> str:
     words = {
         "broken": "broken cases",
-        "wrong": "wrong results",
+        "wrong": "wrong results and faults",
         "slower": "slower cases",
         "families": "table by family",
         "loud": "risky groups",
         "quiet": "groups",
         "ungrouped": "changed cases",
+        "unclear": "cases timed without a verdict",
         "others": "other cases",
     }
     counts = Counter(kind for kind, _ in items)

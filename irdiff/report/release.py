@@ -16,7 +16,7 @@ from irdiff.model import ChangeGroup, Run, Verdict
 from irdiff.report import wording
 from irdiff.report.escape import code, markdown
 from irdiff.report.templates import markdown_prose
-from irdiff.timing.results import BAD_OUTPUTS, CaseTiming, Speed, TimingResults
+from irdiff.timing.results import BAD_OUTPUTS, FAULTS, CaseTiming, Speed, TimingResults
 
 _MAX_ROWS = 60
 _MAX_GROUPS = 25
@@ -189,6 +189,8 @@ def _timings(parts: Sequence[Part]) -> Iterator[str]:
             continue
         speeds = Counter(row.measurement.speed for row in part.timing.cases if row.measurement)
         counts = ", ".join(f"{speeds[speed]} {speed.value}" for speed in Speed if speeds[speed])
+        faulted = sum(row.outputs.status in FAULTS for row in part.timing.cases)
+        counts = ", ".join(filter(None, (f"{faulted} faulted" if faulted else "", counts)))
         for gpu in part.timing.gpus:
             fit = "" if gpu.trustworthy else "; busy or throttled: its figures are no pass"
             words = f"{gpu.name} ({gpu.target}), driver {gpu.driver}{fit}"
@@ -206,7 +208,8 @@ def _interval(row: CaseTiming) -> str:
         return "not measured"
     low, middle, high = (100 * (ratio - 1) for ratio in (found.ratio_low, found.ratio, found.ratio_high))
     times = f"{found.base_us:.2f} µs → {found.head_us:.2f} µs"
-    return f"{times}, {middle:+.1f} % [{low:+.1f}, {high:+.1f}], noise {100 * found.noise_floor:.1f} %"
+    why = f"; unclear: {found.why}" if found.why else ""
+    return f"{times}, {middle:+.1f} % [{low:+.1f}, {high:+.1f}], noise {100 * found.noise_floor:.1f} %{why}"
 
 
 # settled, unchecked, compared

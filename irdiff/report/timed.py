@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from irdiff.report.forest import Forest, ForestRow, WrongOutput
-from irdiff.timing.results import BAD_OUTPUTS, CaseTiming, Speed, TimingResults
+from irdiff.timing.results import BAD_OUTPUTS, FAULTS, CaseTiming, Speed, TimingResults
 
 
 def forest_of(results: TimingResults) -> Forest:
@@ -41,6 +41,7 @@ def _row(timing: CaseTiming) -> ForestRow | None:
         high=measured.ratio_high,
         noise=measured.noise_floor,
         verdict=measured.speed.value,
+        why=measured.why,
         base_us=measured.base_us,
         head_us=measured.head_us,
         outputs=_outputs(timing),
@@ -49,13 +50,21 @@ def _row(timing: CaseTiming) -> ForestRow | None:
 
 def _headline(results: TimingResults) -> str:
     speeds = Counter(row.measurement.speed for row in results.cases if row.measurement)
-    wrong = sum(row.outputs.status in BAD_OUTPUTS for row in results.cases)
-    unmeasured = len(results.not_timed) + sum(row.measurement is None for row in results.cases)
+    faulted = sum(row.outputs.status in FAULTS for row in results.cases)
+    wrong = sum(row.outputs.status in BAD_OUTPUTS - FAULTS for row in results.cases)
+    unmeasured = len(results.not_timed) + sum(
+        row.measurement is None and row.outputs.status not in FAULTS for row in results.cases
+    )
     parts = [f"{speeds[speed]} {speed.value}" for speed in Speed if speeds[speed]] or ["nothing was measured"]
     if wrong:
-        parts.insert(0, f"{wrong} with wrong, missing or faulting output")
+        parts.insert(0, f"{wrong} with wrong or missing output")
+    if faulted:
+        parts.insert(0, f"{faulted} faulted")
     if unmeasured:
         parts.append(f"{unmeasured} not timed")
+    lost = sum(bool(gpu.stopped) for gpu in results.gpus)
+    if lost:
+        parts.append(f"{lost} of {len(results.gpus)} GPUs were lost before the end")
     unfit = sum(not gpu.trustworthy for gpu in results.gpus)
     if unfit:
         parts.append(f"{unfit} of {len(results.gpus)} GPUs were busy or throttled: their figures are no pass")

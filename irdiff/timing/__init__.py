@@ -1,7 +1,7 @@
 """Changed cases timed on real GPUs: the very binaries that were compared, no compiler and no workload code.
 
 `time_run` is the entry; `results` holds what it finds. Read `schedule` for the protocol, `abi` for how
-a binary is launched, `statistics` for how a verdict is reached. torch, numpy, scipy, pyarrow and the drivers'
+a binary is launched, `decision` for how a verdict is reached. torch, numpy, scipy, pyarrow and the drivers'
 bindings are imported only where they are used.
 """
 
@@ -16,13 +16,14 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from irdiff import __version__, run_folder
 from irdiff.errors import ExitCode, IrdiffError
 from irdiff.model import Case, Run, Verdict
 from irdiff.timing import results
 from irdiff.timing.results import NotTimed, Protocol, TimingResults
+from irdiff.timing.samples import Sample, write_samples
 
 if TYPE_CHECKING:
     from irdiff.timing.isolate import GpuProcess
@@ -93,10 +94,15 @@ def time_run(folder: Path, options: Options) -> TimingResults:
     launches = assemble.head_launches(run)
     for work in works:
         uuid = work.card["uuid"]
-        samples = [sample for part in work.samples.values() for sample in part]
-        measured = assemble.measurements(samples, options.protocol, launches, work.peaks)
-        rows += assemble.case_timings(uuid, work.outputs, measured, work.notes)
-        gpus.append(assemble.gpu_record(work.card, conditions[uuid], work.peaks, work.wall_s, work.busy_s))
+        measure = assemble.Measure(launches=launches, peaks=work.peaks)
+        rows += assemble.case_timings(
+            uuid, work.outputs, work.samples, options.protocol, measure, work.stopped
+        )
+        gpus.append(
+            assemble.gpu_record(
+                work.card, conditions[uuid], work.peaks, work.wall_s, work.busy_s, work.stopped
+            )
+        )
     found = TimingResults(
         schema=results.SCHEMA,
         irdiff_version=__version__,
@@ -108,7 +114,8 @@ def time_run(folder: Path, options: Options) -> TimingResults:
         not_timed=tuple(not_timed),
         duration_s=time.monotonic() - begin,
     )
-    results.write_samples(folder, (row for work in works for part in work.samples.values() for row in part))
+    samples = [row for work in works for part in work.samples.values() for row in part]
+    write_samples(folder, samples, {(row.case, row.gpu) for row in rows})
     results.write(folder, found)
     return found
 
@@ -122,7 +129,7 @@ def assign(cases: Sequence[Case], cards: Sequence[str]) -> tuple[dict[int, list[
         if fitting:
             parts[min(fitting, key=lambda index: len(parts[index]))].append(case.id)
         else:
-            not_timed.append(NotTimed(case=case.id, reason=f"no such GPU here: {case.target}"))
+            not_timed.append(NotTimed(case=case.id, reason=f"{results.NO_SUCH_GPU}: {case.target}"))
     return parts, not_timed
 
 
@@ -131,11 +138,11 @@ def _on_all_gpus(
 ) -> tuple[list[GpuWork], list[NotTimed], str]:
     """Each GPU in a thread of its own, side by side."""
     from irdiff.timing import schedule
-    from irdiff.timing.isolate import GpuProcess
+    from irdiff.timing.isolate import GpuProcess, GpuProcessError
 
     first = GpuProcess(folder.absolute(), options.environment, log)
-    reply = first.ask({"op": "list"}, timeout_s=120.0)
-    cards: list[str] = reply.get("targets", [])
+    reply = _listed(first)
+    cards: list[str] = reply["targets"]
     parts, not_timed = assign(cases, cards)
     if not any(parts.values()):
         first.close()
@@ -146,7 +153,7 @@ def _on_all_gpus(
             hint="run `irdiff time` on a host with such a GPU, and join the folders: `irdiff merge`",
         )
     works: dict[int, GpuWork] = {}
-    failures: list[Exception] = []
+    failures: dict[int, Exception] = {}
 
     def work_on(index: int, process: GpuProcess | None) -> None:
         place = schedule.Place(
@@ -155,7 +162,7 @@ def _on_all_gpus(
         try:
             works[index] = schedule.run_gpu(place, parts[index], options.protocol, options.say, process)
         except Exception as error:  # raised again in the caller's thread
-            failures.append(error)
+            failures[index] = error
 
     lanes = [index for index, names in parts.items() if names]
     threads = [  # daemons: Ctrl-C ends them, and with them the GPU processes that they started
@@ -166,23 +173,43 @@ def _on_all_gpus(
         thread.start()
     for thread in threads:
         thread.join()
-    if failures:
-        raise failures[0]
+    for error in failures.values():
+        if not works or not isinstance(error, GpuProcessError):
+            raise error
+    for index in lanes:
+        done = works[index].outputs if index in works else {}
+        reason = works[index].stopped if index in works else str(failures[index])
+        not_timed += [NotTimed(case=name, reason=reason) for name in parts[index] if name not in done]
     versions = ", ".join(f"{name} {version}" for name, version in reply["versions"].items())
-    return [works[index] for index in lanes], not_timed, versions
+    return [works[index] for index in lanes if index in works], not_timed, versions
 
 
-def simulate(run: Run, samples: Sequence[results.Sample], protocol: Protocol) -> TimingResults:
+def _listed(process: GpuProcess) -> dict[str, Any]:
+    from irdiff.timing.isolate import Ended, GpuProcessError
+
+    try:
+        reply = process.ask({"op": "list"}, timeout_s=120.0)
+    except Ended as ended:
+        raise GpuProcessError(f"the GPUs here cannot be listed: {ended.message}") from ended
+    if reply["kind"] != "listed":
+        process.close()
+        raise GpuProcessError(f"the GPUs here cannot be listed: {reply.get('message')}")
+    return reply
+
+
+def simulate(run: Run, samples: Sequence[Sample], protocol: Protocol) -> TimingResults:
     """What `time_run` would say of recorded samples. Outputs are not checked; nothing is written."""
     from irdiff.timing import assemble
 
-    launches = assemble.head_launches(run)
+    measure = assemble.Measure(launches=assemble.head_launches(run), peaks={})
     rows: list[results.CaseTiming] = []
     for gpu in sorted({row.gpu for row in samples}):
-        of_gpu = [row for row in samples if row.gpu == gpu]
-        measured = assemble.measurements(of_gpu, protocol, launches, {})
-        outputs = dict.fromkeys(sorted({row.case for row in of_gpu}), _NOT_CHECKED)
-        rows += assemble.case_timings(gpu, outputs, measured, {})
+        by_case: dict[str, list[Sample]] = {}
+        for row in samples:
+            if row.gpu == gpu:
+                by_case.setdefault(row.case, []).append(row)
+        outputs = dict.fromkeys(sorted(by_case), _NOT_CHECKED)
+        rows += assemble.case_timings(gpu, outputs, by_case, protocol, measure)
     return TimingResults(
         schema=results.SCHEMA,
         irdiff_version=__version__,

@@ -2,88 +2,109 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from irdiff.model import Launch, Run
-from irdiff.timing import statistics
+from irdiff.timing import decision, statistics
+from irdiff.timing.decision import Decision
 from irdiff.timing.host import Conditions
-from irdiff.timing.results import CaseTiming, GpuRecord, Measurement, OutputCheck, Protocol, Sample
-from irdiff.timing.statistics import Estimate, Judged
-
-
-def measurements(
-    samples: Iterable[Sample],
-    protocol: Protocol,
-    launches: Mapping[str, Launch | None],
-    peaks: Mapping[str, float],
-) -> dict[str, Measurement]:
-    """Case → measurement, of samples that come from one GPU."""
-    by_case: dict[str, list[Sample]] = defaultdict(list)
-    for row in samples:
-        by_case[row.case].append(row)
-    estimates = {
-        case: found
-        for case, rows in by_case.items()
-        if (found := statistics.estimate(rows, confidence=protocol.confidence, seed=protocol.seed))
-    }
-    judged = statistics.judge(estimates, threshold=protocol.threshold, confidence=protocol.confidence)
-    return {
-        case: _measurement(estimates[case], judged[case], launches.get(case), peaks) for case in estimates
-    }
-
-
-def _measurement(
-    row: Estimate, verdict: Judged, launch: Launch | None, peaks: Mapping[str, float]
-) -> Measurement:
-    seconds = row.head_us / 1e6
-    tflops = launch.flops / seconds / 1e12 if launch and launch.flops else None
-    tb_per_s = launch.min_bytes / seconds / 1e12 if launch and launch.min_bytes else None
-    shares = [
-        100 * value / peaks[name]
-        for name, value in (("tflops", tflops), ("tb_per_s", tb_per_s))
-        if value is not None and peaks.get(name)
-    ]
-    return Measurement(
-        base_us=row.base_us,
-        head_us=row.head_us,
-        ratio=row.head.value,
-        ratio_low=row.head.low,
-        ratio_high=row.head.high,
-        control_ratio=row.control.value,
-        control_low=row.control.low,
-        control_high=row.control.high,
-        noise_floor=row.noise_floor,
-        p_value=verdict.p_value,
-        q_value=verdict.q_value,
-        speed=verdict.speed,
-        processes=row.processes,
-        samples=row.samples,
-        launches_per_sample=row.launches_per_sample,
-        tflops=tflops,
-        tb_per_s=tb_per_s,
-        percent_of_peak=max(shares) if shares else None,
-    )
+from irdiff.timing.results import (
+    FAULTS,
+    MEASURABLE,
+    CaseTiming,
+    GpuRecord,
+    Measurement,
+    OutputCheck,
+    Protocol,
+    Unclear,
+)
+from irdiff.timing.samples import Sample
 
 
 def case_timings(
     gpu: str,
     outputs: Mapping[str, OutputCheck],
-    measured: Mapping[str, Measurement],
-    notes: Mapping[str, str],
+    samples: Mapping[str, Sequence[Sample]],
+    protocol: Protocol,
+    measure: Measure,
+    stopped: str = "",
 ) -> list[CaseTiming]:
-    """One record for each case that was looked at on a GPU."""
-    return [
-        CaseTiming(
-            case=case,
-            gpu=gpu,
-            outputs=check,
-            measurement=measured.get(case),
-            note=notes.get(case, "" if case in measured else check.message),
+    """One record for each case that was looked at on a GPU.
+
+    A case that faulted has no measurement, however many processes measured it before: the fault is its
+    result. `stopped`: why measuring ended early, if it did.
+    """
+    sound = [row for case, rows in samples.items() if outputs[case].status not in FAULTS for row in rows]
+    decisions = decision.decide(sound, protocol)
+    rows = []
+    for case, check in outputs.items():
+        found = decisions.get(case)
+        times = found.estimate.processes if found else statistics.process_times(samples.get(case, ()))
+        rows.append(
+            CaseTiming(
+                case=case,
+                gpu=gpu,
+                outputs=check,
+                measurement=measure(case, found, stopped) if found else None,
+                processes=times,
+                note="" if found else _why_not_measured(check, len(times), protocol, stopped),
+            )
         )
-        for case, check in outputs.items()
-    ]
+    return rows
+
+
+def _why_not_measured(check: OutputCheck, processes: int, protocol: Protocol, stopped: str) -> str:
+    if check.status not in MEASURABLE:
+        return check.message
+    if protocol.verify_only:
+        return "only its outputs were compared"
+    few = decision.few_processes(processes, protocol)
+    return "; ".join(filter(None, (few, stopped)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measure:
+    """Makes the records of one GPU's decisions."""
+
+    launches: Mapping[str, Launch | None]
+    """Head's launch by case."""
+    peaks: Mapping[str, float]
+
+    def __call__(self, case: str, found: Decision, stopped: str) -> Measurement:
+        row, launch = found.estimate, self.launches.get(case)
+        seconds = row.head_us / 1e6
+        tflops = launch.flops / seconds / 1e12 if launch and launch.flops else None
+        tb_per_s = launch.min_bytes / seconds / 1e12 if launch and launch.min_bytes else None
+        shares = [
+            100 * value / self.peaks[name]
+            for name, value in (("tflops", tflops), ("tb_per_s", tb_per_s))
+            if value is not None and self.peaks.get(name)
+        ]
+        few = found.unclear is Unclear.FEW_PROCESSES
+        return Measurement(
+            base_us=row.base_us,
+            head_us=row.head_us,
+            ratio=row.head.value,
+            ratio_low=row.head.low,
+            ratio_high=row.head.high,
+            control_ratio=row.control.value,
+            control_low=row.control.low,
+            control_high=row.control.high,
+            noise_floor=row.noise_floor,
+            p_value=found.p_value,
+            q_value=found.q_value,
+            speed=found.speed,
+            unclear=found.unclear,
+            why="; ".join(filter(None, (found.why, stopped if few else ""))),
+            processes=len(row.processes),
+            samples=row.samples,
+            launches_per_sample=row.launches_per_sample,
+            tflops=tflops,
+            tb_per_s=tb_per_s,
+            percent_of_peak=max(shares) if shares else None,
+        )
 
 
 def head_launches(run: Run) -> dict[str, Launch | None]:
@@ -96,6 +117,7 @@ def gpu_record(
     peaks: Mapping[str, float],
     wall_s: float,
     busy_s: float,
+    stopped: str = "",
 ) -> GpuRecord:
     return GpuRecord(
         uuid=card["uuid"],
@@ -120,4 +142,5 @@ def gpu_record(
         wall_s=wall_s,
         busy_s=busy_s,
         trustworthy=not conditions.throttled and not conditions.other_processes,
+        stopped=stopped,
     )

@@ -6,7 +6,7 @@ import ctypes
 from typing import Any
 
 from irdiff.timing.abi import LaunchPlan, TensorMap
-from irdiff.timing.device import Card, DeviceError, ParameterBlock
+from irdiff.timing.device import Card, DriverError, ParameterBlock
 
 _DEFAULT_SHARED_BYTES = 48 << 10
 _PORTABLE_CLUSTER = 8
@@ -33,7 +33,7 @@ class CudaDevice:
         if int(code) != 0:
             _, text = self.api.cuGetErrorString(code)
             said = text.decode() if isinstance(text, bytes) else str(code)
-            raise DeviceError(f"the CUDA driver refused a call: {said}")
+            raise DriverError(f"the CUDA driver refused a call: {said}")
         return values[0] if len(values) == 1 else tuple(values)
 
     def _attribute(self, name: str) -> int:
@@ -69,7 +69,7 @@ class CudaDevice:
                 self._check(api.cuFuncGetAttribute(attribute.CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, function))
             )
             if plan.shared_bytes > opt_in - static:
-                raise DeviceError(
+                raise DriverError(
                     f"{plan.kernel} wants {plan.shared_bytes} bytes of shared memory; "
                     f"this card has {opt_in - static}"
                 )

@@ -16,7 +16,11 @@ from irdiff.timing.abi import LaunchPlan, TensorMap
 
 
 class DeviceError(IrdiffError):
-    """The driver refused a call."""
+    """The card, or irdiff on it, cannot do what is asked."""
+
+
+class DriverError(DeviceError):
+    """The driver refused a binary or a call: what a user who launches the kernel would see."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +44,7 @@ class Device(Protocol):
     def describe(self) -> Card: ...
 
     def load(self, binary: bytes, plan: LaunchPlan) -> object:
-        """The kernel of a binary, allowed its dynamic shared memory. Raises DeviceError."""
+        """The kernel of a binary, allowed its dynamic shared memory. Raises DriverError."""
         ...
 
     def tensor_map(self, spec: TensorMap, address: int) -> bytes:
@@ -48,7 +52,7 @@ class Device(Protocol):
         ...
 
     def launch(self, function: object, plan: LaunchPlan, block: ParameterBlock, stream: int) -> None:
-        """Enqueues one launch. Raises DeviceError; a kernel's fault shows when the stream is waited for."""
+        """Enqueues one launch. Raises DriverError; a kernel's fault shows when the stream is waited for."""
         ...
 
 

@@ -1,20 +1,20 @@
 """Runs on the GPU, in a process of its own: `python -m irdiff.timing.gpu_process FOLDER`.
 
-Requests are JSON lines on standard input, replies JSON lines on standard output. A kernel that faults
-takes this process with it; the parent (`isolate`) reports the case and starts another. Nothing of the
-run is executed but its binaries.
+Requests are JSON lines on standard input, replies JSON lines on standard output, which nothing else in this
+process writes to: what a kernel prints goes to the log. A kernel that faults takes this process with it; the
+parent (`isolate`) reports the case and starts another. Nothing of the run is executed but its binaries.
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
+import os
 import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from irdiff import run_folder
 from irdiff.errors import IrdiffError
@@ -22,7 +22,7 @@ from irdiff.model import Case, Launch, Run
 from irdiff.timing import abi, buffers, outputs
 from irdiff.timing.abi import AbiError, LaunchPlan
 from irdiff.timing.buffers import Buffers, Scratch, Storage
-from irdiff.timing.device import Card, Device, DeviceError, ParameterBlock, open_device
+from irdiff.timing.device import Card, Device, DriverError, ParameterBlock, open_device
 from irdiff.timing.entry import read_entry
 from irdiff.timing.measure import ARMS, Enqueue, Pace, measure
 
@@ -131,7 +131,10 @@ def verify(session: Session, request: Request, say: Say) -> Reply:
     needed = session.needed(sides, 4)
     initial = buffers.initial_contents(torch, needed, _SEED)
     memory = Buffers(torch, needed)
-    arms = {name: session.arm(side) for name, side in sides.items()}
+    arms = {}
+    for name, side in sides.items():
+        say({"kind": "progress", "side": name})
+        arms[name] = session.arm(side)
 
     def contents_after(name: str) -> dict[int, Any]:
         memory.load(initial)
@@ -173,10 +176,17 @@ def timing(session: Session, request: Request, say: Say) -> Reply:
     needed = session.needed(sides, 3)
     initial = buffers.initial_contents(torch, needed, _SEED)
     memory = Buffers(torch, needed)
-    memory.load(initial)
     copies = {"base": "base", "control": "base", "head": request.get("head", "head")}
     order = reversed(ARMS) if request["reverse"] else ARMS
-    arms = {name: session.arm(sides[copies[name]]) for name in order}
+    arms = {}
+    for name in order:  # each alone first, so that an arm that faults whenever it runs is named
+        say({"kind": "progress", "side": name})
+        arms[name] = session.arm(sides[copies[name]])
+        memory.load(initial)  # a kernel may count on inputs that the one before has changed
+        arms[name].launch(arms[name].bind(memory), torch.cuda.current_stream().cuda_stream)
+        torch.cuda.synchronize()
+    say({"kind": "progress", "side": None})
+    memory.load(initial)
     assert session.card
     pace = Pace(
         slice_s=request["slice_s"],
@@ -184,7 +194,6 @@ def timing(session: Session, request: Request, say: Say) -> Reply:
         seed=request["seed"],
         reverse=request["reverse"],
     )
-    say({"kind": "progress", "side": "both"})
     timed = measure(torch, arms, needed, initial, memory, pace)
     rows = [[row.round, row.position, row.arm, row.launches, row.elapsed_us] for row in timed.rows]
     return {"kind": "timed", "rows": rows, "busy_s": timed.busy_s}
@@ -242,28 +251,48 @@ _OPERATIONS = {"list": listed, "open": opened, "verify": verify, "time": timing,
 
 
 def serve(folder: Path) -> None:
-    channel = sys.stdout
+    channel = private_channel()
     session = Session(folder)
 
     def say(row: dict[str, Any]) -> None:
         channel.write(json.dumps(row) + "\n")
         channel.flush()
 
-    with contextlib.redirect_stdout(sys.stderr):
-        say({"kind": "ready"})
-        for line in sys.stdin:
-            request = json.loads(line)
-            begin = time.monotonic()
-            try:
-                reply = _OPERATIONS[request["op"]](session, request, say)
-            except (AbiError, DeviceError, IrdiffError, ValueError) as error:
-                reply = {"kind": "refused", "message": " ".join(str(error).split())}
-            except Exception as error:  # a fault of the kernel shows as any of torch's errors
-                say({"kind": "fault", "message": " ".join(str(error).split())[:500]})
-                raise
-            if session.device is not None:
-                session.torch.cuda.synchronize()
-            say({**reply, "wall_s": time.monotonic() - begin})
+    say({"kind": "ready"})
+    for line in sys.stdin:
+        request = json.loads(line)
+        begin = time.monotonic()
+        try:
+            reply = answer(session, request, say)
+        except Exception as error:
+            say({"kind": "fault", "message": " ".join(str(error).split())[:500] or type(error).__name__})
+            raise
+        say({**reply, "wall_s": time.monotonic() - begin})
+
+
+def answer(session: Session, request: Request, say: Say) -> Reply:
+    """The reply to one request. Raises whatever a kernel, the driver or torch ends in: that is a fault.
+
+    What is found before anything of the case ran (it does not fit the captured launch) is a refusal.
+    """
+    try:
+        reply = _OPERATIONS[request["op"]](session, request, say)
+    except DriverError:
+        raise
+    except (AbiError, IrdiffError, ValueError) as error:
+        reply = {"kind": "refused", "message": " ".join(str(error).split())}
+    if session.device is not None:
+        session.torch.cuda.synchronize()
+    return reply
+
+
+def private_channel() -> TextIO:
+    """Standard output for replies alone: whatever writes to it from now on, C libraries and `printf` of
+    kernels too, writes to standard error.
+    """
+    channel = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    return channel
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from irdiff.timing.abi import LaunchPlan, TensorMap
-from irdiff.timing.device import Card, DeviceError, ParameterBlock
+from irdiff.timing.device import Card, DeviceError, DriverError, ParameterBlock
 
 
 class HipDevice:
@@ -23,7 +23,7 @@ class HipDevice:
     def _check(self, result: tuple[Any, ...]) -> Any:
         code, *values = result
         if int(code) != 0:
-            raise DeviceError(f"the HIP runtime refused a call: {code}")
+            raise DriverError(f"the HIP runtime refused a call: {code}")
         return values[0] if len(values) == 1 else tuple(values)
 
     def describe(self) -> Card:

@@ -2,7 +2,8 @@
 
 Clocks, temperature, power, throttling, other processes on the GPU.
 
-NVIDIA only, through `nvidia-smi`; on other cards conditions are recorded as unknown.
+NVIDIA only, through `nvidia-smi`; on other cards conditions are recorded as unknown. Where readings began
+and then failed, the figures of that time are not fit: a slowdown may have gone unseen.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ _UNFIT = {
 }
 _POWER_CAP = 0x4
 _IDLE_PERCENT = 10.0
+_MOST_FAILED_SHARE = 0.1
 
 Range = tuple[float, float, float]
 
@@ -94,7 +96,7 @@ def parse_readings(text: str) -> list[Reading]:
                 temperature_c=_number(temperature),
                 power_w=_number(power),
                 power_limit_w=_number(limit),
-                reasons=int(reasons, 16) if reasons.lower().startswith("0x") else 0,
+                reasons=_bits(reasons),
                 ecc=ecc,
                 mig=mig,
                 driver=driver,
@@ -111,6 +113,13 @@ def _number(word: str) -> float | None:
         return None
 
 
+def _bits(word: str) -> int:
+    try:
+        return int(word, 16)
+    except ValueError:
+        return 0
+
+
 def parse_processes(text: str) -> list[tuple[str, int]]:
     """(GPU UUID, process id) of `nvidia-smi --query-compute-apps=gpu_uuid,pid --format=csv,noheader`."""
     rows = [[word.strip() for word in line.split(",")] for line in text.splitlines()]
@@ -123,6 +132,7 @@ class Monitor:
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment
         self._readings: list[Reading] = []
+        self._failed_reads = 0
         self._others: set[tuple[str, int]] = set()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
@@ -140,9 +150,11 @@ class Monitor:
         while not self._stop.is_set():
             begin = time.monotonic()
             text = self._ask(f"--query-gpu={','.join(_FIELDS)}", "--format=csv,noheader,nounits")
-            if text is None:
-                return
-            self._readings += parse_readings(text)
+            rows = parse_readings(text or "")
+            if not rows and not self._readings:
+                return  # no such tool, or no such card
+            self._readings += rows
+            self._failed_reads += not rows
             if count % 5 == 0:
                 apps = self._ask("--query-compute-apps=gpu_uuid,pid", "--format=csv,noheader") or ""
                 self._others |= {row for row in parse_processes(apps) if not _is_ours(row[1])}
@@ -158,11 +170,12 @@ class Monitor:
     def conditions(self, uuid: str) -> Conditions:
         readings = [row for row in self._readings if row.uuid == uuid]
         others = sorted(pid for gpu, pid in self._others if gpu == uuid)
-        return summarize(readings, [f"pid {pid}" for pid in others])
+        return summarize(readings, [f"pid {pid}" for pid in others], self._failed_reads)
 
 
-def summarize(readings: Sequence[Reading], others: Sequence[str]) -> Conditions:
+def summarize(readings: Sequence[Reading], others: Sequence[str], failed_reads: int = 0) -> Conditions:
     reasons = 0
+    blind = failed_reads > _MOST_FAILED_SHARE * (len(readings) + failed_reads)
     for row in readings:
         reasons |= row.reasons
     capped = sum(bool(row.reasons & _POWER_CAP) for row in readings)
@@ -176,7 +189,10 @@ def summarize(readings: Sequence[Reading], others: Sequence[str]) -> Conditions:
         temperature_c=_range([row.temperature_c for row in readings]),
         power_w=_range([row.power_w for row in readings]),
         power_limit_w=last.power_limit_w if last else None,
-        throttled=tuple(name for bit, name in _UNFIT.items() if reasons & bit),
+        throttled=(
+            *(name for bit, name in _UNFIT.items() if reasons & bit),
+            *([f"{failed_reads} readings failed"] if blind else []),
+        ),
         power_capped_fraction=capped / len(readings) if readings else None,
         other_processes=tuple(others),
         ecc=last.ecc if last else None,

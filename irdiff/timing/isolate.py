@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import queue
 import sys
@@ -15,6 +16,8 @@ from typing import Any
 from irdiff import process
 from irdiff.errors import IrdiffError
 from irdiff.timing.results import OutputStatus
+
+_numbers = itertools.count(1)
 
 
 class GpuProcessError(IrdiffError):
@@ -33,31 +36,39 @@ class GpuProcess:
     """One process on one GPU. Use `open` before anything that needs the GPU."""
 
     def __init__(self, folder: Path, environment: Mapping[str, str], log: Path) -> None:
-        self.log = log
+        # a log of its own: the last line of it is the word of this process on how it ended
+        self.log = log.with_name(f"{log.name}-{next(_numbers)}")
         self._lines: queue.Queue[bytes | None] = queue.Queue()
         command = [sys.executable, "-m", "irdiff.timing.gpu_process", str(folder)]
-        self._child = process.start_worker(command, env=environment, stderr=log)
+        try:
+            self._child = process.start_worker(command, env=environment, stderr=self.log)
+        except OSError as error:
+            raise GpuProcessError(f"a GPU process cannot be started: {error.strerror}") from error
         threading.Thread(target=self._listen, daemon=True).start()
         self._ready = False
         self._side: str | None = None
 
     def _listen(self) -> None:
         assert self._child.stdout
-        for line in self._child.stdout:
-            self._lines.put(line)
+        with contextlib.suppress(OSError, ValueError):  # closed from this side; nobody waits for more
+            for line in self._child.stdout:
+                self._lines.put(line)
         self._lines.put(None)
 
     def wait_ready(self, timeout_s: float = 180.0) -> None:
         """Until its imports are done. Raises GpuProcessError."""
-        if not self._ready:
-            try:
-                row = self._next(time.monotonic() + timeout_s)
-            except Ended as ended:
-                raise GpuProcessError(
-                    f"the GPU process did not start: {ended.message}",
-                    hint="`pip install irdiff[timing]`, in an environment whose torch sees the GPU",
-                ) from ended
-            self._ready = row.get("kind") == "ready"
+        if self._ready:
+            return
+        try:
+            row = self._next(time.monotonic() + timeout_s)
+            if row["kind"] != "ready":
+                raise Ended(OutputStatus.FAULT, None, f"it began with {row['kind']!r}")
+        except Ended as ended:
+            raise GpuProcessError(
+                f"the GPU process did not start: {ended.message}",
+                hint="`pip install irdiff[timing]`, in an environment whose torch sees the GPU",
+            ) from ended
+        self._ready = True
 
     def ask(self, request: Mapping[str, Any], timeout_s: float) -> dict[str, Any]:
         """The reply to one request. Raises Ended where the process died or outran its limit."""
@@ -87,8 +98,13 @@ class GpuProcess:
         if line is None:
             code = self._child.wait()
             raise Ended(OutputStatus.FAULT, self._side, f"the GPU process ended with {code}: {self._tail()}")
-        row = json.loads(line)
-        assert isinstance(row, dict)
+        try:
+            row = json.loads(line)
+        except ValueError:  # it died, or something wrote, in the middle of a line
+            row = None
+        if not isinstance(row, dict) or not isinstance(row.get("kind"), str):
+            self.close()
+            raise Ended(OutputStatus.FAULT, self._side, f"the GPU process answered {line[:100]!r}")
         return row
 
     def _tail(self) -> str:

@@ -1,7 +1,7 @@
 """What `irdiff time` found: the content of `timing.json`, beside `run.json` in a run folder.
 
-Samples are kept whole in `timing-samples.parquet`: one row a sample, with `gpu`, `case`, `process`, `round`,
-`position`, `arm` (`base`, `control`, `head`), `launches` and `elapsed_us` (of all launches of the sample).
+Every sample is in `timing-samples.parquet` (`samples`); what a verdict was made from is here: the times of
+each process. Files of schema 1 are read by the rule that `former` states; of any other they are refused.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -18,10 +18,14 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from irdiff.errors import RunFolderError
+from irdiff.timing.samples import join_samples
 
-SCHEMA = "irdiff-timing/1"
+SCHEMA = "irdiff-timing/2"
+FORMER_SCHEMA = "irdiff-timing/1"
 TIMING_FILE = "timing.json"
-SAMPLES_FILE = "timing-samples.parquet"
+PROCESSES = 18
+"""The least even number (half of the processes set up head before base) with 0.75 ** PROCESSES < 0.01: what
+happens in a quarter of all processes happens in one of these, 99 times of 100."""
 MAX_TIMING_BYTES = 64 << 20
 
 
@@ -31,9 +35,26 @@ class Speed(StrEnum):
     SLOWER = "slower"
     FASTER = "faster"
     SAME = "same"
-    """The interval lies inside the threshold on both sides."""
+    """Known to be within the threshold, in every process: see `decision`."""
     UNCLEAR = "unclear"
-    """Too little precision within the budget to say any of the three."""
+    """Not known to be any of the three; `Unclear` says why."""
+
+
+class Unclear(StrEnum):
+    """What keeps a case from a verdict."""
+
+    FEW_PROCESSES = "few processes"
+    """Not all processes of the protocol measured it."""
+    CONTROL = "control disagrees"
+    """Base's own binary, loaded a second time, is off by more than the threshold."""
+    TWO_HUMPS = "two humps"
+    """Some processes, or some samples within them, are far from the others."""
+    MANY_CASES = "many cases"
+    """Beyond the threshold by itself, not after the correction for the number of cases."""
+    WIDE = "wide interval"
+    """The interval is wider than what the threshold allows on both sides."""
+    THRESHOLD = "near the threshold"
+    """The interval holds the threshold."""
 
 
 class OutputStatus(StrEnum):
@@ -47,15 +68,22 @@ class OutputStatus(StrEnum):
     OUT_OF_BOUNDS = "out of bounds"
     """A side wrote outside of its buffers."""
     FAULT = "fault"
-    """A side ended abnormally: an illegal address, a trap, an error of the driver."""
+    """A side ended abnormally, in the check or while it was timed: an illegal address, a trap, an error of
+    the driver, memory that ran out, the death of the process."""
     HANG = "hang"
-    """A side did not end within its limit."""
+    """A side did not end within its limit, in the check or while it was timed."""
     NOT_LAUNCHED = "not launched"
     """The binary and the captured launch do not fit, or an input cannot be made here."""
     NOT_CHECKED = "not checked"
     """Recorded samples were judged; nothing ran."""
 
 
+FAULTS = frozenset({OutputStatus.FAULT, OutputStatus.HANG})
+"""These are the result of a case, whatever else was measured of it."""
+MEASURABLE = frozenset(
+    {OutputStatus.EQUAL, OutputStatus.CLOSE, OutputStatus.DIFFERENT, OutputStatus.NOT_CHECKED}
+)
+"""Both sides ran to their end within their buffers, so that times mean something."""
 BAD_OUTPUTS = frozenset(OutputStatus) - {
     OutputStatus.EQUAL,
     OutputStatus.CLOSE,
@@ -65,11 +93,11 @@ BAD_OUTPUTS = frozenset(OutputStatus) - {
 
 @dataclass(frozen=True, kw_only=True)
 class OutputCheck:
-    """Both sides run once from the same inputs."""
+    """Both sides run once from the same inputs; or the fault that ended the case later."""
 
     status: OutputStatus
     side: str | None
-    """The side to blame where it is known: `base`, `head`."""
+    """The side to blame where it is known: `base`, `control` (base's binary loaded again), `head`."""
     message: str
     arguments: tuple[str, ...]
     """Names of the arguments whose contents differ."""
@@ -89,7 +117,7 @@ class Measurement:
     ratio: float
     ratio_low: float
     ratio_high: float
-    """95 % interval, bootstrap over processes."""
+    """Interval of Student's t over processes, at the protocol's confidence."""
     control_ratio: float
     """The same, of base's binary loaded a second time."""
     control_low: float
@@ -100,6 +128,10 @@ class Measurement:
     q_value: float
     """After Benjamini-Hochberg over the cases of the GPU."""
     speed: Speed
+    unclear: Unclear | None
+    """The first thing that keeps it from a verdict; None where there is one."""
+    why: str
+    """All that keeps it from a verdict, in words; empty where there is one."""
     processes: int
     samples: int
     launches_per_sample: int
@@ -107,6 +139,21 @@ class Measurement:
     tb_per_s: float | None
     percent_of_peak: float | None
     """Of the card's own measured peak, the larger of compute and memory."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProcessTimes:
+    """What one process measured of one case: microseconds of one launch."""
+
+    process: int
+    base_us: float
+    """Median over the samples of the arm."""
+    control_us: float
+    head_us: float
+    base_mean_us: float
+    """Mean over the middle 80 % of the samples of the arm: unlike the median it sees a second hump."""
+    control_mean_us: float
+    head_mean_us: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,8 +165,15 @@ class CaseTiming:
     """UUID."""
     outputs: OutputCheck
     measurement: Measurement | None
+    """None where it was not measured, and where it faulted, whatever was measured before that."""
+    processes: tuple[ProcessTimes, ...]
+    """Each process that measured all arms, also of a case that faulted later."""
     note: str
     """Why there is no measurement, where there is none."""
+
+
+NO_SUCH_GPU = "no such GPU here"
+"""How the reason of a case begins that this host was never able to run."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,6 +214,8 @@ class GpuRecord:
     """Of it, kernels of this GPU were in flight."""
     trustworthy: bool
     """False on a busy or throttled GPU: its results are not a pass."""
+    stopped: str
+    """Why measuring ended before every process had measured every case; empty where it did not."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,11 +224,9 @@ class Protocol:
 
     budget_s: float
     threshold: float
-    precision: float
-    """Half width of the interval at which a case is done."""
     confidence: float
     processes: int
-    """Least number of processes a case."""
+    """Number of processes a case."""
     seed: int
     verify_only: bool
 
@@ -193,6 +247,12 @@ class TimingResults:
     duration_s: float
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Header:
+    schema: str
+
+
+_header = TypeAdapter(_Header)
 _adapter = TypeAdapter(TimingResults)
 
 
@@ -218,15 +278,24 @@ def load(folder: Path) -> TimingResults | None:
         content = file.read(MAX_TIMING_BYTES + 1)
     if len(content) > MAX_TIMING_BYTES:
         raise RunFolderError(f"{path} has more than {MAX_TIMING_BYTES} bytes")
+    return parse(content, str(path))
+
+
+def parse(content: bytes, where: str) -> TimingResults:
+    """The timings of a file's content. Raises RunFolderError for what is not of a schema that is read."""
+    from irdiff.timing import former
+
     try:
-        results = _adapter.validate_json(content)
+        schema = _header.validate_json(content).schema
+        if schema == FORMER_SCHEMA:
+            return former.parse(content)
+        if schema != SCHEMA:
+            raise RunFolderError(f"{where} has schema {schema[:80]!r}, this irdiff reads {SCHEMA!r}")
+        return _adapter.validate_json(content)
     except ValidationError as error:
         first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))[:200]
-        raise RunFolderError(f"{path} is not a valid timing file: {where}: {first['msg']}") from error
-    if results.schema != SCHEMA:
-        raise RunFolderError(f"{path} has schema {results.schema!r}, this irdiff reads {SCHEMA!r}")
-    return results
+        place = ".".join(map(str, first["loc"]))[:200]
+        raise RunFolderError(f"{where} is not a valid timing file: {place}: {first['msg']}") from error
 
 
 def write(folder: Path, results: TimingResults) -> None:
@@ -245,13 +314,19 @@ def _replace(path: Path, content: bytes) -> None:
 
 
 def merge(parts: Sequence[TimingResults]) -> TimingResults:
-    """Timings of several hosts as one: of the same case on the same GPU the last one counts.
+    """Timings of several hosts, or of one host at several times, as one.
 
-    A case that any of them timed is not listed as not timed.
+    Of the same case on the same GPU the last one counts; but a fault stays, because one that was seen once is
+    not undone by a time at which it was not seen. A GPU is as fit as it was whenever a case that is kept was
+    measured. A case that any of them timed is not listed as not timed.
     """
     last = parts[-1]
-    cases = {(row.case, row.gpu): row for part in parts for row in part.cases}
-    gpus = {row.uuid: row for part in parts for row in part.gpus}
+    cases: dict[tuple[str, str], tuple[CaseTiming, int]] = {}
+    for number, part in enumerate(parts):
+        for row in part.cases:
+            known = cases.get((row.case, row.gpu))
+            if known is None or known[0].outputs.status not in FAULTS:
+                cases[row.case, row.gpu] = (row, number)
     timed = {case for case, _ in cases}
     not_timed = {row.case: row for part in parts for row in part.not_timed if row.case not in timed}
     hosts: dict[str, str] = {}
@@ -260,61 +335,34 @@ def merge(parts: Sequence[TimingResults]) -> TimingResults:
     return replace(
         last,
         host=hosts,
-        gpus=tuple(gpus[key] for key in sorted(gpus)),
-        cases=tuple(cases[key] for key in sorted(cases)),
+        gpus=_merged_gpus(parts, {(gpu, number) for (_, gpu), (_, number) in cases.items()}),
+        cases=tuple(cases[key][0] for key in sorted(cases)),
         not_timed=tuple(not_timed[key] for key in sorted(not_timed)),
         duration_s=sum(part.duration_s for part in parts),
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Sample:
-    """One row of the samples file."""
-
-    gpu: str
-    case: str
-    process: int
-    round: int
-    position: int
-    """Of the arm within its round, which is in random order."""
-    arm: str
-    launches: int
-    elapsed_us: float
+def _merged_gpus(parts: Sequence[TimingResults], used: Set[tuple[str, int]]) -> tuple[GpuRecord, ...]:
+    """One record a GPU. `used`: GPU and number of the part, wherever a case of that part is kept."""
+    found: dict[str, GpuRecord] = {}
+    for number, part in enumerate(parts):
+        for gpu in part.gpus:
+            before = found.get(gpu.uuid)
+            if before is None or not any((gpu.uuid, earlier) in used for earlier in range(number)):
+                found[gpu.uuid] = gpu
+            elif (gpu.uuid, number) in used:
+                found[gpu.uuid] = _worst(before, gpu)
+    return tuple(found[uuid] for uuid in sorted(found))
 
 
-_COLUMNS = ("gpu", "case", "process", "round", "position", "arm", "launches", "elapsed_us")
-
-
-def write_samples(folder: Path, samples: Iterable[Sample]) -> None:
-    """Replaces the samples of the (case, GPU) pairs that are given; keeps all others."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    fresh = list(samples)
-    replaced = {(row.case, row.gpu) for row in fresh}
-    path = folder / SAMPLES_FILE
-    kept = [row for row in read_samples(path) if (row.case, row.gpu) not in replaced] if path.exists() else []
-    rows = [*kept, *fresh]
-    table = pa.table({name: [getattr(row, name) for row in rows] for name in _COLUMNS})
-    part = path.with_name(f".part-{path.name}")
-    pq.write_table(table, part, compression="zstd")
-    part.replace(path)
-
-
-def read_samples(path: Path) -> list[Sample]:
-    """Samples of a parquet file, or of a JSON file with a list of the same rows (for `--simulate`)."""
-    try:
-        if path.suffix == ".json":
-            return [Sample(**row) for row in json.loads(path.read_text(encoding="utf-8"))]
-        import pyarrow.parquet as pq
-
-        table = pq.read_table(path, columns=list(_COLUMNS)).to_pydict()
-        return [
-            Sample(**dict(zip(_COLUMNS, row, strict=True)))
-            for row in zip(*(table[n] for n in _COLUMNS), strict=True)
-        ]
-    except (OSError, ValueError, TypeError, KeyError) as error:
-        raise RunFolderError(f"{path} does not hold samples: {error}") from error
+def _worst(before: GpuRecord, after: GpuRecord) -> GpuRecord:
+    return replace(
+        after,
+        throttled=tuple(dict.fromkeys((*before.throttled, *after.throttled))),
+        other_processes=tuple(dict.fromkeys((*before.other_processes, *after.other_processes))),
+        trustworthy=before.trustworthy and after.trustworthy,
+        stopped="; ".join(dict.fromkeys(filter(None, (before.stopped, after.stopped)))),
+    )
 
 
 def join(target: Path, sources: Sequence[Path]) -> TimingResults | None:
@@ -323,14 +371,10 @@ def join(target: Path, sources: Sequence[Path]) -> TimingResults | None:
     None where no folder has timings. Raises RunFolderError where a file is not what it says. That the
     folders are of the same run is the caller's to check.
     """
-    folders = [folder for folder in (target, *sources) if (folder / TIMING_FILE).exists()]
-    if not folders:
+    parts = [part for folder in (target, *sources) if (part := load(folder)) is not None]
+    if not parts:
         return None
-    parts = [part for folder in folders if (part := load(folder)) is not None]
-    for folder in folders:
-        path = folder / SAMPLES_FILE
-        if folder != target and path.exists():
-            write_samples(target, read_samples(path))
+    join_samples(target, sources)
     merged = merge(parts)
     _replace(target / TIMING_FILE, dump(merged))
     return merged

@@ -1,29 +1,35 @@
 """Which process measures which case when, on one GPU.
 
-First one process checks outputs. Then processes come one after another, each with every case, so that
-a ratio is seen under several memory placements; half of them set up head before base (ABBA). The next process
-imports while the current one measures. Cases whose interval is still too wide get further processes until the
-budget is spent.
+First one process checks outputs. Then the processes of the protocol come one after another, each with every
+case, so that a ratio is seen under several memory placements; half of them set up head before base (ABBA).
+The next ones import while the current one measures.
+
+A case that faults in any process is done: the fault is its result. Every process measures every other case,
+also when the budget is spent: fewer processes would leave all cases without a verdict.
 """
 
 from __future__ import annotations
 
+import math
 import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from irdiff.timing import statistics
 from irdiff.timing.isolate import Ended, GpuProcess, GpuProcessError
-from irdiff.timing.results import OutputCheck, OutputStatus, Protocol, Sample
+from irdiff.timing.results import FAULTS, MEASURABLE, OutputCheck, OutputStatus, Protocol
+from irdiff.timing.samples import Sample
 
+_ARMS = frozenset({"base", "control", "head"})
 _REVERSED = (False, True, True, False)
 _LAUNCH_LIMIT_S = 20.0
 _OPEN_LIMIT_S = 120.0
 _SETUP_S = 0.12
 _LEAST_SLICE_S, _MOST_SLICE_S = 0.08, 1.0
-_MOST_PROCESSES = 12
+_AHEAD = 2
+"""Processes that import while one works: with few cases a process is done before the next has imported."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,29 +50,30 @@ class GpuWork:
     peaks: dict[str, float] = field(default_factory=dict)
     outputs: dict[str, OutputCheck] = field(default_factory=dict)
     samples: dict[str, list[Sample]] = field(default_factory=dict)
-    notes: dict[str, str] = field(default_factory=dict)
     busy_s: float = 0.0
     wall_s: float = 0.0
+    stopped: str = ""
+    """Why it ended before every process had measured every case; empty where it did not."""
 
 
 Say = Callable[[str], None]
 
 
 class _Processes:
-    """The current process and the next one, which imports while the current one works."""
+    """The current process and the next ones, which import while the current one works."""
 
     def __init__(self, place: Place, work: GpuWork, first: GpuProcess | None) -> None:
         self._place, self._work = place, work
-        self._next = first or self._start()
+        self._next = deque([first] if first else [])
         self._current: GpuProcess | None = None
 
-    def _start(self) -> GpuProcess:
-        return GpuProcess(self._place.folder, self._place.environment, self._place.log)
-
     def fresh(self) -> GpuProcess:
+        """A process that has opened the GPU. Raises GpuProcessError."""
         self.close_current()
-        current, self._next = self._next, self._start()
-        self._current = current
+        while len(self._next) <= _AHEAD:
+            place = self._place
+            self._next.append(GpuProcess(place.folder, place.environment, place.log))
+        current = self._current = self._next.popleft()
         try:
             reply = current.ask({"op": "open", "index": self._place.index}, _OPEN_LIMIT_S)
         except Ended as ended:
@@ -83,29 +90,35 @@ class _Processes:
 
     def close(self) -> None:
         self.close_current()
-        self._next.close()
+        while self._next:
+            self._next.popleft().close()
 
 
 def run_gpu(
     place: Place, cases: Sequence[str], protocol: Protocol, say: Say, first: GpuProcess | None = None
 ) -> GpuWork:
-    """Checks and times `cases` on one GPU within the budget."""
+    """Checks and times `cases` on one GPU.
+
+    Raises GpuProcessError where the GPU cannot be opened at all. Where that fails later (a fault took the GPU
+    with it), what was found until then is returned, with the reason in `stopped`.
+    """
     begin = time.monotonic()
     work = GpuWork()
     processes = _Processes(place, work, first)
     try:
         _verify_all(processes, cases, work, say)
-        timed = [case for case in cases if _can_be_timed(work.outputs[case])]
+        timed = [case for case in cases if work.outputs[case].status in MEASURABLE]
         if timed and not protocol.verify_only:
             _time_all(processes, timed, work, protocol, say, begin + protocol.budget_s)
+    except GpuProcessError as error:
+        if not work.card:
+            raise
+        work.stopped = f"measuring ended early: {error.what}"
+        say(work.stopped)
     finally:
         processes.close()
     work.wall_s = time.monotonic() - begin
     return work
-
-
-def _can_be_timed(check: OutputCheck) -> bool:
-    return check.status in (OutputStatus.EQUAL, OutputStatus.CLOSE, OutputStatus.DIFFERENT)
 
 
 def _verify_all(processes: _Processes, cases: Sequence[str], work: GpuWork, say: Say) -> None:
@@ -117,7 +130,7 @@ def _verify_all(processes: _Processes, cases: Sequence[str], work: GpuWork, say:
             work.outputs[case] = _check(reply)
         except Ended as ended:
             work.outputs[case] = _bad(ended.status, ended.side, ended.message)
-        if work.outputs[case].status not in _CONTEXT_SURVIVES:
+        if work.outputs[case].status in FAULTS:
             process = processes.fresh()
     try:
         reply = process.ask({"op": "peaks"}, _LAUNCH_LIMIT_S)
@@ -126,9 +139,6 @@ def _verify_all(processes: _Processes, cases: Sequence[str], work: GpuWork, say:
             work.busy_s += reply["busy_s"]
     except Ended:
         pass  # figures of merit only
-
-
-_CONTEXT_SURVIVES = frozenset(OutputStatus) - {OutputStatus.FAULT, OutputStatus.HANG}
 
 
 def _bad(status: OutputStatus, side: str | None, message: str, arguments: Sequence[str] = ()) -> OutputCheck:
@@ -171,17 +181,15 @@ def _check(reply: Mapping[str, Any]) -> OutputCheck:
 def _time_all(
     processes: _Processes, cases: Sequence[str], work: GpuWork, protocol: Protocol, say: Say, deadline: float
 ) -> None:
+    least_s = protocol.processes * len(cases) * (_SETUP_S + _LEAST_SLICE_S)
+    if least_s > deadline - time.monotonic():
+        say(f"{len(cases)} cases in {protocol.processes} processes take {least_s:.0f} s, beyond the budget")
     waiting = list(cases)
-    for number in range(_MOST_PROCESSES):
-        least = number < protocol.processes
-        if not least:
-            waiting = [case for case in waiting if not _is_precise(work, case, protocol)]
-        left = deadline - time.monotonic()
-        share = left / (protocol.processes - number) if least else left
-        slice_s = 0.9 * share / max(len(waiting), 1) - _SETUP_S
-        if not waiting or (not least and slice_s < _LEAST_SLICE_S):
+    for number in range(protocol.processes):
+        if not waiting:
             return
-        slice_s = min(_MOST_SLICE_S, max(_LEAST_SLICE_S, slice_s))
+        share_s = (deadline - time.monotonic()) / (protocol.processes - number)
+        slice_s = min(_MOST_SLICE_S, max(_LEAST_SLICE_S, 0.9 * share_s / len(waiting) - _SETUP_S))
         say(f"process {number + 1}: {len(waiting)} cases, up to {slice_s:.2f} s each")
         waiting = _one_process(processes, waiting, number, slice_s, work, protocol)
 
@@ -194,9 +202,9 @@ def _one_process(
     work: GpuWork,
     protocol: Protocol,
 ) -> list[str]:
-    """Adds one process's samples of every case; returns the cases that did not fail."""
+    """Adds one process's samples of every case; returns the cases that did not fault."""
     process = processes.fresh()
-    good = []
+    sound = []
     for place, case in enumerate(cases):
         request = {
             "op": "time",
@@ -207,21 +215,23 @@ def _one_process(
         }
         try:
             reply = process.ask(request, _LAUNCH_LIMIT_S + 3 * slice_s)
+            rows = _samples(work.card["uuid"], case, number, reply)
         except Ended as ended:
-            work.notes[case] = f"{ended.status} while timing: {ended.message}"
+            message = f"while timing, in process {number + 1} of {protocol.processes}: {ended.message}"
+            work.outputs[case] = _bad(ended.status, ended.side, message)
             process = processes.fresh()
             continue
-        if reply["kind"] != "timed":
-            work.notes[case] = reply["message"]
-            continue
-        good.append(case)
+        sound.append(case)
         work.busy_s += reply["busy_s"]
-        work.samples.setdefault(case, []).extend(_samples(work.card["uuid"], case, number, reply["rows"]))
-    return good
+        work.samples.setdefault(case, []).extend(rows)
+    return sound
 
 
-def _samples(gpu: str, case: str, process: int, rows: Sequence[Sequence[Any]]) -> list[Sample]:
-    return [
+def _samples(gpu: str, case: str, process: int, reply: Mapping[str, Any]) -> list[Sample]:
+    """The samples of a reply. Raises Ended where there are none to rely on: the same launches ran before."""
+    if reply["kind"] != "timed":
+        raise Ended(OutputStatus.FAULT, None, str(reply.get("message") or reply["kind"]))
+    samples = [
         Sample(
             gpu=gpu,
             case=case,
@@ -232,12 +242,11 @@ def _samples(gpu: str, case: str, process: int, rows: Sequence[Sequence[Any]]) -
             launches=row[3],
             elapsed_us=row[4],
         )
-        for row in rows
+        for row in reply["rows"]
     ]
-
-
-def _is_precise(work: GpuWork, case: str, protocol: Protocol) -> bool:
-    row = statistics.estimate(work.samples.get(case, []), confidence=protocol.confidence, seed=protocol.seed)
-    if row is None:
-        return False
-    return row.head.half_width <= protocol.precision and row.noise_floor <= 2 * protocol.precision
+    if missing := _ARMS - {row.arm for row in samples}:
+        raise Ended(OutputStatus.FAULT, None, f"it took no samples of {', '.join(sorted(missing))}")
+    for row in samples:
+        if not (math.isfinite(row.elapsed_us) and row.elapsed_us > 0 and row.launches > 0):
+            raise Ended(OutputStatus.FAULT, row.arm, f"{row.elapsed_us} us is no time of a launch")
+    return samples

@@ -1,29 +1,27 @@
-"""From samples to a verdict. Pure: numpy and scipy on numbers, no GPU.
+"""From samples to estimates. Pure: numpy and scipy on numbers, no GPU. `decision` makes verdicts of them.
 
 The unit of evidence is the *process*: samples of one process share its memory placement, clocks and
-temperature, so they say little about another process. Each process gives one log ratio of medians,
-head ÷ base. The interval is a percentile bootstrap over those, at the expanded level that Hesterberg gives
-for few units (2015, "What Teachers Should Know About the Bootstrap"); p-values are one-sample t tests of
-the same numbers against the margin.
-
-The margin is the threshold or the case's own noise floor, whichever is larger. The floor is the larger
-end of the control's interval: base's binary against itself, loaded twice, in the same rounds.
+temperature, so they say little about another process. Each process gives one log ratio head ÷ base, of
+medians and of trimmed means. Intervals and p-values are Student's t over those: with the few processes there
+are, a bootstrap over them is too narrow (a resample of three values is never further apart than the three).
 """
 
 from __future__ import annotations
 
 import math
-import warnings
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from statistics import fmean, median
 
 import numpy as np
 from scipy import stats
 
-from irdiff.timing.results import Sample, Speed
+from irdiff.timing.results import ProcessTimes
+from irdiff.timing.samples import Sample
 
-RESAMPLES = 9999
+_ARMS = frozenset({"base", "control", "head"})
+_TRIMMED = 0.1  # at each end
 _LEAST_SPREAD = 1e-6  # of a log ratio: events tick; identical numbers do not mean certainty beyond that
 
 
@@ -36,125 +34,111 @@ class Ratio:
     high: float
     logs: tuple[float, ...]
 
-    @property
-    def half_width(self) -> float:
-        return (self.high - self.low) / 2 / self.value
+    def apart(self, distance: float) -> tuple[float, ...]:
+        """Log ratios of the processes that lie further than a log ratio of `distance` from the median."""
+        middle = median(self.logs)
+        return tuple(log for log in self.logs if abs(log - middle) > distance)
+
+    def p_greater(self, margin: float) -> float:
+        """Of the hypothesis that the true log ratio is at most `margin`."""
+        return _p_greater(np.asarray(self.logs), margin)
+
+    def p_less(self, margin: float) -> float:
+        """Of the hypothesis that the true log ratio is at least -`margin`."""
+        return _p_greater(-np.asarray(self.logs), margin)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
     """What the samples of one case say, before cases are looked at together."""
 
-    base_us: float
-    head_us: float
+    processes: tuple[ProcessTimes, ...]
     head: Ratio
+    """Of medians, as is `control`."""
+    head_means: Ratio
+    """Of the means of the middle 80 % of the samples."""
     control: Ratio
-    processes: int
     samples: int
     launches_per_sample: int
 
     @property
+    def base_us(self) -> float:
+        return median(row.base_us for row in self.processes)
+
+    @property
+    def head_us(self) -> float:
+        return median(row.head_us for row in self.processes)
+
+    @property
     def noise_floor(self) -> float:
+        """What the control could be off by: base's binary loaded twice, timed in the same rounds."""
         return max(abs(self.control.low - 1), abs(self.control.high - 1))
 
 
-@dataclass(frozen=True, kw_only=True)
-class Judged:
-    speed: Speed
-    p_value: float
-    q_value: float
-
-
-def medians(samples: Iterable[Sample]) -> dict[int, dict[str, float]]:
-    """Process → arm → median microseconds of one launch."""
+def process_times(samples: Iterable[Sample]) -> tuple[ProcessTimes, ...]:
+    """The times of each process that has samples of all three arms."""
     found: dict[int, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for row in samples:
         found[row.process][row.arm].append(row.elapsed_us / row.launches)
-    return {
-        process: {arm: float(np.median(values)) for arm, values in arms.items()}
-        for process, arms in found.items()
-    }
+    return tuple(_of_process(process, arms) for process, arms in sorted(found.items()) if set(arms) >= _ARMS)
 
 
-def estimate(samples: Sequence[Sample], *, confidence: float, seed: int) -> Estimate | None:
+def _of_process(process: int, arms: dict[str, list[float]]) -> ProcessTimes:
+    (base, base_mean), (control, control_mean), (head, head_mean) = (
+        _locations(arms[name]) for name in ("base", "control", "head")
+    )
+    return ProcessTimes(
+        process=process,
+        base_us=base,
+        control_us=control,
+        head_us=head,
+        base_mean_us=base_mean,
+        control_mean_us=control_mean,
+        head_mean_us=head_mean,
+    )
+
+
+def _locations(times: Sequence[float]) -> tuple[float, float]:
+    """Median and trimmed mean."""
+    ordered = sorted(times)
+    cut = int(_TRIMMED * len(ordered))
+    return median(ordered), fmean(ordered[cut : len(ordered) - cut])
+
+
+def estimate(samples: Sequence[Sample], *, confidence: float) -> Estimate | None:
     """None where fewer than two processes have samples of all three arms."""
-    rows = [arms for arms in medians(samples).values() if {"base", "control", "head"} <= set(arms)]
+    rows = process_times(samples)
     if len(rows) < 2:
         return None
     return Estimate(
-        base_us=float(np.median([arms["base"] for arms in rows])),
-        head_us=float(np.median([arms["head"] for arms in rows])),
-        head=_ratio([math.log(arms["head"] / arms["base"]) for arms in rows], confidence, seed),
-        control=_ratio([math.log(arms["control"] / arms["base"]) for arms in rows], confidence, seed + 1),
-        processes=len(rows),
+        processes=rows,
+        head=_ratio([row.head_us / row.base_us for row in rows], confidence),
+        head_means=_ratio([row.head_mean_us / row.base_mean_us for row in rows], confidence),
+        control=_ratio([row.control_us / row.base_us for row in rows], confidence),
         samples=len(samples),
         launches_per_sample=samples[0].launches,
     )
 
 
-def _ratio(logs: Sequence[float], confidence: float, seed: int) -> Ratio:
-    values = np.asarray(logs)
-    center = float(values.mean())
-    if float(values.std()) < _LEAST_SPREAD:
-        low = high = center
-    else:
-        count = len(values)
-        quantile = stats.t.ppf((1 + confidence) / 2, count - 1) * math.sqrt(count / (count - 1))
-        expanded = 1 - 2 * float(stats.norm.sf(quantile))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            interval = stats.bootstrap(
-                (values,),
-                np.mean,
-                axis=0,
-                vectorized=True,
-                n_resamples=RESAMPLES,
-                confidence_level=expanded,
-                method="percentile",
-                rng=np.random.default_rng(seed),
-            ).confidence_interval
-        low, high = float(interval.low), float(interval.high)
+def _ratio(ratios: Sequence[float], confidence: float) -> Ratio:
+    logs = np.log(ratios)
+    center, error = float(logs.mean()), _standard_error(logs)
+    reach = _LEAST_SPREAD + error * float(stats.t.ppf((1 + confidence) / 2, len(logs) - 1))
     return Ratio(
         value=math.exp(center),
-        low=math.exp(low - _LEAST_SPREAD),
-        high=math.exp(high + _LEAST_SPREAD),
-        logs=tuple(logs),
+        low=math.exp(center - reach),
+        high=math.exp(center + reach),
+        logs=tuple(map(float, logs)),
     )
 
 
-def judge(estimates: Mapping[str, Estimate], *, threshold: float, confidence: float) -> dict[str, Judged]:
-    """The verdict of each case, corrected for their number (Benjamini-Hochberg)."""
-    if not estimates:
-        return {}
-    alpha = 1 - confidence
-    names = list(estimates)
-    margins = {name: math.log1p(max(threshold, estimates[name].noise_floor)) for name in names}
-    slower = {name: _p_greater(estimates[name].head.logs, margins[name]) for name in names}
-    faster = {name: _p_greater([-x for x in estimates[name].head.logs], margins[name]) for name in names}
-    both = [min(1.0, 2 * min(slower[name], faster[name])) for name in names]
-    corrected = stats.false_discovery_control(both, method="bh")
-    found = {}
-    for name, p_value, q_value in zip(names, both, corrected, strict=True):
-        row = estimates[name]
-        if q_value <= alpha:
-            speed = Speed.SLOWER if slower[name] < faster[name] else Speed.FASTER
-        elif _inside(row, threshold):
-            speed = Speed.SAME
-        else:
-            speed = Speed.UNCLEAR
-        found[name] = Judged(speed=speed, p_value=float(p_value), q_value=float(q_value))
-    return found
+def _standard_error(logs: np.ndarray) -> float:
+    return float(logs.std(ddof=1)) / math.sqrt(len(logs))
 
 
-def _inside(row: Estimate, threshold: float) -> bool:
-    """Whether ratio and control are known to be within the threshold: absence of evidence is not `same`."""
-    edge = 1 + threshold
-    return row.head.low > 1 / edge and row.head.high < edge and row.noise_floor <= threshold
-
-
-def _p_greater(logs: Sequence[float], margin: float) -> float:
-    """Of the hypothesis that the true log ratio is at most `margin`."""
-    values = np.asarray(logs)
-    if float(values.std()) < _LEAST_SPREAD:
-        return 0.0 if float(values.mean()) > margin + _LEAST_SPREAD else 1.0
-    return float(stats.ttest_1samp(values, margin, alternative="greater").pvalue)
+def _p_greater(logs: np.ndarray, margin: float) -> float:
+    """By a one-sided t test."""
+    distance, error = float(logs.mean()) - margin, _standard_error(logs)
+    if error < _LEAST_SPREAD:
+        return 0.0 if distance > _LEAST_SPREAD else 1.0
+    return float(stats.t.sf(distance / error, len(logs) - 1))

@@ -142,7 +142,7 @@ def irdiff_measurements(folder):
     found, spent = {}, []
     for repetition in range(REPETITIONS):
         protocol = Protocol(
-            budget_s=25.0, threshold=0.01, precision=0.005, confidence=0.95, processes=6, seed=repetition,
+            budget_s=25.0, threshold=0.01, confidence=0.95, processes=18, seed=repetition,
             verify_only=False,
         )  # fmt: skip
         options = timing.Options(

@@ -80,6 +80,7 @@ def forest(run: Run) -> Forest:
             high=0.96 + index % 13 / 100,
             noise=0.004,
             verdict=("faster", "same", "slower")[index % 3],
+            why="",
             base_us=100.0 + index,
             head_us=101.5 + index,
             outputs="bitwise equal",

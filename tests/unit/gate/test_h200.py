@@ -13,7 +13,7 @@ import pytest
 
 from irdiff import gate, run_archive, run_folder
 from irdiff.gate import policy, timings
-from irdiff.gate.outcome import Outcome
+from irdiff.gate.outcome import Certainty, Outcome
 from irdiff.timing import results
 
 ROOT = Path(__file__).parents[3]
@@ -36,8 +36,17 @@ def test_the_default_policy_fails_and_says_what_is_slower() -> None:
     assert words["slower"] == "deny"
     assert words["wrong-result"] == words["untimed-gate"] == words["broken"] == "pass"
     (slower,) = (rule for rule in outcome.rules if rule.rule.id == "slower")
-    assert {finding.name for finding in slower.findings} == SLOWER
+    violated = [finding for finding in slower.findings if finding.certainty is Certainty.VIOLATED]
+    assert {finding.name for finding in violated} == SLOWER
     assert all("on NVIDIA H200" in finding.detail for finding in slower.findings)
+
+
+def test_what_schema_1_called_the_same_is_not_known() -> None:
+    outcome = _gate(ROOT / "reports" / "irdiff-policy.toml", datetime.date(2026, 1, 2))
+    (slower,) = (rule for rule in outcome.rules if rule.rule.id == "slower")
+    unknown = [finding for finding in slower.findings if finding.certainty is Certainty.UNKNOWN]
+    assert len(unknown) > 50
+    assert all("processes, too few for a verdict" in finding.detail for finding in unknown)
 
 
 @pytest.mark.parametrize(("today", "passes"), [("2026-12-31", True), ("2027-01-01", False)])

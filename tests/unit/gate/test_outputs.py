@@ -16,7 +16,15 @@ from irdiff.errors import UsageError
 from irdiff.gate import junit, outputs, policy, sarif, timings
 from irdiff.gate.outcome import Outcome
 from irdiff.model import Run, Verdict
-from irdiff.timing.results import CaseTiming, GpuRecord, Measurement, OutputCheck, OutputStatus, Speed
+from irdiff.timing.results import (
+    CaseTiming,
+    GpuRecord,
+    Measurement,
+    OutputCheck,
+    OutputStatus,
+    Speed,
+    Unclear,
+)
 
 TODAY = datetime.date(2026, 1, 2)
 REASON = "because the release needs it"
@@ -239,7 +247,9 @@ def _row(status: OutputStatus, side: str | None = None) -> CaseTiming:
         relative_norm=None,
         base_repeats=None,
     )
-    return CaseTiming(case="a/x:1@sm_90", gpu="GPU-1", outputs=outputs, measurement=None, note="")
+    return CaseTiming(
+        case="a/x:1@sm_90", gpu="GPU-1", outputs=outputs, measurement=None, processes=(), note=""
+    )
 
 
 @pytest.mark.parametrize(
@@ -249,7 +259,9 @@ def _row(status: OutputStatus, side: str | None = None) -> CaseTiming:
         (OutputStatus.CLOSE, None, True),
         (OutputStatus.DIFFERENT, None, False),
         (OutputStatus.FAULT, "head", False),
+        (OutputStatus.FAULT, None, False),
         (OutputStatus.FAULT, "base", None),
+        (OutputStatus.HANG, "control", None),
         (OutputStatus.NOT_LAUNCHED, "head", None),
         (OutputStatus.NOT_CHECKED, None, None),
     ],
@@ -276,6 +288,8 @@ def _measured(**changes: Any) -> CaseTiming:
         "ratio_high": 1.06,
         "noise_floor": 0.002,
         "speed": Speed.SLOWER,
+        "unclear": None,
+        "why": "",
     }
     return replace(_row(OutputStatus.EQUAL), measurement=Measurement(**{**fields, **ratios, **changes}))
 
@@ -283,7 +297,33 @@ def _measured(**changes: Any) -> CaseTiming:
 def test_a_measurement_as_the_gate_sees_it() -> None:
     timed = timings._timed(_measured(), _gpu())
     assert (timed.slower_percent, timed.low_percent) == (pytest.approx(5.0), pytest.approx(4.0))
-    assert (timed.noise_percent, timed.clear, timed.device) == (pytest.approx(0.2), True, "H200")
+    assert (timed.noise_percent, timed.device) == (pytest.approx(0.2), "H200")
+    assert (timed.speed, timed.enough, timed.faulted) == (Speed.SLOWER, True, False)
+
+
+@pytest.mark.parametrize(
+    ("unclear", "enough"),
+    [
+        (Unclear.FEW_PROCESSES, False),
+        (Unclear.CONTROL, False),
+        (Unclear.TWO_HUMPS, False),
+        (Unclear.MANY_CASES, True),
+        (Unclear.WIDE, True),
+        (Unclear.THRESHOLD, True),
+    ],
+)
+def test_an_unclear_measurement_as_the_gate_sees_it(unclear: Unclear, enough: bool) -> None:
+    timed = timings._timed(_measured(speed=Speed.UNCLEAR, unclear=unclear, why="because"), _gpu())
+    assert (timed.speed, timed.enough, timed.note) == (Speed.UNCLEAR, enough, "because")
+
+
+def test_a_fault_as_the_gate_sees_it() -> None:
+    row = _row(OutputStatus.HANG, "head")
+    row = replace(row, outputs=replace(row.outputs, message="while timing: gone"))
+    for gpu in (_gpu(), _gpu(trustworthy=False, throttled=("thermal",))):
+        timed = timings._timed(row, gpu)
+        assert (timed.faulted, timed.note) == (True, "hang at head: while timing: gone")
+        assert (timed.speed, timed.low_percent, timed.same_result) == (None, None, False)
 
 
 @pytest.mark.parametrize(

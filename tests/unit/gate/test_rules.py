@@ -14,6 +14,7 @@ from irdiff.gate.outcome import Certainty, Finding, Outcome
 from irdiff.gate.timings import Timed
 from irdiff.model import Run, Sides, StageStatus, Verdict
 from irdiff.store import sha256
+from irdiff.timing.results import Speed
 
 TODAY = datetime.date(2026, 1, 2)
 REASON = "because the release needs it"
@@ -45,12 +46,24 @@ def _timed(**changes: Any) -> Timed:
             low_percent=-0.1,
             high_percent=0.1,
             noise_percent=0.2,
-            clear=True,
+            speed=Speed.SAME,
+            enough=True,
+            faulted=False,
             same_result=True,
             note="",
         ),
         **changes,
     )
+
+
+def _interval(low: float, high: float, speed: Speed, **changes: Any) -> Timed:
+    middle = (low + high) / 2
+    return _timed(slower_percent=middle, low_percent=low, high_percent=high, speed=speed, **changes)
+
+
+def _unmeasured(**changes: Any) -> Timed:
+    nothing = {"slower_percent": None, "low_percent": None, "high_percent": None, "speed": None}
+    return _timed(**{**nothing, "enough": False, **changes})
 
 
 # what every kind of rule says of: held, violated, not known
@@ -128,12 +141,21 @@ def test_unchanged_code_needs_neither_facts_nor_timings(build: Any) -> None:
     [
         (None, Certainty.UNKNOWN),
         (_timed(), None),
-        (_timed(slower_percent=9.0, low_percent=2.9, high_percent=16.0), None),
-        (_timed(slower_percent=4.0, low_percent=3.1, high_percent=5.0), Certainty.VIOLATED),
-        (_timed(slower_percent=4.0, low_percent=3.1, high_percent=5.0, noise_percent=4.0), None),
-        (_timed(slower_percent=9.0, low_percent=-9.0, high_percent=20.0, clear=False), Certainty.UNKNOWN),
-        (_timed(slower_percent=-9.0, low_percent=-20.0, high_percent=1.0, clear=False), None),
-        (_timed(slower_percent=None, low_percent=None, high_percent=None, note="busy"), Certainty.UNKNOWN),
+        (_interval(2.9, 16.0, Speed.SLOWER), None),
+        (_interval(3.1, 5.0, Speed.SLOWER), Certainty.VIOLATED),
+        (_interval(3.1, 5.0, Speed.UNCLEAR), Certainty.VIOLATED),
+        (_interval(-5.0, -3.0, Speed.FASTER), None),
+        # within noise, or within the threshold of a coarser protocol: that is no word on this rule
+        (_interval(3.1, 5.0, Speed.UNCLEAR, enough=False, noise_percent=4.0), Certainty.UNKNOWN),
+        (_interval(-0.5, 3.5, Speed.SAME), Certainty.UNKNOWN),
+        (_interval(-9.0, 20.0, Speed.UNCLEAR), Certainty.UNKNOWN),
+        (_interval(-20.0, 1.0, Speed.UNCLEAR), None),
+        # too few processes, or two humps: the interval is not to be relied on, wherever it lies
+        (_interval(-0.1, 0.1, Speed.UNCLEAR, enough=False), Certainty.UNKNOWN),
+        (_interval(3.1, 5.0, Speed.UNCLEAR, enough=False), Certainty.UNKNOWN),
+        (_interval(3.1, 5.0, Speed.SLOWER, enough=False), Certainty.VIOLATED),
+        (_unmeasured(note="busy"), Certainty.UNKNOWN),
+        (_unmeasured(faulted=True, note="hang at head: gone"), Certainty.UNKNOWN),
     ],
 )
 def test_slower(build: Any, timed: Timed | None, certainty: Certainty | None) -> None:
@@ -146,9 +168,29 @@ def test_slower(build: Any, timed: Timed | None, certainty: Certainty | None) ->
 
 def test_one_slow_gpu_of_two_is_slow(build: Any) -> None:
     run = build.run(build.case(CASE, Verdict.CHANGED))
-    slow = _timed(device="GB200", slower_percent=5.0, low_percent=4.0, high_percent=6.0)
+    slow = _interval(4.0, 6.0, Speed.SLOWER, device="GB200")
     outcome = _gate(run, {"kind": "slower", "percent": 3}, timings=[_timed(), slow])
     assert "GB200" in _only(outcome).detail
+
+
+@pytest.mark.parametrize(("side", "same"), [("head", False), (None, False), ("base", None)])
+def test_a_fault_on_one_gpu_of_two_is_the_result(build: Any, side: str | None, same: bool | None) -> None:
+    run = build.run(build.case(CASE, Verdict.CHANGED))
+    words = f"fault{f' at {side}' if side else ''}: while timing, in process 3 of 18: gone"
+    faulted = _unmeasured(device="GB200", faulted=True, same_result=same, note=words)
+    for timings in ([_timed(), faulted], [faulted, _timed()]):
+        for kind in ({"kind": "slower", "percent": 3}, {"kind": "timed"}, {"kind": "wrong-result"}):
+            finding = _only(_gate(run, kind, timings=timings))
+            assert finding.detail == f"faulted on GB200: {words}"
+            unknown = kind["kind"] == "slower" or (kind["kind"] == "wrong-result" and same is None)
+            assert finding.certainty is (Certainty.UNKNOWN if unknown else Certainty.VIOLATED)
+
+
+def test_what_a_case_without_a_verdict_lacks_is_said(build: Any) -> None:
+    run = build.run(build.case(CASE, Verdict.CHANGED))
+    few = _interval(-0.1, 0.1, Speed.UNCLEAR, enough=False, note="only 3 processes measured it")
+    finding = _only(_gate(run, {"kind": "slower", "percent": 3}, timings=[few]))
+    assert finding.detail.endswith("[-0.10, +0.10] on H200: only 3 processes measured it")
 
 
 def test_changed_and_not_timed(build: Any) -> None:

@@ -132,13 +132,16 @@ def test_timings_are_in_the_second_line() -> None:
         high=1.15,
         noise=0.01,
         verdict="slower",
+        why="",
         base_us=10.0,
         head_us=11.0,
         outputs="bitwise equal",
     )
+    unclear = replace(row, case_id="c@sm_90", verdict="unclear", why="only 3 processes measured it")
     wrong = WrongOutput(case_id="b@sm_90", words="different at head")
-    timing = Forest(headline="1 slower of 1 timed", device="H200", rows=(row,), wrong=(wrong,))
+    timing = Forest(headline="1 slower of 1 timed", device="H200", rows=(row, unclear), wrong=(wrong,))
     text = markdown.render(unchanged(), timing)
     assert "1 slower of 1 timed" in text.splitlines()[2]
     assert "- `b@sm_90`: `different at head`" in text
+    assert "- `c@sm_90`: `only 3 processes measured it`" in text
     assert "- `a@sm_90`: &#43;10.0 % (+5.0 % to +15.0 %), 10 → 11 µs, outputs bitwise equal" in text

@@ -43,3 +43,33 @@ def test_a_gpu_that_works_before_the_start_is_busy():
     rows = host.parse_readings(TEXT)
     assert host.summarize(rows[:1], []).other_processes == ()
     assert "97 %" in host.summarize(rows[2:], []).other_processes[0]
+
+
+def watched(monkeypatch, answers):
+    """Conditions after `nvidia-smi` gave these answers, one a reading."""
+    monitor = host.Monitor({})
+    waiting = list(answers)
+
+    def ask(*words):
+        if words[0].startswith("--query-compute"):
+            return ""
+        answer = waiting.pop(0)
+        if not waiting:
+            monitor._stop.set()
+        return answer
+
+    monkeypatch.setattr(monitor, "_ask", ask)
+    monkeypatch.setattr(monitor._stop, "wait", lambda seconds: None)
+    monitor._watch()
+    return monitor.conditions("GPU-1")
+
+
+def test_readings_go_on_after_one_that_failed(monkeypatch):
+    found = watched(monkeypatch, [TEXT] * 20 + [None] + [TEXT.replace("000004,", "000008,")])
+    assert found.throttled == ("hardware slowdown",)
+
+
+def test_a_time_without_readings_is_not_fit(monkeypatch):
+    assert watched(monkeypatch, [TEXT] * 5 + [None, "garbage"]).throttled == ("2 readings failed",)
+    assert watched(monkeypatch, [None]).throttled == ()
+    assert watched(monkeypatch, [TEXT.replace("0x0000000000000004", "0xodd")]).throttled == ()

@@ -2,6 +2,9 @@
 
 import dataclasses
 import json
+import shutil
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -13,10 +16,13 @@ from irdiff.timing.results import (
     NotTimed,
     OutputCheck,
     OutputStatus,
+    ProcessTimes,
     Protocol,
-    Sample,
+    Speed,
     TimingResults,
+    Unclear,
 )
+from irdiff.timing.samples import SAMPLES_FILE, Sample, read_samples, write_samples
 
 
 def check(status=OutputStatus.EQUAL):
@@ -32,11 +38,24 @@ def gpu(uuid, target="sm_90"):
         ecc=None, mig=None, sm_clock_mhz=(1.0, 2.0, 3.0), memory_clock_mhz=None, temperature_c=None,
         power_w=None,
         power_limit_w=None, throttled=(), power_capped_fraction=None, other_processes=(), peak_tflops=None,
-        peak_tb_per_s=None, wall_s=1.0, busy_s=0.9, trustworthy=True,
+        peak_tb_per_s=None, wall_s=1.0, busy_s=0.9, trustworthy=True, stopped="",
     )  # fmt: skip
 
 
-def found(uuid="GPU-1", cases=("a",), not_timed=(), note=""):
+TIMES = (
+    ProcessTimes(
+        process=0,
+        base_us=1.0,
+        control_us=1.1,
+        head_us=1.2,
+        base_mean_us=1.3,
+        control_mean_us=1.4,
+        head_mean_us=1.5,
+    ),
+)
+
+
+def found(uuid="GPU-1", cases=("a",), not_timed=(), note="", status=OutputStatus.EQUAL):
     return TimingResults(
         schema=results.SCHEMA,
         irdiff_version="0",
@@ -45,7 +64,6 @@ def found(uuid="GPU-1", cases=("a",), not_timed=(), note=""):
         protocol=Protocol(
             budget_s=600.0,
             threshold=0.01,
-            precision=0.005,
             confidence=0.95,
             processes=6,
             seed=0,
@@ -53,7 +71,8 @@ def found(uuid="GPU-1", cases=("a",), not_timed=(), note=""):
         ),
         gpus=(gpu(uuid),),
         cases=tuple(
-            CaseTiming(case=c, gpu=uuid, outputs=check(), measurement=None, note=note) for c in cases
+            CaseTiming(case=c, gpu=uuid, outputs=check(status), measurement=None, processes=TIMES, note=note)
+            for c in cases
         ),
         not_timed=tuple(NotTimed(case=c, reason="no such GPU here: sm_100") for c in not_timed),
         duration_s=2.0,
@@ -84,6 +103,97 @@ def test_of_the_same_case_and_gpu_the_last_counts():
     assert [row.note for row in merged.cases] == ["new"]
 
 
+@pytest.mark.parametrize("fault", [OutputStatus.FAULT, OutputStatus.HANG])
+def test_a_fault_is_not_undone_by_a_time_at_which_it_was_not_seen(fault):
+    fine, faulted = found(note="fine"), found(note="faulted", status=fault)
+    for parts in ([faulted, fine], [fine, faulted], [fine, faulted, fine]):
+        assert [row.note for row in results.merge(parts).cases] == ["faulted"]
+
+
+def test_a_gpu_is_as_fit_as_when_its_cases_were_measured():
+    busy = dataclasses.replace(
+        gpu("GPU-1"), trustworthy=False, other_processes=("pid 7",), stopped="it was lost"
+    )
+    first = dataclasses.replace(found(cases=("a", "b")), gpus=(busy,))
+    (record,) = results.merge([first, found(cases=("a",))]).gpus
+    assert (record.trustworthy, record.other_processes, record.stopped) == (False, ("pid 7",), "it was lost")
+    (record,) = results.merge([first, found(cases=("a", "b"))]).gpus
+    assert record.trustworthy
+
+
+# files of schema 1
+
+
+def former(**changes):
+    measurement = {
+        "base_us": 1.0, "head_us": 1.0, "ratio": 1.0, "ratio_low": 0.99, "ratio_high": 1.01, "control_ratio": 1.0,
+        "control_low": 0.99, "control_high": 1.01, "noise_floor": 0.01, "p_value": 1.0, "q_value": 1.0,
+        "speed": "same", "processes": 6, "samples": 96, "launches_per_sample": 4, "tflops": None,
+        "tb_per_s": None, "percent_of_peak": None,
+    }  # fmt: skip
+    row = json.loads(results.dump(found())) | {"schema": "irdiff-timing/1"}
+    row["protocol"]["precision"] = 0.005
+    del row["gpus"][0]["stopped"], row["cases"][0]["processes"]
+    row["cases"][0]["note"] = changes.pop("note", "")
+    row["cases"][0]["measurement"] = measurement | changes
+    return json.dumps(row).encode()
+
+
+def read_former(**changes):
+    (row,) = results.parse(former(**changes), "timing.json").cases
+    return row
+
+
+def test_same_of_schema_1_is_unclear():
+    measurement = read_former().measurement
+    assert (measurement.speed, measurement.unclear) == (Speed.UNCLEAR, Unclear.FEW_PROCESSES)
+    assert measurement.why == "an earlier irdiff measured it in 6 processes, too few for a verdict"
+
+
+@pytest.mark.parametrize(
+    ("speed", "processes", "read"),
+    [
+        ("slower", 6, Speed.SLOWER),
+        ("faster", 7, Speed.FASTER),
+        ("slower", 2, Speed.UNCLEAR),
+        ("unclear", 12, Speed.UNCLEAR),
+    ],
+)
+def test_differences_of_schema_1_stand(speed, processes, read):
+    assert read_former(speed=speed, processes=processes).measurement.speed is read
+
+
+@pytest.mark.parametrize(
+    ("note", "status"),
+    [
+        ("hang while timing: did not end within its limit", OutputStatus.HANG),
+        ("fault while timing: gone", OutputStatus.FAULT),
+        ("needs 7 GiB of GPU memory", OutputStatus.FAULT),
+    ],
+)
+def test_a_measurement_of_schema_1_with_a_note_was_a_fault(note, status):
+    row = read_former(note=note)
+    assert row.measurement is None
+    assert (row.outputs.status, row.outputs.message) == (status, note)
+
+
+def test_the_timings_of_the_samples_are_read():
+    path = Path(__file__).parents[3] / "reports" / "samples" / "timing-3.8.0-3.9.0.json"
+    read = results.parse(path.read_bytes(), str(path))
+    assert len(read.cases) == 232
+    assert {row.measurement.speed for row in read.cases} == {Speed.SLOWER, Speed.FASTER, Speed.UNCLEAR}
+
+
+def test_what_is_not_of_schema_1_is_refused():
+    row = json.loads(former())
+    del row["cases"][0]["measurement"]["ratio"]
+    with pytest.raises(RunFolderError, match="ratio"):
+        results.parse(json.dumps(row).encode(), "timing.json")
+
+
+# of what cannot be read
+
+
 def test_another_schema_is_refused(tmp_path):
     row = json.loads(results.dump(found())) | {"schema": "irdiff-timing/9"}
     (tmp_path / results.TIMING_FILE).write_text(json.dumps(row))
@@ -111,26 +221,35 @@ def sample(case, gpu="GPU-1", elapsed=1.0):
     )
 
 
+def keys(rows):
+    return {(row.case, row.gpu, row.elapsed_us) for row in rows}
+
+
 def test_samples_of_a_case_measured_again_are_replaced(tmp_path):
-    results.write_samples(tmp_path, [sample("a"), sample("b")])
-    results.write_samples(tmp_path, [sample("a", elapsed=2.0), sample("a", "GPU-2")])
-    rows = results.read_samples(tmp_path / results.SAMPLES_FILE)
-    assert {(row.case, row.gpu, row.elapsed_us) for row in rows} == {
-        ("b", "GPU-1", 1.0), ("a", "GPU-1", 2.0), ("a", "GPU-2", 1.0)
-    }  # fmt: skip
+    write_samples(tmp_path, [sample("a"), sample("b")], {("a", "GPU-1"), ("b", "GPU-1")})
+    again = [sample("a", elapsed=2.0), sample("a", "GPU-2")]
+    write_samples(tmp_path, again, {("a", "GPU-1"), ("a", "GPU-2")})
+    rows = read_samples(tmp_path / SAMPLES_FILE)
+    assert keys(rows) == {("b", "GPU-1", 1.0), ("a", "GPU-1", 2.0), ("a", "GPU-2", 1.0)}
+
+
+def test_a_case_that_has_no_samples_now_does_not_keep_its_former_ones(tmp_path):
+    write_samples(tmp_path, [sample("a"), sample("b")], {("a", "GPU-1"), ("b", "GPU-1")})
+    write_samples(tmp_path, [], {("a", "GPU-1")})
+    assert keys(read_samples(tmp_path / SAMPLES_FILE)) == {("b", "GPU-1", 1.0)}
 
 
 def test_samples_from_json(tmp_path):
     path = tmp_path / "samples.json"
     path.write_text(json.dumps([dataclasses.asdict(sample("a"))]))
-    assert results.read_samples(path) == [sample("a")]
+    assert read_samples(path) == [sample("a")]
 
 
 def test_what_holds_no_samples_is_refused(tmp_path):
     path = tmp_path / "samples.json"
     path.write_text('[{"case": "a"}]')
     with pytest.raises(RunFolderError, match="does not hold samples"):
-        results.read_samples(path)
+        read_samples(path)
 
 
 def test_folders_are_joined(tmp_path):
@@ -138,11 +257,27 @@ def test_folders_are_joined(tmp_path):
     for folder, uuid, name in ((here, "GPU-1", "a"), (there, "GPU-2", "b")):
         folder.mkdir()
         results.write(folder, found(uuid, (name,)))
-        results.write_samples(folder, [sample(name, uuid)])
+        write_samples(folder, [sample(name, uuid)], {(name, uuid)})
     merged = results.join(here, [there])
     assert [row.case for row in merged.cases] == ["a", "b"]
     assert results.load(here) == merged
-    assert {row.gpu for row in results.read_samples(here / results.SAMPLES_FILE)} == {"GPU-1", "GPU-2"}
+    assert {row.gpu for row in read_samples(here / SAMPLES_FILE)} == {"GPU-1", "GPU-2"}
+
+
+def test_one_samples_file_is_joined_without_pyarrow(tmp_path, monkeypatch):
+    here, there, third = (tmp_path / name for name in ("here", "there", "third"))
+    for folder in (here, there):
+        folder.mkdir()
+    results.write(there, found("GPU-2", ("b",)))
+    write_samples(there, [sample("b", "GPU-2")], {("b", "GPU-2")})
+    shutil.copytree(there, third)
+    with monkeypatch.context() as without:
+        without.setitem(sys.modules, "pyarrow", None)
+        without.setitem(sys.modules, "pyarrow.parquet", None)
+        results.join(here, [there])
+        with pytest.raises(RunFolderError, match="pyarrow"):
+            results.join(here, [third])
+    assert (here / SAMPLES_FILE).read_bytes() == (there / SAMPLES_FILE).read_bytes()
 
 
 def test_folders_without_timings(tmp_path):

@@ -1,23 +1,23 @@
-"""The order of processes and what survives a fault, with a GPU process that only pretends."""
+"""The order of processes and what a fault leaves, with a GPU process that only pretends."""
 
 from pathlib import Path
 
 import pytest
 
-from irdiff.timing import schedule
+from irdiff.timing import assemble, schedule
 from irdiff.timing.isolate import Ended, GpuProcessError
-from irdiff.timing.results import OutputStatus, Protocol
+from irdiff.timing.results import OutputStatus, Protocol, Speed, Unclear
 
 CARD = {"uuid": "GPU-1", "name": "card"}
+PROCESSES = 18
 
 
 def protocol(**changes):
     facts = {
         "budget_s": 30.0,
         "threshold": 0.01,
-        "precision": 0.005,
         "confidence": 0.95,
-        "processes": 4,
+        "processes": PROCESSES,
         "seed": 0,
         "verify_only": False,
     }
@@ -25,46 +25,65 @@ def protocol(**changes):
 
 
 class Fake:
-    """Answers as a GPU process would; `faults` maps (operation, case) to how it ends."""
+    """Answers as a GPU process would, but for what a test plants.
+
+    `faults` maps an operation, a case and its how-manieth time to what happens: a status (the process ends),
+    a reply, or rows. `opens` is how often the GPU can be opened.
+    """
 
     faults: dict = {}  # noqa: RUF012 - set by each test
-    spread = 0.0
+    opens = 0
     log: list = []  # noqa: RUF012
+    living: set = set()  # noqa: RUF012
 
     def __init__(self, folder, environment, log):
         self.closed = False
+        Fake.living.add(self)
 
     def ask(self, request, timeout_s):
         assert not self.closed
         Fake.log.append(request)
-        key = (request["op"], request.get("case"))
-        if key in Fake.faults:
-            raise Ended(Fake.faults[key], "head", "gone")
-        if request["op"] == "open":
-            return {"kind": "opened", "card": CARD}
-        if request["op"] == "peaks":
-            return {"kind": "peaks", "tflops": 1.0, "tb_per_s": 1.0, "busy_s": 0.1}
-        if request["op"] == "verify":
-            return {"kind": "compared", "differences": [], "base_repeats": True}
-        number = sum(r["op"] == "time" and r["case"] == request["case"] for r in Fake.log)
-        shift = Fake.spread * (-1) ** number
-        rows = [
-            [0, position, arm, 1, 100.0 + (shift if arm == "head" else 0.0)]
-            for position, arm in enumerate(("base", "control", "head"))
+        same = [
+            row for row in Fake.log if (row["op"], row.get("case")) == (request["op"], request.get("case"))
         ]
-        return {"kind": "timed", "rows": rows, "busy_s": 0.5}
+        planted = Fake.faults.get((request["op"], request.get("case"), len(same)))
+        if isinstance(planted, OutputStatus):
+            raise Ended(planted, "head", "gone")
+        if planted is not None:
+            return planted
+        match request["op"]:
+            case "open" if len(same) > Fake.opens:
+                return {"kind": "refused", "message": "no such device"}
+            case "open":
+                return {"kind": "opened", "card": CARD}
+            case "peaks":
+                return {"kind": "peaks", "tflops": 1.0, "tb_per_s": 1.0, "busy_s": 0.1}
+            case "verify":
+                return {"kind": "compared", "differences": [], "base_repeats": True}
+        return timed()
 
     def close(self):
         self.closed = True
+        Fake.living.discard(self)
+
+
+def timed(**elapsed):
+    """The reply with one round; an arm whose time is None is left out."""
+    times = {"base": 100.0, "control": 100.0, "head": 100.0} | elapsed
+    rows = [[0, place, arm, 1, times[arm]] for place, arm in enumerate(times) if times[arm] is not None]
+    return {"kind": "timed", "rows": rows, "busy_s": 0.5}
 
 
 @pytest.fixture
 def go(monkeypatch):
-    def go(cases, *, faults=(), spread=0.0, **changes):
-        Fake.faults, Fake.spread, Fake.log = dict(faults), spread, []
+    def go(cases, *, faults=(), opens=1000, say=lambda line: None, **changes):
+        Fake.faults, Fake.opens, Fake.log, Fake.living = dict(faults), opens, [], set()
         monkeypatch.setattr(schedule, "GpuProcess", Fake)
         place = schedule.Place(folder=Path("run"), environment={}, log=Path("log"), index=0)
-        return schedule.run_gpu(place, cases, protocol(**changes), lambda line: None)
+        try:
+            return schedule.run_gpu(place, cases, protocol(**changes), say)
+        finally:
+            assert not Fake.living
 
     return go
 
@@ -73,18 +92,30 @@ def operations(name):
     return [row for row in Fake.log if row["op"] == name]
 
 
+def judged(work, **changes):
+    """Case → what `timing.json` says of it."""
+    measure = assemble.Measure(launches={}, peaks={})
+    rows = assemble.case_timings(
+        "GPU-1", work.outputs, work.samples, protocol(**changes), measure, work.stopped
+    )
+    return {row.case: row for row in rows}
+
+
 def test_every_process_times_every_case_in_abba_order(go):
     work = go(["a", "b"])
-    timed = operations("time")
-    assert [row["case"] for row in timed] == ["a", "b"] * 4
-    assert [row["reverse"] for row in timed[::2]] == [False, True, True, False]
-    assert len({row["seed"] for row in timed}) == 8
-    assert {case: len(rows) for case, rows in work.samples.items()} == {"a": 12, "b": 12}
+    requests = operations("time")
+    assert [row["case"] for row in requests] == ["a", "b"] * PROCESSES
+    reversed_ones = [row["reverse"] for row in requests[::2]]
+    assert reversed_ones[:4] == [False, True, True, False]
+    assert reversed_ones.count(True) == reversed_ones.count(False)
+    assert len({row["seed"] for row in requests}) == 2 * PROCESSES
+    assert {case: len(rows) for case, rows in work.samples.items()} == {"a": 54, "b": 54}
     assert work.peaks == {"tflops": 1.0, "tb_per_s": 1.0}
+    assert {row.measurement.speed for row in judged(work).values()} == {Speed.SAME}
 
 
 def test_a_fault_while_checking_leaves_the_others(go):
-    work = go(["a", "bad", "c"], faults={("verify", "bad"): OutputStatus.FAULT})
+    work = go(["a", "bad", "c"], faults={("verify", "bad", 1): OutputStatus.FAULT})
     assert [check.status for check in work.outputs.values()] == [
         OutputStatus.EQUAL,
         OutputStatus.FAULT,
@@ -92,35 +123,91 @@ def test_a_fault_while_checking_leaves_the_others(go):
     ]
     assert work.outputs["bad"].side == "head"
     assert set(work.samples) == {"a", "c"}
-    assert len(operations("open")) == 1 + 1 + 4  # the checker, its successor, and the timing processes
+    assert len(operations("open")) == 1 + 1 + PROCESSES  # the checker, its successor, and those that time
 
 
-def test_a_hang_while_timing_leaves_the_others(go):
-    work = go(["bad", "c"], faults={("time", "bad"): OutputStatus.HANG})
-    assert "hang" in work.notes["bad"]
-    assert len(work.samples["c"]) == 12
-    assert len([row for row in operations("time") if row["case"] == "bad"]) == 1
+@pytest.mark.parametrize("status", [OutputStatus.HANG, OutputStatus.FAULT])
+@pytest.mark.parametrize("number", [1, 3, PROCESSES])
+def test_a_fault_in_any_process_is_the_result(go, status, number):
+    work = go(["bad", "c"], faults={("time", "bad", number): status})
+    rows = judged(work)
+    assert rows["bad"].measurement is None
+    assert (rows["bad"].outputs.status, rows["bad"].outputs.side) == (status, "head")
+    words = f"while timing, in process {number} of {PROCESSES}: gone"
+    assert rows["bad"].outputs.message == rows["bad"].note == words
+    assert len(rows["bad"].processes) == number - 1  # what it took until then is kept
+    assert rows["c"].measurement.speed is Speed.SAME
+    assert len([row for row in operations("time") if row["case"] == "bad"]) == number
 
 
-def test_a_wide_interval_gets_more_processes(go):
-    work = go(["a"], spread=3.0)
-    assert len(work.samples["a"]) == 3 * schedule._MOST_PROCESSES
+@pytest.mark.parametrize(
+    ("reply", "words"),
+    [
+        ({"kind": "refused", "message": "needs 7 GiB"}, "needs 7 GiB"),
+        ({"kind": "odd"}, "odd"),
+        (timed(control=None), "it took no samples of control"),
+        (timed(base=None, control=None, head=None), "it took no samples of base, control, head"),
+        (timed(head=0.0), "0.0 us is no time of a launch"),
+        (timed(head=float("nan")), "nan us is no time of a launch"),
+    ],
+)
+def test_a_process_without_samples_to_rely_on_is_a_fault(go, reply, words):
+    work = go(["bad", "c"], faults={("time", "bad", 3): reply})
+    row = judged(work)["bad"]
+    assert (row.outputs.status, row.measurement) == (OutputStatus.FAULT, None)
+    assert row.note == f"while timing, in process 3 of {PROCESSES}: {words}"
+    assert judged(work)["c"].measurement.speed is Speed.SAME
 
 
-def test_a_precise_case_gets_no_more(go):
-    assert len(go(["a"], spread=0.01).samples["a"]) == 12
+def test_a_gpu_that_is_lost_while_timing_leaves_no_verdict(go):
+    work = go(["a", "bad", "c"], faults={("time", "bad", 3): OutputStatus.FAULT}, opens=1 + 3)
+    assert work.stopped == "measuring ended early: GPU 0 cannot be opened: no such device"
+    rows = judged(work)
+    assert rows["bad"].outputs.status is OutputStatus.FAULT
+    for name, count in (("a", 3), ("c", 2)):
+        measured = rows[name].measurement
+        assert (measured.speed, measured.unclear) == (Speed.UNCLEAR, Unclear.FEW_PROCESSES)
+        words = f"only {count} processes measured it, a verdict needs 18; {work.stopped}"
+        assert measured.why == words
 
 
-def test_no_time_left_means_no_more_processes(go):
-    assert len(go(["a"], spread=3.0, budget_s=0.01).samples["a"]) == 12
+def test_a_gpu_that_is_lost_in_the_second_process_leaves_no_measurement(go):
+    rows = judged(go(["a"], opens=2))
+    assert rows["a"].measurement is None
+    assert rows["a"].note.startswith("only 1 process measured it, a verdict needs 18; measuring ended early")
+
+
+def test_a_gpu_that_is_lost_while_checking_leaves_the_rest_unchecked(go):
+    work = go(["bad", "c"], faults={("verify", "bad", 1): OutputStatus.HANG}, opens=1)
+    assert list(work.outputs) == ["bad"]
+    assert work.stopped
+
+
+def test_a_budget_that_is_spent_costs_no_process(go):
+    said = []
+    work = go(["a"], budget_s=0.01, say=said.append)
+    assert len(work.samples["a"]) == 3 * PROCESSES
+    assert "1 cases in 18 processes take 4 s, beyond the budget" in said
+
+
+def test_fewer_processes_give_no_verdict(go):
+    row = judged(go(["a"], processes=6), processes=6)["a"]
+    assert (row.measurement.speed, row.measurement.unclear) == (Speed.UNCLEAR, Unclear.FEW_PROCESSES)
 
 
 def test_verify_only_times_nothing(go):
     work = go(["a"], verify_only=True)
     assert not operations("time")
     assert work.outputs["a"].status is OutputStatus.EQUAL
+    assert judged(work, verify_only=True)["a"].note == "only its outputs were compared"
+
+
+def test_figures_of_merit_may_be_missing(go):
+    work = go(["a"], faults={("peaks", None, 1): OutputStatus.HANG})
+    assert work.peaks == {}
+    assert judged(work)["a"].measurement.speed is Speed.SAME
 
 
 def test_a_gpu_that_cannot_be_opened_is_an_error(go):
     with pytest.raises(GpuProcessError, match="cannot be opened"):
-        go(["a"], faults={("open", None): OutputStatus.FAULT})
+        go(["a"], faults={("open", None, 1): OutputStatus.FAULT})

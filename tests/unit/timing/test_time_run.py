@@ -10,12 +10,12 @@ from irdiff import timing
 from irdiff.cli.time import exit_code, seconds
 from irdiff.errors import ExitCode, UsageError
 from irdiff.model import Artifact, Sides, Verdict
-from irdiff.timing import assemble, schedule
-from irdiff.timing.results import OutputStatus, Protocol, Sample, Speed
+from irdiff.timing import assemble, isolate, schedule
+from irdiff.timing.isolate import GpuProcessError
+from irdiff.timing.results import NotTimed, OutputStatus, Protocol, Speed
+from irdiff.timing.samples import Sample
 
-PROTOCOL = Protocol(
-    budget_s=60.0, threshold=0.01, precision=0.005, confidence=0.95, processes=6, seed=0, verify_only=False
-)
+PROTOCOL = Protocol(budget_s=60.0, threshold=0.01, confidence=0.95, processes=18, seed=0, verify_only=False)
 
 
 def case(name, verdict=Verdict.CHANGED, target="sm_90"):
@@ -97,7 +97,7 @@ def test_replies_of_a_check(reply, status):
     assert schedule._check(reply).status is status
 
 
-def samples(ratio, cases=3, processes=6):
+def samples(ratio, cases=3, processes=18):
     return [
         Sample(
             gpu="GPU-1",
@@ -126,9 +126,10 @@ def test_simulated_samples_are_judged():
 
 def test_rates_are_of_head_and_of_the_measured_peak():
     launch = SimpleNamespace(flops=2e9, min_bytes=1e8)
-    found = assemble.measurements(
-        samples(1.0, cases=1), PROTOCOL, {"c0": launch}, {"tflops": 100.0, "tb_per_s": 4.0}
-    )["c0"]
+    measure = assemble.Measure(launches={"c0": launch}, peaks={"tflops": 100.0, "tb_per_s": 4.0})
+    outputs = {"c0": timing._NOT_CHECKED}
+    (row,) = assemble.case_timings("GPU-1", outputs, {"c0": samples(1.0, cases=1)}, PROTOCOL, measure)
+    found = row.measurement
     assert found.tflops == pytest.approx(20.0, rel=1e-2)
     assert found.tb_per_s == pytest.approx(1.0, rel=1e-2)
     assert found.percent_of_peak == pytest.approx(25.0, rel=1e-2)
@@ -158,4 +159,61 @@ def test_a_busy_gpu_is_not_a_pass():
 )
 def test_exit_codes(status, code):
     row = SimpleNamespace(outputs=SimpleNamespace(status=status))
-    assert exit_code(SimpleNamespace(cases=[row])) is code
+    assert exit_code(SimpleNamespace(cases=[row], gpus=(), not_timed=())) is code
+
+
+def test_a_run_that_ended_early_is_not_done():
+    lost = SimpleNamespace(cases=(), gpus=[SimpleNamespace(stopped="the GPU was lost")], not_timed=())
+    assert exit_code(lost) is ExitCode.NOT_COMPARED
+    unopened = [NotTimed(case="a", reason="GPU 0 cannot be opened")]
+    assert exit_code(SimpleNamespace(cases=(), gpus=(), not_timed=unopened)) is ExitCode.NOT_COMPARED
+    elsewhere = [NotTimed(case="a", reason="no such GPU here: sm_100")]
+    assert exit_code(SimpleNamespace(cases=(), gpus=(), not_timed=elsewhere)) is ExitCode.DONE
+
+
+class Listing:
+    """A first GPU process that names two GPUs."""
+
+    reply = {"kind": "listed", "targets": ["sm_90", "sm_90"], "versions": {"torch": "2"}}  # noqa: RUF012
+
+    def __init__(self, folder, environment, log):
+        pass
+
+    def ask(self, request, timeout_s):
+        return Listing.reply
+
+    def close(self):
+        pass
+
+
+def on_two_gpus(monkeypatch, tmp_path, failing, error):
+    def run_gpu(place, cases, protocol, say, first):
+        if place.index in failing:
+            raise error
+        return schedule.GpuWork(card={"uuid": f"GPU-{place.index}"}, outputs=dict.fromkeys(cases))
+
+    monkeypatch.setattr(schedule, "run_gpu", run_gpu)
+    monkeypatch.setattr(isolate, "GpuProcess", Listing)
+    options = timing.Options(patterns=(), every=False, protocol=PROTOCOL, environment={}, say=print)
+    return timing._on_all_gpus(tmp_path, [case("a"), case("b")], options, tmp_path / "log")
+
+
+def test_a_gpu_that_cannot_be_opened_does_not_take_the_others_with_it(monkeypatch, tmp_path):
+    error = GpuProcessError("GPU 1 cannot be opened")
+    works, not_timed, _ = on_two_gpus(monkeypatch, tmp_path, {1}, error)
+    assert [list(work.outputs) for work in works] == [["a@sm_90"]]
+    assert not_timed == [NotTimed(case="b@sm_90", reason="GPU 1 cannot be opened")]
+
+
+@pytest.mark.parametrize(
+    ("failing", "error"), [({0, 1}, GpuProcessError("cannot be opened")), ({1}, KeyError("a mistake"))]
+)
+def test_what_leaves_nothing_or_is_a_mistake_is_an_error(monkeypatch, tmp_path, failing, error):
+    with pytest.raises(type(error)):
+        on_two_gpus(monkeypatch, tmp_path, failing, error)
+
+
+def test_gpus_that_cannot_be_listed_are_an_error(monkeypatch, tmp_path):
+    monkeypatch.setattr(Listing, "reply", {"kind": "refused", "message": "no driver"})
+    with pytest.raises(GpuProcessError, match="cannot be listed: no driver"):
+        on_two_gpus(monkeypatch, tmp_path, set(), None)

@@ -1,0 +1,61 @@
+"""What reports, the terminal and the release report say of timings: faults first, and why there is no verdict."""
+
+import io
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from irdiff.cli import time as command
+from irdiff.report import timed
+from irdiff.timing.results import Measurement, NotTimed, OutputStatus, Speed, Unclear
+from tests.unit.timing.test_results import check, found, gpu
+
+WHY = "only 3 processes measured it, a verdict needs 18"
+MESSAGE = "while timing, in process 3 of 18: did not end within its limit"
+
+
+def measurement(speed, why=""):
+    fields = dict.fromkeys(Measurement.__dataclass_fields__, 1.0)
+    unclear = Unclear.FEW_PROCESSES if why else None
+    return Measurement(**fields | {"speed": speed, "unclear": unclear, "why": why})
+
+
+@pytest.fixture
+def timings():
+    rows = found(cases=("hung", "same", "unclear")).cases
+    hang = replace(check(OutputStatus.HANG), side="head", message=MESSAGE)
+    return replace(
+        found(),
+        cases=(
+            replace(rows[0], outputs=hang),
+            replace(rows[1], measurement=measurement(Speed.SAME)),
+            replace(rows[2], measurement=measurement(Speed.UNCLEAR, WHY)),
+        ),
+        gpus=(replace(gpu("GPU-1"), stopped="measuring ended early: GPU 0 cannot be opened"),),
+        not_timed=(NotTimed(case="left", reason="measuring ended early: GPU 0 cannot be opened"),),
+    )
+
+
+def test_the_headline_begins_with_faults(timings):
+    words = "1 faulted, 1 same, 1 unclear, 1 not timed, 1 of 1 GPUs were lost before the end"
+    assert timed.forest_of(timings).headline == words
+
+
+def test_a_fault_is_no_row_of_the_forest(timings):
+    forest = timed.forest_of(timings)
+    assert [(row.case_id, row.why) for row in forest.rows] == [("same", ""), ("unclear", WHY)]
+    assert [(row.case_id, row.words) for row in forest.wrong] == [("hung", f"hang at head: {MESSAGE}")]
+
+
+def test_the_terminal_says_why(timings):
+    stream = io.StringIO()
+    command.show(timings, Console(file=stream, width=200))
+    lines = [line.rstrip() for line in stream.getvalue().splitlines()]
+    assert lines[1].split()[0] == "hung"
+    assert "faulted" in lines[1]
+    assert "1 faulted, 0 slower, 0 faster, 1 same, 1 unclear" in lines
+    assert f"hung: hang at head: {MESSAGE}" in lines
+    assert f"unclear: unclear: {WHY}" in lines
+    assert "1 case not timed: measuring ended early" in lines
+    assert "card (GPU-1): measuring ended early: GPU 0 cannot be opened" in lines
