@@ -155,7 +155,7 @@ def predict(
 def _corpus_api() -> str:
     """The file of the module that workloads import, of the irdiff that is judged."""
     code = "import importlib.util as u; print(*u.find_spec('irdiff').submodule_search_locations)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run([*comparing.PYTHON, "-c", code], capture_output=True, text=True, check=True)
     return str(Path(done.stdout.strip(), "worker", "corpus_api.py"))
 
 

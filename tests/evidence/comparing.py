@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+PYTHON = (sys.executable, "-P")
+"""Finds the irdiff that is installed for it, not one that lies in the current folder."""
 TRITON = "triton==3.9.0"
 TARGET = "sm_90"
 PLAN = '[kernels]\nworkloads = "bench"\nimport = ["src"]\n'
@@ -106,7 +108,7 @@ def compare(base: str, head: str, *words: str, cache: Path, repo: Path) -> Compa
     """`irdiff compare` in a process of its own, in the repository; nothing is attributed or compiled again."""
     with tempfile.TemporaryDirectory(prefix="evidence-") as folder:
         outputs = [Path(folder, name) for name in ("run.json", "report.md", "run")]
-        command = [sys.executable, "-m", "irdiff", "compare", base, head]
+        command = [*PYTHON, "-m", "irdiff", "compare", base, head]
         command += ["--json", str(outputs[0]), "--markdown", str(outputs[1]), "--out", str(outputs[2])]
         command += ["--target", TARGET, "--no-recheck", "--no-attribute", *words]
         environment = {**os.environ, "IRDIFF_CACHE": str(cache), "COLUMNS": "240"}
@@ -124,7 +126,7 @@ def compare_commits(repo: Repository, base: str, head: str, *words: str, cache: 
 
 def shared_cache() -> Path:
     """The cache whose toolchains are shared, as the irdiff under test finds it."""
-    done = subprocess.run([sys.executable, "-c", PROBE], capture_output=True, text=True, check=True)
+    done = subprocess.run([*PYTHON, "-c", PROBE], capture_output=True, text=True, check=True)
     return Path(done.stdout.strip())
 
 
@@ -146,7 +148,7 @@ def workplace() -> Iterator[Path]:
 
 def toolchain_python(shared: Path) -> Path:
     """The interpreter of the compiler that everything here is compared under; installs it where it is missing."""
-    words = [sys.executable, "-m", "irdiff", "toolchain"]
+    words = [*PYTHON, "-m", "irdiff", "toolchain"]
     environment = {**os.environ, "IRDIFF_CACHE": str(shared)}
     for operation in (["install", TRITON], ["list", "--json", "-"]):
         done = subprocess.run(
