@@ -14,7 +14,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -116,8 +116,19 @@ def time_run(folder: Path, options: Options) -> TimingResults:
     )
     samples = [row for work in works for part in work.samples.values() for row in part]
     write_samples(folder, samples, {(row.case, row.gpu) for row in rows})
-    results.write(folder, found)
-    return found
+    return _as_stored(found, results.write(folder, found), options.say)
+
+
+def _as_stored(found: TimingResults, stored: TimingResults, say: Callable[[str], None]) -> TimingResults:
+    """What was found now, with the faults of earlier times that the folder keeps as the result of a case."""
+    known = {(row.case, row.gpu): row for row in stored.cases}
+    for row in found.cases:
+        if known[row.case, row.gpu] != row:
+            say(
+                f"{row.case}: a fault of an earlier time stays its result; "
+                f"remove {results.TIMING_FILE} to begin anew"
+            )
+    return replace(found, cases=tuple(known[row.case, row.gpu] for row in found.cases))
 
 
 def assign(cases: Sequence[Case], cards: Sequence[str]) -> tuple[dict[int, list[str]], list[NotTimed]]:

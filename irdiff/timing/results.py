@@ -298,11 +298,12 @@ def parse(content: bytes, where: str) -> TimingResults:
         raise RunFolderError(f"{where} is not a valid timing file: {place}: {first['msg']}") from error
 
 
-def write(folder: Path, results: TimingResults) -> None:
-    """Adds the results to those that the folder already has from other GPUs."""
+def write(folder: Path, results: TimingResults) -> TimingResults:
+    """Adds the results to those that the folder already has; returns both as `merge` joins them."""
     before = load(folder)
     merged = merge([before, results]) if before else results
     _replace(folder / TIMING_FILE, dump(merged))
+    return merged
 
 
 def _replace(path: Path, content: bytes) -> None:

@@ -10,10 +10,11 @@ from irdiff import timing
 from irdiff.cli.time import exit_code, seconds
 from irdiff.errors import ExitCode, UsageError
 from irdiff.model import Artifact, Sides, Verdict
-from irdiff.timing import assemble, isolate, schedule
+from irdiff.timing import assemble, isolate, results, schedule
 from irdiff.timing.isolate import GpuProcessError
 from irdiff.timing.results import NotTimed, OutputStatus, Protocol, Speed
 from irdiff.timing.samples import Sample
+from tests.unit.timing import test_results
 
 PROTOCOL = Protocol(budget_s=60.0, threshold=0.01, confidence=0.95, processes=18, seed=0, verify_only=False)
 
@@ -147,6 +148,18 @@ def test_a_busy_gpu_is_not_a_pass():
     assert not math.isnan(record.wall_s)
     assert assemble.gpu_record(card, host.summarize([], []), {}, 10.0, 9.0).trustworthy
     assert dataclasses.asdict(record)["other_processes"] == ("pid 3",)
+
+
+def test_a_fault_of_an_earlier_time_is_shown_again(tmp_path):
+    said = []
+    results.write(tmp_path, test_results.found(cases=("a", "b"), status=OutputStatus.HANG, note="hung"))
+    now = test_results.found(cases=("a", "c"))
+    shown = timing._as_stored(now, results.write(tmp_path, now), said.append)
+    assert [(row.case, row.outputs.status) for row in shown.cases] == [
+        ("a", OutputStatus.HANG),
+        ("c", OutputStatus.EQUAL),
+    ]
+    assert [line.split(":")[0] for line in said] == ["a"]
 
 
 @pytest.mark.parametrize(
