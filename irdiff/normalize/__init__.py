@@ -22,7 +22,7 @@ from irdiff.normalize.canonical import Canonical, Comparison, MachineCode, Print
 from irdiff.normalize.comparing import canonicalize, equivalent, lines, raw_lines
 from irdiff.normalize.histogram import instruction_facts
 
-NORMALIZER_VERSION = "7"
+NORMALIZER_VERSION = "8"
 """Part of every cache key: raised with any change of any rule."""
 
 __all__ = [

@@ -9,9 +9,10 @@ Every section counts, with its type, flags, alignment, content and, where it has
   `.text`. The capsule itself, `.nv.capmerc.*`, counts: neither names nor lines move it;
 - the tables of strings and symbols: symbols count by what they stand for.
 
-The one kernel's name becomes `KERNEL`: no instruction reads it. The number of a symbol moves with debug
-information, so symbols are named where relocations, attributes and the call graph refer to them, and
-`sh_info` counts without its lower three bytes, which are such a number.
+The one kernel's name becomes `KERNEL`: no instruction reads it. Local symbols (helpers that are not inlined,
+strings) count by their place, not by name: nothing outside of the file can ask for them. The number of a
+symbol moves with debug information, so symbols are named where relocations, attributes and the call graph
+refer to them, and `sh_info` counts without its lower three bytes, which are such a number.
 
 Attributes of `.nv.info` count but for `_NEUTRAL`, and for `_ABSENT` where they say what their absence says.
 Each is a format byte, a number byte, and two bytes that are the value or, for format 4, the length of what
@@ -32,6 +33,7 @@ from irdiff.normalize import elf
 from irdiff.normalize.elf import (
     EXECUTED,
     KERNEL,
+    LOCAL,
     NOBITS,
     RELOCATIONS,
     SECTION_SYMBOL,
@@ -196,8 +198,11 @@ class _Names:
                 yield f"{self._name(symbol)} {symbol.info:#x} {symbol.other:#x} {where}"
 
     def _name(self, symbol: Symbol) -> str:
-        section = self._section(symbol) if symbol.type == SECTION_SYMBOL else None
-        return self.anonymous(section.name if section else symbol.name)
+        section = self._section(symbol)
+        if section is None or not symbol.is_local:
+            return self.anonymous(symbol.name)
+        place = self.anonymous(section.name)
+        return place if symbol.type == SECTION_SYMBOL else f"{LOCAL} {place} {symbol.value}"
 
     def _section(self, symbol: Symbol) -> Section | None:
         return self._sections[symbol.index] if 0 < symbol.index < len(self._sections) else None

@@ -25,6 +25,8 @@ EXECUTED = 4
 """Of a section's flags: it holds instructions."""
 KERNEL = "KERNEL"
 """What the name of a file's one kernel becomes."""
+LOCAL = "LOCAL"
+"""What the name of a symbol becomes that nothing outside of the file can ask for."""
 
 _MAX_SHARED = 2
 
@@ -65,6 +67,11 @@ class Symbol:
     @property
     def type(self) -> int:
         return self.info & 15
+
+    @property
+    def is_local(self) -> bool:
+        """Defined in a section of the file, with STB_LOCAL."""
+        return self.info >> 4 == 0 and self.index != 0
 
 
 def read(binary: bytes, what: str) -> Elf:

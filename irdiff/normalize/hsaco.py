@@ -8,12 +8,13 @@ Every section counts, with its type, flags, alignment, size and content, but for
   are what the assembler made the descriptors of;
 - `.relro_padding`: fills up the page, nothing is in it.
 
-The one kernel's name becomes `KERNEL`: no instruction reads it. Two things are written otherwise (LLVM's
-"User Guide for AMDGPU Backend", Code Object V3 Kernel Descriptor and Metadata). In each kernel descriptor,
-found by its symbol `NAME.kd`, KERNEL_CODE_ENTRY_BYTE_OFFSET becomes the place in `.text` that it leads to:
-the distance moves with the length of names. The NT_AMDGPU_METADATA note counts by its entries, without the
-names of the kernel and of arguments, and of `amdhsa.target` with the processor and its features: the triple
-is spelled in two ways.
+The one kernel's name becomes `KERNEL`: no instruction reads it. Local symbols (helpers that are not inlined,
+strings) count by their place, not by name: nothing outside of the file can ask for them. Two things are
+written otherwise (LLVM's "User Guide for AMDGPU Backend", Code Object V3 Kernel Descriptor and Metadata). In
+each kernel descriptor, found by its symbol `NAME.kd`, KERNEL_CODE_ENTRY_BYTE_OFFSET becomes the place in
+`.text` that it leads to: the distance moves with the length of names. The NT_AMDGPU_METADATA note counts by
+its entries, without the names of the kernel and of arguments, and of `amdhsa.target` with the processor and
+its features: the triple is spelled in two ways.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ import msgpack
 
 from irdiff.errors import NormalizeError
 from irdiff.normalize import elf
-from irdiff.normalize.elf import DYNSYM, EXECUTED, KERNEL, STRTAB, SYMTAB, Elf, Section, Symbol
+from irdiff.normalize.elf import DYNSYM, EXECUTED, KERNEL, LOCAL, STRTAB, SYMTAB, Elf, Section, Symbol
 
 _NOT_READ = frozenset({".comment", ".dynamic", ".hash", ".gnu.hash", ".relro_padding"})
 _NOT_READ_PREFIXES = (".debug_", ".AMDGPU.")
@@ -115,7 +116,8 @@ def _places(file: Elf, symbols: Sequence[Symbol]) -> Iterator[str]:
         section = file.sections[symbol.index]
         if symbol.index == 0 or _is_read(section):
             place = f"{section.name} {symbol.value - section.address} {symbol.size}"
-            yield f"{anonymous.get(symbol.name, symbol.name)} {symbol.info:#x} {symbol.other:#x} {place}"
+            name = LOCAL if symbol.is_local else anonymous.get(symbol.name, symbol.name)
+            yield f"{name} {symbol.info:#x} {symbol.other:#x} {place}"
 
 
 # notes
