@@ -1,0 +1,161 @@
+"""Catalogs from the store: taken where they hold, never where they name something missing or were cut short."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from irdiff.catalogs import Capturer, Catalog, Selection, Wanted
+from irdiff.content import state_of
+from irdiff.corpus import Corpus
+from irdiff.model import Failure, FailureKind, Launch, Target, Toolchain
+from irdiff.store import Store
+from irdiff.workers import Ended
+
+ENDED = Ended(signal=0, timed_out=False, worker_died=False)
+TOOLCHAIN = Toolchain(
+    spec="t",
+    version="9",
+    digest="t",
+    path="/t",
+    python="/t/bin/python",
+    below_frontend={},
+    launchers={},
+    programs={},
+    notes=(),
+)
+
+
+class FakeRequests:
+    """A worker that answers with what it was told to."""
+
+    conditions = "c"
+
+    def __init__(self) -> None:
+        self.result: Mapping[str, Any] | None = {}
+        self.asked: list[Mapping[str, Any]] = []
+
+    def ask(self, toolchain: Toolchain, beside: object, row: Mapping[str, Any], folder: Path) -> Ended:
+        self.asked.append(row)
+        if self.result is not None:
+            (folder / "result.json").write_text(json.dumps(self.result))
+        return ENDED
+
+    def failure(self, ended: Ended, result: Mapping[str, Any] | None, folder: Path) -> Failure:
+        kind = FailureKind(result["outcome"]) if result else FailureKind.CRASH
+        return Failure(kind=kind, stage="capture", message="why", signal=None, stderr="")
+
+
+class Bench:
+    def __init__(self, tmp_path: Path, launch: Launch) -> None:
+        self.root = tmp_path / "corpus"
+        (self.root / "a").mkdir(parents=True)
+        (self.root / "a" / "b.py").write_text("BLOCK = 1\n")
+        self.requests = FakeRequests()
+        self.store = Store(tmp_path / "store")
+        self.launch = launch
+        self.selection = Selection(tiers=("gate",), labels=())
+        self.says(launches=[self.row()])
+
+    def row(self) -> dict[str, Any]:
+        return json.loads(json.dumps(asdict(self.launch)))
+
+    def says(self, outcome: str = "captured", **more: Any) -> None:
+        path = str(self.root / "a" / "b.py")
+        seen = {"files": {path: state_of(path)}, "folders": {}, "asked": {}, "unknowable": []}
+        self.requests.result = {"outcome": outcome, "failures": [], "dependencies": seen, **more}
+
+    def catalog(self, python: str = "/t/bin/python", *, reuse: bool = True) -> Catalog:
+        requests: Any = self.requests
+        toolchain: Any = SimpleNamespace(digest="t", python=python)
+        target = Target(name="sm_90", backend="cuda", arch=90, warp_size=32, title="", facts={}, sources={})
+        corpus = Corpus(root=self.root, workloads=("a/b",), digest="d")
+        capturer = Capturer(requests, self.store, reuse=reuse)
+        return capturer.catalog(toolchain, corpus, "a/b", target, self.selection)
+
+    def asked(self, **more: Any) -> int:
+        before = len(self.requests.asked)
+        self.catalog(**more)
+        return len(self.requests.asked) - before
+
+
+@pytest.fixture
+def bench(tmp_path: Path, launch: Launch) -> Bench:
+    return Bench(tmp_path, launch)
+
+
+def test_a_catalog_is_taken_while_it_holds(bench: Bench) -> None:
+    first = bench.catalog()
+    assert first.launches == (bench.launch,)
+    assert bench.asked() == 0
+    assert bench.catalog() == first
+    (bench.root / "a" / "b.py").write_text("BLOCK = 2\n")
+    bench.says(launches=[])
+    assert bench.catalog().launches == ()
+
+
+def test_an_older_content_finds_its_older_catalog(bench: Bench) -> None:
+    bench.catalog()
+    (bench.root / "a" / "b.py").write_text("BLOCK = 2\n")
+    bench.says(launches=[])
+    bench.catalog()
+    (bench.root / "a" / "b.py").write_text("BLOCK = 1\n")
+    assert bench.asked() == 0
+    assert bench.catalog().launches == (bench.launch,)
+
+
+def test_another_interpreter_selection_or_no_reuse_captures_anew(bench: Bench) -> None:
+    bench.catalog()
+    assert bench.asked(python="/other/bin/python") == 1
+    assert bench.asked(reuse=False) == 1
+    bench.selection = Selection(tiers=(), labels=())
+    assert bench.asked() == 1
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"outcome": "error", "message": "No module named 'torch'", "missing": True},
+        {"outcome": "memory", "message": "out of memory"},
+        {
+            "outcome": "captured",
+            "launches": [],
+            "failures": [{"id": "a/b:c", "expected": True, "message": "m", "missing": True}],
+        },
+    ],
+    ids=["workload", "memory", "launch"],
+)
+def test_what_may_be_cured_is_not_replayed(bench: Bench, said: dict[str, Any]) -> None:
+    bench.says(**said)
+    assert len(bench.catalog().failures) == 1
+    bench.says(launches=[bench.row()])
+    assert bench.catalog().launches == (bench.launch,)
+
+
+def test_an_error_of_the_workload_itself_is_kept_while_it_holds(bench: Bench) -> None:
+    bench.says(outcome="error", message="ZeroDivisionError", missing=False)
+    assert bench.catalog().failures[0].id == "a/b:*"
+    assert bench.asked() == 0
+
+
+def test_a_frontend_that_dies_is_left_to_the_cases(bench: Bench) -> None:
+    """Each launch has a child of its own to die in then."""
+    bench.requests.result = None
+    found = bench.catalog()
+    assert [row["select"]["frontend"] for row in bench.requests.asked] == [True, False]
+    assert found.failures[0].failure.kind is FailureKind.CRASH
+    assert not found.selection.frontend
+
+
+def test_what_is_wanted_of_a_workload() -> None:
+    target = Target(name="sm_90", backend="cuda", arch=90, warp_size=32, title="", facts={}, sources={})
+    wanted = Wanted(tiers=("gate",), cases=("a/b:fp16-*@sm_90", "a/b:x@gfx942", "c"))
+    assert wanted.selection("a/b", target) == Selection(tiers=("gate",), labels=("fp16-*",))
+    assert wanted.selection("c/d", target).labels == ()
+    assert Wanted(cases=("a/b:x", "a/b")).selection("a/b", target).labels == ()
