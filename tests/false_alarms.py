@@ -32,6 +32,7 @@ from pathlib import Path
 from irdiff import config as configuration
 from irdiff import corpus as corpora
 from irdiff import normalize, targets, toolchains
+from irdiff.catalogs import Wanted
 from irdiff.compare import launch_metadata, verdicts
 from irdiff.compilation import Compiler
 from irdiff.config import Config
@@ -39,6 +40,7 @@ from irdiff.corpus import Corpus
 from irdiff.model import Artifact, Compiled, Launch, Outcome, StageStatus, Target, Toolchain
 from irdiff.parallel import in_parallel
 from irdiff.store import Store
+from irdiff.worker_requests import Requests
 from irdiff.workers import Workers
 
 ROOT = Path(__file__).parent.parent
@@ -134,7 +136,7 @@ def compile_all(
         outcome = compiler.compile(toolchain, corpus, launch, target, assemble=True)
         return f"{launch.id}@{target.name}", outcome
 
-    return dict(in_parallel(one, jobs, compiler.config.jobs + 1, "", lambda _: None))
+    return dict(in_parallel(one, jobs, compiler.requests.config.jobs + 1, "", lambda _: None))
 
 
 def captured(
@@ -197,7 +199,7 @@ def run(
     configs, sides = (ours, theirs), ((toolchain, corpus), (other, moved))
     with closing(Workers(ours)) as first, closing(Workers(theirs)) as second:
         compilers = [
-            Compiler(config, store, workers, reuse=True)
+            Compiler(Requests(config, workers), store, Wanted(tiers=tuple(tiers)), reuse=True)
             for config, store, workers in zip(configs, stores, (first, second), strict=True)
         ]
         for number, (compiler, side) in enumerate(zip(compilers, sides, strict=True)):
@@ -208,6 +210,10 @@ def run(
         counts: Counter[str] = Counter()
         alarms = []
         for case, outcome in sorted(outcomes[0].items()):
+            digests = {rows[case][0].digest for rows in jobs_of}
+            counts[f"input digest: {'identical' if len(digests) == 1 else 'changed'}"] += 1
+            if len(digests) > 1:
+                alarms.append(Alarm(case=case, stage="input digest"))
             for stage, status in compare_sides(outcome, outcomes[1][case], stores).items():
                 name = status.value
                 if stage == "code of sass" and status is StageStatus.CHANGED:

@@ -15,10 +15,12 @@ import pytest
 
 from irdiff import config, targets
 from irdiff import corpus as corpora
+from irdiff.catalogs import Wanted
 from irdiff.compilation import Compiler
 from irdiff.model import Compiled
 from irdiff.store import Store
 from irdiff.toolchains import resolve
+from irdiff.worker_requests import Requests
 from irdiff.workers import Workers
 
 ROOT = Path(__file__).parents[2]
@@ -120,7 +122,7 @@ def test_a_host_that_is_killed_takes_no_case_along(cache: Path, corpus: Path) ->
     toolchain, kernels = resolve(NEW, settings), corpora.load(corpus)
     target = next(row for row in targets.select((), [ROOT / "targets"]) if row.name == "sm_90")
     with closing(Workers(settings)) as workers, ThreadPoolExecutor(1) as pool:
-        compiler = Compiler(settings, Store(settings.store), workers, reuse=False)
+        compiler = Compiler(Requests(settings, workers), Store(settings.store), Wanted(), reuse=False)
         launches = compiler.catalog(toolchain, kernels, "faults/compiler", target).launches
         fine = next(row for row in launches if row.label == "fine")
         for signals in ((signal.SIGKILL,), (signal.SIGSTOP, signal.SIGKILL)):  # idle, and with work
