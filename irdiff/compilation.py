@@ -20,7 +20,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from irdiff.catalogs import Capturer, Catalog, Wanted
+from irdiff.catalogs import Capturer, Catalog, Selection, Wanted
 from irdiff.corpus import Beside, Corpus
 from irdiff.model import (
     Artifact,
@@ -61,6 +61,8 @@ class Compiler:
         self.taken_from_store = 0
         """How many sides of cases needed no compilation, for progress."""
         self._capturer = Capturer(requests, store, reuse=reuse)
+        self._selections: dict[tuple[str, str, str], Selection] = {}
+        """As a workload was captured under an interpreter, for a target: its host is asked for the same."""
         self._entered: dict[str, list[str] | None] = {}
         """By toolchain below the frontend and target: files of the frontend that stages entered; None
         where no compilation has told yet."""
@@ -68,7 +70,14 @@ class Compiler:
     def catalog(self, toolchain: Toolchain, corpus: Corpus, workload: str, target: Target) -> Catalog:
         """The launches of a workload that are wanted."""
         selection = self.wanted.selection(workload, target)
-        return self._capturer.catalog(toolchain, corpus, workload, target, selection)
+        found = self._capturer.catalog(toolchain, corpus, workload, target, selection)
+        self._selections[toolchain.python, workload, target.name] = found.selection
+        return found
+
+    def selection(self, toolchain: Toolchain, workload: str, target: Target) -> Selection:
+        """Which launches of a workload a host has to capture, and whether it runs the frontend for that."""
+        known = self._selections.get((toolchain.python, workload, target.name))
+        return known or self.wanted.selection(workload, target)
 
     # compilation
 
@@ -88,7 +97,9 @@ class Compiler:
         if found is not None:
             self.taken_from_store += 1
             return found
-        row = self._request("compile", launch, corpus, target, stop_before=[] if assemble else ["cubin"])
+        row = self._request(
+            "compile", launch, toolchain, corpus, target, stop_before=[] if assemble else ["cubin"]
+        )
         outcome = self._run(toolchain, corpus.beside(launch.id, target), target, row, replace=fresh)
         self._keep(keys, outcome)
         return outcome
@@ -106,7 +117,7 @@ class Compiler:
             path = inputs / "kernel.ptx"
             path.write_bytes(ptx)
             more = {"stage": "cubin", "input": str(path), "metadata": compiled.metadata}
-            row = self._request("assemble", launch, corpus, target, **more)
+            row = self._request("assemble", launch, toolchain, corpus, target, **more)
             made = self._run(toolchain, corpus.beside(launch.id, target), target, row)
         if isinstance(made, Failed):
             outcome: Outcome = Failed(
@@ -143,7 +154,7 @@ class Compiler:
         found = None if fresh else self._stored(keys, assemble=True)
         if found is not None:
             return found
-        row = self._request("compile", launch, corpus, target, stop_before=[])
+        row = self._request("compile", launch, toolchain, corpus, target, stop_before=[])
         beside = corpus.beside(launch.id, target)
         outcome = self._run(toolchain, beside, target, row, randomized=True, replace=fresh)
         self._keep(keys, outcome)
@@ -213,7 +224,13 @@ class Compiler:
         self.store.put_record("compile", key, _outcome.dump_python(outcome, mode="json"))
 
     def _request(
-        self, operation: str, launch: Launch, corpus: Corpus, target: Target, **more: object
+        self,
+        operation: str,
+        launch: Launch,
+        toolchain: Toolchain,
+        corpus: Corpus,
+        target: Target,
+        **more: object,
     ) -> dict[str, object]:
         """What every operation on one launch is told, and `more`."""
         return {
@@ -222,7 +239,7 @@ class Compiler:
             "digest": launch.digest,
             "root": str(corpus.root),
             "target": asdict(target),
-            "select": asdict(self.wanted.selection(launch.workload, target)),
+            "select": asdict(self.selection(toolchain, launch.workload, target)),
             **more,
         }
 

@@ -87,9 +87,7 @@ def moved_toolchain(toolchain: Toolchain, folder: Path, config: Config) -> Toolc
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
     ours = next(Path(toolchain.path).glob("lib/python*/site-packages"))
     theirs = next(folder.glob("lib/python*/site-packages"))
-    for path in ours.iterdir():
-        if path.name.startswith(("triton", "setuptools", "pkg_resources")):
-            shutil.copytree(path, theirs / path.name, copy_function=_link, dirs_exist_ok=True)
+    shutil.copytree(ours, theirs, copy_function=_link, dirs_exist_ok=True)
     return toolchains.resolve(f"python:{folder}/bin/python", config)
 
 
