@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 SOURCES := irdiff tests
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all unit lint lint-workflows mutation fuzz bench bench-normalize bench-statistics schema lock picture
+.PHONY: help evidence false-alarms demo test test-all unit lint lint-workflows mutation fuzz bench bench-normalize bench-statistics schema lock picture
 
 help:  ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -55,6 +55,13 @@ bench-normalize: $(VENV)/.installed  ## the normalizers against difflib, and aga
 
 bench-statistics: $(VENV)/.installed  ## how often a verdict of speed is wrong, by simulation
 	nice $(BIN)/python -m tests.bench_statistics
+
+evidence: $(VENV)/.installed  ## 500 random edits of kernel packages and 200 of the corpus, against --no-shortcut
+	nice $(BIN)/python -m tests.evidence_edits --edits 500
+	nice $(BIN)/python -m tests.evidence_corpus
+
+false-alarms: $(VENV)/.installed  ## a compiler against itself, whatever does not matter changed
+	nice $(BIN)/python -m tests.false_alarms --tier gate --release 3.9.0 --release 3.7.1
 
 schema: $(VENV)/.installed  ## the JSON Schema of run.json, from the model
 	$(BIN)/python -c "import json; from irdiff import run_folder; print(json.dumps(run_folder.json_schema(), indent=1, sort_keys=True))" > reports/run.schema.json
