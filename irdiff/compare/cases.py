@@ -75,7 +75,7 @@ def unchanged_by_input(pair: Pair) -> Case:
     return replace(
         blank(pair, Verdict.UNCHANGED),
         stages=dict.fromkeys(_STAGES.get(pair.target.backend, ()), StageStatus.ABSENT),
-        findings=("not-compiled:same-toolchain-and-launch",),
+        findings=("not-compiled:same-input-and-stages",),
     )
 
 

@@ -388,7 +388,7 @@ def test_one_sided_and_equal_inputs_compile_nothing(bench: Bench) -> None:
         id="a", launch_id="a", target=TARGETS["sm_90"], base=bench.launch, head=bench.launch,
         supported=Sides(base=True, head=True),
     )  # fmt: skip
-    assert comparer.compare(pair).findings == ("not-compiled:same-toolchain-and-launch",)
+    assert comparer.compare(pair).findings == ("not-compiled:same-input-and-stages",)
     assert bench.compiler.asked == []
 
 

@@ -1,0 +1,36 @@
+"""An installed Triton again, in an environment of its own, with some of its Python files edited."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from irdiff.model import Toolchain
+
+FRONTEND_EDIT = {"triton/language/core.py": "\n\n_NOT_IN_ANY_IR = 1\n"}
+AMD_EDIT = {"triton/backends/amd/compiler.py": "\n\n_NOT_IN_ANY_IR = 1\n"}
+
+
+def make(toolchain: Toolchain, folder: Path, appended: Mapping[str, str]) -> str:
+    """The side `python:PATH` of the copy; `appended` says what to add to which files of its site-packages."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
+    ours = next(Path(toolchain.path).glob("lib/python*/site-packages"))
+    theirs = next(folder.glob("lib/python*/site-packages"))
+    shutil.copytree(ours, theirs, copy_function=_link, dirs_exist_ok=True)
+    for name, text in appended.items():
+        path = theirs / name
+        content = path.read_text()
+        path.unlink()  # a link: the toolchain's own file stays as it is
+        path.write_text(content + text)
+    return f"python:{folder}/bin/python"
+
+
+def _link(source: str, destination: str) -> None:
+    try:
+        os.link(source, destination)
+    except OSError:
+        shutil.copy2(source, destination)
