@@ -21,14 +21,13 @@ import dataclasses
 import enum
 import hashlib
 import os
+import re
 
-import triton
 from triton.backends.compiler import GPUTarget
 
 from . import stages
 from .texts import sha256
 
-_TRITON_ROOT = os.path.dirname(os.path.abspath(triton.__file__))
 _ASSERTING_OPTIONS = ("debug", "sanitize_overflow", "instrumentation_mode")
 
 
@@ -112,13 +111,21 @@ def _plain(value):
 
 
 def _by_content(text):
-    """A string; with the content of the file that it names, where it names one."""
-    if os.path.isdir(text) and os.path.isabs(text):
+    """A string; with the content of the files that it names, as a whole or in its words.
+
+    The folder of a file that it names as a whole does not count: it is another in each export of a revision.
+    """
+    if os.path.isabs(text) and os.path.isdir(text):
         raise Undigestible(text)
-    if not os.path.isfile(text):
-        return text
-    with open(text, "rb") as file:
-        content = hashlib.sha256(file.read()).hexdigest()
-    path = os.path.abspath(text)
-    inside = path.startswith(_TRITON_ROOT + os.sep)
-    return ("file", "<triton>" + path[len(_TRITON_ROOT) :] if inside else text, content)
+    if os.path.isfile(text):
+        return "file", os.path.basename(text), _content_of(text)
+    named = [word for word in re.split(r"[\s=,]+", text) if os.path.isabs(word)]
+    if any(os.path.isdir(word) for word in named):
+        raise Undigestible(text)
+    contents = [_content_of(word) for word in named if os.path.isfile(word)]
+    return ("names files", text, contents) if contents else text
+
+
+def _content_of(path):
+    with open(path, "rb") as file:
+        return hashlib.sha256(file.read()).hexdigest()
