@@ -22,6 +22,7 @@ import enum
 import hashlib
 import os
 import re
+import threading
 
 from triton.backends.compiler import GPUTarget
 
@@ -29,6 +30,10 @@ from . import stages
 from .texts import sha256
 
 _ASSERTING_OPTIONS = ("debug", "sanitize_overflow", "instrumentation_mode")
+
+
+_one_at_a_time = threading.Lock()
+"""A workload may launch from several threads; the stages of a compilation are watched in one place."""
 
 
 class Undigestible(Exception):
@@ -55,6 +60,11 @@ class Input:
 
 def run(src, target, options):
     """The `Input` of one launch. Raises what the frontend raises."""
+    with _one_at_a_time:
+        return _run(src, target, options)
+
+
+def _run(src, target, options):
     given = {}
 
     def stop(name, stage):

@@ -157,8 +157,8 @@ def _workload(request):
 
 
 def _captured(request):
-    """The launch that the request names."""
-    wanted = request["launch"].split(":", 1)[1]
+    """The launch that the request names; by its digest where launches come in another order each time."""
+    wanted, digest = request["launch"].split(":", 1)[1], request.get("digest")
     for label, _, launches in _loaded(request):
         if isinstance(launches, Exception):
             if wanted == label or wanted.startswith((label + "/", label + "#")):
@@ -166,7 +166,8 @@ def _captured(request):
             continue
         for suffix, captured in launches:
             if label + suffix == wanted:
-                return captured
+                same = (other for _, other in launches if digest and other.digest == digest)
+                return next(same, captured)
     raise WorkloadError(f"{request['launch']} was captured before and is not there now")
 
 
