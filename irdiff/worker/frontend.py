@@ -6,7 +6,8 @@ that moment. Nothing of the source is looked at. The module is kept: the child t
 it.
 
 The *input digest* covers all that the stages are given: the IR, the options with the content of every file
-that one of them names, the language, the stage that comes first, and the target. Equal digests are equal
+that one of them names, the stage that comes first, the target, and what the program has set for the compiler
+(`settings`). Equal digests are equal
 launches, for the same toolchain below the frontend: its stages are a function of those.
 
 The IR is taken as libtriton prints it without locations: names of values are numbered there, so a comment, a
@@ -27,6 +28,7 @@ import threading
 from triton.backends.compiler import GPUTarget
 
 from . import stages
+from .settings import Settings
 from .texts import sha256
 
 _ASSERTING_OPTIONS = ("debug", "sanitize_overflow", "instrumentation_mode")
@@ -49,13 +51,15 @@ class _Reached(BaseException):
 class Input:
     """What the stages of a compilation are given."""
 
-    def __init__(self, module, digest, sources):
+    def __init__(self, module, digest, sources, settings):
         self.module = module
         """Of libtriton, with the context that owns it."""
         self.digest = digest
         """None where something could not be digested."""
         self.sources = sources
         """Files of the functions that the frontend compiled, as their code names them."""
+        self.settings = settings
+        """Of the process at the launch."""
 
 
 def run(src, target, options):
@@ -77,16 +81,18 @@ def _run(src, target, options):
         try:
             stages.compile_launch(src, target, options)
         except _Reached as reached:
-            digest = _digest_of(reached.module, reached.name, reached.options, target)
-            return Input(reached.module, digest, sorted(files))
+            settings = Settings()
+            digest = _digest_of(reached.module, reached.name, reached.options, target, settings)
+            return Input(reached.module, digest, sorted(files), settings)
     raise RuntimeError("irdiff: the compiler ended before its first stage")
 
 
-def _digest_of(module, first_stage, options, target):
+def _digest_of(module, first_stage, options, target, settings):
     try:
         rows = [(name, _plain(value)) for name, value in sorted(vars(options).items())]
         gpu = (target.backend, target.arch, target.warp_size)
-        return sha256(repr(("input/1", first_stage, rows, gpu, _text_of(module, options))))
+        changed = [(name, _plain(value)) for name, value in settings.changed()]
+        return sha256(repr(("input/2", first_stage, rows, gpu, changed, _text_of(module, options))))
     except Undigestible:
         return None
 

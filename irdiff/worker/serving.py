@@ -157,7 +157,15 @@ def _workload(request):
 
 
 def _captured(request):
-    """The launch that the request names; by its digest where launches come in another order each time."""
+    """The launch that the request names, with the settings that it was made under."""
+    captured = _named(request)
+    if captured.made is not None:
+        captured.made.settings.restore()
+    return captured
+
+
+def _named(request):
+    """By its id; by its digest where launches of one label come in another order each time."""
     wanted, digest = request["launch"].split(":", 1)[1], request.get("digest")
     for label, _, launches in _loaded(request):
         if isinstance(launches, Exception):
