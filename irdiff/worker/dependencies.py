@@ -24,6 +24,7 @@ import sysconfig
 import triton
 
 _KERNEL_FILE_SYSTEMS = ("/proc/", "/sys/", "/dev/")
+_FILES_IN_MEMORY = "/dev/shm/"
 _UNKNOWABLE = frozenset(
     {"subprocess.Popen", "os.system", "os.posix_spawn", "os.fork", "socket.connect", "socket.getaddrinfo"}
     | {"sqlite3.connect"}
@@ -167,7 +168,9 @@ def _absolute(path):
 def _is_left_out(path):
     if ".." in path.split(os.sep):
         return False
-    if path.startswith(_KERNEL_FILE_SYSTEMS) or path.startswith(_seen.left_out):
+    if path.startswith(_KERNEL_FILE_SYSTEMS):
+        return not path.startswith(_FILES_IN_MEMORY)
+    if path.startswith(_seen.left_out):
         return True
     return any(
         path.startswith(folder) and not path[len(folder) :].startswith(("site-packages/", "dist-packages/"))
