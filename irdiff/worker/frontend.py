@@ -51,9 +51,11 @@ class _Reached(BaseException):
 class Input:
     """What the stages of a compilation are given."""
 
-    def __init__(self, module, digest, sources, settings):
+    def __init__(self, module, ir_digest, digest, sources, settings):
         self.module = module
         """Of libtriton, with the context that owns it."""
+        self.ir_digest = ir_digest
+        """Of the IR alone."""
         self.digest = digest
         """None where something could not be digested."""
         self.sources = sources
@@ -82,17 +84,18 @@ def _run(src, target, options):
             stages.compile_launch(src, target, options)
         except _Reached as reached:
             settings = Settings()
-            digest = _digest_of(reached.module, reached.name, reached.options, target, settings)
-            return Input(reached.module, digest, sorted(files), settings)
+            ir_digest = sha256(_text_of(reached.module, reached.options))
+            digest = _digest_of(ir_digest, reached.name, reached.options, target, settings)
+            return Input(reached.module, ir_digest, digest, sorted(files), settings)
     raise RuntimeError("irdiff: the compiler ended before its first stage")
 
 
-def _digest_of(module, first_stage, options, target, settings):
+def _digest_of(ir_digest, first_stage, options, target, settings):
     try:
         rows = [(name, _plain(value)) for name, value in sorted(vars(options).items())]
         gpu = (target.backend, target.arch, target.warp_size)
         changed = [(name, _plain(value)) for name, value in settings.changed()]
-        return sha256(repr(("input/2", first_stage, rows, gpu, changed, _text_of(module, options))))
+        return sha256(repr(("input/3", first_stage, rows, gpu, changed, ir_digest)))
     except Undigestible:
         return None
 
