@@ -2,8 +2,8 @@
 
 A catalog is used again only where everything that capturing it looked at is as it was (`dependencies`), under
 the same toolchain, interpreter, worker code and environment. Failures are kept by the same rule; those that
-name something missing are not kept at all, nor are time-outs and exhausted memory: the next time they may be
-cured.
+the next time may be cured are not kept at all: something was missing, the system refused, time or memory ran
+out.
 """
 
 from __future__ import annotations
@@ -174,8 +174,8 @@ def _failures(result: Mapping[str, Any], stderr: str) -> list[dict[str, Any]]:
 
 def _may_be_kept(result: Mapping[str, Any], failures: Sequence[Mapping[str, Any]]) -> bool:
     transient = any(row["failure"]["kind"] in (FailureKind.TIMEOUT, FailureKind.MEMORY) for row in failures)
-    missing = result.get("missing") or any(row.get("missing") for row in result.get("failures", ()))
-    return not transient and not missing
+    curable = result.get("curable") or any(row.get("curable") for row in result.get("failures", ()))
+    return not transient and not curable
 
 
 def _catalog(record: Mapping[str, Any]) -> Catalog:

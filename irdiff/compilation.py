@@ -3,8 +3,8 @@
 A case that does not compile is a result. A result is kept under what it was made from: the *input digest* of
 the launch (the frontend's IR, options, target, content of named files), the digest of the toolchain below the
 frontend, the worker's own code and the environment. A launch without an input digest is compiled each time. A
-result whose artifacts are gone or damaged counts as absent. Time-outs and exhausted memory are not kept:
-another machine may do better.
+result whose artifacts are gone or damaged counts as absent. Failures that another time or machine may not
+have are not kept: time-outs, exhausted memory, processes that were killed, what the system refused.
 
 That the toolchain below the frontend is all that the stages depend on is not taken on trust: each compilation
 notes the Python files of Triton whose functions its stages called. One that entered a frontend file is kept
@@ -123,6 +123,7 @@ class Compiler:
             outcome: Outcome = Failed(
                 entered=made.entered,
                 failure=made.failure,
+                curable=made.curable,
                 artifacts=compiled.artifacts,
                 stage_times_s=compiled.stage_times_s,
             )
@@ -214,10 +215,7 @@ class Compiler:
         """Results that are this launch's alone, or that another machine may better, are not kept."""
         if keys is None:
             return
-        if isinstance(outcome, Failed) and (
-            outcome.failure.stage == "capture"
-            or outcome.failure.kind in (FailureKind.TIMEOUT, FailureKind.MEMORY)
-        ):
+        if isinstance(outcome, Failed) and (outcome.curable or outcome.failure.stage == "capture"):
             return
         kept_below = outcome.entered is not None and not layers.not_below(outcome.entered)
         key = keys.below_frontend if kept_below else keys.whole
@@ -263,9 +261,12 @@ class Compiler:
             if entered:
                 self._note_entered(toolchain, target, layers.not_below(entered))
             if result is None or result["outcome"] != "compiled":
+                failure = self.requests.failure(ended, result, folder)
                 return Failed(
                     entered=entered,
-                    failure=self.requests.failure(ended, result, folder),
+                    failure=failure,
+                    curable=bool(result and result.get("curable"))
+                    or failure.kind in (FailureKind.TIMEOUT, FailureKind.MEMORY),
                     artifacts=artifacts,
                     stage_times_s=times,
                 )

@@ -274,6 +274,9 @@ class Failed:
     entered: tuple[str, ...] | None
     """As of `Compiled`; None where the process died before it could tell."""
     failure: Failure
+    curable: bool
+    """Whether it may say more of the machine at that moment than of the code: the same compilation may end
+    otherwise the next time."""
     artifacts: Mapping[str, Artifact]
     """Of the stages before the failure."""
     stage_times_s: Mapping[str, float]

@@ -6,13 +6,16 @@ its workload opened it while it was captured (an import, a data file). What no l
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from irdiff.catalogs import Catalog
 from irdiff.corpus import Corpus
 from irdiff.model import ChangedFile, FileChange, Launch, Pair, Reach, Sides
+
+_MAX_STEPS = 4096
+"""Links may lead in a circle."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,12 +40,12 @@ def of_revisions(corpora: Sides[Corpus], pairs: Iterable[Pair], captured: Iterab
         launched.setdefault(pair.launch_id.partition(":")[0], set()).add(pair.launch_id)
         for corpus, launch in ((corpora.base, pair.base), (corpora.head, pair.head)):
             for source in launch.sources if isinstance(launch, Launch) else ():
-                if path := places[id(corpus)].of_source(source):
+                for path in places[id(corpus)].of_source(source):
                     compiled.setdefault(path, set()).add(pair.launch_id)
     read: dict[str, set[str]] = {}
     for row in captured:
         for name in row.catalog.read:
-            if path := places[id(row.corpus)].of_read(name):
+            for path in places[id(row.corpus)].of_read(name):
                 read.setdefault(path, set()).update(launched.get(row.workload, ()))
     return Reach(
         files=tuple(
@@ -75,18 +78,36 @@ class _Places:
 
     def __init__(self, corpus: Corpus) -> None:
         self._corpus = corpus
-        self._known: dict[Path, str | None] = {}
+        self._known: dict[Path, tuple[str, ...]] = {}
 
-    def of_source(self, name: str) -> str | None:
+    def of_source(self, name: str) -> tuple[str, ...]:
         return self._of(self._corpus.root / name)
 
-    def of_read(self, name: str) -> str | None:
+    def of_read(self, name: str) -> tuple[str, ...]:
         assert self._corpus.anchor is not None
         return self._of(self._corpus.anchor / name)
 
-    def _of(self, path: Path) -> str | None:
+    def _of(self, path: Path) -> tuple[str, ...]:
+        """The file itself and the links of the repository that lead to it: who follows a link reads it."""
         if path not in self._known:
             assert self._corpus.anchor is not None
-            tree, real = self._corpus.anchor / "tree", path.resolve()
-            self._known[path] = str(real.relative_to(tree)) if real.is_relative_to(tree) else None
+            tree = self._corpus.anchor / "tree"
+            inside = (place for place in (*_links(path), path.resolve()) if place.is_relative_to(tree))
+            self._known[path] = tuple(str(place.relative_to(tree)) for place in inside)
         return self._known[path]
+
+
+def _links(path: Path) -> Iterator[Path]:
+    """Every symbolic link that is followed on the way to a file, by its own place."""
+    place, rest = Path(path.anchor), list(reversed(path.parts[1:]))
+    for _ in range(_MAX_STEPS):
+        if not rest:
+            return
+        part = rest.pop()
+        following = place.parent if part == ".." else place / part
+        if part != ".." and following.is_symlink():
+            yield following
+            target = following.readlink()
+            rest += reversed(target.parts[1:] if target.is_absolute() else target.parts)
+            following = Path(target.anchor) if target.is_absolute() else place
+        place = following

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import signal
 import threading
 from collections.abc import Iterable, Mapping
@@ -23,13 +24,15 @@ NOT_COMPILING = frozenset(
 )
 """Files of the worker that only record programs or verify kernels: no request of ours imports them."""
 
-_TAIL_CHARACTERS = 6000
+_TAIL_BYTES = 6000
 _UNKNOWN_ARCHITECTURE = (
     "is not defined for option 'gpu-name'",  # ptxas
     "computeCapability not supported",  # MLIR passes of 3.2
     "is not a recognized processor",  # LLVM
     "unknown target",
 )
+_FROM_OUTSIDE = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
+"""No program ends of these by a fault of its own."""
 _PLACES = ("PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH")
 """Variables that say where things lie: what is found there is known by its content."""
 
@@ -98,12 +101,14 @@ def artifacts_of_the_dead(folder: Path) -> Iterable[str]:
 
 
 def tail(folder: Path) -> str:
-    """The end of what the child printed."""
+    """The end of what the child printed, however much that was."""
     try:
-        text = (folder / "stderr").read_text(encoding="utf-8", errors="replace")
+        with (folder / "stderr").open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL_BYTES))
+            text = file.read().decode(errors="replace")
     except FileNotFoundError:
         return ""
-    return text[-_TAIL_CHARACTERS:].strip()
+    return text.strip()
 
 
 def _failure_of(ended: Ended, result: Mapping[str, Any] | None, folder: Path, config: Config) -> Failure:
@@ -117,7 +122,7 @@ def _failure_of(ended: Ended, result: Mapping[str, Any] | None, folder: Path, co
             kind = FailureKind.UNSUPPORTED
         elif "bad_alloc" in message or "Cannot allocate memory" in message:
             kind = FailureKind.MEMORY
-    elif ended.worker_died:
+    elif ended.worker_died or ended.signal in _FROM_OUTSIDE:
         # of the compiler that says nothing: it is not kept
         kind, message = FailureKind.MEMORY, "the worker process died (killed by the system, out of memory?)"
     else:

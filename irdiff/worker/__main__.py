@@ -82,12 +82,14 @@ def main():
         reply = _identify(triton, loaded.describe(triton, modules, maps))
         os.write(replies_fd, json.dumps(reply).encode() + b"\n")
         return
-    from irdiff_worker import dependencies, packages, server, serving
+    from irdiff_worker import dependencies, packages, server, serving, settings, stages
 
     beside = json.loads(sys.argv[2]) if len(sys.argv) > 2 else None
     dependencies.watch([beside["site"]] if beside else [])
     if beside:
         packages.add(**beside)
+    stages.make_ready()
+    settings.begin()
     gc.collect()
     gc.freeze()
     server.serve_worker(requests_fd, replies_fd, serving, {"addresses_fixed": fixed})

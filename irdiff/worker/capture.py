@@ -299,7 +299,8 @@ def launches_of(entry, target, with_frontend):
         entry()
     kept, seen = [], set()
     for captured in sink:
-        key = specialization_of(captured), captured.digest
+        made = captured.made
+        key = specialization_of(captured), captured.digest, made.ir_digest if made else None
         if key not in seen:
             seen.add(key)
             kept.append(captured)

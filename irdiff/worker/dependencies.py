@@ -6,8 +6,12 @@ standing in front of `os.stat` and `os.lstat`. What was not there counts too: a 
 change what is captured. So does each folder of the module search path, since a module found earlier there
 takes the place of another. Of a path that was only asked for, its existence counts, not its size or times.
 
+Paths keep their `..`: behind a link it leads elsewhere than its text says, and a repository's corpus is a
+folder of links.
+
 Left out is what other digests hold: Triton itself, the standard library, this package, and the packages of a
-pack. Where a program was started or a network asked, nothing is known, and the capture is not used again.
+pack. Where a program was started, a network or a database asked, or a file named relative to an open folder,
+nothing is known, and the capture is not used again.
 """
 
 from __future__ import annotations
@@ -20,10 +24,12 @@ import sysconfig
 import triton
 
 _KERNEL_FILE_SYSTEMS = ("/proc/", "/sys/", "/dev/")
+_FILES_IN_MEMORY = "/dev/shm/"
 _UNKNOWABLE = frozenset(
     {"subprocess.Popen", "os.system", "os.posix_spawn", "os.fork", "socket.connect", "socket.getaddrinfo"}
+    | {"sqlite3.connect"}
 )
-_stat, _lstat = os.stat, os.lstat
+_stat, _lstat, _open = os.stat, os.lstat, os.open
 
 
 class _Seen:
@@ -49,7 +55,7 @@ def watch(packages=()):
     _seen.left_out = tuple(os.path.join(folder, "") for folder in [*own, *packages])
     _seen.standard_library = tuple(os.path.join(path, "") for path in {standard, os.path.realpath(standard)})
     _seen.watching = True
-    os.stat, os.lstat = _asking(_stat), _asking(_lstat)
+    os.stat, os.lstat, os.open = _asking(_stat), _asking(_lstat), _open_of_folder
     sys.addaudithook(_hook)
 
 
@@ -102,6 +108,8 @@ def _hook(event, arguments):
         _note_folder(arguments[0] if arguments[0] is not None else ".")
     elif event == "ctypes.dlopen":
         _note_file(arguments[0], 0)
+    elif event == "import" and arguments[1] is not None:  # an extension module; others are opened
+        _note_file(arguments[1], 0)
     elif event in _UNKNOWABLE:
         _seen.unknowable.add(event)
 
@@ -110,7 +118,7 @@ def _note_file(name, flags):
     only_written = isinstance(flags, int) and flags & os.O_WRONLY
     if not isinstance(name, (str, bytes)) or only_written:
         return
-    path = os.path.abspath(os.fsdecode(name))
+    path = _absolute(name)
     if path in _seen.files or _is_left_out(path):
         return
     _seen.files[path] = state_of(path)
@@ -122,16 +130,20 @@ def _note_file(name, flags):
 
 
 def _note_folder(name):
+    if isinstance(name, int):
+        name = os.readlink(f"/proc/self/fd/{name}")
     if isinstance(name, (str, bytes)):
-        path = os.path.abspath(os.fsdecode(name))
+        path = _absolute(name)
         if not _is_left_out(os.path.join(path, "")):
             _seen.folders.add(path)
 
 
 def _asking(ask):
     def asked(path, *args, **kwargs):
-        if _seen.watching and isinstance(path, (str, bytes, os.PathLike)):
-            place = os.path.abspath(os.fsdecode(path))
+        if _seen.watching and kwargs.get("dir_fd") is not None:
+            _seen.unknowable.add("dir_fd")
+        elif _seen.watching and isinstance(path, (str, bytes, os.PathLike)):
+            place = _absolute(path)
             if place not in _seen.asked and not _is_left_out(place):
                 _seen.asked[place] = state_of(place) is not None
         return ask(path, *args, **kwargs)
@@ -139,8 +151,26 @@ def _asking(ask):
     return asked
 
 
+def _open_of_folder(*args, **kwargs):
+    """`os.open`: the audit hook is not told the folder that a name is relative to."""
+    if _seen.watching and kwargs.get("dir_fd") is not None:
+        _seen.unknowable.add("dir_fd")
+    return _open(*args, **kwargs)
+
+
+def _absolute(path):
+    text = os.fsdecode(path)
+    if not os.path.isabs(text):
+        text = os.path.join(os.getcwd(), text)
+    return text if ".." in text.split(os.sep) else os.path.normpath(text)
+
+
 def _is_left_out(path):
-    if path.startswith(_KERNEL_FILE_SYSTEMS) or path.startswith(_seen.left_out):
+    if ".." in path.split(os.sep):
+        return False
+    if path.startswith(_KERNEL_FILE_SYSTEMS):
+        return not path.startswith(_FILES_IN_MEMORY)
+    if path.startswith(_seen.left_out):
         return True
     return any(
         path.startswith(folder) and not path[len(folder) :].startswith(("site-packages/", "dist-packages/"))

@@ -6,7 +6,8 @@ that moment. Nothing of the source is looked at. The module is kept: the child t
 it.
 
 The *input digest* covers all that the stages are given: the IR, the options with the content of every file
-that one of them names, the language, the stage that comes first, and the target. Equal digests are equal
+that one of them names, the stage that comes first, the target, and what the program has set for the compiler
+(`settings`). Equal digests are equal
 launches, for the same toolchain below the frontend: its stages are a function of those.
 
 The IR is taken as libtriton prints it without locations: names of values are numbered there, so a comment, a
@@ -21,15 +22,20 @@ import dataclasses
 import enum
 import hashlib
 import os
+import re
+import threading
 
-import triton
 from triton.backends.compiler import GPUTarget
 
 from . import stages
+from .settings import Settings
 from .texts import sha256
 
-_TRITON_ROOT = os.path.dirname(os.path.abspath(triton.__file__))
 _ASSERTING_OPTIONS = ("debug", "sanitize_overflow", "instrumentation_mode")
+
+
+_one_at_a_time = threading.Lock()
+"""A workload may launch from several threads; the stages of a compilation are watched in one place."""
 
 
 class Undigestible(Exception):
@@ -45,17 +51,26 @@ class _Reached(BaseException):
 class Input:
     """What the stages of a compilation are given."""
 
-    def __init__(self, module, digest, sources):
+    def __init__(self, module, ir_digest, digest, sources, settings):
         self.module = module
         """Of libtriton, with the context that owns it."""
+        self.ir_digest = ir_digest
+        """Of the IR alone."""
         self.digest = digest
         """None where something could not be digested."""
         self.sources = sources
         """Files of the functions that the frontend compiled, as their code names them."""
+        self.settings = settings
+        """Of the process at the launch."""
 
 
 def run(src, target, options):
     """The `Input` of one launch. Raises what the frontend raises."""
+    with _one_at_a_time:
+        return _run(src, target, options)
+
+
+def _run(src, target, options):
     given = {}
 
     def stop(name, stage):
@@ -68,16 +83,19 @@ def run(src, target, options):
         try:
             stages.compile_launch(src, target, options)
         except _Reached as reached:
-            digest = _digest_of(reached.module, reached.name, reached.options, target)
-            return Input(reached.module, digest, sorted(files))
+            settings = Settings()
+            ir_digest = sha256(_text_of(reached.module, reached.options))
+            digest = _digest_of(ir_digest, reached.name, reached.options, target, settings)
+            return Input(reached.module, ir_digest, digest, sorted(files), settings)
     raise RuntimeError("irdiff: the compiler ended before its first stage")
 
 
-def _digest_of(module, first_stage, options, target):
+def _digest_of(ir_digest, first_stage, options, target, settings):
     try:
         rows = [(name, _plain(value)) for name, value in sorted(vars(options).items())]
         gpu = (target.backend, target.arch, target.warp_size)
-        return sha256(repr(("input/1", first_stage, rows, gpu, _text_of(module, options))))
+        changed = [(name, _plain(value)) for name, value in settings.changed()]
+        return sha256(repr(("input/3", first_stage, rows, gpu, changed, ir_digest)))
     except Undigestible:
         return None
 
@@ -112,13 +130,21 @@ def _plain(value):
 
 
 def _by_content(text):
-    """A string; with the content of the file that it names, where it names one."""
-    if os.path.isdir(text) and os.path.isabs(text):
+    """A string; with the content of the files that it names, as a whole or in its words.
+
+    The folder of a file that it names as a whole does not count: it is another in each export of a revision.
+    """
+    if os.path.isabs(text) and os.path.isdir(text):
         raise Undigestible(text)
-    if not os.path.isfile(text):
-        return text
-    with open(text, "rb") as file:
-        content = hashlib.sha256(file.read()).hexdigest()
-    path = os.path.abspath(text)
-    inside = path.startswith(_TRITON_ROOT + os.sep)
-    return ("file", "<triton>" + path[len(_TRITON_ROOT) :] if inside else text, content)
+    if os.path.isfile(text):
+        return "file", os.path.basename(text), _content_of(text)
+    named = [word for word in re.split(r"[\s=,]+", text) if os.path.isabs(word)]
+    if any(os.path.isdir(word) for word in named):
+        raise Undigestible(text)
+    contents = [_content_of(word) for word in named if os.path.isfile(word)]
+    return ("names files", text, contents) if contents else text
+
+
+def _content_of(path):
+    with open(path, "rb") as file:
+        return hashlib.sha256(file.read()).hexdigest()

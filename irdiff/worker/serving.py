@@ -14,6 +14,7 @@ import gc
 import json
 import os
 import re
+import signal
 import traceback
 
 import triton
@@ -85,7 +86,7 @@ def serve(request):
             "error",
             message=_one_line(error),
             unsupported=_is_unknown_arch(error),
-            missing=_is_missing(error),
+            curable=_may_be_cured(error),
             dependencies=dependencies.report() if request["op"] == "catalog" else None,
         )
 
@@ -111,7 +112,7 @@ def _catalog(request, recorder):
                 {
                     "id": f"{request['workload']}:{label}",
                     "message": _one_line(error),
-                    "missing": _is_missing(error),
+                    "curable": _may_be_cured(error),
                     "expected": entry.expects(request["target"]["name"], triton.__version__),
                 }
             )
@@ -156,8 +157,16 @@ def _workload(request):
 
 
 def _captured(request):
-    """The launch that the request names."""
-    wanted = request["launch"].split(":", 1)[1]
+    """The launch that the request names, with the settings that it was made under."""
+    captured = _named(request)
+    if captured.made is not None:
+        captured.made.settings.restore()
+    return captured
+
+
+def _named(request):
+    """By its id; by its digest where launches of one label come in another order each time."""
+    wanted, digest = request["launch"].split(":", 1)[1], request.get("digest")
     for label, _, launches in _loaded(request):
         if isinstance(launches, Exception):
             if wanted == label or wanted.startswith((label + "/", label + "#")):
@@ -165,7 +174,8 @@ def _captured(request):
             continue
         for suffix, captured in launches:
             if label + suffix == wanted:
-                return captured
+                same = (other for _, other in launches if digest and other.digest == digest)
+                return next(same, captured)
     raise WorkloadError(f"{request['launch']} was captured before and is not there now")
 
 
@@ -216,9 +226,15 @@ def _is_out_of_memory(error):
     return any(isinstance(cause, MemoryError) for cause in _causes(error))
 
 
-def _is_missing(error):
-    """Whether something was not there that may be there the next time."""
-    return any(isinstance(cause, (ImportError, FileNotFoundError)) for cause in _causes(error))
+def _may_be_cured(error):
+    """Whether it may say more of the machine at that moment than of the code: something was not there, the
+    system refused (a full disk), memory ran out, or a program was killed from outside.
+    """
+    return any(
+        isinstance(cause, (ImportError, OSError, MemoryError))
+        or -getattr(cause, "returncode", 0) in (signal.SIGKILL, signal.SIGTERM)
+        for cause in _causes(error)
+    )
 
 
 def _causes(error):

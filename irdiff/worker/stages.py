@@ -58,6 +58,13 @@ class FileSource:
         return dict(self._options)
 
 
+def make_ready():
+    """Replaces what is replaced in this process, once and before anything is loaded into it."""
+    _prepare()
+    for row in triton.backends.backends.values():
+        _hook(row.compiler)
+
+
 def of_backend(backend, options, src):
     """{name: stage} as the backend adds them."""
     stages = {}

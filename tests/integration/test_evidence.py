@@ -52,3 +52,16 @@ def test_verdict(row: rows.Row, way: str, compared: dict[str, Compared]) -> None
             if row.workload + ":" in case["id"]
         ],
     )
+
+
+def test_a_file_that_an_option_names_is_the_same_in_every_export(shared_cache: Path, tmp_path: Path) -> None:
+    """The catalog of one revision serves another where it may, and their exports lie in different folders."""
+    row = next(row for row in ROWS if row.name == "extern_library")
+    repo = Repository.new(tmp_path / "kernels")
+    repo.commit("first", {**row.base, "README.md": "first"})
+    repo.commit("second", {**row.base, "README.md": "second"})
+    repo.commit("third", {**row.head, "README.md": "second"})
+    cache = comparing.new_cache(tmp_path / "cache", shared_cache)
+    for base, head, expected in (("first", "first", "unchanged"), ("second", "third", "changed")):
+        compared = comparing.compare_commits(repo, base, head, cache=cache)
+        assert compared.verdicts_of(row.workload) == [expected], compared.cases()

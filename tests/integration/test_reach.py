@@ -165,3 +165,19 @@ def test_the_answer_holds_for_what_the_store_gave(shared_cache: Path, tmp_path: 
         assert "src/kernels/norm.py" in found.stdout
     first, second = (re.findall("changed files: .*", found.stdout) for found in said)
     assert first == second
+
+
+def test_a_link_that_leads_elsewhere_is_read(shared_cache: Path, tmp_path: Path) -> None:
+    workload = WORKLOAD.format(name="gelu", labels='("fp32",)').replace(
+        "def run", 'with open("kernels/chosen.csv") as file:\n    file.read()\n\n\ndef run'
+    )
+    files = {"src/kernels/one.csv": "1.0\n", "src/kernels/two.csv": "2.0\n", "bench/ops/gelu.py": workload}
+    repo = Repository.new(tmp_path / "kernels")
+    for name, chosen in (("base", "one.csv"), ("head", "two.csv")):
+        repo.commit(name, {**BASE, **files, "src/kernels/chosen.csv": comparing.LINK + chosen})
+    cache = comparing.new_cache(tmp_path / "cache", shared_cache)
+    compared = comparing.compare_commits(repo, "base", "head", cache=cache)
+    assert compared.run is not None, compared.stderr
+    assert compared.run["reach"]["files"] == [
+        {"path": "src/kernels/chosen.csv", "change": "changed", "compiled_by": 0, "read_by": 1}
+    ]

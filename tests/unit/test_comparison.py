@@ -106,7 +106,7 @@ class FakeCompiler:
 
 
 def failed(failure: Failure) -> Failed:
-    return Failed(entered=(), failure=failure, artifacts={}, stage_times_s={})
+    return Failed(entered=(), failure=failure, curable=False, artifacts={}, stage_times_s={})
 
 
 def error(message: str = "it failed") -> Failure:

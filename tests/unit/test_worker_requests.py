@@ -1,0 +1,45 @@
+"""What is said of a request that gave no result."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from irdiff import config, worker_requests
+from irdiff.config import Config
+from irdiff.model import FailureKind
+from irdiff.worker_requests import Requests
+from irdiff.workers import Ended, Workers
+
+
+@pytest.fixture
+def requests(tmp_path: Path) -> Requests:
+    chosen: Config = config.load(cache=tmp_path)
+    return Requests(chosen, Workers(chosen))
+
+
+@pytest.mark.parametrize(
+    ("number", "kind"),
+    [
+        (signal.SIGKILL, FailureKind.MEMORY),
+        (signal.SIGTERM, FailureKind.MEMORY),
+        (signal.SIGSEGV, FailureKind.CRASH),
+        (signal.SIGABRT, FailureKind.CRASH),
+    ],
+)
+def test_a_killed_process_says_nothing_of_the_compiler(
+    requests: Requests, tmp_path: Path, number: int, kind: FailureKind
+) -> None:
+    ended = Ended(signal=number, timed_out=False, worker_died=False)
+    assert requests.failure(ended, None, tmp_path).kind is kind
+
+
+def test_the_end_of_a_huge_output_is_read_alone(tmp_path: Path) -> None:
+    with (tmp_path / "stderr").open("wb") as file:
+        file.truncate(1 << 40)  # sparse: whoever reads it whole runs out of memory
+        file.seek(0, 2)
+        file.write("the last line \N{EM DASH} of all\n".encode())
+    assert worker_requests.tail(tmp_path).endswith("the last line \N{EM DASH} of all")
+    assert len(worker_requests.tail(tmp_path)) <= 6000
