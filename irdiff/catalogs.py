@@ -113,9 +113,10 @@ class Capturer:
         beside = corpus.beside(workload, target)
         packages = beside.packages.digest if beside else ""
         root = dependencies.relative(str(corpus.root), corpus.anchor)
-        side = (toolchain.digest, toolchain.python, root, packages)
+        places = sorted(self._requests.places.items())
+        side = (toolchain.digest, toolchain.python, root, packages, places)
         return key_of(
-            "catalog/2", self._requests.conditions, side, workload, asdict(target), asdict(selection)
+            "catalog/3", self._requests.conditions, side, workload, asdict(target), asdict(selection)
         )
 
     def _captured(

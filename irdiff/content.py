@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 from pathlib import Path
 
 
@@ -18,6 +19,7 @@ class Disk:
         self._states: dict[str, str | None] = {}
         self._digests: dict[str, str | None] = {}
         self._names: dict[str, str | None] = {}
+        self._kinds: dict[str, str] = {}
 
     def state(self, path: str) -> str | None:
         """Changes whenever the content of a file does; None where there is none."""
@@ -26,10 +28,16 @@ class Disk:
         return self._states[path]
 
     def digest(self, path: str) -> str | None:
-        """SHA-256 of a file's content, `folder` for a folder, None where there is nothing to read."""
+        """SHA-256 of a file's content, `no file` for what is none, None where there is nothing."""
         if path not in self._digests:
             self._digests[path] = _digest_of(Path(path))
         return self._digests[path]
+
+    def kind(self, path: str) -> str:
+        """What is to be had of a path by asking for it, but for times."""
+        if path not in self._kinds:
+            self._kinds[path] = _kind_of(path)
+        return self._kinds[path]
 
     def names(self, path: str) -> str | None:
         """SHA-256 of the names in a folder; None where there is none."""
@@ -41,16 +49,26 @@ class Disk:
 def state_of(path: str) -> str | None:
     """As `irdiff.worker.dependencies` has it."""
     try:
-        stat = Path(path).stat()
+        found = Path(path).stat()
     except (OSError, ValueError):
         return None
-    return f"{stat.st_dev}:{stat.st_ino}:{stat.st_size}:{stat.st_mtime_ns}:{stat.st_ctime_ns}"
+    return f"{found.st_dev}:{found.st_ino}:{found.st_size}:{found.st_mtime_ns}:{found.st_ctime_ns}"
+
+
+def _kind_of(path: str) -> str:
+    """As `irdiff.worker.dependencies` has it."""
+    try:
+        found = Path(path).stat()
+    except (OSError, ValueError):
+        return "absent"
+    kind = f"{found.st_mode >> 12:o}"
+    return f"{kind} {found.st_size}" if stat.S_ISREG(found.st_mode) else kind
 
 
 def _digest_of(path: Path) -> str | None:
     try:
-        if path.is_dir():
-            return "folder"
+        if not path.is_file():  # a folder, or a pipe that would never end
+            return "no file" if path.exists() else None
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError:

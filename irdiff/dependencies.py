@@ -1,7 +1,7 @@
 """What a capture depended on, and whether that is still so.
 
 A record names each file by its content, each folder by the names in it, and each path that was only asked for
-by whether it was there. It holds where all of them are as they were. Paths below the corpus of a repository
+by what was said of it. It holds where all of them are as they were. Paths below the corpus of a repository
 are kept relative to it: another revision, exported elsewhere, has the same record where it has the same
 content.
 """
@@ -25,17 +25,14 @@ class Dependencies:
     files: Mapping[str, tuple[str | None, str | None]]
     """State and digest of each; None where the file was absent."""
     folders: Mapping[str, str | None]
-    asked: Mapping[str, bool]
+    asked: Mapping[str, str]
 
     def hold(self, anchor: Path | None, disk: Disk) -> bool:
         """Whether everything is as it was."""
         return (
             all(_is_same(absolute(path, anchor), *row, disk) for path, row in self.files.items())
             and all(disk.names(absolute(path, anchor)) == names for path, names in self.folders.items())
-            and all(
-                (disk.state(absolute(path, anchor)) is not None) == there
-                for path, there in self.asked.items()
-            )
+            and all(disk.kind(absolute(path, anchor)) == kind for path, kind in self.asked.items())
         )
 
 
@@ -59,7 +56,7 @@ def of_report(report: Mapping[str, Any], anchor: Path | None, disk: Disk) -> Dep
     return Dependencies(
         files=files,
         folders={relative(path, anchor): digest_of_text(names) for path, names in report["folders"].items()},
-        asked={relative(path, anchor): there for path, there in report["asked"].items()},
+        asked={relative(path, anchor): kind for path, kind in report["asked"].items()},
     )
 
 

@@ -37,7 +37,8 @@ def of_revisions(corpora: Sides[Corpus], pairs: Iterable[Pair], captured: Iterab
     launched: dict[str, set[str]] = {}
     compiled: dict[str, set[str]] = {}
     for pair in pairs:
-        launched.setdefault(pair.launch_id.partition(":")[0], set()).add(pair.launch_id)
+        if isinstance(pair.base, Launch) or isinstance(pair.head, Launch):
+            launched.setdefault(pair.launch_id.partition(":")[0], set()).add(pair.launch_id)
         for corpus, launch in ((corpora.base, pair.base), (corpora.head, pair.head)):
             for source in launch.sources if isinstance(launch, Launch) else ():
                 for path in places[id(corpus)].of_source(source):

@@ -4,7 +4,7 @@ An audit hook sees each file that is opened (source, bytecode, data), each libra
 folder that is listed, which is how Python looks for modules; questions whether a path exists are seen by
 standing in front of `os.stat` and `os.lstat`. What was not there counts too: a file that appears later may
 change what is captured. So does each folder of the module search path, since a module found earlier there
-takes the place of another. Of a path that was only asked for, its existence counts, not its size or times.
+takes the place of another. Of a path that was only asked for, its kind and size count, not its times.
 
 Paths keep their `..`: behind a link it leads elsewhere than its text says, and a repository's corpus is a
 folder of links.
@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import stat
 import sys
 import sysconfig
 
@@ -39,7 +40,7 @@ class _Seen:
         """{path: its state when it was first opened, None where it was absent}"""
         self.folders = set()
         self.asked = {}
-        """{path: whether it was there}"""
+        """{path: what was said of it}"""
         self.unknowable = set()
         self.left_out = ()
         self.standard_library = ()
@@ -77,7 +78,7 @@ def report():
     return {
         "files": _seen.files,
         "folders": {path: names_in(path) for path in sorted(_seen.folders)},
-        "asked": {path: there for path, there in _seen.asked.items() if path not in _seen.files},
+        "asked": {path: kind for path, kind in _seen.asked.items() if path not in _seen.files},
         "unknowable": sorted(_seen.unknowable),
     }
 
@@ -85,10 +86,20 @@ def report():
 def state_of(path):
     """Changes whenever the content of a file does; None where there is none. As `irdiff.content` has it."""
     try:
-        stat = _stat(path)
+        found = _stat(path)
     except (OSError, ValueError):
         return None
-    return f"{stat.st_dev}:{stat.st_ino}:{stat.st_size}:{stat.st_mtime_ns}:{stat.st_ctime_ns}"
+    return f"{found.st_dev}:{found.st_ino}:{found.st_size}:{found.st_mtime_ns}:{found.st_ctime_ns}"
+
+
+def kind_of(path):
+    """What is to be had of a path by asking for it, but for times. As `irdiff.content` has it."""
+    try:
+        found = _stat(path)
+    except (OSError, ValueError):
+        return "absent"
+    kind = f"{found.st_mode >> 12:o}"
+    return f"{kind} {found.st_size}" if stat.S_ISREG(found.st_mode) else kind
 
 
 def names_in(path):
@@ -145,7 +156,7 @@ def _asking(ask):
         elif _seen.watching and isinstance(path, (str, bytes, os.PathLike)):
             place = _absolute(path)
             if place not in _seen.asked and not _is_left_out(place):
-                _seen.asked[place] = state_of(place) is not None
+                _seen.asked[place] = kind_of(place)
         return ask(path, *args, **kwargs)
 
     return asked

@@ -31,7 +31,7 @@ from . import stages
 from .settings import Settings
 from .texts import sha256
 
-_ASSERTING_OPTIONS = ("debug", "sanitize_overflow", "instrumentation_mode")
+_ASSERTING_OPTIONS = ("debug", "instrumentation_mode")
 
 
 _one_at_a_time = threading.Lock()

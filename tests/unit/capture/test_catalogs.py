@@ -36,6 +36,7 @@ class FakeRequests:
     """A worker that answers with what it was told to."""
 
     conditions = "c"
+    places: Mapping[str, str] = {}
 
     def __init__(self) -> None:
         self.result: Mapping[str, Any] | None = {}
@@ -121,12 +122,12 @@ def test_another_interpreter_selection_or_no_reuse_captures_anew(bench: Bench) -
 @pytest.mark.parametrize(
     "said",
     [
-        {"outcome": "error", "message": "No module named 'torch'", "missing": True},
+        {"outcome": "error", "message": "No module named 'torch'", "curable": True},
         {"outcome": "memory", "message": "out of memory"},
         {
             "outcome": "captured",
             "launches": [],
-            "failures": [{"id": "a/b:c", "expected": True, "message": "m", "missing": True}],
+            "failures": [{"id": "a/b:c", "expected": True, "message": "m", "curable": True}],
         },
     ],
     ids=["workload", "memory", "launch"],
@@ -139,7 +140,7 @@ def test_what_may_be_cured_is_not_replayed(bench: Bench, said: dict[str, Any]) -
 
 
 def test_an_error_of_the_workload_itself_is_kept_while_it_holds(bench: Bench) -> None:
-    bench.says(outcome="error", message="ZeroDivisionError", missing=False)
+    bench.says(outcome="error", message="ZeroDivisionError", curable=False)
     assert bench.catalog().failures[0].id == "a/b:*"
     assert bench.asked() == 0
 

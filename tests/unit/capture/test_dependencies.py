@@ -17,7 +17,7 @@ def report(root: Path, **changes: Any) -> dict[str, Any]:
     """What a worker saw of a workload that read a file, missed one, listed a folder and asked for two paths."""
     files = {str(root / "kernels.py"): state_of(str(root / "kernels.py")), str(root / "absent.json"): None}
     folders = {str(root): "/".join(sorted(path.name for path in root.iterdir()))}
-    asked = {str(root / "flag"): True, str(root / "other"): False}
+    asked = {str(root / "flag"): "10 0", str(root / "other"): "absent"}
     return {"files": files, "folders": folders, "asked": asked, "unknowable": [], **changes}
 
 
@@ -53,10 +53,21 @@ def rewritten(root: Path) -> None:
         (lambda root: (root / "absent.json").write_text("{}"), False),
         (lambda root: (root / "new.py").write_text(""), False),
         (lambda root: (root / "flag").unlink(), False),
+        (lambda root: (root / "flag").write_text("longer"), False),
         (lambda root: (root / "other").mkdir(), False),
         (lambda root: os.utime(root / "kernels.py"), True),
     ],
-    ids=["nothing", "content", "gone", "appeared", "listed", "flag gone", "asked for", "touched"],
+    ids=[
+        "nothing",
+        "content",
+        "gone",
+        "appeared",
+        "listed",
+        "flag gone",
+        "flag grown",
+        "asked for",
+        "touched",
+    ],
 )
 @pytest.mark.parametrize("anchored", [False, True])
 def test_what_was_looked_at_must_be_as_it_was(
