@@ -17,6 +17,7 @@ from pathlib import Path
 
 from irdiff import lit_flow, lit_text, normalize, process
 from irdiff.attribution import Step
+from irdiff.catalogs import Wanted
 from irdiff.compare import edits
 from irdiff.config import Config
 from irdiff.errors import IrdiffError, NormalizeError
@@ -73,12 +74,14 @@ class PassRunner:
                 path.write_text(text)
                 paths.append(str(path))
             own = (self._case.renamed_from or self._case.id) if name == "base" else self._case.id
+            workload = own.partition(":")[0]
             self._workers.get(side.toolchain, side.corpus.beside(own, self._target)).request(
                 {
                     "op": "one_pass",
                     "launch": own.rpartition("@")[0],
                     "root": str(side.corpus.root),
                     "target": asdict(self._target),
+                    "select": asdict(Wanted(cases=(own,)).selection(workload, self._target)),
                     "stage": self._case.origin.stage if self._case.origin else "ttgir",
                     "argument": self._step.argument,
                     "options": self._step.options,

@@ -12,8 +12,9 @@ from irdiff import config as configuration
 from irdiff import toolchains
 from irdiff.cli import options
 from irdiff.cli.toolchain_commits import adopt_command, build_command, key_command
-from irdiff.errors import ExitCode, UsageError
-from irdiff.toolchains import environments
+from irdiff.config import Config
+from irdiff.errors import ExitCode, ToolchainError, UsageError
+from irdiff.toolchains import environments, identity
 
 
 @click.group("toolchain")
@@ -32,7 +33,7 @@ def list_command(cache: Path | None, json_path: Path | None) -> int:
             "name": found.name,
             "spec": found.state["spec"],
             "version": found.state["version"],
-            "digest": found.state["digest"],
+            "digest": _digest(found, config),
             "path": str(found.path),
         }
         for found in environments.list_all(config)
@@ -45,6 +46,17 @@ def list_command(cache: Path | None, json_path: Path | None) -> int:
     if not rows:
         click.echo("no toolchain is installed; `irdiff toolchain install triton==3.9.0` installs one")
     return ExitCode.DONE
+
+
+def _digest(found: environments.Environment, config: Config) -> str:
+    """As it is now: what was written down when it was made may be by another rule."""
+    spec: str = found.state["spec"]
+    if spec.startswith(("pack:", "build requirements:")):  # no toolchains
+        return str(found.state["digest"])
+    try:
+        return identity.identify(spec, found.python, found.path, config).digest
+    except ToolchainError:
+        return "does not start"
 
 
 @toolchain_group.command("install")
