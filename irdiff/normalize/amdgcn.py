@@ -75,8 +75,8 @@ def rows(text: str) -> Rows:
     text = f"\n{collapse_spaces(strings.read(text))}\n"  # a constant beginning is what a search is fast with
     if _PUTS_TOGETHER.search(text):
         raise UnclearError
-    text = _DROPPED.sub("\n", drop_unloaded_sections(text, strings))
     _check_quoted(text, strings)
+    text = _DROPPED.sub("\n", drop_unloaded_sections(text, strings))
     if not _RECOGNIZED.search(text):
         raise unrecognized("amdgcn", "a target directive, a function or a known instruction")
     header: dict[str, str] = {}
