@@ -45,7 +45,7 @@ _DROPPED = re.compile(
     r"\n\.(?:loc \d+ \d+[^\n]*"
     rf"|file (?:\d+ )?(?:{_STRING} ?)++(?:md5 \w+)?(?: ?source {_STRING})?"
     rf"|ident {_STRING}|cfi_\w+(?: [^\n]*)?"
-    r"|size ([\w.$]+), \.Lfunc_end\d+-\1)(?=\n)"
+    rf"|size ([\w.$]+|{_STRING}), \.Lfunc_end\d+-\1)(?=\n)"
 )
 _PUTS_TOGETHER = re.compile(r"\n\.(?:macro|rept|rep|irp|irpc|altmacro|include)\b")
 _LABEL = r"\.L(?:BB\d+_|tmp|func_begin|func_end)?\d+(?![\w.$])"

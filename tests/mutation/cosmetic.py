@@ -109,7 +109,9 @@ def _rename_helpers(pattern: str) -> Mutation:
         names = set(re.findall(pattern, text, re.M))
         for name in names:
             new = f"m{random.randrange(10**9)}.f__x" if "." in name else f"m{random.randrange(10**9)}_f__x"
-            text = re.sub(rf"(?<![\w$]){re.escape(name)}(?=$|_param_|\.(?!\d)|[^\w$.])", new, text, flags=re.M)
+            text = re.sub(
+                rf"(?<![\w$]){re.escape(name)}(?=$|_param_|\.(?!\d)|[^\w$.])", new, text, flags=re.M
+            )
         return text if names else None
 
     return mutate

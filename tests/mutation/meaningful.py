@@ -103,7 +103,7 @@ def comment_out(kind: str) -> Mutation:
     """An instruction disappears in a comment that holds a quote, as does the one in its place at the end."""
 
     def mutate(text: str, random: Random) -> str | None:
-        lines = [line for line in code_lines(kind, text) if not re.search(r'[\"/;#]', line.code.rstrip(";"))]
+        lines = [line for line in code_lines(kind, text) if not re.search(r"[\"/;#]", line.code.rstrip(";"))]
         if not lines:
             return None
         line = random.choice(lines)
@@ -150,7 +150,7 @@ def move_label(text: str, random: Random) -> str | None:
     ]
     if not labels:
         return None
-    return anywhere(rf"^(\{random.choice(labels)}:[^\n]*\n)(\t(?!\.)[^\n]*\n)", r"\2\1")(text, random)
+    return anywhere(rf"^(\{random.choice(labels)}:[^\n]*\n)(\t(?!\.|//)[^\n]*\n)", r"\2\1")(text, random)
 
 
 MLIR: dict[str, Mutation] = {
