@@ -11,7 +11,8 @@ GNU assembler's directives)
   names them: then they reach neither an instruction nor a descriptor. Otherwise all are kept.
 - `.amdgcn_target "amdgcn-amd-amdhsa--gfx942"` → `.amdgcn_target gfx942`, spelling to the header: the
   triple was renamed, the processor and its features decide the code. The same in `amdhsa.target`.
-- the name of the text's one kernel → `__kernel__` where it is declared, described and labelled.
+- the name of the text's one kernel → `__kernel__` where it is declared, described and labelled, as long as
+  nothing else names it.
 - the name of a function that no `.globl`, `.weak` or the like shows to the linker → `function__0`, together
   with the names of its resources (`symbols`). Quoted names stay.
 - runs of blanks → one blank.
@@ -45,7 +46,7 @@ _DROPPED = re.compile(
     r"\n\.(?:loc \d+ \d+[^\n]*"
     rf"|file (?:\d+ )?(?:{_STRING} ?)++(?:md5 \w+)?(?: ?source {_STRING})?"
     rf"|ident {_STRING}|cfi_\w+(?: [^\n]*)?"
-    r"|size ([\w.$]+), \.Lfunc_end\d+-\1)(?=\n)"
+    rf"|size ([\w.$]+|{_STRING}), \.Lfunc_end\d+-\1)(?=\n)"
 )
 _PUTS_TOGETHER = re.compile(r"\n\.(?:macro|rept|rep|irp|irpc|altmacro|include)\b")
 _LABEL = r"\.L(?:BB\d+_|tmp|func_begin|func_end)?\d+(?![\w.$])"
@@ -62,7 +63,7 @@ _QUOTES_CONTENT = re.compile(r"\.(?:asci[iz]|string|section|ident|file|amdgcn_ta
 _TARGET = re.compile(r"(\n(?:\.amdgcn_target |amdhsa\.target: ))('?[\w.-]+-(gfx\w+(?::\w+[+-])*)'?)(?=\n)")
 _KERNEL_NAME = re.compile(r"\n\.amdhsa_kernel ([\w.$]+)(?=\n)")
 _FUNCTION = re.compile(r"\n\.type ([\w.$]++), ?@function(?=\n)")
-_SHOWN = re.compile(r"\n\.(?:globl|global|weak|hidden|protected|internal|comm|symver) ([\w.$]++)")
+_SHOWN = re.compile(r"\n\.(?:globl|global|weak|hidden|protected|internal|comm|symver) ([^\n]*+)")
 _METADATA = "\n.amdgpu_metadata\n"
 _RECOGNIZED = re.compile(
     r"^(?:\.amdgcn_target|\.amdhsa_|s_endpgm|s_(?:load|waitcnt|mov|setpc)|v_mov|\.type [\w.$]+,@function)",
@@ -75,8 +76,8 @@ def rows(text: str) -> Rows:
     text = f"\n{collapse_spaces(strings.read(text))}\n"  # a constant beginning is what a search is fast with
     if _PUTS_TOGETHER.search(text):
         raise UnclearError
-    text = _DROPPED.sub("\n", drop_unloaded_sections(text, strings))
     _check_quoted(text, strings)
+    text = _DROPPED.sub("\n", drop_unloaded_sections(text, strings))
     if not _RECOGNIZED.search(text):
         raise unrecognized("amdgcn", "a target directive, a function or a known instruction")
     header: dict[str, str] = {}
@@ -124,17 +125,18 @@ def _rename_kernel(text: str) -> str:
     if len(names) != 1 or KERNEL in text:
         return text
     name = re.escape(names[0])
-    text = re.sub(rf"\.L(?<![\w.$]\.L){name}(?=\.(?:{_COUNTED})(?![\w.$]))", f".L{KERNEL}", text)
-    return re.sub(
+    renamed = re.sub(rf"\.L(?<![\w.$]\.L){name}(?=\.(?:{_COUNTED})(?![\w.$]))", f".L{KERNEL}", text)
+    renamed = re.sub(
         rf"\n(\.(?:globl|protected|hidden|weak|type|amdhsa_kernel) |(?:- )?\.(?:name|symbol): )?{name}"
         rf"(?(1)(?=,|\n|\.kd\n)|(?=:\n))",
         lambda match: f"\n{match.group(1) or ''}{KERNEL}",
-        text,
+        renamed,
     )
+    return text if re.search(rf"{name}(?<![\w.$]{name})(?![\w.$])", renamed) else renamed
 
 
 def _rename_functions(text: str) -> str:
-    shown = {*_SHOWN.findall(text), KERNEL, *_KERNEL_NAME.findall(text)}
+    shown = {*_SYMBOL.findall("\n".join(_SHOWN.findall(text))), KERNEL, *_KERNEL_NAME.findall(text)}
     internal = [name for name in _FUNCTION.findall(text) if name not in shown]
     if not internal:
         return text

@@ -17,7 +17,7 @@ Rules (before → after; why the meaning is kept; source: LLVM Language Referenc
   variables are not visible outside. Their order and content stay: they are laid out so.
 - the name of the one kernel → `@__kernel__`: a symbol nothing calls.
 - `define internal … @kernels.f__fp32(` → `@function__0`: not visible outside either (`symbols`). Other
-  functions keep their names, and so does what has a comdat of its name.
+  functions keep their names, and so does what has a comdat of its name or is named in inline assembly.
 - `declare … @llvm.*` → dropped: LLVM sets the attributes of intrinsics itself. Other declarations are
   sorted: they have no order.
 - `f0x3F800000`, `1.0` → the bits by value (`llvm_floats`).
@@ -38,7 +38,7 @@ from hashlib import sha256
 from irdiff.normalize.canonical import Numbering, Rows, unrecognized
 from irdiff.normalize.lexing import HIDDEN, KERNEL, LLVM_IR, Strings, UnclearError, collapse_spaces
 from irdiff.normalize.llvm_floats import spell_floats
-from irdiff.normalize.symbols import rename_functions
+from irdiff.normalize.symbols import rename_functions, words
 
 _DEBUG = re.compile(r", !dbg !\d+")
 _OTHER_DEBUG = re.compile(r",? !(?:dbg|DIAssignID) !\d+")
@@ -62,11 +62,12 @@ _LEADING_COMMA = re.compile(r"(?<=\{), ")
 _GROUP = re.compile(r"\nattributes (#\w+) = \{ ?([^\n]*?) ?\}(?=\n|$)")
 _QUOTED = r'"[^"\n]*+"'
 _ATTRIBUTE = re.compile(rf"{_QUOTED}(?:={_QUOTED})?|[\w.]+(?:\((?:[^()\n]|\([^()\n]*\))*+\))?(?:=[\w.]+)?")
+_ASSEMBLY = re.compile(rf"\basm (?:(?:sideeffect|alignstack|inteldialect|unwind) ){{0,4}}+([{HIDDEN}])")
 _HIDDEN_GLOBAL = re.compile(rf"\n@({_SYMBOL}) = (?:private|internal) ")
 _CANONICAL_GLOBAL = re.compile(r"@(g\d+)(?![-\w.$])")
 _TYPE = re.compile(rf"\n(%{_SYMBOL}) = type ")
 _DEFINED = re.compile(rf"\ndefine ([^@\n]*+)@({_SYMBOL})\(")
-_FUNCTION_NAME = re.compile(rf"@({_SYMBOL})")
+_GLOBAL_NAME = re.compile(rf"@({_SYMBOL})")
 _CONVENTION = re.compile(r"\b(?:ptx_kernel|amdgpu_kernel|spir_kernel) ")
 _HIDDEN_LINKAGE = re.compile(r"(?:private|internal) ")
 _COMDAT = re.compile(rf"\n\$({_SYMBOL}) = comdat ")
@@ -149,6 +150,7 @@ class _Module:
         self._types = set(_TYPE.findall(self._text))
         self._prefix = _prefix(self._types)
         self._keeps_locals = any(word in text for word in _NAMES_BLOCKS)
+        self._fixed = {*_COMDAT.findall(self._text), *self._named_in_assembly()}
         self._globals = self._name_variables() | self._name_functions()
         self._nodes = Numbering("!")
         self._definitions: dict[str, str] = {}
@@ -159,8 +161,8 @@ class _Module:
         self._tail: list[tuple[int, str]] = []
 
     def _name_variables(self) -> dict[str, str]:
-        comdats = set(_COMDAT.findall(self._text))
-        hidden = [name for name in dict.fromkeys(_HIDDEN_GLOBAL.findall(self._text)) if name not in comdats]
+        found = dict.fromkeys(_HIDDEN_GLOBAL.findall(self._text))
+        hidden = [name for name in found if name not in self._fixed]
         names = {f"@{name}": f"@g{number}" for number, name in enumerate(hidden)}
         return names if set(_CANONICAL_GLOBAL.findall(self._text)) <= set(hidden) else {}
 
@@ -168,17 +170,25 @@ class _Module:
         defined = _DEFINED.findall(self._text)
         kernels = [name for before, name in defined if _CONVENTION.search(before)]
         kernels = kernels or [name for _, name in defined]
-        names = {kernels[0]: KERNEL} if len(kernels) == 1 and KERNEL not in self._text else {}
-        fixed = {*kernels, *_COMDAT.findall(self._text)}
+        only = len(kernels) == 1 and kernels[0] not in self._fixed and KERNEL not in self._text
+        names = {kernels[0]: KERNEL} if only else {}
+        fixed = self._fixed.union(kernels)
         internal = {
             self._plain(name): name
             for before, name in defined
             if name not in fixed and _HIDDEN_LINKAGE.match(before)
         }
         if internal:
-            others = map(self._plain, _FUNCTION_NAME.findall(self._text))
+            others = map(self._plain, _GLOBAL_NAME.findall(self._text))
             names |= {internal[name]: new for name, new in rename_functions(internal, others).items()}
         return {f"@{name}": f"@{new}" for name, new in names.items()}
+
+    def _named_in_assembly(self) -> set[str]:
+        assembly = set(_ASSEMBLY.findall(self._text))
+        if not assembly:
+            return set()
+        named = words(map(self._strings.restore, assembly))
+        return {name for name in _GLOBAL_NAME.findall(self._text) if self._plain(name) in named}
 
     def _plain(self, name: str) -> str:
         return self._strings.restore(name).strip('"')

@@ -42,7 +42,7 @@ from irdiff.normalize.canonical import Rows, unrecognized
 from irdiff.normalize.lexing import HIDDEN, KERNEL, MLIR, Strings, UnclearError, collapse_spaces
 from irdiff.normalize.mlir_names import Names
 from irdiff.normalize.packing import PackedParts
-from irdiff.normalize.symbols import rename_functions
+from irdiff.normalize.symbols import rename_functions, words
 
 MAX_EXPANDED = 1 << 20
 """Characters an alias may stand for; real layouts have a few hundred."""
@@ -73,6 +73,7 @@ _SYMBOL = re.compile(rf"@([\w.$-]++|[{HIDDEN}])")
 _PRIVATE = re.compile(
     rf"^(?:tt|llvm|func)\.func (?:private|internal) (?:[^@\n]* )?@([\w.$-]++|[{HIDDEN}])\((.*)", re.M
 )
+_ASSEMBLY = re.compile(r"^[^\n]*?asm[^\n]*+", re.M)
 _BUFFERS = "amdg.buffer_"
 _BUFFER = re.compile(r"(?:%[\w.$-]+ = )?amdg\.buffer_(load|store|load_to_local) ")
 _POINTER_INTO = re.compile(r"!tt\.ptr<\w+>\[")
@@ -307,10 +308,13 @@ def _symbols(parts: PackedParts, strings: Strings) -> dict[str, str]:
     plain = {name: strings.restore(name).strip('"') for name in used}
     if len(set(plain.values())) < len(plain):  # one symbol in two spellings
         raise UnclearError
-    bodiless = {name for name, rest in private if not rest.endswith("{")}
-    internal = {plain[name]: name for name, _ in private if name not in bodiless and name not in public}
+    fixed = {*public, *(name for name, rest in private if not rest.endswith("{"))}
+    named = words(
+        strings.restore(line) for part in parts if "asm" in part for line in _ASSEMBLY.findall(part)
+    )
+    internal = {plain[name]: name for name, _ in private if name not in fixed and plain[name] not in named}
     renamed = rename_functions(internal, plain.values())
     names = {internal[name]: new for name, new in renamed.items()}
-    if len(public) == 1 and not any(KERNEL in part for part in parts):
+    if len(public) == 1 and public[0] not in named and not any(KERNEL in part for part in parts):
         names[public[0]] = KERNEL
     return names

@@ -7,6 +7,7 @@ renaming is one to one over the whole text, so it is right whatever scopes the l
 Some names mean something to a compiler all the same, however they are defined: `__nv_sinf`, `_Z3sinf`,
 `llvm.*`, `memcpy`. So only names of the form that Triton gives its functions are free: with two underscores
 within (`mangle_fn` in Triton's code_generator.py puts them before the types), none at the beginning.
+And inline assembly names what it likes: what is a word of it keeps its name.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ import re
 from collections.abc import Iterable
 
 _FUNCTION = "function__"
+_WORD = re.compile(r"[\w.$]+")
+_PRIVATE = re.compile(r"^(?:\$L_*|\.L)")
 _CANONICAL = re.compile(rf"{_FUNCTION}\d+")
 
 
@@ -24,6 +27,12 @@ def rename_functions(internal: Iterable[str], others: Iterable[str]) -> dict[str
     if not free or any(map(_CANONICAL.match, set(others) - set(free))):
         return {}
     return {name: f"{_FUNCTION}{number}" for number, name in enumerate(free)}
+
+
+def words(assembly: Iterable[str]) -> set[str]:
+    """Each word, also as the name before a backend has spelled it for its assembler."""
+    found = {word for text in assembly for word in _WORD.findall(text)}
+    return found | {_PRIVATE.sub("", word).replace("_$_", ".") for word in found}
 
 
 def _is_free(name: str) -> bool:

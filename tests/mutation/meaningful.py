@@ -150,7 +150,7 @@ def move_label(text: str, random: Random) -> str | None:
     ]
     if not labels:
         return None
-    return anywhere(rf"^(\{random.choice(labels)}:[^\n]*\n)(\t(?!\.)[^\n]*\n)", r"\2\1")(text, random)
+    return anywhere(rf"^(\{random.choice(labels)}:[^\n]*\n)(\t(?!\.|//)[^\n]*\n)", r"\2\1")(text, random)
 
 
 MLIR: dict[str, Mutation] = {

@@ -48,6 +48,12 @@ PAIRS = {
         's_branch ".LBB0_1"\n.LBB0_1:\ns_branch .LBB0_1\n.LBB0_2:\ns_branch .LBB0_2',
         's_branch ".LBB0_1"\n.LBB0_2:\ns_branch .LBB0_2\n.LBB0_1:\ns_branch .LBB0_1',
     ),
+    "label of a debug section in quotes": (
+        "amdgcn",
+        _AMDGCN,
+        's_branch ".La"\n.section .debug_x\n.La:\n.byte 1\n.text',
+        's_branch ".La"\n.section .debug_x\n.byte 1\n.La:\n.text',
+    ),
     "local in quotes": (
         "llir",
         _LLVM,
