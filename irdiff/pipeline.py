@@ -93,7 +93,8 @@ def compare(base: Side, head: Side, options: Options, config: Config, out: Path,
         environment = _environment(config, workers)
     cases, groups = _group(judged, describer)
     run = _assemble_run(base, head, options, cases, pairs, environment, time.monotonic() - started)
-    run = replace(run, groups=groups, reach=_reach(base, head, matched, captured))
+    notes = (*run.notes, *_layer_notes(base, head, options, compiler))
+    run = replace(run, groups=groups, reach=_reach(base, head, matched, captured), notes=notes)
     digests = [
         artifact.digest
         for case in run.cases
@@ -336,6 +337,18 @@ def _reach(base: Side, head: Side, pairs: Sequence[Pair], captured: Sequence[Cap
         for side, catalog in ((base, row.catalogs.base), (head, row.catalogs.head))
     ]
     return reach.of_revisions(Sides(base=base.corpus, head=head.corpus), pairs, rows)
+
+
+def _layer_notes(base: Side, head: Side, options: Options, compiler: Compiler) -> tuple[str, ...]:
+    """What was seen of stages that do not keep below the frontend."""
+    rows = [
+        f"{side.toolchain.spec}: its stages for {target.name} call functions of {', '.join(files)}; what "
+        "they made is known by the whole toolchain"
+        for side in (base, head)
+        for target in options.targets
+        if (files := compiler.entered_frontend(side.toolchain, target))
+    ]
+    return tuple(dict.fromkeys(rows))
 
 
 def _launcher_notes(base: Side, head: Side, options: Options) -> tuple[str, ...]:

@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import io
-import os
 import shlex
 import shutil
 import subprocess
@@ -42,6 +41,7 @@ from irdiff.parallel import in_parallel
 from irdiff.store import Store
 from irdiff.worker_requests import Requests
 from irdiff.workers import Workers
+from tests import edited_toolchain
 
 ROOT = Path(__file__).parent.parent
 SHIFT = 7
@@ -84,18 +84,7 @@ def moved_corpus(folder: Path) -> Corpus:
 
 def moved_toolchain(toolchain: Toolchain, folder: Path, config: Config) -> Toolchain:
     """The same Triton, hard-linked into an environment at another path."""
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
-    ours = next(Path(toolchain.path).glob("lib/python*/site-packages"))
-    theirs = next(folder.glob("lib/python*/site-packages"))
-    shutil.copytree(ours, theirs, copy_function=_link, dirs_exist_ok=True)
-    return toolchains.resolve(f"python:{folder}/bin/python", config)
-
-
-def _link(source: str, destination: str) -> None:
-    try:
-        os.link(source, destination)
-    except OSError:
-        shutil.copy2(source, destination)
+    return toolchains.resolve(edited_toolchain.make(toolchain, folder, {}), config)
 
 
 def can_be_another_user() -> bool:
