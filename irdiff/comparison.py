@@ -216,19 +216,19 @@ class CaseComparer:
         a, b = ours.artifacts[binary], theirs.artifacts[binary]
         same = a.digest == b.digest or self._code_digest(a) == self._code_digest(b)
         findings: tuple[str, ...] = ()
-        text = None if same else self._ptx_texts(ours, theirs)
-        if text and text.equal:
-            if self._codes(halves.base) & self._codes(halves.head):
+        if not same and verdicts.same_assembler(ours, theirs):
+            text = self._ptx_texts(ours, theirs)
+            if text and text.equal and self._codes(halves.base) & self._codes(halves.head):
                 same, findings = True, ("assembler-sets-intersect",)
-            elif text.header_equal and verdicts.same_assembler(ours, theirs):
+            elif text and text.equal and text.header_equal:
                 findings = ("assembler-allocated-otherwise",)
         return verdicts.Binaries(stage=MACHINE_STAGES[binary], same=same, findings=findings)
 
     def _ptx_texts(self, base: Compiled, head: Compiled) -> TextComparison | None:
         """None where not both sides have PTX.
 
-        Where both have the same text, another result can only be the assembler's own: its noise, its version,
-        or what it makes of names and numbers. Any other difference is real.
+        Where both have the same text and one assembler, another result can only be the assembler's own: its
+        noise, or what it makes of names and numbers. Any other difference, of the assembler too, is real.
         """
         a, b = base.artifacts.get("ptx"), head.artifacts.get("ptx")
         if not a or not b:

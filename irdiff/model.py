@@ -13,8 +13,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -200,12 +201,12 @@ class Launch:
     tolerance: tuple[float, float] | None
     """Relative and absolute tolerance between two right results."""
 
-    @property
+    @cached_property
     def key(self) -> str:
         """What names it in `Run.launches`: SHA-256 of all of it. Launches with other arguments may have one
         input digest, and are timed with their own arguments.
         """
-        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
+        return hashlib.sha256(json.dumps(vars(self), sort_keys=True, default=vars).encode()).hexdigest()
 
 
 @dataclass(frozen=True, kw_only=True)

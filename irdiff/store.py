@@ -182,10 +182,10 @@ class Store:
                             yield path, status
 
     def _object(self, digest: str) -> Path:
-        return self.root / "objects" / digest[:2] / digest[2:]
+        return Path(f"{self.root}/objects/{digest[:2]}/{digest[2:]}")
 
     def _record(self, kind: str, key: str) -> Path:
-        return self.root / "records" / kind / key[:2] / key[2:]
+        return Path(f"{self.root}/records/{kind}/{key[:2]}/{key[2:]}")
 
     def _codec(self) -> tuple[zstandard.ZstdCompressor, zstandard.ZstdDecompressor]:
         # one pair a thread: neither may be used by two threads at once

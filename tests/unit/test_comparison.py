@@ -306,6 +306,14 @@ def test_other_causes_are_not_charged_to_the_allocation(bench: Bench, head: str,
     assert case.findings == ()
 
 
+def test_another_assembler_is_not_asked_for_its_noise(bench: Bench) -> None:
+    """What it makes of the same text is its own, and different: nothing is compiled again to see that."""
+    bench.ptxas["head"] = {"ptxas": "y"}
+    case = bench.sides({"ptx": PTX, "cubin": CUBIN}, {"ptx": RENAMED_PTX, "cubin": OTHER_CUBIN}).compare()
+    assert (case.verdict, case.stages["ptx"]) == (Verdict.CHANGED, EQUIVALENT)
+    assert not any("again" in asked for asked in bench.compiler.asked)
+
+
 def test_code_objects_are_compared_as_binaries(bench: Bench) -> None:
     bench.target = "gfx942"
     note = rebuilt(HSACO, content(".rodata", lambda old: b"\1" + old[1:]))
