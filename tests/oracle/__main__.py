@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import argparse
+import difflib
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+import zstandard
+from deepdiff import DeepDiff
+
+from irdiff import config as configuration
+from tests.oracle import views
+from tests.oracle.scenarios import DATA, SCENARIOS, fresh_place
+
+_SHOWN_LINES = 40
+
+
+def made(name: str) -> dict[str, str]:
+    with tempfile.TemporaryDirectory(prefix="irdiff-oracle-") as folder:
+        place = fresh_place(Path(folder), configuration.load().cache)
+        SCENARIOS[name](place)
+        return views.of(place, noisy=name == "nondeterministic")
+
+
+def recorded(name: str) -> dict[str, str]:
+    content = zstandard.ZstdDecompressor().decompress((DATA / f"{name}.json.zst").read_bytes())
+    found: dict[str, str] = json.loads(content)
+    return found
+
+
+def record(name: str) -> None:
+    content = json.dumps(made(name), sort_keys=True).encode()
+    (DATA / f"{name}.json.zst").write_bytes(zstandard.ZstdCompressor(level=19).compress(content))
+
+
+def differences(name: str) -> list[str]:
+    """One text for each view that is another."""
+    before, after = recorded(name), made(name)
+    found = []
+    for view in sorted({*before, *after}):
+        one, other = before.get(view, ""), after.get(view, "")
+        if one == other:
+            continue
+        lines = difflib.unified_diff(one.splitlines(), other.splitlines(), lineterm="", n=1)
+        shown = "\n".join(line[:200] for line in list(lines)[:_SHOWN_LINES])
+        if view == "run.json":
+            deep = DeepDiff(json.loads(one), json.loads(other), ignore_order=False).pretty()
+            shown = "\n".join(deep.splitlines()[:_SHOWN_LINES])
+        found.append(f"== {name}: {view}\n{shown}")
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=["record", "check"])
+    parser.add_argument("names", nargs="*", choices=[*SCENARIOS, []])
+    options = parser.parse_args()
+    names = options.names or list(SCENARIOS)
+    if options.what == "record":
+        DATA.mkdir(parents=True, exist_ok=True)
+        for name in names:
+            record(name)
+        return
+    found = [text for name in names for text in differences(name)]
+    print("\n".join(found) or f"{len(names)} runs are what they were")
+    sys.exit(bool(found))
+
+
+if __name__ == "__main__":
+    main()
