@@ -64,7 +64,7 @@ false-alarms: $(VENV)/.installed  ## a compiler against itself, whatever does no
 	nice $(BIN)/python -m tests.false_alarms --tier gate --release 3.9.0 --release 3.7.1
 
 schema: $(VENV)/.installed  ## the JSON Schema of run.json, from the model
-	$(BIN)/python -c "import json; from irdiff import run_folder; print(json.dumps(run_folder.json_schema(), indent=1, sort_keys=True))" > reports/run.schema.json
+	$(BIN)/python -c "import json; from irdiff.run import run_folder; print(json.dumps(run_folder.json_schema(), indent=1, sort_keys=True))" > reports/run.schema.json
 
 picture: $(VENV)/.installed  ## the pictures of the README, from the run folder RUN (see reports/samples)
 	$(BIN)/irdiff report $(RUN) --html report.html

@@ -37,6 +37,6 @@ def compare(
 
 def load_run(path: str | Path) -> Run:
     """The run of a run folder. Raises `irdiff.errors.RunFolderError`."""
-    from irdiff import run_folder
+    from irdiff.run import run_folder
 
     return run_folder.load(Path(path))

@@ -5,16 +5,17 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from irdiff import config as configuration
-from irdiff import pipeline, run_place
-from irdiff import targets as known_targets
+from irdiff import pipeline
 from irdiff.config import Config
-from irdiff.model import Run, Target
+from irdiff.model import EVERYTHING, Run, Target
 from irdiff.parallel import Progress
-from irdiff.pipeline import Options
-from irdiff.sides import SideOptions, resolve_sides
+from irdiff.resolve import targets as known_targets
+from irdiff.resolve.sides import SideOptions, resolve_sides
+from irdiff.run import run_place
 
 
 def compare(
@@ -30,16 +31,6 @@ def compare(
     config = configuration.load()
     folder = Path(out) if out else config.runs / run_name(base, head)
     run_place.check(folder)
-    options = Options(
-        targets=_targets(targets, config),
-        cases=tuple(cases),
-        tiers=(),
-        stages=(),
-        shortcut=True,
-        recheck=True,
-        shard=(1, 1),
-        command=("irdiff.compare", base, head),
-    )
     wanted = SideOptions(
         repo=None,
         corpus=Path(corpus) if corpus else None,
@@ -47,8 +38,13 @@ def compare(
         build=True,
         progress=_unsaid,
     )
-    ours, theirs = resolve_sides(base, head, wanted, config)
-    return pipeline.compare(ours, theirs, options, config, folder, _silent)
+    asked = pipeline.Comparison(
+        sides=resolve_sides(base, head, wanted, config),
+        targets=_targets(targets, config),
+        options=replace(EVERYTHING, cases=tuple(cases)),
+        command=("irdiff.compare", base, head),
+    )
+    return pipeline.compare(asked, config, folder, _silent)
 
 
 def run_name(base: str, head: str) -> str:

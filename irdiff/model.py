@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
+U = TypeVar("U")
 
 SCHEMA = "irdiff-run/2"
 
@@ -51,6 +52,8 @@ class Verdict(StrEnum):
 
 COMPARED_VERDICTS = frozenset({Verdict.UNCHANGED, Verdict.ABSORBED, Verdict.CHANGED})
 """Verdicts of cases whose code was there on both sides: the denominator of a blast radius."""
+GROUPED_VERDICTS = frozenset({Verdict.CHANGED, Verdict.ABSORBED, Verdict.BROKEN, Verdict.FIXED})
+"""Verdicts of the cases that change groups take."""
 
 
 class StageStatus(StrEnum):
@@ -293,6 +296,24 @@ class Sides(Generic[T]):
     base: T
     head: T
 
+    def __iter__(self) -> Iterator[T]:
+        return iter((self.base, self.head))
+
+    def items(self) -> tuple[tuple[str, T], tuple[str, T]]:
+        """Each side with its name."""
+        return ("base", self.base), ("head", self.head)
+
+    def of(self, name: str) -> T:
+        """The side `base` or `head`."""
+        return dict(self.items())[name]
+
+    def map(self, function: Callable[[T], U]) -> Sides[U]:
+        return Sides(base=function(self.base), head=function(self.head))
+
+    def zip(self, other: Sides[U]) -> Sides[tuple[T, U]]:
+        """What both have of each side."""
+        return Sides(base=(self.base, other.base), head=(self.head, other.head))
+
 
 @dataclass(frozen=True, kw_only=True)
 class Pair:
@@ -360,6 +381,31 @@ class Case:
     edit: str | None
     """Digest of the concrete edit: constants, types, positions (see `edit_digest`). Only such an edit can be
     accepted. None where nothing changed, and in runs of irdiff 0.1, which is why it has a default."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What a user chose of one comparison."""
+
+    cases: tuple[str, ...]
+    """Patterns `family/workload:label@target`; none means all."""
+    tiers: tuple[str, ...]
+    """None means all."""
+    stages: tuple[str, ...]
+    """Stages to compare; none means all that the backend has."""
+    shortcut: bool
+    """Whether equal inputs of equal toolchains are taken as equal without compiling."""
+    recheck: bool
+    """Whether every changed case is compiled again to see if each side agrees with itself."""
+    attribute: bool
+    """Whether the pass and the components behind each change are looked for: about one more compilation
+    of the changed cases."""
+    shard: tuple[int, int]
+    """(k, n): the k-th of n parts of the cases, from 1."""
+
+
+EVERYTHING = Options(cases=(), tiers=(), stages=(), shortcut=True, recheck=True, attribute=True, shard=(1, 1))
+"""What is compared where a user chose nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -461,6 +507,7 @@ class Run:
     created: str
     """UTC, ISO 8601."""
     command: tuple[str, ...]
+    options: Options
     base: Revision
     head: Revision
     targets: tuple[Target, ...]

@@ -1,6 +1,9 @@
-"""The flow, readable top to bottom:
+"""The flow of a comparison, readable top to bottom; one function a step:
 
-resolve sides → capture launches → pair them → compile → normalize → compare → group → run folder
+resolve → capture → compile → compare → attribute → group → write
+
+Base and head come resolved (`resolve.sides`). Compiling and comparing are one step over the cases, since what
+need not be compiled is only known once a case is looked at.
 """
 
 from __future__ import annotations
@@ -8,29 +11,33 @@ from __future__ import annotations
 import datetime
 import itertools
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import irdiff
-from irdiff import attribution, edit_digest, kernel_sources, normalize, reach, run_folder
-from irdiff import corpus as corpora
-from irdiff.attribution import Attributor, Subject
-from irdiff.catalogs import NOTHING, Catalog, Wanted
-from irdiff.change_edits import CaseDescriber
-from irdiff.compare import cases as case_forms
-from irdiff.compare import grouping, launchers, pairing, radius, renames
-from irdiff.compare.grouping import Description
-from irdiff.comparison import CaseComparer
-from irdiff.compilation import Compiler
+from irdiff import case_ids, normalize
+from irdiff.attribute.attributor import Attributor, Subject, subject_of
+from irdiff.attribute.replayer import Replayer
+from irdiff.capture import kernel_sources, pairing, reach, renames
+from irdiff.capture.catalogs import NOTHING, Catalog, Wanted
+from irdiff.capture.pairing import Captured
+from irdiff.compare import edit_digest, launchers, radius
+from irdiff.compare.comparer import CaseComparer
+from irdiff.compile.compiler import Compiler
 from irdiff.config import Config
 from irdiff.errors import NothingComparedError
+from irdiff.group import grouping
+from irdiff.group.describer import CaseDescriber
+from irdiff.group.grouping import Description
 from irdiff.model import (
+    GROUPED_VERDICTS,
     SCHEMA,
     Case,
     ChangeGroup,
     Launch,
+    Options,
     Pair,
     Reach,
     Revision,
@@ -39,106 +46,113 @@ from irdiff.model import (
     Target,
     Verdict,
 )
+from irdiff.normalize.llvm_process import LlvmReader
 from irdiff.parallel import Progress, Report, in_parallel
-from irdiff.replaying import Replayer
-from irdiff.sides import Side
+from irdiff.resolve.sides import Side
+from irdiff.run import run_folder
 from irdiff.store import Store
-from irdiff.worker_requests import Requests
-from irdiff.workers import Workers
+from irdiff.worker_client.worker_requests import Requests
+from irdiff.worker_client.workers import Workers
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
-    """What a user may choose of one comparison."""
+class Comparison:
+    """What is asked: two sides, the targets, and what the user chose."""
 
+    sides: Sides[Side]
     targets: tuple[Target, ...]
-    cases: tuple[str, ...]
-    """Patterns `family/workload:label@target`; none means all."""
-    tiers: tuple[str, ...]
-    stages: tuple[str, ...]
-    """Stages to compare; none means all that the backend has."""
-    shortcut: bool
-    """Whether equal inputs of equal toolchains are taken as equal without compiling."""
-    recheck: bool
-    """Whether every changed case is compiled again to see if each side agrees with itself."""
-    shard: tuple[int, int]
-    """(k, n): the k-th of n parts of the cases, from 1."""
+    options: Options
     command: tuple[str, ...]
-    attribute: bool = True
-    """Whether the pass and the components behind each change are looked for: about one more compilation
-    of the changed cases."""
+    """The words that a user typed, for the record."""
 
 
-def compare(base: Side, head: Side, options: Options, config: Config, out: Path, report: Report) -> Run:
+@dataclass(frozen=True, kw_only=True)
+class _Steps:
+    """What the steps work with."""
+
+    config: Config
+    store: Store
+    workers: Workers
+    compiler: Compiler
+    comparer: CaseComparer
+    describer: CaseDescriber
+    attributor: Attributor
+    report: Report
+
+
+def compare(asked: Comparison, config: Config, out: Path, report: Report) -> Run:
     """Compares two sides and writes the run folder `out`.
 
     Raises NothingComparedError where not one case could be compared, StoreError, ToolchainError.
     """
     started = time.monotonic()
-    store = Store(config.store)
-    with _workers(config) as workers:
-        wanted = Wanted(tiers=options.tiers, cases=options.cases)
-        compiler = Compiler(Requests(config, workers), store, wanted, reuse=options.shortcut)
-        captured = _capture(base, head, options, compiler, config, report)
-        matched = _matched(pair_launches(captured, options), base, head)
-        pairs = _shard(matched, options.shard)
-        comparer = CaseComparer(compiler, store, base, head, options)
-        describer = CaseDescriber(store)
-        judged = _compare_all(pairs, comparer, None if options.attribute else describer, config, report)
-        if options.attribute:
-            attributor = Attributor(
-                store, Replayer(config, store, workers, wanted), Sides(base=base, head=head)
-            )
-            judged = _attribute(judged, attributor, describer, options, config, report)
-        environment = _environment(config, workers)
-    cases, groups = _group(judged, describer)
-    run = _assemble_run(base, head, options, cases, pairs, environment, time.monotonic() - started)
-    notes = (*run.notes, *_layer_notes(base, head, options, compiler))
-    run = replace(run, groups=groups, reach=_reach(base, head, matched, captured), notes=notes)
-    digests = [
-        artifact.digest
-        for case in run.cases
-        if case.verdict not in (Verdict.UNCHANGED, Verdict.UNSUPPORTED)
-        for side in (case.artifacts.base, case.artifacts.head)
-        for artifact in side.values()
-    ]
-    run_folder.write(out, run, store, digests)
+    with _steps(asked, config, report) as steps:
+        captured = _capture(asked, steps)
+        matched = _match(captured, asked)
+        pairs = _shard(matched, asked.options.shard)
+        judged = _compare(pairs, asked, steps)
+        if asked.options.attribute:
+            judged = _attribute(judged, asked, steps)
+        cases, groups = _group(judged, steps)
+        environment = _environment(steps)
+    run = Run(
+        schema=SCHEMA,
+        irdiff_version=irdiff.__version__,
+        normalizer_version=normalize.NORMALIZER_VERSION,
+        created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        command=asked.command,
+        options=asked.options,
+        base=_revision(asked.sides.base),
+        head=_revision(asked.sides.head),
+        targets=asked.targets,
+        environment=environment,
+        summary=radius.summarize(cases, asked.targets),
+        cases=cases,
+        launches=_launches(pairs),
+        groups=groups,
+        reach=_reach(asked, matched, captured),
+        notes=_notes(asked, steps.compiler),
+        duration_s=round(time.monotonic() - started, 3),
+    )
+    _write(run, out, steps.store)
     return run
 
 
 @contextmanager
-def _workers(config: Config) -> Iterator[Workers]:
-    workers = Workers(config)
-    try:
-        yield workers
-    finally:
-        workers.close()
+def _steps(asked: Comparison, config: Config, report: Report) -> Iterator[_Steps]:
+    store = Store(config.store)
+    wanted = Wanted(tiers=asked.options.tiers, cases=asked.options.cases)
+    with closing(Workers(config)) as workers, closing(LlvmReader(config.cache / "llvm-reader.log")) as llvm:
+        compiler = Compiler(Requests(config, workers), store, wanted, reuse=asked.options.shortcut)
+        yield _Steps(
+            config=config,
+            store=store,
+            workers=workers,
+            compiler=compiler,
+            comparer=CaseComparer(compiler, store, asked.sides, asked.options, llvm.reprint),
+            describer=CaseDescriber(store),
+            attributor=Attributor(store, Replayer(config, store, workers, wanted), asked.sides),
+            report=report,
+        )
 
 
 # capture
 
 
-@dataclass(frozen=True, kw_only=True)
-class Captured:
-    """What one workload launches for one target, on both sides."""
-
-    workload: str
-    target: Target
-    catalogs: Sides[Catalog]
-
-
-def _capture(
-    base: Side, head: Side, options: Options, compiler: Compiler, config: Config, report: Report
-) -> list[Captured]:
-    names = sorted({*corpora.select(base.corpus, options.cases), *corpora.select(head.corpus, options.cases)})
-    rows = list(itertools.product(names, options.targets))
+def _capture(asked: Comparison, steps: _Steps) -> list[Captured]:
+    names = {
+        name
+        for side in asked.sides
+        for name in case_ids.workloads(asked.options.cases, side.corpus.workloads)
+    }
+    rows = list(itertools.product(sorted(names), asked.targets))
     jobs = [(row, which) for row in range(len(rows)) for which in ("base", "head")]  # both start at once
 
     def one(job: tuple[int, str]) -> tuple[tuple[int, str], Catalog]:
         row, which = job
-        return job, _catalog(compiler, base if which == "base" else head, *rows[row])
+        return job, _catalog(steps.compiler, asked.sides.of(which), *rows[row])
 
-    found = dict(in_parallel(one, jobs, config.jobs, "capture", report))
+    found = dict(in_parallel(one, jobs, steps.config.jobs, "capture", steps.report))
     return [
         Captured(
             workload=name, target=target, catalogs=Sides(base=found[row, "base"], head=found[row, "head"])
@@ -153,56 +167,29 @@ def _catalog(compiler: Compiler, side: Side, workload: str, target: Target) -> C
     return compiler.catalog(side.toolchain, side.corpus, workload, target)
 
 
-def pair_launches(catalogs: Sequence[Captured], options: Options) -> list[Pair]:
-    """Launches of both sides with the same id and target, those of one side only, and those that failed."""
-    pairs = []
-    for row in catalogs:
-        base, head = row.catalogs.base, row.catalogs.head
-        for matched in pairing.match([*base.launches, *base.failures], [*head.launches, *head.failures]):
-            launch_id, ours, theirs = matched.id, matched.base, matched.head
-            if not corpora.selects(options.cases, launch_id, row.target.name):
-                continue
-            known = next((x for x in (theirs, ours) if isinstance(x, Launch)), None)
-            if options.tiers and known and known.tier not in options.tiers:
-                continue
-            if not any(side.expected for side in (ours, theirs) if side):
-                continue  # declared as not meant for this target: `irdiff corpus check` looks at those
-            pairs.append(
-                Pair(
-                    id=f"{launch_id}@{row.target.name}",
-                    launch_id=launch_id,
-                    target=row.target,
-                    base=ours,
-                    head=theirs,
-                    supported=Sides(base=base.supported, head=head.supported),
-                )
-            )
-        if not base.supported and not head.supported:
-            pairs.append(case_forms.unsupported_pair(row.workload, row.target))
-    return sorted(pairs, key=lambda pair: pair.id)
-
-
-def _matched(pairs: list[Pair], base: Side, head: Side) -> list[Pair]:
-    """Kernels that one revision of a corpus has under another name are one case."""
-    if base.corpus.digest == head.corpus.digest:
+def _match(captured: Sequence[Captured], asked: Comparison) -> list[Pair]:
+    """What is one case on both sides, a kernel that was renamed between two revisions of a corpus too."""
+    pairs = pairing.pairs(captured, asked.options)
+    base, head = (side.corpus for side in asked.sides)
+    if base.digest == head.digest:
         return pairs
     return renames.join(
         pairs,
-        lambda launch: kernel_sources.source_of(base.corpus, launch),
-        lambda launch: kernel_sources.source_of(head.corpus, launch),
+        lambda launch: kernel_sources.source_of(base, launch),
+        lambda launch: kernel_sources.source_of(head, launch),
     )
 
 
-def _shard(pairs: list[Pair], shard: tuple[int, int]) -> list[Pair]:
+def _shard(pairs: Sequence[Pair], shard: tuple[int, int]) -> list[Pair]:
     k, n = shard
     return [pair for index, pair in enumerate(pairs) if index % n == k - 1]
 
 
-# compare
+# compile and compare
 
 
 @dataclass(frozen=True, kw_only=True)
-class Judged:
+class _Judged:
     """A compared case, with what grouping needs of it once nothing more will be known of the case."""
 
     case: Case
@@ -213,147 +200,106 @@ class Judged:
         return self.case.id
 
 
-def _compare_all(
-    pairs: Sequence[Pair],
-    comparer: CaseComparer,
-    describer: CaseDescriber | None,
-    config: Config,
-    report: Report,
-) -> list[Judged]:
-    """In the order of their ids; described by `describer`, where there is one."""
+def _compare(pairs: Sequence[Pair], asked: Comparison, steps: _Steps) -> list[_Judged]:
+    """In the order of their ids; described, unless attribution is to find better texts to describe."""
 
-    def one(pair: Pair) -> Judged:
-        case = comparer.compare(pair)
-        case = replace(case, edit=edit_digest.of_case(case, pair, comparer.store))
-        if describer is None or case.verdict not in grouping.GROUPED:
-            return Judged(case=case, description=None)
-        return Judged(case=case, description=describer.describe(case, None))  # beside the compilers
+    def one(pair: Pair) -> _Judged:
+        case = steps.comparer.compare(pair)
+        case = replace(case, edit=edit_digest.of_case(case, pair, steps.store))
+        if asked.options.attribute or case.verdict not in GROUPED_VERDICTS:
+            return _Judged(case=case, description=None)
+        return _Judged(case=case, description=steps.describer.describe(case, None))  # beside the compilers
 
     def with_reuse(step: Progress) -> None:
-        taken = comparer.compiler.taken_from_store
-        report(replace(step, detail=f"{taken} sides from the store" if taken else step.detail))
+        taken = steps.compiler.taken_from_store
+        steps.report(replace(step, detail=f"{taken} sides from the store" if taken else step.detail))
 
     # one thread more than compilers: normalizing one case overlaps with compiling the next
-    judged = in_parallel(one, pairs, config.jobs + 1, "compare", with_reuse)
+    judged = in_parallel(one, pairs, steps.config.jobs + 1, "compare", with_reuse)
     return sorted(judged, key=lambda row: row.id)
 
 
-# origin and groups
+# attribute and group
 
 
-def _attribute(
-    judged: Sequence[Judged],
-    attributor: Attributor,
-    describer: CaseDescriber,
-    options: Options,
-    config: Config,
-    report: Report,
-) -> list[Judged]:
+def _attribute(judged: Sequence[_Judged], asked: Comparison, steps: _Steps) -> list[_Judged]:
     """The cases with where their change comes from, described between the texts that show it best."""
 
-    def one(subject: Subject) -> Judged:
-        found = attributor.attribute(subject)
+    def one(subject: Subject) -> _Judged:
+        found = steps.attributor.attribute(subject)
         case = replace(subject.case, origin=found.origin)
-        return Judged(case=case, description=describer.describe(case, found.edit))  # beside the compilers
+        return _Judged(case=case, description=steps.describer.describe(case, found.edit))
 
-    targets = {target.name: target for target in options.targets}
-    subjects = [attribution.subject_of(row.case, targets[row.case.target]) for row in judged]
-    rows = in_parallel(one, list(filter(None, subjects)), config.jobs + 1, "attribute", report)
+    targets = {target.name: target for target in asked.targets}
+    subjects = [subject_of(row.case, targets[row.case.target]) for row in judged]
+    rows = in_parallel(one, list(filter(None, subjects)), steps.config.jobs + 1, "attribute", steps.report)
     done = {row.id: row for row in rows}
     return [done.get(row.id, row) for row in judged]
 
 
-def _group(
-    judged: Sequence[Judged], describer: CaseDescriber
-) -> tuple[tuple[Case, ...], tuple[ChangeGroup, ...]]:
+def _group(judged: Sequence[_Judged], steps: _Steps) -> tuple[tuple[Case, ...], tuple[ChangeGroup, ...]]:
+    if all(row.case.verdict is Verdict.UNSUPPORTED for row in judged):
+        raise NothingComparedError(
+            f"nothing was compared: {len(judged)} cases, none of which a toolchain supports",
+            hint="see `irdiff corpus list` for what can be selected, and the patterns of --case",
+        )
     known = {row.id: row.description for row in judged}
     groups, group_of = grouping.group(
-        (row.case for row in judged), lambda case: known[case.id] or describer.describe(case, None)
+        (row.case for row in judged), lambda case: known[case.id] or steps.describer.describe(case, None)
     )
     return tuple(replace(row.case, group=group_of.get(row.id)) for row in judged), groups
 
 
-# the run
+# write
 
 
-def _environment(config: Config, workers: Workers) -> Mapping[str, str]:
+def _write(run: Run, out: Path, store: Store) -> None:
+    digests = [
+        artifact.digest
+        for case in run.cases
+        if case.verdict not in (Verdict.UNCHANGED, Verdict.UNSUPPORTED)
+        for side in case.artifacts
+        for artifact in side.values()
+    ]
+    run_folder.write(out, run, store, digests)
+
+
+def _launches(pairs: Iterable[Pair]) -> Mapping[str, Launch]:
+    sides = (side for pair in pairs for side in (pair.base, pair.head))
+    found = {side.key: side for side in sides if isinstance(side, Launch)}
+    return dict(sorted(found.items()))
+
+
+def _environment(steps: _Steps) -> Mapping[str, str]:
     kept = {
         name: value
-        for name, value in config.compiler_environment.items()
+        for name, value in steps.config.compiler_environment.items()
         if name not in ("PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH")
     }
-    if not workers.started:
+    if not steps.workers.started:
         randomization = "no compiler was started"
     else:
-        randomization = "off" if workers.addresses_fixed() else "on (refused by the system)"
+        randomization = "off" if steps.workers.addresses_fixed() else "on (refused by the system)"
     return {**kept, "address-randomization": randomization}
 
 
-def _assemble_run(
-    base: Side,
-    head: Side,
-    options: Options,
-    cases: tuple[Case, ...],
-    pairs: Sequence[Pair],
-    environment: Mapping[str, str],
-    duration_s: float,
-) -> Run:
-    summary = radius.summarize(cases, options.targets)
-    if not cases or not any(case.verdict is not Verdict.UNSUPPORTED for case in cases):
-        raise NothingComparedError(
-            f"nothing was compared: {len(cases)} cases, none of which a toolchain supports",
-            hint="see `irdiff corpus list` for what can be selected, and the patterns of --case",
-        )
-    launches = {
-        launch.key: launch
-        for pair in pairs
-        for launch in (pair.base, pair.head)
-        if isinstance(launch, Launch)
-    }
-    return Run(
-        schema=SCHEMA,
-        irdiff_version=irdiff.__version__,
-        normalizer_version=normalize.NORMALIZER_VERSION,
-        created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        command=options.command,
-        base=_revision(base),
-        head=_revision(head),
-        targets=options.targets,
-        environment=environment,
-        summary=summary,
-        cases=cases,
-        launches=dict(sorted(launches.items())),
-        groups=(),
-        reach=None,
-        notes=tuple(dict.fromkeys((*_launcher_notes(base, head, options), *base.warnings, *head.warnings))),
-        duration_s=round(duration_s, 3),
-    )
+def _reach(asked: Comparison, pairs: Sequence[Pair], captured: Sequence[Captured]) -> Reach | None:
+    corpora = asked.sides.map(lambda side: side.corpus)
+    return reach.of_revisions(corpora, pairs, captured)
 
 
-def _reach(base: Side, head: Side, pairs: Sequence[Pair], captured: Sequence[Captured]) -> Reach | None:
-    rows = [
-        reach.Captured(corpus=side.corpus, catalog=catalog, workload=row.workload)
-        for row in captured
-        for side, catalog in ((base, row.catalogs.base), (head, row.catalogs.head))
-    ]
-    return reach.of_revisions(Sides(base=base.corpus, head=head.corpus), pairs, rows)
-
-
-def _layer_notes(base: Side, head: Side, options: Options, compiler: Compiler) -> tuple[str, ...]:
-    """What was seen of stages that do not keep below the frontend."""
-    rows = [
+def _notes(asked: Comparison, compiler: Compiler) -> tuple[str, ...]:
+    ours, theirs = (side.toolchain.launchers for side in asked.sides)
+    notes = [*launchers.notes(ours, theirs, (target.backend for target in asked.targets))]
+    notes += [warning for side in asked.sides for warning in side.warnings]
+    notes += [
         f"{side.toolchain.spec}: its stages for {target.name} call functions of {', '.join(files)}; what "
         "they made is known by the whole toolchain"
-        for side in (base, head)
-        for target in options.targets
+        for side in asked.sides
+        for target in asked.targets
         if (files := compiler.entered_frontend(side.toolchain, target))
     ]
-    return tuple(dict.fromkeys(rows))
-
-
-def _launcher_notes(base: Side, head: Side, options: Options) -> tuple[str, ...]:
-    ours, theirs = base.toolchain.launchers, head.toolchain.launchers
-    return launchers.notes(ours, theirs, (target.backend for target in options.targets))
+    return tuple(dict.fromkeys(notes))
 
 
 def _revision(side: Side) -> Revision:

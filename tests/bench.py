@@ -202,7 +202,8 @@ def main() -> None:
     parser.add_argument("--same-ptx", default="3.7.0:3.7.1")
     options = parser.parse_args()
 
-    from irdiff import config, toolchains
+    from irdiff import config
+    from irdiff.resolve import toolchains
 
     settings = config.load()
     header = ("", "wall s", "cpu s", "wall ×", "cpu ×", "own", "MiB")

@@ -21,8 +21,8 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from irdiff.llvm_reading import LlvmReader
 from irdiff.normalize import Printed, equivalent, llvm_reader
+from irdiff.normalize.llvm_process import LlvmReader
 from tests.bench import children_cpu_s
 from tests.bench_normalize import cpu_s, pairs
 from tests.mutation import meaningful

@@ -23,11 +23,12 @@ from random import Random
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from irdiff import config, run_folder
-from irdiff.llvm_reading import LlvmReader
+from irdiff import config
 from irdiff.normalize import canonicalize, equivalent
+from irdiff.normalize.llvm_process import LlvmReader
 from irdiff.report import diff_view, stage_diff
 from irdiff.report.diff_view import View
+from irdiff.run import run_folder
 from irdiff.store import Store
 from tests.bench import children_cpu_s, fresh_cache, irdiff
 from tests.mutation.artifacts import RealArtifact, of_stage

@@ -29,12 +29,14 @@ import numpy as np
 import zstandard
 from scipy.stats import rankdata
 
-from irdiff import normalize, run_folder
-from irdiff.compare import edits, severity
+from irdiff import normalize
+from irdiff.compare import edits
 from irdiff.compare.edits import Edit
 from irdiff.errors import NormalizeError
+from irdiff.group import severity
 from irdiff.model import Case, Run, Verdict
-from irdiff.timing import results
+from irdiff.run import run_folder
+from irdiff.timing import results, timing_file
 from irdiff.timing.results import TimingResults
 
 THRESHOLDS = (0.01, 0.02, 0.05)
@@ -290,7 +292,7 @@ def _words(estimate: Estimate) -> str:
 
 def of_folder(folder: Path, timing: Path | None, resamples: int) -> Calibration:
     run = run_folder.load(folder)
-    found = _named(timing) if timing else results.load(folder)
+    found = _named(timing) if timing else timing_file.load(folder)
     if found is None:
         raise SystemExit(f"{folder} was not timed: irdiff time {folder}, or name a file by --timing")
     read = edit_in(folder)
@@ -302,7 +304,7 @@ def of_folder(folder: Path, timing: Path | None, resamples: int) -> Calibration:
 def _named(timing: Path) -> TimingResults | None:
     with tempfile.TemporaryDirectory() as scratch:
         shutil.copy(timing, Path(scratch) / results.TIMING_FILE)
-        return results.load(Path(scratch))
+        return timing_file.load(Path(scratch))
 
 
 def unpacked(path: Path, into: Path) -> Path:

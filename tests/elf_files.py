@@ -6,8 +6,8 @@ import struct
 from collections.abc import Callable
 from dataclasses import replace
 
-from irdiff.normalize import elf
-from irdiff.normalize.elf import NOBITS, Section
+from irdiff.binaries import elf
+from irdiff.binaries.elf import NOBITS, Section
 
 HEADER_BYTES = 64
 

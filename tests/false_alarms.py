@@ -28,19 +28,20 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from irdiff import binaries, case_ids, normalize
 from irdiff import config as configuration
-from irdiff import corpus as corpora
-from irdiff import normalize, targets, toolchains
-from irdiff.catalogs import Wanted
+from irdiff.capture.catalogs import Wanted
 from irdiff.compare import launch_metadata, verdicts
-from irdiff.compilation import Compiler
+from irdiff.compile.compiler import Compiler
 from irdiff.config import Config
-from irdiff.corpus import Corpus
 from irdiff.model import Artifact, Compiled, Launch, Outcome, StageStatus, Target, Toolchain
 from irdiff.parallel import in_parallel
+from irdiff.resolve import corpus as corpora
+from irdiff.resolve import targets, toolchains
+from irdiff.resolve.corpus import Corpus
 from irdiff.store import Store
-from irdiff.worker_requests import Requests
-from irdiff.workers import Workers
+from irdiff.worker_client.worker_requests import Requests
+from irdiff.worker_client.workers import Workers
 from tests import edited_toolchain
 
 ROOT = Path(__file__).parent.parent
@@ -131,9 +132,11 @@ def captured(
 ) -> list[tuple[Launch, Target]]:
     found = []
     for target in targets.select((), [ROOT / "targets"]):
-        for workload in corpora.select(corpus, patterns):
+        for workload in case_ids.workloads(patterns, corpus.workloads):
             for launch in compiler.catalog(toolchain, corpus, workload, target).launches:
-                if corpora.selects(patterns, launch.id, target.name) and (not tiers or launch.tier in tiers):
+                if case_ids.selects(patterns, f"{launch.id}@{target.name}") and (
+                    not tiers or launch.tier in tiers
+                ):
                     found.append((launch, target))
     return found
 
@@ -156,7 +159,7 @@ def compare_sides(ours: Outcome, theirs: Outcome, stores: tuple[Store, Store]) -
         a, b = ours.artifacts.get(binary), theirs.artifacts.get(binary)
         if a and b:
             codes = [
-                normalize.machine_code(binary, store.get(x.digest) or b"").digest
+                binaries.machine_code(binary, store.get(x.digest) or b"").digest
                 for store, x in zip(stores, (a, b), strict=True)
             ]
             same = codes[0] == codes[1]
@@ -222,7 +225,7 @@ def assembled_again(
     again = [compiler.compile(toolchain, corpus, launch, target, assemble=True)]
     again += [compiler.recompile(toolchain, corpus, launch, target, attempt=n) for n in range(REPETITIONS)]
     return {
-        normalize.machine_code("cubin", compiler.store.get(made.artifacts["cubin"].digest) or b"").digest
+        binaries.machine_code("cubin", compiler.store.get(made.artifacts["cubin"].digest) or b"").digest
         for made in again
         if isinstance(made, Compiled)
     }

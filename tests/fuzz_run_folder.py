@@ -32,15 +32,16 @@ import zstandard
 from markdown_it import MarkdownIt
 from rich.console import Console
 
-from irdiff import gate, run_archive, run_folder
+from irdiff import gate
 from irdiff.errors import RunFolderError
-from irdiff.gate import junit, outputs, policy, sarif
+from irdiff.gate import junit, outputs, policy, release, sarif
+from irdiff.gate.release import Part
 from irdiff.github import checks
 from irdiff.model import Run, Verdict
-from irdiff.report import html, markdown, release, templates, terminal
-from irdiff.report.release import Part
+from irdiff.report import html, markdown, templates, terminal
+from irdiff.run import run_archive, run_folder
 from irdiff.store import sha256
-from irdiff.timing import results
+from irdiff.timing import timing_file
 from tests.unit.conftest import Build
 
 _TAG = re.compile(r"<([a-zA-Z!][\w-]*)")
@@ -250,7 +251,7 @@ class Fuzzer:
         try:
             with run_archive.opened(path) as folder:
                 run = run_folder.load(folder)
-                results.load(folder if folder.is_dir() else folder.parent)
+                timing_file.load(folder if folder.is_dir() else folder.parent)
         except RunFolderError:
             return "refused"
         self._render(run)

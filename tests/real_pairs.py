@@ -13,7 +13,7 @@ from collections import Counter
 from pathlib import Path
 from random import Random
 
-from irdiff import config, normalize, run_folder
+from irdiff import config, normalize
 from irdiff.cli import disassembly
 from irdiff.config import Config
 from irdiff.errors import IrdiffError
@@ -21,6 +21,7 @@ from irdiff.model import Case, Run, StageStatus, Verdict
 from irdiff.report import stage_diff, wording
 from irdiff.report.alignment import Kind
 from irdiff.report.rank import moved_facts
+from irdiff.run import run_folder
 
 _SHOWN = 90
 """Characters of a line of the edit; its first words tell what was done."""

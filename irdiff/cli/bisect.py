@@ -9,13 +9,13 @@ import click
 from rich.console import Console
 
 from irdiff import config as configuration
-from irdiff.bisect import Bisection, Finding, Question
+from irdiff.attribute.bisect import Bisection, Finding, Question
 from irdiff.cli import options
 from irdiff.cli.status import status_line
 from irdiff.errors import ExitCode, UsageError
 from irdiff.report import escape
-from irdiff.sides import Resolver, SideOptions
-from irdiff.toolchains import repository
+from irdiff.resolve.sides import Resolver, SideOptions
+from irdiff.resolve.toolchains import repository
 
 _MAX_LINES = 80
 

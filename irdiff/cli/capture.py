@@ -10,10 +10,11 @@ from pathlib import Path
 import click
 
 from irdiff import config as configuration
-from irdiff import recording, toolchains
+from irdiff.capture import record_program
 from irdiff.cli import options
 from irdiff.config import Config
 from irdiff.errors import UsageError
+from irdiff.resolve import toolchains
 
 
 @click.command("capture", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
@@ -65,7 +66,7 @@ def capture_command(
     words += ["--json", str(json_path)] if json_path else []
     words += ["--from-trace", str(from_trace)] if from_trace else []
     interpreter = _interpreter(spec, python, config, needs_program=not from_trace)
-    return recording.run(interpreter, [*words, *program], config, click.echo)
+    return record_program.run(interpreter, [*words, *program], config, click.echo)
 
 
 def _interpreter(spec: str | None, python: str | None, config: Config, *, needs_program: bool) -> str:

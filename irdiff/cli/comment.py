@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import click
 
 from irdiff import config as configuration
-from irdiff import run_archive, run_folder
 from irdiff.cli import options
 from irdiff.config import Config
 from irdiff.errors import ExitCode, UsageError
@@ -18,7 +17,8 @@ from irdiff.github.client import Client
 from irdiff.model import Run
 from irdiff.report import escape, markdown, timed, wording
 from irdiff.report.forest import Forest
-from irdiff.timing import results
+from irdiff.run import run_archive, run_folder
+from irdiff.timing import timing_file
 
 _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 
@@ -92,7 +92,7 @@ def comment_command(
     )
     with run_archive.opened(options.run_path(run)) as folder:
         loaded = run_folder.load(folder)
-        measured = results.load(folder if folder.is_dir() else folder.parent)
+        measured = timing_file.load(folder if folder.is_dir() else folder.parent)
     timing = timed.forest_of(measured) if measured else None
     if dry_run:
         click.echo(_dry(place, loaded, timing), nl=False)

@@ -10,13 +10,15 @@ import click
 from rich.console import Console
 
 from irdiff import config as configuration
-from irdiff import ir_files, pipeline, run_place
+from irdiff import pipeline
 from irdiff.api import run_name
 from irdiff.cli import options, progress
 from irdiff.cli.status import status_line
 from irdiff.errors import ExitCode, NothingComparedError, UsageError
-from irdiff.model import FailureKind, Run, Verdict
-from irdiff.sides import SideOptions, resolve_sides
+from irdiff.model import FailureKind, Options, Run, Verdict
+from irdiff.resolve import ir_files
+from irdiff.resolve.sides import SideOptions, resolve_sides
+from irdiff.run import run_place
 
 
 @click.command("compare")
@@ -119,8 +121,8 @@ def compare_command(
         options.check_beside(out, (json_path, markdown_path, html_path))
     config = configuration.load(cache=cache, jobs=jobs, timeout_s=timeout_s, memory_mib=memory_mib)
     console = Console(stderr=True, no_color=config.color is False)
-    chosen = pipeline.Options(
-        targets=options.selected_targets(target_names, targets_dir, config),
+    targets = options.selected_targets(target_names, targets_dir, config)
+    chosen = Options(
         cases=cases,
         tiers=tiers,
         stages=tuple(part for part in stages.split(",") if part),
@@ -128,19 +130,19 @@ def compare_command(
         recheck=recheck,
         attribute=attribute,
         shard=_parse_shard(shard),
-        command=tuple(sys.argv[1:]),
     )
     with status_line(console) as tell:
         wanted = SideOptions(
             repo=repo, corpus=corpus, triton=triton, build=not no_build, progress=tell, packs=packs
         )
         if is_ir:
-            ours, theirs = ir_files.sides(_ir_files(base, head, ir_options, triton), config)
+            sides = ir_files.sides(_ir_files(base, head, ir_options, triton), config)
         else:
-            ours, theirs = resolve_sides(base, head, wanted, config)
-    folder = out or config.runs / run_name(ours.toolchain.spec, theirs.toolchain.spec)
+            sides = resolve_sides(base, head, wanted, config)
+    folder = out or config.runs / run_name(*(side.toolchain.spec for side in sides))
     with progress.shown(console) as report:
-        run = pipeline.compare(ours, theirs, chosen, config, folder, report)
+        asked = pipeline.Comparison(sides=sides, targets=targets, options=chosen, command=tuple(sys.argv[1:]))
+        run = pipeline.compare(asked, config, folder, report)
     _write(run, folder, json_path, markdown_path, html_path)
     _require_whole(run, folder)
     return _code(run) if exit_code else ExitCode.DONE
@@ -166,8 +168,8 @@ def _parse_shard(text: str) -> tuple[int, int]:
 def _write(
     run: Run, folder: Path, json_path: Path | None, markdown_path: Path | None, html_path: Path | None
 ) -> None:
-    from irdiff import run_folder
     from irdiff.report import terminal
+    from irdiff.run import run_folder
 
     if json_path:
         options.write_output(json_path, run_folder.dump(run))

@@ -13,14 +13,16 @@ from rich.console import Console
 from rich.table import Table
 
 from irdiff import config as configuration
-from irdiff import corpus_check, process, toolchains
-from irdiff import packs as packages
+from irdiff import process
 from irdiff.cli import options, progress
+from irdiff.compile import corpus_check
 from irdiff.config import Config
-from irdiff.corpus import Corpus
 from irdiff.errors import ExitCode, NothingComparedError, UsageError
 from irdiff.model import Toolchain
 from irdiff.report import verified
+from irdiff.resolve import packs as packages
+from irdiff.resolve import toolchains
+from irdiff.resolve.corpus import Corpus
 
 _DEFAULT_TOOLCHAIN = "triton==3.9.0"
 

@@ -10,13 +10,14 @@ from rich.console import Console
 from rich.text import Text
 
 from irdiff import config as configuration
-from irdiff import normalize, run_folder
+from irdiff import normalize
 from irdiff.cli import disassembly, options
 from irdiff.errors import ExitCode, RunFolderError, UsageError
 from irdiff.model import Case, Launch, Run, StageStatus
 from irdiff.report import diff_view, escape, stage_diff, wording
 from irdiff.report.diff_view import View
 from irdiff.report.stage_diff import StageDiff
+from irdiff.run import run_folder
 
 _MAX_CANDIDATES = 20
 _MAX_ON_TERMINAL = 20_000

@@ -6,12 +6,13 @@ import re
 import tempfile
 from pathlib import Path
 
-from irdiff import process, run_folder
+from irdiff import process
 from irdiff.config import Config
 from irdiff.errors import RunFolderError, ToolchainError
 from irdiff.model import Case, Sides
 from irdiff.report import escape
-from irdiff.toolchains import environments
+from irdiff.resolve.toolchains import environments
+from irdiff.run import run_folder
 
 _DISASSEMBLER = "lib*/python*/site-packages/triton/backends/nvidia/bin/nvdisasm"
 _TIMEOUT_S = 120

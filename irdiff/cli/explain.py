@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.text import Text
 
 from irdiff import config as configuration
-from irdiff import explaining, normalize, run_folder
-from irdiff.attribution import Attribution
+from irdiff import normalize
+from irdiff.attribute.attributor import Attribution
 from irdiff.cli import disassembly, options
 from irdiff.cli.diff import find_case
 from irdiff.cli.status import status_line
@@ -22,9 +22,10 @@ from irdiff.report.alignment import Kind
 from irdiff.report.diff_view import View
 from irdiff.report.rank import moved_facts
 from irdiff.report.stage_diff import StageDiff
-from irdiff.sides import Side
+from irdiff.resolve.sides import Side
+from irdiff.run import explanation, run_folder
 from irdiff.store import Store
-from irdiff.timing import results
+from irdiff.timing import timing_file
 from irdiff.timing.results import CaseTiming
 
 _MAX_DIFF_LINES = 120
@@ -73,7 +74,7 @@ def explain_command(
         return _write_lit(lit_path, found, chosen, sides, story, config)
     teller.tell(story, config, corpus or config.shipped / "corpus")
     if save_path:
-        explaining.save(folder, found, chosen, save_path)
+        explanation.save(folder, found, chosen, save_path)
     return ExitCode.DONE
 
 
@@ -82,9 +83,9 @@ def _attributed(
 ) -> tuple[Sides[Side] | None, Attribution | None]:
     try:
         with status_line(Console(stderr=True)) as tell:
-            sides = explaining.sides_again(run, case, corpus, config, tell)
+            sides = explanation.sides_again(run, case, corpus, config, tell)
             tell(f"attributing {case.id}")
-            return sides, explaining.attribute(run, folder, case, sides, config)
+            return sides, explanation.attribute(run, folder, case, sides, config)
     except IrdiffError as error:
         teller.say(f"the pass is not looked for: {error.what}", "yellow")
         return None, None
@@ -103,10 +104,10 @@ def _write_lit(
             f"{escape.terminal(case.id)}: no MLIR pass is responsible, so there is none to test",
             hint="choose a case whose origin names a pass: irdiff report RUN",
         )
-    from irdiff import lit
+    from irdiff.attribute import lit_test
 
     with status_line(Console(stderr=True)) as tell:
-        test = lit.generate(run, case, sides, story.step, config, tell)
+        test = lit_test.generate(run, case, sides, story.step, config, tell)
     options.write_output(path, test.text)
     click.echo(test.summary, err=True)
     return ExitCode.DONE
@@ -148,7 +149,7 @@ class _Teller:
         self._launch()
         self._timing()
         self.title("each side alone, from the IR that enters that stage (files: --save DIR)")
-        for side, _, command in explaining.reproduction(run, case):
+        for side, _, command in explanation.reproduction(run, case):
             self.say(f"{side}: {command}")
 
     def _origin(self, story: Attribution | None) -> None:
@@ -195,7 +196,7 @@ class _Teller:
             places = [row.head if side else row.base for row in diff.rows if row.kind is kind]
             numbers = normalize.raw_lines(diff.stage, texts[side])
             raw = [numbers[place] for place in places if place is not None and place < len(numbers)]
-            shown += explaining.source_lines(texts[side], raw, corpus_root)
+            shown += explanation.source_lines(texts[side], raw, corpus_root)
         unique = list(dict.fromkeys(shown))
         if unique:
             self.title("kernel lines behind it")
@@ -235,7 +236,7 @@ class _Teller:
             self.say(str(change))
 
     def _timing(self) -> None:
-        timings = results.load(self.folder if self.folder.is_dir() else self.folder.parent)
+        timings = timing_file.load(self.folder if self.folder.is_dir() else self.folder.parent)
         rows = [row for row in timings.cases if row.case == self.case.id] if timings else []
         if rows:
             self.title("timing")

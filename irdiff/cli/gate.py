@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from irdiff import gate, run_archive, run_folder
+from irdiff import gate
 from irdiff.cli import options
 from irdiff.errors import ExitCode, UsageError
 from irdiff.gate import acceptance, outputs, policy, timings
@@ -18,7 +18,8 @@ from irdiff.gate.junit import junit
 from irdiff.gate.outcome import Outcome
 from irdiff.gate.sarif import sarif
 from irdiff.model import Run
-from irdiff.timing import results
+from irdiff.run import run_archive, run_folder
+from irdiff.timing import timing_file
 
 F = TypeVar("F", bound=Callable[..., Any])
 _USUAL = datetime.timedelta(days=90)
@@ -87,7 +88,7 @@ def gate_command(
     today = datetime.datetime.now(datetime.UTC).date()
     with run_archive.opened(options.run_path(run)) as folder:
         loaded = run_folder.load(folder)
-        measured = results.load(folder if folder.is_dir() else folder.parent)
+        measured = timing_file.load(folder if folder.is_dir() else folder.parent)
     if accept or renew:
         decision = _decision(owner, reason, until.date() if until else None, today, needs_reason=bool(accept))
         entries = acceptance.accept(loaded, accept, decision)

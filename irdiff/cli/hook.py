@@ -12,12 +12,13 @@ from pathlib import Path
 import click
 
 from irdiff import config as configuration
-from irdiff import hooks, process
+from irdiff import process
 from irdiff.cli import options
 from irdiff.config import Config
 from irdiff.errors import ExitCode, IrdiffError, UsageError
-from irdiff.hooks import Push
-from irdiff.toolchains import repository
+from irdiff.resolve import pushes
+from irdiff.resolve.pushes import Push
+from irdiff.resolve.toolchains import repository
 
 _UNPROCESSED = {"ignore_unknown_options": True}
 _DEFAULT_FOR_COMPILER = ("--tier", "gate")
@@ -47,7 +48,7 @@ def install_command(
     where = store.git("rev-parse", "--git-path", "hooks/pre-push").decode().strip()
     path = Path(store.worktree or store.git_dir, where)
     options.check_output(path)
-    if path.is_symlink() or (path.exists() and not hooks.is_ours(path.read_text(errors="replace"))):
+    if path.is_symlink() or (path.exists() and not pushes.is_ours(path.read_text(errors="replace"))):
         if not force:
             raise UsageError(
                 f"there is a pre-push hook already: {path}",
@@ -75,7 +76,7 @@ def _is_free(path: Path) -> bool:
 
 def _script(words: list[str]) -> str:
     python = shlex.quote(words[0])
-    return f"#!/bin/sh\n{hooks.MARK}\n[ -x {python} ] || exit 0\nexec {shlex.join(words)}\n"
+    return f"#!/bin/sh\n{pushes.MARK}\n[ -x {python} ] || exit 0\nexec {shlex.join(words)}\n"
 
 
 @hook_command.command("run", context_settings=_UNPROCESSED)
@@ -99,8 +100,8 @@ def run_command(
     answer = ExitCode.DONE
     try:
         store = repository.open_store(Path.cwd())
-        for local, remote in hooks.pushed_commits(lines):
-            push = hooks.inspect(store, local, remote, config)
+        for local, remote in pushes.pushed_commits(lines):
+            push = pushes.inspect(store, local, remote, config)
             if push is not None and push.relevant:
                 left_s = deadline - time.monotonic()
                 answer = max(answer, _compare(push, compare_options, left_s, config))

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import click
 
-from irdiff import __version__, kernel_repository
+from irdiff import __version__
 from irdiff import config as configuration
 from irdiff.cli import init_toml, options
 from irdiff.errors import ExitCode, UsageError
 from irdiff.github import workflows
+from irdiff.resolve import kernel_repository
 
 
 @click.command("init")

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from irdiff.kernel_repository import PIN_FILES, pinned_version
+from irdiff.resolve.kernel_repository import PIN_FILES, pinned_version
 
 FALLBACK_TOOLCHAIN = "triton==3.9.0"
 _SKIPPED = frozenset({".git", ".venv", "venv", "node_modules", "build", "dist", "__pycache__"})

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import click
 
-from irdiff import merge, run_archive, run_folder, run_place
 from irdiff.cli import options
 from irdiff.errors import ExitCode, UsageError
 from irdiff.model import Run
 from irdiff.report import escape, wording
+from irdiff.run import merge, run_archive, run_folder, run_place
 from irdiff.store import Store
-from irdiff.timing import results
+from irdiff.timing import timing_file
 
 
 @click.command("merge")
@@ -36,7 +36,7 @@ def merge_command(runs: tuple[str, ...], out: Path, partial: bool, json_path: Pa
         joined = merge.merge(loaded, partial=partial)
         store = Store(Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="irdiff-merge-"))))
         run_folder.write(out, joined, store, _collect(folders, loaded, store))
-        results.join(out, [folder for folder in folders if folder.is_dir()])
+        timing_file.join(out, [folder for folder in folders if folder.is_dir()])
     if json_path:
         options.write_output(json_path, run_folder.dump(joined))
     click.echo(escape.terminal(f"{len(runs)} runs merged: {wording.headline(joined)}"), err=True)

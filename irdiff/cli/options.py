@@ -10,10 +10,10 @@ from typing import Any
 import click
 
 from irdiff import config as configuration
-from irdiff import targets
 from irdiff.config import Config
 from irdiff.errors import RunFolderError, UsageError
 from irdiff.model import Target
+from irdiff.resolve import targets
 
 
 class OutputFile(click.Path):

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import click
 
-from irdiff import gate, run_archive, run_folder
+from irdiff import gate
 from irdiff.cli import options
 from irdiff.errors import ExitCode
-from irdiff.gate import acceptance, policy, timings
+from irdiff.gate import acceptance, policy, release, timings
 from irdiff.gate.acceptance import Accepted
 from irdiff.gate.policy import Policy
-from irdiff.report import release
-from irdiff.report.release import Part
-from irdiff.timing import results
+from irdiff.gate.release import Part
+from irdiff.run import run_archive, run_folder
+from irdiff.timing import timing_file
 
 
 @click.command("release-report")
@@ -50,7 +50,7 @@ def release_report_command(
 def _part(run: str, rules: Policy | None, accepted: tuple[Accepted, ...], today: datetime.date) -> Part:
     with run_archive.opened(options.run_path(run)) as folder:
         loaded = run_folder.load(folder)
-        measured = results.load(folder if folder.is_dir() else folder.parent)
+        measured = timing_file.load(folder if folder.is_dir() else folder.parent)
     outcome = None
     if rules:
         outcome = gate.evaluate(

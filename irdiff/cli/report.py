@@ -8,10 +8,10 @@ import click
 from rich.console import Console
 
 from irdiff import config as configuration
-from irdiff import run_folder
 from irdiff.cli import options
 from irdiff.errors import ExitCode
 from irdiff.report.forest import Forest
+from irdiff.run import run_folder
 
 _path = options.OutputFile()
 
@@ -58,7 +58,7 @@ def report_command(
 
 def _timing(folder: Path) -> Forest | None:
     from irdiff.report import timed
-    from irdiff.timing import results
+    from irdiff.timing import timing_file
 
-    found = results.load(folder) if folder.is_dir() else None
+    found = timing_file.load(folder) if folder.is_dir() else None
     return timed.forest_of(found) if found else None

@@ -10,10 +10,11 @@ from rich.console import Console
 from rich.table import Table
 
 from irdiff import config as configuration
-from irdiff import run_folder, timing
+from irdiff import timing
 from irdiff.cli import options
 from irdiff.errors import ExitCode, UsageError
-from irdiff.timing import results
+from irdiff.run import run_folder
+from irdiff.timing import timing_file
 from irdiff.timing.results import (
     BAD_OUTPUTS,
     FAULTS,
@@ -85,7 +86,7 @@ def time_command(
         )
         found = timing.time_run(folder, asked)
     if json_path is not None:
-        options.write_output(json_path, results.dump(found))
+        options.write_output(json_path, timing_file.dump(found))
     if str(json_path) != "-":
         show(found, console)
     return int(exit_code(found))

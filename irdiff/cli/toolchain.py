@@ -9,12 +9,12 @@ from pathlib import Path
 import click
 
 from irdiff import config as configuration
-from irdiff import toolchains
 from irdiff.cli import options
 from irdiff.cli.toolchain_commits import adopt_command, build_command, key_command
 from irdiff.config import Config
 from irdiff.errors import ExitCode, ToolchainError, UsageError
-from irdiff.toolchains import environments, identity
+from irdiff.resolve import toolchains
+from irdiff.resolve.toolchains import environments, identity
 
 
 @click.group("toolchain")

@@ -9,13 +9,13 @@ import click
 from rich.console import Console
 
 from irdiff import config as configuration
-from irdiff import toolchains
 from irdiff.cli import options
 from irdiff.cli.status import status_line
 from irdiff.config import Config
 from irdiff.errors import ExitCode
-from irdiff.toolchains import adopt, checkout, commits, environments, native, repository
-from irdiff.toolchains.checkout import Checkout
+from irdiff.resolve import toolchains
+from irdiff.resolve.toolchains import adopt, checkout, commits, environments, native, repository
+from irdiff.resolve.toolchains.checkout import Checkout
 
 
 def _read(repo: Path | None, revision: str, config: Config) -> Checkout:

@@ -58,18 +58,6 @@ def _key(side: Launch | CaptureFailure | None) -> str | None:
     return side.key if isinstance(side, Launch) else None
 
 
-def unsupported_pair(workload: str, target: Target) -> Pair:
-    """Stands for all launches of a workload where neither toolchain has the target's backend."""
-    return Pair(
-        id=f"{workload}:*@{target.name}",
-        launch_id=f"{workload}:*",
-        target=target,
-        base=None,
-        head=None,
-        supported=Sides(base=False, head=False),
-    )
-
-
 def unchanged_by_input(pair: Pair) -> Case:
     """The same compiler on the same input: nothing was compiled, and no stage is called compared."""
     return replace(
@@ -81,7 +69,10 @@ def unchanged_by_input(pair: Pair) -> Case:
 
 def one_sided(pair: Pair) -> Case:
     """A case that at least one side did not launch."""
-    failures = Sides(base=_capture_failure(pair, "base"), head=_capture_failure(pair, "head"))
+    failures = Sides(
+        base=_capture_failure(pair.base, pair.target, supported=pair.supported.base),
+        head=_capture_failure(pair.head, pair.target, supported=pair.supported.head),
+    )
     if failures.base is None and failures.head is None:
         return blank(pair, Verdict.ADDED if pair.base is None else Verdict.REMOVED)
     return failed(pair, failures)
@@ -122,15 +113,16 @@ def _failed_verdict(pair: Pair, failures: Sides[Failure | None]) -> Verdict:
     return Verdict.REMOVED if pair.head is None else Verdict.FIXED
 
 
-def _capture_failure(pair: Pair, side: str) -> Failure | None:
-    captured = getattr(pair, side)
+def _capture_failure(
+    captured: Launch | CaptureFailure | None, target: Target, *, supported: bool
+) -> Failure | None:
     if isinstance(captured, CaptureFailure):
         return captured.failure
-    if captured is None and not getattr(pair.supported, side):
+    if captured is None and not supported:
         return Failure(
             kind=FailureKind.UNSUPPORTED,
             stage="capture",
-            message=f"the toolchain has no backend {pair.target.backend!r}",
+            message=f"the toolchain has no backend {target.backend!r}",
             signal=None,
             stderr="",
         )

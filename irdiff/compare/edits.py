@@ -38,6 +38,18 @@ SAME_FORM = " (other)"
 """Marks the head's spelling where only a type, shape or constant of the same form differs."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class EditSource:
+    """Two texts of the store, of the same IR, that the edit is taken between.
+
+    The IR `mlir` is that of a pass on the way to LLVM IR: what is not translated is no part of the edit.
+    """
+
+    ir: str
+    base: str
+    head: str
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EditLine:
     """One removed (`-`) or added (`+`) line."""

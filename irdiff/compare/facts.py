@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from irdiff import normalize
+from irdiff import binaries, normalize
 from irdiff.model import Compiled, Fact
 
 _SPILLS = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
@@ -17,7 +17,7 @@ def of_side(compiled: Compiled, contents: Mapping[str, bytes]) -> dict[str, Fact
     facts: dict[str, Fact] = {}
     for stage in ("cubin", "hsaco"):
         if stage in contents:
-            facts.update(normalize.machine_code(stage, contents[stage]).facts)
+            facts.update(binaries.machine_code(stage, contents[stage]).facts)
             facts["binary_bytes"] = len(contents[stage])
     for stage in _TEXT_STAGES_WITH_INSTRUCTIONS:
         if stage in contents:

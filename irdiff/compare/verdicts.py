@@ -2,7 +2,7 @@
 
 A verdict that calls the code the same rests on one of three kinds of evidence; there is no fourth.
 
-*Binaries*: both sides have one, and its executable contract is the same (`normalize.machine_code`).
+*Binaries*: both sides have one, and its executable contract is the same (`binaries.machine_code`).
 
 *By rule*: both sides' PTX is the same to the byte, apart from debug information and comments, and the same
 `ptxas` binary is given the same flags: its output is a function of those. Running it twice would only import

@@ -16,6 +16,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
+from irdiff import case_ids
 from irdiff.errors import UsageError
 from irdiff.model import Case, Verdict
 
@@ -69,7 +70,7 @@ class _Rule:
     tiers: Patterns = ()
     targets: Patterns = ()
     cases: Patterns = ()
-    """Patterns with `*` and `?`; none means all."""
+    """As `--case` takes them; none means all."""
     if_unknown: Action | None = None
     """What follows where it cannot be decided; None means the same as where it does not hold."""
     may_be_empty: bool = False
@@ -78,8 +79,10 @@ class _Rule:
     """Whether accepting the edits settles it; None means for `review` only."""
 
     def selects(self, case: Case) -> bool:
-        chosen = ((self.tiers, case.tier), (self.targets, case.target), (self.cases, case.id))
-        return all(not patterns or matches(patterns, name) for patterns, name in chosen)
+        chosen = ((self.tiers, case.tier), (self.targets, case.target))
+        return case_ids.selects(self.cases, case.id) and all(
+            not patterns or matches(patterns, name) for patterns, name in chosen
+        )
 
     @property
     def unknown_action(self) -> Action:

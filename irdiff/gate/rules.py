@@ -230,7 +230,7 @@ def _result(timings: Sequence[Timed]) -> _Seen:
 
 def _nondeterministic(case: Case, run: Run) -> _Seen:
     if not case.nondeterministic:
-        unknown = case.verdict is Verdict.CHANGED and "--no-recheck" in run.command
+        unknown = case.verdict is Verdict.CHANGED and not run.options.recheck
         return _unknown("was not compiled again: --no-recheck") if unknown else _HOLDS
     return _violated(f"disagrees with itself when compiled again: {', '.join(case.nondeterministic)}")
 

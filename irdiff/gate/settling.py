@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
+from irdiff import case_ids
 from irdiff.gate.acceptance import Accepted
 from irdiff.gate.outcome import Certainty, Finding, Subject
 from irdiff.gate.policy import Rule, Waiver, matches
@@ -60,7 +61,7 @@ def _covers(waiver: Waiver, finding: Finding) -> bool:
             target = finding.name.rpartition("@")[2]
             return (
                 bool(waiver.cases or waiver.edits)
-                and (not waiver.cases or matches(waiver.cases, finding.name))
+                and (not waiver.cases or case_ids.selects(waiver.cases, finding.name))
                 and (not waiver.edits or finding.edits.get(finding.name) in waiver.edits)
                 and (not waiver.targets or matches(waiver.targets, target))
             )

@@ -96,16 +96,6 @@ class Rows:
         return tuple(found)
 
 
-@dataclass(frozen=True, kw_only=True)
-class MachineCode:
-    """The executable contract of one binary: what executes, and what the loader and the launch read."""
-
-    digest: str
-    """SHA-256 over name and content of each part."""
-    sections: Mapping[str, bytes]
-    facts: Mapping[str, int | float | str]
-
-
 def check_text(ir: str, text: str) -> None:
     """Refuse what no compiler prints: NormalizeError."""
     if len(text) > MAX_TEXT_BYTES:
@@ -116,7 +106,7 @@ def check_text(ir: str, text: str) -> None:
         )
     if _is_binary(text):
         raise NormalizeError(
-            f"{ir}: this is binary, not text", hint="pass a text artifact; binaries go to `machine_code`"
+            f"{ir}: this is binary, not text", hint="pass a text artifact; binaries go to `irdiff.binaries`"
         )
 
 

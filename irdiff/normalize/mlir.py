@@ -39,9 +39,9 @@ from functools import lru_cache
 
 from irdiff.errors import NormalizeError
 from irdiff.normalize.canonical import Rows, unrecognized
+from irdiff.normalize.compressed_text import PackedParts
 from irdiff.normalize.lexing import HIDDEN, KERNEL, MLIR, Strings, UnclearError, collapse_spaces
 from irdiff.normalize.mlir_names import Names
-from irdiff.normalize.packing import PackedParts
 from irdiff.normalize.symbols import rename_functions, words
 
 MAX_EXPANDED = 1 << 20

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import Path
 
-from irdiff import normalize, run_folder
+from irdiff import normalize
 from irdiff.errors import IrdiffError
 from irdiff.model import Case
 from irdiff.report import escape
 from irdiff.report.alignment import Kind, Row, align
+from irdiff.run import run_folder
 
 BINARY_STAGES = frozenset({"cubin", "hsaco", "sass"})
 _LONG_ATTRIBUTE = 24

@@ -8,7 +8,6 @@ bindings are imported only where they are used.
 from __future__ import annotations
 
 import datetime
-import fnmatch
 import platform
 import tempfile
 import threading
@@ -18,10 +17,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from irdiff import __version__, run_folder
+from irdiff import __version__, case_ids
 from irdiff.errors import ExitCode, IrdiffError
 from irdiff.model import Case, Run, Verdict
-from irdiff.timing import results
+from irdiff.run import run_folder
+from irdiff.timing import results, timing_file
 from irdiff.timing.results import NotTimed, Protocol, TimingResults
 from irdiff.timing.samples import Sample, write_samples
 
@@ -52,17 +52,13 @@ class Options:
 
 
 def chosen_cases(run: Run, patterns: Sequence[str], every: bool) -> list[Case]:
-    """Changed cases, or all that compiled on both sides; narrowed by globs on the id."""
+    """Changed cases, or all that compiled on both sides; narrowed by patterns."""
     wanted = [
         case for case in run.cases if case.verdict is Verdict.CHANGED or (every and _has_binaries(case))
     ]
     if patterns:
-        wanted = [case for case in wanted if any(_matches(case.id, pattern) for pattern in patterns)]
+        wanted = [case for case in wanted if case_ids.selects(patterns, case.id)]
     return wanted
-
-
-def _matches(case_id: str, pattern: str) -> bool:
-    return fnmatch.fnmatchcase(case_id, pattern) or (not set("*?[") & set(pattern) and pattern in case_id)
 
 
 def _has_binaries(case: Case) -> bool:
@@ -116,7 +112,7 @@ def time_run(folder: Path, options: Options) -> TimingResults:
     )
     samples = [row for work in works for part in work.samples.values() for row in part]
     write_samples(folder, samples, {(row.case, row.gpu) for row in rows})
-    return _as_stored(found, results.write(folder, found), options.say)
+    return _as_stored(found, timing_file.write(folder, found), options.say)
 
 
 def _as_stored(found: TimingResults, stored: TimingResults, say: Callable[[str], None]) -> TimingResults:

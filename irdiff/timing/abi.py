@@ -25,7 +25,7 @@ from enum import StrEnum
 
 from irdiff.errors import IrdiffError
 from irdiff.model import Argument, Launch
-from irdiff.timing.entry import Entry
+from irdiff.timing.kernel_entry import Entry
 
 
 class AbiError(IrdiffError):

@@ -74,22 +74,3 @@ class ParameterBlock:
     def address(self) -> int:
         """Of the pointer array (`void **kernelParams`)."""
         return ctypes.addressof(self.pointers)
-
-
-def open_device(index: int) -> Device:
-    """The GPU `index` of this process, through the driver that torch was built for."""
-    import torch
-
-    if not torch.cuda.is_available():
-        raise DeviceError(
-            "torch sees no GPU here", hint="run on a host with a GPU, its driver, and torch built for it"
-        )
-    torch.cuda.set_device(index)
-    torch.empty(1, device="cuda")  # makes the primary context current
-    if torch.version.hip is not None:
-        from irdiff.timing.hip_device import HipDevice
-
-        return HipDevice(index)
-    from irdiff.timing.cuda_device import CudaDevice
-
-    return CudaDevice(index)

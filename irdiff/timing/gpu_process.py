@@ -16,15 +16,16 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
-from irdiff import run_folder
 from irdiff.errors import IrdiffError
 from irdiff.model import Case, Launch, Run
+from irdiff.run import run_folder
 from irdiff.timing import abi, buffers, outputs
 from irdiff.timing.abi import AbiError, LaunchPlan
 from irdiff.timing.buffers import Buffers, Scratch, Storage
-from irdiff.timing.device import Card, Device, DriverError, ParameterBlock, open_device
-from irdiff.timing.entry import read_entry
+from irdiff.timing.device import Card, Device, DriverError, ParameterBlock
+from irdiff.timing.kernel_entry import read_entry
 from irdiff.timing.measure import ARMS, Enqueue, Pace, measure
+from irdiff.timing.open_device import open_device
 
 BINARIES = {"cuda": "cubin", "hip": "hsaco"}
 _SEED = 20

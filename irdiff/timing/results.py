@@ -6,19 +6,9 @@ each process. Files of schema 1 are read by the rule that `former` states; of an
 
 from __future__ import annotations
 
-import json
-import os
-import tempfile
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from pathlib import Path
-from typing import Any
-
-from pydantic import TypeAdapter, ValidationError
-
-from irdiff.errors import RunFolderError
-from irdiff.timing.samples import join_samples
 
 SCHEMA = "irdiff-timing/2"
 FORMER_SCHEMA = "irdiff-timing/1"
@@ -247,73 +237,6 @@ class TimingResults:
     duration_s: float
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Header:
-    schema: str
-
-
-_header = TypeAdapter(_Header)
-_adapter = TypeAdapter(TimingResults)
-
-
-def dump(results: TimingResults) -> bytes:
-    rows = _adapter.dump_python(results, mode="json")
-    return (json.dumps(rows, indent=1, sort_keys=True, ensure_ascii=True) + "\n").encode()
-
-
-def json_schema() -> dict[str, Any]:
-    return _adapter.json_schema()
-
-
-def load(folder: Path) -> TimingResults | None:
-    """The timings of a run folder, or None. Raises RunFolderError for what is not of this schema."""
-    path = folder / TIMING_FILE
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise RunFolderError(f"{path} cannot be read: {error.strerror}") from error
-    with os.fdopen(descriptor, "rb") as file:
-        content = file.read(MAX_TIMING_BYTES + 1)
-    if len(content) > MAX_TIMING_BYTES:
-        raise RunFolderError(f"{path} has more than {MAX_TIMING_BYTES} bytes")
-    return parse(content, str(path))
-
-
-def parse(content: bytes, where: str) -> TimingResults:
-    """The timings of a file's content. Raises RunFolderError for what is not of a schema that is read."""
-    from irdiff.timing import former
-
-    try:
-        schema = _header.validate_json(content).schema
-        if schema == FORMER_SCHEMA:
-            return former.parse(content)
-        if schema != SCHEMA:
-            raise RunFolderError(f"{where} has schema {schema[:80]!r}, this irdiff reads {SCHEMA!r}")
-        return _adapter.validate_json(content)
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))[:200]
-        raise RunFolderError(f"{where} is not a valid timing file: {place}: {first['msg']}") from error
-
-
-def write(folder: Path, results: TimingResults) -> TimingResults:
-    """Adds the results to those that the folder already has; returns both as `merge` joins them."""
-    before = load(folder)
-    merged = merge([before, results]) if before else results
-    _replace(folder / TIMING_FILE, dump(merged))
-    return merged
-
-
-def _replace(path: Path, content: bytes) -> None:
-    descriptor, part = tempfile.mkstemp(dir=path.parent, prefix=".part-")
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(content)
-    Path(part).chmod(0o644)
-    Path(part).replace(path)
-
-
 def merge(parts: Sequence[TimingResults]) -> TimingResults:
     """Timings of several hosts, or of one host at several times, as one.
 
@@ -364,18 +287,3 @@ def _worst(before: GpuRecord, after: GpuRecord) -> GpuRecord:
         trustworthy=before.trustworthy and after.trustworthy,
         stopped="; ".join(dict.fromkeys(filter(None, (before.stopped, after.stopped)))),
     )
-
-
-def join(target: Path, sources: Sequence[Path]) -> TimingResults | None:
-    """Brings the timings of other copies of a run folder into `target`: the timing part of `irdiff merge`.
-
-    None where no folder has timings. Raises RunFolderError where a file is not what it says. That the
-    folders are of the same run is the caller's to check.
-    """
-    parts = [part for folder in (target, *sources) if (part := load(folder)) is not None]
-    if not parts:
-        return None
-    join_samples(target, sources)
-    merged = merge(parts)
-    _replace(target / TIMING_FILE, dump(merged))
-    return merged

@@ -84,7 +84,7 @@ def report():
 
 
 def state_of(path):
-    """Changes whenever the content of a file does; None where there is none. As `irdiff.content` has it."""
+    """Changes whenever the content of a file does; None where there is none. See `irdiff.capture.disk`."""
     try:
         found = _stat(path)
     except (OSError, ValueError):
@@ -93,7 +93,7 @@ def state_of(path):
 
 
 def kind_of(path):
-    """What is to be had of a path by asking for it, but for times. As `irdiff.content` has it."""
+    """What is to be had of a path by asking for it, but for times. As `irdiff.capture.disk` has it."""
     try:
         found = _stat(path)
     except (OSError, ValueError):
@@ -103,7 +103,7 @@ def kind_of(path):
 
 
 def names_in(path):
-    """What lies in a folder, as text; None where there is none. As `irdiff.content` has it."""
+    """What lies in a folder, as text; None where there is none. As `irdiff.capture.disk` has it."""
     try:
         return "/".join(sorted(name for name in os.listdir(path) if name != "__pycache__"))
     except OSError:

@@ -10,9 +10,20 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from irdiff import run_folder
 from irdiff.compare import radius
-from irdiff.model import Artifact, Case, Launch, Revision, Run, Sides, StageStatus, Target, Verdict
+from irdiff.model import (
+    EVERYTHING,
+    Artifact,
+    Case,
+    Launch,
+    Revision,
+    Run,
+    Sides,
+    StageStatus,
+    Target,
+    Verdict,
+)
+from irdiff.run import run_folder
 from irdiff.store import Store
 
 ROOT = Path(__file__).parents[2]
@@ -85,7 +96,7 @@ class Builder:
             cases.append(_case(f"{name}@{target.name}", target.name, base, head))
         revision = Revision(spec="here", version="", digest="", corpus="", ptxas={}, note="")
         run = Run(
-            schema="irdiff-run/2", irdiff_version="test", normalizer_version="", created="", command=(),
+            schema="irdiff-run/2", irdiff_version="test", normalizer_version="", created="", command=(), options=EVERYTHING,
             base=revision, head=revision, targets=(target,), environment={},
             summary=radius.summarize(cases, (target,)),
             cases=tuple(cases), launches=launches, groups=(), reach=None, notes=(), duration_s=0.0,

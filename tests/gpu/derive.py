@@ -13,9 +13,9 @@ import shutil
 import sys
 from pathlib import Path
 
-from irdiff import run_folder
 from irdiff.compare import radius
 from irdiff.model import Sides, Verdict
+from irdiff.run import run_folder
 
 ROWS = (
     "activation/rope:bf16-32x128",

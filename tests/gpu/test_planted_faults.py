@@ -8,8 +8,9 @@ import os
 
 import pytest
 
-from irdiff import gate, run_folder, timing
+from irdiff import gate, timing
 from irdiff.gate import policy, timings
+from irdiff.run import run_folder
 from irdiff.timing import isolate, schedule
 from irdiff.timing.results import OutputStatus, Protocol, Speed, Unclear
 from irdiff.timing.samples import SAMPLES_FILE, read_samples

@@ -10,8 +10,8 @@ from pydantic import TypeAdapter
 
 from irdiff.model import Launch
 from irdiff.timing import abi, buffers
-from irdiff.timing.device import open_device
-from irdiff.timing.entry import read_entry
+from irdiff.timing.kernel_entry import read_entry
+from irdiff.timing.open_device import open_device
 
 pytestmark = pytest.mark.gpu
 DATA = Path(__file__).parents[1] / "data" / "abi"

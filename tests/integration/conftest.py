@@ -13,7 +13,7 @@ import pytest
 
 from irdiff.config import Config
 from irdiff.model import Toolchain
-from irdiff.toolchains import resolve
+from irdiff.resolve.toolchains import resolve
 
 
 @dataclass

@@ -136,7 +136,7 @@ def test_no_network_is_one_clear_error(irdiff, tmp_path: Path) -> None:
 
 
 def test_schema_is_current() -> None:
-    from irdiff import run_folder
+    from irdiff.run import run_folder
 
     committed = Path(__file__).parent.parent.parent / "reports" / "run.schema.json"
     assert json.loads(committed.read_text()) == run_folder.json_schema(), "run `make schema`"

@@ -13,15 +13,16 @@ from pathlib import Path
 
 import pytest
 
-from irdiff import config, targets
-from irdiff import corpus as corpora
-from irdiff.catalogs import Wanted
-from irdiff.compilation import Compiler
+from irdiff import config
+from irdiff.capture.catalogs import Wanted
+from irdiff.compile.compiler import Compiler
 from irdiff.model import Compiled
+from irdiff.resolve import corpus as corpora
+from irdiff.resolve import targets
+from irdiff.resolve.toolchains import resolve
 from irdiff.store import Store
-from irdiff.toolchains import resolve
-from irdiff.worker_requests import Requests
-from irdiff.workers import Workers
+from irdiff.worker_client.worker_requests import Requests
+from irdiff.worker_client.workers import Workers
 
 ROOT = Path(__file__).parents[2]
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from irdiff import toolchains
 from irdiff.config import Config
 from irdiff.model import Toolchain
+from irdiff.resolve import toolchains
 
 pytestmark = pytest.mark.integration
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from irdiff.llvm_reading import MAX_DEATHS, MAX_LENGTH, LlvmReader
 from irdiff.normalize import equivalent
+from irdiff.normalize.llvm_process import MAX_DEATHS, MAX_LENGTH, LlvmReader
 from tests.mutation.artifacts import of_stage
 
 _OLD = """define i32 @f(i32 %x) {

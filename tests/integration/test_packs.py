@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from irdiff import packs
 from irdiff.config import Config
 from irdiff.model import Toolchain
+from irdiff.resolve import packs
 
 ROOT = Path(__file__).parent.parent.parent
 PROGRAM = Path(__file__).parent / "programs" / "compiled.py"

@@ -14,8 +14,8 @@ from pathlib import Path
 from random import Random
 
 from irdiff.errors import NormalizeError
-from irdiff.llvm_reading import LlvmReader
 from irdiff.normalize import canonicalize, equivalent, raw_lines
+from irdiff.normalize.llvm_process import LlvmReader
 from tests.mutation.artifacts import of_stage
 
 STAGES = ("llir", "ptx", "amdgcn", "ttgir", "ttir", "glir", "sass")

@@ -3,6 +3,8 @@ from __future__ import annotations
 import argparse
 import difflib
 import json
+import os
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -15,13 +17,21 @@ from tests.oracle import views
 from tests.oracle.scenarios import DATA, SCENARIOS, fresh_place
 
 _SHOWN_LINES = 40
+FOLDER = Path(tempfile.gettempdir(), "irdiff-oracle")
+"""The same each time: compilers write paths into what they print."""
+DATE = "2026-01-01T00:00:00+00:00"
+"""Of commits, whose names are in reports."""
 
 
 def made(name: str) -> dict[str, str]:
-    with tempfile.TemporaryDirectory(prefix="irdiff-oracle-") as folder:
-        place = fresh_place(Path(folder), configuration.load().cache)
+    os.environ |= {"GIT_AUTHOR_DATE": DATE, "GIT_COMMITTER_DATE": DATE}
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    try:
+        place = fresh_place(FOLDER, configuration.load().cache)
         SCENARIOS[name](place)
         return views.of(place, noisy=name == "nondeterministic")
+    finally:
+        shutil.rmtree(FOLDER, ignore_errors=True)
 
 
 def recorded(name: str) -> dict[str, str]:

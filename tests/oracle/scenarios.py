@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from irdiff import config as configuration
-from irdiff import toolchains
+from irdiff.resolve import toolchains
 from tests import edited_toolchain
 from tests.integration.commits import checkouts
 
@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 DATA = ROOT / "tests" / "data" / "oracle"
 BASE, HEAD = "triton==3.8.0", "triton==3.9.0"
 RELEASE_CASES = (
-    "matmul/pointer:fp16-4096", "elementwise/vector_add", "gluon/*", "loss/*", "quantize/*", "decode/*",
+    "matmul/pointer:fp16-4096", "elementwise/vector_add", "loss/*", "quantize/*", "decode/*",
 )  # fmt: skip
 
 PROJECT = '[kernels]\nworkloads = "bench"\nimport = ["src"]\n'
@@ -108,7 +108,8 @@ class Place:
 
 def releases(place: Place) -> None:
     cases = [word for pattern in RELEASE_CASES for word in ("--case", pattern)]
-    place.compare(BASE, HEAD, *cases)
+    # without sm_100: whether 3.8.0's ptxas for it disagrees with itself is not the same each time
+    place.compare(BASE, HEAD, *cases, "--target", "sm_90", "--target", "gfx942", "--target", "gfx950")
 
 
 def kernel_repository(place: Place) -> None:

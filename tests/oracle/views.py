@@ -6,14 +6,16 @@ import json
 import re
 from typing import Any
 
-from irdiff import run_folder
-from tests.oracle.scenarios import Place
+from irdiff.run import run_folder
+from tests.oracle.scenarios import ROOT, Place
 
 _SHOWN_CASES = 2
 _VOLATILE = ("created", "command", "duration_s", "irdiff_version", "normalizer_version", "environment")
 _TIMES = re.compile(
     r"\b\d+(?:\.\d+)? ?(?:ms|s|min)\b|\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d:\d\d(?:\+\d\d:\d\d|Z)?)?"
 )
+_TRACE = re.compile(r"(ROOT/irdiff/worker/\w+\.py(?:\"|\\\\\"|&#34;)), line \d+, in")
+"""Of irdiff's own code in a traceback."""
 _LONG_HEX = re.compile(r"\b[0-9a-f]{7,64}\b")
 
 
@@ -41,7 +43,8 @@ def of(place: Place, *, noisy: bool) -> dict[str, str]:
 
 
 def _settled(text: str, place: Place, *, noisy: bool) -> str:
-    text = _TIMES.sub("TIME", text.replace(str(place.folder), "FOLDER"))
+    text = _TIMES.sub("TIME", text.replace(str(place.folder), "FOLDER").replace(str(ROOT), "ROOT"))
+    text = _TRACE.sub(r"\1, line N, in", text)
     return _LONG_HEX.sub("HEX", re.sub(r"nanosleep\.u32 \d+", "nanosleep.u32 N", text)) if noisy else text
 
 

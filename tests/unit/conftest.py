@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from irdiff.compare import radius
-from irdiff.compare.grouping import GROUPED
 from irdiff.model import (
+    EVERYTHING,
+    GROUPED_VERDICTS,
     SCHEMA,
     Artifact,
     Case,
@@ -126,7 +127,7 @@ class Build:
                 compile_s=Sides(base={"ttir": 0.5}, head={"ttir": 0.5}),
                 renamed_from=None,
                 group=None,
-                edit=sha256(f"edit of {case_id}".encode()) if verdict in GROUPED else None,
+                edit=sha256(f"edit of {case_id}".encode()) if verdict in GROUPED_VERDICTS else None,
             ),
             **changes,
         )
@@ -184,6 +185,7 @@ class Build:
                 normalizer_version="1",
                 created="2026-01-02T03:04:05+00:00",
                 command=("compare", "triton==3.8.0", "triton==3.9.0"),
+                options=EVERYTHING,
                 base=Build.revision("3.8.0"),
                 head=Build.revision("3.9.0"),
                 targets=targets,

@@ -11,7 +11,7 @@ import pytest
 
 from irdiff import config as configuration
 from irdiff.config import Config
-from irdiff.toolchains import answers
+from irdiff.resolve.toolchains import interpreter_answers
 
 
 @pytest.fixture
@@ -34,13 +34,13 @@ def settings(tmp_path: Path) -> Config:
 def remembered(site: Path, settings: Config, asked_at: float | None = None) -> tuple[str, dict[str, Any]]:
     python = str(site.parents[1] / "bin" / "python")
     reply = {"triton": "3.9.0", "search_path": [str(site)]}
-    answers.remember(python, settings, reply, "digest", asked_at or time.time() + 60)
+    interpreter_answers.remember(python, settings, reply, "digest", asked_at or time.time() + 60)
     return python, reply
 
 
 def test_an_answer_holds_while_nothing_changes(site: Path, settings: Config) -> None:
     python, reply = remembered(site, settings)
-    assert answers.known(python, settings) == (reply, "digest")
+    assert interpreter_answers.known(python, settings) == (reply, "digest")
 
 
 @pytest.mark.parametrize(
@@ -59,15 +59,15 @@ def test_an_answer_holds_while_nothing_changes(site: Path, settings: Config) -> 
 def test_any_change_on_the_search_path_asks_again(site: Path, settings: Config, change: Any) -> None:
     python, _ = remembered(site, settings)
     change(site)
-    assert answers.known(python, settings) is None
+    assert interpreter_answers.known(python, settings) is None
 
 
 def test_an_answer_given_while_files_change_is_not_kept(site: Path, settings: Config) -> None:
     python, _ = remembered(site, settings, asked_at=time.time())
-    assert answers.known(python, settings) is None
+    assert interpreter_answers.known(python, settings) is None
 
 
 def test_another_environment_asks_again(site: Path, tmp_path: Path, settings: Config) -> None:
     python, _ = remembered(site, settings)
     other = configuration.load(cache=tmp_path / "cache", compiler_environment={"LLVM_X": "1"})
-    assert answers.known(python, other) is None
+    assert interpreter_answers.known(python, other) is None

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from irdiff.comparison import CaseComparer
-from irdiff.corpus import Corpus
+from irdiff.compare.comparer import CaseComparer
 from irdiff.model import (
+    EVERYTHING,
     Artifact,
     Assembler,
     CaptureFailure,
@@ -30,9 +29,9 @@ from irdiff.model import (
     Toolchain,
     Verdict,
 )
-from irdiff.normalize import Printed
-from irdiff.pipeline import Options
-from irdiff.sides import Side
+from irdiff.normalize import Printed, Reprint
+from irdiff.resolve.corpus import Corpus
+from irdiff.resolve.sides import Side
 from irdiff.store import Store
 from tests.elf_files import content, rebuilt
 from tests.mutation.artifacts import of_stage
@@ -67,7 +66,6 @@ class FakeCompiler:
     binaries: dict[str, bytes | Failure] = field(default_factory=dict)
     again: dict[str, Sequence[Outcome]] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
-    requests: Any = None
 
     def keep(self, **texts: str | bytes) -> dict[str, Artifact]:
         found = {}
@@ -113,6 +111,10 @@ def error(message: str = "it failed") -> Failure:
     return Failure(kind=FailureKind.ERROR, stage="ttgir", message=message, signal=None, stderr="")
 
 
+def no_llvm(_: str) -> Printed:
+    return Printed(text=None, form="", opaque=(), why_not="unavailable")
+
+
 @dataclass
 class Bench:
     """A comparer and all that it is given; `base` and `head` are the specs of its sides."""
@@ -122,6 +124,7 @@ class Bench:
     ptxas: dict[str, Mapping[str, str]] = field(
         default_factory=lambda: {"base": {"ptxas": "x"}, "head": {"ptxas": "x"}}
     )
+    reprint: Reprint = no_llvm
     shortcut: bool = True
     recheck: bool = False
     stages: tuple[str, ...] = ()
@@ -168,18 +171,13 @@ class Bench:
                 self.compiler.outcomes[name] = replace(outcome, assembler=ran)
             return Side(toolchain=toolchain, corpus=Corpus(root=Path(), workloads=(), digest=""), note="")
 
-        options = Options(
-            targets=(),
-            cases=(),
-            tiers=(),
-            stages=self.stages,
-            shortcut=self.shortcut,
-            recheck=self.recheck,
-            shard=(1, 1),
-            command=(),
+        options = replace(
+            EVERYTHING, stages=self.stages, shortcut=self.shortcut, recheck=self.recheck, attribute=False
         )
         compiler: Any = self.compiler
-        return CaseComparer(compiler, self.compiler.store, side("base"), side("head"), options)
+        return CaseComparer(
+            compiler, self.compiler.store, Sides(base=side("base"), head=side("head")), options, self.reprint
+        )
 
     def compare(self, **changes: Any) -> Case:
         pair = Pair(
@@ -195,11 +193,7 @@ class Bench:
 
 @pytest.fixture
 def bench(tmp_path: Path, launch: Launch) -> Bench:
-    def no_llvm(_: str) -> Printed:
-        return Printed(text=None, form="", opaque=(), why_not="unavailable")
-
-    requests = SimpleNamespace(workers=SimpleNamespace(llvm=SimpleNamespace(reprint=no_llvm)))
-    return Bench(compiler=FakeCompiler(store=Store(tmp_path), requests=requests), launch=launch)
+    return Bench(compiler=FakeCompiler(store=Store(tmp_path)), launch=launch)
 
 
 # machine code by rule
@@ -391,7 +385,7 @@ def test_one_sided_and_equal_inputs_compile_nothing(bench: Bench) -> None:
     failure = CaptureFailure(id="a/b:c", expected=True, failure=error())
     assert bench.compare(head=failure).verdict is Verdict.BROKEN
     comparer = bench.comparer()
-    comparer.head = comparer.base
+    comparer.sides = Sides(base=comparer.sides.base, head=comparer.sides.base)
     pair = Pair(
         id="a", launch_id="a", target=TARGETS["sm_90"], base=bench.launch, head=bench.launch,
         supported=Sides(base=True, head=True),
@@ -508,7 +502,7 @@ def test_a_reader_that_failed_is_asked_again(bench: Bench, why_not: str, asked: 
         seen.append(text)
         return Printed(text=None, form="llvm-0", opaque=(), why_not=why_not)
 
-    bench.compiler.requests.workers.llvm.reprint = reprint
+    bench.reprint = reprint
     artifacts = [bench.compiler.keep(llir=text)["llir"] for text in (_OLD, _NEW)]
     comparer = bench.comparer()
     for _ in range(2):

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from irdiff.catalogs import Wanted
-from irdiff.compilation import Compiler
-from irdiff.corpus import Corpus
+from irdiff.capture.catalogs import Wanted
+from irdiff.compile.compiler import Compiler
 from irdiff.model import Compiled, Failed, Failure, FailureKind, Launch, Outcome, Target, Toolchain
+from irdiff.resolve.corpus import Corpus
 from irdiff.store import Store
-from irdiff.workers import Ended
+from irdiff.worker_client.workers import Ended
 
 TARGET = Target(name="sm_90", backend="cuda", arch=90, warp_size=32, title="", facts={}, sources={})
 BELOW = ("triton/compiler/compiler.py", "triton/backends/nvidia/compiler.py")

@@ -14,7 +14,7 @@ from irdiff import config as configuration
 from irdiff.cli.toolchain import toolchain_group
 from irdiff.config import Config
 from irdiff.errors import ToolchainError, UsageError
-from irdiff.toolchains import environments
+from irdiff.resolve.toolchains import environments
 
 STATE = {"spec": "triton==3.9.0", "version": "3.9.0", "digest": "a" * 64, "made": 0.0}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from irdiff import lit_flow
+from irdiff.attribute import lit_flow
 
 LOOP = """module {
   tt.func public @k(%p: i1, %n: i32) {

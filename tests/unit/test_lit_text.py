@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from irdiff import lit_text
-from irdiff.kernel_lines import Locations
+from irdiff.attribute import lit_text
+from irdiff.attribute.kernel_lines import Locations
 
 RAW = """#loc = loc("k.py":1:0)
 module attributes {"ttg.num-warps" = 4 : i32} {

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from irdiff import run_folder
-from irdiff.change_edits import CaseDescriber, EditSource
-from irdiff.compare.passes import END, State, read_log
-from irdiff.same_ir import StateComparer
+from irdiff.attribute.passes import END, State, read_log
+from irdiff.attribute.state_comparer import StateComparer
+from irdiff.compare.edits import EditSource
+from irdiff.group.describer import CaseDescriber
+from irdiff.run import run_folder
 from irdiff.store import Store
 
 VALUES = 8_000

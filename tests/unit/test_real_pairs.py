@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from irdiff import run_folder
+from irdiff.run import run_folder
 from tests import real_pairs
 from tests.unit.report.folders import three_cases
 

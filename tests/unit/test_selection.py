@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from irdiff import corpus, targets
+from irdiff import case_ids
 from irdiff.errors import CorpusError, UsageError
+from irdiff.resolve import corpus, targets
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -16,6 +17,9 @@ ROOT = Path(__file__).parent.parent.parent
         ("matmul", True),
         ("matmul/pointer", True),
         ("matmul/point*", True),
+        ("pointer", True),
+        ("pointer@sm_90", True),
+        ("point", False),
         ("matmul/pointer:fp16-4096", True),
         ("matmul/pointer:fp16-*@sm_90", True),
         ("@sm_90", True),
@@ -27,7 +31,7 @@ ROOT = Path(__file__).parent.parent.parent
     ],
 )
 def test_patterns(pattern: str, expected: bool) -> None:
-    assert corpus.selects([pattern], "matmul/pointer:fp16-4096", "sm_90") is expected
+    assert case_ids.selects([pattern], "matmul/pointer:fp16-4096@sm_90") is expected
 
 
 @pytest.mark.parametrize(
@@ -35,11 +39,11 @@ def test_patterns(pattern: str, expected: bool) -> None:
     [("a/b:fp16", True), ("a/b:fp16/main", True), ("a/b:fp16/other", False), ("a/b:fp1", False)],
 )
 def test_an_entry_means_every_launch_it_makes(pattern: str, expected: bool) -> None:
-    assert corpus.selects([pattern], "a/b:fp16/main", "sm_90") is expected
+    assert case_ids.selects([pattern], "a/b:fp16/main@sm_90") is expected
 
 
 def test_no_pattern_selects_all() -> None:
-    assert corpus.selects([], "a/b:c", "sm_90")
+    assert case_ids.selects([], "a/b:c@sm_90")
 
 
 def test_workload_selection(tmp_path: Path) -> None:
@@ -48,8 +52,8 @@ def test_workload_selection(tmp_path: Path) -> None:
         (tmp_path / name).write_text("LAUNCHES = {}")
     found = corpus.load(tmp_path)
     assert found.workloads == ("a/x", "a/y", "b/z")
-    assert corpus.select(found, ["a"]) == ("a/x", "a/y")
-    assert corpus.select(found, ["b/z:label@sm_90"]) == ("b/z",)
+    assert case_ids.workloads(["a"], found.workloads) == ("a/x", "a/y")
+    assert case_ids.workloads(["b/z:label@sm_90"], found.workloads) == ("b/z",)
     (tmp_path / "b/README.md").write_text("changed")
     assert corpus.load(tmp_path).digest == found.digest
     (tmp_path / "b/_helper.py").write_text("changed")

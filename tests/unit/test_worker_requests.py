@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from irdiff import config, worker_requests
+from irdiff import config
 from irdiff.config import Config
 from irdiff.model import FailureKind
-from irdiff.worker_requests import Requests
-from irdiff.workers import Ended, Workers
+from irdiff.worker_client import worker_requests
+from irdiff.worker_client.worker_requests import Requests
+from irdiff.worker_client.workers import Ended, Workers
 
 
 @pytest.fixture

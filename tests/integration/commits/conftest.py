@@ -8,7 +8,7 @@ import pytest
 
 from irdiff.config import Config
 from irdiff.model import Toolchain
-from irdiff.toolchains import checkout
+from irdiff.resolve.toolchains import checkout
 
 sys.path.insert(0, str(Path(__file__).parent))
 

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 from checkouts import commit, edit, git, new_repository, write
 
-from irdiff import toolchains
 from irdiff.config import Config
 from irdiff.errors import ToolchainError
-from irdiff.toolchains import checkout, commits, native, repository
+from irdiff.resolve import toolchains
+from irdiff.resolve.toolchains import checkout, commits, native, repository
 
 pytestmark = pytest.mark.integration
 

@@ -12,7 +12,7 @@ from checkouts import commit, git, new_repository, write
 from irdiff import config as configuration
 from irdiff.config import Config
 from irdiff.errors import UsageError
-from irdiff.toolchains import repository
+from irdiff.resolve.toolchains import repository
 
 pytestmark = pytest.mark.integration
 

@@ -24,8 +24,8 @@ from checkouts import commit, edit, git
 from fake_github import TOKEN, FakeGithub
 from pytest_httpserver import HTTPServer
 
-from irdiff import run_folder
 from irdiff.model import Verdict
+from irdiff.run import run_folder
 
 pytestmark = pytest.mark.integration
 
@@ -149,7 +149,7 @@ def bare(irdiff, cache: Path, newest, tmp_path: Path) -> tuple[Path, Path]:
     import checkouts
 
     from irdiff import config as configuration
-    from irdiff.toolchains import checkout
+    from irdiff.resolve.toolchains import checkout
 
     shared = (cache / "toolchains").resolve()
     (cache / "toolchains").unlink()
@@ -250,7 +250,7 @@ def test_shards_are_merged_reported_and_gated(
         run = build.run(*cases[number - 1 :: 2])
         folder = job.temp / "shards" / f"irdiff-shard-{number}"
         folder.mkdir(parents=True)
-        content = run_folder.dump(replace(run, command=("compare", "a", "b", "--shard", f"{number}/2")))
+        content = run_folder.dump(replace(run, options=replace(run.options, shard=(number, 2))))
         (folder / "run.json").write_bytes(content)
     found = steps(ROOT / f".github/workflows/{workflow}.yml")
     job.run(found["Merge"])

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from irdiff.catalogs import Capturer, Catalog, Selection, Wanted
-from irdiff.content import state_of
-from irdiff.corpus import Corpus
+from irdiff.capture.catalogs import Capturer, Catalog, Selection, Wanted
+from irdiff.capture.disk import state_of
 from irdiff.model import Failure, FailureKind, Launch, Target, Toolchain
+from irdiff.resolve.corpus import Corpus
 from irdiff.store import Store
-from irdiff.workers import Ended
+from irdiff.worker_client.workers import Ended
 
 ENDED = Ended(signal=0, timed_out=False, worker_died=False)
 TOOLCHAIN = Toolchain(

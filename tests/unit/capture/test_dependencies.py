@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from irdiff import dependencies
-from irdiff.content import Disk, state_of
+from irdiff.capture import dependencies
+from irdiff.capture.disk import Disk, state_of
 
 
 def report(root: Path, **changes: Any) -> dict[str, Any]:

@@ -10,13 +10,14 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from irdiff import explaining, hooks, run_folder
 from irdiff.cli import hook, options
 from irdiff.cli.gate import gate_command
 from irdiff.cli.init import init_command
 from irdiff.cli.report import report_command
 from irdiff.errors import UsageError
 from irdiff.model import Artifact, Run, Sides, Verdict
+from irdiff.resolve import pushes
+from irdiff.run import explanation, run_folder
 from irdiff.store import Store
 from tests.unit.run_folder.test_place import tree
 
@@ -87,14 +88,14 @@ def changed(tmp_path: Path, build: Any) -> tuple[Path, Run]:
 def test_saved_files_are_not_written_over_an_edited_one(changed: tuple[Path, Run], tmp_path: Path) -> None:
     folder, run = changed
     out = tmp_path / "saved"
-    names = sorted(path.name for path in explaining.save(folder, run, run.cases[0], out))
+    names = sorted(path.name for path in explanation.save(folder, run, run.cases[0], out))
     assert names == ["base.ttir", "head.ttir"]
-    explaining.save(folder, run, run.cases[0], out)
+    explanation.save(folder, run, run.cases[0], out)
     (out / "head.ttir").write_text("edited by hand")
     (out / "base.ttir").unlink()
     before = tree(out)
     with pytest.raises(UsageError, match="is there and differs"):
-        explaining.save(folder, run, run.cases[0], out)
+        explanation.save(folder, run, run.cases[0], out)
     assert tree(out) == before
 
 
@@ -130,7 +131,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_hook_of_irdiff_is_replaced(place: Path) -> None:
     invoke(hook.install_command)
-    assert hooks.is_ours(place.read_text())
+    assert pushes.is_ours(place.read_text())
     invoke(hook.install_command, "--budget", "30", "--", "--tier", "gate")
     assert "--budget 30" in place.read_text()
     assert place.stat().st_mode & 0o777 == 0o755
@@ -159,7 +160,7 @@ def test_another_hook_stays_and_is_put_aside_by_force(place: Path, make: Any) ->
         invoke(hook.install_command)
     assert tree(place.parent) == before
     assert "pre-push.before-irdiff" in invoke(hook.install_command, "--force")
-    assert hooks.is_ours(place.read_text())
+    assert pushes.is_ours(place.read_text())
     assert (place.parent / "pre-push.before-irdiff").read_text() == content
     _foreign(place)
     invoke(hook.install_command, "--force")

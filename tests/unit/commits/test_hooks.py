@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from irdiff import hooks
+from irdiff.resolve import pushes
 
 NONE = "0" * 40
 
@@ -13,4 +13,4 @@ def test_what_is_pushed() -> None:
         f"(delete) {NONE} refs/heads/gone {'e' * 40}\n",
         "\n",
     ]
-    assert hooks.pushed_commits(lines) == [("a" * 40, NONE), ("b" * 40, "c" * 40)]
+    assert pushes.pushed_commits(lines) == [("a" * 40, NONE), ("b" * 40, "c" * 40)]

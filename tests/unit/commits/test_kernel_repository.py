@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from irdiff import kernel_repository
 from irdiff.cli import init_toml
 from irdiff.errors import UsageError
+from irdiff.resolve import kernel_repository
 
 KERNEL = "import triton\n\n\n@triton.jit\ndef k(x):\n    pass\n"
 WORKLOAD = "from irdiff_corpus import launch\nfrom pkg.k import k\n\nLAUNCHES = {}\n"

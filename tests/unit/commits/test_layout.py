@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from irdiff.toolchains import layout
+from irdiff.resolve.toolchains import source_parts
 
 CMAKE = {
     "CMakeLists.txt": """
@@ -66,7 +66,7 @@ NATIVE = {
 
 
 def native(files: dict[str, str]) -> dict[str, str]:
-    return layout.native_inputs(files, lambda paths: {path: files[path].encode() for path in paths})
+    return source_parts.native_inputs(files, lambda paths: {path: files[path].encode() for path in paths})
 
 
 def test_what_feeds_the_native_part() -> None:
@@ -114,7 +114,7 @@ def test_python_part_goes_where_setup_py_puts_it() -> None:
         "triton/tools/extra/cuda/compile.c",
         "triton/profiler/__init__.py",
     }
-    assert layout.python_part({path: path for path in FILES}, installed) == {
+    assert source_parts.python_part({path: path for path in FILES}, installed) == {
         "triton/__init__.py": "python/triton/__init__.py",
         "triton/_C/include": "python/triton/_C/include",
         "triton/language/core.py": "python/triton/language/core.py",
@@ -131,13 +131,13 @@ def test_llvm_pin() -> None:
     def read(paths):
         return {path: FILES[path].encode() for path in paths}
 
-    assert layout.llvm_pin(FILES, read) == "62b7cf9623fc310525f39ed69aaecc318a909731"
-    assert layout.llvm_pin({}, read) is None
+    assert source_parts.llvm_pin(FILES, read) == "62b7cf9623fc310525f39ed69aaecc318a909731"
+    assert source_parts.llvm_pin({}, read) is None
 
 
 def test_what_is_a_checkout_of_triton() -> None:
-    assert layout.is_triton(FILES)
-    assert not layout.is_triton({"setup.py": "", "mykernels/__init__.py": ""})
+    assert source_parts.is_triton(FILES)
+    assert not source_parts.is_triton({"setup.py": "", "mykernels/__init__.py": ""})
 
 
 @pytest.mark.parametrize(
@@ -206,4 +206,4 @@ def test_every_file_of_a_backend_but_documents_is_python_part(name: str) -> None
     """setup.py installs the whole folder, and stages may read any of it."""
     tree = {f"third_party/nvidia/backend/{name}": "blob", "third_party/nvidia/backend/notes.md": "blob"}
     place = f"triton/backends/nvidia/{name}"
-    assert layout.python_part(tree, {"triton/backends/nvidia/compiler.py"}) == {place: "blob"}
+    assert source_parts.python_part(tree, {"triton/backends/nvidia/compiler.py"}) == {place: "blob"}

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from irdiff import config as configuration
-from irdiff.toolchains import checkout, links, repository
-from irdiff.toolchains.checkout import Checkout
-from irdiff.toolchains.repository import Entry, Snapshot, Store
+from irdiff.resolve.toolchains import checkout, links, repository
+from irdiff.resolve.toolchains.checkout import Checkout
+from irdiff.resolve.toolchains.repository import Entry, Snapshot, Store
 
 STORE = Store(git_dir=Path("/none"), common_dir=Path("/none"), worktree=None, objects=None)
 FILES = {

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from irdiff.compare import renames
+from irdiff.capture import renames
 from irdiff.model import Launch, Pair, Sides, Target
 
 BODY = """def NAME(x, out, n, BLOCK):

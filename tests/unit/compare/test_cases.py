@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from irdiff.capture import pairing
 from irdiff.compare import cases, launchers, radius
 from irdiff.model import (
     CaptureFailure,
@@ -90,7 +91,7 @@ def test_the_same_input_is_said_and_no_stage_is_called_compared(launch: Launch) 
 
 
 def test_a_workload_that_no_side_supports() -> None:
-    case = cases.one_sided(cases.unsupported_pair("a/b", TARGET))
+    case = cases.one_sided(pairing.unsupported("a/b", TARGET))
     assert (case.id, case.verdict, case.kernel) == ("a/b:*@sm_90", Verdict.UNSUPPORTED, "")
 
 

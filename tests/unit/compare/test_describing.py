@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from irdiff.compare import describing, edits
+from irdiff.compare import edits
 from irdiff.compare.edits import Edit
+from irdiff.group import titles
 from irdiff.model import Sides, Verdict
 from tests.unit.compare.test_grouping import make_case
 
@@ -21,7 +22,7 @@ def edit_of(stage: str, base: tuple[str, ...], head: tuple[str, ...]) -> Edit:
 
 def title(stage: str, base: tuple[str, ...], head: tuple[str, ...], origin: str = "", **more: object) -> str:
     case = make_case("a", stage=origin or ("llir" if stage == "mlir" else stage), **more)
-    return describing.title(case, edit_of(stage, base, head))
+    return titles.title(case, edit_of(stage, base, head))
 
 
 def asm(text: str) -> str:
@@ -145,13 +146,13 @@ def test_a_part_that_does_not_fit_is_left_out_whole() -> None:
     base = tuple(f"%{n} = tt.{'long' * 15}{n} %0 : i32" for n in range(1, 3))
     facts = Sides(base={"ptx.total": 3009}, head={"ptx.total": 2986})
     text = title("ttgir", base, (), facts=facts)
-    assert len(text) <= describing.MAX_TITLE
+    assert len(text) <= titles.MAX_TITLE
     assert text.endswith("2`")
 
 
 def test_a_case_that_breaks_says_where() -> None:
-    assert describing.title(make_case("a", Verdict.BROKEN), None) == "breaks"
-    assert describing.title(make_case("a", stage="sass"), None) == "other machine code from the same PTX"
+    assert titles.title(make_case("a", Verdict.BROKEN), None) == "breaks"
+    assert titles.title(make_case("a", stage="sass"), None) == "other machine code from the same PTX"
 
 
 def test_barriers_that_another_pass_made_before_are_as_many_in_the_assembly() -> None:

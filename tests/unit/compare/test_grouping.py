@@ -10,7 +10,8 @@ from dataclasses import replace
 
 import pytest
 
-from irdiff.compare import alignment, edits, grouping, loops, severity
+from irdiff.compare import alignment, edits, loops
+from irdiff.group import grouping, severity
 from irdiff.model import Case, Failure, FailureKind, Origin, Sides, Verdict
 
 LAYOUT = "#ttg.blocked<{order = [0], sizePerThread = [4], threadsPerWarp = [32], warpsPerCTA = [4]}>"

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from irdiff.compare import cases, pairing
+from irdiff.capture import pairing
+from irdiff.compare import cases
 from irdiff.model import CaptureFailure, Failure, FailureKind, Launch, Pair, Sides, Target, Verdict
 
 TARGET = Target(name="sm_90", backend="cuda", arch=90, warp_size=32, title="", facts={}, sources={})

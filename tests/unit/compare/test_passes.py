@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from irdiff.compare import llvm_passes, passes
-from irdiff.compare.passes import END, State
+from irdiff.attribute import llvm_passes, passes
+from irdiff.attribute.passes import END, State
 
 
 def states(*rows: tuple[str, str], options: str | None = "") -> list[State]:

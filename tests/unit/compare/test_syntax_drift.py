@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from irdiff.compare import syntax_drift
-from irdiff.compare.syntax_drift import undone
+from irdiff.attribute import syntax_drift
+from irdiff.attribute.syntax_drift import undone
 
 CONVERT = "%1 = ttg.convert_layout %0 {allocation.offset = 0 : i32"
 

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from irdiff import config as configuration
-from irdiff import corpus, packs
-from irdiff.corpus import Corpus, Packages
 from irdiff.errors import CorpusError, ToolchainError
 from irdiff.model import Target, Toolchain
-from irdiff.toolchains import environments
+from irdiff.resolve import corpus, packs
+from irdiff.resolve.corpus import Corpus, Packages
+from irdiff.resolve.toolchains import environments
 from irdiff.worker import importing
 
 SHIPPED = Path(__file__).parent.parent.parent.parent / "corpus"

@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
-from irdiff import edit_digest, gate
-from irdiff.change_edits import CaseDescriber
-from irdiff.compare import grouping
+from irdiff import gate
+from irdiff.compare import edit_digest
 from irdiff.gate import acceptance, policy
 from irdiff.gate.outcome import Outcome
+from irdiff.group import grouping
+from irdiff.group.describer import CaseDescriber
 from irdiff.model import Artifact, Case, Origin, Pair, Run, Sides, StageStatus, Verdict
 from irdiff.store import Store
 

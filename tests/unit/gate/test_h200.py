@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from irdiff import gate, run_archive, run_folder
+from irdiff import gate
 from irdiff.gate import policy, timings
 from irdiff.gate.outcome import Certainty, Outcome
-from irdiff.timing import results
+from irdiff.run import run_archive, run_folder
+from irdiff.timing import timing_file
 
 ROOT = Path(__file__).parents[3]
 DATA = ROOT / "tests" / "data" / "gate"
@@ -23,7 +24,7 @@ SLOWER = {"loss/cross_entropy:bf16-smooth-50k@sm_90", "normalization/softmax:bf1
 
 def _gate(rules: Path, today: datetime.date) -> Outcome:
     with run_archive.opened(DATA / "h200-3.8.0-3.9.0.tar.zst") as folder:
-        run, measured = run_folder.load(folder), results.load(folder)
+        run, measured = run_folder.load(folder), timing_file.load(folder)
     assert measured is not None
     assert run.summary.cases == 86
     return gate.evaluate(run, policy.load(rules), timings=timings.of_results(measured), today=today)

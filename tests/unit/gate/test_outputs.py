@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from irdiff import gate, run_folder
+from irdiff import gate
 from irdiff.cli.gate import gate_command
 from irdiff.errors import UsageError
 from irdiff.gate import junit, outputs, policy, sarif, timings
 from irdiff.gate.outcome import Outcome
 from irdiff.model import Run, Verdict
+from irdiff.run import run_folder
 from irdiff.timing.results import (
     CaseTiming,
     GpuRecord,

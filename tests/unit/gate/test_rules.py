@@ -12,7 +12,7 @@ from irdiff.gate import acceptance, policy
 from irdiff.gate.acceptance import Accepted, Decision
 from irdiff.gate.outcome import Certainty, Finding, Outcome
 from irdiff.gate.timings import Timed
-from irdiff.model import Run, Sides, StageStatus, Verdict
+from irdiff.model import EVERYTHING, Run, Sides, StageStatus, Verdict
 from irdiff.store import sha256
 from irdiff.timing.results import Speed
 
@@ -225,7 +225,7 @@ def test_nondeterministic(build: Any) -> None:
     assert "head" in _only(_gate(run, {"kind": "nondeterministic"})).detail
     steady = build.run(build.case(CASE, Verdict.CHANGED))
     assert _gate(steady, {"kind": "nondeterministic"}).passed
-    unchecked = replace(steady, command=("compare", "a", "b", "--no-recheck"))
+    unchecked = replace(steady, options=replace(EVERYTHING, recheck=False))
     assert _only(_gate(unchecked, {"kind": "nondeterministic"})).certainty is Certainty.UNKNOWN
 
 

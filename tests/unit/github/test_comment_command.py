@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from irdiff import run_folder
 from irdiff.cli.comment import comment_command
 from irdiff.errors import UsageError
 from irdiff.github.comment import marker
 from irdiff.model import Verdict
+from irdiff.run import run_folder
 
 PLACE = ("--repo", "o/n", "--pr", "7")
 COMMIT = "a" * 40

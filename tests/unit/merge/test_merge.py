@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from irdiff import merge, run_folder
 from irdiff.cli.merge import merge_command
 from irdiff.errors import UsageError
 from irdiff.model import Run, Verdict
+from irdiff.run import merge, run_folder
 from irdiff.store import Store, sha256
 
 
@@ -27,7 +27,16 @@ def _shards(build: Any, run: Run, count: int) -> list[Run]:
         )
         shard = build.run(*(replace(case, group=None) for case in cases), groups=groups)
         command = (*run.command, "--shard", f"{index + 1}/{count}")
-        shards.append(replace(shard, command=command, duration_s=run.duration_s / count))
+        options = replace(run.options, shard=(index + 1, count))
+        shards.append(
+            replace(
+                shard,
+                targets=run.targets,
+                command=command,
+                options=options,
+                duration_s=run.duration_s / count,
+            )
+        )
     return shards
 
 

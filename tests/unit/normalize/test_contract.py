@@ -12,9 +12,9 @@ from typing import Any
 import msgpack
 import pytest
 
+from irdiff.binaries import cubin, elf, hsaco, machine_code
+from irdiff.binaries.elf import Section
 from irdiff.errors import NormalizeError
-from irdiff.normalize import cubin, elf, hsaco, machine_code
-from irdiff.normalize.elf import Section
 from tests.elf_files import HEADER_BYTES, Edit, assembled, content, named, rebuilt
 from tests.mutation.artifacts import of_stage
 

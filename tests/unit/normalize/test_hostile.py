@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from irdiff.binaries import machine_code
 from irdiff.errors import NormalizeError
-from irdiff.normalize import canonicalize, equivalent, instruction_facts, llvm_reader, machine_code
+from irdiff.normalize import canonicalize, equivalent, instruction_facts, llvm_reader
 from tests.mutation.artifacts import of_stage
 
 STAGES = ("ttir", "ttgir", "llir", "ptx", "amdgcn", "sass", "unknownir")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from irdiff.normalize.packing import PackedLines, PackedParts
+from irdiff.normalize.compressed_text import PackedLines, PackedParts
 
 LINES = [f"line {n} é" for n in range(2500)]
 

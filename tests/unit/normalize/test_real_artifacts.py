@@ -4,16 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from irdiff.binaries import machine_code
 from irdiff.errors import NormalizeError
-from irdiff.normalize import (
-    Printed,
-    canonicalize,
-    equivalent,
-    instruction_facts,
-    llvm_reader,
-    machine_code,
-    raw_lines,
-)
+from irdiff.normalize import Printed, canonicalize, equivalent, instruction_facts, llvm_reader, raw_lines
 from tests.mutation.artifacts import TEXT_STAGES, RealArtifact, all_artifacts, of_stage
 
 TEXTS = [artifact for artifact in all_artifacts() if artifact.stage in TEXT_STAGES]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from irdiff import run_folder
 from irdiff.model import Verdict
+from irdiff.run import run_folder
 from tests.unit.report.runs import make_case, make_run, with_artifacts
 from tests.unit.report.test_html_page import store
 from tests.unit.report.test_stage_diff import BASE, HEAD

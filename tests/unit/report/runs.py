@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from irdiff.compare.radius import summarize
 from irdiff.model import (
+    EVERYTHING,
     SCHEMA,
     Artifact,
     Case,
@@ -141,6 +142,7 @@ def make_run(cases: tuple[Case, ...], groups: tuple[ChangeGroup, ...] = ()) -> R
         normalizer_version="1",
         created="2026-11-21T07:00:00+00:00",
         command=("compare", "triton==3.8.0", "triton==3.9.0"),
+        options=EVERYTHING,
         base=side,
         head=replace(side, spec="triton==3.9.0", version="3.9.0", digest="b" * 64),
         targets=TARGETS,

@@ -12,12 +12,16 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from irdiff import corpus, gate, pipeline, run_folder
-from irdiff.catalogs import NOTHING, Catalog
-from irdiff.compare import cases, grouping, launchers, radius
+from irdiff import gate
+from irdiff.capture import pairing
+from irdiff.capture.catalogs import NOTHING, Catalog
+from irdiff.capture.pairing import Captured
+from irdiff.compare import cases, launchers, radius
 from irdiff.gate import outputs, policy
 from irdiff.github import comment
+from irdiff.group import grouping
 from irdiff.model import (
+    EVERYTHING,
     CaptureFailure,
     Case,
     Failure,
@@ -29,6 +33,7 @@ from irdiff.model import (
     Verdict,
 )
 from irdiff.report import html, markdown, terminal, wording
+from irdiff.run import run_folder
 from tests.unit.report.runs import TARGETS, large_run, make_run
 
 (NOTE,) = launchers.notes({"cuda": "1"}, {"cuda": "2"}, ["cuda"])
@@ -88,18 +93,9 @@ def failing(name: str) -> CaptureFailure:
 def compared(base: Catalog, head: Catalog) -> Run:
     """The run of one workload that compiles nothing: every case is one-sided."""
     target = TARGETS[0]
-    row = pipeline.Captured(workload="a/b", target=target, catalogs=Sides(base=base, head=head))
-    options = pipeline.Options(
-        targets=(target,),
-        cases=(),
-        tiers=(),
-        stages=(),
-        shortcut=True,
-        recheck=False,
-        shard=(1, 1),
-        command=(),
-    )
-    found: list[Case] = [cases.one_sided(pair) for pair in pipeline.pair_launches([row], options)]
+    row = Captured(workload="a/b", target=target, catalogs=Sides(base=base, head=head))
+    options = EVERYTHING
+    found: list[Case] = [cases.one_sided(pair) for pair in pairing.pairs([row], options)]
     groups, group_of = grouping.group(found, lambda case: grouping.describe(case, None))
     found = [replace(case, group=group_of.get(case.id)) for case in found]
     run = make_run(tuple(found), groups)
@@ -137,17 +133,13 @@ def test_what_loads_at_head_only_is_fixed(launched: Catalog) -> None:
 
 
 def test_a_pattern_selects_by_what_the_other_side_launches(launched: Catalog) -> None:
-    row = pipeline.Captured(
+    row = Captured(
         workload="a/b",
         target=TARGETS[0],
         catalogs=Sides(base=launched, head=replace(NOTHING, failures=(failing("a/b:*"),))),
     )
-    options = pipeline.Options(
-        targets=(TARGETS[0],), cases=("a/b:two",), tiers=("core",), stages=(), shortcut=True, recheck=False,
-        shard=(1, 1), command=(),
-    )  # fmt: skip
-    assert corpus.selects(options.cases, "a/b:two/k1", "sm_90")
-    assert [pair.launch_id for pair in pipeline.pair_launches([row], options)] == ["a/b:two/k1", "a/b:two/k2"]
+    options = replace(EVERYTHING, cases=("a/b:two",), tiers=("core",))
+    assert [pair.launch_id for pair in pairing.pairs([row], options)] == ["a/b:two/k1", "a/b:two/k2"]
 
 
 # a case whose code was not compared

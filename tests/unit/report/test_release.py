@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from irdiff import gate, run_folder
+from irdiff import gate
 from irdiff.cli.release_report import release_report_command
-from irdiff.gate import policy
+from irdiff.gate import policy, release
+from irdiff.gate.release import Part
 from irdiff.model import Run, Verdict
-from irdiff.report import release
-from irdiff.report.release import Part
+from irdiff.run import run_folder
 
 TODAY = datetime.date(2026, 1, 2)
 REASON = "because the release needs it"

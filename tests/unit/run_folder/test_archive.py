@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 import zstandard
 
-from irdiff import run_archive, run_folder
 from irdiff.errors import RunFolderError
+from irdiff.run import run_archive, run_folder
 from irdiff.store import sha256
 
 ARTIFACT = b"module {}"

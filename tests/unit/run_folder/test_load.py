@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 import zstandard
 
-from irdiff import run_checks, run_folder
 from irdiff.errors import RunFolderError
 from irdiff.model import Verdict
+from irdiff.run import run_checks, run_folder
 from irdiff.store import sha256
 
 

@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from irdiff import pipeline, run_folder, run_place
+from irdiff import pipeline
 from irdiff.api import compare as compare_in_python
 from irdiff.cli import compare, merge
 from irdiff.errors import StoreError, UsageError
 from irdiff.model import Artifact, Run, Sides
+from irdiff.run import run_folder, run_place
 from irdiff.store import Store
 
 

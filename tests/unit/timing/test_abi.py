@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 from irdiff.model import Launch
 from irdiff.timing import abi
 from irdiff.timing.abi import AbiError, ParameterKind
-from irdiff.timing.entry import Entry, EntryError, EntryParameter, read_entry
+from irdiff.timing.kernel_entry import Entry, EntryError, EntryParameter, read_entry
 
 DATA = Path(__file__).parents[2] / "data" / "abi"
 FILES = sorted(path.name for path in DATA.glob("*.zst"))

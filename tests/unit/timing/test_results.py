@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from irdiff.errors import RunFolderError
-from irdiff.timing import results
+from irdiff.timing import results, timing_file
 from irdiff.timing.results import (
     CaseTiming,
     GpuRecord,
@@ -80,18 +80,18 @@ def found(uuid="GPU-1", cases=("a",), not_timed=(), note="", status=OutputStatus
 
 
 def test_round_trip(tmp_path):
-    results.write(tmp_path, found())
-    assert results.load(tmp_path) == found()
+    timing_file.write(tmp_path, found())
+    assert timing_file.load(tmp_path) == found()
 
 
 def test_a_folder_without_timings(tmp_path):
-    assert results.load(tmp_path) is None
+    assert timing_file.load(tmp_path) is None
 
 
 def test_hosts_add_to_each_other(tmp_path):
-    results.write(tmp_path, found("GPU-1", ("a",), ("b",)))
-    results.write(tmp_path, found("GPU-2", ("b",), ("a",)))
-    merged = results.load(tmp_path)
+    timing_file.write(tmp_path, found("GPU-1", ("a",), ("b",)))
+    timing_file.write(tmp_path, found("GPU-2", ("b",), ("a",)))
+    merged = timing_file.load(tmp_path)
     assert [(row.case, row.gpu) for row in merged.cases] == [("a", "GPU-1"), ("b", "GPU-2")]
     assert [row.uuid for row in merged.gpus] == ["GPU-1", "GPU-2"]
     assert merged.not_timed == ()
@@ -131,7 +131,7 @@ def former(**changes):
         "speed": "same", "processes": 6, "samples": 96, "launches_per_sample": 4, "tflops": None,
         "tb_per_s": None, "percent_of_peak": None,
     }  # fmt: skip
-    row = json.loads(results.dump(found())) | {"schema": "irdiff-timing/1"}
+    row = json.loads(timing_file.dump(found())) | {"schema": "irdiff-timing/1"}
     row["protocol"]["precision"] = 0.005
     del row["gpus"][0]["stopped"], row["cases"][0]["processes"]
     row["cases"][0]["note"] = changes.pop("note", "")
@@ -140,7 +140,7 @@ def former(**changes):
 
 
 def read_former(**changes):
-    (row,) = results.parse(former(**changes), "timing.json").cases
+    (row,) = timing_file.parse(former(**changes), "timing.json").cases
     return row
 
 
@@ -179,7 +179,7 @@ def test_a_measurement_of_schema_1_with_a_note_was_a_fault(note, status):
 
 def test_the_timings_of_the_samples_are_read():
     path = Path(__file__).parents[3] / "reports" / "samples" / "timing-3.8.0-3.9.0.json"
-    read = results.parse(path.read_bytes(), str(path))
+    read = timing_file.parse(path.read_bytes(), str(path))
     assert len(read.cases) == 232
     assert {row.measurement.speed for row in read.cases} == {Speed.SLOWER, Speed.FASTER, Speed.UNCLEAR}
 
@@ -188,31 +188,31 @@ def test_what_is_not_of_schema_1_is_refused():
     row = json.loads(former())
     del row["cases"][0]["measurement"]["ratio"]
     with pytest.raises(RunFolderError, match="ratio"):
-        results.parse(json.dumps(row).encode(), "timing.json")
+        timing_file.parse(json.dumps(row).encode(), "timing.json")
 
 
 # of what cannot be read
 
 
 def test_another_schema_is_refused(tmp_path):
-    row = json.loads(results.dump(found())) | {"schema": "irdiff-timing/9"}
+    row = json.loads(timing_file.dump(found())) | {"schema": "irdiff-timing/9"}
     (tmp_path / results.TIMING_FILE).write_text(json.dumps(row))
     with pytest.raises(RunFolderError, match="irdiff-timing/9"):
-        results.load(tmp_path)
+        timing_file.load(tmp_path)
 
 
 @pytest.mark.parametrize("content", ["{", "[]", '{"schema": 3}', "NaN"])
 def test_what_is_not_a_timing_file_is_refused(tmp_path, content):
     (tmp_path / results.TIMING_FILE).write_text(content)
     with pytest.raises(RunFolderError):
-        results.load(tmp_path)
+        timing_file.load(tmp_path)
 
 
 def test_a_link_is_not_followed(tmp_path):
-    (tmp_path / "elsewhere").write_bytes(results.dump(found()))
+    (tmp_path / "elsewhere").write_bytes(timing_file.dump(found()))
     (tmp_path / results.TIMING_FILE).symlink_to(tmp_path / "elsewhere")
     with pytest.raises(RunFolderError):
-        results.load(tmp_path)
+        timing_file.load(tmp_path)
 
 
 def sample(case, gpu="GPU-1", elapsed=1.0):
@@ -256,11 +256,11 @@ def test_folders_are_joined(tmp_path):
     here, there = tmp_path / "h200", tmp_path / "b200"
     for folder, uuid, name in ((here, "GPU-1", "a"), (there, "GPU-2", "b")):
         folder.mkdir()
-        results.write(folder, found(uuid, (name,)))
+        timing_file.write(folder, found(uuid, (name,)))
         write_samples(folder, [sample(name, uuid)], {(name, uuid)})
-    merged = results.join(here, [there])
+    merged = timing_file.join(here, [there])
     assert [row.case for row in merged.cases] == ["a", "b"]
-    assert results.load(here) == merged
+    assert timing_file.load(here) == merged
     assert {row.gpu for row in read_samples(here / SAMPLES_FILE)} == {"GPU-1", "GPU-2"}
 
 
@@ -268,17 +268,17 @@ def test_one_samples_file_is_joined_without_pyarrow(tmp_path, monkeypatch):
     here, there, third = (tmp_path / name for name in ("here", "there", "third"))
     for folder in (here, there):
         folder.mkdir()
-    results.write(there, found("GPU-2", ("b",)))
+    timing_file.write(there, found("GPU-2", ("b",)))
     write_samples(there, [sample("b", "GPU-2")], {("b", "GPU-2")})
     shutil.copytree(there, third)
     with monkeypatch.context() as without:
         without.setitem(sys.modules, "pyarrow", None)
         without.setitem(sys.modules, "pyarrow.parquet", None)
-        results.join(here, [there])
+        timing_file.join(here, [there])
         with pytest.raises(RunFolderError, match="pyarrow"):
-            results.join(here, [third])
+            timing_file.join(here, [third])
     assert (here / SAMPLES_FILE).read_bytes() == (there / SAMPLES_FILE).read_bytes()
 
 
 def test_folders_without_timings(tmp_path):
-    assert results.join(tmp_path, [tmp_path / "other"]) is None
+    assert timing_file.join(tmp_path, [tmp_path / "other"]) is None

@@ -10,7 +10,7 @@ from irdiff import timing
 from irdiff.cli.time import exit_code, seconds
 from irdiff.errors import ExitCode, UsageError
 from irdiff.model import Artifact, Sides, Verdict
-from irdiff.timing import assemble, isolate, results, schedule
+from irdiff.timing import assemble, isolate, schedule, timing_file
 from irdiff.timing.isolate import GpuProcessError
 from irdiff.timing.results import NotTimed, OutputStatus, Protocol, Speed
 from irdiff.timing.samples import Sample
@@ -47,7 +47,7 @@ def test_all_takes_every_case_with_two_binaries():
 
 
 @pytest.mark.parametrize(
-    ("pattern", "found"), [("mat*", ["matmul@sm_90"]), ("soft", ["softmax@sm_90"]), ("zz", [])]
+    ("pattern", "found"), [("mat*", ["matmul@sm_90"]), ("softmax", ["softmax@sm_90"]), ("zz", [])]
 )
 def test_globs_and_parts_of_an_id(pattern, found):
     rows = run(case("matmul"), case("softmax"))
@@ -152,9 +152,9 @@ def test_a_busy_gpu_is_not_a_pass():
 
 def test_a_fault_of_an_earlier_time_is_shown_again(tmp_path):
     said = []
-    results.write(tmp_path, test_results.found(cases=("a", "b"), status=OutputStatus.HANG, note="hung"))
+    timing_file.write(tmp_path, test_results.found(cases=("a", "b"), status=OutputStatus.HANG, note="hung"))
     now = test_results.found(cases=("a", "c"))
-    shown = timing._as_stored(now, results.write(tmp_path, now), said.append)
+    shown = timing._as_stored(now, timing_file.write(tmp_path, now), said.append)
     assert [(row.case, row.outputs.status) for row in shown.cases] == [
         ("a", OutputStatus.HANG),
         ("c", OutputStatus.EQUAL),

@@ -14,7 +14,7 @@ import pytest
 from irdiff import config as configuration
 from irdiff.config import Config
 from irdiff.model import Toolchain
-from irdiff.toolchains import answers, identity
+from irdiff.resolve.toolchains import identity, interpreter_answers
 
 MACHINE_CODE = b"\x7fELF"
 FILES: dict[str, bytes] = {
@@ -284,8 +284,8 @@ def test_an_answer_is_given_again_until_something_that_was_loaded_changes(
         asked.append(1)
         return made.reply
 
-    monkeypatch.setattr(answers, "ask", ask)
-    monkeypatch.setattr(answers, "now", lambda: 4e9)  # long after the files were written
+    monkeypatch.setattr(interpreter_answers, "ask", ask)
+    monkeypatch.setattr(interpreter_answers, "now", lambda: 4e9)  # long after the files were written
     first = identity.identify("spec", python, made.site, settings)
     assert identity.identify("spec", python, made.site, settings) == first
     assert len(asked) == 1

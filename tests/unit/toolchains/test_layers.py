@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from irdiff.toolchains import layers
-from irdiff.toolchains.layers import LayerKind
-from irdiff.toolchains.proof import DRIVING_FILE, Proof, PythonFile
-from irdiff.toolchains.references import read_references
+from irdiff.resolve.toolchains import layers
+from irdiff.resolve.toolchains.layers import LayerKind
+from irdiff.resolve.toolchains.proof import DRIVING_FILE, Proof, PythonFile
+from irdiff.resolve.toolchains.references import read_references
 
 
 @pytest.mark.parametrize(

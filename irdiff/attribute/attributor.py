@@ -1,0 +1,363 @@
+"""Where the change of a case comes from: the components charged, and the pass that began it.
+
+Every stage whose output changed is put to a test. Where what entered it is the same on both sides, it did
+it. Where that differs too, head's stage is run on *base's* input (stage swap): if it makes base's output, it
+is innocent and only passes a difference on. Where it cannot read base's text, base's stage is tried on
+head's; where neither works, the stage is not separable, and the note says why.
+
+In the first changed stage the IR between passes of both sides is compared (`compare.passes`). In the
+stage from TTGIR to LLVM IR it also tells lowering (MLIR passes) from LLVM's own optimizer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+
+from pydantic import TypeAdapter
+
+from irdiff import normalize
+from irdiff.attribute import passes
+from irdiff.attribute.passes import Culprit, State
+from irdiff.attribute.replayer import Dump, Replay, Replayed, Replayer, settings_change
+from irdiff.attribute.state_comparer import StateComparer, same_artifacts
+from irdiff.compare import cases
+from irdiff.compare.edits import EditSource
+from irdiff.model import Artifact, Case, Component, Origin, Sides, StageStatus, Target, Verdict
+from irdiff.resolve.sides import Side
+from irdiff.store import Store, key_of
+
+ATTRIBUTED = frozenset({Verdict.CHANGED, Verdict.ABSORBED})
+_VERSION = "origin/8"
+"""Part of the cache key: raised with any change of how cases are judged or replayed."""
+MAX_LLVM_TEXT_BYTES = 200_000
+"""LLVM IR up to this size is followed through LLVM's passes: about 115 print it each, 25 MB together."""
+_ORDER = ("source", "ttir", "glir", "ttgir", "llir", "ptx", "amdgcn", "cubin", "hsaco")
+_MLIR = frozenset({"source", "ttir", "glir", "ttgir"})
+_COMPONENTS = {
+    "ttir": Component.TTIR_PASSES,
+    "glir": Component.TTIR_PASSES,
+    "ttgir": Component.TTGIR_PASSES,
+    "llir": Component.LLVM_LOWERING,
+    "ptx": Component.LLVM_CODEGEN,
+    "amdgcn": Component.LLVM_CODEGEN,
+    "cubin": Component.PTXAS,
+    "hsaco": Component.PTXAS,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """The responsible pass with what enters and leaves it, for a test of that pass alone. Digests."""
+
+    name: str
+    argument: str
+    options: str | None
+    entering: Sides[str]
+    leaving: Sides[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attribution:
+    case_id: str
+    origin: Origin
+    edit: EditSource | None
+    """Between the outputs of the responsible pass; None: the stage's artifacts say it best."""
+    step: Step | None
+
+
+_adapter = TypeAdapter(Attribution)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subject:
+    """One case with what is needed to run it again."""
+
+    case: Case
+    target: Target
+    launch_ids: Sides[str]
+
+
+class Attributor:
+    """Attributes cases of two sides. Thread-safe: the only state is the store."""
+
+    def __init__(self, store: Store, replayer: Replayer, sides: Sides[Side]) -> None:
+        self._store = store
+        self._replayer = replayer
+        self._sides = sides
+
+    def attribute(self, subject: Subject) -> Attribution:
+        case = subject.case
+        key = key_of(
+            _VERSION,
+            normalize.NORMALIZER_VERSION,
+            self._sides.base.toolchain.digest,
+            self._sides.head.toolchain.digest,
+            [
+                {name: a.digest for name, a in side.items()}
+                for side in (case.artifacts.base, case.artifacts.head)
+            ],
+            case.findings,
+            case.verdict,
+        )
+        known = self._store.get_record("origin", key)
+        if known is not None:
+            found = _adapter.validate_python(known)
+            if found.step is None or all(map(self._store.has, asdict(found.step.leaving).values())):
+                return replace(found, case_id=case.id)
+        found = _Trial(subject, self._store, self._replayer, self._sides).judge()
+        self._store.put_record("origin", key, _adapter.dump_python(found, mode="json"))
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Charge:
+    component: Component | None
+    note: str
+
+
+class _Trial:
+    """One case. Replays are made once and kept while it lasts."""
+
+    def __init__(self, subject: Subject, store: Store, replayer: Replayer, sides: Sides[Side]) -> None:
+        self.case = subject.case
+        self.subject = subject
+        self.store = store
+        self.replayer = replayer
+        self.sides = sides
+        self._states = StateComparer()
+        self._step: Step | None = None
+        self._culprit: Culprit | None = None
+        self._drifted: dict[str, bool] = {}
+
+    @cached_property
+    def stages(self) -> list[str]:
+        common = self.case.artifacts.base.keys() & self.case.artifacts.head.keys()
+        return [name for name in _ORDER if name in common]
+
+    def judge(self) -> Attribution:
+        origin = self.case.origin
+        assert origin is not None
+        charged: list[Component] = []
+        notes: list[str] = []
+        for charge in (self._frontend(), *map(self._stage, range(1, len(self.stages)))):
+            if charge.component is not None and charge.component not in charged:
+                charged.append(charge.component)
+            if charge.note and charge.note not in notes:
+                notes.append(charge.note)
+        step, culprit = self._step, self._culprit
+        stage = self._first_stage(origin.stage)
+        if stage != origin.stage:
+            notes.insert(0, f"{origin.stage} differs only in how it is printed")
+        found = Origin(
+            stage=stage,
+            pass_name=culprit.name if culprit else None,
+            healed=culprit.healed if culprit else (),
+            charged=tuple(sorted(charged, key=list(Component).index)),
+            note="; ".join(notes),
+        )
+        source = (
+            EditSource(
+                ir="mlir" if stage == "llir" else "ttgir", base=step.leaving.base, head=step.leaving.head
+            )
+            if step and step.leaving.base != step.leaving.head
+            else None
+        )
+        return Attribution(case_id=self.case.id, origin=found, edit=source, step=step)
+
+    # charges
+
+    def _frontend(self) -> _Charge:
+        differing = [
+            f.partition(":")[2] for f in self.case.findings if f.startswith("specialization-differs")
+        ]
+        if differing:
+            return _Charge(component=Component.SPECIALIZATION, note=f"specialized otherwise: {differing[0]}")
+        first = self.stages[0] if len(self.stages) > 1 else ""
+        if first == "source" and not self._equal_stage("source") and not self._equal_stage(self.stages[1]):
+            return _Charge(component=Component.FRONTEND, note="")
+        if first == "ttir" and not self._equal_stage("ttir"):
+            note = (
+                "frontend and TTIR passes are not told apart: no IR before the first pass (Triton before 3.3)"
+            )
+            return _Charge(component=Component.NOT_SEPARABLE, note=note)
+        return _Charge(component=None, note="")
+
+    def _stage(self, index: int) -> _Charge:
+        before, stage = self.stages[index - 1], self.stages[index]
+        if self._equal_stage(stage):
+            return _Charge(component=None, note="")
+        if self._equal_stage(before):
+            if stage in ("ttir", "glir", "ttgir", "llir"):
+                return self._own_passes(stage)
+            rows = [self._replay(side, side, stage, Dump.NONE) for side in ("base", "head")]
+            return _Charge(component=_COMPONENTS[stage], note=settings_change(*rows))
+        return self._swapped(before, stage)
+
+    def _own_passes(self, stage: str) -> _Charge:
+        """The stage is guilty for certain: which of its passes began it?"""
+        ours = self._replay("base", "base", stage, Dump.ALL)
+        theirs = self._replay("head", "head", stage, Dump.ALL)
+        component = _COMPONENTS[stage]
+        for side, row in (("base", ours), ("head", theirs)):
+            if row.error:
+                note = f"passes of {stage} not seen: {side} cannot run the stage alone: {row.error}"
+                return _Charge(component=component, note=note)
+        return self._by_passes(stage, ours, theirs)
+
+    def _swapped(self, before: str, stage: str) -> _Charge:
+        """Both what enters and what leaves the stage differ: one side's stage on the other side's text."""
+        errors = {}
+        dump = Dump.FINAL if stage == "llir" else Dump.NONE
+        for compiler, text in (("head", "base"), ("base", "head")):
+            swapped = self._replay(compiler, text, stage, dump)
+            if swapped.error:
+                errors[compiler] = swapped.error
+                continue
+            if self._same_output(stage, swapped.output, text):
+                return _Charge(component=None, note="")
+            if stage == "cubin":
+                return _Charge(component=_COMPONENTS[stage], note="")
+            own = self._replay(text, text, stage, dump)
+            if own.error or not self._same_output(stage, own.output, text):
+                note = f"{stage} not separable: run alone, {text}'s own stage makes something else"
+                return _Charge(component=Component.NOT_SEPARABLE, note=note)
+            rows = (own, swapped) if text == "base" else (swapped, own)
+            return self._by_final_ir(stage, *rows)
+        note = (
+            f"{stage} not separable: head does not take base's {before} ({errors['head']}), "
+            f"nor base head's ({errors['base']})"
+        )
+        return _Charge(component=Component.NOT_SEPARABLE, note=note)
+
+    def _by_passes(self, stage: str, ours: Replayed, theirs: Replayed) -> _Charge:
+        """In the first changed stage: the pass that began it."""
+        base, head = ours.states, theirs.states
+        same = self._states.same_below_mlir if stage == "llir" else self._states.same
+        culprit = passes.find_culprit(base, head, same)
+        if culprit is None:
+            charge = self._by_final_ir(stage, ours, theirs)
+            if charge.component is Component.LLVM_CODEGEN:
+                self._culprit = self._llvm_culprit(stage)
+            return charge
+        if self._culprit is None:
+            self._culprit = culprit
+            self._step = self._kept(culprit, base, head)
+        note = f"{culprit.name}: {culprit.note}" if culprit.note else ""
+        return _Charge(component=_COMPONENTS[stage], note=note)
+
+    def _by_final_ir(self, stage: str, one: Replayed, other: Replayed) -> _Charge:
+        """Tells the lowering to LLVM IR from what LLVM does with it."""
+        if (
+            stage == "llir"
+            and one.final
+            and other.final
+            and self._states.same_below_mlir(one.final, other.final)
+        ):
+            change = settings_change(one, other)
+            note = "LLVM's optimizer: the IR that enters it is the same" + (f"; {change}" if change else "")
+            return _Charge(component=Component.LLVM_CODEGEN, note=note)
+        return _Charge(component=_COMPONENTS[stage], note="")
+
+    def _llvm_culprit(self, stage: str) -> Culprit | None:
+        """The pass of LLVM's optimizer; None where its log would be long, or takes minutes to print."""
+        size = max(side[stage].size_bytes for side in (self.case.artifacts.base, self.case.artifacts.head))
+        if size > MAX_LLVM_TEXT_BYTES or not all(map(self._prints_llvm_fast, ("base", "head"))):
+            return None
+        base, head = (self._replay(side, side, stage, Dump.LLVM).states for side in ("base", "head"))
+        return passes.find_culprit(base, head, lambda ours, theirs: ours.digest == theirs.digest)
+
+    def _prints_llvm_fast(self, side: str) -> bool:
+        version = re.match(r"(\d+)\.(\d+)", getattr(self.sides, side).toolchain.version)
+        return version is not None and (int(version.group(1)), int(version.group(2))) >= (3, 7)
+
+    def _kept(self, culprit: Culprit, base: Sequence[State], head: Sequence[State]) -> Step:
+        entering, leaving = culprit.entering, culprit.leaving
+        responsible = head[entering[1]] if head[entering[1]].name == culprit.name else base[entering[0]]
+        return Step(
+            name=responsible.name,
+            argument=responsible.argument,
+            options=responsible.options,
+            entering=Sides(
+                base=self.store.put(base[entering[0]].content),
+                head=self.store.put(head[entering[1]].content),
+            ),
+            leaving=Sides(
+                base=self.store.put(base[leaving[0]].content),
+                head=self.store.put(head[leaving[1]].content),
+            ),
+        )
+
+    # replays and comparisons
+
+    def _replay(self, compiler: str, text: str, stage: str, dump: Dump) -> Replayed:
+        """The stage of one side's compiler on the text of a side."""
+        before = self.stages[self.stages.index(stage) - 1]
+        artifacts: Mapping[str, Artifact] = getattr(self.case.artifacts, text)
+        return self.replayer.run(
+            Replay(
+                side=getattr(self.sides, compiler),
+                launch_id=getattr(self.subject.launch_ids, compiler),
+                target=self.subject.target,
+                stage=stage,
+                input_stage=before,
+                input_digest=artifacts[before].digest,
+                metadata=getattr(self.case.metadata, text),
+                dump=dump,
+            )
+        )
+
+    def _equal_stage(self, stage: str) -> bool:
+        """By the case's own statuses; the text that enters the first pass has none and is compared here."""
+        status = self.case.stages.get("sass" if stage == "cubin" else stage)
+        if stage == "hsaco":
+            # The assembly's status is that of machine code: linking is at fault where the text is the same.
+            status = self.case.stages.get("amdgcn")
+            return status is not StageStatus.CHANGED or not self._same_artifacts("amdgcn")
+        if status is None or stage in ("source", "amdgcn"):
+            return self._same_artifacts(stage)
+        if status in (StageStatus.IDENTICAL, StageStatus.EQUIVALENT):
+            return True
+        return stage in _MLIR and self._printed_otherwise(stage)
+
+    def _printed_otherwise(self, stage: str) -> bool:
+        """Whether the texts are the same but for spellings that differ between releases."""
+        if stage not in self._drifted:
+            base, head = self._contents(stage)
+            self._drifted[stage] = (
+                base is not None
+                and head is not None
+                and self._states.same(State.of(stage, "", None, base), State.of(stage, "", None, head))
+            )
+        return self._drifted[stage]
+
+    def _first_stage(self, told: str) -> str:
+        """The first changed stage, or the next one that differs in more than spelling."""
+        if told not in _MLIR or told not in self.stages or not self._equal_stage(told):
+            return told
+        later = [stage for stage in self.stages[1:] if not self._equal_stage(stage)]
+        return {"cubin": "sass", "hsaco": "amdgcn"}.get(later[0], later[0]) if later else told
+
+    def _same_artifacts(self, stage: str) -> bool:
+        if self.case.artifacts.base[stage].digest == self.case.artifacts.head[stage].digest:
+            return True
+        base, head = self._contents(stage)
+        return base is not None and head is not None and same_artifacts(stage, base, head)
+
+    def _same_output(self, stage: str, output: bytes | None, side: str) -> bool:
+        wanted = self.store.get(getattr(self.case.artifacts, side)[stage].digest)
+        return output is not None and wanted is not None and same_artifacts(stage, output, wanted)
+
+    def _contents(self, stage: str) -> tuple[bytes | None, bytes | None]:
+        artifacts = self.case.artifacts
+        return self.store.get(artifacts.base[stage].digest), self.store.get(artifacts.head[stage].digest)
+
+
+def subject_of(case: Case, target: Target) -> Subject | None:
+    """None for a case that is not attributed: nothing changed, or a side has no code."""
+    if case.verdict not in ATTRIBUTED or case.origin is None or cases.not_compared(case):
+        return None
+    ids = [case_id.rpartition("@")[0] for case_id in (case.renamed_from or case.id, case.id)]
+    return Subject(case=case, target=target, launch_ids=Sides(base=ids[0], head=ids[1]))

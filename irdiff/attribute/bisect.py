@@ -1,0 +1,216 @@
+"""The first commit between two revisions that changes what one case compiles to.
+
+Git says which commit to try next (`rev-list --bisect-all`), so merges are right; the comparison of each
+commit with GOOD is that of `irdiff compare`. Commits with the same native digest share a native build, and
+one that cannot be built is skipped, as git does.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+
+from irdiff import normalize
+from irdiff.capture import pairing
+from irdiff.capture.catalogs import NOTHING, Catalog, Wanted
+from irdiff.compare.comparer import CaseComparer
+from irdiff.compile.compiler import Compiler
+from irdiff.config import Config
+from irdiff.errors import NormalizeError, ToolchainError, UsageError
+from irdiff.model import EVERYTHING, Artifact, Case, Sides, StageStatus, Target, Verdict
+from irdiff.normalize.llvm_process import LlvmReader
+from irdiff.resolve.sides import Resolver, Side
+from irdiff.resolve.toolchains import repository
+from irdiff.store import Store
+from irdiff.worker_client.worker_requests import Requests
+from irdiff.worker_client.workers import Workers
+
+_ONE_SIDED = frozenset({Verdict.BROKEN, Verdict.FIXED, Verdict.ADDED, Verdict.REMOVED})
+_BINARY_TEXT = {"sass": "ptx"}
+"""What is shown for a stage that has no text."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """What is looked for."""
+
+    good: str
+    bad: str
+    case_id: str
+    """`family/workload:label@target`"""
+    stage: str | None
+    """The stage whose canonical text counts; None for the machine code."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """The first commit that is bad, or those of which one is."""
+
+    commits: tuple[str, ...]
+    """One, or several where skipped commits lie between the last good and the first bad one."""
+    case: Case
+    """The case between the commit and its parent, or the last commit known to be good."""
+    diff: tuple[str, ...]
+    """Unified diff of the canonical text of the case's first changed stage."""
+    tried: tuple[str, ...]
+    skipped: tuple[str, ...]
+
+
+class Bisection:
+    """One search. Compares many commits with GOOD and keeps what it learned."""
+
+    def __init__(self, question: Question, target: Target, resolver: Resolver, config: Config) -> None:
+        self.question = question
+        self.target = target
+        self.resolver = resolver
+        self.config = config
+        self.store = Store(config.store)
+        self.tried: list[str] = []
+        self.skipped: list[str] = []
+        self._sides: dict[str, Side] = {}
+        self._llvm = LlvmReader(config.cache / "llvm-reader.log")
+
+    def run(self) -> Finding:
+        """Raises UsageError where GOOD and BAD do not differ or are no line of commits."""
+        repo = self.resolver.store
+        good = repository.commit_of(repo, self.question.good)
+        bad = repository.commit_of(repo, self.question.bad)
+        if repository.merge_base(repo, good, bad) != good:
+            raise UsageError(
+                f"{self.question.good} is no ancestor of {self.question.bad}",
+                hint=f"as GOOD, take `git merge-base {self.question.good} {self.question.bad}`",
+            )
+        with closing(Workers(self.config)) as workers, closing(self._llvm):
+            requests = Requests(self.config, workers)
+            wanted = Wanted(cases=(self.question.case_id,))
+            self._compiler = Compiler(requests, self.store, wanted, reuse=True)
+            whole = self._compare(good, bad)
+            if not self._is_bad(whole, whole):
+                stage = self.question.stage or "machine code"
+                raise UsageError(
+                    f"{self.question.case_id}: the {stage} is the same at {self.question.good} and "
+                    f"{self.question.bad} ({whole.verdict})",
+                    hint="stages that differ, for --stage: " + ", ".join(_differing(whole) or ["none"]),
+                )
+            return self._search(good, bad, whole)
+
+    def _search(self, good: str, bad: str, whole: Case) -> Finding:
+        goods = [good]
+        while True:
+            candidates = _bisect_order(self.resolver.store, bad, goods)
+            open_ones = [commit for commit in candidates if commit not in (bad, *self.skipped)]
+            if not open_ones:
+                break
+            commit = open_ones[0]
+            left = math.ceil(math.log2(len(open_ones) + 1))
+            self.resolver.options.progress(
+                f"bisect: {len(open_ones)} commits left (about {left} steps), trying {commit[:10]}"
+            )
+            judged = self._judge(good, commit, whole)
+            if judged is None:
+                self.skipped.append(commit)
+            elif judged:
+                bad = commit
+            else:
+                goods.append(commit)
+        suspects = tuple(_bisect_order(self.resolver.store, bad, goods))
+        before = self._parent_of(bad, goods)
+        case = self._compare(before, bad)
+        return Finding(
+            commits=suspects,
+            case=case,
+            diff=tuple(self._diff(case)),
+            tried=tuple(self.tried),
+            skipped=tuple(self.skipped),
+        )
+
+    def _judge(self, good: str, commit: str, whole: Case) -> bool | None:
+        """Whether a commit is bad; None where it cannot be told."""
+        self.tried.append(commit)
+        try:
+            case = self._compare(good, commit)
+        except ToolchainError as error:
+            self.resolver.options.progress(f"bisect: {commit[:10]} is skipped: {error.what.splitlines()[0]}")
+            return None
+        if case.verdict is Verdict.BROKEN and whole.verdict is not Verdict.BROKEN:
+            return None
+        return self._is_bad(case, whole)
+
+    def _is_bad(self, case: Case, whole: Case) -> bool:
+        if case.verdict in _ONE_SIDED:
+            return True
+        if self.question.stage:
+            return case.stages.get(self.question.stage) is StageStatus.CHANGED
+        if whole.verdict is Verdict.FAILING:
+            return _fails_otherwise(case)
+        return case.verdict is Verdict.CHANGED
+
+    def _parent_of(self, bad: str, goods: Sequence[str]) -> str:
+        """A parent of the commit that is known to be good, else the last commit that is."""
+        parents = self.resolver.store.git("rev-list", "--parents", "-n", "1", bad).decode().split()[1:]
+        known = [parent for parent in parents if parent in goods]
+        buildable = known or [parent for parent in parents if parent not in self.skipped]
+        return (buildable or [goods[-1]])[0]
+
+    # one comparison
+
+    def _side(self, commit: str) -> Side:
+        if commit not in self._sides:
+            self._sides[commit] = self.resolver.side(commit)
+        return self._sides[commit]
+
+    def _compare(self, base: str, head: str) -> Case:
+        sides = Sides(base=self._side(base), head=self._side(head))
+        options = replace(EVERYTHING, cases=(self.question.case_id,), recheck=False, attribute=False)
+        workload = self.question.case_id.partition(":")[0]
+        catalogs = sides.map(lambda side: self._catalog(side, workload))
+        captured = pairing.Captured(workload=workload, target=self.target, catalogs=catalogs)
+        pairs = pairing.pairs([captured], options)
+        exact = [pair for pair in pairs if pair.id == self.question.case_id]
+        if not exact:
+            near = ", ".join(pair.id for pair in pairs[:5])
+            raise UsageError(
+                f"there is no case {self.question.case_id} at {base[:10]} or {head[:10]}",
+                hint=f"found: {near}" if near else "list them: irdiff corpus list",
+            )
+        return CaseComparer(self._compiler, self.store, sides, options, self._llvm.reprint).compare(exact[0])
+
+    def _catalog(self, side: Side, workload: str) -> Catalog:
+        if workload not in side.corpus.workloads:
+            return NOTHING
+        return self._compiler.catalog(side.toolchain, side.corpus, workload, self.target)
+
+    def _diff(self, case: Case) -> list[str]:
+        stage = case.origin.stage if case.origin else self.question.stage
+        name = _BINARY_TEXT.get(stage or "", stage or "")
+        base, head = case.artifacts.base.get(name), case.artifacts.head.get(name)
+        if base is None or head is None:
+            failure = case.failures.head or case.failures.base
+            return failure.stderr.splitlines()[-30:] if failure else []
+        before, after = self._canonical(name, base), self._canonical(name, head)
+        return list(difflib.unified_diff(before, after, f"base/{name}", f"head/{name}", lineterm=""))
+
+    def _canonical(self, stage: str, artifact: Artifact) -> list[str]:
+        text = (self.store.get(artifact.digest) or b"").decode(errors="replace")
+        try:
+            return list(normalize.canonicalize(stage, text).lines)
+        except NormalizeError:
+            return text.splitlines()
+
+
+def _differing(case: Case) -> list[str]:
+    return [stage for stage, status in case.stages.items() if status is StageStatus.CHANGED]
+
+
+def _fails_otherwise(case: Case) -> bool:
+    base, head = case.failures.base, case.failures.head
+    return base is not None and head is not None and base.message != head.message
+
+
+def _bisect_order(store: repository.Store, bad: str, goods: Sequence[str]) -> list[str]:
+    """The commits of BAD that are in no good one, those that halve them best first."""
+    out = store.git("rev-list", "--bisect-all", bad, "--not", *goods).decode()
+    return [line.split()[0] for line in out.splitlines() if line]

@@ -1,0 +1,171 @@
+"""One stage of one side run again on a text: its own or the other side's, with or without the passes' IR."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from irdiff.attribute import llvm_passes, passes
+from irdiff.attribute.passes import END, State
+from irdiff.capture.catalogs import Wanted
+from irdiff.config import Config
+from irdiff.model import Target
+from irdiff.parallel import LARGE_TEXT
+from irdiff.resolve.sides import Side
+from irdiff.store import Store
+from irdiff.worker_client.workers import Workers
+
+MAX_LOG_BYTES = 256 << 20
+"""A longer log of passes is not read: the largest seen is 25 MB."""
+MAX_REPLAY_S = 120.0
+_MESSAGE_CHARACTERS = 300
+
+
+class Dump(StrEnum):
+    """What is kept besides the output."""
+
+    NONE = "none"
+    FINAL = "final"
+    """The IR after the last MLIR pass."""
+    ALL = "all"
+    """The IR between MLIR passes, and after the last one."""
+    LLVM = "llvm"
+    """The IR between the passes of LLVM's optimizer."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replay:
+    """What to run, on which side's compiler."""
+
+    side: Side
+    launch_id: str
+    target: Target
+    stage: str
+    input_stage: str
+    input_digest: str
+    metadata: Mapping[str, object]
+    """Of the side whose text it is: later stages read what earlier ones noted."""
+    dump: Dump
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replayed:
+    """How it went. The IR between passes is at hand, not in the store."""
+
+    output: bytes | None
+    error: str
+    states: Sequence[State]
+    """Of `Dump.ALL` or `Dump.LLVM`; empty where the log is longer than MAX_LOG_BYTES."""
+    final: State | None
+    """The IR after the last MLIR pass."""
+    settings: Mapping[str, Sequence[str]]
+    """Flags and options that LLVM and the assembler were called with, by function."""
+
+
+class Replayer:
+    """Thread-safe."""
+
+    def __init__(self, config: Config, store: Store, workers: Workers, wanted: Wanted) -> None:
+        self._config = config
+        self._store = store
+        self._workers = workers
+        self._wanted = wanted
+        """As the launches were captured: a host that has them is asked again."""
+        self._timeout_s = min(config.limits.timeout_s, MAX_REPLAY_S)
+
+    def run(self, replay: Replay) -> Replayed:
+        content = self._store.get(replay.input_digest)
+        if content is None:
+            return _failed(f"the {replay.input_stage} artifact is gone from the store")
+        beside = replay.side.corpus.beside(replay.launch_id, replay.target)
+        workload = replay.launch_id.partition(":")[0]
+        with self._store.scratch() as folder:
+            path = folder / f"input.{replay.input_stage}"
+            path.write_bytes(content)
+            ended = self._workers.get(replay.side.toolchain, beside).request(
+                {
+                    "op": "replay",
+                    "launch": replay.launch_id,
+                    "root": str(replay.side.corpus.root),
+                    "target": asdict(replay.target),
+                    "select": asdict(self._wanted.selection(workload, replay.target)),
+                    "stage": replay.stage,
+                    "input_stage": replay.input_stage,
+                    "input": str(path),
+                    "metadata": replay.metadata,
+                    "dump": replay.dump,
+                    "folder": str(folder),
+                    "timeout_s": self._timeout_s,
+                    "memory_bytes": self._config.limits.memory_bytes,
+                }
+            )
+            with LARGE_TEXT:
+                return _read(folder, replay, timed_out=ended.timed_out)
+
+
+def _read(folder: Path, replay: Replay, *, timed_out: bool) -> Replayed:
+    try:
+        result = json.loads((folder / "result.json").read_text())
+    except FileNotFoundError:
+        return _failed("no result in time" if timed_out else _reason(folder))
+    if result["outcome"] != "compiled":
+        return _failed(_reason(folder) or result["message"])
+    after = folder / "passes.after"
+    final = State.of(END, "", None, after.read_bytes()) if _is_readable(after) else None
+    return Replayed(
+        output=(folder / replay.stage).read_bytes(),
+        error="",
+        states=_states(folder, replay.dump, final),
+        final=final,
+        settings={**result["settings"], **_assembler(result["assembler_flags"])},
+    )
+
+
+def _states(folder: Path, dump: Dump, final: State | None) -> Sequence[State]:
+    path = folder / "passes"
+    if dump is Dump.LLVM or not path.exists():  # 3.2 knows no file for MLIR's passes
+        path = folder / "stderr"
+    if dump in (Dump.NONE, Dump.FINAL) or not _is_readable(path):
+        return ()
+    with path.open("rb") as log:
+        return llvm_passes.read_log(log) if dump is Dump.LLVM else passes.read_log(log, final)
+
+
+def _is_readable(path: Path) -> bool:
+    return path.exists() and path.stat().st_size <= MAX_LOG_BYTES
+
+
+def _assembler(flags: Sequence[str] | None) -> dict[str, Sequence[str]]:
+    return {Path(flags[0]).name: flags[1:]} if flags else {}
+
+
+def _reason(folder: Path) -> str:
+    """The line of stderr that says why: MLIR's parser and the passes print `error:`."""
+    found = "it died without a word"
+    path = folder / "stderr"
+    if path.exists():
+        with path.open(encoding="utf-8", errors="replace") as lines:
+            for line in filter(None, map(str.strip, lines)):
+                found = line
+                if "error:" in line or "LLVM ERROR" in line:
+                    break
+    return found.rpartition("error: ")[2][:_MESSAGE_CHARACTERS]
+
+
+def _failed(error: str) -> Replayed:
+    return Replayed(output=None, error=error, states=(), final=None, settings={})
+
+
+def settings_change(base: Replayed, head: Replayed) -> str:
+    """`ptxas: (none) → --opt-level 1`: flags and options that only one side's call has."""
+    notes = []
+    for name in [name for name in base.settings if name in head.settings]:
+        ours, theirs = ([w for row in side.settings[name] for w in row.split()] for side in (base, head))
+        gone = " ".join(word for word in ours if word not in theirs)
+        new = " ".join(word for word in theirs if word not in ours)
+        if gone or new:
+            notes.append(f"{name}: {gone or '(none)'} → {new or '(none)'}")
+    return ", ".join(notes)

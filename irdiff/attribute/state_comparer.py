@@ -1,0 +1,75 @@
+"""Whether two texts of a stage, or two states between its passes, are the same IR: for attribution.
+
+More is the same here than in verdicts: spellings of other releases, and for what is on the way to LLVM IR all
+that is not translated.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+
+from irdiff import binaries, normalize
+from irdiff.attribute import passes, syntax_drift
+from irdiff.attribute.passes import State
+from irdiff.errors import NormalizeError
+from irdiff.parallel import LARGE_TEXT
+
+_CONSTANT = "llvm.mlir.constant"
+
+
+class StateComparer:
+    """Remembers what it has read, by digest: not for longer than one case."""
+
+    def __init__(self) -> None:
+        self._canonical: dict[tuple[str, str], str] = {}
+
+    def same(self, base: State, head: State) -> bool:
+        """Equal but for their spelling."""
+        return self._same("ttgir", base, head)
+
+    def same_below_mlir(self, base: State, head: State) -> bool:
+        """Equal but for what is not translated to LLVM IR: the module's attributes, Triton's on functions."""
+        return self._same("mlir", base, head, without=_CONSTANT)
+
+    def _same(self, ir: str, base: State, head: State, without: str = "") -> bool:
+        return base.digest == head.digest or (
+            _operations(base, without) == _operations(head, without)
+            and self._digest(ir, base) == self._digest(ir, head)
+        )
+
+    def _digest(self, ir: str, state: State) -> str:
+        """Of the canonical lines, none of which is kept."""
+        key = ir, state.digest
+        if key not in self._canonical:
+            with LARGE_TEXT:
+                self._canonical[key] = _canonical_digest(ir, state)
+        return self._canonical[key]
+
+
+def _canonical_digest(ir: str, state: State) -> str:
+    digest = sha256()
+    try:
+        for line in syntax_drift.canonical(ir, state.text):
+            digest.update(line.encode())
+            digest.update(b"\n")
+    except NormalizeError:
+        return state.digest
+    return digest.hexdigest()
+
+
+def _operations(state: State, without: str) -> str:
+    """Cheap, and enough where operations differ: canonical text takes a hundred times as long."""
+    names = "\n".join(name for name in passes.operations(state) if name != without)
+    return sha256(names.encode()).hexdigest()
+
+
+def same_artifacts(stage: str, base: bytes, head: bytes) -> bool:
+    """By canonical text, or by the code in binaries."""
+    if base == head:
+        return True
+    try:
+        if stage in ("cubin", "hsaco"):
+            return binaries.machine_code(stage, base).digest == binaries.machine_code(stage, head).digest
+        return normalize.equivalent(stage, base.decode(), head.decode()).equal
+    except (NormalizeError, UnicodeDecodeError):
+        return False

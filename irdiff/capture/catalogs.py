@@ -1,0 +1,197 @@
+"""Catalogs: the launches of a workload for one target on one side, from the store or from its worker.
+
+A catalog is used again only where everything that capturing it looked at is as it was (`dependencies`), under
+the same toolchain, interpreter, worker code and environment. Failures are kept by the same rule; those that
+the next time may be cured are not kept at all: something was missing, the system refused, time or memory ran
+out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from irdiff import case_ids
+from irdiff.capture import dependencies
+from irdiff.capture.disk import Disk
+from irdiff.model import CaptureFailure, Failure, FailureKind, Launch, Target, Toolchain
+from irdiff.resolve.corpus import Corpus
+from irdiff.store import Store, key_of
+from irdiff.worker_client.worker_requests import Requests, read_result, tail
+
+_KEPT = 8
+"""Catalogs of one workload with other dependencies that are kept beside each other, the newest first."""
+_launch_list = TypeAdapter(list[Launch])
+_failure = TypeAdapter(Failure)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selection:
+    """Which launches of one workload count; the frontend is run for these alone."""
+
+    tiers: tuple[str, ...]
+    """None means all."""
+    labels: tuple[str, ...]
+    """Globs of labels, or of launches below them; none means all."""
+    frontend: bool = True
+    """Whether the frontend is run while launches are captured, so that they have an input digest."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """Which launches of all workloads count."""
+
+    tiers: tuple[str, ...] = ()
+    """None means all."""
+    cases: tuple[str, ...] = ()
+    """Patterns `family/workload:label@target`; none means all."""
+    frontend: bool = True
+    """As of `Selection`."""
+
+    def selection(self, workload: str, target: Target) -> Selection:
+        labels = case_ids.labels(self.cases, workload, target.name)
+        return Selection(tiers=self.tiers, labels=labels, frontend=self.frontend)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Catalog:
+    """The launches of one workload for one target on one side."""
+
+    launches: tuple[Launch, ...]
+    failures: tuple[CaptureFailure, ...]
+    supported: bool
+    selection: Selection
+    """As it was captured."""
+    read: tuple[str, ...]
+    """Files of a repository's corpus that capturing opened, relative to the corpus's anchor."""
+
+
+NOTHING = Catalog(launches=(), failures=(), supported=True, selection=Selection(tiers=(), labels=()), read=())
+
+
+class Capturer:
+    """Captures for one comparison. Thread-safe."""
+
+    def __init__(self, requests: Requests, store: Store, *, reuse: bool) -> None:
+        self._requests = requests
+        self._store = store
+        self._disk = Disk()
+        self._reuse = reuse
+        """Whether catalogs of earlier runs are taken from the store."""
+
+    def catalog(
+        self,
+        toolchain: Toolchain,
+        corpus: Corpus,
+        workload: str,
+        target: Target,
+        selection: Selection,
+    ) -> Catalog:
+        key = self._key(toolchain, corpus, workload, target, selection)
+        rows: list[dict[str, Any]] = (self._store.get_record("catalogs", key) or []) if self._reuse else []
+        for row in rows:
+            if dependencies.of_json(row["dependencies"]).hold(corpus.anchor, self._disk):
+                known = self._store.get_record("catalog", row["catalog"])
+                if known is not None:
+                    return _catalog(known)
+        record, found = self._captured(toolchain, corpus, workload, target, selection)
+        if found is not None:
+            named = key_of(record)
+            self._store.put_record("catalog", named, record)
+            fresh = {"dependencies": dependencies.to_json(found), "catalog": named}
+            kept = [row for row in rows if row["catalog"] != named]
+            self._store.put_record("catalogs", key, [fresh, *kept][:_KEPT])
+        return _catalog(record)
+
+    def _key(
+        self, toolchain: Toolchain, corpus: Corpus, workload: str, target: Target, selection: Selection
+    ) -> str:
+        """The interpreter counts by its place: what lies in its folders is among the dependencies."""
+        beside = corpus.beside(workload, target)
+        packages = beside.packages.digest if beside else ""
+        root = dependencies.relative(str(corpus.root), corpus.anchor)
+        places = sorted(self._requests.places.items())
+        side = (toolchain.digest, toolchain.python, root, packages, places)
+        return key_of(
+            "catalog/3", self._requests.conditions, side, workload, asdict(target), asdict(selection)
+        )
+
+    def _captured(
+        self, toolchain: Toolchain, corpus: Corpus, workload: str, target: Target, selection: Selection
+    ) -> tuple[dict[str, Any], dependencies.Dependencies | None]:
+        """The catalog as JSON, and what it depends on: None where it must not be used again."""
+        row = {
+            "op": "catalog",
+            "workload": workload,
+            "root": str(corpus.root),
+            "target": asdict(target),
+            "select": asdict(selection),
+        }
+        with self._store.scratch() as folder:
+            ended = self._requests.ask(toolchain, corpus.beside(workload, target), row, folder)
+            result = read_result(folder)
+            if result is None and selection.frontend:
+                # The frontend may have died of one launch: without it each has a child of its own to die in.
+                alone = replace(selection, frontend=False)
+                return self._captured(toolchain, corpus, workload, target, alone)
+            failures = _failures(result, tail(folder)) if result else []
+            if result is None or result["outcome"] not in ("captured", "unsupported"):
+                failure = self._requests.failure(ended, result, folder)
+                failures = [{"id": f"{workload}:*", "expected": True, "failure": asdict(failure)}]
+        report = result.get("dependencies") if result else None
+        record = {
+            "launches": result["launches"] if result and result["outcome"] == "captured" else [],
+            "failures": failures,
+            "supported": result is None or result["outcome"] != "unsupported",
+            "selection": asdict(selection),
+            "read": dependencies.read_below(report, corpus.anchor) if report else (),
+        }
+        if result is None or report is None or not _may_be_kept(result, failures):
+            return record, None
+        return record, dependencies.of_report(report, corpus.anchor, self._disk)
+
+
+def _failures(result: Mapping[str, Any], stderr: str) -> list[dict[str, Any]]:
+    return [
+        {
+            "id": entry["id"],
+            "expected": entry["expected"],
+            "failure": asdict(
+                Failure(
+                    kind=FailureKind.ERROR,
+                    stage="capture",
+                    message=entry["message"],
+                    signal=None,
+                    stderr=stderr,
+                )
+            ),
+        }
+        for entry in result.get("failures", ())
+    ]
+
+
+def _may_be_kept(result: Mapping[str, Any], failures: Sequence[Mapping[str, Any]]) -> bool:
+    transient = any(row["failure"]["kind"] in (FailureKind.TIMEOUT, FailureKind.MEMORY) for row in failures)
+    curable = result.get("curable") or any(row.get("curable") for row in result.get("failures", ()))
+    return not transient and not curable
+
+
+def _catalog(record: Mapping[str, Any]) -> Catalog:
+    chosen = record["selection"]
+    return Catalog(
+        launches=tuple(_launch_list.validate_python(record["launches"])),
+        failures=tuple(
+            CaptureFailure(
+                id=row["id"], expected=row["expected"], failure=_failure.validate_python(row["failure"])
+            )
+            for row in record["failures"]
+        ),
+        supported=record["supported"],
+        selection=Selection(
+            tiers=tuple(chosen["tiers"]), labels=tuple(chosen["labels"]), frontend=chosen["frontend"]
+        ),
+        read=tuple(record["read"]),
+    )

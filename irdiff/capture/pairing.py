@@ -1,0 +1,114 @@
+"""Which launches of both sides are one case, a failure standing for what it kept from being launched. Pure.
+
+A workload that does not load (`workload:*`) stands for everything that the other side launches of it, and a
+label that the frontend does not take for each of the kernels that the other side launches under it: those are
+launched on one side and fail on the other. Taken as missing they would read as removed or added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from irdiff import case_ids
+from irdiff.capture.catalogs import Catalog
+from irdiff.model import CaptureFailure, Launch, Options, Pair, Sides, Target
+
+Row = Launch | CaptureFailure
+
+
+@dataclass(frozen=True, kw_only=True)
+class Matched:
+    """What each side has under one id; None where it neither launches it nor fails to."""
+
+    id: str
+    base: Row | None
+    head: Row | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Captured:
+    """What one workload launches for one target, on both sides."""
+
+    workload: str
+    target: Target
+    catalogs: Sides[Catalog]
+
+
+def pairs(captured: Iterable[Captured], options: Options) -> list[Pair]:
+    """Launches of both sides with the same id and target, those of one side only, and those that failed.
+
+    A launch that is declared as not meant for a target is no case: `irdiff corpus check` looks at those.
+    """
+    found = (pair for row in captured for pair in _pairs(row, options))
+    return sorted(found, key=lambda pair: pair.id)
+
+
+def _pairs(row: Captured, options: Options) -> Iterator[Pair]:
+    base, head = row.catalogs
+    supported = row.catalogs.map(lambda catalog: catalog.supported)
+    for matched in match([*base.launches, *base.failures], [*head.launches, *head.failures]):
+        rows = [side for side in (matched.head, matched.base) if side]
+        pair_id = f"{matched.id}@{row.target.name}"
+        tier = next((side.tier for side in rows if isinstance(side, Launch)), None)
+        wanted = not options.tiers or tier is None or tier in options.tiers
+        if wanted and case_ids.selects(options.cases, pair_id) and any(side.expected for side in rows):
+            yield Pair(
+                id=pair_id,
+                launch_id=matched.id,
+                target=row.target,
+                base=matched.base,
+                head=matched.head,
+                supported=supported,
+            )
+    if not any(supported):
+        yield unsupported(row.workload, row.target)
+
+
+def unsupported(workload: str, target: Target) -> Pair:
+    """Stands for all launches of a workload where neither toolchain has the target's backend."""
+    return Pair(
+        id=f"{workload}:*@{target.name}",
+        launch_id=f"{workload}:*",
+        target=target,
+        base=None,
+        head=None,
+        supported=Sides(base=False, head=False),
+    )
+
+
+def match(base: Iterable[Row], head: Iterable[Row]) -> list[Matched]:
+    """The launches and failures of one workload for one target, each id once."""
+    ours, theirs = _by_id(base), _by_id(head)
+    standing = {*_standing_for(theirs, ours), *_standing_for(ours, theirs)}
+    return [
+        Matched(id=name, base=_row(name, ours, theirs), head=_row(name, theirs, ours))
+        for name in dict.fromkeys([*ours, *theirs])
+        if name not in standing
+    ]
+
+
+def _by_id(rows: Iterable[Row]) -> dict[str, Row]:
+    """A failure hides a launch of the same id: the label did not get to its end."""
+    found = {row.id: row for row in rows}
+    return {**found, **{name: row for name, row in found.items() if isinstance(row, CaptureFailure)}}
+
+
+def _standing_for(others: Mapping[str, Row], rows: Mapping[str, Row]) -> set[str]:
+    """Ids of failures among `rows` whose place the ids of the other side take."""
+    failures = (_failure_over(name, rows) for name in others if name not in rows)
+    return {failure.id for failure in failures if failure}
+
+
+def _row(name: str, rows: Mapping[str, Row], others: Mapping[str, Row]) -> Row | None:
+    """Whether it was expected to compile is for the side to say that got as far as the launch."""
+    failure = None if name in rows else _failure_over(name, rows)
+    return replace(failure, id=name, expected=others[name].expected) if failure else rows.get(name)
+
+
+def _failure_over(name: str, rows: Mapping[str, Row]) -> CaptureFailure | None:
+    """Of one side, the nearest."""
+    whole = f"{name.partition(':')[0]}:*"
+    failures = [row for row in rows.values() if isinstance(row, CaptureFailure)]
+    over = [row for row in failures if name.startswith(f"{row.id}/") or (row.id == whole and name != whole)]
+    return max(over, key=lambda row: len(row.id) if row.id != whole else 0, default=None)

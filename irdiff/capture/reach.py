@@ -1,0 +1,104 @@
+"""Which of the files that differ between two revisions of a repository of kernels the compared launches read.
+
+A launch *compiles* a file where the frontend compiled a function that the file holds, and *reads* it where
+its workload opened it while it was captured (an import, a data file). What no launch reads was not compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from irdiff.capture.pairing import Captured
+from irdiff.model import ChangedFile, FileChange, Launch, Pair, Reach, Sides
+from irdiff.resolve.corpus import Corpus
+
+_MAX_STEPS = 4096
+"""Links may lead in a circle."""
+
+
+def of_revisions(corpora: Sides[Corpus], pairs: Iterable[Pair], captured: Iterable[Captured]) -> Reach | None:
+    """None where the two sides are not two revisions of one repository."""
+    base, head = corpora.base.files, corpora.head.files
+    if base is None or head is None:
+        return None
+    changes = _changes(base, head)
+    places = {id(corpus): _Places(corpus) for corpus in corpora}
+    launched: dict[str, set[str]] = {}
+    compiled: dict[str, set[str]] = {}
+    for pair in pairs:
+        if isinstance(pair.base, Launch) or isinstance(pair.head, Launch):
+            launched.setdefault(pair.launch_id.partition(":")[0], set()).add(pair.launch_id)
+        for corpus, launch in ((corpora.base, pair.base), (corpora.head, pair.head)):
+            for source in launch.sources if isinstance(launch, Launch) else ():
+                for path in places[id(corpus)].of_source(source):
+                    compiled.setdefault(path, set()).add(pair.launch_id)
+    read: dict[str, set[str]] = {}
+    for row in captured:
+        for corpus, catalog in corpora.zip(row.catalogs):
+            for path in (path for name in catalog.read for path in places[id(corpus)].of_read(name)):
+                read.setdefault(path, set()).update(launched.get(row.workload, ()))
+    return Reach(
+        files=tuple(
+            ChangedFile(
+                path=path,
+                change=change,
+                compiled_by=len(compiled.get(path, ())),
+                read_by=len(compiled.get(path, set()) | read.get(path, set())),
+            )
+            for path, change in sorted(changes.items())
+        ),
+        read_by=len(set().union(*(read.get(path, set()) | compiled.get(path, set()) for path in changes))),
+    )
+
+
+def _changes(base: Mapping[str, str], head: Mapping[str, str]) -> dict[str, FileChange]:
+    changes = {}
+    for path in {*base, *head}:
+        if path not in head:
+            changes[path] = FileChange.REMOVED
+        elif path not in base:
+            changes[path] = FileChange.ADDED
+        elif base[path] != head[path]:
+            changes[path] = FileChange.CHANGED
+    return changes
+
+
+class _Places:
+    """Files of an exported revision by their path in the repository; its corpus is a folder of links."""
+
+    def __init__(self, corpus: Corpus) -> None:
+        self._corpus = corpus
+        self._known: dict[Path, tuple[str, ...]] = {}
+
+    def of_source(self, name: str) -> tuple[str, ...]:
+        return self._of(self._corpus.root / name)
+
+    def of_read(self, name: str) -> tuple[str, ...]:
+        assert self._corpus.anchor is not None
+        return self._of(self._corpus.anchor / name)
+
+    def _of(self, path: Path) -> tuple[str, ...]:
+        """The file itself and the links of the repository that lead to it: who follows a link reads it."""
+        if path not in self._known:
+            assert self._corpus.anchor is not None
+            tree = self._corpus.anchor / "tree"
+            inside = (place for place in (*_links(path), path.resolve()) if place.is_relative_to(tree))
+            self._known[path] = tuple(str(place.relative_to(tree)) for place in inside)
+        return self._known[path]
+
+
+def _links(path: Path) -> Iterator[Path]:
+    """Every symbolic link that is followed on the way to a file, by its own place."""
+    place, rest = Path(path.anchor), list(reversed(path.parts[1:]))
+    for _ in range(_MAX_STEPS):
+        if not rest:
+            return
+        part = rest.pop()
+        following = place.parent if part == ".." else place / part
+        if part != ".." and following.is_symlink():
+            yield following
+            target = following.readlink()
+            rest += reversed(target.parts[1:] if target.is_absolute() else target.parts)
+            following = Path(target.anchor) if target.is_absolute() else place
+        place = following

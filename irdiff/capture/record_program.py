@@ -1,0 +1,37 @@
+"""Runs `python -m irdiff.capture` under the interpreter of a user's program."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from irdiff import process
+from irdiff.config import PINNED_ENVIRONMENT, Config
+from irdiff.errors import ToolchainError
+
+_PROGRAM = Path(__file__).parent / "__main__.py"
+
+
+def run(python: str, words: Sequence[str], config: Config, tell: Callable[[str], None]) -> int:
+    """The exit code: the program's own where it failed on a GPU, else that of the recording.
+
+    What the program prints goes to `tell`. Raises ToolchainError where the interpreter has no Triton.
+    """
+    log = config.cache / "irdiff-capture.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    log.unlink(missing_ok=True)
+    # the order of sets decides what is recorded; nothing else may change what the program computes
+    pinned = {name: value for name, value in PINNED_ENVIRONMENT.items() if name.startswith("PYTHON")}
+    with tempfile.TemporaryDirectory() as folder:
+        code_file = Path(folder) / "code"
+        command = [python, "-u", str(_PROGRAM), "--code-file", str(code_file), *words]
+        code = process.run_logged(command, log=log, env={**pinned, **config.tool_environment}, on_line=tell)
+        if code_file.exists():
+            return int(code_file.read_text())
+    if "No module named 'triton'" in log.read_text(errors="replace"):
+        raise ToolchainError(
+            f"the interpreter {python} has no Triton",
+            hint="name the program's own with --python PATH, or a release with --toolchain triton==3.9.0",
+        )
+    raise ToolchainError(f"{python} could not record the program (exit code {code})", log_path=str(log))

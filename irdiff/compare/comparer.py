@@ -1,0 +1,341 @@
+"""One case from its two launches to its verdict: compiles what must be compiled, and no more."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from irdiff import binaries, normalize
+from irdiff.compare import cases, facts, launch_metadata, verdicts
+from irdiff.compare.verdicts import MACHINE_STAGES, TextComparison
+from irdiff.compile.compiler import Compiler, below_frontend
+from irdiff.errors import NormalizeError
+from irdiff.model import (
+    Artifact,
+    Case,
+    Compiled,
+    Fact,
+    Failed,
+    Launch,
+    Options,
+    Outcome,
+    Pair,
+    Sides,
+    Target,
+    Verdict,
+)
+from irdiff.normalize import Reprint, llvm_process
+from irdiff.normalize.assembler_input import assembler_input
+from irdiff.resolve.sides import Side
+from irdiff.store import Store, key_of
+
+_REPEATED_ASSEMBLIES = 4
+_FACT_STAGES = ("ttgir", "ptx", "amdgcn", "cubin", "hsaco")
+
+
+class _DamagedArtifact(Exception):  # noqa: N818
+    """An artifact that a record names cannot be read back; the case is compiled again."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Half:
+    """One side of a case at work."""
+
+    side: Side
+    launch: Launch
+    target: Target
+    outcome: Outcome
+    fresh: bool
+    """Whether nothing of the store is to be trusted for this case."""
+
+    @property
+    def compiled(self) -> Compiled:
+        assert isinstance(self.outcome, Compiled)
+        return self.outcome
+
+
+class CaseComparer:
+    """Compares cases of two sides. Thread-safe: the only state is the store."""
+
+    def __init__(
+        self, compiler: Compiler, store: Store, sides: Sides[Side], options: Options, reprint: Reprint
+    ) -> None:
+        self.compiler = compiler
+        self.store = store
+        self.sides = sides
+        self.options = options
+        self._reprint = reprint
+        self._assemblers_differ: dict[str, bool] = {}
+        """By target, once a case has shown which ptxas each side runs; only saves time."""
+
+    def compare(self, pair: Pair) -> Case:
+        if not isinstance(pair.base, Launch) or not isinstance(pair.head, Launch):
+            return cases.one_sided(pair)
+        if self._same_input(pair.base, pair.head, pair.target):
+            return cases.unchanged_by_input(pair)
+        try:
+            return self._compare_compiled(pair, pair.base, pair.head, fresh=False)
+        except _DamagedArtifact:
+            return self._compare_compiled(pair, pair.base, pair.head, fresh=True)
+
+    def _same_input(self, base: Launch, head: Launch, target: Target) -> bool:
+        """The same stages on the same input give the same code: nothing to compile.
+
+        Toolchains that differ above the stages alone are the same here once a compilation has shown that its
+        stages call nothing of what differs.
+        """
+        if not self.options.shortcut or base.digest is None or base.digest != head.digest:
+            return False
+        ours, theirs = (side.toolchain for side in self.sides)
+        if ours.digest == theirs.digest:
+            return True
+        same_below = below_frontend(ours, target) == below_frontend(theirs, target)
+        return same_below and self.compiler.keeps_below_frontend(ours, target)
+
+    def _compare_compiled(self, pair: Pair, base: Launch, head: Launch, *, fresh: bool) -> Case:
+        halves = Sides(
+            base=self._compile(self.sides.base, base, pair.target, fresh=fresh),
+            head=self._compile(self.sides.head, head, pair.target, fresh=fresh),
+        )
+        if _any_failed(halves):
+            return _failed(pair, halves)
+        ours, theirs = halves.base.compiled, halves.head.compiled
+        if self.options.stages:
+            ours, theirs = verdicts.with_stages(ours, theirs, self.options.stages)
+        texts = verdicts.compare_texts(ours, theirs, self.equivalent)
+        if ours.assembler and theirs.assembler:
+            self._assemblers_differ[pair.target.name] = ours.assembler.digest != theirs.assembler.digest
+        if self.options.shortcut and self._same_by_rule(ours, theirs):
+            return self._judged(pair, halves, texts, verdicts.ByRule())
+        halves = halves.map(self._assembled)
+        if _any_failed(halves):
+            return _failed(pair, halves)
+        return self._judged(pair, halves, texts, self._evidence(halves))
+
+    def _compile(self, side: Side, launch: Launch, target: Target, *, fresh: bool) -> _Half:
+        # Where both sides may run the same ptxas, PTX is looked at before it is assembled.
+        ours, theirs = (each.toolchain.assemblers for each in self.sides)
+        differ = self._assemblers_differ.get(target.name, not set(ours.values()) & set(theirs.values()))
+        wait = self.options.shortcut and not differ
+        outcome = self.compiler.compile(
+            side.toolchain, side.corpus, launch, target, assemble=fresh or not wait, fresh=fresh
+        )
+        return _Half(side=side, launch=launch, target=target, outcome=outcome, fresh=fresh)
+
+    def _assembled(self, half: _Half) -> _Half:
+        side = half.side
+        made = self.compiler.assemble(side.toolchain, side.corpus, half.launch, half.target, half.compiled)
+        return replace(half, outcome=made)
+
+    def _judged(
+        self,
+        pair: Pair,
+        halves: Sides[_Half],
+        texts: verdicts.StageComparison,
+        evidence: verdicts.Evidence,
+    ) -> Case:
+        ours, theirs = halves.base.compiled, halves.head.compiled
+        findings = [
+            *texts.findings,
+            *_launch_findings(halves.base.launch, halves.head.launch),
+            *verdicts.findings_of(evidence),
+        ]
+        differing = launch_metadata.differing(ours.metadata, theirs.metadata)
+        if differing:
+            findings.append("launch-differs:" + ",".join(differing))
+        verdict, stages, first = verdicts.judge(texts, evidence, launch_differs=bool(differing))
+        unstable: tuple[str, ...] = ()
+        if verdict is Verdict.CHANGED and self.options.recheck:
+            unstable = tuple(name for name, half in halves.items() if not self._agrees_with_itself(half))
+        case = replace(
+            cases.blank(pair, verdict),
+            origin=cases.origin(first) if first else None,
+            stages=stages,
+            findings=tuple(dict.fromkeys(findings)),
+            nondeterministic=unstable,
+            artifacts=Sides(base=ours.artifacts, head=theirs.artifacts),
+            compile_s=Sides(base=ours.stage_times_s, head=theirs.stage_times_s),
+        )
+        if verdict is Verdict.UNCHANGED:
+            return case
+        return replace(
+            case,
+            facts=Sides(base=ours, head=theirs).map(self._facts),
+            metadata=Sides(base=ours.metadata, head=theirs.metadata),
+        )
+
+    # texts
+
+    def equivalent(self, stage: str, ours: Artifact, theirs: Artifact) -> TextComparison:
+        """What the normalizers say of two artifacts of a stage; remembered by their digests."""
+        reader = llvm_process.version() if stage == "llir" else ""
+        key = key_of("equivalent", normalize.NORMALIZER_VERSION, reader, stage, ours.digest, theirs.digest)
+        known: dict[str, Any] | None = self.store.get_record("equivalent", key)
+        if known is None:
+            a, b = _text(self._read(ours)), _text(self._read(theirs))
+            if a is None or b is None:  # binary artifacts of a backend that is not known
+                known = _unequal(f"compared-as-bytes:{stage}")
+            else:
+                known = _compare_canonical(stage, a, b, self._reprint)
+            if not _may_be_cured(known["findings"]):
+                self.store.put_record("equivalent", key, known)
+        return TextComparison(
+            equal=known["equal"], header_equal=known["header_equal"], findings=tuple(known["findings"])
+        )
+
+    def _read(self, artifact: Artifact) -> bytes:
+        content = self.store.get(artifact.digest)
+        if content is None:
+            raise _DamagedArtifact(artifact.digest)
+        return content
+
+    # machine code
+
+    def _same_by_rule(self, base: Compiled, head: Compiled) -> bool:
+        ours, theirs = base.artifacts.get("ptx"), head.artifacts.get("ptx")
+        if not ours or not theirs or not verdicts.same_assembler(base, head):
+            return False
+        return ours.digest == theirs.digest or self._input_digest(ours) == self._input_digest(theirs)
+
+    def _input_digest(self, ptx: Artifact) -> str:
+        """Of what an assembler makes machine code of; of the whole text where that is not text."""
+        key = key_of("assembler-input", normalize.NORMALIZER_VERSION, ptx.digest)
+        known = self.store.get_record("assembler-input", key)
+        if known is None:
+            text = _text(self._read(ptx))
+            known = ptx.digest if text is None else key_of(assembler_input(text))
+            self.store.put_record("assembler-input", key, known)
+        return str(known)
+
+    def _evidence(self, halves: Sides[_Half]) -> verdicts.Evidence:
+        ours, theirs = halves.base.compiled, halves.head.compiled
+        binary = verdicts.shared_binary(ours, theirs)
+        if binary is None:
+            return verdicts.without_binaries(ours, theirs)
+        a, b = ours.artifacts[binary], theirs.artifacts[binary]
+        same = a.digest == b.digest or self._code_digest(a) == self._code_digest(b)
+        findings: tuple[str, ...] = ()
+        if not same and verdicts.same_assembler(ours, theirs):
+            text = self._ptx_texts(ours, theirs)
+            if text and text.equal and self._codes(halves.base) & self._codes(halves.head):
+                same, findings = True, ("assembler-sets-intersect",)
+            elif text and text.equal and text.header_equal:
+                findings = ("assembler-allocated-otherwise",)
+        return verdicts.Binaries(stage=MACHINE_STAGES[binary], same=same, findings=findings)
+
+    def _ptx_texts(self, base: Compiled, head: Compiled) -> TextComparison | None:
+        """None where not both sides have PTX.
+
+        Where both have the same text and one assembler, another result can only be the assembler's own: its
+        noise, or what it makes of names and numbers. Any other difference, of the assembler too, is real.
+        """
+        a, b = base.artifacts.get("ptx"), head.artifacts.get("ptx")
+        if not a or not b:
+            return None
+        if a.digest == b.digest:
+            return TextComparison(equal=True, header_equal=True, findings=())
+        return self.equivalent("ptx", a, b)
+
+    def _code_digest(self, artifact: Artifact) -> str:
+        key = key_of("code", normalize.NORMALIZER_VERSION, artifact.stage, artifact.digest)
+        known = self.store.get_record("code", key)
+        if known is None:
+            known = binaries.machine_code(artifact.stage, self._read(artifact)).digest
+            self.store.put_record("code", key, known)
+        return str(known)
+
+    def _codes(self, half: _Half) -> set[str]:
+        """Digests of the machine code of several compilations under randomized addresses."""
+        outcomes = [half.outcome, *(self._again(half, attempt) for attempt in range(_REPEATED_ASSEMBLIES))]
+        cubins = [outcome.artifacts.get("cubin") for outcome in outcomes if isinstance(outcome, Compiled)]
+        return {self._code_digest(cubin) for cubin in cubins if cubin}
+
+    def _again(self, half: _Half, attempt: int) -> Outcome:
+        side = half.side
+        return self.compiler.recompile(
+            side.toolchain, side.corpus, half.launch, half.target, attempt=attempt, fresh=half.fresh
+        )
+
+    def _agrees_with_itself(self, half: _Half) -> bool:
+        """Whether a side gives the same code when it is compiled again, in a process of another kind."""
+        again = self._again(half, 0)
+        if isinstance(again, Failed):
+            return False
+        for name, first in half.compiled.artifacts.items():
+            other = again.artifacts.get(name)
+            if other is None or first.digest == other.digest:
+                continue
+            if name in MACHINE_STAGES:
+                if self._code_digest(first) != self._code_digest(other):
+                    return False
+            elif not self.equivalent(name, first, other).equal:
+                return False
+        return True
+
+    # facts
+
+    def _facts(self, compiled: Compiled) -> Mapping[str, Fact]:
+        parts = {name: compiled.artifacts[name] for name in _FACT_STAGES if name in compiled.artifacts}
+        digests = {name: artifact.digest for name, artifact in parts.items()}
+        key = key_of(
+            "facts/1", normalize.NORMALIZER_VERSION, digests, compiled.metadata, compiled.assembler_log
+        )
+        known: dict[str, Fact] | None = self.store.get_record("facts", key)
+        if known is None:
+            contents = {name: self._read(artifact) for name, artifact in parts.items()}
+            known = facts.of_side(compiled, contents)
+            self.store.put_record("facts", key, known)
+        return known
+
+
+def _any_failed(halves: Sides[_Half]) -> bool:
+    return any(isinstance(half.outcome, Failed) for half in halves)
+
+
+def _failed(pair: Pair, halves: Sides[_Half]) -> Case:
+    ours, theirs = halves.base.outcome, halves.head.outcome
+    failures = Sides(
+        base=ours.failure if isinstance(ours, Failed) else None,
+        head=theirs.failure if isinstance(theirs, Failed) else None,
+    )
+    return replace(
+        cases.failed(pair, failures),
+        artifacts=Sides(base=ours.artifacts, head=theirs.artifacts),
+        findings=_launch_findings(halves.base.launch, halves.head.launch),
+        compile_s=Sides(base=ours.stage_times_s, head=theirs.stage_times_s),
+    )
+
+
+def _text(content: bytes) -> str | None:
+    try:
+        return None if b"\0" in content else content.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _compare_canonical(stage: str, ours: str, theirs: str, reprint: normalize.Reprint) -> dict[str, Any]:
+    try:
+        result = normalize.equivalent(stage, ours, theirs, reprint=reprint)
+    except NormalizeError as error:
+        # The text is not what its stage says: nothing but its bytes can be compared, and they differ.
+        return _unequal(f"not-normalized:{stage}: {error.what}"[:200])
+    return {"equal": result.equal, "header_equal": result.header_equal, "findings": list(result.findings)}
+
+
+def _may_be_cured(findings: Sequence[str]) -> bool:
+    """Whether another attempt to read LLVM IR may say more, so that this answer is not to be kept."""
+    return any(finding == f"lexical-llir:{why}" for why in llvm_process.TRANSIENT for finding in findings)
+
+
+def _unequal(finding: str) -> dict[str, Any]:
+    return {"equal": False, "header_equal": False, "findings": [finding]}
+
+
+def _launch_findings(base: Launch, head: Launch) -> tuple[str, ...]:
+    parts = [
+        name
+        for name in ("signature", "constexprs", "attributes")
+        if getattr(base, name) != getattr(head, name)
+    ]
+    return ("specialization-differs:" + ",".join(parts),) if parts else ()

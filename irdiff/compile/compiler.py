@@ -1,0 +1,296 @@
+"""Compiled cases of a toolchain: from the store, or from its worker.
+
+A case that does not compile is a result. A result is kept under what it was made from: the *input digest* of
+the launch (the frontend's IR, options, target, content of named files), the digest of the toolchain below the
+frontend, the worker's own code and the environment. A launch without an input digest is compiled each time. A
+result whose artifacts are gone or damaged counts as absent. Failures that another time or machine may not
+have are not kept: time-outs, exhausted memory, processes that were killed, what the system refused.
+
+That the toolchain below the frontend is all that the stages depend on is not taken on trust: each compilation
+notes the Python files of Triton whose functions its stages called. One that entered a frontend file is kept
+under the digest of the whole toolchain, and the run says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from irdiff.capture.catalogs import Capturer, Catalog, Selection, Wanted
+from irdiff.model import (
+    Artifact,
+    Assembler,
+    Compiled,
+    Failed,
+    FailureKind,
+    Launch,
+    Outcome,
+    Target,
+    Toolchain,
+)
+from irdiff.resolve.corpus import Beside, Corpus
+from irdiff.resolve.toolchains import layers
+from irdiff.store import Store, key_of
+from irdiff.worker_client.worker_requests import Requests, artifacts_of_the_dead, read_result
+
+_outcome = TypeAdapter(Outcome)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Keys:
+    """Where a result may lie."""
+
+    below_frontend: str
+    whole: str
+    """For a compilation of which it is not known that its stages kept below the frontend."""
+
+
+class Compiler:
+    """Captures and compiles for one comparison. Thread-safe."""
+
+    def __init__(self, requests: Requests, store: Store, wanted: Wanted, *, reuse: bool) -> None:
+        self.requests = requests
+        self.store = store
+        self.wanted = wanted
+        self.reuse = reuse
+        """Whether results of earlier runs are taken from the store."""
+        self.taken_from_store = 0
+        """How many sides of cases needed no compilation, for progress."""
+        self._capturer = Capturer(requests, store, reuse=reuse)
+        self._selections: dict[tuple[str, str, str], Selection] = {}
+        """As a workload was captured under an interpreter, for a target: its host is asked for the same."""
+        self._entered: dict[str, list[str] | None] = {}
+        """By toolchain below the frontend and target: files of the frontend that stages entered; None
+        where no compilation has told yet."""
+
+    def catalog(self, toolchain: Toolchain, corpus: Corpus, workload: str, target: Target) -> Catalog:
+        """The launches of a workload that are wanted."""
+        selection = self.wanted.selection(workload, target)
+        found = self._capturer.catalog(toolchain, corpus, workload, target, selection)
+        self._selections[toolchain.python, workload, target.name] = found.selection
+        return found
+
+    def selection(self, toolchain: Toolchain, workload: str, target: Target) -> Selection:
+        """Which launches of a workload a host has to capture, and whether it runs the frontend for that."""
+        known = self._selections.get((toolchain.python, workload, target.name))
+        return known or self.wanted.selection(workload, target)
+
+    # compilation
+
+    def compile(
+        self,
+        toolchain: Toolchain,
+        corpus: Corpus,
+        launch: Launch,
+        target: Target,
+        *,
+        assemble: bool,
+        fresh: bool = False,
+    ) -> Outcome:
+        """One side of a case. Without `assemble` it stops at PTX, with the flags of ptxas known."""
+        keys = self._keys("compile/2", toolchain, launch, target)
+        found = None if fresh else self._stored(keys, assemble=assemble)
+        if found is not None:
+            self.taken_from_store += 1
+            return found
+        row = self._request(
+            "compile", launch, toolchain, corpus, target, stop_before=[] if assemble else ["cubin"]
+        )
+        outcome = self._run(toolchain, corpus.beside(launch.id, target), target, row, replace=fresh)
+        self._keep(keys, outcome)
+        return outcome
+
+    def assemble(
+        self, toolchain: Toolchain, corpus: Corpus, launch: Launch, target: Target, compiled: Compiled
+    ) -> Outcome:
+        """The same case with its binary: PTX of this toolchain through its own ptxas."""
+        if "cubin" in compiled.artifacts or "ptx" not in compiled.artifacts:
+            return compiled
+        ptx = self.store.get(compiled.artifacts["ptx"].digest)
+        if ptx is None:
+            return self.compile(toolchain, corpus, launch, target, assemble=True, fresh=True)
+        with self.store.scratch() as inputs:
+            path = inputs / "kernel.ptx"
+            path.write_bytes(ptx)
+            more = {"stage": "cubin", "input": str(path), "metadata": compiled.metadata}
+            row = self._request("assemble", launch, toolchain, corpus, target, **more)
+            made = self._run(toolchain, corpus.beside(launch.id, target), target, row)
+        if isinstance(made, Failed):
+            outcome: Outcome = Failed(
+                entered=made.entered,
+                failure=made.failure,
+                curable=made.curable,
+                artifacts=compiled.artifacts,
+                stage_times_s=compiled.stage_times_s,
+            )
+        else:
+            outcome = Compiled(
+                entered=(*(compiled.entered or ()), *(made.entered or ())),
+                artifacts={**compiled.artifacts, **made.artifacts},
+                metadata={**compiled.metadata, **made.metadata},
+                stage_times_s={**compiled.stage_times_s, **made.stage_times_s},
+                assembler=made.assembler,
+                assembler_log=made.assembler_log,
+                notes=compiled.notes,
+            )
+        self._keep(self._keys("compile/2", toolchain, launch, target), outcome)
+        return outcome
+
+    def recompile(
+        self,
+        toolchain: Toolchain,
+        corpus: Corpus,
+        launch: Launch,
+        target: Target,
+        *,
+        attempt: int,
+        fresh: bool = False,
+    ) -> Outcome:
+        """The case again in another process, with addresses and hashes randomized."""
+        keys = self._keys(f"recompile/2/{attempt}", toolchain, launch, target)
+        found = None if fresh else self._stored(keys, assemble=True)
+        if found is not None:
+            return found
+        row = self._request("compile", launch, toolchain, corpus, target, stop_before=[])
+        beside = corpus.beside(launch.id, target)
+        outcome = self._run(toolchain, beside, target, row, randomized=True, replace=fresh)
+        self._keep(keys, outcome)
+        return outcome
+
+    def _keys(self, kind: str, toolchain: Toolchain, launch: Launch, target: Target) -> _Keys | None:
+        if launch.digest is None:
+            return None
+        made_from = (kind, self.requests.conditions, launch.digest, target.backend)
+        return _Keys(
+            below_frontend=key_of(*made_from, below_frontend(toolchain, target)),
+            whole=key_of(*made_from, "whole", toolchain.digest),
+        )
+
+    def keeps_below_frontend(self, toolchain: Toolchain, target: Target) -> bool:
+        """Whether compilations have shown that the stages for a target call no function of the frontend."""
+        return self._entered_frontend(toolchain, target) == []
+
+    def entered_frontend(self, toolchain: Toolchain, target: Target) -> list[str]:
+        """Files of the frontend that stages for a target were seen to call."""
+        return self._entered_frontend(toolchain, target) or []
+
+    def _entered_frontend(self, toolchain: Toolchain, target: Target) -> list[str] | None:
+        key = self._layer_key(toolchain, target)
+        if self._entered.get(key) is None:
+            self._entered[key] = self.store.get_record("layers", key)
+        return self._entered[key]
+
+    def _note_entered(self, toolchain: Toolchain, target: Target, files: list[str]) -> None:
+        known = self._entered_frontend(toolchain, target)
+        if known is None or not set(files) <= set(known):
+            key = self._layer_key(toolchain, target)
+            self._entered[key] = sorted({*(known or ()), *files})
+            self.store.put_record("layers", key, self._entered[key])
+
+    def _layer_key(self, toolchain: Toolchain, target: Target) -> str:
+        gpu = (target.backend, target.arch)
+        return key_of("layers/1", self.requests.conditions, below_frontend(toolchain, target), gpu)
+
+    def _stored(self, keys: _Keys | None, *, assemble: bool) -> Outcome | None:
+        if not self.reuse or keys is None:
+            return None
+        for key in (keys.below_frontend, keys.whole):
+            record = self.store.get_record("compile", key)
+            if record is not None:
+                outcome: Outcome = _outcome.validate_python(record)
+                return outcome if self._is_whole(outcome, assemble=assemble) else None
+        return None
+
+    def _is_whole(self, outcome: Outcome, *, assemble: bool) -> bool:
+        if not all(self.store.has(artifact.digest) for artifact in outcome.artifacts.values()):
+            return False
+        wants_binary = isinstance(outcome, Compiled) and assemble and "ptx" in outcome.artifacts
+        return not wants_binary or "cubin" in outcome.artifacts
+
+    def _keep(self, keys: _Keys | None, outcome: Outcome) -> None:
+        """Results that are this launch's alone, or that another machine may better, are not kept."""
+        if keys is None:
+            return
+        if isinstance(outcome, Failed) and (outcome.curable or outcome.failure.stage == "capture"):
+            return
+        kept_below = outcome.entered is not None and not layers.not_below(outcome.entered)
+        key = keys.below_frontend if kept_below else keys.whole
+        self.store.put_record("compile", key, _outcome.dump_python(outcome, mode="json"))
+
+    def _request(
+        self,
+        operation: str,
+        launch: Launch,
+        toolchain: Toolchain,
+        corpus: Corpus,
+        target: Target,
+        **more: object,
+    ) -> dict[str, object]:
+        """What every operation on one launch is told, and `more`."""
+        return {
+            "op": operation,
+            "launch": launch.id,
+            "digest": launch.digest,
+            "root": str(corpus.root),
+            "target": asdict(target),
+            "select": asdict(self.selection(toolchain, launch.workload, target)),
+            **more,
+        }
+
+    def _run(
+        self,
+        toolchain: Toolchain,
+        beside: Beside | None,
+        target: Target,
+        row: Mapping[str, Any],
+        *,
+        randomized: bool = False,
+        replace: bool = False,
+    ) -> Outcome:
+        with self.store.scratch() as folder:
+            ended = self.requests.ask(toolchain, beside, row, folder, randomized=randomized)
+            result = read_result(folder)
+            names = result["artifacts"] if result else artifacts_of_the_dead(folder)
+            artifacts = {name: self._ingest(folder, name, replace=replace) for name in names}
+            times = result["times_s"] if result else {}
+            entered = tuple(result["entered"]) if result else None
+            if entered:
+                self._note_entered(toolchain, target, layers.not_below(entered))
+            if result is None or result["outcome"] != "compiled":
+                failure = self.requests.failure(ended, result, folder)
+                return Failed(
+                    entered=entered,
+                    failure=failure,
+                    curable=bool(result and result.get("curable"))
+                    or failure.kind in (FailureKind.TIMEOUT, FailureKind.MEMORY),
+                    artifacts=artifacts,
+                    stage_times_s=times,
+                )
+            words = result["assembler_flags"]
+            return Compiled(
+                entered=entered,
+                artifacts=artifacts,
+                metadata=result["metadata"],
+                stage_times_s=times,
+                assembler=_assembler(words, toolchain) if words else None,
+                assembler_log=result["assembler_log"],
+                notes=tuple(result["notes"]),
+            )
+
+    def _ingest(self, folder: Path, name: str, *, replace: bool) -> Artifact:
+        content = (folder / name).read_bytes()
+        digest = self.store.put(content, replace=replace)
+        return Artifact(stage=name, digest=digest, size_bytes=len(content))
+
+
+def _assembler(words: Sequence[str], toolchain: Toolchain) -> Assembler:
+    return Assembler(digest=toolchain.programs.get(words[0]), flags=tuple(words[1:]))
+
+
+def below_frontend(toolchain: Toolchain, target: Target) -> str:
+    """Digest of all that turns the frontend's IR into machine code for a target."""
+    return toolchain.below_frontend.get(target.backend, toolchain.digest)

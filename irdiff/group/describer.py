@@ -1,0 +1,78 @@
+"""The canonical edit of a case, and what grouping needs of it, from the store.
+
+An edit is made when it is asked for and not kept: texts would pile up. Its description is kept in the store,
+under what it is made from: the two texts, all that is known of the case, and the code that describes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+from pydantic import TypeAdapter
+
+from irdiff import normalize
+from irdiff.attribute import syntax_drift
+from irdiff.compare import edits
+from irdiff.compare.edits import Edit, EditSource
+from irdiff.errors import NormalizeError
+from irdiff.group.grouping import Description, describe
+from irdiff.model import Case
+from irdiff.normalize.compressed_text import PackedLines
+from irdiff.parallel import LARGE_TEXT
+from irdiff.store import Store, key_of, sha256
+
+_description = TypeAdapter(Description)
+
+
+class CaseDescriber:
+    """Thread-safe: the only state is the store."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._code = _digest_of_code()
+
+    def describe(self, case: Case, source: EditSource | None) -> Description:
+        """By the texts that show the edit best where they are known, else by the first changed stage."""
+        source = source or source_of(case)
+        key = key_of("description", self._code, asdict(case), asdict(source) if source else None)
+        known = self._store.get_record("description", key)
+        if known is not None:
+            return _description.validate_python(known)
+        with LARGE_TEXT:
+            found = describe(case, self._edit(source) if source else None)
+        self._store.put_record("description", key, _description.dump_python(found, mode="json"))
+        return found
+
+    def _edit(self, source: EditSource) -> Edit | None:
+        """None where there are no two texts to compare (a failed side, machine code, launch arguments)."""
+        try:
+            base, head = self._lines(source.ir, source.base), self._lines(source.ir, source.head)
+            if base is None or head is None:
+                return None
+            return edits.between(source.ir, PackedLines(base), PackedLines(head))
+        except (NormalizeError, UnicodeDecodeError):
+            return None
+
+    def _lines(self, ir: str, digest: str) -> Iterator[str] | None:
+        """Canonical lines, not made before they are taken."""
+        content = self._store.get(digest)
+        if content is None:
+            return None
+        return (syntax_drift.canonical if ir in edits.MLIR_STAGES else normalize.lines)(ir, content.decode())
+
+
+def _digest_of_code() -> str:
+    """Of the modules that edits and descriptions come from: another irdiff describes anew."""
+    package = Path(__file__).parents[1]
+    folders = ("normalize", "binaries", "compare", "attribute", "group")
+    files = [path for folder in folders for path in sorted((package / folder).glob("*.py"))]
+    return key_of([sha256(path.read_bytes()) for path in files])
+
+
+def source_of(case: Case) -> EditSource | None:
+    """The artifacts of the first changed stage."""
+    stage = case.origin.stage if case.origin else ""
+    base, head = case.artifacts.base.get(stage), case.artifacts.head.get(stage)
+    return EditSource(ir=stage, base=base.digest, head=head.digest) if base and head else None

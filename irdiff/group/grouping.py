@@ -1,0 +1,137 @@
+"""Cases whose change is the same edit, as one group. Pure and deterministic.
+
+Two changes are the same where origin (stage and pass) and the essence of the abstracted edit are: how often a
+line occurs, or what moves beside it, depends on the kernel, not on the compiler's change. How alike the
+members are beyond that, occurrences included, is the group's likeness.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from irdiff.compare.edits import Edit, abstract, essence
+from irdiff.group import severity, titles
+from irdiff.group.severity import Ranked, Severity
+from irdiff.model import GROUPED_VERDICTS, Case, ChangeGroup, Component, Verdict
+
+MAX_EDIT_LINES = 200
+"""Abstracted lines that a group shows; its id covers all."""
+
+_VARYING = re.compile(r"0x[0-9a-fA-F]+|\d+|'[^']*'|\"[^\"]*\"|/\S+")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Description:
+    """What grouping needs of a case: not its texts."""
+
+    key: tuple[str, str, str, tuple[str, ...]]
+    counts: Mapping[str, int]
+    """Abstracted edit lines with how often each occurs."""
+    size: int
+    ranked: Ranked
+    title: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Member:
+    case: Case
+    told: Description
+
+
+def describe(case: Case, edit: Edit | None) -> Description:
+    """One case, by its canonical edit at its origin: None where there is no text to compare."""
+    counts = _failure_lines(case) or (abstract(edit) if edit else Counter(_facts_lines(case)))
+    origin = case.origin
+    return Description(
+        key=(
+            _kind(case),
+            origin.stage if origin else "",
+            (origin.pass_name or "") if origin else "",
+            essence(counts),
+        ),
+        counts=counts,
+        size=sum(counts.values()),
+        ranked=severity.rank(case, edit),
+        title=titles.title(case, edit),
+    )
+
+
+def group(
+    cases: Iterable[Case], description_of: Callable[[Case], Description]
+) -> tuple[tuple[ChangeGroup, ...], dict[str, str]]:
+    """The groups, gravest first, and the group id of each grouped case, whatever order cases come in."""
+    rows: dict[tuple[str, str, str, tuple[str, ...]], list[_Member]] = {}
+    for case in cases:
+        if case.verdict in GROUPED_VERDICTS:
+            member = _Member(case=case, told=description_of(case))
+            rows.setdefault(member.told.key, []).append(member)
+    groups = [_group(key, found) for key, found in rows.items()]
+    groups.sort(key=lambda g: (-_class_rank(g.severity), -g.score, -len(g.members), g.id))
+    return tuple(groups), {case_id: g.id for g in groups for case_id in g.members}
+
+
+def _group(key: tuple[str, str, str, tuple[str, ...]], members: list[_Member]) -> ChangeGroup:
+    members.sort(key=lambda m: m.case.id)
+    shown = [m for m in members if m.case.verdict is not Verdict.ABSORBED] or members
+    smallest = min(shown, key=lambda m: (m.told.size, m.case.id))
+    gravest = max(shown, key=lambda m: (*_grave(m.told.ranked), m.case.id))
+    ranked, counts = gravest.told.ranked, smallest.told.counts
+    origin = smallest.case.origin
+    return ChangeGroup(
+        id=hashlib.sha256(json.dumps(key).encode()).hexdigest()[:16],
+        title=smallest.told.title,
+        severity=str(ranked.severity),
+        score=ranked.score,
+        origin_stage=origin.stage if origin else "",
+        pass_name=origin.pass_name if origin else None,
+        charged=_charged(members),
+        representative=smallest.case.id,
+        members=tuple(m.case.id for m in members),
+        likeness=round(sum(_likeness(counts, m.told.counts) for m in members) / len(members), 4),
+        reasons=ranked.reasons,
+        edit=tuple(sorted(counts, key=lambda line: (line[1:], line[:1] == "+")))[:MAX_EDIT_LINES],
+    )
+
+
+def _grave(ranked: Ranked) -> tuple[int, float]:
+    return _class_rank(ranked.severity), ranked.score
+
+
+def _class_rank(name: str) -> int:
+    return -list(Severity).index(Severity(name))
+
+
+def _charged(members: Sequence[_Member]) -> tuple[Component, ...]:
+    found = {component for m in members if m.case.origin for component in m.case.origin.charged}
+    return tuple(component for component in Component if component in found)
+
+
+def _likeness(base: Mapping[str, int], other: Mapping[str, int]) -> float:
+    """Lines in common over all lines, occurrences included."""
+    ours, theirs = Counter(base), Counter(other)
+    whole = sum((ours | theirs).values())
+    return sum((ours & theirs).values()) / whole if whole else 1.0
+
+
+def _kind(case: Case) -> str:
+    return case.verdict if case.verdict in (Verdict.BROKEN, Verdict.FIXED) else "changed"
+
+
+def _failure_lines(case: Case) -> Counter[str]:
+    failure = case.failures.head or case.failures.base
+    if case.verdict not in (Verdict.BROKEN, Verdict.FIXED) or failure is None:
+        return Counter()
+    sign = "+" if case.verdict is Verdict.BROKEN else "-"
+    return Counter([f"{sign}{failure.kind} in {failure.stage}: {_VARYING.sub('…', failure.message)}"])
+
+
+def _facts_lines(case: Case) -> list[str]:
+    """Without text to compare: what is known to differ."""
+    telling = ("launch-differs", "not-compared")
+    lines = [f"+{finding}" for finding in case.findings if finding.startswith(telling)]
+    return lines or [f"+{case.origin.stage if case.origin else 'machine code'}: no text differs"]

@@ -1,0 +1,384 @@
+"""How much a change matters: one table, its reasons, and how well it predicts measured times. Pure.
+
+Every row of `TABLE` is tried on a change; the rows that hold are its reasons and their weights add up. The
+class of a change is the class of its first row that holds. Weights are ordinal: a class outweighs
+all classes below it together, and inside a class the size of the movement counts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from irdiff.compare import cases
+from irdiff.compare.edits import Edit, EditLine, operation, typeless
+from irdiff.group import occupancy
+from irdiff.model import Case, Fact, Verdict
+
+
+class Severity(StrEnum):
+    """Classes of change, the gravest first."""
+
+    BROKEN = "broken"
+    WRONG_RESULT = "wrong-result risk"
+    RESOURCES = "resources"
+    LOOP = "instruction mix in loops"
+    OTHER = "other"
+    MOTION = "code motion only"
+    ABSORBED = "absorbed"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ranked:
+    severity: Severity
+    score: float
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Change:
+    case: Case
+    edit: Edit | None
+
+
+Measure = Callable[[_Change], float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Row:
+    name: str
+    severity: Severity
+    weight: float
+    reason: str
+    measure: Measure
+    """0 where the row does not hold, else 0 to 1: how far."""
+
+
+_FENCE = re.compile(r"fence|membar|buffer_(?:wbl2|inv)|s_dcache")
+_BARRIER = re.compile(r"barrier|\bbar\.|mbarrier|s_barrier|\bbar\b|arrive|cluster")
+_WAIT = re.compile(r"wait|depbar|commit_group")
+_ATOMIC = re.compile(r"atomic|cmpxchg|\batom\b|\bred\.")
+_ROUNDING = re.compile(
+    r"fast\b|nnan|ninf|nsz|arcp|contract|afn|reassoc|fastmath|rounding|\.r[nzmp]i?\b|\.ftz|\.approx|denormal|fp-?fusion"
+    r"|inputPrecision|max_?[nN]um_?[iI]mprecise|allow.?tf32|fpmath"
+)
+_REDUCE = re.compile(r"tt\.(?:reduce|scan)\b|shfl\.bfly|redux|v_permlane|row_(?:shr|bcast|ror)|update\.dpp")
+_MATMUL = re.compile(r"dot\b|mma\b|mfma|wgmma|tcgen05\.mma|warp_group_dot")
+_MOVE_OVERHEAD = ("convert_layout", "local_load", "local_store", "shuffle")
+
+
+def _touched(pattern: re.Pattern[str]) -> Measure:
+    """Whether lines of the edit that match are more or fewer on one side, deepest loop first."""
+
+    def measure(change: _Change) -> float:
+        if change.edit is None:
+            return 0.0
+        lines = [line for line in change.edit.lines if pattern.search(line.text)]
+        added = sum(line.sign == "+" for line in lines)
+        unequal = added * 2 != len(lines) or any(_differs(line, pattern) for line in lines)
+        return _loop_factor(lines) if lines and unequal else 0.0
+
+    return measure
+
+
+def _differs(line: EditLine, pattern: re.Pattern[str]) -> bool:
+    """Whether the line says something else than its partner about what the pattern finds."""
+    if line.partner is None:
+        return False
+    if pattern in (_WAIT, _FENCE, _BARRIER, _ATOMIC):  # their counts, scopes and orderings
+        return typeless(line.text) != typeless(line.partner)
+    return pattern.findall(line.text) != pattern.findall(line.partner)
+
+
+def _loop_factor(lines: Sequence[EditLine]) -> float:
+    """Each loop runs a line some ten times as often: on a log scale 1/2 outside, 1 from depth 2 on."""
+    return 0.5 + 0.25 * min(max(line.depth for line in lines), 2)
+
+
+def _grew(*names: str) -> Measure:
+    def measure(change: _Change) -> float:
+        return max((_growth(change, name) for name in names), default=0.0)
+
+    return measure
+
+
+def _growth(change: _Change, name: str) -> float:
+    before, after = _number(change.case.facts.base, name), _number(change.case.facts.head, name)
+    return 0.0 if after <= before else 0.2 + 0.8 * (after - before) / after
+
+
+def _fell(*names: str) -> Measure:
+    def measure(change: _Change) -> float:
+        rows = [
+            (_number(change.case.facts.base, name), _number(change.case.facts.head, name)) for name in names
+        ]
+        return max(((b - h) / b for b, h in rows if b > h), default=0.0)
+
+    return measure
+
+
+def _number(facts: Mapping[str, Fact], name: str) -> float:
+    value = facts.get(name, 0)
+    return float(value) if isinstance(value, (int, float)) else 0.0
+
+
+def _occupancy_fell(change: _Change) -> float:
+    base, head = occupancy.warps(change.case.facts.base), occupancy.warps(change.case.facts.head)
+    return (base - head) / base if base and head and head < base else 0.0
+
+
+def _in_loops(pattern: re.Pattern[str]) -> Measure:
+    def measure(change: _Change) -> float:
+        lines = (
+            [line for line in change.edit.lines if line.depth and pattern.search(line.text)]
+            if change.edit
+            else []
+        )
+        return _loop_factor(lines) if lines else 0.0
+
+    return measure
+
+
+def _mix(change: _Change) -> float:
+    """Share of instructions by which the classes counted in assembly moved."""
+    names = {
+        name
+        for name in {**change.case.facts.base, **change.case.facts.head}
+        if name.startswith(("ptx.", "amdgcn.")) and not name.endswith(".total")
+    }
+    moved = sum(abs(_number(change.case.facts.head, n) - _number(change.case.facts.base, n)) for n in names)
+    moved = max(
+        moved,
+        *(abs(_number(change.case.facts.head, n) - _number(change.case.facts.base, n)) for n in _TOTALS),
+    )
+    total = max(
+        _number(change.case.facts.head, "ptx.total"), _number(change.case.facts.head, "amdgcn.total"), 1.0
+    )
+    return min(moved / total, 1.0)
+
+
+def _same_multiset(change: _Change) -> float:
+    if change.edit is None or not change.edit.lines or _mix(change):
+        return 0.0
+    rows: dict[str, int] = {}
+    for line in change.edit.lines:
+        name = operation(change.edit.stage, line.text)
+        rows[name] = rows.get(name, 0) + (1 if line.sign == "+" else -1)
+    return 1.0 if not any(rows.values()) else 0.0
+
+
+_TOTALS = ("ptx.total", "amdgcn.total")
+_ANY = re.compile(r"")
+TABLE: tuple[_Row, ...] = (
+    _Row(
+        name="broken",
+        severity=Severity.BROKEN,
+        weight=1e6,
+        reason="the kernel no longer compiles",
+        measure=lambda change: float(change.case.verdict is Verdict.BROKEN),
+    ),
+    _Row(
+        name="nondeterministic",
+        severity=Severity.WRONG_RESULT,
+        weight=6e4,
+        reason="a side disagrees with itself: one of its results may be wrong",
+        measure=lambda change: float(bool(change.case.nondeterministic)),
+    ),
+    _Row(
+        name="not-compared",
+        severity=Severity.WRONG_RESULT,
+        weight=6e4,
+        reason="the code was not compared: anything may have changed in it",
+        measure=lambda change: float(cases.not_compared(change.case)),
+    ),
+    _Row(
+        name="fence",
+        severity=Severity.WRONG_RESULT,
+        weight=5e4,
+        reason="a fence was added or removed: a missing one is a race",
+        measure=_touched(_FENCE),
+    ),
+    _Row(
+        name="barrier",
+        severity=Severity.WRONG_RESULT,
+        weight=4e4,
+        reason="a barrier was added or removed: a missing one is a race",
+        measure=_touched(_BARRIER),
+    ),
+    _Row(
+        name="wait",
+        severity=Severity.WRONG_RESULT,
+        weight=4e4,
+        reason="a wait was added, removed or given another count",
+        measure=_touched(_WAIT),
+    ),
+    _Row(
+        name="atomic",
+        severity=Severity.WRONG_RESULT,
+        weight=4e4,
+        reason="an atomic operation changed: ordering and results hang on it",
+        measure=_touched(_ATOMIC),
+    ),
+    _Row(
+        name="rounding",
+        severity=Severity.WRONG_RESULT,
+        weight=3e4,
+        reason="rounding or fast-math differs: results differ in the last bits or worse",
+        measure=_touched(_ROUNDING),
+    ),
+    _Row(
+        name="reduction-order",
+        severity=Severity.WRONG_RESULT,
+        weight=2e4,
+        reason="a reduction combines in another order: floating-point results differ",
+        measure=_touched(_REDUCE),
+    ),
+    _Row(
+        name="spills",
+        severity=Severity.RESOURCES,
+        weight=4e3,
+        reason="registers spill to memory, paid for at each use",
+        measure=_grew("spill_store_bytes", "spill_load_bytes", "vgpr_spills", "sgpr_spills", "scratch_bytes"),
+    ),
+    _Row(
+        name="occupancy",
+        severity=Severity.RESOURCES,
+        weight=3e3,
+        reason="fewer warps fit on a multiprocessor: less latency is hidden",
+        measure=_occupancy_fell,
+    ),
+    _Row(
+        name="shared-memory",
+        severity=Severity.RESOURCES,
+        weight=2e3,
+        reason="more shared memory: fewer blocks fit, or the launch is refused",
+        measure=_grew("shared_bytes", "lds_bytes", "tmem_columns"),
+    ),
+    _Row(
+        name="registers",
+        severity=Severity.RESOURCES,
+        weight=1e3,
+        reason="more registers: nearer to spills and lower occupancy",
+        measure=_grew("registers", "vgprs", "agprs"),
+    ),
+    _Row(
+        name="pipeline",
+        severity=Severity.RESOURCES,
+        weight=1.5e3,
+        reason="fewer asynchronous copies or a shallower pipeline: loads are waited for",
+        measure=_fell(
+            "pipeline_stages", "ptx.async_copy", "ptx.tma", "ttgir.async_copy", "amdgcn.async_copy"
+        ),
+    ),
+    _Row(
+        name="matrix-unit",
+        severity=Severity.LOOP,
+        weight=800,
+        reason="matrix instructions differ: most of the time of a matmul is there",
+        measure=_in_loops(_MATMUL),
+    ),
+    _Row(
+        name="loop-layouts",
+        severity=Severity.LOOP,
+        weight=500,
+        reason="data is moved between layouts inside a loop",
+        measure=_in_loops(re.compile("|".join(_MOVE_OVERHEAD))),
+    ),
+    _Row(
+        name="narrower-access",
+        severity=Severity.LOOP,
+        weight=400,
+        reason="fewer wide memory accesses: more instructions for the same bytes",
+        measure=_fell(
+            "ptx.load_global_128",
+            "ptx.store_global_128",
+            "ptx.load_shared_128",
+            "ptx.store_shared_128",
+            "amdgcn.load_global_128",
+            "amdgcn.store_global_128",
+            "amdgcn.load_shared_128",
+        ),
+    ),
+    _Row(
+        name="loop-edit",
+        severity=Severity.LOOP,
+        weight=200,
+        reason="the edit is inside a loop, whose lines run most often",
+        measure=_in_loops(_ANY),
+    ),
+    _Row(
+        name="instruction-mix",
+        severity=Severity.OTHER,
+        weight=100,
+        reason="the assembly has other numbers of instructions by class",
+        measure=_mix,
+    ),
+    _Row(
+        name="launch",
+        severity=Severity.OTHER,
+        weight=50,
+        reason="the launch passes something else to the same code",
+        measure=lambda change: float(any(f.startswith("launch-differs") for f in change.case.findings)),
+    ),
+    _Row(
+        name="motion",
+        severity=Severity.MOTION,
+        weight=1,
+        reason="the same operations in another order or with other operands",
+        measure=_same_multiset,
+    ),
+)
+"""The order is that of the classes. Reasons are shown with each group."""
+
+
+def rank(case: Case, edit: Edit | None) -> Ranked:
+    """Severity of one case by its own edit and facts."""
+    if case.verdict is Verdict.ABSORBED:
+        return Ranked(
+            severity=Severity.ABSORBED, score=0.0, reasons=("IR differs, the machine code is the same",)
+        )
+    found = measures(case, edit)
+    held = [(row, found[row.name]) for row in TABLE if row.name in found]
+    real = [(row, measure) for row, measure in held if row.severity is not Severity.MOTION]
+    if (
+        real
+        and held[-1][0].severity is Severity.MOTION
+        and real[0][0].severity in (Severity.LOOP, Severity.OTHER)
+    ):
+        real = [(row, measure) for row, measure in real if row.name != "loop-edit"]
+    used = real or held
+    return Ranked(
+        severity=used[0][0].severity if used else Severity.OTHER,
+        score=round(sum(row.weight * measure for row, measure in used), 3),
+        reasons=tuple(f"{row.name}: {row.reason}" for row, _ in used),
+    )
+
+
+def measures(case: Case, edit: Edit | None) -> dict[str, float]:
+    """The rows of the table that hold for one case, with how far: above 0 and at most 1."""
+    change = _Change(case=case, edit=edit)
+    return {row.name: measure for row in TABLE if (measure := row.measure(change)) > 0}
+
+
+def rank_correlation(scores: Mapping[str, float], slowdowns: Mapping[str, float]) -> float | None:
+    """Spearman's rank correlation of severity scores and measured head ÷ base times, by case id.
+
+    Ties get their mean rank. None where fewer than three cases have both, or one side has no spread.
+    Source of the formula: C. Spearman, 1904; Pearson's coefficient of the ranks.
+    """
+    names = sorted(scores.keys() & slowdowns.keys())
+    if len(names) < 3:
+        return None
+    left, right = _ranks([scores[n] for n in names]), _ranks([slowdowns[n] for n in names])
+    mean = (len(names) + 1) / 2
+    covariance = sum((a - mean) * (b - mean) for a, b in zip(left, right, strict=True))
+    spread = sum((a - mean) ** 2 for a in left) * sum((b - mean) ** 2 for b in right)
+    return round(covariance / spread**0.5, 6) if spread else None
+
+
+def _ranks(values: Sequence[float]) -> list[float]:
+    order = sorted(values)
+    first = {value: order.index(value) for value in set(values)}
+    return [first[value] + (order.count(value) + 1) / 2 for value in values]

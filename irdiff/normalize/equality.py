@@ -1,0 +1,137 @@
+"""Which normalizer an IR goes through, and the comparison of two texts by their canonical forms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from irdiff.errors import NormalizeError
+from irdiff.normalize import amdgcn, generic, llir, mlir, ptx, registers, sass, sass_registers
+from irdiff.normalize.canonical import Canonical, Comparison, Reprint, Rows, check_text
+from irdiff.normalize.lexing import UnclearError
+from irdiff.normalize.llvm_upgrades import has_same_operations, may_be_made_equal
+from irdiff.normalize.small_differences import differs_in_inferred_attributes_only, differs_in_order_only
+
+MLIR_STAGES = frozenset({"ttir", "ttgir", "glir", "source"})
+_ASSEMBLY: dict[str, Callable[[str], Rows]] = {
+    "llir": llir.rows,
+    "ptx": ptx.rows,
+    "amdgcn": amdgcn.rows,
+    "sass": sass.rows,
+}
+_SAME_UP_TO_REGISTERS: dict[str, Callable[[Sequence[str], Sequence[str]], bool]] = {
+    "amdgcn": registers.same_up_to_registers,
+    "sass": sass_registers.same_up_to_registers,
+}
+
+
+def canonicalize(ir: str, text: str) -> Canonical:
+    """The canonical form of one text.
+
+    Raises NormalizeError where nothing is recognized in a text, and for binary or oversized input. An
+    empty text has no lines.
+    """
+    rows = _rows(ir, text)
+    return Canonical(ir=ir, lines=rows.lines(), header=rows.header, form=_form(ir))
+
+
+def lines(ir: str, text: str) -> Iterator[str]:
+    """The lines of `canonicalize(ir, text)`, one after another: of MLIR, without all others beside them.
+
+    Raises NormalizeError as it does, some of it only on the way.
+    """
+    if ir not in MLIR_STAGES or not text:
+        return iter(canonicalize(ir, text).lines)
+    check_text(ir, text)
+    try:
+        blocks = mlir.blocks(ir, text, header={})
+    except UnclearError:
+        return iter(_as_it_is(text).lines())
+    return (line for block in blocks for row in block if row for line in row.split("\n"))
+
+
+def raw_lines(ir: str, text: str) -> tuple[int, ...]:
+    """For each line of `canonicalize(ir, text)` the number of its raw line, from 1; 0 where it has none."""
+    return _rows(ir, text).numbers()
+
+
+def equivalent(ir: str, base: str, head: str, *, reprint: Reprint | None = None) -> Comparison:
+    """Whether both texts have the same bytes or the same canonical form.
+
+    With `reprint`, LLVM IR that differs is compared once more as one LLVM reads and prints it; where it does
+    not read both sides, the lexical form decides and a finding says why. Texts whose operations differ are
+    read only where that may make them equal (`llvm_upgrades`).
+    """
+    if base == head:
+        check_text(ir, base)
+        return _equal(ir, header_equal=True)
+    left, right = canonicalize(ir, base), canonicalize(ir, head)
+    lexical = _compare(left, right)
+    if lexical.equal or reprint is None or ir != "llir":
+        return lexical
+    if not has_same_operations(left.lines, right.lines) and not may_be_made_equal(base, head, reprint):
+        return lexical
+    printed = reprint(base)
+    other = reprint(head) if printed.text is not None else printed
+    if printed.text is None or other.text is None:
+        reason = f"lexical-llir:{other.why_not}"
+        return replace(lexical, findings=(reason, *lexical.findings))
+    found = _compare_printed(printed.text, other.text, other.form, lexical)
+    opaque = [f"opaque-intrinsic:{name}" for name in sorted({*printed.opaque, *other.opaque})]
+    return replace(found, findings=(*found.findings, *opaque))
+
+
+def _compare(left: Canonical, right: Canonical) -> Comparison:
+    header_equal = left.header == right.header
+    if left.lines == right.lines:
+        return _equal(left.ir, header_equal=header_equal)
+    findings = _how_different(left, right)
+    return Comparison(equal=False, header_equal=header_equal, form=left.form, findings=findings)
+
+
+def _compare_printed(base: str, head: str, form: str, lexical: Comparison) -> Comparison:
+    """Both as the same LLVM prints them; headers are told of the texts as they were."""
+    try:
+        found = _compare(canonicalize("llir", base), canonicalize("llir", head))
+    except NormalizeError:
+        return replace(lexical, findings=("lexical-llir:unreadable", *lexical.findings))
+    findings = ("equal-as-llvm-prints",) if found.equal else found.findings
+    return Comparison(equal=found.equal, header_equal=lexical.header_equal, form=form, findings=findings)
+
+
+def _how_different(left: Canonical, right: Canonical) -> tuple[str, ...]:
+    if left.form == "generic":
+        return (f"generic-normalizer:{left.ir}",)
+    if left.ir == "llir":
+        if differs_in_inferred_attributes_only(left.lines, right.lines):
+            return ("inferred-attributes-only",)
+        return ("reordered-only",) if differs_in_order_only(left.lines, right.lines) else ()
+    judge = _SAME_UP_TO_REGISTERS.get(left.ir)
+    return ("same-up-to-registers",) if judge and judge(left.lines, right.lines) else ()
+
+
+def _rows(ir: str, text: str) -> Rows:
+    check_text(ir, text)
+    if not text:
+        return Rows(body=[], tail=[], header={})
+    try:
+        if ir in MLIR_STAGES:
+            return mlir.rows(ir, text)
+        return _ASSEMBLY[ir](text) if ir in _ASSEMBLY else generic.rows(ir, text)
+    except UnclearError:
+        return _as_it_is(text)
+
+
+def _as_it_is(text: str) -> Rows:
+    """Blank lines and blanks too: no rule is known to hold in such a text."""
+    return Rows(body=[], tail=list(enumerate(text.split("\n"), 1)), header={})
+
+
+def _form(ir: str) -> str:
+    return "lexical" if ir in MLIR_STAGES or ir in _ASSEMBLY else "generic"
+
+
+def _equal(ir: str, *, header_equal: bool) -> Comparison:
+    form = _form(ir)
+    findings = (f"generic-normalizer:{ir}",) if form == "generic" else ()
+    return Comparison(equal=True, header_equal=header_equal, form=form, findings=findings)

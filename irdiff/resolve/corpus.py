@@ -1,0 +1,97 @@
+"""A corpus: a folder of workloads, `family/name.py`, each with a table `LAUNCHES`.
+
+Its folder `packs` is no family: `irdiff.resolve.packs` makes corpora of what lies there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from irdiff.errors import CorpusError
+from irdiff.model import Target
+from irdiff.store import key_of
+
+_NOT_WORKLOADS = {"__init__.py", "conftest.py"}
+PACKS = "packs"
+PACK_FILE = "pack.toml"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Packages:
+    """Published packages that the workloads of a family import, installed beside a toolchain."""
+
+    site: Path
+    """Comes last on the path of a worker: it never replaces what the toolchain has."""
+    imports: tuple[str, ...]
+    """Modules that a worker imports once for all of its cases."""
+    kernels: tuple[str, ...]
+    """Packages that hold kernels: they are compiled under paths relative to `site`."""
+    torch_compile: bool
+    """Whether torch.compile writes kernels for the target, or code for the CPU."""
+    digest: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Beside:
+    """What a worker has beside its toolchain: packages, imported as if there were a GPU of one kind."""
+
+    packages: Packages
+    target: Target
+
+
+@dataclass(frozen=True, kw_only=True)
+class Corpus:
+    """One revision of a corpus."""
+
+    root: Path
+    workloads: tuple[str, ...]
+    """Names as `family/name`, without the suffix."""
+    digest: str
+    """SHA-256 over the path and content of every file below the root that a workload could import, and of
+    the packages."""
+    packs: tuple[str, ...] = ()
+    """Families that need packages."""
+    packages: Mapping[str, Packages] = field(default_factory=dict)
+    """By family, once they are installed for the toolchain of a side."""
+    anchor: Path | None = None
+    """Of an exported revision: the folder above the root whose place says nothing, since the same content
+    lies elsewhere for another revision."""
+    files: Mapping[str, str] | None = None
+    """Of an exported revision: git's name of the content of each file of the repository, by path."""
+
+    def beside(self, name: str, target: Target) -> Beside | None:
+        """What a workload or a launch needs beside a toolchain."""
+        packages = self.packages.get(name.partition("/")[0])
+        return Beside(packages=packages, target=target) if packages else None
+
+
+def load(root: Path) -> Corpus:
+    """The corpus below a folder. Raises CorpusError where there is none."""
+    root = root.expanduser().absolute()
+    if not root.is_dir():
+        raise CorpusError(f"there is no corpus folder {root}", hint="name one with --corpus DIR")
+    packs = {path.parent for path in root.glob(f"{PACKS}/*/{PACK_FILE}")}
+    return of_files(root, (path for path in root.rglob("*") if packs.isdisjoint(path.parents)))
+
+
+def of_files(root: Path, paths: Iterable[Path], packs: tuple[str, ...] = ()) -> Corpus:
+    """The corpus of those files below a folder that count. Raises CorpusError where none is a workload."""
+    files = sorted(path for path in paths if path.is_file() and "__pycache__" not in path.parts)
+    rows = [
+        (str(path.relative_to(root)), hashlib.sha256(path.read_bytes()).hexdigest())
+        for path in files
+        if path.suffix != ".md"
+    ]
+    workloads = tuple(
+        str(path.relative_to(root).with_suffix(""))
+        for path in files
+        if path.suffix == ".py" and path.name not in _NOT_WORKLOADS and not path.name.startswith("_")
+    )
+    if not workloads:
+        raise CorpusError(
+            f"the corpus folder {root} has no workload", hint="add FAMILY/NAME.py; see the README"
+        )
+    return Corpus(root=root, workloads=workloads, digest=key_of("corpus/1", rows), packs=packs)

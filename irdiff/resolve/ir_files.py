@@ -1,0 +1,96 @@
+"""Two files of IR as two sides: the same toolchain compiles one as base and the other as head.
+
+Each becomes a corpus of one workload that launches it (`irdiff_corpus.launch_ir`), in a folder of the cache
+that is named by what lies in it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from irdiff.config import Config
+from irdiff.errors import UsageError
+from irdiff.model import Sides, Toolchain
+from irdiff.resolve import corpus as corpora
+from irdiff.resolve import toolchains
+from irdiff.resolve.corpus import Corpus
+from irdiff.resolve.sides import Side
+from irdiff.resolve.toolchains import environments
+from irdiff.store import key_of
+
+SUFFIXES = (".ttir", ".ttgir")
+_RELEASE = re.compile(r"triton==(\d+(?:\.\d+)*)")
+_WORKLOAD = '''"""One file of IR."""
+
+from irdiff_corpus import launch_ir
+
+LAUNCHES = {{"file": launch_ir({path!r}, options={options!r}, tier="gate")}}
+'''
+
+
+@dataclass(frozen=True, kw_only=True)
+class IrFiles:
+    """What a user gave."""
+
+    base: Path
+    head: Path
+    options: Sequence[str]
+    """`NAME=VALUE`, of the launch; values as in JSON, or else text."""
+    triton: str | None
+
+
+def sides(files: IrFiles, config: Config) -> Sides[Side]:
+    """Raises UsageError, ToolchainError."""
+    if files.base.suffix != files.head.suffix or files.head.suffix not in SUFFIXES:
+        raise UsageError(
+            f"{files.base} and {files.head} are not two files of one stage",
+            hint="both must end in .ttir, or both in .ttgir",
+        )
+    chosen = dict(_option(text) for text in files.options)
+    toolchain = _toolchain(files.triton, config)
+    name = re.sub(r"\W", "_", files.head.stem).strip("_").lower() or "kernel"
+    paths = Sides(base=files.base, head=files.head)
+    return paths.map(lambda path: _side(path, name, chosen, toolchain, config))
+
+
+def _option(text: str) -> tuple[str, object]:
+    name, equals, value = text.partition("=")
+    if not equals or not name.isidentifier():
+        raise UsageError(f"--option {text!r} is not NAME=VALUE", hint="as in --option num_warps=8")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value
+
+
+def _toolchain(spec: str | None, config: Config) -> Toolchain:
+    """The one that was named, or else the newest release that is installed."""
+    if spec is None:
+        installed = [environment.state.get("spec", "") for environment in environments.list_all(config)]
+        releases = [found[1] for text in installed if (found := _RELEASE.fullmatch(str(text)))]
+        if not releases:
+            raise UsageError(
+                "no Triton is installed to compile the files with", hint="--triton triton==3.9.0"
+            )
+        newest = max(releases, key=lambda version: [int(part) for part in version.split(".")])
+        spec = f"triton=={newest}"
+    return toolchains.resolve(spec, config)
+
+
+def _side(path: Path, name: str, chosen: dict[str, object], toolchain: Toolchain, config: Config) -> Side:
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}") from error
+    place = f"ir/{name}{path.suffix}"
+    workload = _WORKLOAD.format(path=place, options=chosen)
+    root = config.cache / "exports" / f"ir-{key_of(content.hex(), workload)[:24]}"
+    (root / "ir").mkdir(parents=True, exist_ok=True)
+    (root / place).write_bytes(content)
+    (root / "ir" / f"{name}.py").write_text(workload, encoding="utf-8")
+    kernels: Corpus = corpora.load(root)
+    return Side(toolchain=toolchain, corpus=kernels, note=f"IR of {path}")

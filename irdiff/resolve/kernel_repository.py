@@ -1,0 +1,217 @@
+"""A repository of kernels: what its `irdiff.toml` says, its corpus at a revision, and the Triton it pins.
+
+    [kernels]
+    workloads = "irdiff"                # folder of workloads, FAMILY/NAME.py, that launch the kernels
+    import = [".", "src"]               # folders that the workloads import the kernels from
+    toolchain = "triton==3.9.0"         # the compiler, unless a pin says otherwise
+    pin = "requirements.txt"            # lock or requirements file with the revision's own Triton
+
+The tree of the revision is exported to the cache once. The corpus root is a folder of links: the
+workloads' families, and beside them what can be imported.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import re
+import shutil
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from irdiff.config import Config
+from irdiff.errors import CorpusError, UsageError
+from irdiff.resolve.corpus import Corpus
+from irdiff.resolve.toolchains import repository
+from irdiff.resolve.toolchains.repository import Snapshot
+from irdiff.store import key_of
+
+FILE = "irdiff.toml"
+_KEYS = {"workloads", "import", "toolchain", "pin"}
+PIN_FILES = ("uv.lock", "pylock.toml", "poetry.lock", "pdm.lock", "requirements.lock", "requirements.txt")
+_REQUIREMENT = re.compile(r"^(?!\s*#).*?(?<![\w.-])triton\s*==\s*([0-9][\w.!+-]*)", re.MULTILINE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """The table `kernels` of an `irdiff.toml`."""
+
+    workloads: str
+    imports: tuple[str, ...]
+    toolchain: str | None
+    pin: str | None
+
+
+def plan_of(snap: Snapshot, config: Config) -> Plan:
+    """What the revision says of itself; one from before there was a file uses that of the working tree."""
+    tree = {entry.path: entry for entry in repository.entries(snap, config)}
+    if FILE in tree:
+        return parse_plan(repository.read([tree[FILE]])[FILE], f"{FILE} of {snap.label}")
+    worktree = snap.store.worktree
+    if worktree is not None and (worktree / FILE).is_file():
+        return parse_plan((worktree / FILE).read_bytes(), str(worktree / FILE))
+    raise UsageError(
+        f"{snap.label} is neither a checkout of Triton nor has it an {FILE} that says where its kernels are",
+        hint="`irdiff init` writes one; or name a checkout with --repo PATH",
+    )
+
+
+def parse_plan(content: bytes, where: str) -> Plan:
+    try:
+        table = tomllib.loads(content.decode()).get("kernels")
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{where} is not TOML: {error}") from error
+    if not isinstance(table, dict) or not isinstance(table.get("workloads"), str):
+        raise UsageError(
+            f"{where} does not say where the workloads are",
+            hint='write a table [kernels] with workloads = "FOLDER", or run `irdiff init`',
+        )
+    unknown = sorted(set(table) - _KEYS)
+    if unknown:
+        raise UsageError(
+            f"{where}: [kernels] has no key {unknown[0]!r}", hint="known: " + ", ".join(sorted(_KEYS))
+        )
+    imports = table.get("import", ["."])
+    imports = [imports] if isinstance(imports, str) else imports
+    texts = [imports, table.get("toolchain"), table.get("pin")]
+    if not isinstance(imports, list) or not all(isinstance(x, str | list | None) for x in texts):
+        raise UsageError(f"{where}: a value of [kernels] is of the wrong type", hint="see the README")
+    return Plan(
+        workloads=_inside(table["workloads"], where),
+        imports=tuple(_inside(str(name), where) for name in imports),
+        toolchain=table.get("toolchain"),
+        pin=table.get("pin"),
+    )
+
+
+def _inside(name: str, where: str) -> str:
+    path = PurePosixPath(name)
+    if path.is_absolute() or ".." in path.parts:
+        raise UsageError(f"{where}: {name!r} is not a folder of the repository")
+    return str(path)
+
+
+# toolchain
+
+
+def toolchain_spec(snap: Snapshot, plan: Plan, chosen: str | None, config: Config) -> tuple[str, str]:
+    """The compiler of a revision and why: chosen for both, pinned by the revision, or that of the file."""
+    if chosen:
+        return chosen, "--triton"
+    tree = {entry.path: entry for entry in repository.entries(snap, config)}
+    names = [plan.pin] if plan.pin else [name for name in PIN_FILES if name in tree]
+    for name in names:
+        if name not in tree:
+            continue
+        version = pinned_version(name, repository.read([tree[name]])[name])
+        if version:
+            return f"triton=={version}", f"pinned in {name}"
+    if plan.toolchain:
+        return _rooted(plan.toolchain, snap), f"toolchain of {FILE}"
+    raise UsageError(
+        f"{snap.label} does not say which Triton to use",
+        hint=f'--triton triton==3.9.0, or toolchain = "triton==3.9.0" in {FILE}',
+    )
+
+
+def _rooted(spec: str, snap: Snapshot) -> str:
+    """A path of a `python:` or `wheel:` side is meant from the repository's root."""
+    kind, _, path = spec.partition(":")
+    root = snap.store.worktree
+    if kind in ("python", "wheel") and path and root and not Path(path).expanduser().is_absolute():
+        return f"{kind}:{root / path}"
+    return spec
+
+
+def pinned_version(name: str, content: bytes) -> str | None:
+    """The exact version of triton that a lock or requirements file names."""
+    text = content.decode(errors="replace")
+    if name.endswith((".lock", ".toml")):
+        try:
+            table = tomllib.loads(text)
+        except tomllib.TOMLDecodeError:
+            table = {}
+        version = _locked(table)
+        if version:
+            return version
+    found = _REQUIREMENT.search(text)
+    return found[1] if found else None
+
+
+def _locked(table: Mapping[str, object]) -> str | None:
+    """`[[package]]` of uv, poetry and pdm, `[[packages]]` of pylock.toml (PEP 751)."""
+    rows = table.get("package") or table.get("packages")
+    for row in rows if isinstance(rows, list) else []:
+        if isinstance(row, dict) and row.get("name") == "triton" and isinstance(row.get("version"), str):
+            return str(row["version"])
+    return None
+
+
+# corpus
+
+
+def corpus_of(snap: Snapshot, config: Config) -> Corpus:
+    """The corpus of a revision. Raises CorpusError where its workload folder has no workload."""
+    plan = plan_of(snap, config)
+    tree = _exported(snap, config)
+    # beside the tree, and named by the plan: the same tree can be looked at in two ways
+    root = tree.parent / f"corpus-{key_of(plan.workloads, plan.imports)[:12]}"
+    families = tree / plan.workloads
+    if not families.is_dir():
+        raise CorpusError(
+            f"{snap.label} has no folder {plan.workloads} of workloads",
+            hint=f"see workloads = … in {FILE}",
+        )
+    if not root.is_dir():
+        _link(root, [families, *(tree / name for name in plan.imports)])
+    workloads = tuple(
+        sorted(
+            str(path.relative_to(families).with_suffix(""))
+            for path in families.rglob("*.py")
+            if not path.name.startswith("_") and path.name != "conftest.py"
+        )
+    )
+    if not workloads:
+        raise CorpusError(
+            f"{snap.label}: the folder {plan.workloads} has no workload", hint="add FAMILY/NAME.py"
+        )
+    digest = key_of("kernels/1", tree.parent.name, plan.workloads, plan.imports)
+    return Corpus(
+        root=root, workloads=workloads, digest=digest, anchor=tree.parent, files=_contents(snap, config)
+    )
+
+
+def _contents(snap: Snapshot, config: Config) -> dict[str, str]:
+    return {entry.path: f"{entry.mode} {entry.blob}" for entry in repository.entries(snap, config)}
+
+
+def _link(root: Path, folders: list[Path]) -> None:
+    """Links to what lies in the folders, the first of a name wins; whole or not at all."""
+    partial = root.with_suffix(".part")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir()
+    for folder in folders:
+        for entry in sorted(folder.iterdir()) if folder.is_dir() else []:
+            place = partial / entry.name
+            if not place.exists() and not entry.name.startswith("."):
+                place.symlink_to(entry)
+    try:
+        partial.rename(root)
+    except OSError:  # another process was first
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def _exported(snap: Snapshot, config: Config) -> Path:
+    """The whole tree of the revision in the cache: made once, whole or not at all."""
+    rows = [(entry.path, entry.mode, entry.blob) for entry in repository.entries(snap, config)]
+    folder = config.cache.resolve() / "exports" / key_of("export/1", rows)[:24]
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        tree, partial = folder / "tree", folder / "tree.part"
+        if not tree.is_dir():
+            shutil.rmtree(partial, ignore_errors=True)
+            repository.export(snap, partial, config)
+            partial.rename(tree)
+    return tree

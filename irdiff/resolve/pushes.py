@@ -1,0 +1,101 @@
+"""Before a push: which of the pushed commits touch what irdiff compares, and with what."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from irdiff.config import Config
+from irdiff.errors import UsageError
+from irdiff.resolve import kernel_repository
+from irdiff.resolve.kernel_repository import Plan
+from irdiff.resolve.toolchains import checkout as checkouts
+from irdiff.resolve.toolchains import repository, source_parts
+from irdiff.resolve.toolchains.repository import Snapshot, Store
+
+_NO_COMMIT = "0" * 40
+MARK = "# written by `irdiff hook install`"
+_OURS = re.compile(rf"#!/bin/sh\n{re.escape(MARK)}\n\[ -x .+ \] \|\| exit 0\nexec .+ hook run .+\n")
+
+
+def is_ours(script: str) -> bool:
+    """Whether `irdiff hook install` wrote it and nobody has added to it since."""
+    return _OURS.fullmatch(script) is not None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Push:
+    """One commit that is pushed, and what it is compared with."""
+
+    base: str
+    head: str
+    relevant: tuple[str, ...]
+    """Changed paths that can change a kernel; none means there is nothing to compare."""
+    is_compiler: bool
+
+
+def pushed_commits(lines: Iterable[str]) -> list[tuple[str, str]]:
+    """(local commit, remote commit) of each branch that is pushed, from what git gives a pre-push hook."""
+    rows = []
+    for line in lines:
+        parts = line.split()
+        if len(parts) == 4 and parts[2].startswith("refs/heads/") and parts[1] != _NO_COMMIT:
+            rows.append((parts[1], parts[3]))
+    return list(dict.fromkeys(rows))
+
+
+def inspect(store: Store, local: str, remote: str, config: Config) -> Push | None:
+    """None where the commit has no base or is its own, or the repository is none that irdiff compares."""
+    base = _base(store, local, remote)
+    if base is None or base == local:
+        return None
+    before, after = (repository.snapshot(store, commit, config) for commit in (base, local))
+    changed = _changed_paths(store, base, local)
+    if checkouts.is_triton(after, config):
+        relevant = _relevant_to_compiler(before, after, changed, config)
+        return Push(base=base, head=local, relevant=relevant, is_compiler=True)
+    try:
+        plan = kernel_repository.plan_of(after, config)
+    except UsageError:
+        return None
+    relevant = tuple(path for path in changed if _is_of(path, plan))
+    return Push(base=base, head=local, relevant=relevant, is_compiler=False)
+
+
+def _base(store: Store, local: str, remote: str) -> str | None:
+    try:
+        return repository.default_base(store, local)
+    except UsageError:
+        pass
+    try:
+        return None if remote == _NO_COMMIT else repository.commit_of(store, remote)
+    except UsageError:  # the remote has commits that were never fetched
+        return None
+
+
+def _changed_paths(store: Store, base: str, head: str) -> list[str]:
+    listed = store.git("diff", "--name-only", "--no-renames", "-z", base, head)
+    return [os.fsdecode(name) for name in listed.split(b"\0") if name]
+
+
+def _relevant_to_compiler(
+    before: Snapshot, after: Snapshot, changed: list[str], config: Config
+) -> tuple[str, ...]:
+    native = {
+        path
+        for snap in (before, after)
+        if checkouts.is_triton(snap, config)
+        for path in checkouts.read(snap, config).native_paths
+    }
+    return tuple(path for path in changed if path in native or source_parts.is_installed(path))
+
+
+def _is_of(path: str, plan: Plan) -> bool:
+    """Python files of the workloads and of what they import, the description, the pin."""
+    if path in (kernel_repository.FILE, plan.pin, *kernel_repository.PIN_FILES):
+        return True
+    parents = {str(parent) for parent in PurePosixPath(path).parents}
+    return path.endswith(".py") and bool(parents & {plan.workloads, *plan.imports})

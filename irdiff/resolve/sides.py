@@ -1,0 +1,157 @@
+"""From what a user writes for base and head to two sides: a compiler and the kernels it compiles.
+
+In a checkout of Triton a revision selects the compiler, and the corpus is the same on both sides. In a
+repository of kernels (with an `irdiff.toml`) a revision selects the kernels, and the compiler is the same
+unless each revision pins its own. Any other kind of side (`triton==3.9.0`) mixes with both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from irdiff.config import Config
+from irdiff.errors import UsageError
+from irdiff.model import Sides, Toolchain
+from irdiff.resolve import kernel_repository, packs, toolchains
+from irdiff.resolve.corpus import Corpus
+from irdiff.resolve.toolchains import checkout as checkouts
+from irdiff.resolve.toolchains import commits, repository
+from irdiff.resolve.toolchains.checkout import Checkout
+from irdiff.resolve.toolchains.repository import Snapshot, Store
+
+
+@dataclass(frozen=True, kw_only=True)
+class Side:
+    """Base or head: a compiler and the kernels it compiles."""
+
+    toolchain: Toolchain
+    corpus: Corpus
+    note: str
+    """Where the side comes from."""
+    warnings: tuple[str, ...] = ()
+    """What a reader must know before reading anything else."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SideOptions:
+    """What a user may choose beside base and head."""
+
+    repo: Path | None
+    """A checkout; default: the one that the current folder lies in."""
+    corpus: Path | None
+    """A folder of workloads for both sides; default: the shipped corpus, or that of `irdiff.toml`."""
+    triton: str | None
+    """The toolchain of both sides where revisions select kernels."""
+    build: bool
+    """Whether a native part that is missing may be built."""
+    progress: Callable[[str], None]
+    packs: tuple[str, ...] = ()
+    """Packs of the corpus that take its place."""
+
+
+def resolve_sides(base: str | None, head: str | None, options: SideOptions, config: Config) -> Sides[Side]:
+    """Both sides, with their defaults. Raises UsageError, ToolchainError, CorpusError."""
+    if base and head and not (is_revision(base) or is_revision(head)):
+        kernels = load_corpus(options, config)
+        return Sides(base=base, head=head).map(lambda spec: _installed(spec, kernels, config))
+    store = repository.open_store(options.repo or Path.cwd())
+    head = head or (repository.WORKING_TREE if repository.is_dirty(store) else "HEAD")
+    if not base and not is_revision(head):
+        raise UsageError(f"{head} has no default base", hint=f"name the base: irdiff compare BASE {head}")
+    base = base or repository.default_base(store, head)
+    resolver = Resolver(store, options, config)
+    return resolver.with_warnings(
+        Sides(base=resolver.side(base, beside=head), head=resolver.side(head, beside=base))
+    )
+
+
+def is_revision(spec: str) -> bool:
+    """Whether a side is meant as a revision, not as a release, wheel or interpreter."""
+    return not (spec.startswith(("triton==", "wheel:", "python:")))
+
+
+def _installed(spec: str, kernels: Corpus, config: Config) -> Side:
+    return _side(toolchains.resolve(spec, config), kernels, "", config)
+
+
+def load_corpus(options: SideOptions, config: Config) -> Corpus:
+    return packs.load(options.corpus or config.shipped / "corpus", options.packs)
+
+
+def _side(toolchain: Toolchain, kernels: Corpus, note: str, config: Config) -> Side:
+    """With the packages that the corpus needs, beside this toolchain."""
+    note = "; ".join(part for part in (note, packs.note(kernels)) if part)
+    beside = packs.install(kernels, toolchain, config)
+    return Side(toolchain=toolchain, corpus=beside, note=note, warnings=toolchain.notes)
+
+
+class Resolver:
+    """Resolves sides of one repository; a compiler or a corpus that two sides share is made once."""
+
+    def __init__(self, store: Store, options: SideOptions, config: Config) -> None:
+        self.store = store
+        self.options = options
+        self.config = config
+        self._checkouts: dict[str, Checkout] = {}
+        self._shared: Corpus | None = None
+
+    def side(self, spec: str, beside: str = repository.WORKING_TREE) -> Side:
+        """`beside` is the other side: a release compiles the kernels of the revision it is compared with."""
+        if not is_revision(spec):
+            return self._release(spec, beside)
+        snap = repository.snapshot(self.store, spec, self.config)
+        if checkouts.is_triton(snap, self.config):
+            return self._compiler(snap)
+        return self._kernels(snap)
+
+    def with_warnings(self, sides: Sides[Side]) -> Sides[Side]:
+        """Says on both sides where their LLVM is not the same."""
+        pins = {spec: checkout.llvm for spec, checkout in self._checkouts.items()}
+        if len(set(pins.values())) < 2:
+            return sides
+        told = ", ".join(f"{spec} {(pin or 'none')[:12]}" for spec, pin in pins.items())
+        warning = f"ATTENTION: the sides pin different LLVMs ({told}): changes may be those of LLVM"
+        self.options.progress(warning)
+        return sides.map(lambda side: replace(side, warnings=(warning, *side.warnings)))
+
+    def _release(self, spec: str, beside: str) -> Side:
+        toolchain = toolchains.resolve(spec, self.config)
+        snap = repository.snapshot(self.store, beside, self.config)
+        if self.options.corpus is not None or self.options.packs or checkouts.is_triton(snap, self.config):
+            return _side(toolchain, self._corpus(), "", self.config)
+        kernels = kernel_repository.corpus_of(snap, self.config)
+        note = f"kernels of {snap.label}"
+        return Side(toolchain=toolchain, corpus=kernels, note=note, warnings=toolchain.notes)
+
+    def _compiler(self, snap: Snapshot) -> Side:
+        checkout = checkouts.read(snap, self.config)
+        self._checkouts[snap.spec] = checkout
+        self.options.progress(f"toolchain of {snap.label}")
+        made = commits.toolchain_of(
+            checkout,
+            self.config,
+            toolchains.resolve,
+            build=self.options.build,
+            progress=self.options.progress,
+        )
+        return _side(made.toolchain, self._corpus(), made.note, self.config)
+
+    def _kernels(self, snap: Snapshot) -> Side:
+        if self.options.packs:
+            raise UsageError(
+                f"{snap.label} selects kernels, and so does --pack",
+                hint="compare two compilers: irdiff compare triton==3.8.0 triton==3.9.0 --pack NAME",
+            )
+        plan = kernel_repository.plan_of(snap, self.config)
+        spec, reason = kernel_repository.toolchain_spec(snap, plan, self.options.triton, self.config)
+        toolchain = toolchains.resolve(spec, self.config)
+        kernels = kernel_repository.corpus_of(snap, self.config)
+        note = f"kernels of {snap.label}: {snap.title}; compiler: {spec} ({reason})"
+        return Side(toolchain=toolchain, corpus=kernels, note=note, warnings=toolchain.notes)
+
+    def _corpus(self) -> Corpus:
+        if self._shared is None:
+            self._shared = load_corpus(self.options, self.config)
+        return self._shared

@@ -1,0 +1,147 @@
+"""A revision of a Triton checkout as a toolchain: its native part, with its own Python part laid over.
+
+The native part comes from a release that was adopted for the revision's native digest, or from a build of
+a revision with the same digest. The environment links to the native part's files and holds the Python part
+as files of its own. Links are symbolic: a hard link would change the ctime of a gigabyte of files that
+other environments share, and with it everything that is known of their content.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from irdiff.config import Config
+from irdiff.errors import ToolchainError
+from irdiff.model import Toolchain
+from irdiff.resolve.toolchains import adopt, environments, identity, native, repository
+from irdiff.resolve.toolchains import checkout as checkouts
+from irdiff.resolve.toolchains.checkout import Checkout
+from irdiff.store import key_of
+
+Progress = Callable[[str], None]
+Resolve = Callable[[str, Config], Toolchain]
+
+
+@dataclass(frozen=True, kw_only=True)
+class NativePart:
+    """An installed package whose libraries are those of a native digest."""
+
+    toolchain: Toolchain
+    python_files: frozenset[str]
+    """Those of its files that are Python part, and are replaced."""
+    origin: str
+    """Where it comes from, in words."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommitToolchain:
+    toolchain: Toolchain
+    note: str
+
+
+def toolchain_of(
+    checkout: Checkout, config: Config, resolve: Resolve, *, build: bool, progress: Progress
+) -> CommitToolchain:
+    """The toolchain of a revision, made if need be.
+
+    `resolve` gives the toolchain of an adopted side. Raises ToolchainError where the native part cannot be
+    had, or is missing and `build` is false.
+    """
+    part = native_part(checkout, config, resolve, build=build, progress=progress)
+    site = checkouts.site_packages(part.toolchain, config)
+    files = checkout.python_part(checkouts.installed_files(site))
+    rows = sorted((place, entry.mode, entry.blob) for place, entry in files.items())
+    key = key_of("overlay/2", part.toolchain.digest, str(site), sorted(part.python_files), rows)
+    name = f"commit-{key[:20]}"
+    made: list[Toolchain] = []
+
+    def install(path: Path, log: Path) -> dict[str, Any]:
+        target = next(path.glob("lib/python3*/site-packages"))
+        _link_packages(site, target)
+        _link_native(site, target, part.python_files)
+        _write(files, target)
+        log.write_text(f"{checkout.label} over {part.origin}\n", encoding="utf-8")
+        python = str(path / "bin" / "python")
+        found = identity.identify(checkout.label, python, path, config)
+        made.append(found)
+        return {
+            "spec": checkout.label,
+            "version": found.version,
+            "digest": found.digest,
+            "native": part.toolchain.path,
+        }
+
+    try:
+        environment = environments.make(name, config, install)
+    except ToolchainError as error:
+        raise ToolchainError(
+            f"{checkout.label}: its Python part does not start over {part.origin}:\n{error.what}",
+            hint="if the adopted release is too far from this revision, adopt another, or build it: "
+            f"irdiff toolchain build {checkout.snapshot.spec}",
+            log_path=error.log_path,
+        ) from error
+    if not made:
+        made.append(identity.identify(checkout.label, environment.python, environment.path, config))
+    return CommitToolchain(toolchain=made[0], note=f"{checkout.snapshot.title}; native part: {part.origin}")
+
+
+def native_part(
+    checkout: Checkout, config: Config, resolve: Resolve, *, build: bool, progress: Progress
+) -> NativePart:
+    adoption = adopt.find(checkout.native_digest, config)
+    if adoption is not None:
+        toolchain = resolve(adoption.spec, config)
+        if toolchain.digest != adoption.toolchain_digest:
+            raise ToolchainError(
+                f"{adoption.spec} has changed since it was adopted for {adoption.revision[:10]}",
+                hint=f"adopt it again: irdiff toolchain adopt {adoption.revision[:10]} {adoption.spec}",
+            )
+        return NativePart(
+            toolchain=toolchain,
+            python_files=frozenset(adoption.python_files),
+            origin=f"{adoption.spec}, adopted for {adoption.revision[:10]}",
+        )
+    built = native.find(checkout, config) if not build else native.build(checkout, config, progress)
+    if built is None:
+        raise ToolchainError(
+            f"{checkout.label} has no native build yet (native digest {checkout.native_digest[:12]})",
+            hint=f"build it: irdiff toolchain build {checkout.snapshot.spec}\n"
+            "        or, for Python-only work on top of a release: irdiff toolchain adopt REV triton==X",
+        )
+    environments.touch(built)
+    toolchain = identity.identify(checkout.label, built.python, built.path, config)
+    return NativePart(
+        toolchain=toolchain,
+        python_files=frozenset(built.state["python_files"]),
+        origin=f"built from {built.state['revision'][:10]}",
+    )
+
+
+def _link_packages(site: Path, target: Path) -> None:
+    """Everything beside triton: setuptools, metadata with the backends' entry points, libraries."""
+    for entry in sorted(site.iterdir()):
+        place = target / entry.name
+        if entry.name in ("triton", "__pycache__") or entry.name.startswith("_virtualenv") or place.exists():
+            continue
+        place.symlink_to(entry)
+
+
+def _link_native(site: Path, target: Path, python_files: frozenset[str]) -> None:
+    for name in checkouts.installed_files(site) - python_files:
+        place = target / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.symlink_to((site / name).resolve())
+
+
+def _write(files: dict[str, repository.Entry], target: Path) -> None:
+    contents = repository.read(list(files.values()))
+    for name, entry in files.items():
+        place = target / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.unlink(missing_ok=True)  # a link into the native part: never write through it
+        place.write_bytes(contents[entry.path])
+        if entry.mode == "100755":
+            place.chmod(0o755)

@@ -1,0 +1,120 @@
+"""Everything that is known of one case of a run, with what only its toolchains can still say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+from irdiff.attribute import attributor
+from irdiff.attribute.attributor import Attribution, Attributor
+from irdiff.attribute.kernel_lines import Locations
+from irdiff.attribute.replayer import Replayer
+from irdiff.capture.catalogs import Wanted
+from irdiff.config import Config
+from irdiff.errors import IrdiffError, UsageError
+from irdiff.model import Case, Run, Sides
+from irdiff.resolve import packs
+from irdiff.resolve.sides import Side, SideOptions, resolve_sides
+from irdiff.run import run_folder
+from irdiff.store import Store
+from irdiff.worker_client.workers import Workers
+
+_BEFORE = {"ttir": "ttir", "ttgir": "ttir", "llir": "ttgir", "ptx": "llir", "amdgcn": "llir"}
+_OTHER = {"sass": "ptx", "launch": "ttgir"}
+
+
+def sides_again(
+    run: Run, case: Case, corpus: Path | None, config: Config, progress: Callable[[str], None]
+) -> Sides[Side]:
+    """For one case. Raises IrdiffError where a side cannot be had again, or is another one by now."""
+    chosen = packs.named_by(case.id, corpus or config.shipped / "corpus")
+    wanted = SideOptions(repo=None, corpus=corpus, triton=None, build=False, progress=progress, packs=chosen)
+    sides = resolve_sides(run.base.spec, run.head.spec, wanted, config)
+    revisions = Sides(base=run.base, head=run.head)
+    for name, (side, revision) in sides.zip(revisions).items():
+        if side.toolchain.digest != revision.digest:
+            raise IrdiffError(
+                f"{name}: {revision.spec} is not the toolchain that the run used",
+                hint="compare again: irdiff compare BASE HEAD",
+            )
+    return sides
+
+
+def attribute(run: Run, folder: Path, case: Case, sides: Sides[Side], config: Config) -> Attribution | None:
+    """From the store where the run has been attributed; None for a case whose code did not change."""
+    store = Store(config.store)
+    for artifacts in case.artifacts:
+        for artifact in artifacts.values():
+            content = run_folder.artifact(folder, artifact.digest)
+            if content is not None:
+                store.put(content)
+    target = next(target for target in run.targets if target.name == case.target)
+    subject = attributor.subject_of(case, target)
+    if subject is None:
+        return None
+    with closing(Workers(config)) as workers:
+        wanted = Wanted(cases=tuple(filter(None, (case.id, case.renamed_from))))
+        return Attributor(store, Replayer(config, store, workers, wanted), sides).attribute(subject)
+
+
+def source_lines(raw: str, numbers: list[int], corpus_root: Path) -> list[str]:
+    """`file:line: text` of the kernel's lines behind lines of raw IR, each once, in order."""
+    locations = Locations(raw)
+    places = [place for number in numbers if (place := locations.of_line(number)) and place[0]]
+    return [f"{path}:{line}: {_line(corpus_root / path, line)}" for path, line in dict.fromkeys(places)]
+
+
+def _line(path: Path, number: int) -> str:
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return ""
+    return lines[number - 1].strip() if number <= len(lines) else ""
+
+
+def reproduction(run: Run, case: Case) -> list[tuple[str, str, str]]:
+    """(side, file, shell command): one side alone, from the IR that enters the first changed stage.
+
+    The file is one of `save`; the command needs the side's interpreter as PYTHON, and no GPU.
+    """
+    stage = case.origin.stage if case.origin else "ttgir"
+    before = _OTHER.get(stage) or _BEFORE.get(stage, "ttir")
+    target = next(target for target in run.targets if target.name == case.target)
+    wanted = stage if stage in _BEFORE else "cubin"
+    rows = []
+    for side in ("base", "head"):
+        name = f"{side}.{before}"
+        code = (
+            "import triton; from triton.backends.compiler import GPUTarget; "
+            f"gpu = GPUTarget({target.backend!r}, {target.arch!r}, {target.warp_size}); "
+            f"print(triton.compile({name!r}, target=gpu).asm[{wanted!r}])"
+        )
+        rows.append((side, name, f'TRITON_ALWAYS_COMPILE=1 PYTHON -c "{code}"'))
+    return rows
+
+
+def save(folder: Path, run: Run, case: Case, out: Path) -> list[Path]:
+    """Writes the files that `reproduction` names.
+
+    Raises RunFolderError for a damaged run, and UsageError, before anything is written, where one of the
+    files is there with other content: somebody may have edited it.
+    """
+    files: dict[Path, bytes] = {}
+    for side, name, _ in reproduction(run, case):
+        artifact = case.artifacts.of(side).get(name.partition(".")[2])
+        content = run_folder.artifact(folder, artifact.digest) if artifact else None
+        if content is not None:
+            files[out / name] = content
+    try:
+        for path, content in files.items():
+            if path.is_symlink() or (path.exists() and (not path.is_file() or path.read_bytes() != content)):
+                raise UsageError(
+                    f"{path} is there and differs; nothing was written", hint="--save DIR, another"
+                )
+        out.mkdir(parents=True, exist_ok=True)
+        for path, content in files.items():
+            path.write_bytes(content)
+    except OSError as error:
+        raise UsageError(f"{out} cannot be written: {error.strerror or error}") from error
+    return list(files)

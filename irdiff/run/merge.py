@@ -1,0 +1,145 @@
+"""Joins the runs of shards (`irdiff compare --shard K/N`), or of several targets, to one run. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from irdiff.compare import radius
+from irdiff.errors import UsageError
+from irdiff.model import Case, ChangeGroup, Component, Launch, Run, Target
+
+
+def merge(runs: Sequence[Run], *, partial: bool = False) -> Run:
+    """One run with the cases of all. `partial` lets shards be missing; a note then says which.
+
+    Raises UsageError where the runs are not of one comparison.
+    """
+    if not runs:
+        raise UsageError("there is nothing to merge")
+    runs = sorted(runs, key=lambda run: (run.options.shard, run.command, run.created))
+    first = runs[0]
+    for run in runs[1:]:
+        _check_same(first, run)
+    missing = missing_shards(runs)
+    cases, targets = _cases(runs), _targets(runs)
+    notes = [*dict.fromkeys(note for run in runs for note in run.notes)]
+    if missing:
+        if not partial:
+            raise UsageError(missing, hint="give every shard, or --partial")
+        notes.append(missing)
+    return replace(
+        first,
+        created=max(run.created for run in runs),
+        command=without_shard(first.command),
+        options=replace(first.options, shard=(1, 1)),
+        targets=targets,
+        environment=_environment(runs),
+        summary=radius.summarize(cases, targets),
+        cases=cases,
+        launches=_launches(runs),
+        groups=_groups(runs),
+        notes=tuple(notes),
+        duration_s=round(sum(run.duration_s for run in runs), 3),
+    )
+
+
+def _check_same(first: Run, other: Run) -> None:
+    for name in ("schema", "irdiff_version", "normalizer_version", "base", "head"):
+        ours, theirs = getattr(first, name), getattr(other, name)
+        if ours != theirs:
+            shown = ("" if name in {"base", "head"} else f": {ours} and {theirs}")[:200]
+            raise UsageError(f"the runs have different {name.replace('_', ' ')}{shown}")
+
+
+def _cases(runs: Sequence[Run]) -> tuple[Case, ...]:
+    found: dict[str, Case] = {}
+    for case in (case for run in runs for case in run.cases):
+        if case.id in found:
+            raise UsageError(f"case {case.id[:200]!a} is in two of the runs", hint="give each shard once")
+        found[case.id] = case
+    return tuple(found[case_id] for case_id in sorted(found))
+
+
+def _targets(runs: Sequence[Run]) -> tuple[Target, ...]:
+    found: dict[str, Target] = {}
+    for target in (target for run in runs for target in run.targets):
+        if found.setdefault(target.name, target) != target:
+            raise UsageError(f"target {target.name[:100]!a} is not the same in all runs")
+    return tuple(found[name] for name in sorted(found))
+
+
+def _launches(runs: Sequence[Run]) -> dict[str, Launch]:
+    rows = {digest: launch for run in runs for digest, launch in run.launches.items()}
+    return dict(sorted(rows.items()))
+
+
+def _environment(runs: Sequence[Run]) -> dict[str, str]:
+    """What differs between hosts is kept side by side: it may explain a difference."""
+    names = sorted({name for run in runs for name in run.environment})
+    values = {name: sorted({run.environment.get(name, "unset") for run in runs}) for name in names}
+    return {name: " | ".join(found) for name, found in values.items()}
+
+
+def _groups(runs: Sequence[Run]) -> tuple[ChangeGroup, ...]:
+    parts: dict[str, list[ChangeGroup]] = {}
+    for group in (group for run in runs for group in run.groups):
+        parts.setdefault(group.id, []).append(group)
+    groups = [_joined(same) for same in parts.values()]
+    return tuple(sorted(groups, key=lambda group: (-group.score, -len(group.members), group.id)))
+
+
+def _joined(parts: Sequence[ChangeGroup]) -> ChangeGroup:
+    """The same edit, seen in several shards: the gravest part ranks it, the shortest edit shows it."""
+    if len(parts) == 1:
+        return parts[0]
+    gravest = max(parts, key=lambda part: (part.score, part.representative))
+    shortest = min(parts, key=lambda part: (len(part.edit), part.representative))
+    count = sum(len(part.members) for part in parts)
+    charged = {component for part in parts for component in part.charged}
+    return replace(
+        shortest,
+        severity=gravest.severity,
+        score=gravest.score,
+        reasons=gravest.reasons,
+        charged=tuple(component for component in Component if component in charged),
+        members=tuple(sorted(member for part in parts for member in part.members)),
+        likeness=round(sum(part.likeness * len(part.members) for part in parts) / count, 4),
+    )
+
+
+# shards
+
+
+def missing_shards(runs: Iterable[Run]) -> str:
+    """What is not there, in words; empty where every shard is.
+
+    Raises UsageError for shards of different totals, which overlap and leave gaps.
+    """
+    seen: dict[object, set[tuple[int, int]]] = {}
+    for run in runs:
+        cut = (replace(run.options, shard=(1, 1)), tuple(target.name for target in run.targets))
+        seen.setdefault(cut, set()).add(run.options.shard)
+    missing = []
+    for shards in seen.values():
+        totals = sorted({total for _, total in shards})
+        if len(totals) > 1:
+            raise UsageError(f"these are shards of 1/{totals[0]} and of 1/{totals[1]}: give those of one cut")
+        absent = sorted(set(range(1, totals[0] + 1)) - {number for number, _ in shards})
+        if absent:
+            missing.append(f"shards {', '.join(map(str, absent[:20]))} of {totals[0]} are missing")
+    return "; ".join(missing)
+
+
+def without_shard(command: Sequence[str]) -> tuple[str, ...]:
+    """The words that a user would have typed for the whole, for the record."""
+    kept: list[str] = []
+    skip = False
+    for word in command:
+        if skip or word.startswith("--shard="):
+            skip = False
+        elif word == "--shard":
+            skip = True
+        else:
+            kept.append(word)
+    return tuple(kept)

@@ -1,0 +1,204 @@
+"""A run folder: `run.json`, and the artifacts that its reports and timings need, by digest.
+
+    run.json             the model's `Run`, authoritative; every report is rendered from it
+    artifacts/ab/cdef…   zstd-compressed, named by the SHA-256 of the content
+    timing.json          added by `irdiff time`
+
+It can be zipped, moved and read elsewhere. A folder may come from an attacker (a pull request's job), so
+reading takes nothing on trust: sizes are bounded, the schema is checked, digests are verified, links
+are not followed and no path of the folder's making is used. `run_checks` holds what a schema cannot say;
+`run_archive` opens a zipped run.
+"""
+
+from __future__ import annotations
+
+import errno
+import itertools
+import json
+import os
+import shutil
+import stat
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import zstandard
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
+
+from irdiff.errors import RunFolderError, StoreError
+from irdiff.model import SCHEMA, Run
+from irdiff.run import run_checks, run_place
+from irdiff.store import Store, sha256
+
+MAX_RUN_JSON_BYTES = 256 << 20
+MAX_ARTIFACT_BYTES = 256 << 20
+_MAX_WINDOW_BYTES = 128 << 20
+_CHUNK_BYTES = 1 << 20
+_WORDS = 10_000
+_LINK_ERRORS = frozenset({errno.ELOOP, errno.ENOTDIR, errno.EMLINK})
+_adapter = TypeAdapter(Run)
+
+
+class _Versioned(BaseModel):
+    version: Any = Field(default=None, alias="schema")
+
+
+def write(folder: Path, run: Run, store: Store, digests: Iterable[str]) -> None:
+    """Writes a whole run folder, or leaves everything as it was.
+
+    Raises StoreError where it cannot, and UsageError where `folder` holds anything but a run.
+    """
+    try:
+        with run_place.replaced(folder) as part:
+            (part / "artifacts").mkdir()
+            for digest in sorted(set(digests)):
+                _copy(store.object_path(digest), part / "artifacts" / digest[:2] / digest[2:])
+            with (part / "run.json").open("wb") as file:
+                file.writelines(dump_parts(run))
+    except OSError as error:
+        raise StoreError(
+            f"the run folder {folder} cannot be written: {error.strerror or error}",
+            hint="name another folder with --out DIR",
+        ) from error
+
+
+def _copy(source: Path, destination: Path) -> None:
+    destination.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        os.link(source, destination)
+    except OSError:
+        shutil.copyfile(source, destination)
+
+
+def dump(run: Run) -> bytes:
+    """`run.json`, the same bytes for the same run."""
+    return b"".join(dump_parts(run))
+
+
+def dump_parts(run: Run) -> Iterator[bytes]:
+    """The same in parts: the words that JSON of 23 MB is made of take 200 MB together."""
+    words = json.JSONEncoder(indent=1, ensure_ascii=True).iterencode(_adapter.dump_python(run, mode="json"))
+    while some := "".join(itertools.islice(words, _WORDS)):
+        yield some.encode()
+    yield b"\n"
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema of `run.json`."""
+    return _adapter.json_schema()
+
+
+def load(folder: Path) -> Run:
+    """The run of a folder (or of a `run.json`), checked.
+
+    Raises RunFolderError for anything but a whole run of this schema that agrees with itself.
+    """
+    root, name = (folder, "run.json") if folder.is_dir() else (folder.parent, folder.name)
+    path = root / name
+    content = read_file(root, (name,), MAX_RUN_JSON_BYTES)
+    run_checks.check_json(content, path)
+    schema = _schema_of(content, path)
+    if schema != SCHEMA:
+        raise RunFolderError(
+            f"{path} has schema {str(schema)[:80]!a}, this irdiff reads {SCHEMA!r}",
+            hint="read it with the irdiff that wrote it, or compare again",
+        )
+    try:
+        run = _adapter.validate_json(content, strict=True)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"]))[:200]
+        raise RunFolderError(f"{path} is not a valid run: {where!a}: {first['msg'][:200]}") from error
+    run_checks.check_run(run, path)
+    return run
+
+
+def _schema_of(content: bytes, path: Path) -> object:
+    """Read before the rest, so that a run of another version is told from a damaged one."""
+    try:
+        return _Versioned.model_validate_json(content).version
+    except ValidationError as error:
+        reason = error.errors(include_url=False, include_input=False)[0]["msg"][:200]
+        raise RunFolderError(f"{path} is not a run: {reason}", hint="run `irdiff compare` again") from error
+
+
+def artifact(folder: Path, digest: str) -> bytes | None:
+    """The content of an artifact that the run folder holds, verified; None where it does not hold it."""
+    if not run_checks.DIGEST.fullmatch(digest):
+        raise RunFolderError(f"{digest[:80]!a} is not a digest")
+    root = folder if folder.is_dir() else folder.parent
+    try:
+        packed = read_file(root, ("artifacts", digest[:2], digest[2:]), MAX_ARTIFACT_BYTES)
+    except _AbsentError:
+        return None
+    content = _unpacked(packed, f"artifact {digest} of {folder}")
+    if sha256(content) != digest:
+        raise RunFolderError(f"artifact {digest} of {folder} does not have the content of its name")
+    return content
+
+
+def _unpacked(packed: bytes, what: str) -> bytes:
+    # In chunks: a frame's header may promise any size, and `decompress` would allocate it at once.
+    parts: list[bytes] = []
+    left = MAX_ARTIFACT_BYTES
+    codec = zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW_BYTES)
+    try:
+        with codec.stream_reader(packed, read_across_frames=False) as reader:
+            while chunk := reader.read(min(_CHUNK_BYTES, left + 1)):
+                left -= len(chunk)
+                if left < 0:
+                    raise RunFolderError(f"{what} unpacks to more than {MAX_ARTIFACT_BYTES} bytes")
+                parts.append(chunk)
+    except (zstandard.ZstdError, MemoryError) as error:
+        raise RunFolderError(f"{what} is damaged: {error}") from error
+    return b"".join(parts)
+
+
+class _AbsentError(RunFolderError):
+    """A file is not in the folder."""
+
+
+def read_file(root: Path, names: tuple[str, ...], limit_bytes: int) -> bytes:
+    """A plain file below `root`, which is trusted; nothing below it is: no link is followed on the way.
+
+    Raises RunFolderError where it is absent, larger than `limit_bytes`, a link, a pipe or a device.
+    """
+    path = root.joinpath(*names)
+    try:
+        with os.fdopen(_open_below(root, names), "rb") as file:
+            status = os.fstat(file.fileno())
+            if status.st_size > limit_bytes:
+                raise RunFolderError(f"{path} has {status.st_size} bytes; at most {limit_bytes} are read")
+            content = file.read(limit_bytes + 1)
+    except FileNotFoundError as error:
+        raise _AbsentError(
+            f"{path} is not there", hint="give the folder that `irdiff compare` wrote"
+        ) from error
+    except OSError as error:
+        reason = "it is a link, or below one" if error.errno in _LINK_ERRORS else error.strerror
+        raise RunFolderError(
+            f"{path} cannot be read: {reason}", hint="give the folder that `irdiff compare` wrote"
+        ) from error
+    if len(content) > limit_bytes:
+        raise RunFolderError(f"{path} grew past {limit_bytes} bytes while it was read")
+    return content
+
+
+def _open_below(root: Path, names: tuple[str, ...]) -> int:
+    """Opens component by component, so that a link cannot be swapped in between a check and the use."""
+    if any(name in {"", ".", ".."} or "/" in name or "\0" in name for name in names):
+        raise RunFolderError(f"{'/'.join(names)[:80]!a} is not a path of a run folder")
+    folder = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        for name in names[:-1]:
+            inner = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=folder)
+            os.close(folder)
+            folder = inner
+        # Non-blocking: opening a pipe that nobody writes to would wait for ever.
+        descriptor = os.open(names[-1], os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
+    finally:
+        os.close(folder)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise RunFolderError(f"{'/'.join(names)} is not a plain file")
+    return descriptor

@@ -1,0 +1,154 @@
+"""Requests to workers, a bounded number at a time, and what came of each: results, and how a child died."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import threading
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from irdiff.config import Config
+from irdiff.model import Failure, FailureKind, Toolchain
+from irdiff.resolve.corpus import Beside
+from irdiff.resolve.toolchains.interpreter_answers import WORKER
+from irdiff.store import key_of
+from irdiff.worker_client.workers import Ended, Workers
+
+NOT_COMPILING = frozenset(
+    {"captured_folder.py", "fills.py", "inductor_on_gpu.py", "program.py", "record.py", "sources.py"}
+    | {"tritonparse_trace.py", "verify.py", "workload_files.py"}
+)
+"""Files of the worker that only record programs or verify kernels: no request of ours imports them."""
+
+_TAIL_BYTES = 6000
+_UNKNOWN_ARCHITECTURE = (
+    "is not defined for option 'gpu-name'",  # ptxas
+    "computeCapability not supported",  # MLIR passes of 3.2
+    "is not a recognized processor",  # LLVM
+    "unknown target",
+)
+_FROM_OUTSIDE = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
+"""No program ends of these by a fault of its own."""
+_PLACES = ("PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH")
+"""Variables that say where things lie: what is found there is known by its content."""
+
+
+class Requests:
+    """Thread-safe. At most `config.jobs` requests are under way at once."""
+
+    def __init__(self, config: Config, workers: Workers) -> None:
+        self.config = config
+        self.workers = workers
+        self._cores = threading.BoundedSemaphore(config.jobs)
+        self.places = {name: value for name, value in config.compiler_environment.items() if name in _PLACES}
+        """Where the environment says that things lie."""
+        self.conditions = key_of(_digest_of_folder(WORKER.parent), _decisive(config.compiler_environment))
+        """Digest of the worker's own code and of the environment that it runs in: part of every key."""
+
+    def ask(
+        self,
+        toolchain: Toolchain,
+        beside: Beside | None,
+        row: Mapping[str, Any],
+        folder: Path,
+        *,
+        randomized: bool = False,
+    ) -> Ended:
+        """Serves one request, which leaves its results in `folder`."""
+        limits = self.config.limits
+        request = {
+            **row,
+            "folder": str(folder),
+            "timeout_s": limits.timeout_s,
+            "memory_bytes": limits.memory_bytes,
+        }
+        with self._cores:
+            return self.workers.get(toolchain, beside, randomized=randomized).request(request)
+
+    def failure(self, ended: Ended, result: Mapping[str, Any] | None, folder: Path) -> Failure:
+        """Why a request gave no result, or what its result says went wrong."""
+        return _failure_of(ended, result, folder, self.config)
+
+
+def _decisive(environment: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in environment.items() if name not in _PLACES}
+
+
+def _digest_of_folder(folder: Path) -> str:
+    rows = [
+        (path.name, hashlib.sha256(path.read_bytes()).hexdigest())
+        for path in sorted(folder.glob("*.py"))
+        if path.name not in NOT_COMPILING
+    ]
+    return key_of(rows)
+
+
+def read_result(folder: Path) -> dict[str, Any] | None:
+    """`result.json`; None where the child died before it was written."""
+    try:
+        result: dict[str, Any] = json.loads((folder / "result.json").read_text())
+    except FileNotFoundError:
+        return None
+    return result
+
+
+def artifacts_of_the_dead(folder: Path) -> Iterable[str]:
+    """Stages that were finished before the process died, for `irdiff diff` of a broken case."""
+    known = {"source", "ttir", "ttgir", "llir", "ptx", "amdgcn"}
+    return sorted(path.name for path in folder.iterdir() if path.name in known)
+
+
+def tail(folder: Path) -> str:
+    """The end of what the child printed, however much that was."""
+    try:
+        with (folder / "stderr").open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL_BYTES))
+            text = file.read().decode(errors="replace")
+    except FileNotFoundError:
+        return ""
+    return text.strip()
+
+
+def _failure_of(ended: Ended, result: Mapping[str, Any] | None, folder: Path, config: Config) -> Failure:
+    stderr = tail(folder)
+    stage = result["stage"] if result else _stage_of_the_dead(folder)
+    if ended.timed_out:
+        kind, message = FailureKind.TIMEOUT, f"no result after {config.limits.timeout_s:g} s"
+    elif result is not None:
+        kind, message = FailureKind(result["outcome"]), result["message"]
+        if result.get("unsupported") or any(text in message + stderr for text in _UNKNOWN_ARCHITECTURE):
+            kind = FailureKind.UNSUPPORTED
+        elif "bad_alloc" in message or "Cannot allocate memory" in message:
+            kind = FailureKind.MEMORY
+    elif ended.worker_died or ended.signal in _FROM_OUTSIDE:
+        # of the compiler that says nothing: it is not kept
+        kind, message = FailureKind.MEMORY, "the worker process died (killed by the system, out of memory?)"
+    else:
+        kind, message = FailureKind.CRASH, _crash_message(ended, stderr)
+        if any(text in stderr for text in _UNKNOWN_ARCHITECTURE):
+            kind = FailureKind.UNSUPPORTED
+        elif any(text in stderr for text in ("bad_alloc", "out of memory", "Cannot allocate memory")):
+            kind = FailureKind.MEMORY
+            message = f"out of memory at {config.limits.memory_bytes >> 20} MiB"
+    name = signal.Signals(ended.signal).name if ended.signal and not ended.timed_out else None
+    return Failure(kind=kind, stage=stage, message=message, signal=name, stderr=stderr)
+
+
+def _crash_message(ended: Ended, stderr: str) -> str:
+    name = signal.Signals(ended.signal).name if ended.signal else "an exit without a result"
+    telling = [line for line in stderr.splitlines() if "LLVM ERROR" in line or "Assertion" in line]
+    return f"the compiler died of {name}" + (f": {telling[-1].strip()}" if telling else "")
+
+
+def _stage_of_the_dead(folder: Path) -> str:
+    """The stage after the last one that left its artifact."""
+    order = ["source", "ttir", "ttgir", "llir", "ptx", "amdgcn"]
+    made = [stage for stage in order if (folder / stage).exists()]
+    if not made:
+        return "ttir"
+    following = {"source": "ttir", "ttir": "ttgir", "ttgir": "llir", "llir": "codegen"}
+    return following.get(made[-1], "binary")

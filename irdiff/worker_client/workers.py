@@ -1,0 +1,185 @@
+"""The client of a worker: requests out, replies in, one process per toolchain and generation."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import threading
+from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from irdiff import process
+from irdiff.config import Config
+from irdiff.errors import ToolchainError
+from irdiff.model import Toolchain
+from irdiff.resolve.corpus import Beside
+from irdiff.resolve.toolchains import interpreter_answers
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ended:
+    """How a child of a worker ended."""
+
+    signal: int
+    timed_out: bool
+    worker_died: bool
+
+
+class Worker:
+    """One long-lived process of a toolchain. Thread-safe; every request is served by a forked child.
+
+    Start it from a thread that outlives it: the kernel ends it when that thread ends.
+    """
+
+    def __init__(
+        self,
+        toolchain: Toolchain,
+        beside: Beside | None,
+        config: Config,
+        log: Path,
+        *,
+        randomized: bool = False,
+    ) -> None:
+        environment = dict(config.compiler_environment)
+        if randomized:
+            environment["IRDIFF_KEEP_ASLR"] = "1"
+            environment["PYTHONHASHSEED"] = "1"
+        self.toolchain = toolchain
+        self._log = log
+        self._process = process.start_worker(
+            [*interpreter_answers.worker_command(toolchain.python, "serve"), *_words(beside)],
+            env=environment,
+            stderr=log,
+        )
+        self._pending: dict[int, Future[Ended]] = {}
+        self._numbers = itertools.count(1)
+        self._lock = threading.Lock()
+        self.hello = self._read_hello()
+        threading.Thread(target=self._read_replies, daemon=True).start()
+
+    def _read_hello(self) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            self._process.wait()
+            text = self._log.read_text(errors="replace").strip().splitlines()[-4:]
+            raise ToolchainError(
+                f"{self.toolchain.spec}: its worker did not start:\n" + "\n".join(text),
+                log_path=str(self._log),
+            )
+        hello: dict[str, Any] = json.loads(line)
+        return hello
+
+    def request(self, row: Mapping[str, Any]) -> Ended:
+        """Sends one request and waits until its child has ended."""
+        future: Future[Ended] = Future()
+        with self._lock:
+            number = next(self._numbers)
+            self._pending[number] = future
+            assert self._process.stdin is not None
+            try:
+                self._process.stdin.write(json.dumps({**row, "id": number}).encode() + b"\n")
+                self._process.stdin.flush()
+            except (BrokenPipeError, ValueError):
+                self._pending.pop(number, None)
+                return Ended(signal=0, timed_out=False, worker_died=True)
+        return future.result()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        return self._process.poll() is None
+
+    def _read_replies(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            row = json.loads(line)
+            future = self._pending.pop(row["id"], None)
+            if future:
+                future.set_result(Ended(signal=row["signal"], timed_out=row["timed_out"], worker_died=False))
+        with self._lock:
+            waiting, self._pending = list(self._pending.values()), {}
+        for future in waiting:
+            future.set_result(Ended(signal=0, timed_out=False, worker_died=True))
+
+    def close(self) -> None:
+        """Ends the worker and, through it, its children."""
+        with contextlib.suppress(OSError, ValueError):
+            assert self._process.stdin is not None
+            self._process.stdin.close()
+        try:
+            self._process.wait(timeout=5)
+        except process.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+def _words(beside: Beside | None) -> list[str]:
+    if beside is None:
+        return []
+    packages = beside.packages
+    row = {
+        "site": str(packages.site),
+        "imports": packages.imports,
+        "kernels": packages.kernels,
+        "torch_compile": packages.torch_compile,
+        "target": asdict(beside.target),
+    }
+    return [json.dumps(row)]
+
+
+class Workers:
+    """The processes that one comparison needs beside its own, started when they are first needed."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._workers: dict[tuple[str, str, str, bool], Future[Worker]] = {}
+        self._lock = threading.Lock()
+        # Lives as long as the workers: the kernel ends a worker with the thread that started it.
+        self._starters = ThreadPoolExecutor(4)  # base and head, each with and without randomization
+
+    def get(self, toolchain: Toolchain, beside: Beside | None = None, *, randomized: bool = False) -> Worker:
+        """The worker of a toolchain, with what workloads need beside it. A dead one is replaced."""
+        place = (str(beside.packages.site), beside.target.name) if beside else ("", "")
+        key = (toolchain.digest + toolchain.python, *place, randomized)
+        with self._lock:
+            starting = self._workers.get(key)
+            if starting is None or (starting.done() and not _is_alive(starting)):
+                log = self._config.cache / "worker.log"
+                log.parent.mkdir(parents=True, exist_ok=True)
+                starting = self._starters.submit(
+                    Worker, toolchain, beside, self._config, log, randomized=randomized
+                )
+                self._workers[key] = starting
+        return starting.result()
+
+    def addresses_fixed(self) -> bool:
+        """Whether address randomization could be turned off in every deterministic worker."""
+        return all(
+            starting.result().hello["addresses_fixed"]
+            for (*_, randomized), starting in self._workers.items()
+            if not randomized
+        )
+
+    @property
+    def started(self) -> bool:
+        return bool(self._workers)
+
+    def close(self) -> None:
+        with self._lock:
+            for starting in self._workers.values():
+                if starting.exception() is None:
+                    starting.result().close()
+            self._workers.clear()
+        self._starters.shutdown()
+
+
+def _is_alive(started: Future[Worker]) -> bool:
+    return started.exception() is None and started.result().alive
