@@ -19,7 +19,7 @@ from irdiff.model import Artifact, Run, Sides, Verdict
 from irdiff.resolve import pushes
 from irdiff.run import explanation, run_folder
 from irdiff.store import Store
-from tests.unit.run_folder.test_place import tree
+from tests.unit.run.test_run_place import tree
 
 
 def invoke(command: click.Command, *words: str) -> str:

@@ -8,7 +8,7 @@ from irdiff.compare import edits
 from irdiff.compare.edits import Edit
 from irdiff.group import titles
 from irdiff.model import Sides, Verdict
-from tests.unit.compare.test_grouping import make_case
+from tests.unit.group.test_grouping import make_case
 
 WRAP = ("llvm.func @__kernel__(%0: i32) {", "llvm.return", "}")
 BLOCKED = "#ttg.blocked<{order = [0], sizePerThread = [1]}>"
