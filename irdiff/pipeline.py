@@ -25,6 +25,7 @@ from irdiff.capture.catalogs import NOTHING, Catalog, Wanted
 from irdiff.capture.pairing import Captured
 from irdiff.compare import edit_digest, launchers, radius
 from irdiff.compare.comparer import CaseComparer
+from irdiff.compare.judge import Judge
 from irdiff.compile.compiler import Compiler
 from irdiff.config import Config
 from irdiff.errors import NothingComparedError
@@ -73,6 +74,7 @@ class _Steps:
     config: Config
     store: Store
     workers: Workers
+    judge: Judge
     compiler: Compiler
     comparer: CaseComparer
     describer: CaseDescriber
@@ -123,15 +125,17 @@ def _steps(asked: Comparison, config: Config, report: Report) -> Iterator[_Steps
     store = Store(config.store)
     wanted = Wanted(tiers=asked.options.tiers, cases=asked.options.cases)
     with closing(Workers(config)) as workers, closing(LlvmReader(config.cache / "llvm-reader.log")) as llvm:
+        judge = Judge(store, llvm.reprint)
         compiler = Compiler(Requests(config, workers), store, wanted, reuse=asked.options.shortcut)
         yield _Steps(
             config=config,
             store=store,
             workers=workers,
+            judge=judge,
             compiler=compiler,
-            comparer=CaseComparer(compiler, store, asked.sides, asked.options, llvm.reprint),
-            describer=CaseDescriber(store),
-            attributor=Attributor(store, Replayer(config, store, workers, wanted), asked.sides),
+            comparer=CaseComparer(compiler, judge, asked.sides, asked.options),
+            describer=CaseDescriber(judge),
+            attributor=Attributor(judge, Replayer(config, store, workers, wanted), asked.sides),
             report=report,
         )
 
@@ -205,7 +209,7 @@ def _compare(pairs: Sequence[Pair], asked: Comparison, steps: _Steps) -> list[_J
 
     def one(pair: Pair) -> _Judged:
         case = steps.comparer.compare(pair)
-        case = replace(case, edit=edit_digest.of_case(case, pair, steps.store))
+        case = replace(case, edit=edit_digest.of_case(case, pair, steps.judge))
         if asked.options.attribute or case.verdict not in GROUPED_VERDICTS:
             return _Judged(case=case, description=None)
         return _Judged(case=case, description=steps.describer.describe(case, None))  # beside the compilers

@@ -22,12 +22,14 @@ from irdiff import normalize
 from irdiff.attribute import passes
 from irdiff.attribute.passes import Culprit, State
 from irdiff.attribute.replayer import Dump, Replay, Replayed, Replayer, settings_change
-from irdiff.attribute.state_comparer import StateComparer, same_artifacts
+from irdiff.attribute.state_comparer import StateComparer
 from irdiff.compare import cases
 from irdiff.compare.edits import EditSource
+from irdiff.compare.judge import DamagedArtifactError, Judge
+from irdiff.errors import NormalizeError
 from irdiff.model import Artifact, Case, Component, Origin, Sides, StageStatus, Target, Verdict
 from irdiff.resolve.sides import Side
-from irdiff.store import Store, key_of
+from irdiff.store import key_of
 
 ATTRIBUTED = frozenset({Verdict.CHANGED, Verdict.ABSORBED})
 _VERSION = "origin/8"
@@ -81,10 +83,11 @@ class Subject:
 
 
 class Attributor:
-    """Attributes cases of two sides. Thread-safe: the only state is the store."""
+    """Attributes cases of two sides. Thread-safe."""
 
-    def __init__(self, store: Store, replayer: Replayer, sides: Sides[Side]) -> None:
-        self._store = store
+    def __init__(self, judge: Judge, replayer: Replayer, sides: Sides[Side]) -> None:
+        self._judge = judge
+        self._store = judge.store
         self._replayer = replayer
         self._sides = sides
 
@@ -95,10 +98,7 @@ class Attributor:
             normalize.NORMALIZER_VERSION,
             self._sides.base.toolchain.digest,
             self._sides.head.toolchain.digest,
-            [
-                {name: a.digest for name, a in side.items()}
-                for side in (case.artifacts.base, case.artifacts.head)
-            ],
+            [{name: a.digest for name, a in side.items()} for side in case.artifacts],
             case.findings,
             case.verdict,
         )
@@ -107,7 +107,7 @@ class Attributor:
             found = _adapter.validate_python(known)
             if found.step is None or all(map(self._store.has, asdict(found.step.leaving).values())):
                 return replace(found, case_id=case.id)
-        found = _Trial(subject, self._store, self._replayer, self._sides).judge()
+        found = _Trial(subject, self._judge, self._replayer, self._sides).judge()
         self._store.put_record("origin", key, _adapter.dump_python(found, mode="json"))
         return found
 
@@ -121,10 +121,11 @@ class _Charge:
 class _Trial:
     """One case. Replays are made once and kept while it lasts."""
 
-    def __init__(self, subject: Subject, store: Store, replayer: Replayer, sides: Sides[Side]) -> None:
+    def __init__(self, subject: Subject, judge: Judge, replayer: Replayer, sides: Sides[Side]) -> None:
         self.case = subject.case
         self.subject = subject
-        self.store = store
+        self.sameness = judge
+        self.store = judge.store
         self.replayer = replayer
         self.sides = sides
         self._states = StateComparer()
@@ -263,14 +264,14 @@ class _Trial:
 
     def _llvm_culprit(self, stage: str) -> Culprit | None:
         """The pass of LLVM's optimizer; None where its log would be long, or takes minutes to print."""
-        size = max(side[stage].size_bytes for side in (self.case.artifacts.base, self.case.artifacts.head))
+        size = max(side[stage].size_bytes for side in self.case.artifacts)
         if size > MAX_LLVM_TEXT_BYTES or not all(map(self._prints_llvm_fast, ("base", "head"))):
             return None
         base, head = (self._replay(side, side, stage, Dump.LLVM).states for side in ("base", "head"))
         return passes.find_culprit(base, head, lambda ours, theirs: ours.digest == theirs.digest)
 
     def _prints_llvm_fast(self, side: str) -> bool:
-        version = re.match(r"(\d+)\.(\d+)", getattr(self.sides, side).toolchain.version)
+        version = re.match(r"(\d+)\.(\d+)", self.sides.of(side).toolchain.version)
         return version is not None and (int(version.group(1)), int(version.group(2))) >= (3, 7)
 
     def _kept(self, culprit: Culprit, base: Sequence[State], head: Sequence[State]) -> Step:
@@ -295,16 +296,16 @@ class _Trial:
     def _replay(self, compiler: str, text: str, stage: str, dump: Dump) -> Replayed:
         """The stage of one side's compiler on the text of a side."""
         before = self.stages[self.stages.index(stage) - 1]
-        artifacts: Mapping[str, Artifact] = getattr(self.case.artifacts, text)
+        artifacts: Mapping[str, Artifact] = self.case.artifacts.of(text)
         return self.replayer.run(
             Replay(
-                side=getattr(self.sides, compiler),
-                launch_id=getattr(self.subject.launch_ids, compiler),
+                side=self.sides.of(compiler),
+                launch_id=self.subject.launch_ids.of(compiler),
                 target=self.subject.target,
                 stage=stage,
                 input_stage=before,
                 input_digest=artifacts[before].digest,
-                metadata=getattr(self.case.metadata, text),
+                metadata=self.case.metadata.of(text),
                 dump=dump,
             )
         )
@@ -341,14 +342,17 @@ class _Trial:
         return {"cubin": "sass", "hsaco": "amdgcn"}.get(later[0], later[0]) if later else told
 
     def _same_artifacts(self, stage: str) -> bool:
-        if self.case.artifacts.base[stage].digest == self.case.artifacts.head[stage].digest:
-            return True
-        base, head = self._contents(stage)
-        return base is not None and head is not None and same_artifacts(stage, base, head)
+        return self._same(stage, *(side[stage].digest for side in self.case.artifacts))
 
     def _same_output(self, stage: str, output: bytes | None, side: str) -> bool:
-        wanted = self.store.get(getattr(self.case.artifacts, side)[stage].digest)
-        return output is not None and wanted is not None and same_artifacts(stage, output, wanted)
+        wanted = self.case.artifacts.of(side)[stage].digest
+        return output is not None and self._same(stage, self.store.put(output), wanted)
+
+    def _same(self, stage: str, base: str, head: str) -> bool:
+        try:
+            return self.sameness.same(stage, base, head)
+        except (NormalizeError, DamagedArtifactError):
+            return False
 
     def _contents(self, stage: str) -> tuple[bytes | None, bytes | None]:
         artifacts = self.case.artifacts

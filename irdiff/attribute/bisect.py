@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 
-from irdiff import normalize
 from irdiff.capture import pairing
 from irdiff.capture.catalogs import NOTHING, Catalog, Wanted
 from irdiff.compare.comparer import CaseComparer
+from irdiff.compare.judge import Judge
 from irdiff.compile.compiler import Compiler
 from irdiff.config import Config
 from irdiff.errors import NormalizeError, ToolchainError, UsageError
@@ -72,6 +72,7 @@ class Bisection:
         self.skipped: list[str] = []
         self._sides: dict[str, Side] = {}
         self._llvm = LlvmReader(config.cache / "llvm-reader.log")
+        self._sameness = Judge(self.store, self._llvm.reprint)
 
     def run(self) -> Finding:
         """Raises UsageError where GOOD and BAD do not differ or are no line of commits."""
@@ -176,7 +177,7 @@ class Bisection:
                 f"there is no case {self.question.case_id} at {base[:10]} or {head[:10]}",
                 hint=f"found: {near}" if near else "list them: irdiff corpus list",
             )
-        return CaseComparer(self._compiler, self.store, sides, options, self._llvm.reprint).compare(exact[0])
+        return CaseComparer(self._compiler, self._sameness, sides, options).compare(exact[0])
 
     def _catalog(self, side: Side, workload: str) -> Catalog:
         if workload not in side.corpus.workloads:
@@ -194,11 +195,10 @@ class Bisection:
         return list(difflib.unified_diff(before, after, f"base/{name}", f"head/{name}", lineterm=""))
 
     def _canonical(self, stage: str, artifact: Artifact) -> list[str]:
-        text = (self.store.get(artifact.digest) or b"").decode(errors="replace")
         try:
-            return list(normalize.canonicalize(stage, text).lines)
+            return list(self._sameness.text(stage, artifact.digest).lines)
         except NormalizeError:
-            return text.splitlines()
+            return self._sameness.content(artifact.digest).decode(errors="replace").splitlines()
 
 
 def _differing(case: Case) -> list[str]:

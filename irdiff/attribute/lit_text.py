@@ -204,8 +204,8 @@ def without_unused_aliases(text: str) -> str:
 
 def checks_of_edit(base: str, head: str, *, before: int) -> list[str]:
     """CHECK lines for the places where the outputs differ: head's lines, the one after, `before` ahead."""
-    canonical = [normalize.canonicalize("ttgir", text).lines for text in (base, head)]
-    numbers = normalize.raw_lines("ttgir", head)
+    texts = [normalize.canonicalize("ttgir", text) for text in (base, head)]
+    canonical, numbers = [text.lines for text in texts], texts[1].numbers
     raw = head.splitlines()
     pairs = alignment.matching(*[[blanked("ttgir", line) for line in lines] for lines in canonical])
     found = [_label(raw)]

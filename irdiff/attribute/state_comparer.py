@@ -1,4 +1,4 @@
-"""Whether two texts of a stage, or two states between its passes, are the same IR: for attribution.
+"""Whether two states between the passes of a stage are the same IR: for attribution.
 
 More is the same here than in verdicts: spellings of other releases, and for what is on the way to LLVM IR all
 that is not translated.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from hashlib import sha256
 
-from irdiff import binaries, normalize
 from irdiff.attribute import passes, syntax_drift
 from irdiff.attribute.passes import State
 from irdiff.errors import NormalizeError
@@ -61,15 +60,3 @@ def _operations(state: State, without: str) -> str:
     """Cheap, and enough where operations differ: canonical text takes a hundred times as long."""
     names = "\n".join(name for name in passes.operations(state) if name != without)
     return sha256(names.encode()).hexdigest()
-
-
-def same_artifacts(stage: str, base: bytes, head: bytes) -> bool:
-    """By canonical text, or by the code in binaries."""
-    if base == head:
-        return True
-    try:
-        if stage in ("cubin", "hsaco"):
-            return binaries.machine_code(stage, base).digest == binaries.machine_code(stage, head).digest
-        return normalize.equivalent(stage, base.decode(), head.decode()).equal
-    except (NormalizeError, UnicodeDecodeError):
-        return False

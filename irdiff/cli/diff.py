@@ -55,7 +55,7 @@ def diff_command(
         findings = normalize.equivalent("sass", texts.base, texts.head).findings
     else:
         diff = _read(folder, found, chosen, name)
-        findings = chosen.findings if name == "amdgcn" else ()
+        findings = ()
     _show(console, found, chosen, diff, view)
     if "same-up-to-registers" in findings:
         console.print(wording.finding("same-up-to-registers"))

@@ -194,7 +194,7 @@ class _Teller:
         shown: list[str] = []
         for side, kind in ((0, Kind.REMOVED), (1, Kind.ADDED)):
             places = [row.head if side else row.base for row in diff.rows if row.kind is kind]
-            numbers = normalize.raw_lines(diff.stage, texts[side])
+            numbers = normalize.canonicalize(diff.stage, texts[side]).numbers
             raw = [numbers[place] for place in places if place is not None and place < len(numbers)]
             shown += explanation.source_lines(texts[side], raw, corpus_root)
         unique = list(dict.fromkeys(shown))

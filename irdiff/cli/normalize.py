@@ -28,7 +28,7 @@ def normalize_command(file: Path, ir: str | None, numbers: bool) -> int:
     text = file.read_bytes().decode("utf-8", errors="surrogateescape")
     canonical = normalize.canonicalize(name, text)
     if numbers:
-        rows = zip(normalize.raw_lines(name, text), canonical.lines, strict=True)
+        rows = zip(canonical.numbers, canonical.lines, strict=True)
         click.echo("\n".join(f"{number:6} {line}" for number, line in rows))
     else:
         click.echo("\n".join(canonical.lines))

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
-from irdiff import binaries, normalize
+from irdiff import normalize
 from irdiff.compare import cases, facts, launch_metadata, verdicts
+from irdiff.compare.judge import DamagedArtifactError, Judge
 from irdiff.compare.verdicts import MACHINE_STAGES, TextComparison
 from irdiff.compile.compiler import Compiler, below_frontend
-from irdiff.errors import NormalizeError
 from irdiff.model import (
-    Artifact,
     Case,
     Compiled,
     Fact,
@@ -25,17 +23,11 @@ from irdiff.model import (
     Target,
     Verdict,
 )
-from irdiff.normalize import Reprint, llvm_process
-from irdiff.normalize.assembler_input import assembler_input
 from irdiff.resolve.sides import Side
-from irdiff.store import Store, key_of
+from irdiff.store import key_of
 
 _REPEATED_ASSEMBLIES = 4
 _FACT_STAGES = ("ttgir", "ptx", "amdgcn", "cubin", "hsaco")
-
-
-class _DamagedArtifact(Exception):  # noqa: N818
-    """An artifact that a record names cannot be read back; the case is compiled again."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,16 +48,13 @@ class _Half:
 
 
 class CaseComparer:
-    """Compares cases of two sides. Thread-safe: the only state is the store."""
+    """Compares cases of two sides. Thread-safe."""
 
-    def __init__(
-        self, compiler: Compiler, store: Store, sides: Sides[Side], options: Options, reprint: Reprint
-    ) -> None:
+    def __init__(self, compiler: Compiler, judge: Judge, sides: Sides[Side], options: Options) -> None:
         self.compiler = compiler
-        self.store = store
+        self.judge = judge
         self.sides = sides
         self.options = options
-        self._reprint = reprint
         self._assemblers_differ: dict[str, bool] = {}
         """By target, once a case has shown which ptxas each side runs; only saves time."""
 
@@ -76,7 +65,7 @@ class CaseComparer:
             return cases.unchanged_by_input(pair)
         try:
             return self._compare_compiled(pair, pair.base, pair.head, fresh=False)
-        except _DamagedArtifact:
+        except DamagedArtifactError:
             return self._compare_compiled(pair, pair.base, pair.head, fresh=True)
 
     def _same_input(self, base: Launch, head: Launch, target: Target) -> bool:
@@ -103,7 +92,7 @@ class CaseComparer:
         ours, theirs = halves.base.compiled, halves.head.compiled
         if self.options.stages:
             ours, theirs = verdicts.with_stages(ours, theirs, self.options.stages)
-        texts = verdicts.compare_texts(ours, theirs, self.equivalent)
+        texts = verdicts.compare_texts(ours, theirs, self.judge.compare)
         if ours.assembler and theirs.assembler:
             self._assemblers_differ[pair.target.name] = ours.assembler.digest != theirs.assembler.digest
         if self.options.shortcut and self._same_by_rule(ours, theirs):
@@ -165,48 +154,14 @@ class CaseComparer:
             metadata=Sides(base=ours.metadata, head=theirs.metadata),
         )
 
-    # texts
-
-    def equivalent(self, stage: str, ours: Artifact, theirs: Artifact) -> TextComparison:
-        """What the normalizers say of two artifacts of a stage; remembered by their digests."""
-        reader = llvm_process.version() if stage == "llir" else ""
-        key = key_of("equivalent", normalize.NORMALIZER_VERSION, reader, stage, ours.digest, theirs.digest)
-        known: dict[str, Any] | None = self.store.get_record("equivalent", key)
-        if known is None:
-            a, b = _text(self._read(ours)), _text(self._read(theirs))
-            if a is None or b is None:  # binary artifacts of a backend that is not known
-                known = _unequal(f"compared-as-bytes:{stage}")
-            else:
-                known = _compare_canonical(stage, a, b, self._reprint)
-            if not _may_be_cured(known["findings"]):
-                self.store.put_record("equivalent", key, known)
-        return TextComparison(
-            equal=known["equal"], header_equal=known["header_equal"], findings=tuple(known["findings"])
-        )
-
-    def _read(self, artifact: Artifact) -> bytes:
-        content = self.store.get(artifact.digest)
-        if content is None:
-            raise _DamagedArtifact(artifact.digest)
-        return content
-
     # machine code
 
     def _same_by_rule(self, base: Compiled, head: Compiled) -> bool:
         ours, theirs = base.artifacts.get("ptx"), head.artifacts.get("ptx")
         if not ours or not theirs or not verdicts.same_assembler(base, head):
             return False
-        return ours.digest == theirs.digest or self._input_digest(ours) == self._input_digest(theirs)
-
-    def _input_digest(self, ptx: Artifact) -> str:
-        """Of what an assembler makes machine code of; of the whole text where that is not text."""
-        key = key_of("assembler-input", normalize.NORMALIZER_VERSION, ptx.digest)
-        known = self.store.get_record("assembler-input", key)
-        if known is None:
-            text = _text(self._read(ptx))
-            known = ptx.digest if text is None else key_of(assembler_input(text))
-            self.store.put_record("assembler-input", key, known)
-        return str(known)
+        digest = self.judge.assembler_input_digest
+        return ours.digest == theirs.digest or digest(ours.digest) == digest(theirs.digest)
 
     def _evidence(self, halves: Sides[_Half]) -> verdicts.Evidence:
         ours, theirs = halves.base.compiled, halves.head.compiled
@@ -214,7 +169,7 @@ class CaseComparer:
         if binary is None:
             return verdicts.without_binaries(ours, theirs)
         a, b = ours.artifacts[binary], theirs.artifacts[binary]
-        same = a.digest == b.digest or self._code_digest(a) == self._code_digest(b)
+        same = self.judge.same(binary, a.digest, b.digest)
         findings: tuple[str, ...] = ()
         if not same and verdicts.same_assembler(ours, theirs):
             text = self._ptx_texts(ours, theirs)
@@ -233,23 +188,13 @@ class CaseComparer:
         a, b = base.artifacts.get("ptx"), head.artifacts.get("ptx")
         if not a or not b:
             return None
-        if a.digest == b.digest:
-            return TextComparison(equal=True, header_equal=True, findings=())
-        return self.equivalent("ptx", a, b)
-
-    def _code_digest(self, artifact: Artifact) -> str:
-        key = key_of("code", normalize.NORMALIZER_VERSION, artifact.stage, artifact.digest)
-        known = self.store.get_record("code", key)
-        if known is None:
-            known = binaries.machine_code(artifact.stage, self._read(artifact)).digest
-            self.store.put_record("code", key, known)
-        return str(known)
+        return self.judge.compare("ptx", a.digest, b.digest)
 
     def _codes(self, half: _Half) -> set[str]:
         """Digests of the machine code of several compilations under randomized addresses."""
         outcomes = [half.outcome, *(self._again(half, attempt) for attempt in range(_REPEATED_ASSEMBLIES))]
         cubins = [outcome.artifacts.get("cubin") for outcome in outcomes if isinstance(outcome, Compiled)]
-        return {self._code_digest(cubin) for cubin in cubins if cubin}
+        return {self.judge.code_digest("cubin", cubin.digest) for cubin in cubins if cubin}
 
     def _again(self, half: _Half, attempt: int) -> Outcome:
         side = half.side
@@ -264,12 +209,7 @@ class CaseComparer:
             return False
         for name, first in half.compiled.artifacts.items():
             other = again.artifacts.get(name)
-            if other is None or first.digest == other.digest:
-                continue
-            if name in MACHINE_STAGES:
-                if self._code_digest(first) != self._code_digest(other):
-                    return False
-            elif not self.equivalent(name, first, other).equal:
+            if other is not None and not self.judge.same(name, first.digest, other.digest):
                 return False
         return True
 
@@ -281,11 +221,11 @@ class CaseComparer:
         key = key_of(
             "facts/1", normalize.NORMALIZER_VERSION, digests, compiled.metadata, compiled.assembler_log
         )
-        known: dict[str, Fact] | None = self.store.get_record("facts", key)
+        known: dict[str, Fact] | None = self.judge.store.get_record("facts", key)
         if known is None:
-            contents = {name: self._read(artifact) for name, artifact in parts.items()}
+            contents = {name: self.judge.content(artifact.digest) for name, artifact in parts.items()}
             known = facts.of_side(compiled, contents)
-            self.store.put_record("facts", key, known)
+            self.judge.store.put_record("facts", key, known)
         return known
 
 
@@ -305,31 +245,6 @@ def _failed(pair: Pair, halves: Sides[_Half]) -> Case:
         findings=_launch_findings(halves.base.launch, halves.head.launch),
         compile_s=Sides(base=ours.stage_times_s, head=theirs.stage_times_s),
     )
-
-
-def _text(content: bytes) -> str | None:
-    try:
-        return None if b"\0" in content else content.decode()
-    except UnicodeDecodeError:
-        return None
-
-
-def _compare_canonical(stage: str, ours: str, theirs: str, reprint: normalize.Reprint) -> dict[str, Any]:
-    try:
-        result = normalize.equivalent(stage, ours, theirs, reprint=reprint)
-    except NormalizeError as error:
-        # The text is not what its stage says: nothing but its bytes can be compared, and they differ.
-        return _unequal(f"not-normalized:{stage}: {error.what}"[:200])
-    return {"equal": result.equal, "header_equal": result.header_equal, "findings": list(result.findings)}
-
-
-def _may_be_cured(findings: Sequence[str]) -> bool:
-    """Whether another attempt to read LLVM IR may say more, so that this answer is not to be kept."""
-    return any(finding == f"lexical-llir:{why}" for why in llvm_process.TRANSIENT for finding in findings)
-
-
-def _unequal(finding: str) -> dict[str, Any]:
-    return {"equal": False, "header_equal": False, "findings": [finding]}
 
 
 def _launch_findings(base: Launch, head: Launch) -> tuple[str, ...]:

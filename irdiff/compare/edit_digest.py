@@ -18,17 +18,14 @@ Which toolchains made them is not in it; acceptances hold their digests beside i
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from hashlib import sha256
+from collections.abc import Callable, Mapping
 
-from irdiff import binaries, normalize
+from irdiff.compare.judge import DamagedArtifactError, Judge
+from irdiff.compare.verdicts import MACHINE_STAGES
 from irdiff.errors import NormalizeError
 from irdiff.model import GROUPED_VERDICTS, Artifact, Case, Failure, Launch, Pair, StageStatus
-from irdiff.parallel import LARGE_TEXT
-from irdiff.store import Store, key_of
+from irdiff.store import key_of
 
-_BINARIES = {"cubin": "sass", "hsaco": "amdgcn"}
-"""Binary artifact → the stage that its machine code is reported under."""
 _NO_STAGE = "source"
 """What the frontend was given, where it is IR: `ttir` is made of it."""
 _LAUNCH_FIELDS = ("signature", "constexprs", "attributes", "options", "grid")
@@ -37,12 +34,12 @@ _PLACE = re.compile(r"0x[0-9a-fA-F]{6,}|(?:/[\w.+@=-]+)+/")
 """An address, or the folders of a path: another in every process."""
 
 
-def of_case(case: Case, pair: Pair, store: Store) -> str | None:
+def of_case(case: Case, pair: Pair, judge: Judge) -> str | None:
     """None for a case that no change group takes."""
     if case.verdict not in GROUPED_VERDICTS:
         return None
-    code = _machine_code(case, store)
-    texts = [] if code else [_texts(side, store) for side in (case.artifacts.base, case.artifacts.head)]
+    code = _machine_code(case, judge)
+    texts = [] if code else [_texts(side, judge) for side in case.artifacts]
     return key_of(
         "edit/2",
         case.verdict,
@@ -50,51 +47,32 @@ def of_case(case: Case, pair: Pair, store: Store) -> str | None:
         code,
         _launches(pair),
         _launcher(case),
-        [_failure(failure) for failure in (case.failures.base, case.failures.head)],
+        [_failure(failure) for failure in case.failures],
     )
 
 
-def _texts(artifacts: Mapping[str, Artifact], store: Store) -> dict[str, str]:
+def _texts(artifacts: Mapping[str, Artifact], judge: Judge) -> dict[str, str]:
     return {
-        stage: _canonical(stage, artifact.digest, store)
+        stage: _digest(judge.text_digest, stage, artifact.digest)
         for stage, artifact in artifacts.items()
-        if stage not in _BINARIES and stage != _NO_STAGE
+        if stage not in MACHINE_STAGES and stage != _NO_STAGE
     }
 
 
-def _canonical(stage: str, digest: str, store: Store) -> str:
-    key = key_of("canonical", normalize.NORMALIZER_VERSION, stage, digest)
-    known: str | None = store.get_record("canonical", key)
-    if known is None:
-        content = store.get(digest)
-        if content is None:
-            return f"bytes:{digest}"
-        known = _read(stage, content) or f"bytes:{digest}"
-        store.put_record("canonical", key, known)
-    return known
-
-
-def _read(stage: str, content: bytes) -> str | None:
-    """Of what counts in an artifact; None where it is not what its stage says."""
+def _digest(of_kind: Callable[[str, str], str], stage: str, digest: str) -> str:
+    """Of what counts in an artifact; of its bytes where it is not what its stage says, or not there."""
     try:
-        if stage in _BINARIES:
-            return binaries.machine_code(stage, content).digest
-        found = sha256()
-        with LARGE_TEXT:
-            for line in normalize.lines(stage, content.decode()):
-                found.update(line.encode() + b"\n")
-        return found.hexdigest()
-    except (NormalizeError, UnicodeError):
-        return None
+        return of_kind(stage, digest)
+    except (NormalizeError, DamagedArtifactError):
+        return f"bytes:{digest}"
 
 
-def _machine_code(case: Case, store: Store) -> dict[str, list[str]]:
+def _machine_code(case: Case, judge: Judge) -> dict[str, list[str]]:
     """Of both sides. Not where it is the same: it may then have been compared by rule and never made."""
-    sides = case.artifacts.base, case.artifacts.head
     return {
-        binary: [_canonical(binary, side[binary].digest, store) for side in sides]
-        for binary, stage in _BINARIES.items()
-        if case.stages.get(stage) is StageStatus.CHANGED and all(binary in side for side in sides)
+        binary: [_digest(judge.code_digest, binary, side[binary].digest) for side in case.artifacts]
+        for binary, stage in MACHINE_STAGES.items()
+        if case.stages.get(stage) is StageStatus.CHANGED and all(binary in side for side in case.artifacts)
     }
 
 

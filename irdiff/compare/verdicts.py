@@ -24,7 +24,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from irdiff.model import Artifact, Compiled, StageStatus, Verdict
+from irdiff.model import Compiled, StageStatus, Verdict
 
 MACHINE_STAGES = {"cubin": "sass", "hsaco": "amdgcn"}
 """Binary artifact → the stage that its machine code is reported under."""
@@ -55,9 +55,9 @@ class StageComparison:
 def compare_texts(
     base: Compiled,
     head: Compiled,
-    equivalent: Callable[[str, Artifact, Artifact], TextComparison],
+    equivalent: Callable[[str, str, str], TextComparison],
 ) -> StageComparison:
-    """Status of every text stage. `equivalent` is asked only where bytes differ."""
+    """Status of every text stage. `equivalent` is given a stage and two digests, where these differ."""
     stages: dict[str, StageStatus] = {}
     findings: list[str] = []
     for name in dict.fromkeys((*base.artifacts, *head.artifacts)):
@@ -69,7 +69,7 @@ def compare_texts(
         elif ours.digest == theirs.digest:
             stages[name] = StageStatus.IDENTICAL
         else:
-            result = equivalent(name, ours, theirs)
+            result = equivalent(name, ours.digest, theirs.digest)
             stages[name] = StageStatus.EQUIVALENT if result.equal else StageStatus.CHANGED
             findings.extend(result.findings)
     return StageComparison(stages=stages, findings=tuple(dict.fromkeys(findings)))

@@ -6,31 +6,32 @@ under what it is made from: the two texts, all that is known of the case, and th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from irdiff import normalize
 from irdiff.attribute import syntax_drift
 from irdiff.compare import edits
 from irdiff.compare.edits import Edit, EditSource
+from irdiff.compare.judge import DamagedArtifactError, Judge
 from irdiff.errors import NormalizeError
 from irdiff.group.grouping import Description, describe
 from irdiff.model import Case
 from irdiff.normalize.compressed_text import PackedLines
 from irdiff.parallel import LARGE_TEXT
-from irdiff.store import Store, key_of, sha256
+from irdiff.store import key_of, sha256
 
 _description = TypeAdapter(Description)
 
 
 class CaseDescriber:
-    """Thread-safe: the only state is the store."""
+    """Thread-safe."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, judge: Judge) -> None:
+        self._judge = judge
+        self._store = judge.store
         self._code = _digest_of_code()
 
     def describe(self, case: Case, source: EditSource | None) -> Description:
@@ -48,19 +49,19 @@ class CaseDescriber:
     def _edit(self, source: EditSource) -> Edit | None:
         """None where there are no two texts to compare (a failed side, machine code, launch arguments)."""
         try:
-            base, head = self._lines(source.ir, source.base), self._lines(source.ir, source.head)
-            if base is None or head is None:
-                return None
-            return edits.between(source.ir, PackedLines(base), PackedLines(head))
-        except (NormalizeError, UnicodeDecodeError):
+            base, head = (
+                PackedLines(self._lines(source.ir, digest)) for digest in (source.base, source.head)
+            )
+            return edits.between(source.ir, base, head)
+        except (NormalizeError, DamagedArtifactError, UnicodeDecodeError):
             return None
 
-    def _lines(self, ir: str, digest: str) -> Iterator[str] | None:
-        """Canonical lines, not made before they are taken."""
-        content = self._store.get(digest)
-        if content is None:
-            return None
-        return (syntax_drift.canonical if ir in edits.MLIR_STAGES else normalize.lines)(ir, content.decode())
+    def _lines(self, ir: str, digest: str) -> Iterable[str]:
+        """Canonical lines; those of a pass on the way to LLVM IR, which may be many, one after another."""
+        if ir == "mlir":
+            return syntax_drift.canonical(ir, self._judge.content(digest).decode())
+        lines = self._judge.text(ir, digest).lines
+        return map(syntax_drift.undone, lines) if ir in edits.MLIR_STAGES else lines
 
 
 def _digest_of_code() -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
 
 from irdiff.errors import NormalizeError
 from irdiff.normalize.lexing import HIDDEN, Strings
@@ -19,12 +21,15 @@ _REPLACEMENT_SHARE = 100
 
 
 @dataclass(frozen=True, kw_only=True)
-class Canonical:
-    """One text in canonical form."""
+class CanonicalText:
+    """One text in canonical form, with the text itself."""
 
     ir: str
+    raw: str
     lines: tuple[str, ...]
     """All that can reach the machine code, in the order of the raw text."""
+    numbers: tuple[int, ...]
+    """For each line the number of the raw line that it came from, from 1; 0 where it has none."""
     header: Mapping[str, str]
     """What may differ between two toolchains without the code being another; compared apart."""
     form: str
@@ -33,6 +38,11 @@ class Canonical:
     @property
     def text(self) -> str:
         return "\n".join(self.lines)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the lines."""
+        return sha256("".join(f"{line}\n" for line in self.lines).encode()).hexdigest()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,8 +55,9 @@ class Comparison:
     form: str
     """`lexical`, `generic`, or `llvm-VERSION` where the texts were compared as that LLVM prints them."""
     findings: tuple[str, ...]
-    """Of `inferred-attributes-only`, `reordered-only`, `same-up-to-registers`, `equal-as-llvm-prints`,
-    `opaque-intrinsic:NAME`, `lexical-llir:WHY` (as in `Printed`), `generic-normalizer:IR`."""
+    """Of `inferred-attributes-only`, `reordered-only`, `same-up-to-registers` (of SASS),
+    `equal-as-llvm-prints`, `opaque-intrinsic:NAME`, `lexical-llir:WHY` (as in `Printed`),
+    `generic-normalizer:IR`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,15 +96,17 @@ class Rows:
             header={strings.restore(key): strings.restore(value) for key, value in self.header.items()},
         )
 
-    def lines(self) -> tuple[str, ...]:
-        rows = [row for row in self.body if row]
-        rows += [line for _, line in self.tail]
-        return tuple("\n".join(rows).split("\n")) if rows else ()
-
-    def numbers(self) -> tuple[int, ...]:
-        found = [number for number, row in enumerate(self.body, 1) if row for _ in range(row.count("\n") + 1)]
-        found += [number for number, line in self.tail for _ in range(line.count("\n") + 1)]
-        return tuple(found)
+    def canonical(self, ir: str, raw: str, form: str) -> CanonicalText:
+        rows = [(number, row) for number, row in enumerate(self.body, 1) if row]
+        found = [(number, line) for number, row in (*rows, *self.tail) for line in row.split("\n")]
+        return CanonicalText(
+            ir=ir,
+            raw=raw,
+            lines=tuple(line for _, line in found),
+            numbers=tuple(number for number, _ in found),
+            header=self.header,
+            form=form,
+        )
 
 
 def check_text(ir: str, text: str) -> None:

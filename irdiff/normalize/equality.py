@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from irdiff.errors import NormalizeError
-from irdiff.normalize import amdgcn, generic, llir, mlir, ptx, registers, sass, sass_registers
-from irdiff.normalize.canonical import Canonical, Comparison, Reprint, Rows, check_text
+from irdiff.normalize import amdgcn, generic, llir, mlir, ptx, sass, sass_registers
+from irdiff.normalize.canonical import CanonicalText, Comparison, Reprint, Rows, check_text
 from irdiff.normalize.lexing import UnclearError
 from irdiff.normalize.llvm_upgrades import has_same_operations, may_be_made_equal
 from irdiff.normalize.small_differences import differs_in_inferred_attributes_only, differs_in_order_only
@@ -19,20 +19,15 @@ _ASSEMBLY: dict[str, Callable[[str], Rows]] = {
     "amdgcn": amdgcn.rows,
     "sass": sass.rows,
 }
-_SAME_UP_TO_REGISTERS: dict[str, Callable[[Sequence[str], Sequence[str]], bool]] = {
-    "amdgcn": registers.same_up_to_registers,
-    "sass": sass_registers.same_up_to_registers,
-}
 
 
-def canonicalize(ir: str, text: str) -> Canonical:
+def canonicalize(ir: str, text: str) -> CanonicalText:
     """The canonical form of one text.
 
     Raises NormalizeError where nothing is recognized in a text, and for binary or oversized input. An
     empty text has no lines.
     """
-    rows = _rows(ir, text)
-    return Canonical(ir=ir, lines=rows.lines(), header=rows.header, form=_form(ir))
+    return _rows(ir, text).canonical(ir, text, _form(ir))
 
 
 def lines(ir: str, text: str) -> Iterator[str]:
@@ -46,33 +41,32 @@ def lines(ir: str, text: str) -> Iterator[str]:
     try:
         blocks = mlir.blocks(ir, text, header={})
     except UnclearError:
-        return iter(_as_it_is(text).lines())
+        return iter(text.split("\n"))
     return (line for block in blocks for row in block if row for line in row.split("\n"))
 
 
-def raw_lines(ir: str, text: str) -> tuple[int, ...]:
-    """For each line of `canonicalize(ir, text)` the number of its raw line, from 1; 0 where it has none."""
-    return _rows(ir, text).numbers()
-
-
 def equivalent(ir: str, base: str, head: str, *, reprint: Reprint | None = None) -> Comparison:
-    """Whether both texts have the same bytes or the same canonical form.
+    """Whether both texts have the same bytes or the same canonical form: `compare` for texts as they are."""
+    if base == head:
+        check_text(ir, base)
+        return _equal(ir, header_equal=True)
+    return compare(canonicalize(ir, base), canonicalize(ir, head), reprint)
+
+
+def compare(base: CanonicalText, head: CanonicalText, reprint: Reprint | None) -> Comparison:
+    """Whether both have the same canonical form, and if not, how they differ.
 
     With `reprint`, LLVM IR that differs is compared once more as one LLVM reads and prints it; where it does
     not read both sides, the lexical form decides and a finding says why. Texts whose operations differ are
     read only where that may make them equal (`llvm_upgrades`).
     """
-    if base == head:
-        check_text(ir, base)
-        return _equal(ir, header_equal=True)
-    left, right = canonicalize(ir, base), canonicalize(ir, head)
-    lexical = _compare(left, right)
-    if lexical.equal or reprint is None or ir != "llir":
+    lexical = _compare(base, head)
+    if lexical.equal or reprint is None or base.ir != "llir":
         return lexical
-    if not has_same_operations(left.lines, right.lines) and not may_be_made_equal(base, head, reprint):
+    if not has_same_operations(base.lines, head.lines) and not may_be_made_equal(base.raw, head.raw, reprint):
         return lexical
-    printed = reprint(base)
-    other = reprint(head) if printed.text is not None else printed
+    printed = reprint(base.raw)
+    other = reprint(head.raw) if printed.text is not None else printed
     if printed.text is None or other.text is None:
         reason = f"lexical-llir:{other.why_not}"
         return replace(lexical, findings=(reason, *lexical.findings))
@@ -81,7 +75,7 @@ def equivalent(ir: str, base: str, head: str, *, reprint: Reprint | None = None)
     return replace(found, findings=(*found.findings, *opaque))
 
 
-def _compare(left: Canonical, right: Canonical) -> Comparison:
+def _compare(left: CanonicalText, right: CanonicalText) -> Comparison:
     header_equal = left.header == right.header
     if left.lines == right.lines:
         return _equal(left.ir, header_equal=header_equal)
@@ -99,15 +93,16 @@ def _compare_printed(base: str, head: str, form: str, lexical: Comparison) -> Co
     return Comparison(equal=found.equal, header_equal=lexical.header_equal, form=form, findings=findings)
 
 
-def _how_different(left: Canonical, right: Canonical) -> tuple[str, ...]:
+def _how_different(left: CanonicalText, right: CanonicalText) -> tuple[str, ...]:
     if left.form == "generic":
         return (f"generic-normalizer:{left.ir}",)
     if left.ir == "llir":
         if differs_in_inferred_attributes_only(left.lines, right.lines):
             return ("inferred-attributes-only",)
         return ("reordered-only",) if differs_in_order_only(left.lines, right.lines) else ()
-    judge = _SAME_UP_TO_REGISTERS.get(left.ir)
-    return ("same-up-to-registers",) if judge and judge(left.lines, right.lines) else ()
+    if left.ir == "sass" and sass_registers.same_up_to_registers(left.lines, right.lines):
+        return ("same-up-to-registers",)
+    return ()
 
 
 def _rows(ir: str, text: str) -> Rows:

@@ -130,8 +130,8 @@ def read(folder: Path, case: Case, stage: str) -> StageDiff | str:
 
 def compare(stage: str, base: str, head: str) -> StageDiff:
     """Raises NormalizeError where a text is not of the stage's IR."""
-    texts = [normalize.canonicalize(stage, text).lines for text in (base, head)]
-    numbers = [normalize.raw_lines(stage, text) for text in (base, head)]
+    canonical = [normalize.canonicalize(stage, text) for text in (base, head)]
+    texts, numbers = [text.lines for text in canonical], [text.numbers for text in canonical]
     raws = [text.splitlines() for text in (base, head)]
     rows = align(stage, *texts)
     shown, legend = _abbreviate(texts)

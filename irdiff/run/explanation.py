@@ -11,9 +11,11 @@ from irdiff.attribute.attributor import Attribution, Attributor
 from irdiff.attribute.kernel_lines import Locations
 from irdiff.attribute.replayer import Replayer
 from irdiff.capture.catalogs import Wanted
+from irdiff.compare.judge import Judge
 from irdiff.config import Config
 from irdiff.errors import IrdiffError, UsageError
 from irdiff.model import Case, Run, Sides
+from irdiff.normalize.llvm_process import LlvmReader
 from irdiff.resolve import packs
 from irdiff.resolve.sides import Side, SideOptions, resolve_sides
 from irdiff.run import run_folder
@@ -53,9 +55,10 @@ def attribute(run: Run, folder: Path, case: Case, sides: Sides[Side], config: Co
     subject = attributor.subject_of(case, target)
     if subject is None:
         return None
-    with closing(Workers(config)) as workers:
+    with closing(Workers(config)) as workers, closing(LlvmReader(config.cache / "llvm-reader.log")) as llvm:
         wanted = Wanted(cases=tuple(filter(None, (case.id, case.renamed_from))))
-        return Attributor(store, Replayer(config, store, workers, wanted), sides).attribute(subject)
+        replayer = Replayer(config, store, workers, wanted)
+        return Attributor(Judge(store, llvm.reprint), replayer, sides).attribute(subject)
 
 
 def source_lines(raw: str, numbers: list[int], corpus_root: Path) -> list[str]:

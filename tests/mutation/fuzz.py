@@ -14,7 +14,7 @@ from pathlib import Path
 from random import Random
 
 from irdiff.errors import NormalizeError
-from irdiff.normalize import canonicalize, equivalent, raw_lines
+from irdiff.normalize import canonicalize, equivalent
 from irdiff.normalize.llvm_process import LlvmReader
 from tests.mutation.artifacts import of_stage
 
@@ -69,7 +69,7 @@ def _read(original: str, text: str, reader: LlvmReader) -> str:
 def _judge(stage: str, original: str, text: str) -> None:
     """The quick answer is that of the full form, and lines can be traced."""
     canonical = canonicalize(stage, text)
-    assert len(raw_lines(stage, text)) == len(canonical.lines), (stage, text[:200])
+    assert len(canonicalize(stage, text).numbers) == len(canonical.lines), (stage, text[:200])
     full = canonical.lines == canonicalize(stage, original).lines
     assert equivalent(stage, original, text).equal == full, (stage, text[:200])
 

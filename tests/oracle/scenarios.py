@@ -5,7 +5,6 @@ compiler that disagrees with itself, and a run that was timed on a GPU.
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 import zipfile
@@ -193,5 +192,10 @@ def fresh_place(folder: Path, shared_cache: Path) -> Place:
             (cache / name).symlink_to(shared_cache / name)
     work = folder / "work"
     work.mkdir()
-    shutil.copyfile(ROOT / "reports" / "irdiff-policy.toml", work / "policy.toml")
+    policy = (ROOT / "reports" / "irdiff-policy.toml").read_text()
+    timeless = policy.replace(
+        'action = "warn"\nreason = "Users wait',
+        'action = "warn"\ntargets = ["none"]\nmay_be_empty = true\nreason = "Users wait',
+    )
+    (work / "policy.toml").write_text(timeless)
     return Place(folder=work, cache=cache)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from irdiff.compare.comparer import CaseComparer
+from irdiff.compare.judge import Judge
 from irdiff.model import (
     EVERYTHING,
     Artifact,
@@ -35,6 +36,7 @@ from irdiff.resolve.sides import Side
 from irdiff.store import Store
 from tests.elf_files import content, rebuilt
 from tests.mutation.artifacts import of_stage
+from tests.unit.no_llvm import no_llvm
 
 IDENTICAL, EQUIVALENT, CHANGED, ABSENT = StageStatus
 TARGETS = {
@@ -111,10 +113,6 @@ def error(message: str = "it failed") -> Failure:
     return Failure(kind=FailureKind.ERROR, stage="ttgir", message=message, signal=None, stderr="")
 
 
-def no_llvm(_: str) -> Printed:
-    return Printed(text=None, form="", opaque=(), why_not="unavailable")
-
-
 @dataclass
 class Bench:
     """A comparer and all that it is given; `base` and `head` are the specs of its sides."""
@@ -176,7 +174,10 @@ class Bench:
         )
         compiler: Any = self.compiler
         return CaseComparer(
-            compiler, self.compiler.store, Sides(base=side("base"), head=side("head")), options, self.reprint
+            compiler,
+            Judge(self.compiler.store, self.reprint),
+            Sides(base=side("base"), head=side("head")),
+            options,
         )
 
     def compare(self, **changes: Any) -> Case:
@@ -506,7 +507,7 @@ def test_a_reader_that_failed_is_asked_again(bench: Bench, why_not: str, asked: 
     artifacts = [bench.compiler.keep(llir=text)["llir"] for text in (_OLD, _NEW)]
     comparer = bench.comparer()
     for _ in range(2):
-        found = comparer.equivalent("llir", *artifacts)
+        found = comparer.judge.compare("llir", *(artifact.digest for artifact in artifacts))
         assert not found.equal
         assert f"lexical-llir:{why_not}" in found.findings
     assert len(seen) == asked

@@ -12,12 +12,14 @@ import pytest
 
 from irdiff import gate
 from irdiff.compare import edit_digest
+from irdiff.compare.judge import Judge
 from irdiff.gate import acceptance, policy
 from irdiff.gate.outcome import Outcome
 from irdiff.group import grouping
 from irdiff.group.describer import CaseDescriber
 from irdiff.model import Artifact, Case, Origin, Pair, Run, Sides, StageStatus, Verdict
 from irdiff.store import Store
+from tests.unit.no_llvm import no_llvm
 
 TODAY = datetime.date(2026, 1, 2)
 DECISION = acceptance.Decision(owner="jane", reason="looked at it", on=TODAY, expires=TODAY)
@@ -143,12 +145,13 @@ class Compared:
     def __init__(self, build: Any, store: Store) -> None:
         self.build = build
         self.store = store
+        self.judge = Judge(store, no_llvm)
 
     def run(self, stage: str, base: str, head: str, **changes: Any) -> Run:
         case, pair = self.case({stage: base}, {stage: head}, **changes)
-        describer = CaseDescriber(self.store)
+        describer = CaseDescriber(self.judge)
         groups, group_of = grouping.group([case], lambda c: describer.describe(c, None))
-        case = replace(case, group=group_of[case.id], edit=edit_digest.of_case(case, pair, self.store))
+        case = replace(case, group=group_of[case.id], edit=edit_digest.of_case(case, pair, self.judge))
         run: Run = self.build.run(case, groups=groups)
         return run
 
@@ -192,7 +195,7 @@ class Compared:
     def digest(
         self, base: Mapping[str, str | bytes], head: Mapping[str, str | bytes], **changes: Any
     ) -> str | None:
-        return edit_digest.of_case(*self.case(base, head, **changes), self.store)
+        return edit_digest.of_case(*self.case(base, head, **changes), self.judge)
 
 
 @pytest.fixture
@@ -282,7 +285,7 @@ def test_what_the_launch_has_otherwise_counts(compared: Compared) -> None:
         {"options": {"num_stages": "3"}},
     ]
     launches = [replace(head, **change) for change in changes]  # type: ignore[type-var]
-    digests = {edit_digest.of_case(case, replace(pair, head=launch), compared.store) for launch in launches}
+    digests = {edit_digest.of_case(case, replace(pair, head=launch), compared.judge) for launch in launches}
     assert len(digests) == len(changes)
 
 
@@ -318,7 +321,7 @@ def test_how_a_side_failed_counts_without_addresses_and_folders(
         edit_digest.of_case(
             replace(case, failures=replace(case.failures, head=replace(case.failures.head, message=text))),
             pair,
-            Store(tmp_path),
+            Judge(Store(tmp_path), no_llvm),
         )
         for text in (first, message)
     ]
@@ -328,4 +331,4 @@ def test_how_a_side_failed_counts_without_addresses_and_folders(
 @pytest.mark.parametrize("verdict", [Verdict.UNCHANGED, Verdict.ADDED, Verdict.UNSUPPORTED])
 def test_what_is_in_no_group_has_no_edit(build: Any, compared: Compared, verdict: Verdict) -> None:
     _, pair = compared.case({"ttgir": _mask(1)}, {"ttgir": _mask(1)})
-    assert edit_digest.of_case(build.case("a/x:1@sm_90", verdict), pair, compared.store) is None
+    assert edit_digest.of_case(build.case("a/x:1@sm_90", verdict), pair, compared.judge) is None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from irdiff.normalize import canonicalize, equivalent, raw_lines
+from irdiff.normalize import canonicalize, equivalent
 from irdiff.normalize.lexing import AMDGCN, LLVM_IR, MLIR, PTX, Strings, UnclearError
 
 _PTX = ".version 8.7\n.target sm_90\n{}\n"
@@ -89,7 +89,7 @@ def test_nothing_is_taken_for_the_same(ir: str, text: str, one: str, other: str)
     base, head = text.format(one), text.format(other)
     assert not equivalent(ir, base, head).equal
     assert canonicalize(ir, base).text == base
-    assert raw_lines(ir, base) == tuple(range(1, base.count("\n") + 2))
+    assert canonicalize(ir, base).numbers == tuple(range(1, base.count("\n") + 2))
 
 
 @pytest.mark.parametrize(

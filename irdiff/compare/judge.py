@@ -1,0 +1,151 @@
+"""The judge of sameness: two artifacts of a stage are the same where their bytes or canonical forms are.
+
+Whoever asks whether two artifacts are the same asks here: the verdict, the recheck, the acceptance of an
+edit, attribution. What a question needs of an artifact is made once: canonical texts are kept while there is
+room, digests and answers in the store, under the digests of what they were made from.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Any
+
+from irdiff import binaries, normalize
+from irdiff.compare.verdicts import MACHINE_STAGES, TextComparison
+from irdiff.errors import NormalizeError
+from irdiff.normalize import CanonicalText, Reprint, llvm_process
+from irdiff.normalize.assembler_input import assembler_input
+from irdiff.parallel import LARGE_TEXT
+from irdiff.store import Store, key_of
+
+_KEPT_CHARACTERS = 16 << 20
+"""Of the canonical texts that are kept; those of one case have about one million."""
+_LARGE = 4 << 20
+
+
+class DamagedArtifactError(Exception):
+    """An artifact that a record names cannot be read back; the case is compiled again."""
+
+
+class _NoTextError(NormalizeError):
+    """The artifact is binary."""
+
+
+class Judge:
+    """Thread-safe."""
+
+    def __init__(self, store: Store, reprint: Reprint) -> None:
+        self.store = store
+        self._reprint = reprint
+        self._texts: OrderedDict[tuple[str, str], CanonicalText] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def content(self, digest: str) -> bytes:
+        """Raises DamagedArtifactError."""
+        content = self.store.get(digest)
+        if content is None:
+            raise DamagedArtifactError(digest)
+        return content
+
+    def text(self, stage: str, digest: str) -> CanonicalText:
+        """Raises NormalizeError where the artifact is no text of its stage, and DamagedArtifactError."""
+        with self._lock:
+            known = self._texts.get((stage, digest))
+            if known is not None:
+                self._texts.move_to_end((stage, digest))
+                return known
+        raw = _text(self.content(digest))
+        if raw is None:
+            raise _NoTextError(f"{stage}: this is binary, not text")
+        if len(raw) > _LARGE:
+            with LARGE_TEXT:
+                return normalize.canonicalize(stage, raw)
+        made = normalize.canonicalize(stage, raw)
+        with self._lock:
+            self._texts[stage, digest] = made
+            while sum(len(text.raw) for text in self._texts.values()) > _KEPT_CHARACTERS:
+                self._texts.popitem(last=False)
+        return made
+
+    # answers
+
+    def same(self, stage: str, base: str, head: str) -> bool:
+        """Whether two artifacts, given by their digests, are the same. Raises DamagedArtifactError."""
+        if base == head:
+            return True
+        if stage in MACHINE_STAGES:
+            return self.code_digest(stage, base) == self.code_digest(stage, head)
+        return self.compare(stage, base, head).equal
+
+    def compare(self, stage: str, base: str, head: str) -> TextComparison:
+        """What there is to say of two texts. Raises DamagedArtifactError."""
+        if base == head:
+            return TextComparison(equal=True, header_equal=True, findings=())
+        reader = llvm_process.version() if stage == "llir" else ""
+        key = key_of("equivalent", normalize.NORMALIZER_VERSION, reader, stage, base, head)
+        known: dict[str, Any] | None = self.store.get_record("equivalent", key)
+        if known is None:
+            known = self._compared(stage, base, head)
+            if not _may_be_cured(known["findings"]):
+                self.store.put_record("equivalent", key, known)
+        return TextComparison(
+            equal=known["equal"], header_equal=known["header_equal"], findings=tuple(known["findings"])
+        )
+
+    def _compared(self, stage: str, base: str, head: str) -> dict[str, Any]:
+        try:
+            found = normalize.compare(self.text(stage, base), self.text(stage, head), self._reprint)
+        except _NoTextError:
+            return _unequal(f"compared-as-bytes:{stage}")  # of a backend that is not known
+        except NormalizeError as error:
+            # The text is not what its stage says: nothing but its bytes can be compared, and they differ.
+            return _unequal(f"not-normalized:{stage}: {error.what}"[:200])
+        return {"equal": found.equal, "header_equal": found.header_equal, "findings": list(found.findings)}
+
+    # digests
+
+    def code_digest(self, stage: str, digest: str) -> str:
+        """Of the executable contract of a binary. Raises NormalizeError and DamagedArtifactError."""
+        key = key_of("code", normalize.NORMALIZER_VERSION, stage, digest)
+        known: str | None = self.store.get_record("code", key)
+        if known is None:
+            known = binaries.machine_code(stage, self.content(digest)).digest
+            self.store.put_record("code", key, known)
+        return known
+
+    def text_digest(self, stage: str, digest: str) -> str:
+        """Of a text's canonical lines. Raises NormalizeError and DamagedArtifactError."""
+        key = key_of("canonical", normalize.NORMALIZER_VERSION, stage, digest)
+        known: str | None = self.store.get_record("canonical", key)
+        if known is None:
+            known = self.text(stage, digest).digest
+            self.store.put_record("canonical", key, known)
+        return known
+
+    def assembler_input_digest(self, digest: str) -> str:
+        """Of what an assembler makes machine code of, in PTX; of the bytes where that is no text."""
+        key = key_of("assembler-input", normalize.NORMALIZER_VERSION, digest)
+        known: str | None = self.store.get_record("assembler-input", key)
+        if known is None:
+            text = _text(self.content(digest))
+            known = digest if text is None else key_of(assembler_input(text))
+            self.store.put_record("assembler-input", key, known)
+        return known
+
+
+def _text(content: bytes) -> str | None:
+    try:
+        return None if b"\0" in content else content.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _unequal(finding: str) -> dict[str, Any]:
+    return {"equal": False, "header_equal": False, "findings": [finding]}
+
+
+def _may_be_cured(findings: Sequence[str]) -> bool:
+    """Whether another attempt to read LLVM IR may say more, so that this answer is not to be kept."""
+    return any(finding == f"lexical-llir:{why}" for why in llvm_process.TRANSIENT for finding in findings)
