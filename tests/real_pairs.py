@@ -22,6 +22,7 @@ from irdiff.report import stage_diff, wording
 from irdiff.report.alignment import Kind
 from irdiff.report.rank import moved_facts
 from irdiff.run import run_folder
+from irdiff.stages import in_stage_order
 
 _SHOWN = 90
 """Characters of a line of the edit; its first words tell what was done."""
@@ -41,7 +42,7 @@ def table(run: Run) -> list[str]:
         f"{'stage':8}" + "".join(f"{status.value:>12}" for status in StageStatus) + f"{'all':>8}",
         *(
             f"{stage:8}" + "".join(f"{row[status]:12}" for status in StageStatus) + f"{row.total():8}"
-            for stage, row in wording.in_stage_order(counts)
+            for stage, row in in_stage_order(counts)
         ),
         "findings: " + ", ".join(f"{count} {name}" for name, count in found.most_common()),
     ]

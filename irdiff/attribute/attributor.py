@@ -29,6 +29,7 @@ from irdiff.compare.judge import DamagedArtifactError, Judge
 from irdiff.errors import NormalizeError
 from irdiff.model import Artifact, Case, Component, Origin, Sides, StageStatus, Target, Verdict
 from irdiff.resolve.sides import Side
+from irdiff.stages import MACHINE_STAGES, MLIR, TEXTS, Stage
 from irdiff.store import key_of
 
 ATTRIBUTED = frozenset({Verdict.CHANGED, Verdict.ABSORBED})
@@ -36,17 +37,16 @@ _VERSION = "origin/8"
 """Part of the cache key: raised with any change of how cases are judged or replayed."""
 MAX_LLVM_TEXT_BYTES = 200_000
 """LLVM IR up to this size is followed through LLVM's passes: about 115 print it each, 25 MB together."""
-_ORDER = ("source", "ttir", "glir", "ttgir", "llir", "ptx", "amdgcn", "cubin", "hsaco")
-_MLIR = frozenset({"source", "ttir", "glir", "ttgir"})
-_COMPONENTS = {
-    "ttir": Component.TTIR_PASSES,
-    "glir": Component.TTIR_PASSES,
-    "ttgir": Component.TTGIR_PASSES,
-    "llir": Component.LLVM_LOWERING,
-    "ptx": Component.LLVM_CODEGEN,
-    "amdgcn": Component.LLVM_CODEGEN,
-    "cubin": Component.PTXAS,
-    "hsaco": Component.PTXAS,
+_ORDER = tuple(stage for stage in Stage if stage in TEXTS or stage in MACHINE_STAGES)
+_COMPONENTS: Mapping[str, Component] = {
+    Stage.TTIR: Component.TTIR_PASSES,
+    Stage.GLIR: Component.TTIR_PASSES,
+    Stage.TTGIR: Component.TTGIR_PASSES,
+    Stage.LLIR: Component.LLVM_LOWERING,
+    Stage.PTX: Component.LLVM_CODEGEN,
+    Stage.AMDGCN: Component.LLVM_CODEGEN,
+    Stage.CUBIN: Component.PTXAS,
+    Stage.HSACO: Component.PTXAS,
 }
 
 
@@ -161,7 +161,9 @@ class _Trial:
         )
         source = (
             EditSource(
-                ir="mlir" if stage == "llir" else "ttgir", base=step.leaving.base, head=step.leaving.head
+                ir="mlir" if stage == Stage.LLIR else Stage.TTGIR,
+                base=step.leaving.base,
+                head=step.leaving.head,
             )
             if step and step.leaving.base != step.leaving.head
             else None
@@ -177,9 +179,13 @@ class _Trial:
         if differing:
             return _Charge(component=Component.SPECIALIZATION, note=f"specialized otherwise: {differing[0]}")
         first = self.stages[0] if len(self.stages) > 1 else ""
-        if first == "source" and not self._equal_stage("source") and not self._equal_stage(self.stages[1]):
+        if (
+            first == Stage.SOURCE
+            and not self._equal_stage(Stage.SOURCE)
+            and not self._equal_stage(self.stages[1])
+        ):
             return _Charge(component=Component.FRONTEND, note="")
-        if first == "ttir" and not self._equal_stage("ttir"):
+        if first == Stage.TTIR and not self._equal_stage(Stage.TTIR):
             note = (
                 "frontend and TTIR passes are not told apart: no IR before the first pass (Triton before 3.3)"
             )
@@ -191,7 +197,7 @@ class _Trial:
         if self._equal_stage(stage):
             return _Charge(component=None, note="")
         if self._equal_stage(before):
-            if stage in ("ttir", "glir", "ttgir", "llir"):
+            if stage in (Stage.TTIR, Stage.GLIR, Stage.TTGIR, Stage.LLIR):
                 return self._own_passes(stage)
             rows = [self._replay(side, side, stage, Dump.NONE) for side in ("base", "head")]
             return _Charge(component=_COMPONENTS[stage], note=settings_change(*rows))
@@ -211,7 +217,7 @@ class _Trial:
     def _swapped(self, before: str, stage: str) -> _Charge:
         """Both what enters and what leaves the stage differ: one side's stage on the other side's text."""
         errors = {}
-        dump = Dump.FINAL if stage == "llir" else Dump.NONE
+        dump = Dump.FINAL if stage == Stage.LLIR else Dump.NONE
         for compiler, text in (("head", "base"), ("base", "head")):
             swapped = self._replay(compiler, text, stage, dump)
             if swapped.error:
@@ -219,7 +225,7 @@ class _Trial:
                 continue
             if self._same_output(stage, swapped.output, text):
                 return _Charge(component=None, note="")
-            if stage == "cubin":
+            if stage == Stage.CUBIN:
                 return _Charge(component=_COMPONENTS[stage], note="")
             own = self._replay(text, text, stage, dump)
             if own.error or not self._same_output(stage, own.output, text):
@@ -236,7 +242,7 @@ class _Trial:
     def _by_passes(self, stage: str, ours: Replayed, theirs: Replayed) -> _Charge:
         """In the first changed stage: the pass that began it."""
         base, head = ours.states, theirs.states
-        same = self._states.same_below_mlir if stage == "llir" else self._states.same
+        same = self._states.same_below_mlir if stage == Stage.LLIR else self._states.same
         culprit = passes.find_culprit(base, head, same)
         if culprit is None:
             charge = self._by_final_ir(stage, ours, theirs)
@@ -252,7 +258,7 @@ class _Trial:
     def _by_final_ir(self, stage: str, one: Replayed, other: Replayed) -> _Charge:
         """Tells the lowering to LLVM IR from what LLVM does with it."""
         if (
-            stage == "llir"
+            stage == Stage.LLIR
             and one.final
             and other.final
             and self._states.same_below_mlir(one.final, other.final)
@@ -312,16 +318,16 @@ class _Trial:
 
     def _equal_stage(self, stage: str) -> bool:
         """By the case's own statuses; the text that enters the first pass has none and is compared here."""
-        status = self.case.stages.get("sass" if stage == "cubin" else stage)
-        if stage == "hsaco":
+        status = self.case.stages.get(Stage.SASS if stage == Stage.CUBIN else stage)
+        if stage == Stage.HSACO:
             # The assembly's status is that of machine code: linking is at fault where the text is the same.
-            status = self.case.stages.get("amdgcn")
-            return status is not StageStatus.CHANGED or not self._same_artifacts("amdgcn")
-        if status is None or stage in ("source", "amdgcn"):
+            status = self.case.stages.get(Stage.AMDGCN)
+            return status is not StageStatus.CHANGED or not self._same_artifacts(Stage.AMDGCN)
+        if status is None or stage in (Stage.SOURCE, Stage.AMDGCN):
             return self._same_artifacts(stage)
         if status in (StageStatus.IDENTICAL, StageStatus.EQUIVALENT):
             return True
-        return stage in _MLIR and self._printed_otherwise(stage)
+        return stage in MLIR and self._printed_otherwise(stage)
 
     def _printed_otherwise(self, stage: str) -> bool:
         """Whether the texts are the same but for spellings that differ between releases."""
@@ -336,10 +342,10 @@ class _Trial:
 
     def _first_stage(self, told: str) -> str:
         """The first changed stage, or the next one that differs in more than spelling."""
-        if told not in _MLIR or told not in self.stages or not self._equal_stage(told):
+        if told not in MLIR or told not in self.stages or not self._equal_stage(told):
             return told
         later = [stage for stage in self.stages[1:] if not self._equal_stage(stage)]
-        return {"cubin": "sass", "hsaco": "amdgcn"}.get(later[0], later[0]) if later else told
+        return MACHINE_STAGES.get(later[0], later[0]) if later else told
 
     def _same_artifacts(self, stage: str) -> bool:
         return self._same(stage, *(side[stage].digest for side in self.case.artifacts))

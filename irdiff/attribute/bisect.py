@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 
@@ -24,12 +24,13 @@ from irdiff.model import EVERYTHING, Artifact, Case, Sides, StageStatus, Target,
 from irdiff.normalize.llvm_process import LlvmReader
 from irdiff.resolve.sides import Resolver, Side
 from irdiff.resolve.toolchains import repository
+from irdiff.stages import Stage
 from irdiff.store import Store
 from irdiff.worker_client.worker_requests import Requests
 from irdiff.worker_client.workers import Workers
 
 _ONE_SIDED = frozenset({Verdict.BROKEN, Verdict.FIXED, Verdict.ADDED, Verdict.REMOVED})
-_BINARY_TEXT = {"sass": "ptx"}
+_BINARY_TEXT: Mapping[str, str] = {Stage.SASS: Stage.PTX}
 """What is shown for a stage that has no text."""
 
 

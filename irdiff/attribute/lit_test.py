@@ -24,6 +24,7 @@ from irdiff.config import Config
 from irdiff.errors import IrdiffError, NormalizeError
 from irdiff.model import Case, Run, Sides
 from irdiff.resolve.sides import Side
+from irdiff.stages import Stage
 from irdiff.store import Store
 from irdiff.worker_client.workers import Workers
 
@@ -83,7 +84,7 @@ class PassRunner:
                     "root": str(side.corpus.root),
                     "target": asdict(self._target),
                     "select": asdict(Wanted(cases=(own,)).selection(workload, self._target)),
-                    "stage": self._case.origin.stage if self._case.origin else "ttgir",
+                    "stage": self._case.origin.stage if self._case.origin else Stage.TTGIR,
                     "argument": self._step.argument,
                     "options": self._step.options,
                     "metadata": getattr(self._case.metadata, name),
@@ -150,10 +151,10 @@ def _edit(outputs: Outputs) -> frozenset[str]:
     if outputs.base is None or outputs.head is None:
         return frozenset()
     try:
-        lines = [normalize.canonicalize("ttgir", text).lines for text in (outputs.base, outputs.head)]
+        lines = [normalize.canonicalize(Stage.TTGIR, text).lines for text in (outputs.base, outputs.head)]
     except NormalizeError:
         return frozenset()
-    return frozenset(edits.abstract(edits.between("ttgir", *lines)))
+    return frozenset(edits.abstract(edits.between(Stage.TTGIR, *lines)))
 
 
 def _reduced(text: str, runner: PassRunner) -> str:

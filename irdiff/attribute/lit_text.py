@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from irdiff import normalize
 from irdiff.compare import alignment
 from irdiff.compare.edits import blanked
+from irdiff.stages import Stage
 
 _LOCATION_LINE = re.compile(r"^#loc\d* = loc\(.*\)$\n?", re.MULTILINE)
 _LOCATION = re.compile(r" loc\((?:[^()\n]|\((?:[^()\n]|\([^()\n]*\))*\))*\)")
@@ -204,10 +205,10 @@ def without_unused_aliases(text: str) -> str:
 
 def checks_of_edit(base: str, head: str, *, before: int) -> list[str]:
     """CHECK lines for the places where the outputs differ: head's lines, the one after, `before` ahead."""
-    texts = [normalize.canonicalize("ttgir", text) for text in (base, head)]
+    texts = [normalize.canonicalize(Stage.TTGIR, text) for text in (base, head)]
     canonical, numbers = [text.lines for text in texts], texts[1].numbers
     raw = head.splitlines()
-    pairs = alignment.matching(*[[blanked("ttgir", line) for line in lines] for lines in canonical])
+    pairs = alignment.matching(*[[blanked(Stage.TTGIR, line) for line in lines] for lines in canonical])
     found = [_label(raw)]
     i = j = 0
     last = 0

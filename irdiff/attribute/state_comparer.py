@@ -12,6 +12,7 @@ from irdiff.attribute import passes, syntax_drift
 from irdiff.attribute.passes import State
 from irdiff.errors import NormalizeError
 from irdiff.parallel import LARGE_TEXT
+from irdiff.stages import Stage
 
 _CONSTANT = "llvm.mlir.constant"
 
@@ -24,7 +25,7 @@ class StateComparer:
 
     def same(self, base: State, head: State) -> bool:
         """Equal but for their spelling."""
-        return self._same("ttgir", base, head)
+        return self._same(Stage.TTGIR, base, head)
 
     def same_below_mlir(self, base: State, head: State) -> bool:
         """Equal but for what is not translated to LLVM IR: the module's attributes, Triton's on functions."""

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 
 from irdiff.binaries import cubin, hsaco
 from irdiff.errors import NormalizeError
+from irdiff.stages import Stage
+
+Reader = Callable[[bytes], tuple[Mapping[str, bytes], Mapping[str, int | float | str]]]
+"""Sections that count, and facts, of a binary."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +30,10 @@ def machine_code(stage: str, binary: bytes) -> MachineCode:
 
     Raises NormalizeError for a binary that is damaged, or holds no code.
     """
-    readers = {"cubin": cubin.read, "hsaco": hsaco.read}
+    readers: Mapping[str, Callable[[bytes], tuple[Mapping[str, bytes], Mapping[str, int | float | str]]]] = {
+        Stage.CUBIN: cubin.read,
+        Stage.HSACO: hsaco.read,
+    }
     if stage not in readers:
         raise NormalizeError(f"no machine code is read from the stage {stage}")
     try:

@@ -18,6 +18,7 @@ from irdiff.report import diff_view, escape, stage_diff, wording
 from irdiff.report.diff_view import View
 from irdiff.report.stage_diff import StageDiff
 from irdiff.run import run_folder
+from irdiff.stages import Stage, in_stage_order
 
 _MAX_CANDIDATES = 20
 _MAX_ON_TERMINAL = 20_000
@@ -49,10 +50,10 @@ def diff_command(
     name = stage or _first_stage(chosen)
     console = Console(no_color=config.color is False)
     view = View(context=context, raw=raw, side_by_side=side_by_side, width=console.width)
-    if name == "sass":
+    if name == Stage.SASS:
         texts = disassembly.of_case(folder, chosen, config)
-        diff = stage_diff.compare("sass", texts.base, texts.head)
-        findings = normalize.equivalent("sass", texts.base, texts.head).findings
+        diff = stage_diff.compare(Stage.SASS, texts.base, texts.head)
+        findings = normalize.equivalent(Stage.SASS, texts.base, texts.head).findings
     else:
         diff = _read(folder, found, chosen, name)
         findings = ()
@@ -86,7 +87,7 @@ def find_case(run: Run, text: str) -> Case:
 def _first_stage(case: Case) -> str:
     if case.origin:
         return case.origin.stage
-    changed = [name for name, status in wording.in_stage_order(case.stages) if status is StageStatus.CHANGED]
+    changed = [name for name, status in in_stage_order(case.stages) if status is StageStatus.CHANGED]
     if not changed:
         reason = f": {escape.terminal(case.error)}" if case.error else ""
         raise UsageError(
@@ -101,7 +102,7 @@ def _read(folder: Path, run: Run, case: Case, stage: str) -> StageDiff:
         return stage_diff.of_lines(stage, _launch(run, case.launches.base), _launch(run, case.launches.head))
     found = stage_diff.read(folder, case, stage)
     if isinstance(found, str):
-        known = ", ".join(name for name, _ in wording.in_stage_order(case.stages))
+        known = ", ".join(name for name, _ in in_stage_order(case.stages))
         raise RunFolderError(
             f"{escape.terminal(case.id)}: {escape.terminal(found)}",
             hint=f"stages of this case: {escape.terminal(known)}",
@@ -155,7 +156,7 @@ def _show(console: Console, run: Run, case: Case, diff: StageDiff, view: View) -
         say("no line differs up to the numbers of values")
     others = [
         name
-        for name, status in wording.in_stage_order(case.stages)
+        for name, status in in_stage_order(case.stages)
         if status is StageStatus.CHANGED and name != diff.stage
     ]
     say(diff_view.counts(diff), "dim")

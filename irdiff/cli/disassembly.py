@@ -13,6 +13,7 @@ from irdiff.model import Case, Sides
 from irdiff.report import escape
 from irdiff.resolve.toolchains import environments
 from irdiff.run import run_folder
+from irdiff.stages import Stage
 
 _DISASSEMBLER = "lib*/python*/site-packages/triton/backends/nvidia/bin/nvdisasm"
 _TIMEOUT_S = 120
@@ -24,7 +25,7 @@ def of_case(folder: Path, case: Case, config: Config) -> Sides[str]:
 
 
 def _of_side(folder: Path, case: Case, side: str, config: Config) -> str:
-    artifact = getattr(case.artifacts, side).get("cubin")
+    artifact = getattr(case.artifacts, side).get(Stage.CUBIN)
     content = run_folder.artifact(folder, artifact.digest) if artifact else None
     if content is None:
         raise RunFolderError(

@@ -24,6 +24,7 @@ from irdiff.report.rank import moved_facts
 from irdiff.report.stage_diff import StageDiff
 from irdiff.resolve.sides import Side
 from irdiff.run import explanation, run_folder
+from irdiff.stages import Stage, in_stage_order
 from irdiff.store import Store
 from irdiff.timing import timing_file
 from irdiff.timing.results import CaseTiming
@@ -140,7 +141,7 @@ class _Teller:
             self.say(f"{group.severity} ({'; '.join(group.reasons)})")
         if case.error:
             self.say(case.error, "red")
-        rows = [f"{name} {status.value}" for name, status in wording.in_stage_order(case.stages)]
+        rows = [f"{name} {status.value}" for name, status in in_stage_order(case.stages)]
         self.say("stages:  " + " → ".join(rows))
         self._origin(story)
         self._edit(story, Store(config.store), corpus_root)
@@ -171,7 +172,7 @@ class _Teller:
 
     def _edit(self, story: Attribution | None, store: Store, corpus_root: Path) -> None:
         texts = _texts_of_step(story, store)
-        stage = "ttgir" if texts else self.case.origin.stage if self.case.origin else ""
+        stage = Stage.TTGIR if texts else self.case.origin.stage if self.case.origin else ""
         if not texts:
             read = [stage_diff.read_text(self.folder, self.case, side, stage) for side in ("base", "head")]
             texts = (read[0], read[1]) if read[0] is not None and read[1] is not None else None
@@ -215,10 +216,12 @@ class _Teller:
     def _findings(self, config: Config) -> None:
         """What was seen beside the edit; of SASS, which only nvdisasm shows, it is looked for here."""
         words = [wording.finding(name) for name in self.case.findings]
-        if self.case.stages.get("sass") is StageStatus.CHANGED and self.case.artifacts.base.get("cubin"):
+        if self.case.stages.get(Stage.SASS) is StageStatus.CHANGED and self.case.artifacts.base.get(
+            Stage.CUBIN
+        ):
             try:
                 texts = disassembly.of_case(self.folder, self.case, config)
-                found = normalize.equivalent("sass", texts.base, texts.head)
+                found = normalize.equivalent(Stage.SASS, texts.base, texts.head)
                 words += ["machine code: the disassembly is the same"] * found.equal
                 words += [f"machine code: {wording.finding(name)}" for name in found.findings]
             except IrdiffError as error:

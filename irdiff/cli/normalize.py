@@ -8,8 +8,9 @@ import click
 
 from irdiff import normalize
 from irdiff.errors import ExitCode, UsageError
+from irdiff.stages import Stage
 
-_BY_SUFFIX = {".mlir": "ttgir", ".ll": "llir", ".s": "amdgcn"}
+_BY_SUFFIX = {".mlir": Stage.TTGIR, ".ll": Stage.LLIR, ".s": Stage.AMDGCN}
 MAX_FILE_BYTES = 512 << 20
 
 

@@ -17,8 +17,7 @@ from irdiff.model import (
     Target,
     Verdict,
 )
-
-_STAGES = {"cuda": ("ttir", "ttgir", "llir", "ptx", "sass"), "hip": ("ttir", "ttgir", "llir", "amdgcn")}
+from irdiff.stages import COMPARED
 
 
 def blank(pair: Pair, verdict: Verdict) -> Case:
@@ -62,7 +61,7 @@ def unchanged_by_input(pair: Pair) -> Case:
     """The same compiler on the same input: nothing was compiled, and no stage is called compared."""
     return replace(
         blank(pair, Verdict.UNCHANGED),
-        stages=dict.fromkeys(_STAGES.get(pair.target.backend, ()), StageStatus.ABSENT),
+        stages=dict.fromkeys(COMPARED.get(pair.target.backend, ()), StageStatus.ABSENT),
         findings=("not-compiled:same-input-and-stages",),
     )
 

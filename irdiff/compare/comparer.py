@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from irdiff import normalize
 from irdiff.compare import cases, facts, launch_metadata, verdicts
 from irdiff.compare.judge import DamagedArtifactError, Judge
-from irdiff.compare.verdicts import MACHINE_STAGES, TextComparison
+from irdiff.compare.verdicts import TextComparison
 from irdiff.compile.compiler import Compiler, below_frontend
 from irdiff.model import (
     Case,
@@ -24,10 +24,11 @@ from irdiff.model import (
     Verdict,
 )
 from irdiff.resolve.sides import Side
+from irdiff.stages import MACHINE_STAGES, Stage
 from irdiff.store import key_of
 
 _REPEATED_ASSEMBLIES = 4
-_FACT_STAGES = ("ttgir", "ptx", "amdgcn", "cubin", "hsaco")
+_FACT_STAGES: tuple[str, ...] = (Stage.TTGIR, Stage.PTX, Stage.AMDGCN, Stage.CUBIN, Stage.HSACO)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,7 +158,7 @@ class CaseComparer:
     # machine code
 
     def _same_by_rule(self, base: Compiled, head: Compiled) -> bool:
-        ours, theirs = base.artifacts.get("ptx"), head.artifacts.get("ptx")
+        ours, theirs = base.artifacts.get(Stage.PTX), head.artifacts.get(Stage.PTX)
         if not ours or not theirs or not verdicts.same_assembler(base, head):
             return False
         digest = self.judge.assembler_input_digest
@@ -185,16 +186,16 @@ class CaseComparer:
         Where both have the same text and one assembler, another result can only be the assembler's own: its
         noise, or what it makes of names and numbers. Any other difference, of the assembler too, is real.
         """
-        a, b = base.artifacts.get("ptx"), head.artifacts.get("ptx")
+        a, b = base.artifacts.get(Stage.PTX), head.artifacts.get(Stage.PTX)
         if not a or not b:
             return None
-        return self.judge.compare("ptx", a.digest, b.digest)
+        return self.judge.compare(Stage.PTX, a.digest, b.digest)
 
     def _codes(self, half: _Half) -> set[str]:
         """Digests of the machine code of several compilations under randomized addresses."""
         outcomes = [half.outcome, *(self._again(half, attempt) for attempt in range(_REPEATED_ASSEMBLIES))]
-        cubins = [outcome.artifacts.get("cubin") for outcome in outcomes if isinstance(outcome, Compiled)]
-        return {self.judge.code_digest("cubin", cubin.digest) for cubin in cubins if cubin}
+        cubins = [outcome.artifacts.get(Stage.CUBIN) for outcome in outcomes if isinstance(outcome, Compiled)]
+        return {self.judge.code_digest(Stage.CUBIN, cubin.digest) for cubin in cubins if cubin}
 
     def _again(self, half: _Half, attempt: int) -> Outcome:
         side = half.side

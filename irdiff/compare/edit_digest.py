@@ -21,12 +21,12 @@ import re
 from collections.abc import Callable, Mapping
 
 from irdiff.compare.judge import DamagedArtifactError, Judge
-from irdiff.compare.verdicts import MACHINE_STAGES
 from irdiff.errors import NormalizeError
 from irdiff.model import GROUPED_VERDICTS, Artifact, Case, Failure, Launch, Pair, StageStatus
+from irdiff.stages import MACHINE_STAGES, Stage
 from irdiff.store import key_of
 
-_NO_STAGE = "source"
+_NO_STAGE = Stage.SOURCE
 """What the frontend was given, where it is IR: `ttir` is made of it."""
 _LAUNCH_FIELDS = ("signature", "constexprs", "attributes", "options", "grid")
 _LAUNCHER_FINDING = "launch-differs:"

@@ -18,9 +18,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from irdiff import stages
 from irdiff.compare import alignment, instructions, loops
+from irdiff.stages import Stage
 
-MLIR_STAGES = frozenset({"source", "ttir", "ttgir", "glir", "mlir"})
+MLIR_STAGES = stages.MLIR | {"mlir"}
 _INDEX_ARITHMETIC = frozenset(
     {
         "tt.make_range",
@@ -87,7 +89,7 @@ def between(stage: str, base: Sequence[str], head: Sequence[str]) -> Edit:
         if i < a or j < b:
             lines += _hunk(stage, base, head, (i, a, j, b), depths)
         i, j = a + 1, b + 1
-    return Edit(stage=stage, lines=tuple(lines), depth_known=stage != "sass")
+    return Edit(stage=stage, lines=tuple(lines), depth_known=stage != Stage.SASS)
 
 
 def abstract(edit: Edit) -> Counter[str]:
@@ -186,9 +188,9 @@ _REGISTERS = re.compile(r"\b([avs]|R|UR|P|UP|B)\d+\b|\b([avs])\[\d+:\d+\]|\.L\d+
 
 
 def _blanking(stage: str) -> Callable[[str], str]:
-    if stage in ("amdgcn", "sass"):
+    if stage in (Stage.AMDGCN, Stage.SASS):
         return lambda line: _REGISTERS.sub(r"\1\2", line)
-    if stage == "ptx":
+    if stage == Stage.PTX:
         return lambda line: _PTX_NAMES.sub("%", line)
     return lambda line: _SSA.sub("%", line)
 
@@ -309,7 +311,7 @@ def _instruction_key(stage: str, line: EditLine) -> str:
     name = instructions.opcode(stage, line.text)
     blank = _blanking(stage)
     if line.partner is not None and blank(line.text) == blank(line.partner):
-        return f"{line.sign}operands" if stage in ("llir", "ptx") else f"{line.sign}registers"
+        return f"{line.sign}operands" if stage in (Stage.LLIR, Stage.PTX) else f"{line.sign}registers"
     if line.partner is not None:
         flags = instructions.flags(stage, line.text), instructions.flags(stage, line.partner)
         if flags[0] != flags[1]:

@@ -7,15 +7,16 @@ from collections.abc import Mapping
 
 from irdiff import binaries, normalize
 from irdiff.model import Compiled, Fact
+from irdiff.stages import Stage
 
 _SPILLS = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
-_TEXT_STAGES_WITH_INSTRUCTIONS = ("ttgir", "ptx", "amdgcn")
+_TEXT_STAGES_WITH_INSTRUCTIONS = (Stage.TTGIR, Stage.PTX, Stage.AMDGCN)
 
 
 def of_side(compiled: Compiled, contents: Mapping[str, bytes]) -> dict[str, Fact]:
     """Everything known of one side. `contents` holds the artifacts that are at hand, by stage."""
     facts: dict[str, Fact] = {}
-    for stage in ("cubin", "hsaco"):
+    for stage in (Stage.CUBIN, Stage.HSACO):
         if stage in contents:
             facts.update(binaries.machine_code(stage, contents[stage]).facts)
             facts["binary_bytes"] = len(contents[stage])

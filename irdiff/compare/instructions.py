@@ -8,6 +8,9 @@ and the AMD CDNA ISA documents.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+
+from irdiff.stages import Stage
 
 _LLVM_OPCODE = re.compile(
     r"(?:%[\w.$-]+ = )?(?:(?:tail|musttail|notail) )?([a-z]\w*)"
@@ -66,6 +69,10 @@ _AMD_CLASSES = (
     (r"s_load", "scalar loads"),
     (r"[vs]_", "integer arithmetic"),
 )
+_CLASSES: Mapping[str, tuple[tuple[str, str], ...]] = {
+    Stage.PTX: _PTX_CLASSES,
+    Stage.AMDGCN: _AMD_CLASSES,
+}
 
 OTHERS = "other instructions"
 UNTELLING = frozenset(
@@ -84,10 +91,10 @@ UNTELLING = frozenset(
 
 
 def opcode(stage: str, line: str) -> str:
-    if stage == "ptx":
+    if stage == Stage.PTX:
         found = _PTX_OPCODE.match(line)
         return found.group(1) if found else line.partition(" ")[0]
-    if stage == "llir":
+    if stage == Stage.LLIR:
         called = _LLVM_OPCODE.match(line)
         if not called:
             return line.partition(" ")[0]
@@ -102,9 +109,9 @@ def opcode(stage: str, line: str) -> str:
 
 def klass(stage: str, name: str, line: str) -> str:
     """The class of an opcode, or the opcode itself where a reader must see it."""
-    if stage == "llir":
+    if stage == Stage.LLIR:
         return _llvm_class(name, line)
-    table = {"ptx": _PTX_CLASSES, "amdgcn": _AMD_CLASSES}.get(stage, ())
+    table = _CLASSES.get(stage, ())
     if _KEPT.search(name):
         return re.sub(r"\d+(?=x|$)", "N", name)
     return next((title for pattern, title in table if re.match(pattern, name)), name)
@@ -150,10 +157,10 @@ _SPACES = {
 
 def flags(stage: str, line: str) -> frozenset[str]:
     """Flags that change what an instruction may do: fast-math, wrapping, inferred attributes, rounding."""
-    if stage == "llir":
+    if stage == Stage.LLIR:
         words = set(_ATTRIBUTE.findall(line))
         return frozenset(words & (_FAST_MATH | _INTEGER_FLAGS | _INFERRED))
-    if stage == "ptx":
+    if stage == Stage.PTX:
         return frozenset(opcode(stage, line).split(".")[1:]) & frozenset(
             {"rn", "rz", "rm", "rp", "rni", "rzi", "ftz", "sat", "approx", "full", "relu"}
         )

@@ -13,11 +13,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from irdiff import binaries, normalize
-from irdiff.compare.verdicts import MACHINE_STAGES, TextComparison
+from irdiff.compare.verdicts import TextComparison
 from irdiff.errors import NormalizeError
 from irdiff.normalize import CanonicalText, Reprint, llvm_process
 from irdiff.normalize.assembler_input import assembler_input
 from irdiff.parallel import LARGE_TEXT
+from irdiff.stages import MACHINE_STAGES, Stage
 from irdiff.store import Store, key_of
 
 _KEPT_CHARACTERS = 16 << 20
@@ -83,7 +84,7 @@ class Judge:
         """What there is to say of two texts. Raises DamagedArtifactError."""
         if base == head:
             return TextComparison(equal=True, header_equal=True, findings=())
-        reader = llvm_process.version() if stage == "llir" else ""
+        reader = llvm_process.version() if stage == Stage.LLIR else ""
         key = key_of("equivalent", normalize.NORMALIZER_VERSION, reader, stage, base, head)
         known: dict[str, Any] | None = self.store.get_record("equivalent", key)
         if known is None:

@@ -25,13 +25,12 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from irdiff.model import Compiled, StageStatus, Verdict
+from irdiff.stages import MACHINE_STAGES, Stage
 
-MACHINE_STAGES = {"cubin": "sass", "hsaco": "amdgcn"}
-"""Binary artifact → the stage that its machine code is reported under."""
 NO_LINKER = "no-linker"
 """Note of a side whose code is there as text, and whose binary could not be linked."""
 
-_NOT_TEXTS = frozenset({"source", *MACHINE_STAGES})
+_NOT_TEXTS = frozenset({Stage.SOURCE, *MACHINE_STAGES})
 _SAME = frozenset({StageStatus.IDENTICAL, StageStatus.EQUIVALENT})
 
 
@@ -77,7 +76,7 @@ def compare_texts(
 
 def with_stages(base: Compiled, head: Compiled, wanted: Collection[str]) -> tuple[Compiled, Compiled]:
     """Both sides with the stages that a user wants to see and those that the verdict rests on."""
-    kept = {*wanted, *MACHINE_STAGES, "ptx", *(_ends_in(side) for side in (base, head))}
+    kept = {*wanted, *MACHINE_STAGES, Stage.PTX, *(_ends_in(side) for side in (base, head))}
     ours, theirs = (
         replace(side, artifacts={name: row for name, row in side.artifacts.items() if name in kept})
         for side in (base, head)
@@ -181,7 +180,7 @@ def judge(
             stages.setdefault(evidence.stage, StageStatus.EQUIVALENT)
         case ByRule():
             same = True
-            stages["sass"] = StageStatus.EQUIVALENT
+            stages[Stage.SASS] = StageStatus.EQUIVALENT
         case LastTexts():
             same = stages.get(evidence.stage) in _SAME
         case NotCompared():

@@ -34,6 +34,7 @@ from irdiff.model import (
 )
 from irdiff.resolve.corpus import Beside, Corpus
 from irdiff.resolve.toolchains import layers
+from irdiff.stages import Stage
 from irdiff.store import Store, key_of
 from irdiff.worker_client.worker_requests import Requests, artifacts_of_the_dead, read_result
 
@@ -98,7 +99,7 @@ class Compiler:
             self.taken_from_store += 1
             return found
         row = self._request(
-            "compile", launch, toolchain, corpus, target, stop_before=[] if assemble else ["cubin"]
+            "compile", launch, toolchain, corpus, target, stop_before=[] if assemble else [Stage.CUBIN]
         )
         outcome = self._run(toolchain, corpus.beside(launch.id, target), target, row, replace=fresh)
         self._keep(keys, outcome)
@@ -108,15 +109,15 @@ class Compiler:
         self, toolchain: Toolchain, corpus: Corpus, launch: Launch, target: Target, compiled: Compiled
     ) -> Outcome:
         """The same case with its binary: PTX of this toolchain through its own ptxas."""
-        if "cubin" in compiled.artifacts or "ptx" not in compiled.artifacts:
+        if Stage.CUBIN in compiled.artifacts or Stage.PTX not in compiled.artifacts:
             return compiled
-        ptx = self.store.get(compiled.artifacts["ptx"].digest)
+        ptx = self.store.get(compiled.artifacts[Stage.PTX].digest)
         if ptx is None:
             return self.compile(toolchain, corpus, launch, target, assemble=True, fresh=True)
         with self.store.scratch() as inputs:
             path = inputs / "kernel.ptx"
             path.write_bytes(ptx)
-            more = {"stage": "cubin", "input": str(path), "metadata": compiled.metadata}
+            more = {"stage": Stage.CUBIN, "input": str(path), "metadata": compiled.metadata}
             row = self._request("assemble", launch, toolchain, corpus, target, **more)
             made = self._run(toolchain, corpus.beside(launch.id, target), target, row)
         if isinstance(made, Failed):
@@ -208,8 +209,8 @@ class Compiler:
     def _is_whole(self, outcome: Outcome, *, assemble: bool) -> bool:
         if not all(self.store.has(artifact.digest) for artifact in outcome.artifacts.values()):
             return False
-        wants_binary = isinstance(outcome, Compiled) and assemble and "ptx" in outcome.artifacts
-        return not wants_binary or "cubin" in outcome.artifacts
+        wants_binary = isinstance(outcome, Compiled) and assemble and Stage.PTX in outcome.artifacts
+        return not wants_binary or Stage.CUBIN in outcome.artifacts
 
     def _keep(self, keys: _Keys | None, outcome: Outcome) -> None:
         """Results that are this launch's alone, or that another machine may better, are not kept."""

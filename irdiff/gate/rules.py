@@ -24,10 +24,11 @@ from irdiff.gate.policy import (
 )
 from irdiff.gate.timings import Timed
 from irdiff.model import COMPARED_VERDICTS, Case, ChangeGroup, Run, StageStatus, Verdict
+from irdiff.stages import Stage
 from irdiff.timing.results import Speed
 
 _UNCOMPARED = frozenset({Verdict.FAILING, Verdict.UNSUPPORTED})
-_MACHINE_STAGES = ("sass", "amdgcn")
+_MACHINE_STAGES = (Stage.SASS, Stage.AMDGCN)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from irdiff.compare import alignment, cases, edits, instructions
 from irdiff.compare.edits import MLIR_STAGES, Edit, EditLine, operation
 from irdiff.model import Case, Fact, Verdict
+from irdiff.stages import Stage
 
 MAX_TITLE = 160
 _MAX_OPERATIONS = 3
@@ -46,10 +47,10 @@ _IN_ASSEMBLY = (
 )
 _STAGE_WORDS = {
     "mlir": "lowering to LLVM IR",
-    "llir": "LLVM IR",
-    "ptx": "PTX",
-    "amdgcn": "assembly",
-    "sass": "machine code",
+    Stage.LLIR: "LLVM IR",
+    Stage.PTX: "PTX",
+    Stage.AMDGCN: "assembly",
+    Stage.SASS: "machine code",
 }
 _TOLD_FIRST = (
     re.compile(r"fence|membar|barrier|\bbar\b|wait|arrive|atom|cmpxchg"),
@@ -194,7 +195,7 @@ def _same_counts(case: Case, edit: Edit | None) -> str:
     if "assembler-allocated-otherwise" in case.findings:
         return "same text, the assembler allocated otherwise"
     if edit is None:
-        return "other machine code from the same PTX" if stage == "sass" else f"other {words}"
+        return "other machine code from the same PTX" if stage == Stage.SASS else f"other {words}"
     below = edit.stage not in MLIR_STAGES
     for finding, how in (("reordered-only", "another order"), ("same-up-to-registers", "other registers")):
         if below and finding in case.findings:
@@ -260,7 +261,7 @@ def _flags(edit: Edit) -> str:
     """Flags and inferred attributes of LLVM IR, modifiers of PTX."""
     more: Counter[str] = Counter()
     for line in edit.lines:
-        if line.partner is None or edit.stage not in ("llir", "ptx"):
+        if line.partner is None or edit.stage not in (Stage.LLIR, Stage.PTX):
             continue
         ours, theirs = (instructions.flags(edit.stage, text) for text in (line.text, line.partner))
         sign = 1 if line.sign == "+" else -1

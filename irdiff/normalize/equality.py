@@ -11,13 +11,13 @@ from irdiff.normalize.canonical import CanonicalText, Comparison, Reprint, Rows,
 from irdiff.normalize.lexing import UnclearError
 from irdiff.normalize.llvm_upgrades import has_same_operations, may_be_made_equal
 from irdiff.normalize.small_differences import differs_in_inferred_attributes_only, differs_in_order_only
+from irdiff.stages import MLIR, Stage
 
-MLIR_STAGES = frozenset({"ttir", "ttgir", "glir", "source"})
 _ASSEMBLY: dict[str, Callable[[str], Rows]] = {
-    "llir": llir.rows,
-    "ptx": ptx.rows,
-    "amdgcn": amdgcn.rows,
-    "sass": sass.rows,
+    Stage.LLIR: llir.rows,
+    Stage.PTX: ptx.rows,
+    Stage.AMDGCN: amdgcn.rows,
+    Stage.SASS: sass.rows,
 }
 
 
@@ -35,7 +35,7 @@ def lines(ir: str, text: str) -> Iterator[str]:
 
     Raises NormalizeError as it does, some of it only on the way.
     """
-    if ir not in MLIR_STAGES or not text:
+    if ir not in MLIR or not text:
         return iter(canonicalize(ir, text).lines)
     check_text(ir, text)
     try:
@@ -61,7 +61,7 @@ def compare(base: CanonicalText, head: CanonicalText, reprint: Reprint | None) -
     read only where that may make them equal (`llvm_upgrades`).
     """
     lexical = _compare(base, head)
-    if lexical.equal or reprint is None or base.ir != "llir":
+    if lexical.equal or reprint is None or base.ir != Stage.LLIR:
         return lexical
     if not has_same_operations(base.lines, head.lines) and not may_be_made_equal(base.raw, head.raw, reprint):
         return lexical
@@ -86,7 +86,7 @@ def _compare(left: CanonicalText, right: CanonicalText) -> Comparison:
 def _compare_printed(base: str, head: str, form: str, lexical: Comparison) -> Comparison:
     """Both as the same LLVM prints them; headers are told of the texts as they were."""
     try:
-        found = _compare(canonicalize("llir", base), canonicalize("llir", head))
+        found = _compare(canonicalize(Stage.LLIR, base), canonicalize(Stage.LLIR, head))
     except NormalizeError:
         return replace(lexical, findings=("lexical-llir:unreadable", *lexical.findings))
     findings = ("equal-as-llvm-prints",) if found.equal else found.findings
@@ -96,11 +96,11 @@ def _compare_printed(base: str, head: str, form: str, lexical: Comparison) -> Co
 def _how_different(left: CanonicalText, right: CanonicalText) -> tuple[str, ...]:
     if left.form == "generic":
         return (f"generic-normalizer:{left.ir}",)
-    if left.ir == "llir":
+    if left.ir == Stage.LLIR:
         if differs_in_inferred_attributes_only(left.lines, right.lines):
             return ("inferred-attributes-only",)
         return ("reordered-only",) if differs_in_order_only(left.lines, right.lines) else ()
-    if left.ir == "sass" and sass_registers.same_up_to_registers(left.lines, right.lines):
+    if left.ir == Stage.SASS and sass_registers.same_up_to_registers(left.lines, right.lines):
         return ("same-up-to-registers",)
     return ()
 
@@ -110,7 +110,7 @@ def _rows(ir: str, text: str) -> Rows:
     if not text:
         return Rows(body=[], tail=[], header={})
     try:
-        if ir in MLIR_STAGES:
+        if ir in MLIR:
             return mlir.rows(ir, text)
         return _ASSEMBLY[ir](text) if ir in _ASSEMBLY else generic.rows(ir, text)
     except UnclearError:
@@ -123,7 +123,7 @@ def _as_it_is(text: str) -> Rows:
 
 
 def _form(ir: str) -> str:
-    return "lexical" if ir in MLIR_STAGES or ir in _ASSEMBLY else "generic"
+    return "lexical" if ir in MLIR or ir in _ASSEMBLY else "generic"
 
 
 def _equal(ir: str, *, header_equal: bool) -> Comparison:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from irdiff.normalize.lexing import AMDGCN, PTX, without_comments
+from irdiff.stages import Stage
 
 _PTX_OPCODE = re.compile(
     r"^[ \t{]*+(?:@!?%?\w++[ \t]++)?([a-z][a-z0-9_]*+(?:[.:][a-zA-Z0-9_:]++)*+)[ \t;]", re.M
@@ -24,7 +25,7 @@ _SASS_OPCODE = re.compile(
 )
 _MLIR_OPERATION = re.compile(r'^[ \t]*(?:%[^="\n]*= )?"?([a-z_]+\.[a-z_0-9]+)', re.M)
 _LAYOUT = re.compile(r"^#(?!loc)\w+ = ([^\n]*)$", re.M)
-_LANGUAGES = {"ptx": PTX, "amdgcn": AMDGCN}
+_LANGUAGES: Mapping[str, re.Pattern[str]] = {Stage.PTX: PTX, Stage.AMDGCN: AMDGCN}
 
 _PTX_CLASSES = (
     (r"tcgen05\.mma|tcgen05\.mma\.", "tcgen05_mma"),
@@ -82,12 +83,12 @@ _SASS_MEMORY = re.compile(r"(LD|ST)(G|S|L|C|)\b((?:\.\w+)*)")
 
 def instruction_facts(ir: str, text: str) -> dict[str, int]:
     """Counts by class; `total` for assemblies. Empty for an IR that has no classes."""
-    if ir in ("ttgir", "glir"):
+    if ir in (Stage.TTGIR, Stage.GLIR):
         return _mlir_facts(text)
     tables: dict[str, tuple[re.Pattern[str], Callable[[str], str]]] = {
-        "ptx": (_PTX_OPCODE, _ptx_class),
-        "amdgcn": (_AMD_OPCODE, _amd_class),
-        "sass": (_SASS_OPCODE, _sass_class),
+        Stage.PTX: (_PTX_OPCODE, _ptx_class),
+        Stage.AMDGCN: (_AMD_OPCODE, _amd_class),
+        Stage.SASS: (_SASS_OPCODE, _sass_class),
     }
     if ir not in tables:
         return {}

@@ -15,13 +15,15 @@ import bisect
 import difflib
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-_MACHINE = {
-    "amdgcn": re.compile(r"\b[vsa](?:\d+\b|\[\d+:\d+\])"),
-    "sass": re.compile(r"\bU?[RP]\d+\b"),
+from irdiff.stages import Stage
+
+_MACHINE: Mapping[str, re.Pattern[str]] = {
+    Stage.AMDGCN: re.compile(r"\b[vsa](?:\d+\b|\[\d+:\d+\])"),
+    Stage.SASS: re.compile(r"\bU?[RP]\d+\b"),
 }
 _VALUE = re.compile(r"%[a-z]*\d+(?![\w.])|\^b\d+\b|[$.]L\d+\b|!\d+\b")
 _DEPTHS = (4, 2, 1, 0)

@@ -31,6 +31,7 @@ from irdiff.report import (
 )
 from irdiff.report.forest import Forest
 from irdiff.report.rank import moved_facts, rank
+from irdiff.stages import in_stage_order
 
 MAX_ENTRIES = 400
 """Groups and single cases with diffs; the rest are rows of the table of cases."""
@@ -303,8 +304,7 @@ def _case_rows(run: Run, entry_of: Mapping[str, int]) -> list[dict[str, Any]]:
             "css_class": html_overview.css_class(case),
             "origin": wording.origin(case) if case.origin else "",
             "stages": [
-                (name, _STATUS_SIGN[status], status.value)
-                for name, status in wording.in_stage_order(case.stages)
+                (name, _STATUS_SIGN[status], status.value) for name, status in in_stage_order(case.stages)
             ],
             "moved": _moved(case),
             "entry": entry_of.get(case.id),

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from irdiff.model import Case, StageStatus
-from irdiff.report import escape, stage_diff, wording
+from irdiff.report import escape, stage_diff
 from irdiff.report.alignment import Kind
 from irdiff.report.stage_diff import Line, StageDiff
+from irdiff.stages import Stage, in_stage_order
 
 PAGE_BYTES = 8_000_000
 """Of all diffs together: what is left of 15 MB for 2,000 cases after tables, with room to spare."""
@@ -27,7 +28,7 @@ def entry(folder: Path, case: Case, limit_bytes: int, read: ReadDiff = stage_dif
     """The diffs of one case, the first changed stage with the largest share."""
     stages = []
     left = limit_bytes
-    for name, status in wording.in_stage_order(case.stages):
+    for name, status in in_stage_order(case.stages):
         row: dict[str, Any] = {"stage": escape.clean(name), "status": status.value}
         if status is StageStatus.CHANGED:
             shown = _stage(folder, case, name, left * 6 // 10, read)
@@ -38,7 +39,7 @@ def entry(folder: Path, case: Case, limit_bytes: int, read: ReadDiff = stage_dif
 
 
 def _stage(folder: Path, case: Case, name: str, limit_bytes: int, read: ReadDiff) -> dict[str, Any]:
-    if name == "sass":
+    if name == Stage.SASS:
         return {"note": "machine code is disassembled on request", "command": _command(case, name)}
     found = read(folder, case, name)
     if isinstance(found, str):

@@ -8,8 +8,9 @@ from typing import Any
 
 from irdiff.model import Case, Run, Verdict
 from irdiff.report import charts, families, wording
+from irdiff.stages import MACHINE_STAGES, Stage, in_stage_order
 
-_ORIGINS = ("launch", "source", "ttir", "ttgir", "llir", "ptx", "amdgcn", "sass")
+_ORIGINS = tuple(stage for stage in Stage if stage not in MACHINE_STAGES)
 """Stages that have a colour of their own in `report.css`."""
 _QUIET = (Verdict.ABSORBED, Verdict.UNCHANGED, Verdict.FIXED, Verdict.ADDED)
 _LOUD = (Verdict.BROKEN, Verdict.REMOVED, Verdict.FAILING, Verdict.UNSUPPORTED)
@@ -65,9 +66,7 @@ def radius(run: Run) -> list[dict[str, Any]]:
     for name, found in wording.in_target_order(run):
         parts = _parts(by_target.get(name, ()))
         stages = [
-            (stage, row.changed, row.compared)
-            for stage, row in wording.in_stage_order(found.stages)
-            if row.compared
+            (stage, row.changed, row.compared) for stage, row in in_stage_order(found.stages) if row.compared
         ]
         rows.append(
             {

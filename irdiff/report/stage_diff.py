@@ -18,8 +18,9 @@ from irdiff.model import Case
 from irdiff.report import escape
 from irdiff.report.alignment import Kind, Row, align
 from irdiff.run import run_folder
+from irdiff.stages import Stage
 
-BINARY_STAGES = frozenset({"cubin", "hsaco", "sass"})
+BINARY_STAGES = frozenset({Stage.CUBIN, Stage.HSACO, Stage.SASS})
 _LONG_ATTRIBUTE = 24
 _LIMIT = 1000
 """Characters of a line: the longest seen, once long attributes have short names, is a signature of 900."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,21 +19,22 @@ from rich.text import Text
 from irdiff.model import Case, ChangeGroup, Run, Verdict
 from irdiff.report import escape, families, reach, wording
 from irdiff.report.rank import rank
+from irdiff.stages import Stage, in_stage_order
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from irdiff.report.forest import Forest
 
-STAGE_STYLE = {
-    "launch": "bright_magenta",
-    "source": "magenta",
-    "ttir": "magenta",
-    "ttgir": "red",
-    "llir": "yellow",
-    "ptx": "cyan",
-    "amdgcn": "cyan",
-    "sass": "blue",
+STAGE_STYLE: Mapping[str, str] = {
+    Stage.LAUNCH: "bright_magenta",
+    Stage.SOURCE: "magenta",
+    Stage.TTIR: "magenta",
+    Stage.TTGIR: "red",
+    Stage.LLIR: "yellow",
+    Stage.PTX: "cyan",
+    Stage.AMDGCN: "cyan",
+    Stage.SASS: "blue",
 }
 _VERDICT_STYLE = {
     Verdict.UNCHANGED: "green",
@@ -264,7 +265,7 @@ def _radius(run: Run) -> Iterator[Text]:
     for name, radius in wording.in_target_order(run):
         stages = "  ".join(
             f"{stage} {row.changed}/{row.compared}"
-            for stage, row in wording.in_stage_order(radius.stages)
+            for stage, row in in_stage_order(radius.stages)
             if row.compared
         )
         cells = (escape.terminal(name), f"{radius.changed}/{radius.compared}", f"{radius.fraction:.0%}")

@@ -21,15 +21,8 @@ _AFTER_CHANGED = (
     Verdict.FAILING,
     Verdict.UNSUPPORTED,
 )
-_STAGES = ("launch", "source", "ttir", "ttgir", "llir", "ptx", "amdgcn", "sass")
-"""In the order they are made; `run.json` has them by name."""
 _LOUD_WORDS = ("broken", "risk", "wrong")
 """A group is shown open where its severity says one of these: code that may compute something else."""
-
-
-def in_stage_order(stages: Mapping[str, T]) -> list[tuple[str, T]]:
-    places = {name: place for place, name in enumerate(_STAGES)}
-    return sorted(stages.items(), key=lambda row: (places.get(row[0], len(places)), row[0]))
 
 
 def in_target_order(run: Run) -> list[tuple[str, Radius]]:

@@ -19,11 +19,9 @@ from irdiff.normalize.llvm_process import LlvmReader
 from irdiff.resolve import packs
 from irdiff.resolve.sides import Side, SideOptions, resolve_sides
 from irdiff.run import run_folder
+from irdiff.stages import INPUT, TEXTS, Stage
 from irdiff.store import Store
 from irdiff.worker_client.workers import Workers
-
-_BEFORE = {"ttir": "ttir", "ttgir": "ttir", "llir": "ttgir", "ptx": "llir", "amdgcn": "llir"}
-_OTHER = {"sass": "ptx", "launch": "ttgir"}
 
 
 def sides_again(
@@ -81,17 +79,19 @@ def reproduction(run: Run, case: Case) -> list[tuple[str, str, str]]:
 
     The file is one of `save`; the command needs the side's interpreter as PYTHON, and no GPU.
     """
-    stage = case.origin.stage if case.origin else "ttgir"
-    before = _OTHER.get(stage) or _BEFORE.get(stage, "ttir")
+    stage = case.origin.stage if case.origin else Stage.TTGIR
+    before = Stage.TTGIR if stage == Stage.LAUNCH else INPUT.get(stage, Stage.TTIR)
+    if before == Stage.SOURCE:  # what Triton's own compiler takes begins with TTIR
+        before = Stage.TTIR
     target = next(target for target in run.targets if target.name == case.target)
-    wanted = stage if stage in _BEFORE else "cubin"
+    wanted = stage if stage in TEXTS else Stage.CUBIN
     rows = []
     for side in ("base", "head"):
         name = f"{side}.{before}"
         code = (
             "import triton; from triton.backends.compiler import GPUTarget; "
             f"gpu = GPUTarget({target.backend!r}, {target.arch!r}, {target.warp_size}); "
-            f"print(triton.compile({name!r}, target=gpu).asm[{wanted!r}])"
+            f"print(triton.compile({name!r}, target=gpu).asm[{str(wanted)!r}])"
         )
         rows.append((side, name, f'TRITON_ALWAYS_COMPILE=1 PYTHON -c "{code}"'))
     return rows

@@ -21,6 +21,7 @@ from irdiff import __version__, case_ids
 from irdiff.errors import ExitCode, IrdiffError
 from irdiff.model import Case, Run, Verdict
 from irdiff.run import run_folder
+from irdiff.stages import Stage
 from irdiff.timing import results, timing_file
 from irdiff.timing.results import NotTimed, Protocol, TimingResults
 from irdiff.timing.samples import Sample, write_samples
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from irdiff.timing.isolate import GpuProcess
     from irdiff.timing.schedule import GpuWork
 
-ENTRY_BINARIES = ("cubin", "hsaco")
+ENTRY_BINARIES = (Stage.CUBIN, Stage.HSACO)
 
 
 class NothingTimedError(IrdiffError):

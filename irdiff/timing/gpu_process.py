@@ -19,6 +19,7 @@ from typing import Any, TextIO
 from irdiff.errors import IrdiffError
 from irdiff.model import Case, Launch, Run
 from irdiff.run import run_folder
+from irdiff.stages import Stage
 from irdiff.timing import abi, buffers, outputs
 from irdiff.timing.abi import AbiError, LaunchPlan
 from irdiff.timing.buffers import Buffers, Scratch, Storage
@@ -27,7 +28,7 @@ from irdiff.timing.kernel_entry import read_entry
 from irdiff.timing.measure import ARMS, Enqueue, Pace, measure
 from irdiff.timing.open_device import open_device
 
-BINARIES = {"cuda": "cubin", "hip": "hsaco"}
+BINARIES = {"cuda": Stage.CUBIN, "hip": Stage.HSACO}
 _SEED = 20
 _MEMORY_SHARE = 0.6
 

@@ -15,6 +15,7 @@ from irdiff.config import Config
 from irdiff.model import Failure, FailureKind, Toolchain
 from irdiff.resolve.corpus import Beside
 from irdiff.resolve.toolchains.interpreter_answers import WORKER
+from irdiff.stages import INPUT, MLIR, TEXTS, Stage
 from irdiff.store import key_of
 from irdiff.worker_client.workers import Ended, Workers
 
@@ -98,8 +99,7 @@ def read_result(folder: Path) -> dict[str, Any] | None:
 
 def artifacts_of_the_dead(folder: Path) -> Iterable[str]:
     """Stages that were finished before the process died, for `irdiff diff` of a broken case."""
-    known = {"source", "ttir", "ttgir", "llir", "ptx", "amdgcn"}
-    return sorted(path.name for path in folder.iterdir() if path.name in known)
+    return sorted(path.name for path in folder.iterdir() if path.name in TEXTS)
 
 
 def tail(folder: Path) -> str:
@@ -146,9 +146,9 @@ def _crash_message(ended: Ended, stderr: str) -> str:
 
 def _stage_of_the_dead(folder: Path) -> str:
     """The stage after the last one that left its artifact."""
-    order = ["source", "ttir", "ttgir", "llir", "ptx", "amdgcn"]
-    made = [stage for stage in order if (folder / stage).exists()]
+    made = [stage for stage in Stage if stage in TEXTS and (folder / stage).exists()]
     if not made:
-        return "ttir"
-    following = {"source": "ttir", "ttir": "ttgir", "ttgir": "llir", "llir": "codegen"}
+        return Stage.TTIR
+    following: dict[str, str] = {Stage.LLIR: "codegen", Stage.GLIR: Stage.TTGIR}
+    following |= {made_of: stage for stage, made_of in INPUT.items() if made_of in MLIR}
     return following.get(made[-1], "binary")
