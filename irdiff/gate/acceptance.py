@@ -14,12 +14,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import ConfigDict, Field, TypeAdapter
 from pydantic.dataclasses import dataclass
 
 from irdiff.errors import UsageError
-from irdiff.gate import policy
 from irdiff.model import ChangeGroup, Run
+from irdiff.resolve import toml_file
 
 SCHEMA = "irdiff-accepted/2"
 _BY_GROUP = "irdiff-accepted/1"
@@ -79,7 +79,7 @@ _file = TypeAdapter(_File)
 
 def load(path: Path) -> tuple[Accepted, ...]:
     """Raises UsageError."""
-    return parse(policy.read_toml(path, MAX_BYTES), str(path))
+    return parse(toml_file.read(path, MAX_BYTES), str(path))
 
 
 def parse(rows: Mapping[str, object], where: str) -> tuple[Accepted, ...]:
@@ -91,12 +91,7 @@ def parse(rows: Mapping[str, object], where: str) -> tuple[Accepted, ...]:
             hint="move it away, look at each group again (irdiff report RUN), then: irdiff gate RUN --policy "
             "POLICY --accept GROUP --owner YOU --reason WHY --until YYYY-MM-DD",
         )
-    try:
-        return _file.validate_python(rows).accepted
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        raise UsageError(f"{where} is not an acceptance file: {place}: {first['msg']}") from error
+    return toml_file.checked(_file, rows, where, "an acceptance file").accepted
 
 
 def accept(run: Run, names: tuple[str, ...], decision: Decision) -> tuple[Accepted, ...]:

@@ -6,22 +6,21 @@ A misspelt key or an unknown kind is an error, so that no rule is ever skipped b
 from __future__ import annotations
 
 import datetime
-import tomllib
 from collections.abc import Mapping
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter
 from pydantic.dataclasses import dataclass
 
 from irdiff import case_ids
 from irdiff.errors import UsageError
 from irdiff.model import Case, Verdict
+from irdiff.resolve import toml_file
 
 SCHEMA = "irdiff-policy/1"
-MAX_BYTES = 1 << 20
 _STRICT = ConfigDict(extra="forbid")
 
 
@@ -230,26 +229,11 @@ def matches(patterns: tuple[str, ...], name: str) -> bool:
 
 def load(path: Path) -> Policy:
     """Raises UsageError with the place of the mistake."""
-    return parse(read_toml(path), str(path))
-
-
-def read_toml(path: Path, max_bytes: int = MAX_BYTES) -> dict[str, object]:
-    try:
-        if path.stat().st_size > max_bytes:
-            raise UsageError(f"{path} is larger than {max_bytes} bytes")
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise UsageError(f"{path} is not TOML: {error}") from error
+    return parse(toml_file.read(path), str(path))
 
 
 def parse(rows: Mapping[str, object], where: str) -> Policy:
-    try:
-        policy = _policy.validate_python(rows)
-    except ValidationError as error:
-        lines = [f"{'.'.join(map(str, row['loc']))}: {row['msg']}" for row in error.errors()[:5]]
-        raise UsageError(f"{where} is not a policy:\n  " + "\n  ".join(lines)) from error
+    policy = toml_file.checked(_policy, rows, where, "a policy")
     ids = [rule.id for rule in policy.rule]
     for rule_id in ids:
         if ids.count(rule_id) > 1:

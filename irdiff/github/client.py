@@ -14,7 +14,6 @@ from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
 import github
-import requests
 from github.GithubException import GithubException
 
 from irdiff.errors import ExitCode, IrdiffError, UsageError
@@ -131,8 +130,8 @@ class Client:
                     self._raise_refused(error, to)
                 limited = error.status < 500
                 reason = f"status {error.status}: {self._shown(error)}"
-            except (requests.RequestException, OSError, AssertionError) as error:
-                # PyGithub asserts that redirects stay on its host
+            except (OSError, AssertionError) as error:
+                # what `requests` raises is an OSError; PyGithub asserts that redirects stay on its host
                 delay_s, limited = _SERVER_ERROR_S * 2**attempt, False
                 reason = f"{type(error).__name__}: {self._without_token(str(error))}"
             if not repeatable and not limited:

@@ -17,30 +17,56 @@ import re
 import shutil
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import Annotated
+
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, StrictStr, TypeAdapter
+from pydantic.dataclasses import dataclass
 
 from irdiff.config import Config
 from irdiff.errors import CorpusError, UsageError
+from irdiff.resolve import toml_file
 from irdiff.resolve.corpus import Corpus
 from irdiff.resolve.toolchains import repository
 from irdiff.resolve.toolchains.repository import Snapshot
 from irdiff.store import key_of
 
 FILE = "irdiff.toml"
-_KEYS = {"workloads", "import", "toolchain", "pin"}
 PIN_FILES = ("uv.lock", "pylock.toml", "poetry.lock", "pdm.lock", "requirements.lock", "requirements.txt")
 _REQUIREMENT = re.compile(r"^(?!\s*#).*?(?<![\w.-])triton\s*==\s*([0-9][\w.!+-]*)", re.MULTILINE)
 
 
-@dataclass(frozen=True, kw_only=True)
+def _inside(name: str) -> str:
+    path = PurePosixPath(name)
+    if not name or path.is_absolute() or ".." in path.parts:
+        raise ValueError(f"{name!r} is not a folder of the repository")
+    return str(path)
+
+
+def _one_or_more(value: object) -> object:
+    return [value] if isinstance(value, str) else value
+
+
+_Folder = Annotated[StrictStr, AfterValidator(_inside)]
+_Name = Annotated[StrictStr, Field(min_length=1)]
+
+
+@dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
 class Plan:
     """The table `kernels` of an `irdiff.toml`."""
 
-    workloads: str
-    imports: tuple[str, ...]
-    toolchain: str | None
-    pin: str | None
+    workloads: _Folder
+    imports: Annotated[tuple[_Folder, ...], BeforeValidator(_one_or_more), Field(alias="import")] = (".",)
+    toolchain: _Name | None = None
+    pin: _Name | None = None
+
+
+@dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
+class _File:
+    kernels: Plan
+
+
+_file = TypeAdapter(_File)
 
 
 def plan_of(snap: Snapshot, config: Config) -> Plan:
@@ -58,38 +84,10 @@ def plan_of(snap: Snapshot, config: Config) -> Plan:
 
 
 def parse_plan(content: bytes, where: str) -> Plan:
-    try:
-        table = tomllib.loads(content.decode()).get("kernels")
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{where} is not TOML: {error}") from error
-    if not isinstance(table, dict) or not isinstance(table.get("workloads"), str):
-        raise UsageError(
-            f"{where} does not say where the workloads are",
-            hint='write a table [kernels] with workloads = "FOLDER", or run `irdiff init`',
-        )
-    unknown = sorted(set(table) - _KEYS)
-    if unknown:
-        raise UsageError(
-            f"{where}: [kernels] has no key {unknown[0]!r}", hint="known: " + ", ".join(sorted(_KEYS))
-        )
-    imports = table.get("import", ["."])
-    imports = [imports] if isinstance(imports, str) else imports
-    texts = [imports, table.get("toolchain"), table.get("pin")]
-    if not isinstance(imports, list) or not all(isinstance(x, str | list | None) for x in texts):
-        raise UsageError(f"{where}: a value of [kernels] is of the wrong type", hint="see the README")
-    return Plan(
-        workloads=_inside(table["workloads"], where),
-        imports=tuple(_inside(str(name), where) for name in imports),
-        toolchain=table.get("toolchain"),
-        pin=table.get("pin"),
-    )
-
-
-def _inside(name: str, where: str) -> str:
-    path = PurePosixPath(name)
-    if path.is_absolute() or ".." in path.parts:
-        raise UsageError(f"{where}: {name!r} is not a folder of the repository")
-    return str(path)
+    """Raises UsageError with the place of the mistake."""
+    hint = 'it is a table [kernels] with workloads = "FOLDER"; `irdiff init` writes one'
+    rows = toml_file.parse(content, where)
+    return toml_file.checked(_file, rows, where, "a description of kernels", hint=hint).kernels
 
 
 # toolchain

@@ -12,19 +12,19 @@ from __future__ import annotations
 
 import hashlib
 import re
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from irdiff import process
 from irdiff.config import Config
-from irdiff.errors import CorpusError, ToolchainError
+from irdiff.errors import CorpusError, ToolchainError, UsageError
 from irdiff.model import Toolchain
 from irdiff.resolve import corpus as corpora
+from irdiff.resolve import toml_file
 from irdiff.resolve.corpus import PACK_FILE, PACKS, Corpus, Packages
 from irdiff.resolve.toolchains import environments
 from irdiff.store import key_of
@@ -42,6 +42,9 @@ class _File(BaseModel):
     indexes: dict[str, str] = {}
     python: str = "3.9"
     torch_compile: bool = False
+
+
+_file = TypeAdapter(_File)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,9 +71,9 @@ def read(folder: Path) -> Pack:
     """Raises CorpusError where the file is not that of a pack."""
     path = folder / PACK_FILE
     try:
-        found = _File.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
-    except (tomllib.TOMLDecodeError, ValidationError) as error:
-        raise CorpusError(f"{path}: {error}", hint="compare it with a pack that irdiff ships") from error
+        found = toml_file.checked(_file, toml_file.read(path), str(path), "a pack file")
+    except UsageError as error:
+        raise CorpusError(error.what, hint="compare it with a pack that irdiff ships") from error
     for pin in found.packages:
         if not _PIN.fullmatch(pin):
             raise CorpusError(f"{path}: {pin!r} is no pin", hint="write it as in liger-kernel==0.8.5")

@@ -1,8 +1,8 @@
 """Changed cases timed on real GPUs: the very binaries that were compared, no compiler and no workload code.
 
 `time_run` is the entry; `results` holds what it finds. Read `schedule` for the protocol, `abi` for how
-a binary is launched, `decision` for how a verdict is reached. torch, numpy, scipy, pyarrow and the drivers'
-bindings are imported only where they are used.
+a binary is launched, `decision` for how a verdict is reached. torch, numpy, scipy and the drivers' bindings
+are imported only where they are used.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from irdiff.run import run_folder
 from irdiff.stages import Stage
 from irdiff.timing import results, timing_file
 from irdiff.timing.results import NotTimed, Protocol, TimingResults
-from irdiff.timing.samples import Sample, write_samples
+from irdiff.timing.samples import Sample, check_writable, write_samples
 
 if TYPE_CHECKING:
     from irdiff.timing.isolate import GpuProcess
@@ -81,6 +81,7 @@ def time_run(folder: Path, options: Options) -> TimingResults:
         raise NothingTimedError(
             "the run has no case to time", hint="`--all` also takes cases whose code did not change"
         )
+    check_writable(folder)
     with (
         tempfile.TemporaryDirectory(prefix="irdiff-time-", ignore_cleanup_errors=True) as logs,
         host.Monitor(options.environment) as monitor,

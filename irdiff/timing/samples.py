@@ -1,16 +1,30 @@
-"""The samples of a run folder, kept whole in `timing-samples.parquet`: one row a sample."""
+"""The samples of a run folder, kept whole in `timing-samples.jsonl.zst`: a line of JSON a sample.
+
+irdiff 0.1 before its release wrote `timing-samples.parquet`. That is still read where pyarrow is installed
+(`irdiff[parquet]`), and becomes part of the new file when samples are written or joined.
+"""
 
 from __future__ import annotations
 
-import json
+import importlib.util
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import zstandard
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
 from irdiff.errors import RunFolderError
 
-SAMPLES_FILE = "timing-samples.parquet"
+SAMPLES_FILE = "timing-samples.jsonl.zst"
+FORMER_FILE = "timing-samples.parquet"
+_MAX_BYTES = 1 << 30
+"""Of the lines: some five million samples, where a run of all shipped cases has a hundred thousand."""
+_MAX_WINDOW_BYTES = 1 << 27
+_CHUNK_BYTES = 1 << 10
+"""A small one: a block of zstd's may say in four bytes that a byte repeats 128 KiB long."""
+_LEVEL = 9
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,8 +43,20 @@ class Sample:
     elapsed_us: float
     """Of all launches of the sample."""
 
+    __pydantic_config__ = ConfigDict(extra="forbid", allow_inf_nan=False)
 
+
+_row, _rows = TypeAdapter(Sample), TypeAdapter(tuple[Sample, ...])
 _COLUMNS = ("gpu", "case", "process", "round", "position", "arm", "launches", "elapsed_us")
+
+
+def check_writable(folder: Path) -> None:
+    """Raises RunFolderError where the folder has samples to which none can be added here.
+
+    To be asked before anything is measured.
+    """
+    if (folder / FORMER_FILE).exists():
+        _need_pyarrow(folder / FORMER_FILE)
 
 
 def write_samples(folder: Path, samples: Iterable[Sample], measured: Iterable[tuple[str, str]]) -> None:
@@ -38,58 +64,104 @@ def write_samples(folder: Path, samples: Iterable[Sample], measured: Iterable[tu
 
     A case that was measured again and has no sample now (it faulted) must not keep its former ones.
     """
-    path = folder / SAMPLES_FILE
     replaced = set(measured)
-    kept = [row for row in read_samples(path) if (row.case, row.gpu) not in replaced] if path.exists() else []
-    _write(path, [*kept, *samples])
-
-
-def _write(path: Path, rows: Sequence[Sample]) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    table = pa.table({name: [getattr(row, name) for row in rows] for name in _COLUMNS})
-    part = path.with_name(f".part-{path.name}")
-    pq.write_table(table, part, compression="zstd")
-    part.replace(path)
+    _write(folder, [*(row for row in _samples_of(folder) if (row.case, row.gpu) not in replaced), *samples])
 
 
 def read_samples(path: Path) -> list[Sample]:
-    """Samples of a parquet file, or of a JSON file with a list of the same rows (for `--simulate`)."""
+    """Samples of such a file, or of a JSON file with a list of the same rows (for `--simulate`)."""
     try:
         if path.suffix == ".json":
-            return [Sample(**row) for row in json.loads(path.read_text(encoding="utf-8"))]
-        import pyarrow.parquet as pq
-
-        table = pq.read_table(path, columns=list(_COLUMNS)).to_pydict()
-        return [
-            Sample(**dict(zip(_COLUMNS, row, strict=True)))
-            for row in zip(*(table[n] for n in _COLUMNS), strict=True)
-        ]
-    except (OSError, ValueError, TypeError, KeyError) as error:
+            return list(_rows.validate_json(path.read_bytes(), strict=True))
+        if path.suffix == ".parquet":
+            return _read_parquet(path)
+        return [_row.validate_json(line, strict=True) for line in _unpacked(path).splitlines()]
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))[:200]
+        raise RunFolderError(f"{path} does not hold samples: {place}: {first['msg']}") from error
+    except (OSError, ValueError, TypeError, KeyError, MemoryError, zstandard.ZstdError) as error:
         raise RunFolderError(f"{path} does not hold samples: {error}") from error
 
 
 def join_samples(target: Path, sources: Sequence[Path]) -> None:
     """Brings the samples of other folders into `target`; of the same case on the same GPU the last count.
 
-    One file is copied as it is, so that only a host that joins several needs pyarrow.
+    One file is copied as it is, so that only who joins a former one with others needs pyarrow.
     """
-    folders = [folder for folder in (target, *sources) if (folder / SAMPLES_FILE).exists()]
+    folders = [folder for folder in (target, *sources) if list(_files(folder))]
     if not folders or folders == [target]:
         return
     if len(folders) == 1:
-        shutil.copyfile(folders[0] / SAMPLES_FILE, target / SAMPLES_FILE)
+        for path in _files(folders[0]):
+            shutil.copyfile(path, target / path.name)
         return
     rows: dict[tuple[str, str], list[Sample]] = {}
+    for folder in folders:
+        rows |= _by_case(_samples_of(folder))
+    _write(target, [row for part in rows.values() for row in part])
+
+
+def _by_case(samples: Iterable[Sample]) -> dict[tuple[str, str], list[Sample]]:
+    found: dict[tuple[str, str], list[Sample]] = {}
+    for row in samples:
+        found.setdefault((row.case, row.gpu), []).append(row)
+    return found
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """The former one first: what is in the other is newer."""
+    return (path for name in (FORMER_FILE, SAMPLES_FILE) if (path := folder / name).exists())
+
+
+def _samples_of(folder: Path) -> list[Sample]:
+    rows: dict[tuple[str, str], list[Sample]] = {}
+    for path in _files(folder):
+        rows |= _by_case(read_samples(path))
+    return [row for part in rows.values() for row in part]
+
+
+def _write(folder: Path, rows: Sequence[Sample]) -> None:
+    path = folder / SAMPLES_FILE
+    part = path.with_name(f".part-{path.name}")
+    part.write_bytes(zstandard.compress(b"".join(_row.dump_json(row) + b"\n" for row in rows), _LEVEL))
+    part.replace(path)
+    (folder / FORMER_FILE).unlink(missing_ok=True)  # its samples are among the rows
+
+
+def _unpacked(path: Path) -> bytes:
+    # in chunks: a frame's header may promise any size, and `decompress` would allocate it at once
+    found = bytearray()
+    codec = zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW_BYTES).decompressobj()
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK_BYTES):
+            found += codec.decompress(chunk)
+            if len(found) > _MAX_BYTES:
+                raise ValueError(f"it unpacks to more than {_MAX_BYTES} bytes")
+    if not codec.eof:
+        raise ValueError("it is cut off")
+    return bytes(found)
+
+
+# the former format
+
+
+def _read_parquet(path: Path) -> list[Sample]:
+    _need_pyarrow(path)
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(path, columns=list(_COLUMNS)).to_pydict()
+    columns = (table[name] for name in _COLUMNS)
+    return [_row.validate_python(dict(zip(_COLUMNS, row, strict=True))) for row in zip(*columns, strict=True)]
+
+
+def _need_pyarrow(path: Path) -> None:
     try:
-        for folder in folders:
-            found: dict[tuple[str, str], list[Sample]] = {}
-            for row in read_samples(folder / SAMPLES_FILE):
-                found.setdefault((row.case, row.gpu), []).append(row)
-            rows |= found
-        _write(target / SAMPLES_FILE, [row for part in rows.values() for row in part])
-    except ImportError as error:
+        found = importlib.util.find_spec("pyarrow")
+    except ValueError:
+        found = None
+    if found is None:
         raise RunFolderError(
-            "the samples of several runs cannot be joined without pyarrow", hint="pip install irdiff[timing]"
-        ) from error
+            f"{path} is of an earlier irdiff, and is read with pyarrow, which is not installed",
+            hint="pip install irdiff[parquet], or remove the file: verdicts are in timing.json",
+        )

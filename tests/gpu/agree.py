@@ -148,7 +148,7 @@ def irdiff_measurements(folder):
         options = timing.Options(
             patterns=(), every=False, protocol=protocol, environment=dict(os.environ), say=lambda line: None
         )
-        for name in ("timing.json", "timing-samples.parquet"):
+        for name in ("timing.json", "timing-samples.jsonl.zst"):
             (folder / name).unlink(missing_ok=True)
         begin = time.monotonic()
         for row in timing.time_run(folder, options).cases:

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from irdiff import case_ids
-from irdiff.errors import CorpusError, UsageError
-from irdiff.resolve import corpus, targets
+from irdiff.errors import CorpusError
+from irdiff.resolve import corpus
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -63,34 +63,3 @@ def test_workload_selection(tmp_path: Path) -> None:
 def test_no_corpus(tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match="no workload"):
         corpus.load(tmp_path)
-
-
-def test_shipped_targets() -> None:
-    found = targets.load_all([ROOT / "targets"])
-    assert set(targets.DEFAULT) <= set(found)
-    for target in found.values():
-        assert set(target.facts) == set(target.sources), f"{target.name}: every figure has its source"
-
-
-def test_a_file_adds_a_target(tmp_path: Path) -> None:
-    (tmp_path / "xpu.toml").write_text('backend = "xpu"\narch = "pvc"\nwarp_size = 16\n')
-    assert targets.select(["xpu"], [ROOT / "targets", tmp_path])[0].backend == "xpu"
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("arch = 90", "lacks 'backend'"),
-        ("not toml", "cannot be read"),
-        ('backend="a"\narch=1\nwarp_size=1\nx=1', "x"),
-    ],
-)
-def test_bad_target_files(tmp_path: Path, content: str, message: str) -> None:
-    (tmp_path / "t.toml").write_text(content)
-    with pytest.raises(UsageError, match=message):
-        targets.load(tmp_path / "t.toml")
-
-
-def test_unknown_target() -> None:
-    with pytest.raises(UsageError, match="no target sm_1"):
-        targets.select(["sm_1"], [ROOT / "targets"])

@@ -48,6 +48,8 @@ def test_a_policy_is_read(tmp_path: Path) -> None:
     ("old", "new", "pattern"),
     [
         ("verdicts =", "verdict =", "rule.0.verdict"),
+        ("verdicts =", "verdict =", "there is no such key; did you mean 'verdicts'?"),
+        ("expires =", "expire =", "waiver.0.expire: there is no such key; did you mean 'expires'?"),
         ('kind = "verdict"', 'kind = "verdicts"', "rule.0"),
         ('["broken"]', '["brokn"]', "rule.0.verdict"),
         ('["broken"]', "[]", "rule.0.verdict"),

@@ -29,21 +29,64 @@ def test_pinned_version(name: str, text: str, version: str | None) -> None:
     assert kernel_repository.pinned_version(name, text.encode()) == version
 
 
+TABLE = "[kernels]\nworkloads = 'w'\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "workloads", "imports", "toolchain", "pin"),
+    [
+        (TABLE, "w", (".",), None, None),
+        (TABLE + "import = 'src'\n", "w", ("src",), None, None),
+        (
+            TABLE + "import = ['.', 'a/b']\ntoolchain = 'triton==3.9.0'\n",
+            "w",
+            (".", "a/b"),
+            "triton==3.9.0",
+            None,
+        ),
+        ("[kernels]\nworkloads = 'a//b/'\nimport = []\npin = 'uv.lock'\n", "a/b", (), None, "uv.lock"),
+    ],
+)
+def test_plans(
+    text: str, workloads: str, imports: tuple[str, ...], toolchain: str | None, pin: str | None
+) -> None:
+    plan = kernel_repository.parse_plan(text.encode(), "irdiff.toml")
+    assert (plan.workloads, plan.imports, plan.toolchain, plan.pin) == (workloads, imports, toolchain, pin)
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[kernels", "is not TOML"),
-        ("", "does not say where the workloads are"),
-        ("[kernels]\nworkloads = 3\n", "does not say where the workloads are"),
-        ("[kernels]\nworkloads = 'w'\nkernel = 1\n", "has no key 'kernel'"),
-        ("[kernels]\nworkloads = '../w'\n", "is not a folder of the repository"),
-        ("[kernels]\nworkloads = 'w'\nimport = ['/etc']\n", "is not a folder of the repository"),
-        ("[kernels]\nworkloads = 'w'\ntoolchain = 3\n", "of the wrong type"),
+        ("[kernels", "irdiff.toml of main is not TOML"),
+        ("a = " + "[" * 100_000, "is not TOML"),
+        ("\xff", "is not TOML"),
+        ("", "kernels: is missing"),
+        ("kernels = 3", "kernels: "),
+        ("[kernels]\n", "kernels.workloads: is missing"),
+        ("[kernels]\nworkloads = 3\n", "kernels.workloads: Input should be a valid string"),
+        ("[kernels]\nworkloads = ''\n", "kernels.workloads: '' is not a folder of the repository"),
+        ("[kernel]\nworkloads = 'w'\n", "kernel: there is no such key; did you mean 'kernels'?"),
+        (TABLE + "imports = 'src'\n", "kernels.imports: there is no such key; did you mean 'import'?"),
+        (
+            TABLE + "zzz = 1\n",
+            "kernels.zzz: there is no such key; known here: import, pin, toolchain, workloads",
+        ),
+        (TABLE + '"pi\\u001b[1m" = 1\n', r"kernels.'pi\x1b[1m': there is no such key"),
+        ("[kernels]\nworkloads = '../w'\n", "kernels.workloads: '../w' is not a folder of the repository"),
+        (TABLE + "import = ['src', '/etc']\n", "kernels.import.1: '/etc' is not a folder of the repository"),
+        (TABLE + "toolchain = 3\n", "kernels.toolchain: Input should be a valid string"),
+        (TABLE + "pin = ''\n", "kernels.pin: "),
     ],
 )
 def test_wrong_plans(text: str, said: str) -> None:
-    with pytest.raises(UsageError, match=said):
-        kernel_repository.parse_plan(text.encode(), "irdiff.toml")
+    with pytest.raises(UsageError, match=r"irdiff\.toml of main is not ") as caught:
+        kernel_repository.parse_plan(text.encode("latin-1"), "irdiff.toml of main")
+    assert said in str(caught.value)
+
+
+def test_a_plan_larger_than_any_is_not_parsed() -> None:
+    with pytest.raises(UsageError, match="is larger than"):
+        kernel_repository.parse_plan(b"#" * (2 << 20), "irdiff.toml")
 
 
 def test_what_init_writes_is_a_plan(tmp_path: Path) -> None:

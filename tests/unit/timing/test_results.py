@@ -2,14 +2,16 @@
 
 import dataclasses
 import json
-import shutil
 import sys
+import tracemalloc
 from pathlib import Path
 
 import pytest
+import zstandard
 
 from irdiff.errors import RunFolderError
 from irdiff.timing import results, timing_file
+from irdiff.timing import samples as samples_module
 from irdiff.timing.results import (
     CaseTiming,
     GpuRecord,
@@ -22,7 +24,14 @@ from irdiff.timing.results import (
     TimingResults,
     Unclear,
 )
-from irdiff.timing.samples import SAMPLES_FILE, Sample, read_samples, write_samples
+from irdiff.timing.samples import (
+    FORMER_FILE,
+    SAMPLES_FILE,
+    Sample,
+    check_writable,
+    read_samples,
+    write_samples,
+)
 
 
 def check(status=OutputStatus.EQUAL):
@@ -264,20 +273,113 @@ def test_folders_are_joined(tmp_path):
     assert {row.gpu for row in read_samples(here / SAMPLES_FILE)} == {"GPU-1", "GPU-2"}
 
 
-def test_one_samples_file_is_joined_without_pyarrow(tmp_path, monkeypatch):
-    here, there, third = (tmp_path / name for name in ("here", "there", "third"))
+def test_one_samples_file_is_joined_as_it_is(tmp_path):
+    here, there = tmp_path / "here", tmp_path / "there"
     for folder in (here, there):
         folder.mkdir()
     timing_file.write(there, found("GPU-2", ("b",)))
     write_samples(there, [sample("b", "GPU-2")], {("b", "GPU-2")})
-    shutil.copytree(there, third)
-    with monkeypatch.context() as without:
-        without.setitem(sys.modules, "pyarrow", None)
-        without.setitem(sys.modules, "pyarrow.parquet", None)
-        timing_file.join(here, [there])
-        with pytest.raises(RunFolderError, match="pyarrow"):
-            timing_file.join(here, [third])
+    timing_file.join(here, [there])
     assert (here / SAMPLES_FILE).read_bytes() == (there / SAMPLES_FILE).read_bytes()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"PAR1",
+        zstandard.compress(b'{"case": "a"}\n'),
+        zstandard.compress(b'{"gpu": 1}\n'),
+        zstandard.compress(b"[" * 100_000),
+        zstandard.compress(b"\xff\n"),
+        zstandard.compress(bytes(1000))[:-1],
+    ],
+)
+def test_a_damaged_samples_file_is_refused(tmp_path, content):
+    (tmp_path / SAMPLES_FILE).write_bytes(content)
+    with pytest.raises(RunFolderError, match="does not hold samples"):
+        read_samples(tmp_path / SAMPLES_FILE)
+
+
+def test_a_cut_off_samples_file_is_refused(tmp_path):
+    write_samples(tmp_path, [sample(f"case {n}", elapsed=n / 7) for n in range(50_000)], set())
+    content = (tmp_path / SAMPLES_FILE).read_bytes()
+    for length in (len(content) // 2, len(content) - 1):
+        (tmp_path / SAMPLES_FILE).write_bytes(content[:length])
+        with pytest.raises(RunFolderError, match="it is cut off"):
+            read_samples(tmp_path / SAMPLES_FILE)
+
+
+def test_a_samples_file_that_unpacks_to_more_than_memory_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(samples_module, "_MAX_BYTES", 1 << 20)
+    (tmp_path / SAMPLES_FILE).write_bytes(zstandard.compress(bytes(1 << 28)))
+    tracemalloc.start()
+    try:
+        with pytest.raises(RunFolderError, match="unpacks to more than"):
+            read_samples(tmp_path / SAMPLES_FILE)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 27
+    finally:
+        tracemalloc.stop()
+
+
+# samples of an earlier irdiff
+
+
+def former_samples(folder, rows):
+    """Written as irdiff did before there was another format."""
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    table = pyarrow.table({name: [getattr(row, name) for row in rows] for name in samples_module._COLUMNS})
+    parquet.write_table(table, folder / FORMER_FILE, compression="zstd")
+
+
+def without_pyarrow(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+
+
+def test_former_samples_become_part_of_the_new_file(tmp_path):
+    former_samples(tmp_path, [sample("a"), sample("b")])
+    assert read_samples(tmp_path / FORMER_FILE) == [sample("a"), sample("b")]
+    check_writable(tmp_path)
+    write_samples(tmp_path, [sample("a", elapsed=2.0)], {("a", "GPU-1")})
+    assert keys(read_samples(tmp_path / SAMPLES_FILE)) == {("b", "GPU-1", 1.0), ("a", "GPU-1", 2.0)}
+    assert not (tmp_path / FORMER_FILE).exists()
+
+
+def test_former_samples_are_joined(tmp_path):
+    here, there = tmp_path / "h200", tmp_path / "b200"
+    for folder, uuid in ((here, "GPU-1"), (there, "GPU-2")):
+        folder.mkdir()
+        timing_file.write(folder, found(uuid))
+    former_samples(here, [sample("a", "GPU-1"), sample("a", "GPU-2", elapsed=9.0)])
+    write_samples(there, [sample("a", "GPU-2")], set())
+    timing_file.join(here, [there])
+    assert keys(read_samples(here / SAMPLES_FILE)) == {("a", "GPU-1", 1.0), ("a", "GPU-2", 1.0)}
+    assert not (here / FORMER_FILE).exists()
+
+
+def test_without_pyarrow_former_samples_are_moved_and_never_lost(tmp_path, monkeypatch):
+    here, there, third = (tmp_path / name for name in ("here", "there", "third"))
+    for folder in (here, there, third):
+        folder.mkdir()
+    timing_file.write(there, found("GPU-2", ("b",)))
+    former_samples(there, [sample("b", "GPU-2")])
+    write_samples(third, [sample("a")], set())
+    without_pyarrow(monkeypatch)
+    timing_file.join(here, [there])
+    assert (here / FORMER_FILE).read_bytes() == (there / FORMER_FILE).read_bytes()
+    for refused in (
+        lambda: timing_file.join(here, [third]),
+        lambda: write_samples(here, [sample("a")], set()),
+        lambda: check_writable(here),
+        lambda: read_samples(here / FORMER_FILE),
+    ):
+        with pytest.raises(RunFolderError, match="which is not installed") as caught:
+            refused()
+        assert "irdiff[parquet]" in caught.value.hint
+    assert not (here / SAMPLES_FILE).exists()
+    check_writable(third)
 
 
 def test_folders_without_timings(tmp_path):
