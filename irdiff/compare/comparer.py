@@ -8,8 +8,9 @@ from typing import Any
 
 from irdiff import binaries, normalize
 from irdiff.compare import cases, facts, launch_metadata, verdicts
+from irdiff.compare.compiler import Compiler
 from irdiff.compare.verdicts import MACHINE_STAGES, TextComparison
-from irdiff.compile.compiler import Compiler, below_frontend
+from irdiff.compile.compiler import below_frontend
 from irdiff.errors import NormalizeError
 from irdiff.model import (
     Artifact,

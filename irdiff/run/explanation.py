@@ -9,7 +9,7 @@ from pathlib import Path
 from irdiff.attribute import attributor
 from irdiff.attribute.attributor import Attribution, Attributor
 from irdiff.attribute.kernel_lines import Locations
-from irdiff.attribute.replayer import Replayer
+from irdiff.attribute.replayer import WorkerReplayer
 from irdiff.capture.catalogs import Wanted
 from irdiff.config import Config
 from irdiff.errors import IrdiffError, UsageError
@@ -55,7 +55,7 @@ def attribute(run: Run, folder: Path, case: Case, sides: Sides[Side], config: Co
         return None
     with closing(Workers(config)) as workers:
         wanted = Wanted(cases=tuple(filter(None, (case.id, case.renamed_from))))
-        return Attributor(store, Replayer(config, store, workers, wanted), sides).attribute(subject)
+        return Attributor(store, WorkerReplayer(config, store, workers, wanted), sides).attribute(subject)
 
 
 def source_lines(raw: str, numbers: list[int], corpus_root: Path) -> list[str]:
