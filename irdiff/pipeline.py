@@ -19,14 +19,14 @@ from pathlib import Path
 import irdiff
 from irdiff import case_ids, normalize
 from irdiff.attribute.attributor import Attributor, Subject, subject_of
-from irdiff.attribute.replayer import Replayer
+from irdiff.attribute.replayer import WorkerReplayer
 from irdiff.capture import kernel_sources, pairing, reach, renames
 from irdiff.capture.catalogs import NOTHING, Catalog, Wanted
 from irdiff.capture.pairing import Captured
 from irdiff.compare import edit_digest, launchers, radius
 from irdiff.compare.comparer import CaseComparer
 from irdiff.compare.judge import Judge
-from irdiff.compile.compiler import Compiler
+from irdiff.compile.compiler import WorkerCompiler
 from irdiff.config import Config
 from irdiff.errors import NothingComparedError
 from irdiff.group import grouping
@@ -75,7 +75,7 @@ class _Steps:
     store: Store
     workers: Workers
     judge: Judge
-    compiler: Compiler
+    compiler: WorkerCompiler
     comparer: CaseComparer
     describer: CaseDescriber
     attributor: Attributor
@@ -126,7 +126,7 @@ def _steps(asked: Comparison, config: Config, report: Report) -> Iterator[_Steps
     wanted = Wanted(tiers=asked.options.tiers, cases=asked.options.cases)
     with closing(Workers(config)) as workers, closing(LlvmReader(config.cache / "llvm-reader.log")) as llvm:
         judge = Judge(store, llvm.reprint)
-        compiler = Compiler(Requests(config, workers), store, wanted, reuse=asked.options.shortcut)
+        compiler = WorkerCompiler(Requests(config, workers), store, wanted, reuse=asked.options.shortcut)
         yield _Steps(
             config=config,
             store=store,
@@ -135,7 +135,7 @@ def _steps(asked: Comparison, config: Config, report: Report) -> Iterator[_Steps
             compiler=compiler,
             comparer=CaseComparer(compiler, judge, asked.sides, asked.options),
             describer=CaseDescriber(judge),
-            attributor=Attributor(judge, Replayer(config, store, workers, wanted), asked.sides),
+            attributor=Attributor(judge, WorkerReplayer(config, store, workers, wanted), asked.sides),
             report=report,
         )
 
@@ -165,7 +165,7 @@ def _capture(asked: Comparison, steps: _Steps) -> list[Captured]:
     ]
 
 
-def _catalog(compiler: Compiler, side: Side, workload: str, target: Target) -> Catalog:
+def _catalog(compiler: WorkerCompiler, side: Side, workload: str, target: Target) -> Catalog:
     if workload not in side.corpus.workloads:
         return NOTHING
     return compiler.catalog(side.toolchain, side.corpus, workload, target)
@@ -292,7 +292,7 @@ def _reach(asked: Comparison, pairs: Sequence[Pair], captured: Sequence[Captured
     return reach.of_revisions(corpora, pairs, captured)
 
 
-def _notes(asked: Comparison, compiler: Compiler) -> tuple[str, ...]:
+def _notes(asked: Comparison, compiler: WorkerCompiler) -> tuple[str, ...]:
     ours, theirs = (side.toolchain.launchers for side in asked.sides)
     notes = [*launchers.notes(ours, theirs, (target.backend for target in asked.targets))]
     notes += [warning for side in asked.sides for warning in side.warnings]

@@ -32,7 +32,7 @@ from irdiff import binaries, case_ids, normalize
 from irdiff import config as configuration
 from irdiff.capture.catalogs import Wanted
 from irdiff.compare import launch_metadata, verdicts
-from irdiff.compile.compiler import Compiler
+from irdiff.compile.compiler import WorkerCompiler
 from irdiff.config import Config
 from irdiff.model import Artifact, Compiled, Launch, Outcome, StageStatus, Target, Toolchain
 from irdiff.parallel import in_parallel
@@ -117,7 +117,7 @@ class SharedStore(Store):
 
 
 def compile_all(
-    compiler: Compiler, toolchain: Toolchain, corpus: Corpus, jobs: Sequence[tuple[Launch, Target]]
+    compiler: WorkerCompiler, toolchain: Toolchain, corpus: Corpus, jobs: Sequence[tuple[Launch, Target]]
 ) -> dict[str, Outcome]:
     def one(job: tuple[Launch, Target]) -> tuple[str, Outcome]:
         launch, target = job
@@ -128,7 +128,11 @@ def compile_all(
 
 
 def captured(
-    compiler: Compiler, toolchain: Toolchain, corpus: Corpus, patterns: Sequence[str], tiers: Sequence[str]
+    compiler: WorkerCompiler,
+    toolchain: Toolchain,
+    corpus: Corpus,
+    patterns: Sequence[str],
+    tiers: Sequence[str],
 ) -> list[tuple[Launch, Target]]:
     found = []
     for target in targets.select((), [ROOT / "targets"]):
@@ -189,7 +193,7 @@ def run(
     configs, sides = (ours, theirs), ((toolchain, corpus), (other, moved))
     with closing(Workers(ours)) as first, closing(Workers(theirs)) as second:
         compilers = [
-            Compiler(Requests(config, workers), store, Wanted(tiers=tuple(tiers)), reuse=True)
+            WorkerCompiler(Requests(config, workers), store, Wanted(tiers=tuple(tiers)), reuse=True)
             for config, store, workers in zip(configs, stores, (first, second), strict=True)
         ]
         for number, (compiler, side) in enumerate(zip(compilers, sides, strict=True)):
@@ -219,7 +223,7 @@ def run(
 
 
 def assembled_again(
-    compiler: Compiler, toolchain: Toolchain, corpus: Corpus, launch: Launch, target: Target
+    compiler: WorkerCompiler, toolchain: Toolchain, corpus: Corpus, launch: Launch, target: Target
 ) -> set[str]:
     """The machine codes that several compilations under randomized addresses give."""
     again = [compiler.compile(toolchain, corpus, launch, target, assemble=True)]

@@ -15,13 +15,14 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
+from typing import Protocol
 
 from pydantic import TypeAdapter
 
 from irdiff import normalize
 from irdiff.attribute import passes
 from irdiff.attribute.passes import Culprit, State
-from irdiff.attribute.replayer import Dump, Replay, Replayed, Replayer, settings_change
+from irdiff.attribute.replayer import Dump, Replay, Replayed, settings_change
 from irdiff.attribute.state_comparer import StateComparer
 from irdiff.compare import cases
 from irdiff.compare.edits import EditSource
@@ -80,6 +81,12 @@ class Subject:
     case: Case
     target: Target
     launch_ids: Sides[str]
+
+
+class Replayer(Protocol):
+    """Runs one stage of one side again. Thread-safe."""
+
+    def run(self, replay: Replay) -> Replayed: ...
 
 
 class Attributor:

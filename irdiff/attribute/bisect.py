@@ -9,19 +9,22 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from irdiff.capture import pairing
 from irdiff.capture.catalogs import NOTHING, Catalog, Wanted
+from irdiff.compare import compiler as comparing
 from irdiff.compare.comparer import CaseComparer
 from irdiff.compare.judge import Judge
-from irdiff.compile.compiler import Compiler
+from irdiff.compile.compiler import WorkerCompiler
 from irdiff.config import Config
 from irdiff.errors import NormalizeError, ToolchainError, UsageError
-from irdiff.model import EVERYTHING, Artifact, Case, Sides, StageStatus, Target, Verdict
+from irdiff.model import EVERYTHING, Artifact, Case, Sides, StageStatus, Target, Toolchain, Verdict
 from irdiff.normalize.llvm_process import LlvmReader
+from irdiff.resolve.corpus import Corpus
 from irdiff.resolve.sides import Resolver, Side
 from irdiff.resolve.toolchains import repository
 from irdiff.stages import Stage
@@ -60,57 +63,107 @@ class Finding:
     skipped: tuple[str, ...]
 
 
+class Compiler(comparing.Compiler, Protocol):
+    """What a search asks of a compiler."""
+
+    def catalog(self, toolchain: Toolchain, corpus: Corpus, workload: str, target: Target) -> Catalog: ...
+
+
+class History(Protocol):
+    """What git knows of commits."""
+
+    def commit_of(self, revision: str) -> str: ...
+
+    def merge_base(self, one: str, other: str) -> str: ...
+
+    def order(self, bad: str, goods: Sequence[str]) -> list[str]:
+        """The commits of BAD that are in no good one, those that halve them best first."""
+        ...
+
+    def parents_of(self, commit: str) -> list[str]: ...
+
+
+class GitHistory:
+    """Of one repository."""
+
+    def __init__(self, store: repository.Store) -> None:
+        self._store = store
+
+    def commit_of(self, revision: str) -> str:
+        return repository.commit_of(self._store, revision)
+
+    def merge_base(self, one: str, other: str) -> str:
+        return repository.merge_base(self._store, one, other)
+
+    def order(self, bad: str, goods: Sequence[str]) -> list[str]:
+        out = self._store.git("rev-list", "--bisect-all", bad, "--not", *goods).decode()
+        return [line.split()[0] for line in out.splitlines() if line]
+
+    def parents_of(self, commit: str) -> list[str]:
+        return self._store.git("rev-list", "--parents", "-n", "1", commit).decode().split()[1:]
+
+
+def bisect(question: Question, target: Target, resolver: Resolver, config: Config) -> Finding:
+    """Raises UsageError where GOOD and BAD do not differ or are no line of commits."""
+    store = Store(config.store)
+    wanted = Wanted(cases=(question.case_id,))
+    with closing(Workers(config)) as workers, closing(LlvmReader(config.cache / "llvm-reader.log")) as llvm:
+        return Bisection(
+            question=question,
+            target=target,
+            history=GitHistory(resolver.store),
+            side_of=resolver.side,
+            compiler=WorkerCompiler(Requests(config, workers), store, wanted, reuse=True),
+            sameness=Judge(store, llvm.reprint),
+            tell=resolver.options.progress,
+        ).run()
+
+
+@dataclass(kw_only=True)
 class Bisection:
     """One search. Compares many commits with GOOD and keeps what it learned."""
 
-    def __init__(self, question: Question, target: Target, resolver: Resolver, config: Config) -> None:
-        self.question = question
-        self.target = target
-        self.resolver = resolver
-        self.config = config
-        self.store = Store(config.store)
-        self.tried: list[str] = []
-        self.skipped: list[str] = []
-        self._sides: dict[str, Side] = {}
-        self._llvm = LlvmReader(config.cache / "llvm-reader.log")
-        self._sameness = Judge(self.store, self._llvm.reprint)
+    question: Question
+    target: Target
+    history: History
+    side_of: Callable[[str], Side]
+    """Raises ToolchainError for a commit that cannot be built."""
+    compiler: Compiler
+    sameness: Judge
+    tell: Callable[[str], None]
+    tried: list[str] = field(default_factory=list, init=False)
+    skipped: list[str] = field(default_factory=list, init=False)
+    _sides: dict[str, Side] = field(default_factory=dict, init=False)
 
     def run(self) -> Finding:
         """Raises UsageError where GOOD and BAD do not differ or are no line of commits."""
-        repo = self.resolver.store
-        good = repository.commit_of(repo, self.question.good)
-        bad = repository.commit_of(repo, self.question.bad)
-        if repository.merge_base(repo, good, bad) != good:
+        good = self.history.commit_of(self.question.good)
+        bad = self.history.commit_of(self.question.bad)
+        if self.history.merge_base(good, bad) != good:
             raise UsageError(
                 f"{self.question.good} is no ancestor of {self.question.bad}",
                 hint=f"as GOOD, take `git merge-base {self.question.good} {self.question.bad}`",
             )
-        with closing(Workers(self.config)) as workers, closing(self._llvm):
-            requests = Requests(self.config, workers)
-            wanted = Wanted(cases=(self.question.case_id,))
-            self._compiler = Compiler(requests, self.store, wanted, reuse=True)
-            whole = self._compare(good, bad)
-            if not self._is_bad(whole, whole):
-                stage = self.question.stage or "machine code"
-                raise UsageError(
-                    f"{self.question.case_id}: the {stage} is the same at {self.question.good} and "
-                    f"{self.question.bad} ({whole.verdict})",
-                    hint="stages that differ, for --stage: " + ", ".join(_differing(whole) or ["none"]),
-                )
-            return self._search(good, bad, whole)
+        whole = self._compare(good, bad)
+        if not self._is_bad(whole, whole):
+            stage = self.question.stage or "machine code"
+            raise UsageError(
+                f"{self.question.case_id}: the {stage} is the same at {self.question.good} and "
+                f"{self.question.bad} ({whole.verdict})",
+                hint="stages that differ, for --stage: " + ", ".join(_differing(whole) or ["none"]),
+            )
+        return self._search(good, bad, whole)
 
     def _search(self, good: str, bad: str, whole: Case) -> Finding:
         goods = [good]
         while True:
-            candidates = _bisect_order(self.resolver.store, bad, goods)
+            candidates = self.history.order(bad, goods)
             open_ones = [commit for commit in candidates if commit not in (bad, *self.skipped)]
             if not open_ones:
                 break
             commit = open_ones[0]
             left = math.ceil(math.log2(len(open_ones) + 1))
-            self.resolver.options.progress(
-                f"bisect: {len(open_ones)} commits left (about {left} steps), trying {commit[:10]}"
-            )
+            self.tell(f"bisect: {len(open_ones)} commits left (about {left} steps), trying {commit[:10]}")
             judged = self._judge(good, commit, whole)
             if judged is None:
                 self.skipped.append(commit)
@@ -118,7 +171,7 @@ class Bisection:
                 bad = commit
             else:
                 goods.append(commit)
-        suspects = tuple(_bisect_order(self.resolver.store, bad, goods))
+        suspects = tuple(self.history.order(bad, goods))
         before = self._parent_of(bad, goods)
         case = self._compare(before, bad)
         return Finding(
@@ -135,7 +188,7 @@ class Bisection:
         try:
             case = self._compare(good, commit)
         except ToolchainError as error:
-            self.resolver.options.progress(f"bisect: {commit[:10]} is skipped: {error.what.splitlines()[0]}")
+            self.tell(f"bisect: {commit[:10]} is skipped: {error.what.splitlines()[0]}")
             return None
         if case.verdict is Verdict.BROKEN and whole.verdict is not Verdict.BROKEN:
             return None
@@ -152,7 +205,7 @@ class Bisection:
 
     def _parent_of(self, bad: str, goods: Sequence[str]) -> str:
         """A parent of the commit that is known to be good, else the last commit that is."""
-        parents = self.resolver.store.git("rev-list", "--parents", "-n", "1", bad).decode().split()[1:]
+        parents = self.history.parents_of(bad)
         known = [parent for parent in parents if parent in goods]
         buildable = known or [parent for parent in parents if parent not in self.skipped]
         return (buildable or [goods[-1]])[0]
@@ -161,7 +214,7 @@ class Bisection:
 
     def _side(self, commit: str) -> Side:
         if commit not in self._sides:
-            self._sides[commit] = self.resolver.side(commit)
+            self._sides[commit] = self.side_of(commit)
         return self._sides[commit]
 
     def _compare(self, base: str, head: str) -> Case:
@@ -178,12 +231,12 @@ class Bisection:
                 f"there is no case {self.question.case_id} at {base[:10]} or {head[:10]}",
                 hint=f"found: {near}" if near else "list them: irdiff corpus list",
             )
-        return CaseComparer(self._compiler, self._sameness, sides, options).compare(exact[0])
+        return CaseComparer(self.compiler, self.sameness, sides, options).compare(exact[0])
 
     def _catalog(self, side: Side, workload: str) -> Catalog:
         if workload not in side.corpus.workloads:
             return NOTHING
-        return self._compiler.catalog(side.toolchain, side.corpus, workload, self.target)
+        return self.compiler.catalog(side.toolchain, side.corpus, workload, self.target)
 
     def _diff(self, case: Case) -> list[str]:
         stage = case.origin.stage if case.origin else self.question.stage
@@ -197,9 +250,9 @@ class Bisection:
 
     def _canonical(self, stage: str, artifact: Artifact) -> list[str]:
         try:
-            return list(self._sameness.text(stage, artifact.digest).lines)
+            return list(self.sameness.text(stage, artifact.digest).lines)
         except NormalizeError:
-            return self._sameness.content(artifact.digest).decode(errors="replace").splitlines()
+            return self.sameness.content(artifact.digest).decode(errors="replace").splitlines()
 
 
 def _differing(case: Case) -> list[str]:
@@ -209,9 +262,3 @@ def _differing(case: Case) -> list[str]:
 def _fails_otherwise(case: Case) -> bool:
     base, head = case.failures.base, case.failures.head
     return base is not None and head is not None and base.message != head.message
-
-
-def _bisect_order(store: repository.Store, bad: str, goods: Sequence[str]) -> list[str]:
-    """The commits of BAD that are in no good one, those that halve them best first."""
-    out = store.git("rev-list", "--bisect-all", bad, "--not", *goods).decode()
-    return [line.split()[0] for line in out.splitlines() if line]

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Protocol
 
 from irdiff import normalize, process
 from irdiff.attribute import lit_flow, lit_text
@@ -47,8 +48,33 @@ class Outputs:
     head: str | None
 
 
-class PassRunner:
+class PassRunner(Protocol):
     """Runs the pass of one step on both sides."""
+
+    @property
+    def pipelines(self) -> Mapping[str, str | None]:
+        """By side, the pipeline that ran; None where a side does not have the pass."""
+        ...
+
+    def outputs(self, texts: Sequence[str]) -> list[Outputs]: ...
+
+
+Holds = Callable[[Sequence[str], str], bool]
+"""Whether CHECK lines hold for a text."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Means:
+    """What a test is made with."""
+
+    runner: PassRunner
+    holds: Holds | None
+    """None where no side brings FileCheck."""
+    tell: Callable[[str], None]
+
+
+class WorkerPassRunner:
+    """By a worker of each side."""
 
     def __init__(
         self, run: Run, case: Case, sides: Sides[Side], step: Step, config: Config, workers: Workers
@@ -117,19 +143,28 @@ def generate(
             f"{case.id}: the IR that enters {step.name} is gone from the store", hint="compare again"
         )
     with closing(Workers(config)) as workers:
-        runner = PassRunner(run, case, sides, step, config, workers)
-        tell(f"running {step.name} alone")
-        whole = _first_that_parses(runner, content.decode(), step)
-        tell(f"making the IR smaller: {len(whole.splitlines())} lines")
-        small = _reduced(whole, runner)
-        outputs = runner.outputs([small])[0]
-        pipeline = runner.pipelines.get("head") or runner.pipelines.get("base") or f"any({step.argument})"
+        runner = WorkerPassRunner(run, case, sides, step, config, workers)
+        means = Means(runner=runner, holds=_filecheck(sides, config), tell=tell)
+        return written(run, case, step, content.decode(), means)
+
+
+def written(run: Run, case: Case, step: Step, entering: str, means: Means) -> LitTest:
+    """The test of a step, from the IR that enters it at head.
+
+    Raises IrdiffError where the pass alone does not make the difference.
+    """
+    runner = means.runner
+    means.tell(f"running {step.name} alone")
+    whole = _first_that_parses(runner, entering, step)
+    means.tell(f"making the IR smaller: {len(whole.splitlines())} lines")
+    small = _reduced(whole, runner)
+    outputs = runner.outputs([small])[0]
+    pipeline = runner.pipelines.get("head") or runner.pipelines.get("base") or f"any({step.argument})"
     assert outputs.base is not None
     assert outputs.head is not None
-    checks, verified = _checks(outputs, sides, config)
-    text = _format(run, case, step, pipeline, small, checks)
+    checks, verified = _checks(outputs.base, outputs.head, means.holds)
     return LitTest(
-        text=text,
+        text=_format(run, case, step, pipeline, small, checks),
         summary=f"{step.name}: {len(small.splitlines())} of {len(whole.splitlines())} lines of IR, "
         f"{len(checks)} CHECK lines; {verified}",
     )
@@ -195,39 +230,39 @@ def _is_like(edit: frozenset[str], wanted: frozenset[str]) -> bool:
     return bool(edit) and edit <= wanted
 
 
-def _checks(outputs: Outputs, sides: Sides[Side], config: Config) -> tuple[list[str], str]:
+def _checks(base: str, head: str, holds: Holds | None) -> tuple[list[str], str]:
     """CHECK lines that hold on head and not on base, the fewest first; and how that is known."""
-    assert outputs.base is not None
-    assert outputs.head is not None
-    choices = [lit_text.checks_of_edit(outputs.base, outputs.head, before=before) for before in (0, 1)]
-    choices.append(lit_text.checks_of_all(outputs.head))
-    filecheck = _filecheck(sides)
-    if filecheck is None:
+    choices = [lit_text.checks_of_edit(base, head, before=before) for before in (0, 1)]
+    choices.append(lit_text.checks_of_all(head))
+    if holds is None:
         return choices[-1], "not checked: no side brings FileCheck"
-    store = Store(config.store)
     for checks in choices:
-        with store.scratch() as folder:
-            test = folder / "test.mlir"
-            test.write_text("".join(f"// {line}\n" for line in checks))
-            passes = [_passes(filecheck, test, folder, text, config) for text in (outputs.head, outputs.base)]
-        if passes == [True, False]:
+        if holds(checks, head) and not holds(checks, base):
             return checks, "holds on head and fails on base (FileCheck, the pass replayed alone)"
     raise IrdiffError("no CHECK lines tell head from base", hint="see the edit: irdiff explain RUN CASE")
 
 
-def _filecheck(sides: Sides[Side]) -> Path | None:
+def _filecheck(sides: Sides[Side], config: Config) -> Holds | None:
+    """The FileCheck of head, else that of base."""
     roots = [Path(side.toolchain.path) for side in (sides.head, sides.base)]
-    return next((path for root in roots for path in sorted(root.glob(_FILECHECK))), None)
+    found = next((path for root in roots for path in sorted(root.glob(_FILECHECK))), None)
+    if found is None:
+        return None
+    program = found
 
+    def holds(checks: Sequence[str], text: str) -> bool:
+        with Store(config.store).scratch() as folder:
+            test, output = folder / "test.mlir", folder / "output.mlir"
+            test.write_text("".join(f"// {line}\n" for line in checks))
+            output.write_text(text)
+            command: list[str | Path] = [program, test, "--input-file", output]
+            try:
+                process.run(command, env=config.compiler_environment, timeout_s=60)
+            except process.CommandFailed:
+                return False
+            return True
 
-def _passes(filecheck: Path, test: Path, folder: Path, text: str, config: Config) -> bool:
-    path = folder / "output.mlir"
-    path.write_text(text)
-    try:
-        process.run([filecheck, test, "--input-file", path], env=config.compiler_environment, timeout_s=60)
-    except process.CommandFailed:
-        return False
-    return True
+    return holds
 
 
 def _format(run: Run, case: Case, step: Step, pipeline: str, small: str, checks: Sequence[str]) -> str:

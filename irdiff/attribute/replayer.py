@@ -65,7 +65,7 @@ class Replayed:
     """Flags and options that LLVM and the assembler were called with, by function."""
 
 
-class Replayer:
+class WorkerReplayer:
     """Thread-safe."""
 
     def __init__(self, config: Config, store: Store, workers: Workers, wanted: Wanted) -> None:

@@ -9,7 +9,7 @@ import click
 from rich.console import Console
 
 from irdiff import config as configuration
-from irdiff.attribute.bisect import Bisection, Finding, Question
+from irdiff.attribute.bisect import Finding, Question, bisect
 from irdiff.cli import options
 from irdiff.cli.status import status_line
 from irdiff.errors import ExitCode, UsageError
@@ -65,7 +65,7 @@ def bisect_command(
         wanted = SideOptions(repo=repo, corpus=corpus, triton=triton, build=not no_build, progress=progress)
         resolver = Resolver(repository.open_store(repo or Path.cwd()), wanted, config)
         question = Question(good=good, bad=bad, case_id=case_id, stage=stage)
-        finding = Bisection(question, target, resolver, config).run()
+        finding = bisect(question, target, resolver, config)
     titles = [_title(resolver.store, commit) for commit in finding.commits]
     if json_path:
         options.write_output(json_path, json.dumps(_row(finding), indent=1) + "\n")

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 
 from irdiff import normalize
 from irdiff.compare import cases, facts, launch_metadata, verdicts
+from irdiff.compare.compiler import Compiler
 from irdiff.compare.judge import DamagedArtifactError, Judge
 from irdiff.compare.verdicts import TextComparison
-from irdiff.compile.compiler import Compiler, below_frontend
+from irdiff.compile.compiler import below_frontend
 from irdiff.model import (
     Case,
     Compiled,

@@ -50,7 +50,7 @@ class _Keys:
     """For a compilation of which it is not known that its stages kept below the frontend."""
 
 
-class Compiler:
+class WorkerCompiler:
     """Captures and compiles for one comparison. Thread-safe."""
 
     def __init__(self, requests: Requests, store: Store, wanted: Wanted, *, reuse: bool) -> None:

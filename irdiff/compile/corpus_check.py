@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from typing import Protocol
 
 from irdiff import case_ids
-from irdiff.capture.catalogs import Wanted
-from irdiff.compile.compiler import Compiler
+from irdiff.capture.catalogs import Catalog, Wanted
+from irdiff.compile.compiler import WorkerCompiler
 from irdiff.config import Config
-from irdiff.model import CaptureFailure, Compiled, Launch, Target, Toolchain
+from irdiff.model import CaptureFailure, Compiled, Launch, Outcome, Target, Toolchain
 from irdiff.parallel import Report, in_parallel
 from irdiff.resolve.corpus import Corpus
 from irdiff.resolve.toolchains.interpreter_answers import WORKER
@@ -38,13 +39,66 @@ class Checked:
         return self.expected != self.compiled
 
 
-@contextmanager
-def _compiler(config: Config, wanted: Wanted) -> Iterator[Compiler]:
-    workers = Workers(config)
-    try:
-        yield Compiler(Requests(config, workers), Store(config.store), wanted, reuse=True)
-    finally:
-        workers.close()
+class Compiler(Protocol):
+    """What a check asks of a compiler. Thread-safe."""
+
+    def catalog(self, toolchain: Toolchain, corpus: Corpus, workload: str, target: Target) -> Catalog: ...
+
+    def compile(
+        self, toolchain: Toolchain, corpus: Corpus, launch: Launch, target: Target, *, assemble: bool
+    ) -> Outcome: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """A corpus under one toolchain, and which of its launches are asked for."""
+
+    compiler: Compiler
+    toolchain: Toolchain
+    corpus: Corpus
+    targets: Sequence[Target]
+    cases: Sequence[str]
+    jobs: int
+    report: Report
+
+    def captured(self) -> list[tuple[Target, Launch | CaptureFailure]]:
+        """Every launch that the patterns select, for every target, and those that the frontend refused."""
+        names = case_ids.workloads(self.cases, self.corpus.workloads)
+        jobs = [(name, target) for name in names for target in self.targets]
+        found = in_parallel(self._captured, jobs, self.jobs, "capture", self.report)
+        return sorted((row for rows in found for row in rows), key=lambda row: (row[1].id, row[0].name))
+
+    def checked(self) -> list[Checked]:
+        """Each of them compiled, in the order of their ids."""
+        rows = in_parallel(self._checked, self.captured(), self.jobs + 1, "check", self.report)
+        return sorted(rows, key=lambda row: row.id)
+
+    def _captured(self, job: tuple[str, Target]) -> list[tuple[Target, Launch | CaptureFailure]]:
+        name, target = job
+        catalog = self.compiler.catalog(self.toolchain, self.corpus, name, target)
+        rows: list[Launch | CaptureFailure] = [*catalog.launches, *catalog.failures]
+        return [(target, row) for row in rows if case_ids.selects(self.cases, f"{row.id}@{target.name}")]
+
+    def _checked(self, row: tuple[Target, Launch | CaptureFailure]) -> Checked:
+        target, launch = row
+        if isinstance(launch, CaptureFailure):
+            return Checked(
+                id=f"{launch.id}@{target.name}",
+                target=target.name,
+                expected=launch.expected,
+                compiled=False,
+                message=launch.failure.message,
+                compile_s=0.0,
+            )
+        outcome = self.compiler.compile(self.toolchain, self.corpus, launch, target, assemble=True)
+        return Checked(
+            id=f"{launch.id}@{target.name}",
+            target=target.name,
+            expected=launch.expected,
+            compiled=isinstance(outcome, Compiled),
+            message="" if isinstance(outcome, Compiled) else outcome.failure.message,
+            compile_s=sum(outcome.stage_times_s.values()),
+        )
 
 
 def captured(
@@ -57,8 +111,16 @@ def captured(
 ) -> list[Launch]:
     """Every launch that the patterns select, for every target; without its input digest."""
     with _compiler(config, Wanted(cases=tuple(cases), frontend=False)) as compiler:
-        found = _captured(compiler, toolchain, corpus, targets, cases, config, report)
-        return [launch for _, launch in found if isinstance(launch, Launch)]
+        asked = Check(
+            compiler=compiler,
+            toolchain=toolchain,
+            corpus=corpus,
+            targets=targets,
+            cases=cases,
+            jobs=config.jobs,
+            report=report,
+        )
+        return [launch for _, launch in asked.captured() if isinstance(launch, Launch)]
 
 
 def check(
@@ -70,48 +132,18 @@ def check(
     report: Report,
 ) -> list[Checked]:
     with _compiler(config, Wanted(cases=tuple(cases))) as compiler:
-        found = _captured(compiler, toolchain, corpus, targets, cases, config, report)
-
-        def one(row: tuple[Target, Launch | CaptureFailure]) -> Checked:
-            target, launch = row
-            if isinstance(launch, CaptureFailure):
-                return Checked(
-                    id=f"{launch.id}@{target.name}",
-                    target=target.name,
-                    expected=launch.expected,
-                    compiled=False,
-                    message=launch.failure.message,
-                    compile_s=0.0,
-                )
-            outcome = compiler.compile(toolchain, corpus, launch, target, assemble=True)
-            return Checked(
-                id=f"{launch.id}@{target.name}",
-                target=target.name,
-                expected=launch.expected,
-                compiled=isinstance(outcome, Compiled),
-                message="" if isinstance(outcome, Compiled) else outcome.failure.message,
-                compile_s=sum(outcome.stage_times_s.values()),
-            )
-
-        return sorted(in_parallel(one, found, config.jobs + 1, "check", report), key=lambda row: row.id)
+        return Check(
+            compiler=compiler,
+            toolchain=toolchain,
+            corpus=corpus,
+            targets=targets,
+            cases=cases,
+            jobs=config.jobs,
+            report=report,
+        ).checked()
 
 
-def _captured(
-    compiler: Compiler,
-    toolchain: Toolchain,
-    corpus: Corpus,
-    targets: Sequence[Target],
-    cases: Sequence[str],
-    config: Config,
-    report: Report,
-) -> list[tuple[Target, Launch | CaptureFailure]]:
-    jobs = [(name, target) for name in case_ids.workloads(cases, corpus.workloads) for target in targets]
-
-    def one(job: tuple[str, Target]) -> list[tuple[Target, Launch | CaptureFailure]]:
-        name, target = job
-        catalog = compiler.catalog(toolchain, corpus, name, target)
-        rows: list[Launch | CaptureFailure] = [*catalog.launches, *catalog.failures]
-        return [(target, row) for row in rows if case_ids.selects(cases, f"{row.id}@{target.name}")]
-
-    found = in_parallel(one, jobs, config.jobs, "capture", report)
-    return sorted((row for rows in found for row in rows), key=lambda row: (row[1].id, row[0].name))
+@contextmanager
+def _compiler(config: Config, wanted: Wanted) -> Iterator[WorkerCompiler]:
+    with closing(Workers(config)) as workers:
+        yield WorkerCompiler(Requests(config, workers), Store(config.store), wanted, reuse=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 from irdiff.attribute import attributor
 from irdiff.attribute.attributor import Attribution, Attributor
 from irdiff.attribute.kernel_lines import Locations
-from irdiff.attribute.replayer import Replayer
+from irdiff.attribute.replayer import WorkerReplayer
 from irdiff.capture.catalogs import Wanted
 from irdiff.compare.judge import Judge
 from irdiff.config import Config
@@ -55,7 +55,7 @@ def attribute(run: Run, folder: Path, case: Case, sides: Sides[Side], config: Co
         return None
     with closing(Workers(config)) as workers, closing(LlvmReader(config.cache / "llvm-reader.log")) as llvm:
         wanted = Wanted(cases=tuple(filter(None, (case.id, case.renamed_from))))
-        replayer = Replayer(config, store, workers, wanted)
+        replayer = WorkerReplayer(config, store, workers, wanted)
         return Attributor(Judge(store, llvm.reprint), replayer, sides).attribute(subject)
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from irdiff import config
 from irdiff.capture.catalogs import Wanted
-from irdiff.compile.compiler import Compiler
+from irdiff.compile.compiler import WorkerCompiler
 from irdiff.model import Compiled
 from irdiff.resolve import corpus as corpora
 from irdiff.resolve import targets
@@ -123,7 +123,7 @@ def test_a_host_that_is_killed_takes_no_case_along(cache: Path, corpus: Path) ->
     toolchain, kernels = resolve(NEW, settings), corpora.load(corpus)
     target = next(row for row in targets.select((), [ROOT / "targets"]) if row.name == "sm_90")
     with closing(Workers(settings)) as workers, ThreadPoolExecutor(1) as pool:
-        compiler = Compiler(Requests(settings, workers), Store(settings.store), Wanted(), reuse=False)
+        compiler = WorkerCompiler(Requests(settings, workers), Store(settings.store), Wanted(), reuse=False)
         launches = compiler.catalog(toolchain, kernels, "faults/compiler", target).launches
         fine = next(row for row in launches if row.label == "fine")
         for signals in ((signal.SIGKILL,), (signal.SIGSTOP, signal.SIGKILL)):  # idle, and with work

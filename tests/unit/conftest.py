@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,8 +27,11 @@ from irdiff.model import (
     Sides,
     StageStatus,
     Target,
+    Toolchain,
     Verdict,
 )
+from irdiff.resolve.corpus import Corpus
+from irdiff.resolve.sides import Side
 from irdiff.store import sha256
 
 _BACKENDS = {"sm": ("cuda", 90, 32), "gf": ("hip", "gfx942", 64)}
@@ -131,6 +135,28 @@ class Build:
             ),
             **changes,
         )
+
+    @staticmethod
+    def findings(*written: str) -> tuple[str, ...]:
+        """As a case holds what it was found with."""
+        return written
+
+    @staticmethod
+    def side(name: str = "base", version: str = "3.9.0", **changes: Any) -> Side:
+        """A side whose toolchain is called like it."""
+        toolchain = Toolchain(
+            spec=name,
+            version=version,
+            digest=sha256(name.encode()),
+            path=f"/{name}",
+            python=f"/{name}/bin/python",
+            below_frontend={},
+            launchers={},
+            programs={},
+            notes=(),
+        )
+        corpus = Corpus(root=Path("/corpus"), workloads=("matmul/tma",), digest="")
+        return replace(Side(toolchain=toolchain, corpus=corpus, note=""), **changes)
 
     @staticmethod
     def group(group_id: str, *members: str, **changes: Any) -> ChangeGroup:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from irdiff.capture.catalogs import Wanted
-from irdiff.compile.compiler import Compiler
+from irdiff.compile.compiler import WorkerCompiler
 from irdiff.model import Compiled, Failed, Failure, FailureKind, Launch, Outcome, Target, Toolchain
 from irdiff.resolve.corpus import Corpus
 from irdiff.store import Store
@@ -88,9 +88,9 @@ def compile_case(tmp_path: Path, requests: FakeRequests, launch: Launch) -> Any:
 
     def call(
         digest: str = "one", below: str = "b", *, reuse: bool = True, launch: Launch = default
-    ) -> tuple[Outcome, Compiler]:
+    ) -> tuple[Outcome, WorkerCompiler]:
         given: Any = requests
-        compiler = Compiler(given, store, Wanted(), reuse=reuse)
+        compiler = WorkerCompiler(given, store, Wanted(), reuse=reuse)
         made = compiler.compile(toolchain(digest, below), corpus, launch, TARGET, assemble=False)
         return made, compiler
 

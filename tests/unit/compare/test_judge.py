@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from irdiff import normalize
+from irdiff.compare.judge import DamagedArtifactError, Judge
+from irdiff.errors import NormalizeError
+from irdiff.store import Store
+from tests.elf_files import content, rebuilt
+from tests.mutation.artifacts import of_stage
+from tests.unit.no_llvm import no_llvm
+
+CUBIN = of_stage("cubin", release="3.9.0", target="sm_90")[0].content
+
+
+@pytest.fixture
+def judge(tmp_path: Path) -> Judge:
+    return Judge(Store(tmp_path), no_llvm)
+
+
+@pytest.mark.parametrize(
+    ("stage", "base", "head", "same"),
+    [
+        ("ttgir", b"not IR", b"not IR", True),
+        ("ttgir", b"not IR", b"nor this", False),
+        ("ttgir", b"\xff", b"\xfe", False),
+        ("llir", b"define void @k() {\n  ret void\n}\n", b"; c\ndefine void @k() {\n  ret void\n}\n", True),
+        ("cubin", CUBIN, rebuilt(CUBIN, content(".debug_line", lambda old: old + b"x")), True),
+        ("cubin", CUBIN, rebuilt(CUBIN, content(".text.", lambda old: b"\1" + old[1:])), False),
+    ],
+)
+def test_artifacts_are_compared_as_what_they_are(
+    judge: Judge, stage: str, base: bytes, head: bytes, same: bool
+) -> None:
+    assert judge.same(stage, judge.store.put(base), judge.store.put(head)) is same
+
+
+def test_a_damaged_binary_is_the_same_as_nothing(judge: Judge) -> None:
+    digests = [judge.store.put(content) for content in (b"no ELF", b"nor this")]
+    with pytest.raises(NormalizeError):
+        judge.same("cubin", *digests)
+
+
+def test_what_is_not_there_is_not_the_same(judge: Judge) -> None:
+    with pytest.raises(DamagedArtifactError):
+        judge.same("ttgir", judge.store.put(b"module {\n}\n"), "0" * 64)
+
+
+def test_a_text_is_made_canonical_once(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+    canonicalize = normalize.canonicalize
+
+    def counted(ir: str, text: str) -> normalize.CanonicalText:
+        made.append(text)
+        return canonicalize(ir, text)
+
+    monkeypatch.setattr(normalize, "canonicalize", counted)
+    artifacts = of_stage("ttgir")[:3]
+    first, second, third = (judge.store.put(artifact.content) for artifact in artifacts)
+    assert not judge.same("ttgir", first, second)
+    assert not judge.same("ttgir", second, third)
+    assert judge.text_digest("ttgir", first) != judge.text_digest("ttgir", third)
+    assert len(made) == 3
+    assert not Judge(judge.store, no_llvm).same("ttgir", first, second)
+    assert len(made) == 3, "the answer is in the store"
+
+
+def test_lines_and_raw_lines_are_of_one_text(judge: Judge) -> None:
+    for stage in ("ttgir", "llir", "ptx", "amdgcn"):
+        artifact = of_stage(stage)[0]
+        found = judge.text(stage, judge.store.put(artifact.content))
+        assert found.raw == artifact.text
+        assert len(found.numbers) == len(found.lines)
+        assert found.lines == normalize.canonicalize(stage, artifact.text).lines
