@@ -535,8 +535,8 @@ def test_a_step_whose_texts_are_gone_is_looked_for_again(bench: Bench) -> None:
 
 def test_an_artifact_that_is_gone_is_not_the_same(bench: Bench) -> None:
     own_passes(bench, "ttgir", ONE, TWO, THREE)
-    bench.replayer.makes("head", "llir", of=TWO, output=llvm(1))
-    bench.replayer.makes("base", "llir", of=TWO, output=llvm(1))
+    bench.replayer.makes("head", "llir", of=TWO, output=f"{llvm(1)}; spelled otherwise\n")
+    bench.replayer.makes("base", "llir", of=TWO, output=f"{llvm(1)}; spelled otherwise\n")
     case = bench.case(*DIFFERING)
     bench.store.object_path(case.artifacts.base["llir"].digest).unlink()
     found = bench.attribute(case).origin
