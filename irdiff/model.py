@@ -18,6 +18,8 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Generic, TypeVar
 
+from irdiff.findings import Finding
+
 T = TypeVar("T")
 U = TypeVar("U")
 
@@ -357,11 +359,7 @@ class Case:
     stages: Mapping[str, StageStatus]
     facts: Sides[Mapping[str, Fact]]
     """Resource and instruction facts; empty where the case was not taken that far."""
-    findings: tuple[str, ...]
-    """What else was seen, in words of a closed list: `inferred-attributes-only`, `reordered-only`,
-    `equal-as-llvm-prints`, `opaque-intrinsic:NAME`, `lexical-llir:WHY`, `generic-normalizer:STAGE`,
-    `specialization-differs`, `machine-code-by-rule`, `machine-code-as-text:WHY`, `assembler-sets-intersect`,
-    `assembler-allocated-otherwise`, `launch-differs:ENTRIES`, `not-compared:BASE,HEAD`, …"""
+    findings: tuple[Finding, ...]
     nondeterministic: tuple[str, ...]
     """Sides that disagreed with themselves when compiled again: `base`, `head`."""
     error: str | None

@@ -21,6 +21,8 @@ from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
+from irdiff.findings import FindingKind
+
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from irdiff import config
@@ -176,7 +178,7 @@ def bench_llvm() -> None:
     child = children_cpu_s() - before
     changed = sum(a.equal != b.equal for a, b in zip(lexical, read, strict=True))
     reached = sum(b.form != "lexical" for b in read)
-    failed = sum(any(f.startswith("lexical-llir") for f in b.findings) for b in read)
+    failed = sum(any(f.kind is FindingKind.LEXICAL_LLIR for f in b.findings) for b in read)
     print(
         f"\nllvmlite: of {len(texts)} pairs {reached} read, {failed} not readable, {changed} answers changed; "
         f"{parent * 1e3:.0f} ms here, {child * 1e3:.0f} ms in the child, its start included"

@@ -17,6 +17,7 @@ from irdiff import config, normalize
 from irdiff.cli import disassembly
 from irdiff.config import Config
 from irdiff.errors import IrdiffError
+from irdiff.findings import FindingKind
 from irdiff.model import Case, Run, StageStatus, Verdict
 from irdiff.report import stage_diff, wording
 from irdiff.report.alignment import Kind
@@ -36,7 +37,7 @@ def table(run: Run) -> list[str]:
         for stage, status in case.stages.items():
             counts.setdefault(stage, Counter())[status] += 1
     verdicts = ", ".join(f"{count} {name.value}" for name, count in run.summary.verdicts.items() if count)
-    found = Counter(finding.partition(":")[0] for case in run.cases for finding in case.findings)
+    found = Counter(finding.kind for case in run.cases for finding in case.findings)
     return [
         f"{wording.side(run.base)} -> {wording.side(run.head)}: {len(run.cases)} cases: {verdicts}",
         f"{'stage':8}" + "".join(f"{status.value:>12}" for status in StageStatus) + f"{'all':>8}",
@@ -62,8 +63,8 @@ def _edit(folder: Path, case: Case) -> str:
     assert case.origin is not None
     stage = case.origin.stage
     if stage in ("launch", "sass"):
-        differing = [finding for finding in case.findings if finding.startswith("launch-differs:")]
-        return differing[0] if differing else "the text above it is the same"
+        differing = [finding for finding in case.findings if finding.kind is FindingKind.LAUNCH_DIFFERS]
+        return str(differing[0]) if differing else "the text above it is the same"
     diff = stage_diff.read(folder, case, stage)
     if isinstance(diff, str):
         return diff
@@ -77,13 +78,13 @@ def _edit(folder: Path, case: Case) -> str:
 
 
 def _machine_code(folder: Path, case: Case, settings: Config) -> str:
-    said = [wording.finding(name) for name in case.findings if not name.startswith("lexical-llir")]
+    said = [wording.finding(row) for row in case.findings if row.kind is not FindingKind.LEXICAL_LLIR]
     if case.artifacts.base.get("cubin") and case.artifacts.head.get("cubin"):
         try:
             texts = disassembly.of_case(folder, case, settings)
             found = normalize.equivalent("sass", texts.base, texts.head)
             said += ["the bytes of the code differ, its disassembly does not"] * found.equal
-            said += [f"SASS: {wording.finding(name)}" for name in found.findings]
+            said += [f"SASS: {wording.finding(row)}" for row in found.findings]
         except IrdiffError as error:
             said.append(f"not disassembled ({error.what})")
     moved = [

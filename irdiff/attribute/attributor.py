@@ -28,6 +28,7 @@ from irdiff.compare import cases
 from irdiff.compare.edits import EditSource
 from irdiff.compare.judge import DamagedArtifactError, Judge
 from irdiff.errors import NormalizeError
+from irdiff.findings import FindingKind
 from irdiff.model import Artifact, Case, Component, Origin, Sides, StageStatus, Target, Verdict
 from irdiff.resolve.sides import Side
 from irdiff.stages import MACHINE_STAGES, MLIR, TEXTS, Stage
@@ -106,7 +107,7 @@ class Attributor:
             self._sides.base.toolchain.digest,
             self._sides.head.toolchain.digest,
             [{name: a.digest for name, a in side.items()} for side in case.artifacts],
-            case.findings,
+            [str(finding) for finding in case.findings],
             case.verdict,
         )
         known = self._store.get_record("origin", key)
@@ -180,9 +181,7 @@ class _Trial:
     # charges
 
     def _frontend(self) -> _Charge:
-        differing = [
-            f.partition(":")[2] for f in self.case.findings if f.startswith("specialization-differs")
-        ]
+        differing = [f.detail for f in self.case.findings if f.kind is FindingKind.SPECIALIZATION_DIFFERS]
         if differing:
             return _Charge(component=Component.SPECIALIZATION, note=f"specialized otherwise: {differing[0]}")
         first = self.stages[0] if len(self.stages) > 1 else ""

@@ -54,12 +54,12 @@ def diff_command(
         texts = disassembly.of_case(folder, chosen, config)
         diff = stage_diff.compare(Stage.SASS, texts.base, texts.head)
         findings = normalize.equivalent(Stage.SASS, texts.base, texts.head).findings
+        told = [wording.finding(finding) for finding in findings]
     else:
-        diff = _read(folder, found, chosen, name)
-        findings = ()
+        diff, told = _read(folder, found, chosen, name), []
     _show(console, found, chosen, diff, view)
-    if "same-up-to-registers" in findings:
-        console.print(wording.finding("same-up-to-registers"))
+    for line in told:
+        console.print(line)
     return ExitCode.DONE
 
 

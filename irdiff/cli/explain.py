@@ -215,7 +215,7 @@ class _Teller:
 
     def _findings(self, config: Config) -> None:
         """What was seen beside the edit; of SASS, which only nvdisasm shows, it is looked for here."""
-        words = [wording.finding(name) for name in self.case.findings]
+        words = [wording.finding(found) for found in self.case.findings]
         if self.case.stages.get(Stage.SASS) is StageStatus.CHANGED and self.case.artifacts.base.get(
             Stage.CUBIN
         ):
@@ -223,7 +223,7 @@ class _Teller:
                 texts = disassembly.of_case(self.folder, self.case, config)
                 found = normalize.equivalent(Stage.SASS, texts.base, texts.head)
                 words += ["machine code: the disassembly is the same"] * found.equal
-                words += [f"machine code: {wording.finding(name)}" for name in found.findings]
+                words += [f"machine code: {wording.finding(row)}" for row in found.findings]
             except IrdiffError as error:
                 words.append(f"machine code: not disassembled: {error.what}")
         if words:

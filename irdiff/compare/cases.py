@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from irdiff.findings import Finding, FindingKind
 from irdiff.model import (
     CaptureFailure,
     Case,
@@ -62,7 +63,7 @@ def unchanged_by_input(pair: Pair) -> Case:
     return replace(
         blank(pair, Verdict.UNCHANGED),
         stages=dict.fromkeys(COMPARED.get(pair.target.backend, ()), StageStatus.ABSENT),
-        findings=("not-compiled:same-input-and-stages",),
+        findings=(Finding(FindingKind.NOT_COMPILED, "same-input-and-stages"),),
     )
 
 
@@ -94,7 +95,7 @@ def failed(pair: Pair, failures: Sides[Failure | None]) -> Case:
 
 def not_compared(case: Case) -> bool:
     """Whether it counts as changed because its code was not compared (see `verdicts`)."""
-    return any(finding.startswith("not-compared:") for finding in case.findings)
+    return any(finding.kind is FindingKind.NOT_COMPARED for finding in case.findings)
 
 
 def origin(stage: str) -> Origin:

@@ -11,6 +11,7 @@ from irdiff.compare.compiler import Compiler
 from irdiff.compare.judge import DamagedArtifactError, Judge
 from irdiff.compare.verdicts import TextComparison
 from irdiff.compile.compiler import below_frontend
+from irdiff.findings import Finding, FindingKind
 from irdiff.model import (
     Case,
     Compiled,
@@ -134,7 +135,7 @@ class CaseComparer:
         ]
         differing = launch_metadata.differing(ours.metadata, theirs.metadata)
         if differing:
-            findings.append("launch-differs:" + ",".join(differing))
+            findings.append(Finding(FindingKind.LAUNCH_DIFFERS, ",".join(differing)))
         verdict, stages, first = verdicts.judge(texts, evidence, launch_differs=bool(differing))
         unstable: tuple[str, ...] = ()
         if verdict is Verdict.CHANGED and self.options.recheck:
@@ -172,13 +173,13 @@ class CaseComparer:
             return verdicts.without_binaries(ours, theirs)
         a, b = ours.artifacts[binary], theirs.artifacts[binary]
         same = self.judge.same(binary, a.digest, b.digest)
-        findings: tuple[str, ...] = ()
+        findings: tuple[Finding, ...] = ()
         if not same and verdicts.same_assembler(ours, theirs):
             text = self._ptx_texts(ours, theirs)
             if text and text.equal and self._codes(halves.base) & self._codes(halves.head):
-                same, findings = True, ("assembler-sets-intersect",)
+                same, findings = True, (Finding(FindingKind.ASSEMBLER_SETS_INTERSECT),)
             elif text and text.equal and text.header_equal:
-                findings = ("assembler-allocated-otherwise",)
+                findings = (Finding(FindingKind.ASSEMBLER_ALLOCATED_OTHERWISE),)
         return verdicts.Binaries(stage=MACHINE_STAGES[binary], same=same, findings=findings)
 
     def _ptx_texts(self, base: Compiled, head: Compiled) -> TextComparison | None:
@@ -249,10 +250,10 @@ def _failed(pair: Pair, halves: Sides[_Half]) -> Case:
     )
 
 
-def _launch_findings(base: Launch, head: Launch) -> tuple[str, ...]:
+def _launch_findings(base: Launch, head: Launch) -> tuple[Finding, ...]:
     parts = [
         name
         for name in ("signature", "constexprs", "attributes")
         if getattr(base, name) != getattr(head, name)
     ]
-    return ("specialization-differs:" + ",".join(parts),) if parts else ()
+    return (Finding(FindingKind.SPECIALIZATION_DIFFERS, ",".join(parts)),) if parts else ()

@@ -22,6 +22,7 @@ from collections.abc import Callable, Mapping
 
 from irdiff.compare.judge import DamagedArtifactError, Judge
 from irdiff.errors import NormalizeError
+from irdiff.findings import FindingKind
 from irdiff.model import GROUPED_VERDICTS, Artifact, Case, Failure, Launch, Pair, StageStatus
 from irdiff.stages import MACHINE_STAGES, Stage
 from irdiff.store import key_of
@@ -29,7 +30,6 @@ from irdiff.store import key_of
 _NO_STAGE = Stage.SOURCE
 """What the frontend was given, where it is IR: `ttir` is made of it."""
 _LAUNCH_FIELDS = ("signature", "constexprs", "attributes", "options", "grid")
-_LAUNCHER_FINDING = "launch-differs:"
 _PLACE = re.compile(r"0x[0-9a-fA-F]{6,}|(?:/[\w.+@=-]+)+/")
 """An address, or the folders of a path: another in every process."""
 
@@ -86,8 +86,8 @@ def _launches(pair: Pair) -> dict[str, list[object]]:
 
 def _launcher(case: Case) -> dict[str, list[object]]:
     """Entries of the compiler's metadata that the comparison found to differ for the launcher."""
-    found = (text for text in case.findings if text.startswith(_LAUNCHER_FINDING))
-    names = [name for text in found for name in text.removeprefix(_LAUNCHER_FINDING).split(",")]
+    found = (finding for finding in case.findings if finding.kind is FindingKind.LAUNCH_DIFFERS)
+    names = [name for finding in found for name in finding.details]
     return {name: [case.metadata.base.get(name), case.metadata.head.get(name)] for name in names}
 
 

@@ -15,6 +15,7 @@ from typing import Any
 from irdiff import binaries, normalize
 from irdiff.compare.verdicts import TextComparison
 from irdiff.errors import NormalizeError
+from irdiff.findings import Finding, FindingKind
 from irdiff.normalize import CanonicalText, Reprint, llvm_process
 from irdiff.normalize.assembler_input import assembler_input
 from irdiff.parallel import LARGE_TEXT
@@ -92,18 +93,24 @@ class Judge:
             if not _may_be_cured(known["findings"]):
                 self.store.put_record("equivalent", key, known)
         return TextComparison(
-            equal=known["equal"], header_equal=known["header_equal"], findings=tuple(known["findings"])
+            equal=known["equal"],
+            header_equal=known["header_equal"],
+            findings=tuple(map(Finding.parse, known["findings"])),
         )
 
     def _compared(self, stage: str, base: str, head: str) -> dict[str, Any]:
         try:
             found = normalize.compare(self.text(stage, base), self.text(stage, head), self._reprint)
         except _NoTextError:
-            return _unequal(f"compared-as-bytes:{stage}")  # of a backend that is not known
+            return _unequal(Finding(FindingKind.COMPARED_AS_BYTES, stage))  # of a backend that is not known
         except NormalizeError as error:
             # The text is not what its stage says: nothing but its bytes can be compared, and they differ.
-            return _unequal(f"not-normalized:{stage}: {error.what}"[:200])
-        return {"equal": found.equal, "header_equal": found.header_equal, "findings": list(found.findings)}
+            return _unequal(Finding(FindingKind.NOT_NORMALIZED, f"{stage}: {error.what}"[:180]))
+        return {
+            "equal": found.equal,
+            "header_equal": found.header_equal,
+            "findings": [str(finding) for finding in found.findings],
+        }
 
     # digests
 
@@ -143,10 +150,11 @@ def _text(content: bytes) -> str | None:
         return None
 
 
-def _unequal(finding: str) -> dict[str, Any]:
-    return {"equal": False, "header_equal": False, "findings": [finding]}
+def _unequal(finding: Finding) -> dict[str, Any]:
+    return {"equal": False, "header_equal": False, "findings": [str(finding)]}
 
 
 def _may_be_cured(findings: Sequence[str]) -> bool:
     """Whether another attempt to read LLVM IR may say more, so that this answer is not to be kept."""
-    return any(finding == f"lexical-llir:{why}" for why in llvm_process.TRANSIENT for finding in findings)
+    read = map(Finding.parse, findings)
+    return any(row.kind is FindingKind.LEXICAL_LLIR and row.detail in llvm_process.TRANSIENT for row in read)

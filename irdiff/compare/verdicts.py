@@ -24,6 +24,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import assert_never
 
+from irdiff.findings import Finding, FindingKind
 from irdiff.model import Compiled, StageStatus, Verdict
 from irdiff.stages import MACHINE_STAGES, Stage
 
@@ -40,7 +41,7 @@ class TextComparison:
 
     equal: bool
     header_equal: bool
-    findings: tuple[str, ...]
+    findings: tuple[Finding, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +49,7 @@ class StageComparison:
     """The stages of one case, as far as texts go, and what is needed to judge the machine code."""
 
     stages: Mapping[str, StageStatus]
-    findings: tuple[str, ...]
+    findings: tuple[Finding, ...]
 
 
 def compare_texts(
@@ -58,7 +59,7 @@ def compare_texts(
 ) -> StageComparison:
     """Status of every text stage. `equivalent` is given a stage and two digests, where these differ."""
     stages: dict[str, StageStatus] = {}
-    findings: list[str] = []
+    findings: list[Finding] = []
     for name in dict.fromkeys((*base.artifacts, *head.artifacts)):
         ours, theirs = base.artifacts.get(name), head.artifacts.get(name)
         if name in _NOT_TEXTS:
@@ -93,7 +94,7 @@ class Binaries:
 
     stage: str
     same: bool
-    findings: tuple[str, ...]
+    findings: tuple[Finding, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,17 +150,17 @@ def same_assembler(base: Compiled, head: Compiled) -> bool:
     return ours is not None and theirs is not None and ours.digest is not None and ours == theirs
 
 
-def findings_of(evidence: Evidence) -> tuple[str, ...]:
+def findings_of(evidence: Evidence) -> tuple[Finding, ...]:
     """Each kind of evidence but binaries, which every case should have, is told by a finding."""
     match evidence:
         case Binaries():
             return evidence.findings
         case ByRule():
-            return ("machine-code-by-rule",)
+            return (Finding(FindingKind.MACHINE_CODE_BY_RULE),)
         case LastTexts():
-            return (f"machine-code-as-text:{evidence.why}",)
+            return (Finding(FindingKind.MACHINE_CODE_AS_TEXT, evidence.why),)
         case NotCompared():
-            return (f"not-compared:{evidence.base},{evidence.head}",)
+            return (Finding(FindingKind.NOT_COMPARED, f"{evidence.base},{evidence.head}"),)
         case _:
             assert_never(evidence)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from irdiff.compare.cases import not_compared
+from irdiff.findings import FindingKind
 from irdiff.gate.outcome import Certainty, Finding, Subject
 from irdiff.gate.policy import (
     CompileTimeRule,
@@ -273,7 +274,7 @@ def _compile_time(rule: CompileTimeRule, selected: Sequence[Case]) -> Iterator[F
         compiled = [case for case in cases if case.compile_s.base and case.compile_s.head]
         before = sum(_shared_s(case.compile_s.base, case.compile_s.head) for case in compiled)
         after = sum(_shared_s(case.compile_s.head, case.compile_s.base) for case in compiled)
-        skipped = [c for c in cases if any(f.startswith("not-compiled:") for f in c.findings)]
+        skipped = [c for c in cases if any(f.kind is FindingKind.NOT_COMPILED for f in c.findings)]
         if not compiled and len(skipped) < len(cases):
             yield _finding(rule, Subject.TARGET, target, _unknown("no compile times on both sides"), ())
         elif after - before > rule.more_than_s and after - before > before * rule.percent / 100:

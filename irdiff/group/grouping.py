@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from irdiff.compare.edits import Edit, abstract, essence
+from irdiff.findings import FindingKind
 from irdiff.group import severity, titles
 from irdiff.group.severity import Ranked, Severity
 from irdiff.model import GROUPED_VERDICTS, Case, ChangeGroup, Component, Verdict
@@ -132,6 +133,6 @@ def _failure_lines(case: Case) -> Counter[str]:
 
 def _facts_lines(case: Case) -> list[str]:
     """Without text to compare: what is known to differ."""
-    telling = ("launch-differs", "not-compared")
-    lines = [f"+{finding}" for finding in case.findings if finding.startswith(telling)]
+    telling = (FindingKind.LAUNCH_DIFFERS, FindingKind.NOT_COMPARED)
+    lines = [f"+{finding}" for finding in case.findings if finding.kind in telling]
     return lines or [f"+{case.origin.stage if case.origin else 'machine code'}: no text differs"]

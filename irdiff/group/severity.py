@@ -14,6 +14,7 @@ from enum import StrEnum
 
 from irdiff.compare import cases
 from irdiff.compare.edits import Edit, EditLine, operation, typeless
+from irdiff.findings import FindingKind
 from irdiff.group import occupancy
 from irdiff.model import Case, Fact, Verdict
 
@@ -320,7 +321,7 @@ TABLE: tuple[_Row, ...] = (
         severity=Severity.OTHER,
         weight=50,
         reason="the launch passes something else to the same code",
-        measure=lambda change: float(any(f.startswith("launch-differs") for f in change.case.findings)),
+        measure=lambda change: float(any(f.kind is FindingKind.LAUNCH_DIFFERS for f in change.case.findings)),
     ),
     _Row(
         name="motion",

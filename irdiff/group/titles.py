@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from irdiff.compare import alignment, cases, edits, instructions
 from irdiff.compare.edits import MLIR_STAGES, Edit, EditLine, operation
+from irdiff.findings import Finding, FindingKind
 from irdiff.model import Case, Fact, Verdict
 from irdiff.stages import Stage
 
@@ -187,19 +188,18 @@ def _where(depth: int) -> str:
 def _same_counts(case: Case, edit: Edit | None) -> str:
     stage = case.origin.stage if case.origin else "code"
     words = _STAGE_WORDS.get(stage, stage.upper())
-    launch = [f.partition(":")[2] for f in case.findings if f.startswith("launch-differs:")]
+    launch = [f.detail for f in case.findings if f.kind is FindingKind.LAUNCH_DIFFERS]
     if cases.not_compared(case):
         return "the code was not compared: the sides end in different stages"
     if stage == "launch" and launch:
         return f"the launch passes another {launch[0].replace(',', ', ')}"
-    if "assembler-allocated-otherwise" in case.findings:
+    if Finding(FindingKind.ASSEMBLER_ALLOCATED_OTHERWISE) in case.findings:
         return "same text, the assembler allocated otherwise"
     if edit is None:
         return "other machine code from the same PTX" if stage == Stage.SASS else f"other {words}"
     below = edit.stage not in MLIR_STAGES
-    for finding, how in (("reordered-only", "another order"), ("same-up-to-registers", "other registers")):
-        if below and finding in case.findings:
-            return f"the same instructions of the {words} in {how}"
+    if below and Finding(FindingKind.REORDERED_ONLY) in case.findings:
+        return f"the same instructions of the {words} in another order"
     told = _layouts(edit) or _attributes(edit) or ", ".join(filter(None, [_flags(edit), _places(edit)]))
     return told or f"other {_classes(edit)} in the {_STAGE_WORDS.get(edit.stage, words)}"
 

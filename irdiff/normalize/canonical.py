@@ -9,6 +9,7 @@ from functools import cached_property
 from hashlib import sha256
 
 from irdiff.errors import NormalizeError
+from irdiff.findings import Finding
 from irdiff.normalize.lexing import HIDDEN, Strings
 
 MAX_TEXT_BYTES = 64 << 20
@@ -54,10 +55,7 @@ class Comparison:
     """Also told of texts that are not equal."""
     form: str
     """`lexical`, `generic`, or `llvm-VERSION` where the texts were compared as that LLVM prints them."""
-    findings: tuple[str, ...]
-    """Of `inferred-attributes-only`, `reordered-only`, `same-up-to-registers` (of SASS),
-    `equal-as-llvm-prints`, `opaque-intrinsic:NAME`, `lexical-llir:WHY` (as in `Printed`),
-    `generic-normalizer:IR`."""
+    findings: tuple[Finding, ...]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from irdiff.errors import NormalizeError
+from irdiff.findings import Finding, FindingKind
 from irdiff.normalize import amdgcn, generic, llir, mlir, ptx, sass, sass_registers
 from irdiff.normalize.canonical import CanonicalText, Comparison, Reprint, Rows, check_text
 from irdiff.normalize.lexing import UnclearError
@@ -68,10 +69,12 @@ def compare(base: CanonicalText, head: CanonicalText, reprint: Reprint | None) -
     printed = reprint(base.raw)
     other = reprint(head.raw) if printed.text is not None else printed
     if printed.text is None or other.text is None:
-        reason = f"lexical-llir:{other.why_not}"
+        reason = Finding(FindingKind.LEXICAL_LLIR, other.why_not)
         return replace(lexical, findings=(reason, *lexical.findings))
     found = _compare_printed(printed.text, other.text, other.form, lexical)
-    opaque = [f"opaque-intrinsic:{name}" for name in sorted({*printed.opaque, *other.opaque})]
+    opaque = [
+        Finding(FindingKind.OPAQUE_INTRINSIC, name) for name in sorted({*printed.opaque, *other.opaque})
+    ]
     return replace(found, findings=(*found.findings, *opaque))
 
 
@@ -88,20 +91,22 @@ def _compare_printed(base: str, head: str, form: str, lexical: Comparison) -> Co
     try:
         found = _compare(canonicalize(Stage.LLIR, base), canonicalize(Stage.LLIR, head))
     except NormalizeError:
-        return replace(lexical, findings=("lexical-llir:unreadable", *lexical.findings))
-    findings = ("equal-as-llvm-prints",) if found.equal else found.findings
+        return replace(lexical, findings=(Finding(FindingKind.LEXICAL_LLIR, "unreadable"), *lexical.findings))
+    findings = (Finding(FindingKind.EQUAL_AS_LLVM_PRINTS),) if found.equal else found.findings
     return Comparison(equal=found.equal, header_equal=lexical.header_equal, form=form, findings=findings)
 
 
-def _how_different(left: CanonicalText, right: CanonicalText) -> tuple[str, ...]:
+def _how_different(left: CanonicalText, right: CanonicalText) -> tuple[Finding, ...]:
     if left.form == "generic":
-        return (f"generic-normalizer:{left.ir}",)
+        return (Finding(FindingKind.GENERIC_NORMALIZER, left.ir),)
     if left.ir == Stage.LLIR:
         if differs_in_inferred_attributes_only(left.lines, right.lines):
-            return ("inferred-attributes-only",)
-        return ("reordered-only",) if differs_in_order_only(left.lines, right.lines) else ()
+            return (Finding(FindingKind.INFERRED_ATTRIBUTES_ONLY),)
+        return (
+            (Finding(FindingKind.REORDERED_ONLY),) if differs_in_order_only(left.lines, right.lines) else ()
+        )
     if left.ir == Stage.SASS and sass_registers.same_up_to_registers(left.lines, right.lines):
-        return ("same-up-to-registers",)
+        return (Finding(FindingKind.SAME_UP_TO_REGISTERS),)
     return ()
 
 
@@ -128,5 +133,5 @@ def _form(ir: str) -> str:
 
 def _equal(ir: str, *, header_equal: bool) -> Comparison:
     form = _form(ir)
-    findings = (f"generic-normalizer:{ir}",) if form == "generic" else ()
+    findings = (Finding(FindingKind.GENERIC_NORMALIZER, ir),) if form == "generic" else ()
     return Comparison(equal=True, header_equal=header_equal, form=form, findings=findings)

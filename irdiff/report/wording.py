@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 from irdiff.compare import cases as case_forms
+from irdiff.findings import Finding, FindingKind
 from irdiff.model import Case, ChangeGroup, Fact, Radius, Revision, Run, Verdict
 from irdiff.report import reach
 from irdiff.report.rank import moved_facts
@@ -152,31 +153,42 @@ def ungrouped(run: Run, ranked: Sequence[Case]) -> list[Case]:
 
 
 _FINDINGS = {
-    "inferred-attributes-only": "LLVM IR differs only in attributes that LLVM infers",
-    "reordered-only": "LLVM IR has the same operations in another order",
-    "same-up-to-registers": "the same instructions up to register assignment",
-    "equal-as-llvm-prints": "LLVM IR is spelled otherwise; one LLVM prints both sides alike",
-    "lexical-llir:unreadable": "LLVM IR was compared as it is spelled: the LLVM here cannot read both sides",
-    "lexical-llir:too-long": "LLVM IR was compared as it is spelled: too long to be read by LLVM",
-    "lexical-llir:died": "LLVM IR was compared as it is spelled: LLVM died reading it",
-    "lexical-llir:timeout": "LLVM IR was compared as it is spelled: LLVM took too long to read it",
-    "lexical-llir:unavailable": "LLVM IR was compared as it is spelled: no LLVM could be started",
-    "machine-code-by-rule": "the same PTX through the same ptxas: the same machine code by rule",
-    "machine-code-as-text:no-linker": "the code was compared as its assembly: no linker made a binary of it",
-    "machine-code-as-text:no-binary": "the code was compared as the text of its last stage: it has no binary",
-    "assembler-sets-intersect": "assembled several times, both sides give the same machine code",
-    "assembler-allocated-otherwise": "same text, the assembler allocated otherwise",
+    FindingKind.INFERRED_ATTRIBUTES_ONLY: "LLVM IR differs only in attributes that LLVM infers",
+    FindingKind.REORDERED_ONLY: "LLVM IR has the same operations in another order",
+    FindingKind.SAME_UP_TO_REGISTERS: "the same instructions up to register assignment",
+    FindingKind.EQUAL_AS_LLVM_PRINTS: "LLVM IR is spelled otherwise; one LLVM prints both sides alike",
+    FindingKind.MACHINE_CODE_BY_RULE: "the same PTX through the same ptxas: the same machine code by rule",
+    FindingKind.ASSEMBLER_SETS_INTERSECT: "assembled several times, both sides give the same machine code",
+    FindingKind.ASSEMBLER_ALLOCATED_OTHERWISE: "same text, the assembler allocated otherwise",
+}
+_LEXICAL = {
+    "unreadable": "the LLVM here cannot read both sides",
+    "too-long": "too long to be read by LLVM",
+    "died": "LLVM died reading it",
+    "timeout": "LLVM took too long to read it",
+    "unavailable": "no LLVM could be started",
+}
+_AS_TEXT = {
+    "no-linker": "as its assembly: no linker made a binary of it",
+    "no-binary": "as the text of its last stage: it has no binary",
 }
 
 
-def finding(name: str) -> str:
-    """A finding of a case in words; the name itself where it says what it means."""
-    kind, _, what = name.partition(":")
-    if kind == "opaque-intrinsic":
-        return f"the LLVM here knows `{what}` otherwise: its calls were compared as they are spelled"
-    if kind == "not-compared":
-        base, _, head = what.partition(",")
-        return f"the code was not compared, and counts as changed: base ends in {base}, head in {head}"
-    if kind == "launch-differs":
-        return f"the launch passes on another {what.replace(',', ', ')}"
-    return _FINDINGS.get(name, name)
+def finding(found: Finding) -> str:
+    """A finding of a case in words; as it stands where it says what it means."""
+    match found.kind:
+        case FindingKind.OPAQUE_INTRINSIC:
+            return (
+                f"the LLVM here knows `{found.detail}` otherwise: its calls were compared as they are spelled"
+            )
+        case FindingKind.NOT_COMPARED:
+            base, head = found.details
+            return f"the code was not compared, and counts as changed: base ends in {base}, head in {head}"
+        case FindingKind.LAUNCH_DIFFERS:
+            return f"the launch passes on another {', '.join(found.details)}"
+        case FindingKind.LEXICAL_LLIR:
+            return f"LLVM IR was compared as it is spelled: {_LEXICAL.get(found.detail, found.detail)}"
+        case FindingKind.MACHINE_CODE_AS_TEXT:
+            return f"the code was compared {_AS_TEXT.get(found.detail, found.detail)}"
+        case _:
+            return _FINDINGS.get(found.kind, str(found))

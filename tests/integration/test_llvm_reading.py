@@ -13,6 +13,7 @@ import pytest
 from irdiff.normalize import equivalent
 from irdiff.normalize.llvm_process import MAX_DEATHS, MAX_LENGTH, LlvmReader
 from tests.mutation.artifacts import of_stage
+from tests.unit.findings import told
 
 _OLD = """define i32 @f(i32 %x) {
   %y = call i32 @llvm.ctlz.i32(i32 %x)
@@ -54,7 +55,7 @@ def test_an_old_spelling_and_a_new_one_of_the_same_are_equivalent(reader: LlvmRe
     assert not equivalent("llir", _OLD, _NEW).equal
     found = equivalent("llir", _OLD, _NEW, reprint=reader.reprint)
     assert found.equal
-    assert found.findings == ("equal-as-llvm-prints",)
+    assert told(found.findings) == ("equal-as-llvm-prints",)
     assert found.form.startswith("llvm-")
 
 
@@ -71,7 +72,7 @@ def test_what_llvm_cannot_read_is_compared_lexically_and_says_so(reader: LlvmRea
         found = equivalent("llir", base, head, reprint=reader.reprint)
         assert not found.equal
         assert found.form == "lexical"
-        assert "lexical-llir:unreadable" in found.findings
+        assert "lexical-llir:unreadable" in told(found.findings)
 
 
 def test_equal_texts_and_other_irs_are_not_read(tmp_path: Path) -> None:
@@ -115,7 +116,7 @@ def test_a_death_costs_one_answer(tmp_path: Path) -> None:
         assert fake.reprint("lie").why_not == "died"
         assert fake.reprint("two").text == "TWO"
         found = equivalent("llir", _OLD, _NEW, reprint=lambda _: fake.reprint("abort"))
-        assert "lexical-llir:died" in found.findings
+        assert "lexical-llir:died" in told(found.findings)
 
 
 def test_a_child_that_takes_too_long_is_killed(tmp_path: Path) -> None:
@@ -134,7 +135,7 @@ def test_where_there_is_no_reader_texts_are_compared_lexically(
         for _ in range(2):
             found = equivalent("llir", _OLD, _NEW, reprint=none.reprint)
             assert not found.equal
-            assert "lexical-llir:unavailable" in found.findings
+            assert "lexical-llir:unavailable" in told(found.findings)
         assert none._deaths >= MAX_DEATHS
 
 

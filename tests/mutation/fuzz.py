@@ -14,6 +14,7 @@ from pathlib import Path
 from random import Random
 
 from irdiff.errors import NormalizeError
+from irdiff.findings import FindingKind
 from irdiff.normalize import canonicalize, equivalent
 from irdiff.normalize.llvm_process import LlvmReader
 from tests.mutation.artifacts import of_stage
@@ -62,7 +63,7 @@ def _read(original: str, text: str, reader: LlvmReader) -> str:
     """What is lexically equal stays equal, whatever becomes of the reader."""
     found = equivalent("llir", original, text, reprint=reader.reprint)
     assert found.equal or not equivalent("llir", original, text).equal
-    why = next((finding for finding in found.findings if finding.startswith("lexical-llir:")), "")
+    why = next((str(finding) for finding in found.findings if finding.kind is FindingKind.LEXICAL_LLIR), "")
     return why or ("equal" if found.equal else "different")
 
 

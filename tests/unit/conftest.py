@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from irdiff.compare import radius
+from irdiff.findings import Finding
 from irdiff.model import (
     EVERYTHING,
     GROUPED_VERDICTS,
@@ -33,6 +34,7 @@ from irdiff.model import (
 from irdiff.resolve.corpus import Corpus
 from irdiff.resolve.sides import Side
 from irdiff.store import sha256
+from tests.unit.findings import findings
 
 _BACKENDS = {"sm": ("cuda", 90, 32), "gf": ("hip", "gfx942", 64)}
 _CODE = {"cuda": ("ptx", "sass"), "hip": ("llir", "amdgcn")}
@@ -137,9 +139,8 @@ class Build:
         )
 
     @staticmethod
-    def findings(*written: str) -> tuple[str, ...]:
-        """As a case holds what it was found with."""
-        return written
+    def findings(*written: str) -> tuple[Finding, ...]:
+        return findings(*written)
 
     @staticmethod
     def side(name: str = "base", version: str = "3.9.0", **changes: Any) -> Side:

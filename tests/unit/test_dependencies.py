@@ -11,7 +11,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "irdiff"
-DISTRIBUTIONS = {"cuda": "cuda-bindings", "git": "gitpython", "github": "pygithub"}
+DISTRIBUTIONS = {
+    "cuda": "cuda-bindings",
+    "git": "gitpython",
+    "github": "pygithub",
+    "pydantic_core": "pydantic",
+}
 """Import name → distribution, where the two differ."""
 ELSEWHERE = {"hip"}
 """Of ROCm: hip-python is matched to its release, and comes from AMD's own index."""

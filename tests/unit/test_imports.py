@@ -15,7 +15,7 @@ NAMES = {
     ".".join(("irdiff", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__"): path
     for path in MODULES
 }
-GROUND = {"errors", "model", "stages", "case_ids", "config", "process", "parallel", "store"}
+GROUND = {"errors", "model", "stages", "case_ids", "config", "process", "parallel", "store", "findings"}
 """What every step stands on."""
 STEPS = [
     "resolve", "worker_client", "capture", "compile", "normalize", "binaries", "compare", "attribute", "group", "run",

@@ -8,12 +8,13 @@ import pytest
 
 from irdiff.run import run_folder
 from tests import real_pairs
+from tests.unit.findings import findings
 from tests.unit.report.folders import three_cases
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    return three_cases(tmp_path, findings=("launch-differs:shared",))
+    return three_cases(tmp_path, findings=findings("launch-differs:shared"))
 
 
 def show(folder: Path, *words: str, capsys: pytest.CaptureFixture[str]) -> list[str]:

@@ -36,6 +36,7 @@ from irdiff.resolve.sides import Side
 from irdiff.store import Store
 from tests.elf_files import content, rebuilt
 from tests.mutation.artifacts import of_stage
+from tests.unit.findings import told
 from tests.unit.no_llvm import no_llvm
 
 IDENTICAL, EQUIVALENT, CHANGED, ABSENT = StageStatus
@@ -204,14 +205,14 @@ def test_the_same_input_of_the_same_assembler_is_not_assembled(bench: Bench) -> 
     case = bench.sides({"ttir": TTIR, "ptx": PTX}, {"ttir": TTIR, "ptx": SHIFTED_PTX}).compare()
     assert case.verdict is Verdict.UNCHANGED
     assert dict(case.stages) == {"ttir": IDENTICAL, "ptx": EQUIVALENT, "sass": EQUIVALENT}
-    assert case.findings == ("machine-code-by-rule",)
+    assert told(case.findings) == ("machine-code-by-rule",)
     assert bench.compiler.asked == ["base", "head"]
 
 
 @pytest.mark.parametrize("head", [RENAMED_PTX, LATER_PTX, OTHER_PTX], ids=["name", "version", "code"])
 def test_another_input_is_assembled(bench: Bench, head: str) -> None:
     case = bench.sides({"ptx": PTX, "cubin": CUBIN}, {"ptx": head, "cubin": DEBUG_CUBIN}).compare()
-    assert "machine-code-by-rule" not in case.findings
+    assert "machine-code-by-rule" not in told(case.findings)
     assert bench.compiler.asked == ["base", "head", "base assemble", "head assemble"]
     assert case.stages["sass"] is EQUIVALENT
     assert case.verdict is (Verdict.ABSORBED if head == OTHER_PTX else Verdict.UNCHANGED)
@@ -223,16 +224,16 @@ def test_by_rule_needs_the_same_assembler_and_flags(bench: Bench, head: str) -> 
     bench.compiler.outcomes["head"] = replace(
         bench.compiler.outcomes["head"], assembler=Assembler(digest="p" * 64, flags=("-v", "-O1"))
     )
-    assert bench.compare().findings == ()
+    assert told(bench.compare().findings) == ()
     bench.sides({"ptx": PTX, "cubin": CUBIN}, {"ptx": head, "cubin": CUBIN})
     bench.ptxas["head"] = {"ptxas": "y"}
-    assert bench.compare().findings == ()
+    assert told(bench.compare().findings) == ()
 
 
 def test_without_shortcuts_everything_is_assembled(bench: Bench) -> None:
     bench.shortcut = False
     case = bench.sides({"ptx": PTX, "cubin": CUBIN}, {"ptx": PTX, "cubin": CUBIN}).compare()
-    assert (case.verdict, case.findings) == (Verdict.UNCHANGED, ())
+    assert (case.verdict, told(case.findings)) == (Verdict.UNCHANGED, ())
     assert bench.compiler.asked[:2] == ["base assembled", "head assembled"]
 
 
@@ -254,13 +255,13 @@ def test_ptx_that_is_no_text_is_the_same_only_to_the_byte(bench: Bench) -> None:
     ours, theirs = {"ptx": b"\0one", "cubin": CUBIN}, {"ptx": b"\0two", "cubin": OTHER_CUBIN}
     case = bench.sides(ours, theirs).compare()
     assert case.verdict is Verdict.CHANGED
-    assert case.findings == ("compared-as-bytes:ptx",)
+    assert told(case.findings) == ("compared-as-bytes:ptx",)
 
 
 def test_what_is_not_ptx_is_not_normalized(bench: Bench) -> None:
     case = bench.sides({"ptx": "one", "cubin": CUBIN}, {"ptx": "two", "cubin": CUBIN}).compare()
     assert case.verdict is Verdict.ABSORBED
-    assert case.findings[0].startswith("not-normalized:ptx")
+    assert told(case.findings)[0].startswith("not-normalized:ptx")
 
 
 # machine code
@@ -270,7 +271,7 @@ def test_the_same_text_that_the_assembler_allocates_otherwise_has_changed(bench:
     bench.sides({"ptx": PTX, "cubin": CUBIN}, {"ptx": RENAMED_PTX, "cubin": OTHER_CUBIN})
     case = bench.compare()
     assert (case.verdict, case.stages["ptx"], case.stages["sass"]) == (Verdict.CHANGED, EQUIVALENT, CHANGED)
-    assert case.findings == ("assembler-allocated-otherwise",)
+    assert told(case.findings) == ("assembler-allocated-otherwise",)
     assert case.origin is not None
     assert case.origin.stage == "sass"
 
@@ -286,7 +287,7 @@ def test_a_nondeterministic_assembler_that_gives_both_the_same_has_not(bench: Be
         bench.compiled(ptx=PTX, cubin=OTHER_CUBIN),
     ]
     case = bench.compare()
-    assert (case.verdict, case.findings) == (Verdict.UNCHANGED, ("assembler-sets-intersect",))
+    assert (case.verdict, told(case.findings)) == (Verdict.UNCHANGED, ("assembler-sets-intersect",))
 
 
 @pytest.mark.parametrize(
@@ -298,7 +299,7 @@ def test_other_causes_are_not_charged_to_the_allocation(bench: Bench, head: str,
     bench.ptxas["head"] = {"ptxas": ptxas}
     case = bench.sides({"ptx": PTX, "cubin": CUBIN}, {"ptx": head, "cubin": OTHER_CUBIN}).compare()
     assert case.verdict is Verdict.CHANGED
-    assert case.findings == ()
+    assert told(case.findings) == ()
 
 
 def test_another_assembler_is_not_asked_for_its_noise(bench: Bench) -> None:
@@ -335,7 +336,7 @@ def test_a_last_stage_that_one_side_lacks_is_not_unchanged(
 ) -> None:
     bench.target, bench.stages, bench.recheck = "npu", stages, True
     case = bench.sides({"ttir": TTIR, "asm": ASM}, {"ttir": TTIR, **head}).compare()
-    assert (case.verdict, case.findings, case.nondeterministic) == (Verdict.CHANGED, (finding,), ())
+    assert (case.verdict, told(case.findings), case.nondeterministic) == (Verdict.CHANGED, (finding,), ())
     assert case.origin is not None
     assert case.origin.stage == origin
 
@@ -346,20 +347,20 @@ def test_the_last_texts_of_a_backend_without_binaries_decide(bench: Bench, head,
     bench.target, bench.stages = "npu", stages
     case = bench.sides({"ttir": TTIR, "asm": ASM}, {"ttir": TTIR, "asm": head}).compare()
     assert case.verdict is verdict
-    assert "machine-code-as-text:no-binary" in case.findings
+    assert "machine-code-as-text:no-binary" in told(case.findings)
 
 
 def test_assembly_decides_where_one_side_has_no_linker(bench: Bench) -> None:
     bench.target = "gfx942"
     ours, theirs = {"amdgcn": AMDGCN, "notes": ("no-linker",)}, {"amdgcn": AMDGCN, "hsaco": HSACO}
     case = bench.sides(ours, theirs).compare()
-    assert (case.verdict, case.findings) == (Verdict.UNCHANGED, ("machine-code-as-text:no-linker",))
+    assert (case.verdict, told(case.findings)) == (Verdict.UNCHANGED, ("machine-code-as-text:no-linker",))
 
 
 def test_a_binary_that_one_side_lacks_is_not_unchanged(bench: Bench) -> None:
     bench.target = "gfx942"
     case = bench.sides({"amdgcn": AMDGCN}, {"amdgcn": AMDGCN, "hsaco": HSACO}).compare()
-    assert (case.verdict, case.findings) == (Verdict.CHANGED, ("not-compared:amdgcn,hsaco",))
+    assert (case.verdict, told(case.findings)) == (Verdict.CHANGED, ("not-compared:amdgcn,hsaco",))
     assert case.stages["amdgcn"] is ABSENT
 
 
@@ -370,7 +371,7 @@ def test_an_entry_of_a_release_to_come_is_seen(bench: Bench) -> None:
     later = {**METADATA, "launch_in_waves": True, "name": "other"}
     case = bench.sides({"ptx": PTX}, {"ptx": PTX, "metadata": later}).compare()
     assert case.verdict is Verdict.CHANGED
-    assert case.findings == ("machine-code-by-rule", "launch-differs:launch_in_waves")
+    assert told(case.findings) == ("machine-code-by-rule", "launch-differs:launch_in_waves")
     assert case.origin is not None
     assert case.origin.stage == "launch"
     assert case.metadata.head["launch_in_waves"]
@@ -379,7 +380,7 @@ def test_an_entry_of_a_release_to_come_is_seen(bench: Bench) -> None:
 def test_another_specialization_is_told(bench: Bench) -> None:
     other = replace(bench.launch, signature={"x": "*fp16"}, constexprs={"BLOCK": "16"}, digest="2")
     case = bench.sides({"ptx": PTX}, {"ptx": PTX}).compare(head=other)
-    assert case.findings == ("specialization-differs:signature,constexprs", "machine-code-by-rule")
+    assert told(case.findings) == ("specialization-differs:signature,constexprs", "machine-code-by-rule")
 
 
 def test_one_sided_and_equal_inputs_compile_nothing(bench: Bench) -> None:
@@ -391,7 +392,7 @@ def test_one_sided_and_equal_inputs_compile_nothing(bench: Bench) -> None:
         id="a", launch_id="a", target=TARGETS["sm_90"], base=bench.launch, head=bench.launch,
         supported=Sides(base=True, head=True),
     )  # fmt: skip
-    assert comparer.compare(pair).findings == ("not-compiled:same-input-and-stages",)
+    assert told(comparer.compare(pair).findings) == ("not-compiled:same-input-and-stages",)
     assert bench.compiler.asked == []
 
 
@@ -509,5 +510,5 @@ def test_a_reader_that_failed_is_asked_again(bench: Bench, why_not: str, asked: 
     for _ in range(2):
         found = comparer.judge.compare("llir", *(artifact.digest for artifact in artifacts))
         assert not found.equal
-        assert f"lexical-llir:{why_not}" in found.findings
+        assert f"lexical-llir:{why_not}" in told(found.findings)
     assert len(seen) == asked

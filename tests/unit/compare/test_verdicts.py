@@ -9,7 +9,9 @@ import pytest
 
 from irdiff.compare import verdicts
 from irdiff.compare.verdicts import Binaries, ByRule, LastTexts, NotCompared, StageComparison, TextComparison
+from irdiff.findings import Finding, FindingKind
 from irdiff.model import Artifact, Assembler, Compiled, StageStatus, Verdict
+from tests.unit.findings import findings, told
 
 IDENTICAL, EQUIVALENT, CHANGED, ABSENT = StageStatus
 
@@ -31,7 +33,11 @@ def side(notes: tuple[str, ...] = (), assembler: Assembler | None = None, **dige
 def judge_texts(*equal: str):
     def equivalent(stage: str, ours: str, theirs: str) -> TextComparison:
         assert ours != theirs, "equal bytes are not compared as texts"
-        return TextComparison(equal=stage in equal, header_equal=True, findings=(f"read:{stage}",) * 2)
+        return TextComparison(
+            equal=stage in equal,
+            header_equal=True,
+            findings=(Finding(FindingKind.NOT_NORMALIZED, stage),) * 2,
+        )
 
     return equivalent
 
@@ -47,7 +53,7 @@ def test_statuses_are_never_assumed() -> None:
         judge_texts("ttgir"),
     )
     assert dict(found.stages) == {"ttir": IDENTICAL, "ttgir": EQUIVALENT, "ptx": CHANGED, "llir": ABSENT}
-    assert found.findings == ("read:ttgir", "read:ptx")
+    assert told(found.findings) == ("not-normalized:ttgir", "not-normalized:ptx")
 
 
 # evidence
@@ -109,12 +115,14 @@ def test_the_same_assembler(base: Assembler | None, head: Assembler | None, expe
 
 
 def test_every_kind_of_evidence_but_binaries_is_told() -> None:
-    assert verdicts.findings_of(Binaries(stage="sass", same=True, findings=("a",))) == ("a",)
-    assert verdicts.findings_of(ByRule()) == ("machine-code-by-rule",)
-    assert verdicts.findings_of(LastTexts(stage="asm", why="no-binary")) == (
+    assert verdicts.findings_of(
+        Binaries(stage="sass", same=True, findings=findings("reordered-only"))
+    ) == findings("reordered-only")
+    assert told(verdicts.findings_of(ByRule())) == ("machine-code-by-rule",)
+    assert told(verdicts.findings_of(LastTexts(stage="asm", why="no-binary"))) == (
         "machine-code-as-text:no-binary",
     )
-    assert verdicts.findings_of(NotCompared(base="asm", head="npuasm")) == ("not-compared:asm,npuasm",)
+    assert told(verdicts.findings_of(NotCompared(base="asm", head="npuasm"))) == ("not-compared:asm,npuasm",)
 
 
 # verdicts

@@ -19,6 +19,7 @@ from irdiff.group import grouping
 from irdiff.group.describer import CaseDescriber
 from irdiff.model import Artifact, Case, Origin, Pair, Run, Sides, StageStatus, Verdict
 from irdiff.store import Store
+from tests.unit.findings import findings
 from tests.unit.no_llvm import no_llvm
 
 TODAY = datetime.date(2026, 1, 2)
@@ -265,7 +266,7 @@ def test_what_the_launcher_is_told_counts_with_its_values(compared: Compared) ->
         compared.digest(
             same,
             same,
-            findings=("launch-differs:shared,num_warps",),
+            findings=findings("launch-differs:shared,num_warps"),
             metadata=Sides(base={"shared": 0, "num_warps": 4}, head={"shared": shared, "num_warps": 8}),
         )
         for shared in (1024, 2048, 4096)

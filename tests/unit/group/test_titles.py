@@ -8,6 +8,7 @@ from irdiff.compare import edits
 from irdiff.compare.edits import Edit
 from irdiff.group import titles
 from irdiff.model import Sides, Verdict
+from tests.unit.findings import findings
 from tests.unit.group.test_grouping import make_case
 
 WRAP = ("llvm.func @__kernel__(%0: i32) {", "llvm.return", "}")
@@ -126,7 +127,7 @@ def test_other_attributes_in_llvm_ir_do_not_hide_an_edit_of_a_pass() -> None:
         "mlir",
         ("rocdl.raw.ptr.buffer.store %0, %0 : i16",),
         ("rocdl.raw.ptr.buffer.store %0, %0, 0 : i16",),
-        findings=("inferred-attributes-only",),
+        findings=findings("inferred-attributes-only"),
     )
     assert text.startswith("`rocdl.raw.ptr.buffer.store` with ")
 

@@ -34,6 +34,7 @@ from irdiff.model import (
 )
 from irdiff.report import html, markdown, terminal, wording
 from irdiff.run import run_folder
+from tests.unit.findings import findings
 from tests.unit.report.runs import TARGETS, large_run, make_run
 
 (NOTE,) = launchers.notes({"cuda": "1"}, {"cuda": "2"}, ["cuda"])
@@ -149,7 +150,7 @@ def blind(build: Any) -> Run:
     case = build.case(
         "a/x:1@sm_90",
         Verdict.CHANGED,
-        findings=("not-compared:asm,npuasm",),
+        findings=findings("not-compared:asm,npuasm"),
         stages={"ttir": StageStatus.IDENTICAL, "asm": StageStatus.ABSENT, "npuasm": StageStatus.ABSENT},
         origin=cases.origin("asm"),
     )
@@ -167,7 +168,7 @@ def test_the_headline_and_the_group_say_that_code_was_not_compared(build: Any) -
     assert group.title == "the code was not compared: the sides end in different stages"
     for report in ("terminal", "html", "markdown of 60000"):
         assert "not compared in code" in REPORTS[report](run)
-    assert "base ends in asm, head in npuasm" in wording.finding("not-compared:asm,npuasm")
+    assert "base ends in asm, head in npuasm" in wording.finding(*findings("not-compared:asm,npuasm"))
 
 
 def test_the_gate_takes_it_for_no_sameness(build: Any) -> None:
@@ -191,4 +192,4 @@ def test_the_gate_takes_it_for_no_sameness(build: Any) -> None:
     ],
 )
 def test_every_finding_of_evidence_has_words(name: str) -> None:
-    assert wording.finding(name) != name
+    assert wording.finding(*findings(name)) != name
