@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
@@ -87,6 +88,21 @@ def load(
         github_repository=environment.get("GITHUB_REPOSITORY"),
         ci=bool(environment.get("CI")),
     )
+
+
+@contextmanager
+def variables(**values: str) -> Iterator[None]:
+    """Sets variables for a library that reads them while it is imported, and for nothing else."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
 
 
 def _compiler_environment(caller: Mapping[str, str], extra: Mapping[str, str]) -> dict[str, str]:

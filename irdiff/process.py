@@ -88,12 +88,26 @@ def run(
     stdin: str = "",
 ) -> str:
     """Standard output of a command. Raises CommandFailed, subprocess.TimeoutExpired, OSError."""
+    output = run_bytes(command, env=env, cwd=cwd, timeout_s=timeout_s, stdin=stdin.encode())
+    return output.decode(errors="replace")
+
+
+def run_bytes(
+    command: Sequence[str | Path],
+    *,
+    env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    timeout_s: float | None = None,
+    stdin: bytes = b"",
+) -> bytes:
+    """As `run`, of a command whose output is no text."""
     words = tuple(str(word) for word in command)
     done = subprocess.run(
-        words, env=env, cwd=cwd, timeout=timeout_s, input=stdin, capture_output=True, text=True, check=False
+        words, env=env, cwd=cwd, timeout=timeout_s, input=stdin, capture_output=True, check=False
     )
     if done.returncode:
-        raise CommandFailed(words, done.returncode, done.stdout, done.stderr)
+        said = (part.decode(errors="replace") for part in (done.stdout, done.stderr))
+        raise CommandFailed(words, done.returncode, *said)
     return done.stdout
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from irdiff import config as configuration
 from irdiff.config import Config
+from tests.integration.browser import NOT_RUN
 
 ROOT = Path(__file__).parent.parent
 
@@ -42,3 +43,12 @@ def small_corpus(tmp_path: Path) -> Path:
     folder.mkdir(parents=True)
     shutil.copy(ROOT / "corpus" / "elementwise" / "vector_add.py", folder)
     return folder.parent
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What a machine cannot run at all is said at the end, where it is read, and not only as a letter."""
+    reports = terminalreporter.stats.get("skipped", ())
+    reasons = (str(report.longrepr[2]) for report in reports if isinstance(report.longrepr, tuple))
+    for reason in sorted({reason.removeprefix("Skipped: ") for reason in reasons if NOT_RUN in reason}):
+        terminalreporter.section("NOT RUN", red=True, bold=True)
+        terminalreporter.line(reason, red=True)

@@ -63,7 +63,7 @@ def bisect_command(
     console = Console(stderr=True, no_color=config.color is False)
     with status_line(console) as progress:
         wanted = SideOptions(repo=repo, corpus=corpus, triton=triton, build=not no_build, progress=progress)
-        resolver = Resolver(repository.open_store(repo or Path.cwd()), wanted, config)
+        resolver = Resolver(repository.open_store(repo or Path.cwd(), config), wanted, config)
         question = Question(good=good, bad=bad, case_id=case_id, stage=stage)
         finding = bisect(question, target, resolver, config)
     titles = [_title(resolver.store, commit) for commit in finding.commits]

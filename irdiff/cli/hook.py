@@ -44,9 +44,8 @@ def install_command(
 
     In a checkout of Triton that is `--tier gate` unless you say otherwise.
     """
-    store = repository.open_store(repo or Path.cwd())
-    where = store.git("rev-parse", "--git-path", "hooks/pre-push").decode().strip()
-    path = Path(store.worktree or store.git_dir, where)
+    store = repository.open_store(repo or Path.cwd(), configuration.load())
+    path = store.hook_path("pre-push")
     options.check_output(path)
     if path.is_symlink() or (path.exists() and not pushes.is_ours(path.read_text(errors="replace"))):
         if not force:
@@ -99,7 +98,7 @@ def run_command(
     lines = [f"refs/heads/x {to_ref} refs/heads/x {from_ref or '0' * 40}"] if to_ref else list(sys.stdin)
     answer = ExitCode.DONE
     try:
-        store = repository.open_store(Path.cwd())
+        store = repository.open_store(Path.cwd(), config)
         for local, remote in pushes.pushed_commits(lines):
             push = pushes.inspect(store, local, remote, config)
             if push is not None and push.relevant:

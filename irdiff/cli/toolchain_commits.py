@@ -19,7 +19,7 @@ from irdiff.resolve.toolchains.checkout import Checkout
 
 
 def _read(repo: Path | None, revision: str, config: Config) -> Checkout:
-    store = repository.open_store(repo or Path.cwd())
+    store = repository.open_store(repo or Path.cwd(), config)
     return checkout.read(repository.snapshot(store, revision, config), config)
 
 

@@ -56,7 +56,7 @@ def resolve_sides(base: str | None, head: str | None, options: SideOptions, conf
     if base and head and not (is_revision(base) or is_revision(head)):
         kernels = load_corpus(options, config)
         return Sides(base=base, head=head).map(lambda spec: _installed(spec, kernels, config))
-    store = repository.open_store(options.repo or Path.cwd())
+    store = repository.open_store(options.repo or Path.cwd(), config)
     head = head or (repository.WORKING_TREE if repository.is_dirty(store) else "HEAD")
     if not base and not is_revision(head):
         raise UsageError(f"{head} has no default base", hint=f"name the base: irdiff compare BASE {head}")

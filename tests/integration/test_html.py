@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 import pytest
 import zstandard
@@ -15,13 +16,14 @@ from irdiff.report import html
 from irdiff.report.forest import Forest, ForestRow, WrongOutput
 from irdiff.store import sha256
 from tests.integration import browser
-from tests.integration.browser import Page
+from tests.integration.browser import Watched
 from tests.unit.report.runs import large_run, make_case, make_group, make_run, with_artifacts
 
-pytestmark = [
-    pytest.mark.integration,
-    pytest.mark.skipif(browser.find() is None, reason="no chromium on this machine (Debian: chromium)"),
-]
+pytestmark = pytest.mark.integration
+if reason := browser.missing():
+    pytest.skip(reason, allow_module_level=True)  # once; what was not run is said at the end
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 CASES, GROUPS = 2000, 200
 MAX_BYTES = 15_000_000
@@ -92,11 +94,16 @@ def forest(run: Run) -> Forest:
 
 
 @pytest.fixture(scope="module")
-def page() -> Iterator[Page]:
+def chromium() -> Iterator[Browser]:
     with browser.chromium() as found:
-        found.resize(1280, 900)
-        found.prefer("light")
         yield found
+
+
+@pytest.fixture
+def page(chromium: Browser) -> Iterator[Watched]:
+    watched = Watched(chromium)
+    yield watched
+    watched.page.close()
 
 
 @pytest.fixture(scope="module")
@@ -117,14 +124,28 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def open_in_s(page: Page, path: Path) -> float:
+def open_in_s(page: Watched, path: Path) -> float:
     started = time.monotonic()
     page.open(path)
     assert page.evaluate("document.documentElement.dataset.ready") == "yes"
     return time.monotonic() - started
 
 
-def test_two_thousand_cases_open_at_once(page: Page, large: Path) -> None:
+def test_what_goes_wrong_in_a_page_is_seen(page: Watched, tmp_path: Path) -> None:
+    path = tmp_path / "wrong.html"
+    path.write_text(
+        "<meta http-equiv=Content-Security-Policy content=\"img-src 'none'\"><img src=https://example.com/a.png>"
+        "<script>console.warn('warned'); setTimeout(() => { throw new Error('thrown'); })</script>"
+        "<script src=absent.js></script>"
+    )
+    page.open(path)
+    page.evaluate("new Promise((done) => setTimeout(done, 50))")
+    for word in ("warned", "thrown", "Content Security Policy", "ERR_FILE_NOT_FOUND"):
+        assert any(word in complaint for complaint in page.complaints), word
+    assert {url.rpartition("/")[2] for url in page.requests} == {"wrong.html", "a.png", "absent.js"}
+
+
+def test_two_thousand_cases_open_at_once(page: Watched, large: Path) -> None:
     size = large.stat().st_size
     took_s = min(open_in_s(page, large) for _ in range(3))  # other tests may hold the cores
     print(f"{CASES} cases, {GROUPS} groups: {size / 1e6:.1f} MB, open in {took_s:.2f} s")
@@ -132,11 +153,11 @@ def test_two_thousand_cases_open_at_once(page: Page, large: Path) -> None:
     assert took_s < MAX_OPEN_S
     assert page.evaluate("document.querySelectorAll('#case-table tbody tr').length") == CASES
     assert page.evaluate("document.querySelectorAll('details.group').length") == GROUPS
-    assert page.complaints() == []
-    assert [url for url in page.requests() if not url.startswith("file:")] == []
+    assert page.complaints == []
+    assert [url for url in page.requests if not url.startswith("file:")] == []
 
 
-def test_every_group_opens_with_a_diff(page: Page, large: Path) -> None:
+def test_every_group_opens_with_a_diff(page: Watched, large: Path) -> None:
     page.open(large)
     page.evaluate("document.querySelectorAll('details.group').forEach((g) => { g.open = true; })")
     page.evaluate("new Promise((done) => requestAnimationFrame(() => setTimeout(done, 50)))")
@@ -144,10 +165,10 @@ def test_every_group_opens_with_a_diff(page: Page, large: Path) -> None:
         "[...document.querySelectorAll('.diff')].filter((d) => d.querySelector('.tabs')).length"
     )
     assert drawn == GROUPS
-    assert page.complaints() == []
+    assert page.complaints == []
 
 
-def test_a_diff_has_marks_folds_raw_text_and_two_sides(page: Page, small: Path) -> None:
+def test_a_diff_has_marks_folds_raw_text_and_two_sides(page: Watched, small: Path) -> None:
     page.open(small)
     page.evaluate("document.querySelectorAll('details.group')[1].open = true")
     page.evaluate("new Promise((done) => setTimeout(done, 50))")
@@ -175,10 +196,10 @@ def test_a_diff_has_marks_folds_raw_text_and_two_sides(page: Page, small: Path) 
     press("side by side")
     assert count("tr.side") > 0
     press("side by side")
-    assert page.complaints() == []
+    assert page.complaints == []
 
 
-def test_a_cell_of_the_matrix_filters_the_cases(page: Page, small: Path) -> None:
+def test_a_cell_of_the_matrix_filters_the_cases(page: Watched, small: Path) -> None:
     page.open(small)
     page.evaluate("document.querySelector('.matrix a').click()")
     shown = page.evaluate(
@@ -190,7 +211,7 @@ def test_a_cell_of_the_matrix_filters_the_cases(page: Page, small: Path) -> None
     assert page.evaluate("document.querySelectorAll('#case-table tbody tr:not([hidden])').length") == 60
 
 
-def test_groups_are_filtered_by_severity(page: Page, small: Path) -> None:
+def test_groups_are_filtered_by_severity(page: Watched, small: Path) -> None:
     page.open(small)
     page.evaluate(
         "(() => { const s = document.querySelector('#group-filters select[name=severity]');"
@@ -199,7 +220,7 @@ def test_groups_are_filtered_by_severity(page: Page, small: Path) -> None:
     assert 0 < page.evaluate("document.querySelectorAll('details.group:not([hidden])').length") < 5
 
 
-def test_columns_sort_both_ways(page: Page, small: Path) -> None:
+def test_columns_sort_both_ways(page: Watched, small: Path) -> None:
     page.open(small)
     first = "document.querySelector('#case-table tbody tr td').textContent"
     page.evaluate("document.querySelector('#case-table th button').click()")
@@ -214,19 +235,19 @@ def test_columns_sort_both_ways(page: Page, small: Path) -> None:
     assert changes == sorted(changes)
 
 
-def test_keys_move_open_and_find(page: Page, small: Path) -> None:
+def test_keys_move_open_and_find(page: Watched, small: Path) -> None:
     page.open(small)
-    page.key("j")
-    page.key("j")
+    page.page.keyboard.press("j")
+    page.page.keyboard.press("j")
     assert page.evaluate("document.activeElement.closest('details').id") == "group-2"
-    page.key("k")
-    page.key("Enter")
+    page.page.keyboard.press("k")
+    page.page.keyboard.press("Enter")
     assert page.evaluate("document.querySelector('#group-1').open")
-    page.key("/")
+    page.page.keyboard.press("/")
     assert page.evaluate("document.activeElement.name") == "text"
 
 
-def test_a_link_to_a_group_opens_it(page: Page, small: Path) -> None:
+def test_a_link_to_a_group_opens_it(page: Watched, small: Path) -> None:
     page.open(small, "#group-3")
     assert page.evaluate("document.querySelector('#group-3').open")
     assert page.evaluate("document.querySelectorAll('#group-3 .lines tr').length") > 0
@@ -259,7 +280,7 @@ def hostile_run() -> Run:
     )
 
 
-def test_a_hostile_run_is_shown_and_does_nothing(page: Page, tmp_path: Path) -> None:
+def test_a_hostile_run_is_shown_and_does_nothing(page: Watched, tmp_path: Path) -> None:
     run = hostile_run()
     rows = [replace(row, case_id=HOSTILE, verdict=HOSTILE, outputs=HOSTILE) for row in forest(run).rows]
     wrong = (WrongOutput(case_id=HOSTILE, words=HOSTILE),)
@@ -278,10 +299,10 @@ def test_a_hostile_run_is_shown_and_does_nothing(page: Page, tmp_path: Path) -> 
     )
     assert page.evaluate("document.querySelectorAll('script:not([type])').length") == 1
     assert "window.pwned=1" in page.evaluate("document.querySelector('.title').textContent")
-    assert page.complaints() == []
+    assert page.complaints == []
 
 
-def test_the_page_may_not_reach_the_network(page: Page, small: Path) -> None:
+def test_the_page_may_not_reach_the_network(page: Watched, small: Path) -> None:
     page.open(small)
     assert page.evaluate("fetch('https://example.com/').then(() => 'open', () => 'refused')") == "refused"
     page.evaluate(
@@ -318,17 +339,18 @@ CONTRAST = r"""
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_text_can_be_read_in_light_and_dark(page: Page, small: Path, scheme: str) -> None:
-    page.prefer(scheme)
+def test_text_can_be_read_in_light_and_dark(
+    page: Watched, small: Path, scheme: Literal["light", "dark"]
+) -> None:
+    page.page.emulate_media(color_scheme=scheme)
     page.open(small, "#group-2")
     ratio, where = page.evaluate(CONTRAST)
-    page.prefer("light")
     assert ratio >= 4.5, where  # WCAG 2.2, 1.4.3
 
 
-def test_a_phone_needs_no_sideways_scrolling(page: Page, small: Path) -> None:
-    page.resize(390, 844, phone=True)
-    page.open(small, "#group-2")
-    width = page.evaluate("document.documentElement.scrollWidth")
-    page.resize(1280, 900)
+def test_a_phone_needs_no_sideways_scrolling(chromium: Browser, small: Path) -> None:
+    phone = Watched(chromium, width=390, height=844)
+    phone.open(small, "#group-2")
+    width = phone.evaluate("document.documentElement.scrollWidth")
+    phone.page.close()
     assert width <= 390

@@ -1,4 +1,9 @@
-"""Git, read through GitPython: revisions and the working tree as trees of blobs.
+"""Git: revisions and the working tree as trees of blobs.
+
+GitPython finds a repository, its working tree and what it shares with others, and starts nothing; whatever
+else is asked of git is a command, started where all processes are. What a repository's configuration names
+is not run: no hook, no monitor of files, no check of signatures. Filters of its attributes are, as ever when
+files are added: without them the content would not be what git makes of it.
 
 A `Snapshot` names one tree and where its objects are. The working tree becomes a tree too: its files,
 uncommitted and untracked ones included and ignored ones not, are written as objects to a folder of the
@@ -14,11 +19,13 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
+from types import ModuleType
 
-import git
-
+from irdiff import config as configuration
+from irdiff import process
 from irdiff.config import Config
 from irdiff.errors import UsageError
 
@@ -35,6 +42,12 @@ _MAIN_BRANCHES = (
     "refs/remotes/origin/master",
     "refs/heads/main",
     "refs/heads/master",
+)
+_FIXED = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C.UTF-8", "LANGUAGE": "C"}
+_NO_PROGRAMS = (
+    *("-c", "core.fsmonitor=false"),
+    *("-c", f"core.hooksPath={os.devnull}"),  # `post-index-change` follows whatever writes an index
+    *("-c", "log.showSignature=false"),
 )
 
 
@@ -73,33 +86,37 @@ class Store:
     worktree: Path | None
     objects: Path | None
     """A folder of objects of the cache that is read first, None for a commit."""
-
-    @property
-    def environment(self) -> dict[str, str]:
-        fixed = {"GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C.UTF-8", "GIT_TERMINAL_PROMPT": "0"}
-        return {**fixed, "GIT_OBJECT_DIRECTORY": str(self.objects)} if self.objects else fixed
+    caller: Mapping[str, str] = field(repr=False, compare=False)
+    """The environment that git runs in, apart from what is fixed here."""
 
     def git(self, *words: str, stdin: bytes = b"", env: Mapping[str, str] | None = None) -> bytes:
         """Standard output of a git command. Raises GitFailed."""
-        with tempfile.TemporaryFile() as file:
-            file.write(stdin)
-            file.seek(0)
-            command = ["git", f"--git-dir={self.git_dir}", *words]
-            try:
-                output = git.Git(str(self.worktree or self.git_dir)).execute(
-                    command,
-                    istream=file,
-                    env={**self.environment, **(env or {})},
-                    stdout_as_string=False,
-                    strip_newline_in_stdout=False,
-                )
-            except git.GitCommandError as error:
-                raise GitFailed(
-                    f"git cannot read the repository {self.worktree or self.git_dir}: {_said(error)}",
-                    hint="`git fsck` looks for what is missing; `git fetch --refetch` brings it again",
-                ) from error
-        assert isinstance(output, bytes)
-        return output
+        return self._run((*_NO_PROGRAMS, *words), stdin, env or {})
+
+    def hook_path(self, name: str) -> Path:
+        """Where git looks for a hook, by the repository's own configuration."""
+        said = self._run(("rev-parse", "--git-path", f"hooks/{name}"), b"", {})
+        return Path(self.worktree or self.git_dir, os.fsdecode(said).rstrip("\n"))
+
+    def _run(self, words: Sequence[str], stdin: bytes, env: Mapping[str, str]) -> bytes:
+        place = self.worktree or self.git_dir
+        objects = {"GIT_OBJECT_DIRECTORY": str(self.objects)} if self.objects else {}
+        try:
+            return process.run_bytes(
+                ["git", f"--git-dir={self.git_dir}", *words],
+                env={**self.caller, **_FIXED, **objects, **env},
+                cwd=place if os.access(place, os.X_OK) else None,
+                stdin=stdin,
+            )
+        except process.CommandFailed as error:
+            raise GitFailed(
+                f"git cannot read the repository {place}: {' '.join(error.stderr.split())[:400]}",
+                hint="`git fsck` looks for what is missing; `git fetch --refetch` brings it again",
+            ) from error
+        except OSError as error:
+            raise GitFailed(
+                f"git cannot be started: {error}", hint="install git; two releases are compared without it"
+            ) from error
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,8 +145,9 @@ class Snapshot:
         return self.store.git("log", "-1", "--format=%s", self.commit).decode(errors="replace").strip()
 
 
-def open_store(path: Path) -> Store:
+def open_store(path: Path, config: Config) -> Store:
     """The repository that holds `path`. Raises UsageError where there is none."""
+    git = _gitpython()
     try:
         with contextlib.closing(git.Repo(path, search_parent_directories=True)) as repo:
             worktree = Path(repo.working_tree_dir) if repo.working_tree_dir and not repo.bare else None
@@ -138,14 +156,24 @@ def open_store(path: Path) -> Store:
                 common_dir=Path(repo.common_dir).absolute(),
                 worktree=worktree,
                 objects=None,
+                caller=config.tool_environment,
             )
-            store.git("rev-parse", "--git-dir")
-            return store
     except (git.InvalidGitRepositoryError, git.NoSuchPathError) as error:
         raise UsageError(
             f"{path} is in no git repository",
             hint="go to a checkout or name one with --repo PATH; a release is written triton==3.9.0",
         ) from error
+    store.git("rev-parse", "--git-dir")
+    return store
+
+
+@cache
+def _gitpython() -> ModuleType:
+    """GitPython, which asks a program for its version as it is imported unless it is told of none."""
+    with configuration.variables(GIT_PYTHON_REFRESH="quiet", GIT_PYTHON_GIT_EXECUTABLE=os.devnull):
+        import git
+
+    return git
 
 
 def snapshot(store: Store, spec: str, config: Config) -> Snapshot:
@@ -312,7 +340,7 @@ def _submodule(snap: Snapshot, path: str, commit: str, config: Config) -> Snapsh
     """The tree of a submodule at the commit it is pinned to; its working tree where that is asked for."""
     for place in _submodule_places(snap.store, path):
         try:
-            store = open_store(place)
+            store = open_store(place, config)
         except UsageError:
             continue
         if store.common_dir == snap.store.common_dir:
@@ -348,16 +376,9 @@ def _working_tree(store: Store, config: Config) -> Snapshot:
         with contextlib.suppress(FileNotFoundError):  # so that unchanged files are not read again
             shutil.copy2(store.git_dir / "index", index)
         here = {"GIT_INDEX_FILE": str(index)}
-        words = (
-            "-c",
-            "core.fsmonitor=false",
-            "-c",
-            "advice.addEmbeddedRepo=false",
-            "-c",
-            "core.safecrlf=false",
-        )
+        quiet = ("-c", "advice.addEmbeddedRepo=false", "-c", "core.safecrlf=false")
         writing = replace(store, objects=written)
-        writing.git(*words, f"--work-tree={store.worktree}", "add", "--all", env=here)
+        writing.git(*quiet, f"--work-tree={store.worktree}", "add", "--all", env=here)
         tree = writing.git("write-tree", "--missing-ok", env=here).decode().strip()
     overlaid = replace(store, objects=seen)
     commit = None
@@ -366,8 +387,3 @@ def _working_tree(store: Store, config: Config) -> Snapshot:
         if head == tree:
             commit = store.git("rev-parse", "HEAD").decode().strip()
     return Snapshot(store=overlaid, tree=tree, commit=commit, spec=WORKING_TREE)
-
-
-def _said(error: git.GitCommandError) -> str:
-    text = str(error.stderr or error).strip().strip("'")
-    return " ".join(text.replace("stderr:", "").split())[:400]

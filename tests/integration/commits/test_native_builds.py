@@ -103,7 +103,7 @@ class Builder:
 
     def __call__(self, revision: str) -> str:
         """What the native part of the revision's toolchain says."""
-        store = repository.open_store(self.repo)
+        store = repository.open_store(self.repo, self.config)
         found = checkout.read(repository.snapshot(store, revision, self.config), self.config)
         made = commits.toolchain_of(
             found, self.config, toolchains.resolve, build=True, progress=self.said.append
@@ -156,7 +156,7 @@ def with_variables(config: Config, variables: dict[str, str]) -> Config:
 
 def test_the_build_environment_counts(project: Path, build: Builder) -> None:
     found = checkout.read(
-        repository.snapshot(repository.open_store(project), "HEAD", build.config), build.config
+        repository.snapshot(repository.open_store(project, build.config), "HEAD", build.config), build.config
     )
     names = set()
     for variables in ({}, {"DEBUG": "1"}, {"LLVM_SYSPATH": "/nowhere"}, {"TRITON_BUILD_PROTON": "OFF"}):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -36,7 +38,7 @@ def repo(tmp_path: Path) -> Path:
 
 
 def contents(repo: Path, spec: str, config: Config) -> dict[str, str]:
-    snap = repository.snapshot(repository.open_store(repo), spec, config)
+    snap = repository.snapshot(repository.open_store(repo, config), spec, config)
     files = [entry for entry in repository.entries(snap, config) if entry.is_file]
     return {name: text.decode() for name, text in repository.read(files).items()}
 
@@ -45,7 +47,7 @@ def test_names_modes_and_export(repo: Path, here: Config, tmp_path: Path) -> Non
     found = contents(repo / "dir", "HEAD", here)
     assert found["dir/ünï code.txt"] == "x"
     assert found["dir/tab\there.txt"] == "t"
-    snap = repository.snapshot(repository.open_store(repo), "main", here)
+    snap = repository.snapshot(repository.open_store(repo, here), "main", here)
     repository.export(snap, tmp_path / "out", here)
     assert (tmp_path / "out" / "dir" / "ünï code.txt").read_text() == "x"
     assert os.access(tmp_path / "out" / "run.sh", os.X_OK)
@@ -54,7 +56,7 @@ def test_names_modes_and_export(repo: Path, here: Config, tmp_path: Path) -> Non
 
 
 def test_working_tree(repo: Path, here: Config) -> None:
-    clean = repository.snapshot(repository.open_store(repo), ".", here)
+    clean = repository.snapshot(repository.open_store(repo, here), ".", here)
     assert clean.commit == git(repo, "rev-parse", "HEAD"), "a clean working tree is its commit"
     write(repo, {"a.txt": "staged\n"})
     git(repo, "add", "a.txt")
@@ -69,7 +71,7 @@ def test_working_tree(repo: Path, here: Config) -> None:
     assert "noise.log" not in found
     assert "dir/ünï code.txt" not in found
     assert (repo / ".git" / "index").read_bytes() == index
-    assert repository.is_dirty(repository.open_store(repo))
+    assert repository.is_dirty(repository.open_store(repo, here))
 
 
 def test_case_only_rename(repo: Path, here: Config) -> None:
@@ -90,11 +92,13 @@ def test_submodule(repo: Path, here: Config, tmp_path: Path) -> None:
     write(repo, {"third_party/lib ä/lib.c": "int two;\n"})
     assert contents(repo, ".", here)["third_party/lib ä/lib.c"] == "int two;\n"
     assert contents(repo, "HEAD", here)["third_party/lib ä/lib.c"] == "int one;\n"
-    repository.export(repository.snapshot(repository.open_store(repo), ".", here), tmp_path / "out", here)
+    repository.export(
+        repository.snapshot(repository.open_store(repo, here), ".", here), tmp_path / "out", here
+    )
     assert (tmp_path / "out/third_party/lib ä/lib.c").read_text() == "int two;\n"
 
     subprocess.run(["git", "clone", "-q", repo, tmp_path / "without"], check=True)
-    snap = repository.snapshot(repository.open_store(tmp_path / "without"), "HEAD", here)
+    snap = repository.snapshot(repository.open_store(tmp_path / "without", here), "HEAD", here)
     assert [entry.path for entry in repository.entries(snap, here) if entry.is_missing_submodule] == [
         "third_party/lib ä"
     ]
@@ -113,7 +117,7 @@ def test_shallow_clone(repo: Path, here: Config, tmp_path: Path) -> None:
     )
     git(clone, "remote", "set-head", "origin", "main")
     assert contents(clone, "HEAD", here)["a.txt"] == "three"
-    store = repository.open_store(clone)
+    store = repository.open_store(clone, here)
     with pytest.raises(UsageError) as caught:
         repository.snapshot(store, "HEAD~1", here)
     assert "--unshallow" in caught.value.hint
@@ -127,7 +131,7 @@ def test_detached_head_and_default_base(repo: Path, here: Config) -> None:
     git(repo, "checkout", "-q", "--detach")
     write(repo, {"a.txt": "detached\n"})
     commit(repo, "detached")
-    store = repository.open_store(repo)
+    store = repository.open_store(repo, here)
     assert repository.default_base(store, "HEAD") == first
     assert repository.default_base(store, ".") == first
     assert not repository.is_dirty(store)
@@ -137,14 +141,14 @@ def test_bare_repository(repo: Path, here: Config, tmp_path: Path) -> None:
     bare = tmp_path / "bare.git"
     subprocess.run(["git", "clone", "-q", "--bare", repo, bare], check=True)
     assert contents(bare, "main", here)["a.txt"] == "one\n"
-    store = repository.open_store(bare)
+    store = repository.open_store(bare, here)
     assert not repository.is_dirty(store)
     with pytest.raises(UsageError, match="bare repository"):
         repository.snapshot(store, ".", here)
 
 
 def test_what_is_not_there(repo: Path, here: Config, tmp_path: Path) -> None:
-    store = repository.open_store(repo)
+    store = repository.open_store(repo, here)
     for spec in ("nothing", "--help", "HEAD~99", "main..HEAD"):
         with pytest.raises(UsageError, match="is no revision of the repository"):
             repository.snapshot(store, spec, here)
@@ -152,12 +156,97 @@ def test_what_is_not_there(repo: Path, here: Config, tmp_path: Path) -> None:
         repository.default_base(store, "HEAD")
     (tmp_path / "empty").mkdir()
     with pytest.raises(UsageError, match="is in no git repository"):
-        repository.open_store(tmp_path / "empty")
+        repository.open_store(tmp_path / "empty", here)
     with pytest.raises(UsageError, match="is in no git repository"):
-        repository.open_store(tmp_path / "absent")
+        repository.open_store(tmp_path / "absent", here)
     empty = new_repository(tmp_path / "no commits")
     with pytest.raises(UsageError, match="is no revision"):
-        repository.snapshot(repository.open_store(empty), "HEAD", here)
+        repository.snapshot(repository.open_store(empty, here), "HEAD", here)
     with pytest.raises(UsageError, match="there is no main branch"):
         git(repo, "branch", "-m", "main", "trunk")
         repository.default_base(store, "HEAD")
+
+
+# what runs
+
+
+def test_nothing_that_the_configuration_names_is_run(repo: Path, here: Config, tmp_path: Path) -> None:
+    traces = tmp_path / "traces"
+    traces.mkdir()
+    program = tmp_path / "program"
+    program.write_text(f'#!/bin/sh\necho "$0 $@" >> {traces}/"$$"\n')
+    program.chmod(0o755)
+    hooks = tmp_path / "hooks"
+    hooks.mkdir()
+    for name in ("post-index-change", "fsmonitor-watchman", "post-checkout", "pre-commit"):
+        (hooks / name).symlink_to(program)
+    settings = {
+        "core.hooksPath": str(hooks), "core.fsmonitor": str(program), "core.pager": str(program),
+        "core.editor": str(program), "diff.external": str(program), "gpg.program": str(program),
+        "log.showSignature": "true", "core.askPass": str(program), "credential.helper": str(program),
+    }  # fmt: skip
+    for name, value in settings.items():
+        git(repo, "config", name, value)
+    for path in traces.iterdir():
+        path.unlink()
+    write(repo, {"a.txt": "edited\n", "new.txt": "new\n"})
+    store = repository.open_store(repo, here)
+    assert repository.is_dirty(store)
+    assert contents(repo, ".", here)["a.txt"] == "edited\n"
+    snap = repository.snapshot(store, "HEAD", here)
+    assert snap.title == "one"
+    repository.export(snap, tmp_path / "out", here)
+    repository.default_base(store, ".")
+    assert [path.read_text() for path in traces.iterdir()] == []
+    assert store.hook_path("pre-push") == hooks / "pre-push"
+    git(repo, "status")
+    assert list(traces.iterdir()), "git itself would have run them"
+
+
+DOOR = """
+import sys
+from pathlib import Path
+
+started = []
+
+def watch(event, arguments):
+    if event in ("subprocess.Popen", "os.exec", "os.posix_spawn", "os.system", "os.fork", "os.forkpty"):
+        frame, files = sys._getframe(1), []
+        while frame:
+            files.append(frame.f_code.co_filename)
+            frame = frame.f_back
+        by_door = any(name.endswith("irdiff/process.py") for name in files)
+        started.append((by_door, str(arguments[0])))
+
+sys.addaudithook(watch)
+from irdiff import config as configuration
+from irdiff.resolve.toolchains import repository
+
+here = configuration.load(cache=Path(sys.argv[2]))
+store = repository.open_store(Path(sys.argv[1]), here)
+for spec in ("HEAD", "."):
+    snap = repository.snapshot(store, spec, here)
+    assert repository.read(repository.entries(snap, here)), snap.title
+assert not any(name == "GIT_PYTHON_REFRESH" for name in __import__("os").environ)
+print([name for by_door, name in started if by_door][:1], [name for by_door, name in started if not by_door])
+"""
+
+
+def test_every_process_goes_through_the_door(repo: Path, tmp_path: Path) -> None:
+    """GitPython asks for git's version as it is imported: of the null device, which is no program."""
+    done = subprocess.run(
+        [sys.executable, "-c", DOOR, repo, tmp_path / "cache"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "['git'] ['/dev/null']\n"
+
+
+def test_releases_are_compared_without_git(tmp_path: Path) -> None:
+    code = "import irdiff.resolve.sides, irdiff.cli.compare, sys; assert 'git' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "PATH": str(tmp_path)})
+
+
+def test_git_that_is_not_installed(repo: Path, here: Config, tmp_path: Path) -> None:
+    without = replace(here, tool_environment={**here.tool_environment, "PATH": str(tmp_path)})
+    with pytest.raises(UsageError, match="git cannot be started") as caught:
+        repository.open_store(repo, without)
+    assert "install git" in caught.value.hint

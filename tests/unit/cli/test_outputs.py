@@ -117,14 +117,11 @@ def test_init_forced_replaces_files_and_nothing_else(tmp_path: Path) -> None:
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     class Repository:
-        worktree = tmp_path
-        git_dir = tmp_path / ".git"
-
         @staticmethod
-        def git(*_: str) -> bytes:
-            return b".git/hooks/pre-push\n"
+        def hook_path(name: str) -> Path:
+            return tmp_path / ".git" / "hooks" / name
 
-    monkeypatch.setattr(hook.repository, "open_store", lambda _: Repository())
+    monkeypatch.setattr(hook.repository, "open_store", lambda *_: Repository())
     (tmp_path / ".git" / "hooks").mkdir(parents=True)
     return tmp_path / ".git" / "hooks" / "pre-push"
 

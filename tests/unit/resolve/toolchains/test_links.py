@@ -11,7 +11,7 @@ from irdiff.resolve.toolchains import checkout, links, repository
 from irdiff.resolve.toolchains.checkout import Checkout
 from irdiff.resolve.toolchains.repository import Entry, Snapshot, Store
 
-STORE = Store(git_dir=Path("/none"), common_dir=Path("/none"), worktree=None, objects=None)
+STORE = Store(git_dir=Path("/none"), common_dir=Path("/none"), worktree=None, objects=None, caller={})
 FILES = {
     "setup.py": "import os\n",
     "CMakeLists.txt": "add_subdirectory(lib)\n",
