@@ -13,12 +13,14 @@ from irdiff.cli import cli
 ROOT = Path(__file__).parents[2]
 MAX_WORDS, MAX_WORDS_OF_A_FOLDER = 700, 400
 FOLDERS = ("irdiff", "corpus", "targets", "reports", "tests", ".github")
-READMES = [ROOT / "README.md"] + sorted(
+READMES = [
     path
-    for folder in FOLDERS
-    for path in (ROOT / folder).rglob("README.md")
-    if "_shipped" not in path.parts and "data" not in path.parts
-)
+    for path in (
+        ROOT / "README.md",
+        *(path for name in FOLDERS for path in sorted((ROOT / name).rglob("README.md"))),
+    )
+    if not {"_shipped", "data"} & set(path.relative_to(ROOT).parts)
+]
 _LINK = re.compile(r"\]\((?!https?://|#)([^)#\s]+)")
 _CODE = re.compile(r"^```\w*\n(.*?)^```|`([^`\n]+)`", re.MULTILINE | re.DOTALL)
 _OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
