@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 SOURCES := irdiff tests
 
 .DEFAULT_GOAL := help
-.PHONY: help evidence false-alarms demo test test-all unit lint lint-workflows mutation fuzz bench bench-normalize bench-statistics schema lock picture
+.PHONY: help evidence false-alarms demo test test-all unit lint lint-workflows mutation fuzz bench bench-normalize bench-statistics schema lock examples picture
 
 help:  ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -46,7 +46,7 @@ fuzz: $(VENV)/.installed  ## hostile texts and run folders, ten minutes each
 	$(BIN)/python -m tests.mutation.fuzz --seconds 600
 	$(BIN)/python -m tests.fuzz_run_folder --seconds 600
 
-bench: $(VENV)/.installed  ## every figure of speed in the README
+bench: $(VENV)/.installed  ## what a comparison costs beside compiling alone: the figures in irdiff/compile/README.md
 	$(BIN)/python -m tests.bench
 
 bench-normalize: $(VENV)/.installed  ## the normalizers against difflib, and against llvm-diff where there is one
@@ -66,7 +66,10 @@ false-alarms: $(VENV)/.installed  ## a compiler against itself, whatever does no
 schema: $(VENV)/.installed  ## the JSON Schema of run.json, from the model
 	$(BIN)/python -c "import json; from irdiff.run import run_folder; print(json.dumps(run_folder.json_schema(), indent=1, sort_keys=True))" > reports/run.schema.json
 
-picture: $(VENV)/.installed  ## the pictures of the README, from the run folder RUN (see reports/samples)
+examples: $(VENV)/.installed  ## the committed reports and the picture of the terminal, made anew
+	$(BIN)/python -m tests.examples
+
+picture: $(VENV)/.installed  ## the pictures of the page, from the run folder RUN; needs Chromium (see reports/README.md)
 	$(BIN)/irdiff report $(RUN) --html report.html
 	$(BIN)/python tests/integration/browser.py report.html reports/screenshot.png --height 960
 	$(BIN)/python tests/integration/browser.py report.html reports/screenshot-group.png --height 1020 --hash '#group-1'

@@ -3,7 +3,8 @@
 Everything but GitHub's own services: checkout, cache and artifacts are stood in for by git and zip, `gh` by a
 script that hands out the zip, the API by `fake_github`. The pull request comes from a fork.
 
-`IRDIFF_EXAMPLES=1` runs them over the gate tier and keeps the comments in `reports/examples/`.
+The comments that come out are the ones in `reports/examples/`; `IRDIFF_EXAMPLES=1` (`make examples`) keeps them
+there.
 """
 
 from __future__ import annotations
@@ -26,11 +27,12 @@ from pytest_httpserver import HTTPServer
 
 from irdiff.model import Verdict
 from irdiff.run import run_folder
+from tests import examples
 
 pytestmark = pytest.mark.integration
 
 ROOT = Path(__file__).parents[3]
-EXAMPLES = ROOT / "reports" / "examples"
+EXAMPLE_WORKLOADS = ("elementwise/vector_add", "activation/rope", "normalization/softmax", "matmul/pointer")
 NVIDIA = "third_party/nvidia/backend/compiler.py"
 _EXPRESSION = re.compile(r"\$\{\{ *([\w.-]+) *\}\}")
 
@@ -164,9 +166,19 @@ def bare(irdiff, cache: Path, newest, tmp_path: Path) -> tuple[Path, Path]:
     return tmp_path / "triton.git", cache
 
 
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    """A copy of a few workloads: enough for a comment that shows something."""
+    for name in EXAMPLE_WORKLOADS:
+        path = tmp_path / "corpus" / f"{name}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / "corpus" / f"{name}.py", path)
+    return tmp_path / "corpus"
+
+
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.name)
 def test_from_a_bare_clone_to_the_comment(
-    story: Story, bare: tuple[Path, Path], tmp_path: Path, small_corpus: Path, httpserver: HTTPServer
+    story: Story, bare: tuple[Path, Path], tmp_path: Path, corpus: Path, httpserver: HTTPServer
 ) -> None:
     repository, cache = bare
     work = tmp_path / "work"
@@ -175,15 +187,14 @@ def test_from_a_bare_clone_to_the_comment(
     git(work, "checkout", "-q", "-b", "branch")
     edit(work, *story.edited)
     head = commit(work, "The pull request")
-    examples = bool(os.environ.get("IRDIFF_EXAMPLES"))
 
     # irdiff-pr: the pull request's code, no token
     inputs = {
         "base": base,
         "head": head,
         "targets": "sm_90",
-        "corpus": "" if examples else str(small_corpus),
-        "tiers": "gate" if examples else "",
+        "corpus": os.path.relpath(corpus, work),
+        "tiers": "gate",
         "shard": "1/1",
         "budget": "300",
     }
@@ -232,10 +243,13 @@ def test_from_a_bare_clone_to_the_comment(
     (tmp_path / "comment" / "temp").mkdir()
     second.run(workflow["Download the run"])
     assert "comment unchanged" in second.run(workflow["Comment"])
-    if examples:
-        EXAMPLES.mkdir(parents=True, exist_ok=True)
-        neutral = posted.body.replace(f"{tmp_path}/pr/temp/", "").replace(str(ROOT), "…")
-        (EXAMPLES / f"comment-{story.name}.md").write_text(neutral)
+
+    # what this repository shows of it
+    example = examples.EXAMPLES / f"comment-{story.name}.md"
+    text = posted.body.replace(f"{tmp_path}/pr/temp/", "")
+    if os.environ.get("IRDIFF_EXAMPLES"):
+        examples.keep(example, text)
+    assert examples.settled(text) == examples.settled(examples.read(example)), "stale: `make examples`"
 
 
 @pytest.mark.parametrize(("verdict", "passes"), [(Verdict.UNCHANGED, True), (Verdict.BROKEN, False)])

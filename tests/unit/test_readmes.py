@@ -1,0 +1,74 @@
+"""What the READMEs promise of themselves: they are short, their links lead somewhere, their commands exist."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import click
+import pytest
+
+from irdiff.cli import cli
+
+ROOT = Path(__file__).parents[2]
+MAX_WORDS, MAX_WORDS_OF_A_FOLDER = 700, 400
+FOLDERS = ("irdiff", "corpus", "targets", "reports", "tests", ".github")
+READMES = [
+    path
+    for path in (
+        ROOT / "README.md",
+        *(path for name in FOLDERS for path in sorted((ROOT / name).rglob("README.md"))),
+    )
+    if not {"_shipped", "data"} & set(path.relative_to(ROOT).parts)
+]
+_LINK = re.compile(r"\]\((?!https?://|#)([^)#\s]+)")
+_CODE = re.compile(r"^```\w*\n(.*?)^```|`([^`\n]+)`", re.MULTILINE | re.DOTALL)
+_OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
+
+
+def name(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("path", READMES, ids=name)
+def test_is_short(path: Path) -> None:
+    words = len(path.read_text(encoding="utf-8").split())
+    assert words <= (MAX_WORDS if path.parent == ROOT else MAX_WORDS_OF_A_FOLDER)
+
+
+@pytest.mark.parametrize("path", READMES, ids=name)
+def test_links_lead_somewhere(path: Path) -> None:
+    links = _LINK.findall(path.read_text(encoding="utf-8"))
+    assert [link for link in links if not (path.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize("path", READMES, ids=name)
+def test_commands_and_their_options_exist(path: Path) -> None:
+    for line in commands(path.read_text(encoding="utf-8")):
+        command, rest = command_of(line.split("#", 1)[0].split(" -- ", 1)[0].split()[1:])
+        if command is None:
+            continue
+        known = {
+            option for parameter in command.params for option in parameter.opts + parameter.secondary_opts
+        }
+        assert set(_OPTION.findall(" ".join(rest))) <= known | {"--help"}, line
+
+
+def test_github_shows_the_readme_of_the_root() -> None:
+    """GitHub takes the first one of `.github/README.md`, `README.md`, `docs/README.md`."""
+    assert not (ROOT / ".github" / "README.md").exists()
+
+
+def commands(text: str) -> list[str]:
+    blocks = (match[1] or match[2] for match in _CODE.finditer(text))
+    return [line for block in blocks for line in block.splitlines() if re.match(r"irdiff [a-z]", line)]
+
+
+def command_of(words: list[str]) -> tuple[click.Command | None, list[str]]:
+    """The command that words call, and what is left of them; None where they only name the group of several."""
+    found: click.Command = cli
+    while words and isinstance(found, click.Group):
+        inner = found.get_command(click.Context(found), words[0].rstrip(","))
+        assert inner is not None, f"no command {words[0]!r}"
+        found, words = inner, words[1:]
+    return (None if isinstance(found, click.Group) else found), words
