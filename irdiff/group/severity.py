@@ -67,7 +67,6 @@ _ROUNDING = re.compile(
 )
 _REDUCE = re.compile(r"tt\.(?:reduce|scan)\b|shfl\.bfly|redux|v_permlane|row_(?:shr|bcast|ror)|update\.dpp")
 _MATMUL = re.compile(r"dot\b|mma\b|mfma|wgmma|tcgen05\.mma|warp_group_dot")
-_BELOW_RESOURCES = frozenset({Severity.LOOP, Severity.OTHER, Severity.MOTION})
 _MOVE_OVERHEAD = ("convert_layout", "local_load", "local_store", "shuffle")
 
 
@@ -330,14 +329,19 @@ def rank(case: Case, edit: Edit | None) -> Ranked:
             severity=Severity.ABSORBED, score=0.0, reasons=("IR differs, the machine code is the same",)
         )
     found = measures(case, edit)
-    held = [row for row in TABLE if row.name in found]
-    if held and held[-1].severity is Severity.MOTION and held[0].severity in _BELOW_RESOURCES:
-        held = [row for row in held if row.name != "loop-edit"]
-    used = [row for row in held if row.severity is not Severity.MOTION] or held
+    held = [(row, found[row.name]) for row in TABLE if row.name in found]
+    real = [(row, measure) for row, measure in held if row.severity is not Severity.MOTION]
+    if (
+        real
+        and held[-1][0].severity is Severity.MOTION
+        and real[0][0].severity in (Severity.LOOP, Severity.OTHER)
+    ):
+        real = [(row, measure) for row, measure in real if row.name != "loop-edit"]
+    used = real or held
     return Ranked(
-        severity=used[0].severity if used else Severity.OTHER,
-        score=round(sum(row.weight * found[row.name] for row in used), 3),
-        reasons=tuple(f"{row.name}: {row.reason}" for row in used),
+        severity=used[0][0].severity if used else Severity.OTHER,
+        score=round(sum(row.weight * measure for row, measure in used), 3),
+        reasons=tuple(f"{row.name}: {row.reason}" for row, _ in used),
     )
 
 

@@ -234,16 +234,23 @@ def test_scores_are_told_to_the_thousandth(build: Any) -> None:
     assert rank(facts(build, {"pipeline_stages": 7}, {"pipeline_stages": 6}), None).score == 214.286
 
 
-def test_motion_counts_where_nothing_else_holds_and_hides_the_loop_that_it_is_in(build: Any) -> None:
-    moved = [removed("%1 = tt.load %0", depth=1), added("%5 = tt.load %4", depth=1)]
-    ranked = rank(plain(build), edit("ttgir", *moved))
+def test_motion_outside_of_loops_is_a_class_of_its_own(build: Any) -> None:
+    ranked = rank(plain(build), edit("ttgir", removed("%1 = tt.load %0"), added("%5 = tt.load %4")))
     assert (ranked.severity, ranked.score) == (Severity.MOTION, 1.0)
-    dots = [removed("%1 = tt.dot %0", depth=1), added("%5 = tt.dot %4", depth=1)]
-    ranked = rank(plain(build), edit("ttgir", *dots))
-    assert (ranked.severity, ranked.score) == (Severity.LOOP, 600.0)
-    spilling = facts(build, {"spill_store_bytes": 0}, {"spill_store_bytes": 8})
-    ranked = rank(spilling, edit("ttgir", *moved))
-    assert [reason.partition(":")[0] for reason in ranked.reasons] == ["spills", "loop-edit"]
+
+
+def test_motion_in_a_loop_counts_as_an_edit_of_the_loop_where_nothing_else_holds(build: Any) -> None:
+    """An operation with other attributes is among what is called motion: in a loop that may cost."""
+
+    def reasons(name: str, **sides: Any) -> tuple[Severity, list[str]]:
+        rows = (removed(f"%1 = {name} %0", depth=1), added(f"%5 = {name} %4", depth=1))
+        ranked = rank(facts(build, sides.get("base", {}), sides.get("head", {})), edit("ttgir", *rows))
+        return ranked.severity, [reason.partition(":")[0] for reason in ranked.reasons]
+
+    assert reasons("tt.load") == (Severity.LOOP, ["loop-edit", "motion"])
+    assert reasons("tt.dot") == (Severity.LOOP, ["matrix-unit"])
+    spilled = {"base": {"spill_store_bytes": 0}, "head": {"spill_store_bytes": 8}}
+    assert reasons("tt.load", **spilled) == (Severity.RESOURCES, ["spills", "loop-edit"])
 
 
 def test_a_change_that_no_row_knows_is_another_one(build: Any) -> None:
