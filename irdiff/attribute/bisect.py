@@ -22,7 +22,18 @@ from irdiff.compare.judge import Judge
 from irdiff.compile.compiler import WorkerCompiler
 from irdiff.config import Config
 from irdiff.errors import NormalizeError, ToolchainError, UsageError
-from irdiff.model import EVERYTHING, Artifact, Case, Sides, StageStatus, Target, Toolchain, Verdict
+from irdiff.model import (
+    EVERYTHING,
+    Artifact,
+    Case,
+    Options,
+    Pair,
+    Sides,
+    StageStatus,
+    Target,
+    Toolchain,
+    Verdict,
+)
 from irdiff.normalize.llvm_process import LlvmReader
 from irdiff.resolve.corpus import Corpus
 from irdiff.resolve.sides import Resolver, Side
@@ -145,6 +156,8 @@ class Bisection:
                 hint=f"as GOOD, take `git merge-base {self.question.good} {self.question.bad}`",
             )
         whole = self._compare(good, bad)
+        if whole is None:
+            raise self._no_case(good, bad)
         if not self._is_bad(whole, whole):
             stage = self.question.stage or "machine code"
             raise UsageError(
@@ -172,8 +185,7 @@ class Bisection:
             else:
                 goods.append(commit)
         suspects = tuple(self.history.order(bad, goods))
-        before = self._parent_of(bad, goods)
-        case = self._compare(before, bad)
+        case = self._shown(bad, goods)
         return Finding(
             commits=suspects,
             case=case,
@@ -190,6 +202,8 @@ class Bisection:
         except ToolchainError as error:
             self.tell(f"bisect: {commit[:10]} is skipped: {error.what.splitlines()[0]}")
             return None
+        if case is None:  # the case came later: without it a commit is as GOOD is
+            return False
         if case.verdict is Verdict.BROKEN and whole.verdict is not Verdict.BROKEN:
             return None
         return self._is_bad(case, whole)
@@ -203,12 +217,25 @@ class Bisection:
             return _fails_otherwise(case)
         return case.verdict is Verdict.CHANGED
 
-    def _parent_of(self, bad: str, goods: Sequence[str]) -> str:
-        """A parent of the commit that is known to be good, else the last commit that is."""
+    def _shown(self, bad: str, goods: Sequence[str]) -> Case:
+        """The case between the commit and the nearest one before it that can be compared.
+
+        That is a parent that is known to be good, one that git knows to be, or the last good one that was
+        tried.
+        """
         parents = self.history.parents_of(bad)
         known = [parent for parent in parents if parent in goods]
-        buildable = known or [parent for parent in parents if parent not in self.skipped]
-        return (buildable or [goods[-1]])[0]
+        implied = [parent for parent in parents if parent not in (*goods, *self.skipped)]
+        for before in (*known, *implied, goods[-1]):
+            try:
+                case = self._compare(before, bad)
+            except ToolchainError:  # one that was never tried, since git knew it to be good
+                continue
+            if case is not None:
+                return case
+        case = self._compare(goods[0], bad)
+        assert case is not None, "a bad commit differs from GOOD in this case"
+        return case
 
     # one comparison
 
@@ -217,21 +244,32 @@ class Bisection:
             self._sides[commit] = self.side_of(commit)
         return self._sides[commit]
 
-    def _compare(self, base: str, head: str) -> Case:
+    def _compare(self, base: str, head: str) -> Case | None:
+        """None where neither commit has the case."""
+        pair = next((pair for pair in self._pairs(base, head) if pair.id == self.question.case_id), None)
+        if pair is None:
+            return None
         sides = Sides(base=self._side(base), head=self._side(head))
-        options = replace(EVERYTHING, cases=(self.question.case_id,), recheck=False, attribute=False)
+        comparer = CaseComparer(self.compiler, self.sameness, sides, self._options)
+        return comparer.compare(pair)
+
+    @property
+    def _options(self) -> Options:
+        return replace(EVERYTHING, cases=(self.question.case_id,), recheck=False, attribute=False)
+
+    def _pairs(self, base: str, head: str) -> list[Pair]:
         workload = self.question.case_id.partition(":")[0]
+        sides = Sides(base=self._side(base), head=self._side(head))
         catalogs = sides.map(lambda side: self._catalog(side, workload))
         captured = pairing.Captured(workload=workload, target=self.target, catalogs=catalogs)
-        pairs = pairing.pairs([captured], options)
-        exact = [pair for pair in pairs if pair.id == self.question.case_id]
-        if not exact:
-            near = ", ".join(pair.id for pair in pairs[:5])
-            raise UsageError(
-                f"there is no case {self.question.case_id} at {base[:10]} or {head[:10]}",
-                hint=f"found: {near}" if near else "list them: irdiff corpus list",
-            )
-        return CaseComparer(self.compiler, self.sameness, sides, options).compare(exact[0])
+        return pairing.pairs([captured], self._options)
+
+    def _no_case(self, base: str, head: str) -> UsageError:
+        near = ", ".join(pair.id for pair in self._pairs(base, head)[:5])
+        return UsageError(
+            f"there is no case {self.question.case_id} at {base[:10]} or {head[:10]}",
+            hint=f"found: {near}" if near else "list them: irdiff corpus list",
+        )
 
     def _catalog(self, side: Side, workload: str) -> Catalog:
         if workload not in side.corpus.workloads:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 
 from irdiff.compare import cases
 from irdiff.compare.edits import Edit, EditLine, operation, typeless
@@ -70,18 +71,14 @@ _MATMUL = re.compile(r"dot\b|mma\b|mfma|wgmma|tcgen05\.mma|warp_group_dot")
 _MOVE_OVERHEAD = ("convert_layout", "local_load", "local_store", "shuffle")
 
 
-def _touched(pattern: re.Pattern[str]) -> Measure:
+def _touched(pattern: re.Pattern[str], change: _Change) -> float:
     """Whether lines of the edit that match are more or fewer on one side, deepest loop first."""
-
-    def measure(change: _Change) -> float:
-        if change.edit is None:
-            return 0.0
-        lines = [line for line in change.edit.lines if pattern.search(line.text)]
-        added = sum(line.sign == "+" for line in lines)
-        unequal = added * 2 != len(lines) or any(_differs(line, pattern) for line in lines)
-        return _loop_factor(lines) if lines and unequal else 0.0
-
-    return measure
+    if change.edit is None:
+        return 0.0
+    lines = [line for line in change.edit.lines if pattern.search(line.text)]
+    added = sum(line.sign == "+" for line in lines)
+    unequal = added * 2 != len(lines) or any(_differs(line, pattern) for line in lines)
+    return _loop_factor(lines) if lines and unequal else 0.0
 
 
 def _differs(line: EditLine, pattern: re.Pattern[str]) -> bool:
@@ -98,11 +95,8 @@ def _loop_factor(lines: Sequence[EditLine]) -> float:
     return 0.5 + 0.25 * min(max(line.depth for line in lines), 2)
 
 
-def _grew(*names: str) -> Measure:
-    def measure(change: _Change) -> float:
-        return max((_growth(change, name) for name in names), default=0.0)
-
-    return measure
+def _grew(names: Sequence[str], change: _Change) -> float:
+    return max(_growth(change, name) for name in names)
 
 
 def _growth(change: _Change, name: str) -> float:
@@ -110,14 +104,9 @@ def _growth(change: _Change, name: str) -> float:
     return 0.0 if after <= before else 0.2 + 0.8 * (after - before) / after
 
 
-def _fell(*names: str) -> Measure:
-    def measure(change: _Change) -> float:
-        rows = [
-            (_number(change.case.facts.base, name), _number(change.case.facts.head, name)) for name in names
-        ]
-        return max(((b - h) / b for b, h in rows if b > h), default=0.0)
-
-    return measure
+def _fell(names: Sequence[str], change: _Change) -> float:
+    rows = [(_number(change.case.facts.base, name), _number(change.case.facts.head, name)) for name in names]
+    return max(((b - h) / b for b, h in rows if b > h), default=0.0)
 
 
 def _number(facts: Mapping[str, Fact], name: str) -> float:
@@ -130,16 +119,11 @@ def _occupancy_fell(change: _Change) -> float:
     return (base - head) / base if base and head and head < base else 0.0
 
 
-def _in_loops(pattern: re.Pattern[str]) -> Measure:
-    def measure(change: _Change) -> float:
-        lines = (
-            [line for line in change.edit.lines if line.depth and pattern.search(line.text)]
-            if change.edit
-            else []
-        )
-        return _loop_factor(lines) if lines else 0.0
-
-    return measure
+def _in_loops(pattern: re.Pattern[str], change: _Change) -> float:
+    if change.edit is None:
+        return 0.0
+    lines = [line for line in change.edit.lines if line.depth and pattern.search(line.text)]
+    return _loop_factor(lines) if lines else 0.0
 
 
 def _mix(change: _Change) -> float:
@@ -199,49 +183,51 @@ TABLE: tuple[_Row, ...] = (
         severity=Severity.WRONG_RESULT,
         weight=5e4,
         reason="a fence was added or removed: a missing one is a race",
-        measure=_touched(_FENCE),
+        measure=partial(_touched, _FENCE),
     ),
     _Row(
         name="barrier",
         severity=Severity.WRONG_RESULT,
         weight=4e4,
         reason="a barrier was added or removed: a missing one is a race",
-        measure=_touched(_BARRIER),
+        measure=partial(_touched, _BARRIER),
     ),
     _Row(
         name="wait",
         severity=Severity.WRONG_RESULT,
         weight=4e4,
         reason="a wait was added, removed or given another count",
-        measure=_touched(_WAIT),
+        measure=partial(_touched, _WAIT),
     ),
     _Row(
         name="atomic",
         severity=Severity.WRONG_RESULT,
         weight=4e4,
         reason="an atomic operation changed: ordering and results hang on it",
-        measure=_touched(_ATOMIC),
+        measure=partial(_touched, _ATOMIC),
     ),
     _Row(
         name="rounding",
         severity=Severity.WRONG_RESULT,
         weight=3e4,
         reason="rounding or fast-math differs: results differ in the last bits or worse",
-        measure=_touched(_ROUNDING),
+        measure=partial(_touched, _ROUNDING),
     ),
     _Row(
         name="reduction-order",
         severity=Severity.WRONG_RESULT,
         weight=2e4,
         reason="a reduction combines in another order: floating-point results differ",
-        measure=_touched(_REDUCE),
+        measure=partial(_touched, _REDUCE),
     ),
     _Row(
         name="spills",
         severity=Severity.RESOURCES,
         weight=4e3,
         reason="registers spill to memory, paid for at each use",
-        measure=_grew("spill_store_bytes", "spill_load_bytes", "vgpr_spills", "sgpr_spills", "scratch_bytes"),
+        measure=partial(
+            _grew, ("spill_store_bytes", "spill_load_bytes", "vgpr_spills", "sgpr_spills", "scratch_bytes")
+        ),
     ),
     _Row(
         name="occupancy",
@@ -255,22 +241,22 @@ TABLE: tuple[_Row, ...] = (
         severity=Severity.RESOURCES,
         weight=2e3,
         reason="more shared memory: fewer blocks fit, or the launch is refused",
-        measure=_grew("shared_bytes", "lds_bytes", "tmem_columns"),
+        measure=partial(_grew, ("shared_bytes", "lds_bytes", "tmem_columns")),
     ),
     _Row(
         name="registers",
         severity=Severity.RESOURCES,
         weight=1e3,
         reason="more registers: nearer to spills and lower occupancy",
-        measure=_grew("registers", "vgprs", "agprs"),
+        measure=partial(_grew, ("registers", "vgprs", "agprs")),
     ),
     _Row(
         name="pipeline",
         severity=Severity.RESOURCES,
         weight=1.5e3,
         reason="fewer asynchronous copies or a shallower pipeline: loads are waited for",
-        measure=_fell(
-            "pipeline_stages", "ptx.async_copy", "ptx.tma", "ttgir.async_copy", "amdgcn.async_copy"
+        measure=partial(
+            _fell, ("pipeline_stages", "ptx.async_copy", "ptx.tma", "ttgir.async_copy", "amdgcn.async_copy")
         ),
     ),
     _Row(
@@ -278,28 +264,31 @@ TABLE: tuple[_Row, ...] = (
         severity=Severity.LOOP,
         weight=800,
         reason="matrix instructions differ: most of the time of a matmul is there",
-        measure=_in_loops(_MATMUL),
+        measure=partial(_in_loops, _MATMUL),
     ),
     _Row(
         name="loop-layouts",
         severity=Severity.LOOP,
         weight=500,
         reason="data is moved between layouts inside a loop",
-        measure=_in_loops(re.compile("|".join(_MOVE_OVERHEAD))),
+        measure=partial(_in_loops, re.compile("|".join(_MOVE_OVERHEAD))),
     ),
     _Row(
         name="narrower-access",
         severity=Severity.LOOP,
         weight=400,
         reason="fewer wide memory accesses: more instructions for the same bytes",
-        measure=_fell(
-            "ptx.load_global_128",
-            "ptx.store_global_128",
-            "ptx.load_shared_128",
-            "ptx.store_shared_128",
-            "amdgcn.load_global_128",
-            "amdgcn.store_global_128",
-            "amdgcn.load_shared_128",
+        measure=partial(
+            _fell,
+            (
+                "ptx.load_global_128",
+                "ptx.store_global_128",
+                "ptx.load_shared_128",
+                "ptx.store_shared_128",
+                "amdgcn.load_global_128",
+                "amdgcn.store_global_128",
+                "amdgcn.load_shared_128",
+            ),
         ),
     ),
     _Row(
@@ -307,7 +296,7 @@ TABLE: tuple[_Row, ...] = (
         severity=Severity.LOOP,
         weight=200,
         reason="the edit is inside a loop, whose lines run most often",
-        measure=_in_loops(_ANY),
+        measure=partial(_in_loops, _ANY),
     ),
     _Row(
         name="instruction-mix",

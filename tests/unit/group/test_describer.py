@@ -1,0 +1,171 @@
+"""Descriptions are made of the texts that show an edit best, once, and again by another irdiff."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from irdiff.compare.edits import Edit, EditSource
+from irdiff.compare.judge import Judge
+from irdiff.group import describer
+from irdiff.group.describer import CaseDescriber
+from irdiff.group.grouping import Description, describe
+from irdiff.model import Artifact, Case, Origin, Sides, Verdict
+from irdiff.store import Store
+from tests.unit.no_llvm import no_llvm
+
+
+def mlir(*operations: str) -> bytes:
+    body = "".join(f"    {line}\n" for line in operations)
+    return f"module {{\n  tt.func public @k() {{\n{body}    tt.return\n  }}\n}}\n".encode()
+
+
+ONE, TWO, THREE = (mlir(f"ttg.op{name}") for name in ("one", "two", "three"))
+PTX = (
+    b".version 8.7\n.target sm_90a\n.visible .entry k()\n{\n\tmov.u32 \t%r1, 16;\n\tbar.sync 0;\n\tret;\n}\n"
+)
+
+
+@dataclass
+class Bench:
+    store: Store
+    build: Any
+    made: list[Edit | None]
+
+    def case(self, stage: str | None, base: bytes, head: bytes | None, **changes: Any) -> Case:
+        rows = []
+        for text in (base, head):
+            name = stage or "ttgir"
+            digest = self.store.put(text) if text is not None else ""
+            found = {name: Artifact(stage=name, digest=digest, size_bytes=1)} if text is not None else {}
+            rows.append(found)
+        origin = Origin(stage=stage, pass_name=None, healed=(), charged=(), note="") if stage else None
+        made: Case = self.build.case(
+            "a/x:1@sm_90",
+            Verdict.CHANGED,
+            origin=origin,
+            artifacts=Sides(base=rows[0], head=rows[1]),
+            **changes,
+        )
+        return made
+
+    def describe(self, case: Case, source: EditSource | None = None) -> Description:
+        return CaseDescriber(Judge(self.store, no_llvm)).describe(case, source)
+
+    def lines(self, case: Case, source: EditSource | None = None) -> list[str]:
+        return sorted(self.describe(case, source).counts)
+
+    def source(self, base: bytes, head: bytes, ir: str = "ttgir") -> EditSource:
+        return EditSource(ir=ir, base=self.store.put(base), head=self.store.put(head))
+
+
+@pytest.fixture
+def bench(tmp_path: Path, build: Any, monkeypatch: pytest.MonkeyPatch) -> Bench:
+    made: list[Edit | None] = []
+
+    def counted(case: Case, edit: Edit | None) -> Description:
+        made.append(edit)
+        return describe(case, edit)
+
+    monkeypatch.setattr(describer, "describe", counted)
+    return Bench(Store(tmp_path), build, made)
+
+
+def test_a_case_is_described_by_the_texts_of_its_first_changed_stage(bench: Bench) -> None:
+    assert bench.lines(bench.case("ttgir", ONE, TWO)) == ["+ttg.optwo", "-ttg.opone"]
+
+
+def test_texts_that_show_it_better_are_taken_instead(bench: Bench) -> None:
+    found = bench.lines(bench.case("ttgir", ONE, TWO), bench.source(TWO, THREE))
+    assert found == ["+ttg.opthree", "-ttg.optwo"]
+
+
+def test_texts_are_read_as_what_they_are(bench: Bench) -> None:
+    """MLIR in the spelling of older releases, for a newer spelling is no edit; the rest as it is compared."""
+    sized = mlir(
+        "%0 = tt.histogram {allocation.offset = 0 : i32, allocation.size = 8 : i32} : i32", "ttg.opone"
+    )
+    unsized = mlir("%0 = tt.histogram {allocation.offset = 0 : i32} : i32", "ttg.optwo")
+    assert bench.lines(bench.case("ttgir", sized, unsized)) == ["+ttg.optwo", "-ttg.opone"]
+    assert bench.lines(bench.case("ptx", PTX, PTX.replace(b"\tbar.sync 0;\n", b""))) == ["-bar.sync"]
+
+
+@pytest.mark.parametrize(
+    ("base", "head"),
+    [(ONE, None), (b"not IR", TWO), (ONE, b"not IR"), (b"\xff", TWO), (ONE, b"\xfe")],
+    ids=["one side only", "base no IR", "head no IR", "base no text", "head no text"],
+)
+def test_without_two_texts_what_is_known_describes_it(bench: Bench, base: bytes, head: bytes | None) -> None:
+    assert bench.lines(bench.case("ttgir", base, head)) == ["+ttgir: no text differs"]
+    assert bench.made == [None]
+
+
+@pytest.mark.parametrize("side", ["base", "head"])
+def test_a_text_that_is_gone_is_none(bench: Bench, side: str) -> None:
+    source = replace(bench.source(ONE, TWO), **{side: "0" * 64})
+    assert bench.lines(bench.case("ttgir", ONE, TWO), source) == ["+ttgir: no text differs"]
+
+
+def test_a_case_without_an_origin_has_no_texts(bench: Bench) -> None:
+    assert bench.lines(bench.case(None, ONE, TWO)) == ["+machine code: no text differs"]
+
+
+# the store
+
+
+def test_a_description_is_made_once(bench: Bench) -> None:
+    case = bench.case("ttgir", ONE, TWO)
+    first = bench.describe(case)
+    assert bench.describe(case) == first
+    assert len(bench.made) == 1
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        lambda bench, case: (replace(case, facts=Sides(base={}, head={"spill_store_bytes": 8})), None),
+        lambda bench, case: (case, bench.source(ONE, THREE)),
+        lambda bench, case: (case, bench.source(ONE, TWO, ir="mlir")),
+    ],
+    ids=["facts", "texts", "IR"],
+)
+def test_anything_else_that_it_is_made_of_makes_another(
+    bench: Bench, other: Callable[[Bench, Case], tuple[Case, EditSource | None]]
+) -> None:
+    case = bench.case("ttgir", ONE, TWO)
+    bench.describe(case)
+    bench.describe(*other(bench, case))
+    assert len(bench.made) == 2
+
+
+def test_other_code_describes_anew(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    case = bench.case("ttgir", ONE, TWO)
+    bench.describe(case)
+    monkeypatch.setattr(describer, "_digest_of_code", lambda: "another irdiff")
+    bench.describe(case)
+    assert len(bench.made) == 2
+
+
+def test_the_code_that_descriptions_come_from_is_known_by_its_content(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "irdiff"
+    folders = ("normalize", "binaries", "compare", "attribute", "group", "report")
+    for folder in folders:
+        (package / folder).mkdir(parents=True)
+        (package / folder / "code.py").write_text("one")
+    monkeypatch.setattr(describer, "__file__", str(package / "group" / "describer.py"))
+    before = describer._digest_of_code()
+    assert before == describer._digest_of_code()
+    for folder in folders[:-1]:
+        (package / folder / "code.py").write_text("two")
+        after = describer._digest_of_code()
+        assert after != before, folder
+        before = after
+    (package / "report" / "code.py").write_text("two")
+    (package / "group" / "notes.txt").write_text("two")
+    assert describer._digest_of_code() == before
