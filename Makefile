@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 SOURCES := irdiff tests
 
 .DEFAULT_GOAL := help
-.PHONY: help evidence false-alarms demo test test-all unit lint lint-workflows mutation fuzz bench bench-normalize bench-statistics schema lock picture
+.PHONY: help evidence false-alarms demo test test-all unit lint lint-workflows coverage mutation mutation-verdicts fuzz bench bench-normalize bench-statistics schema lock picture
 
 help:  ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -29,6 +29,9 @@ test-all: lint  ## the same over many releases
 unit: $(VENV)/.installed  ## seconds, no processes
 	$(BIN)/pytest tests/unit tests/golden
 
+coverage: $(VENV)/.installed  ## branches of attribute, capture, compare and compile that unit tests take
+	$(BIN)/python -m tests.branch_coverage
+
 lint: $(VENV)/.installed
 	$(BIN)/ruff check $(SOURCES)
 	$(BIN)/ruff format --check $(SOURCES)
@@ -41,6 +44,9 @@ lint-workflows: $(VENV)/.installed
 
 mutation: $(VENV)/.installed  ## the full mutation suite of the normalizers
 	nice $(BIN)/python -m tests.mutation --full
+
+mutation-verdicts: $(VENV)/.installed  ## mutants of verdicts, gate rules and groups: each is noticed, or explained
+	nice $(BIN)/python -m tests.mutants
 
 fuzz: $(VENV)/.installed  ## hostile texts and run folders, ten minutes each
 	$(BIN)/python -m tests.mutation.fuzz --seconds 600
