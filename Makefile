@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 SOURCES := irdiff tests
 
 .DEFAULT_GOAL := help
-.PHONY: help evidence false-alarms demo test test-all unit lint lint-workflows mutation fuzz bench bench-normalize bench-statistics schema lock examples picture
+.PHONY: help evidence false-alarms demo test test-all unit lint lint-workflows coverage mutation mutation-verdicts oracle fuzz bench bench-normalize bench-statistics schema lock examples picture
 
 help:  ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -29,6 +29,9 @@ test-all: lint  ## the same over many releases
 unit: $(VENV)/.installed  ## seconds, no processes
 	$(BIN)/pytest tests/unit tests/golden
 
+coverage: $(VENV)/.installed  ## branches of attribute, capture, compare and compile that unit tests take
+	$(BIN)/python -m tests.branch_coverage
+
 lint: $(VENV)/.installed
 	$(BIN)/ruff check $(SOURCES)
 	$(BIN)/ruff format --check $(SOURCES)
@@ -41,6 +44,9 @@ lint-workflows: $(VENV)/.installed
 
 mutation: $(VENV)/.installed  ## the full mutation suite of the normalizers
 	nice $(BIN)/python -m tests.mutation --full
+
+mutation-verdicts: $(VENV)/.installed  ## mutants of verdicts, gate rules and groups: each is noticed, or explained
+	nice $(BIN)/python -m tests.mutants
 
 fuzz: $(VENV)/.installed  ## hostile texts and run folders, ten minutes each
 	$(BIN)/python -m tests.mutation.fuzz --seconds 600
@@ -62,6 +68,9 @@ evidence: $(VENV)/.installed  ## 500 random edits of kernel packages and 200 of 
 
 false-alarms: $(VENV)/.installed  ## a compiler against itself, whatever does not matter changed
 	nice $(BIN)/python -m tests.false_alarms --tier gate --release 3.9.0 --release 3.7.1
+
+oracle: $(VENV)/.installed  ## six real comparisons against what irdiff said of them before
+	nice $(BIN)/python -m tests.oracle check
 
 schema: $(VENV)/.installed  ## the JSON Schema of run.json, from the model
 	$(BIN)/python -c "import json; from irdiff.run import run_folder; print(json.dumps(run_folder.json_schema(), indent=1, sort_keys=True))" > reports/run.schema.json

@@ -125,8 +125,7 @@ def _counted(unequal: Sequence[str], tallies: Mapping[str, _Tally]) -> Iterator[
         row = tallies[name]
         yield f"{row.added - row.removed:+d} {_quoted(name)}{_where(row.depth)}"
     if len(unequal) > len(shown):
-        others = len(unequal) - len(shown)
-        yield "1 other operation" if others == 1 else f"{others} other operations"
+        yield f"{len(unequal) - len(shown)} other operations"
 
 
 def _order(tallies: Mapping[str, _Tally]) -> Callable[[str], tuple[int, int, int, str]]:
@@ -150,7 +149,7 @@ def _name(stage: str, text: str) -> str:
     if stage not in MLIR_STAGES:
         kind = instructions.klass(stage, found, text)
         shown = kind if _is_class(kind) or kind.startswith(("asm ", "load ", "store ")) else found
-        untelling = kind in instructions.UNTELLING or text.startswith(("!", "@", "declare", "attributes"))
+        untelling = kind in instructions.UNTELLING or text.startswith(("!", "@"))
         return "" if untelling else shown
     if found.startswith(("llvm.", "nvvm.", "rocdl.")):
         return _translated_name(found, text)

@@ -45,7 +45,7 @@ class Build:
 
     @staticmethod
     def target(name: str = "sm_90") -> Target:
-        backend, arch, warp = _BACKENDS[name[:2]]
+        backend, arch, warp = _BACKENDS.get(name[:2], _BACKENDS["sm"])
         return Target(
             name=name, backend=backend, arch=arch, warp_size=warp, title=name.upper(), facts={}, sources={}
         )

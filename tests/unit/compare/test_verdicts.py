@@ -221,3 +221,10 @@ def test_selected_stages_keep_those_that_the_verdict_rests_on() -> None:
     ours, theirs = verdicts.with_stages(base, head, ("llir",))
     assert list(ours.artifacts) == ["llir", "asm"]
     assert list(theirs.artifacts) == ["llir", "asm", "npuasm"]
+
+
+def test_the_text_that_an_assembler_is_given_is_kept_whatever_is_selected() -> None:
+    """Without it no machine code would be the same by rule."""
+    whole = side(ttir="1", llir="2", ptx="3", npuasm="4")
+    for kept in verdicts.with_stages(whole, whole, ["ttir"]):
+        assert list(kept.artifacts) == ["ttir", "ptx", "npuasm"]

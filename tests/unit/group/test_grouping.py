@@ -13,31 +13,23 @@ import pytest
 from irdiff.compare import alignment, edits, loops
 from irdiff.group import grouping, severity
 from irdiff.model import Case, Failure, FailureKind, Origin, Sides, Verdict
+from tests.unit.conftest import Build
 
 LAYOUT = "#ttg.blocked<{order = [0], sizePerThread = [4], threadsPerWarp = [32], warpsPerCTA = [4]}>"
 
 
 def make_case(name: str, verdict: Verdict = Verdict.CHANGED, stage: str = "ttgir", **more: object) -> Case:
-    case = Case(
+    case = Build.case(
+        f"family/{name}:x@sm_90",
+        verdict,
         id=name,
         workload="w",
         kernel="k",
-        target="sm_90",
-        tier="core",
-        verdict=verdict,
         origin=Origin(stage=stage, pass_name=None, healed=(), charged=(), note=""),
         stages={},
-        facts=Sides(base={}, head={}),
-        findings=(),
-        nondeterministic=(),
         error=None,
         failures=Sides(base=None, head=None),
         artifacts=Sides(base={}, head={}),
-        launches=Sides(base=None, head=None),
-        metadata=Sides(base={}, head={}),
-        compile_s=Sides(base={}, head={}),
-        renamed_from=None,
-        group=None,
         edit=None,
     )
     return replace(case, **more)  # type: ignore[arg-type]

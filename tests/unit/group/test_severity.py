@@ -101,7 +101,7 @@ def test_what_grew_holds_by_how_far_it_did(build: Any, name: str, fact: str) -> 
     assert held(facts(build, {fact: 60}, {fact: 80}))[name] == 0.4
     assert name not in held(facts(build, {fact: 8}, {fact: 8}))
     assert name not in held(facts(build, {fact: 8}, {fact: 7}))
-    assert name not in held(facts(build, {fact: "a"}, {fact: "b"}))
+    assert name not in held(facts(build, {fact: 0.5}, {fact: "many"}))
 
 
 def test_of_several_facts_the_one_that_grew_most_counts(build: Any) -> None:
@@ -156,6 +156,7 @@ def test_the_mix_is_the_share_of_instructions_that_moved(build: Any, prefix: str
     assert mix({"total": 10, "mma": 4}, {"total": 10, "mma": 4}) is None
     assert mix({"total": 10, "mma": 4, "load": 1}, {"total": 10, "mma": 3, "load": 2}) == 0.2
     assert mix({"total": 10}, {"total": 10, "mma": 1}) == 0.1
+    assert mix({"total": 8, "mma": 1}, {"total": 10, "mma": 2}) == 0.2, "each instruction counts once"
     assert mix({"total": 8}, {"total": 10}) == 0.2, "other instructions than those that are counted"
     assert mix({"total": 1, "mma": 0}, {"total": 1, "mma": 9}) == 1.0
     assert mix({"mma": 0}, {"mma": 1}) == 1.0

@@ -178,6 +178,7 @@ def test_what_is_known_beside_the_texts_is_told_first(build: Any) -> None:
     blind = title(build, None, "asm", "not-compared:asm,ttir")
     assert blind == "the code was not compared: the sides end in different stages"
     assert title(build, None, "launch", "launch-differs:a,b") == "the launch passes another a, b"
+    assert title(build, None, "launch", "launch-differs:a:b") == "the launch passes another a:b"
     assert title(build, moved, "ttgir", "launch-differs:a,b") == "`tt.load` moved"
     assert title(build, None, "launch") == "other LAUNCH"
     told = "same text, the assembler allocated otherwise"
@@ -219,8 +220,8 @@ def test_layouts_are_told_where_half_of_the_lines_or_more_differ_in_them(build: 
 
 
 def test_the_most_frequent_kind_is_told_and_no_slice_of_one(build: Any) -> None:
-    slices = ", #ttg.slice<{dim = 0, parent = #ttg.blocked<{a = [0]}>}>"
-    assert layouts(build, (slices, LINEAR)) == "layouts `#ttg.blocked` → `#ttg.linear`"
+    slices = ", #ttg.slice<{dim = 0, parent = #ttg.wide<{a = [0]}>}>"
+    assert layouts(build, (slices, LINEAR)) == "layouts `#ttg.wide` → `#ttg.linear`"
     other = ", #ttg.aaa<{a = [0]}>"
     told = layouts(build, (BLOCKED, LINEAR), (other, LINEAR), (BLOCKED, LINEAR))
     assert told == "layouts `#ttg.blocked` → `#ttg.linear`"
@@ -239,6 +240,7 @@ def test_an_attribute_is_told_by_name_and_value(build: Any) -> None:
     assert attribute(build, (two, one)) == "`ttg.async_wait`: `num = 2` → `num = 1`"
     assert attribute(build, (bare, two)) == "`ttg.async_wait` with `num = 2 : i32`"
     assert attribute(build, (two, bare)) == "`ttg.async_wait` without `num = 2 : i32`"
+    assert attribute(build, ("tt.op {a = X}", "tt.op {a = Y}")) == "`tt.op`: `a = X` → `a = Y`"
     assert attribute(build, ("tt.x = 1", "tt.x = 2")) == "`tt.x`: `tt.x = 1` → `tt.x = 2`"
 
 
@@ -272,8 +274,10 @@ def test_flags_are_counted_by_how_many_more_lines_have_them(build: Any) -> None:
     start = "flags and inferred attributes in the"
     places = "float instructions with other operands"
     assert flags((fadd("nnan"), fadd("ninf"))) == f"{start} LLVM IR: +1 `ninf`, -1 `nnan`, {places}"
-    twice = flags((fadd("nnan"), fadd("ninf")), (fadd(), fadd("ninf")))
-    assert twice == f"{start} LLVM IR: +2 `ninf`, -1 `nnan`, {places}"
+    twice = flags((fadd("ninf"), fadd("nnan")), (fadd(), fadd("nnan")))
+    assert twice == f"{start} LLVM IR: +2 `nnan`, -1 `ninf`, {places}"
+    elsewhere = flags((fadd("nnan"), fadd()), (fadd(), fadd("nnan", "ninf")))
+    assert elsewhere == f"{start} LLVM IR: +1 `ninf`, {places}"
     many = flags((fadd(), fadd("afn", "arcp", "contract", "fast")))
     assert many == f"{start} LLVM IR: +1 `afn`, +1 `arcp`, +1 `contract`, {places}"
     assert flags((fadd("nnan"), fadd()), (fadd(), fadd("nnan"))) == places
@@ -313,11 +317,9 @@ def test_lines_that_tell_nothing_are_told_by_their_classes(build: Any) -> None:
     )
     three = title(build, pairs(integers, casts, moves, moves))
     assert three == "other control flow and addresses and casts in the LLVM IR"
-    translated = [removed("%1 = llvm.add %0, %0"), added("%2 = llvm.add %0, %0")]
-    assert (
-        title(build, edit("mlir", *translated), "llir")
-        == "other integer arithmetic in the lowering to LLVM IR"
-    )
+    for line in ("llvm.add %0, %0 : i32", "nvvm.read.ptx.sreg.tid.x : i32", "rocdl.workitem.id.x : i32"):
+        translated = edit("mlir", removed(f"%1 = {line}"), added(f"%2 = {line}"))
+        assert title(build, translated, "llir") == "other integer arithmetic in the lowering to LLVM IR"
     assert title(build, edit("ttgir", removed("}"), added("}"))) == "other } in the TTGIR"
     assert title(build, edit("ttgir")) == "other lines in the TTGIR"
 

@@ -6,8 +6,6 @@ from dataclasses import replace
 
 from irdiff.compare.radius import summarize
 from irdiff.model import (
-    EVERYTHING,
-    SCHEMA,
     Artifact,
     Case,
     ChangeGroup,
@@ -15,13 +13,13 @@ from irdiff.model import (
     Failure,
     FailureKind,
     Origin,
-    Revision,
     Run,
     Sides,
     StageStatus,
     Target,
     Verdict,
 )
+from tests.unit.conftest import Build
 
 STAGES = ("ttir", "ttgir", "llir", "ptx", "sass")
 TARGETS = tuple(
@@ -48,25 +46,18 @@ def make_case(number: int, verdict: Verdict, origin_stage: str = "ttgir", group:
         stderr="Traceback (most recent call last):\nRuntimeError: PassManager::run failed",
     )
     broken = verdict is Verdict.BROKEN
-    return Case(
-        id=f"{workload}:fp16-{256 * (1 + number // 4)}@{target}",
-        workload=workload,
-        kernel=workload.split("/")[1] + "_kernel",
-        target=target,
+    made: Case = Build.case(f"{workload}:fp16-{256 * (1 + number // 4)}@{target}", verdict)
+    return replace(
+        made,
         tier="core",
-        verdict=verdict,
         origin=_origin(origin_stage) if changed else None,
         stages=_stages(origin_stage, verdict),
         facts=Sides(base=_facts(number), head=_facts(number, moved=verdict is Verdict.CHANGED)),
-        findings=(),
-        nondeterministic=(),
         error=failure.message if broken else None,
         failures=Sides(base=None, head=failure if broken else None),
         artifacts=Sides(base={}, head={}),
         launches=Sides(base=None, head=None),
-        metadata=Sides(base={}, head={}),
         compile_s=Sides(base={"ttir": 0.1}, head={"ttir": 0.1}),
-        renamed_from=None,
         group=group,
         edit=None,
     )
@@ -107,16 +98,14 @@ def _facts(number: int, *, moved: bool = False) -> dict[str, int | float | str]:
 
 
 def make_group(number: int, members: tuple[str, ...], severity: str, stage: str) -> ChangeGroup:
-    return ChangeGroup(
-        id=f"g{number:03d}",
+    return Build.group(
+        f"g{number:03d}",
+        *members,
         title=f"+{1 + number % 4} ttng.fence_async_shared in the loop body ({number})",
         severity=severity,
         score=float(100 - number % 100),
         origin_stage=stage,
         pass_name="tritongpu-pipeline" if stage == "ttgir" else None,
-        charged=(Component.TTGIR_PASSES,),
-        representative=members[0],
-        members=members,
         likeness=1.0 if number % 2 else 0.9,
         reasons=("a fence was added: results may depend on it",),
         edit=(
@@ -128,32 +117,16 @@ def make_group(number: int, members: tuple[str, ...], severity: str, stage: str)
 
 
 def make_run(cases: tuple[Case, ...], groups: tuple[ChangeGroup, ...] = ()) -> Run:
-    side = Revision(
-        spec="triton==3.8.0",
-        version="3.8.0",
-        digest="a" * 64,
-        corpus="c" * 64,
-        ptxas={"ptxas": "d" * 64, "ptxas-blackwell": "e" * 64},
-        note="",
-    )
-    return Run(
-        schema=SCHEMA,
-        irdiff_version="0.1.0",
-        normalizer_version="1",
+    programs = {"ptxas": "d" * 64, "ptxas-blackwell": "e" * 64}
+    return replace(
+        Build.run(*sorted(cases, key=lambda case: case.id)),
         created="2026-11-21T07:00:00+00:00",
-        command=("compare", "triton==3.8.0", "triton==3.9.0"),
-        options=EVERYTHING,
-        base=side,
-        head=replace(side, spec="triton==3.9.0", version="3.9.0", digest="b" * 64),
+        base=Build.revision("3.8.0", digest="a" * 64, corpus="c" * 64, ptxas=programs),
+        head=Build.revision("3.9.0", digest="b" * 64, corpus="c" * 64, ptxas=programs),
         targets=TARGETS,
         environment={"TRITON_DEFAULT_FP_FUSION": "1", "address-randomization": "off"},
         summary=summarize(cases, TARGETS),
-        cases=tuple(sorted(cases, key=lambda case: case.id)),
-        launches={},
         groups=groups,
-        reach=None,
-        notes=(),
-        duration_s=12.5,
     )
 
 
