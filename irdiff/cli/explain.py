@@ -213,7 +213,7 @@ class _Teller:
                 self.say(f"{name:28} {before} → {after}")
 
     def _findings(self, config: Config) -> None:
-        """What was seen beside the edit; of SASS, which only nvdisasm shows, it is looked for here."""
+        """What was seen beside the edit. For SASS, which only nvdisasm shows, it is looked for here."""
         words = [wording.finding(name) for name in self.case.findings]
         if self.case.stages.get("sass") is StageStatus.CHANGED and self.case.artifacts.base.get("cubin"):
             try:

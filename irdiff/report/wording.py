@@ -22,7 +22,7 @@ _AFTER_CHANGED = (
     Verdict.UNSUPPORTED,
 )
 _STAGES = ("launch", "source", "ttir", "ttgir", "llir", "ptx", "amdgcn", "sass")
-"""In the order they are made; `run.json` has them by name."""
+"""The stages in the order in which they are made. `run.json` holds them sorted by name."""
 _LOUD_WORDS = ("broken", "risk", "wrong")
 """A group is shown open where its severity says one of these: code that may compute something else."""
 
@@ -80,7 +80,7 @@ def changed_groups(run: Run) -> list[ChangeGroup]:
 
 
 def coverage(run: Run, share: float = 0.8) -> str:
-    """How few groups hold most of the changed cases; empty where that says nothing."""
+    """A sentence on how few groups hold most of the changed cases. Empty where that says nothing."""
     changed = {case.id for case in run.cases if case.verdict is Verdict.CHANGED}
     sizes = sorted((len(changed.intersection(group.members)) for group in run.groups), reverse=True)
     covered = count = 0
@@ -95,7 +95,7 @@ def coverage(run: Run, share: float = 0.8) -> str:
 
 
 def first_reason(group: ChangeGroup) -> str:
-    """The first reason in full, of the others their names."""
+    """The first reason in full, and the names of the others."""
     if not group.reasons:
         return ""
     others = ", ".join(reason.partition(":")[0] for reason in group.reasons[1:])
@@ -103,7 +103,7 @@ def first_reason(group: ChangeGroup) -> str:
 
 
 def ordered_groups(run: Run) -> list[ChangeGroup]:
-    """As the run ranks them, those that may compute something else first in any case."""
+    """The groups as the run ranks them, but those that may compute something else always come first."""
     return sorted(run.groups, key=lambda group: not is_loud(group))
 
 
@@ -177,7 +177,7 @@ _FINDINGS = {
 
 
 def finding(name: str) -> str:
-    """A finding of a case in words; the name itself where it says what it means."""
+    """A finding of a case in words, or its name where that says what it means."""
     kind, _, what = name.partition(":")
     if kind == "opaque-intrinsic":
         return f"the LLVM here knows `{what}` otherwise: its calls were compared as they are spelled"
