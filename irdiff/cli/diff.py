@@ -111,7 +111,7 @@ def _read(folder: Path, run: Run, case: Case, stage: str) -> StageDiff:
 
 
 def _launch(run: Run, digest: str | None) -> list[str]:
-    """What the frontend hands to the compiler, a line each."""
+    """What the frontend hands to the compiler, one line for each value."""
     launch: Launch | None = run.launches.get(digest) if digest else None
     if launch is None:
         return []
@@ -131,7 +131,7 @@ def _launch(run: Run, digest: str | None) -> list[str]:
 
 
 def _print_lines(console: Console, lines: Iterable[Text]) -> bool:
-    """Whether there was any. A file gets all of them, at the speed of a file."""
+    """Prints the lines; returns whether there were any. A file gets all of them, at the speed of a file."""
     index = -1
     for index, line in enumerate(lines):
         if not console.is_terminal:

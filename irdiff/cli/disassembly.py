@@ -46,7 +46,7 @@ def _of_side(folder: Path, case: Case, side: str, config: Config) -> str:
 
 
 def _disassembler(config: Config) -> Path:
-    """Of the newest installed release that has one: it knows the architectures of older ones too."""
+    """That of the newest installed release that has one: it knows the architectures of older ones, too."""
     for environment in sorted(environments.list_all(config), key=_age, reverse=True):
         for path in sorted(environment.path.glob(_DISASSEMBLER)):
             return path
@@ -57,7 +57,7 @@ def _disassembler(config: Config) -> Path:
 
 
 def _age(environment: environments.Environment) -> tuple[bool, list[int]]:
-    """Releases by version, behind all others."""
+    """A key that sorts releases by version, behind all other toolchains."""
     return environment.name.startswith("triton-"), [
         int(part) for part in re.findall(r"\d+", environment.name)
     ]

@@ -55,7 +55,7 @@ def _github_files(install: str) -> dict[str, str]:
 
 
 def _to_write(folder: Path, files: dict[str, str], force: bool) -> dict[Path, str]:
-    """What is not there yet. Raises UsageError, before anything is written, where a file differs."""
+    """The files that are not there yet. Raises UsageError, before anything is written, where one differs."""
     wanted: dict[Path, str] = {}
     for name, content in files.items():
         path = folder / name

@@ -115,7 +115,7 @@ def run_path(text: str, config: Config | None = None) -> Path:
 
 
 def write_output(path: Path, content: str | bytes) -> None:
-    """To a file, or to standard output for `-`. Raises UsageError where it cannot be written."""
+    """Writes to a file, or to standard output for `-`. Raises UsageError where it cannot be written."""
     data = content.encode() if isinstance(content, str) else content
     if str(path) == "-":
         sys.stdout.buffer.write(data)

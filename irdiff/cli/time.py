@@ -93,8 +93,8 @@ def time_command(
 
 
 def exit_code(found: TimingResults) -> ExitCode:
-    """4 where a case that a GPU here could run was not launched, or not by every process because a GPU was
-    lost. Faults and differences are findings.
+    """Gives 4 where a case that a GPU here could run was not launched, or not by every process because a GPU
+    was lost. Faults and differences are findings, and change nothing.
     """
     left_out = any(row.outputs.status is OutputStatus.NOT_LAUNCHED for row in found.cases)
     lost = any(gpu.stopped for gpu in found.gpus)

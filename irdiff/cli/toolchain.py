@@ -49,7 +49,7 @@ def list_command(cache: Path | None, json_path: Path | None) -> int:
 
 
 def _digest(found: environments.Environment, config: Config) -> str:
-    """As it is now: what was written down when it was made may be by another rule."""
+    """The digest as it is now: the one that was written down then may follow another rule."""
     spec: str = found.state["spec"]
     if spec.startswith(("pack:", "build requirements:")):  # no toolchains
         return str(found.state["digest"])

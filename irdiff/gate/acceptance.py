@@ -50,7 +50,7 @@ class Accepted:
     head: str
     head_toolchain: Digest
     normalizer: str
-    """By which rules the edits were read: others may give the same edit another digest."""
+    """The version of the normalizers that read the edits. Another one may give an edit another digest."""
     edits: Annotated[Mapping[str, Digest], Field(min_length=1)]
     """Case id → digest of its concrete edit."""
 
@@ -152,7 +152,7 @@ def renew(run: Run, known: tuple[Accepted, ...], decision: Decision) -> tuple[Ac
 
 
 def _find(run: Run, name: str) -> tuple[ChangeGroup, tuple[str, ...]]:
-    """A group, and those of its cases that are meant."""
+    """Finds a group, and those of its cases that are meant."""
     of_case = {member: group for group in run.groups for member in group.members}
     if name in of_case:
         return of_case[name], (name,)

@@ -14,7 +14,7 @@ from irdiff.gate.outcome import Certainty, Finding, Outcome, RuleOutcome
 from irdiff.report.escape import clean
 
 MAX_CASES = 2_000
-"""Test cases of one suite; the rest is counted in one that says so."""
+"""The most test cases of one suite. One more test case counts the rest, and says so."""
 
 
 def junit(outcome: Outcome) -> str:

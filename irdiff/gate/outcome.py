@@ -76,9 +76,9 @@ class Outcome:
     base: str
     head: str
     timed_on: tuple[str, ...]
-    """Devices that timings came from; empty where the run was not timed."""
+    """The devices that timings came from. Empty where the run was not timed."""
     rules: tuple[RuleOutcome, ...]
     expired: tuple[Waiver, ...]
-    """Waivers that would have settled a finding, had they not ended."""
+    """The waivers that would have settled a finding if they had not expired."""
     notes: tuple[str, ...]
     """What the run says was not compared, unused waivers, and what was left unread."""

@@ -18,7 +18,7 @@ _MARKDOWN_LIMIT = 60_000
 
 
 def text(outcome: Outcome) -> str:
-    """For a terminal and for a job's log."""
+    """The outcome as text, for a terminal or a job's log."""
     return "\n".join(_text_lines(outcome)) + "\n"
 
 
@@ -41,7 +41,7 @@ def _text_lines(outcome: Outcome) -> Iterator[str]:
 
 
 def as_json(outcome: Outcome) -> str:
-    """Everything, the same bytes for the same outcome."""
+    """The whole outcome as JSON. The same outcome gives the same bytes."""
     rows = {
         "schema": SCHEMA,
         "passed": outcome.passed,

@@ -32,7 +32,7 @@ class Action(StrEnum):
     REVIEW = "review"
     """The gate fails until a person accepts the edits behind it."""
     WARN = "warn"
-    """Said, and the gate passes."""
+    """It is said, and the gate passes."""
 
 
 def _pattern(text: str) -> str:
@@ -203,9 +203,9 @@ class Waiver:
     cases: Patterns = ()
     edits: tuple[Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")], ...] = ()
     groups: Annotated[tuple[str, ...], AfterValidator(_no_groups)] = ()
-    """Of policies for irdiff 0.1; refused."""
+    """The key of policies for irdiff 0.1. It is refused."""
     targets: Patterns = ()
-    """Of findings that concern a target as a whole."""
+    """The targets, for findings that concern a target as a whole."""
     owner: Name
     reason: Annotated[str, Field(min_length=10, max_length=1000)]
     issue: Annotated[str, AfterValidator(_https)]

@@ -32,7 +32,7 @@ class Part:
 
 
 def render(parts: Sequence[Part]) -> str:
-    """The same bytes for the same parts, in the order in which they are given."""
+    """Renders the document. The same parts in the same order give the same bytes."""
     return "\n".join(_lines(parts)).rstrip("\n") + "\n"
 
 
@@ -163,7 +163,7 @@ def _bad_timings(parts: Sequence[Part]) -> Iterator[str]:
 
 
 def _denied(parts: Sequence[Part]) -> Iterator[str]:
-    """What the gate found beyond broken, slow and wrong cases, which are listed as such."""
+    """What the gate found beside broken, slow and wrong cases, which have lists of their own."""
     said = {"verdict", "slower", "wrong-result", "timed"}
     for number, rule, finding in _findings(parts):
         violated = finding.blocks and finding.certainty is Certainty.VIOLATED

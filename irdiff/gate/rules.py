@@ -167,7 +167,7 @@ def _facts(rule: FactRule, case: Case) -> _Seen:
 
 
 def _same_code(case: Case) -> bool:
-    """A case may be changed in what its launch passes alone."""
+    """Whether both sides have the same code: a case may have changed only in what its launch passes."""
     statuses = [case.stages[name] for name in _MACHINE_STAGES if name in case.stages]
     return bool(statuses) and all(s in {StageStatus.IDENTICAL, StageStatus.EQUIVALENT} for s in statuses)
 
@@ -283,7 +283,7 @@ def _compile_time(rule: CompileTimeRule, selected: Sequence[Case]) -> Iterator[F
 
 
 def _shared_s(times: Mapping[str, float], other: Mapping[str, float]) -> float:
-    """Seconds in the stages that ran on both sides: where one side stopped early, the rest says nothing."""
+    """The seconds in the stages that both sides ran: where one stopped early, the rest says nothing."""
     return sum(seconds for stage, seconds in times.items() if stage in other)
 
 

@@ -77,7 +77,7 @@ def _remember(rows: list[Waiver], waiver: Waiver) -> None:
 
 
 class _Why(IntEnum):
-    """Why the edit of a case is not accepted, what a person should know first coming first."""
+    """Why the edit of a case is not accepted. What a person should know first comes first."""
 
     OTHER_EDIT = 1
     OTHER_TOOLCHAINS = 2
@@ -95,7 +95,7 @@ class _Refused:
 
 
 class _Acceptances:
-    """What was accepted, looked at from one run on one day."""
+    """The acceptances, as they apply to one run on one day."""
 
     def __init__(self, run: Run, entries: Sequence[Accepted], today: datetime.date) -> None:
         self._run = run

@@ -20,22 +20,22 @@ from irdiff.timing.results import (
 _SAME = frozenset({OutputStatus.EQUAL, OutputStatus.CLOSE})
 _NOT_COMPARED = frozenset({OutputStatus.NOT_LAUNCHED, OutputStatus.NOT_CHECKED})
 _ENOUGH = frozenset({None, Unclear.MANY_CASES, Unclear.WIDE, Unclear.THRESHOLD})
-"""What may be unclear of an interval that is known to hold the truth."""
+"""What may keep a case from a verdict while its interval still holds the truth."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Timed:
-    """One changed case on one GPU that was to run both sides of it."""
+    """One changed case on a GPU that was asked to run both of its sides."""
 
     case: str
     device: str
     slower_percent: float | None
-    """Head against base, positive where head takes longer; None where it could not be measured."""
+    """Head against base: positive where head takes longer. None where it could not be measured."""
     low_percent: float | None
     """Lower end of its confidence interval."""
     high_percent: float | None
     noise_percent: float
-    """What an identical binary could be off by: less than that is no slowdown."""
+    """How far off an identical binary could be. Anything less is no slowdown."""
     speed: Speed | None
     """None where it could not be measured."""
     enough: bool

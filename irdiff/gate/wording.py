@@ -70,7 +70,7 @@ def detail(finding: Finding) -> str:
 
 
 def ordered(findings: Sequence[Finding]) -> list[Finding]:
-    """What blocks comes first, unknown after violated."""
+    """The findings in order: those that block come first, and unknown ones after violated ones."""
     return sorted(findings, key=lambda f: (not f.blocks, f.settled_by is not None, f.certainty, f.name))
 
 

@@ -17,7 +17,7 @@ ANNOTATIONS_PER_REQUEST = 50
 MAX_ANNOTATIONS = 200
 _MAX_SUMMARY = 60_000
 _MAX_DESCRIPTION = 140
-"""Characters of a commit status (GitHub refuses more)."""
+"""The most characters of a commit status. GitHub refuses more."""
 
 
 class Conclusion(StrEnum):
@@ -28,7 +28,7 @@ class Conclusion(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Annotation:
-    """As the checks API takes it; a line is not known, so it stands at the first."""
+    """An annotation as the checks API takes it. The line is not known, so it stands at the first one."""
 
     path: str
     start_line: int

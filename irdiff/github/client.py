@@ -50,12 +50,12 @@ class ForbiddenError(GithubError):
 
 @dataclass(frozen=True, kw_only=True)
 class Timekeeping:
-    """Where waiting and the time of day come from; tests give their own."""
+    """Where waiting and the time of day come from. Tests give their own."""
 
     sleep: Callable[[float], None] = time.sleep
     now: Callable[[], float] = time.time
     write_pause_s: float = 1.0
-    """Between writes, as GitHub asks for, to stay clear of secondary limits."""
+    """The seconds between two writes. GitHub asks for them, to stay clear of secondary limits."""
 
 
 class Client:
@@ -215,7 +215,7 @@ def _is_plain(text: str) -> bool:
 
 
 def _checked_host(api_url: str) -> str:
-    """The token is sent there: only with TLS, or to this very machine."""
+    """Checks the host that the token is sent to: it takes TLS only, or is this very machine."""
     parts = urlsplit(api_url)
     if not parts.hostname or parts.username or parts.query or parts.fragment:
         raise UsageError(f"{clean(api_url, limit=100)} is not the address of a GitHub API")

@@ -16,9 +16,9 @@ from irdiff.errors import UsageError
 from irdiff.github.client import Client, GithubError, GithubUnreachableError, NotSentError, TooLongError
 
 MAX_BODY = 65_536
-"""Characters of a comment that GitHub takes."""
+"""The most characters of a comment that GitHub takes."""
 _LIMITS = (60_000, 30_000, 8_000, 2_000)
-"""Of the report, tried in turn where GitHub finds the comment too long all the same."""
+"""Limits of the report, tried in turn where GitHub finds the comment too long all the same."""
 _KEY = re.compile(r"[a-z0-9][a-z0-9-]{0,40}")
 _ATTEMPTS = 3
 _MAX_PAGES = 50
@@ -73,7 +73,7 @@ class _PullRequest:
     open: bool
     head: str
     ours: tuple[_Comment, ...]
-    """Comments of this account with the marker, oldest first."""
+    """The comments of this account that carry the marker, the oldest first."""
 
 
 def marker(key: str) -> str:

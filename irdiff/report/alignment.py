@@ -28,11 +28,11 @@ _MACHINE: Mapping[str, re.Pattern[str]] = {
 _VALUE = re.compile(r"%[a-z]*\d+(?![\w.])|\^b\d+\b|[$.]L\d+\b|!\d+\b")
 _DEPTHS = (4, 2, 1, 0)
 _SMALL = 200_000
-"""Pairs of lines that are searched exhaustively; larger gaps are first cut at lines that are unique."""
+"""The most pairs of lines that are searched exhaustively. A larger gap is first cut at unique lines."""
 
 
 Gap = tuple[int, int, int, int]
-"""From and up to which line of base, from and up to which of head."""
+"""The first line of base and the one behind the last, then the same of head."""
 
 
 class Kind(StrEnum):
@@ -50,7 +50,7 @@ class Row:
     base: int | None
     head: int | None
     partner: int | None = None
-    """Of a removed or added line: index on the other side of the line it seems to have become."""
+    """For a removed or added line, the index of the line on the other side that it seems to have become."""
 
 
 def align(ir: str, base: Sequence[str], head: Sequence[str]) -> list[Row]:
@@ -201,7 +201,7 @@ def _rows(left: _Text, right: _Text, matched: Sequence[tuple[int, int]]) -> list
 
 
 def _partnered(removed: list[Row], added: list[Row]) -> list[Row]:
-    """As many removed as added lines: each is taken to have become the one in its place."""
+    """Where as many lines were removed as added, each is taken to have become the one in its place."""
     if len(removed) != len(added):
         return removed + added
     return [

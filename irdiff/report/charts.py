@@ -14,7 +14,7 @@ from irdiff.report import escape
 from irdiff.report.forest import ForestRow
 
 _POINTS = 160
-"""Columns of a profile; more cases than these share columns."""
+"""The most columns of a profile. Where there are more cases, several share a column."""
 
 
 def _svg(width: float, height: float, body: str, label: str, attributes: str = "") -> Markup:
@@ -29,7 +29,7 @@ def _n(value: float) -> str:
 
 
 def stacked_bar(parts: Sequence[tuple[str, int]], label: str) -> Markup:
-    """One bar of 100 units, a class a part."""
+    """One bar of 100 units. Each part has a class of its own."""
     total = sum(count for _, count in parts) or 1
     x, body = 0.0, ""
     for css_class, count in parts:
@@ -51,7 +51,7 @@ def pair_bars(base: float, head: float) -> Markup:
 
 
 def profile(deltas: Sequence[float], label: str) -> Markup:
-    """Every case's change of one fact, the largest first: above the line more, below it less."""
+    """How one fact changed in every case, the largest first: increases above the line, decreases below."""
     ordered = sorted(deltas, reverse=True)
     step = max(1, math.ceil(len(ordered) / _POINTS))
     columns = [max(ordered[i : i + step], key=abs) for i in range(0, len(ordered), step)]
@@ -96,7 +96,7 @@ def forest_axis(scale: ForestScale) -> Markup:
 
 
 def forest_row(row: ForestRow, scale: ForestScale) -> Markup:
-    """Noise floor as a band, interval as a line, estimate as a square."""
+    """One row: the noise floor is a band, the interval a line, the estimate a square."""
     low, high, middle = scale.x(row.low), scale.x(row.high), scale.x(row.ratio)
     left, right = scale.x(max(1e-9, 1 - row.noise)), scale.x(1 + row.noise)
     sides = {"slower": "c-up", "faster": "c-down"}

@@ -25,7 +25,7 @@ class View:
 
 
 def lines(diff: StageDiff, view: View) -> Iterator[Text]:
-    """The lines to print; none where nothing differs."""
+    """The lines to print. There are none where nothing differs."""
     position = 0
     shown: list[str] = []
     for hunk in diff.hunks(view.context):

@@ -36,7 +36,7 @@ class Share:
 class Family:
     name: str
     by_target: tuple[Share, ...]
-    """In the order of the run's targets."""
+    """The shares of the targets, in the order of the run."""
     total: Share
 
 
@@ -45,7 +45,7 @@ def of(workload: str) -> str:
 
 
 def table(run: Run) -> list[Family]:
-    """By name; empty where all cases are of one family, for then the radius of the targets says it."""
+    """The families by name. Empty where all cases are of one family: the targets' radius says the same."""
     cases: dict[str, list[Case]] = {}
     for case in run.cases:
         cases.setdefault(of(case.workload), []).append(case)

@@ -14,10 +14,10 @@ class ForestRow:
     low: float
     high: float
     noise: float
-    """Half-width around 1 in which an identical binary was seen to fall."""
+    """The half-width of the range around 1 in which an identical binary fell."""
     verdict: str
     why: str
-    """Why there is no verdict, in words; empty where there is one."""
+    """Why there is no verdict, in words. Empty where there is one."""
     base_us: float
     head_us: float
     outputs: str

@@ -34,7 +34,7 @@ from irdiff.report.rank import moved_facts, rank
 from irdiff.stages import in_stage_order
 
 MAX_ENTRIES = 400
-"""Groups and single cases with diffs; the rest are rows of the table of cases."""
+"""The most groups and single cases that are shown with diffs. The rest are rows of the table of cases."""
 _MAX_SINGLES = 60
 _MAX_EDIT_LINES = 40
 _MAX_PROFILES = 9
@@ -52,7 +52,7 @@ _NOT_PROFILED = frozenset({"binary_bytes"})
 
 
 def render(run: Run, folder: Path, timing: Forest | None = None) -> str:
-    """The page. Diffs are read from the artifacts of `folder`; what is missing there is said in place."""
+    """The page. Diffs are read from the artifacts of `folder`. Where one is missing, the page says so."""
     sheet, script = _asset("report.css"), _asset("report.js")
     entries = _entries(run, folder)
     return (
@@ -148,7 +148,7 @@ def _timing(timing: Forest) -> dict[str, Any]:
 
 
 def _entries(run: Run, folder: Path) -> list[dict[str, Any]]:
-    """Groups, then changed cases of no group: all that has a diff."""
+    """Everything that has a diff: the groups, then the changed cases that are in no group."""
     cases = {case.id: case for case in run.cases}
     singles = wording.ungrouped(run, rank(run.cases))
     groups = [group for group in wording.ordered_groups(run) if group.representative in cases]
@@ -255,7 +255,7 @@ def _fact(name: str, base: Fact, head: Fact) -> dict[str, Any]:
 
 
 def _profiles(run: Run) -> list[dict[str, Any]]:
-    """The facts that moved most often, each with every case's change."""
+    """The facts that moved most often, each with its change in every case."""
     deltas: dict[str, list[tuple[float, str]]] = {}
     weights: Counter[str] = Counter()
     for case in rank(run.cases):

@@ -14,10 +14,10 @@ from irdiff.report.stage_diff import Line, StageDiff
 from irdiff.stages import Stage, in_stage_order
 
 PAGE_BYTES = 8_000_000
-"""Of all diffs together: what is left of 15 MB for 2,000 cases after tables, with room to spare."""
+"""The size of all diffs together: what the tables of 2,000 cases leave of 15 MB, with room to spare."""
 ENTRY_BYTES = 100_000
 _CONTEXT = 10
-"""Lines a reader can unfold; three of them are shown at once."""
+"""How many lines around a change a reader can unfold. Three of them are shown at once."""
 _MAX_LEGEND = 60
 _MAX_LEGEND_CHARACTERS = 300
 
@@ -25,7 +25,7 @@ ReadDiff = Callable[[Path, Case, str], StageDiff | str]
 
 
 def entry(folder: Path, case: Case, limit_bytes: int, read: ReadDiff = stage_diff.read) -> dict[str, Any]:
-    """The diffs of one case, the first changed stage with the largest share."""
+    """The diffs of one case. The first changed stage gets the largest share of the size."""
     stages = []
     left = limit_bytes
     for name, status in in_stage_order(case.stages):
@@ -71,7 +71,7 @@ def _nothing_to_show(found: StageDiff) -> str:
 
 
 def _rows(found: StageDiff, limit_bytes: int) -> tuple[list[list[Any]], int]:
-    """Rows near changes, a row `["…", n]` for n lines between them, and the changed lines left out."""
+    """The rows near changes, a row `["…", n]` for n lines between them, and how many changes are left out."""
     rows: list[list[Any]] = []
     size = position = 0
     hunks = list(found.hunks(_CONTEXT))

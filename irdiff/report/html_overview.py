@@ -37,7 +37,7 @@ def tiles(run: Run) -> list[dict[str, Any]]:
 
 
 def css_class(case: Case) -> str:
-    """What colours a case: the first changed stage of a changed one, else the verdict."""
+    """The class that colours a case: that of the first changed stage if it changed, else of its verdict."""
     if case.verdict is not Verdict.CHANGED:
         return f"v-{case.verdict.value}"
     return stage_class(case.origin.stage if case.origin else "")

@@ -1,4 +1,4 @@
-"""What the launch of a case has otherwise at head: specialization, options, metadata. From `run.json` alone.
+"""What differs in the launch of a case: specialization, options, metadata. It is read from `run.json` alone.
 
 These are nested values whose keys come and go between releases, so deepdiff compares them. An option that
 only one release knows is told as such: whether it matters is for the code to say.
@@ -34,7 +34,7 @@ class LaunchChange:
 
 
 def of_case(case: Case, run: Run) -> list[LaunchChange]:
-    """By path; empty where a side has no launch."""
+    """The changes by path. Empty where a side has no launch."""
     ours, theirs = _facts(case, run, "base"), _facts(case, run, "head")
     if not ours or not theirs:
         return []
@@ -59,7 +59,7 @@ def of_case(case: Case, run: Run) -> list[LaunchChange]:
 
 @lru_cache(maxsize=4096)
 def _between(base: str, head: str) -> tuple[LaunchChange, ...]:
-    """Between two JSON texts: most cases of a run differ in the same things, and deepdiff takes its time."""
+    """The changes between two JSON texts. Cached: most cases of a run differ alike, and deepdiff is slow."""
     from deepdiff import DeepDiff
 
     # down to the single values, however few keys two mappings have in common
@@ -77,7 +77,7 @@ def _between(base: str, head: str) -> tuple[LaunchChange, ...]:
 
 
 def of_run(run: Run) -> list[tuple[LaunchChange, int]]:
-    """Over the changed cases, with how many have each: the most frequent first."""
+    """The changes over all changed cases with the number of cases that have each, the most frequent first."""
     counts = Counter(
         change for case in run.cases if case.verdict is Verdict.CHANGED for change in of_case(case, run)
     )

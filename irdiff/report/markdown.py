@@ -28,7 +28,7 @@ _SHORT_NOTE = 160
 _MAX_LAUNCH_CHANGES = 10
 _MAX_PROVENANCE = 20
 _KINDS = ("broken", "wrong", "slower", "families", "loud", "quiet", "ungrouped", "unclear", "others")
-"""In the order they are kept."""
+"""The parts that may be left out. Where room is short, the first ones are kept longest."""
 _OTHERS = (Verdict.FAILING, Verdict.FIXED, Verdict.ADDED, Verdict.REMOVED)
 
 
@@ -54,7 +54,7 @@ def render(run: Run, timing: Forest | None = None, limit: int = LIMIT) -> str:
 
 
 def _headline_only(frame: Mapping[str, Any], limit: int) -> str:
-    """With as many notes as have room: they say what was not compared."""
+    """The headline, with as many notes as there is room for: they say what was not compared."""
     text = f"### irdiff: {escape.markdown(frame['headline'])}\n\n"
     end = "The report is too long to be shown here: see the HTML report.\n"
     for note in frame["notes"]:
@@ -138,7 +138,7 @@ def _items(run: Run, timing: Forest | None) -> list[tuple[str, Any]]:
 
 
 def _families(run: Run) -> list[dict[str, Any]]:
-    """One table, or none."""
+    """The table of families, or nothing where there is none."""
     rows = families.table(run)
     if not rows:
         return []

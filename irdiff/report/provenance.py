@@ -6,7 +6,7 @@ from irdiff.model import Run
 
 
 def sides(run: Run) -> list[tuple[str, str, str]]:
-    """(name, base, head)."""
+    """Rows of (name, value at base, value at head)."""
     names = sorted({*run.base.ptxas, *run.head.ptxas})
     rows = [
         ("toolchain", run.base.spec, run.head.spec),
@@ -20,7 +20,7 @@ def sides(run: Run) -> list[tuple[str, str, str]]:
 
 
 def rows(run: Run) -> list[tuple[str, str]]:
-    """(name, value)."""
+    """Rows of (name, value)."""
     return [
         ("command", " ".join(("irdiff", *run.command))),
         ("irdiff", f"{run.irdiff_version}, normalizer {run.normalizer_version}, schema {run.schema}"),

@@ -31,20 +31,20 @@ _NOT_SHOWN = ("binary_bytes", "code_bytes")
 
 
 def moved_facts(base: Mapping[str, Fact], head: Mapping[str, Fact]) -> dict[str, tuple[Fact, Fact]]:
-    """Facts that differ, the most telling first: name → (base, head). Missing counts are 0."""
+    """The facts that differ, the most telling first, as name → (base, head). A count that is missing is 0."""
     names = [name for name in {**base, **head} if base.get(name, 0) != head.get(name, 0)]
     names.sort(key=lambda name: (-_weight(name, base, head), name))
     return {name: (base.get(name, 0), head.get(name, 0)) for name in names}
 
 
 def score(case: Case) -> float:
-    """Larger is more telling."""
+    """How telling the change of a case is. Larger is more telling."""
     moved = moved_facts(case.facts.base, case.facts.head)
     return sum(_weight(name, case.facts.base, case.facts.head) for name in moved)
 
 
 def rank(cases: Sequence[Case]) -> list[Case]:
-    """The changed cases, most telling first."""
+    """The changed cases, the most telling first."""
     changed = [case for case in cases if case.verdict is Verdict.CHANGED]
     return sorted(changed, key=lambda case: (-score(case), case.id))
 

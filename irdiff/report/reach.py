@@ -45,7 +45,7 @@ def _launches(count: int) -> str:
 
 
 def _names(files: Sequence[ChangedFile]) -> str:
-    """Python files first."""
+    """The names of the files, Python files first."""
     paths = sorted((file.path for file in files), key=lambda path: (not path.endswith(".py"), path))
     shown = paths[:_SHOWN]
     if len(paths) > _SHOWN:

@@ -23,13 +23,13 @@ from irdiff.stages import Stage
 BINARY_STAGES = frozenset({Stage.CUBIN, Stage.HSACO, Stage.SASS})
 _LONG_ATTRIBUTE = 24
 _LIMIT = 1000
-"""Characters of a line: the longest seen, once long attributes have short names, is a signature of 900."""
+"""The most characters of a line. The longest seen, with short names for long attributes, has 900."""
 _ATTRIBUTE = re.compile(r"#[A-Za-z_][\w.$]*<")
 _TOKEN = re.compile(r"[\w.$%#!]+|\s+|.")
 _MARKED = 50_000
-"""Rows of a diff within whose lines changed parts are marked; real ones have a few thousand."""
+"""The most rows of a diff in which changed parts of lines are marked. Real diffs have a few thousand."""
 _ALIKE = 0.4
-"""Share of tokens that a pair of lines needs in common for marks within the lines to help."""
+"""The share of tokens that two lines must have in common for marks within them to help a reader."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +60,7 @@ class StageDiff:
         return sum(row.kind is kind for row in self.rows)
 
     def changed(self) -> frozenset[Kind]:
-        """The kinds that are shown as changes: registers alone only where there is nothing else."""
+        """The kinds of rows shown as changes. Other registers alone count only where nothing else changed."""
         hard = frozenset({Kind.REMOVED, Kind.ADDED})
         return hard if any(row.kind in hard for row in self.rows) else hard | {Kind.RENAMED}
 
@@ -109,7 +109,7 @@ class StageDiff:
 
 
 def read_text(folder: Path, case: Case, side: str, stage: str) -> str | None:
-    """The raw artifact of one side, None where the run does not hold it or it is no text."""
+    """The raw artifact of one side. None where the run does not hold it, or it is not a text."""
     artifact = getattr(case.artifacts, side).get(stage)
     if artifact is None or stage in BINARY_STAGES:
         return None
@@ -118,7 +118,7 @@ def read_text(folder: Path, case: Case, side: str, stage: str) -> str | None:
 
 
 def read(folder: Path, case: Case, stage: str) -> StageDiff | str:
-    """The diff of a stage, or in words why there is none."""
+    """The diff of a stage, or a sentence that says why there is none."""
     try:
         base, head = (read_text(folder, case, side, stage) for side in ("base", "head"))
         if base is None or head is None:
@@ -140,7 +140,7 @@ def compare(stage: str, base: str, head: str) -> StageDiff:
 
 
 def of_lines(stage: str, base: Sequence[str], head: Sequence[str]) -> StageDiff:
-    """Of lines that are no IR and are shown as they are."""
+    """The diff of lines that are not IR and are shown as they are."""
     texts = (base, head)
     return StageDiff(
         stage=stage,
@@ -199,7 +199,7 @@ def _replace_attributes(line: str, name: Callable[[str], str]) -> str:
 
 
 def _closing(line: str, start: int) -> int:
-    """Behind the `>` that closes the `<` before `start`; the end of the line where none does."""
+    """The position behind the `>` that closes the `<` before `start`, or the end of the line without one."""
     depth = 1
     for index in range(start, len(line)):
         character = line[index]

@@ -15,7 +15,7 @@ from irdiff.report import escape
 
 
 def folder() -> Path:
-    """Inside an installed wheel, or the checkout that this file lies in."""
+    """The folder of templates: inside an installed wheel, or in the checkout that this file lies in."""
     package = Path(str(resources.files("irdiff")))
     inside = package / "_shipped"
     return (inside if inside.is_dir() else package.parent) / "reports"
@@ -74,7 +74,7 @@ def _prose(text: str, plain: Callable[..., str], quoted: Callable[..., str], lim
 
 
 def _keeping_ends(part: str, plain: Callable[..., str]) -> str:
-    """Escaping for Markdown drops blanks at both ends, here they stand between words."""
+    """Escapes for Markdown, but keeps the blanks at both ends: here they stand between words."""
     before = " " if part[:1] == " " else ""
     after = " " if part.strip() and part[-1:] == " " else ""
     return before + plain(part.strip()) + after

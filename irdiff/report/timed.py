@@ -9,7 +9,7 @@ from irdiff.timing.results import BAD_OUTPUTS, FAULTS, CaseTiming, Speed, Timing
 
 
 def forest_of(results: TimingResults) -> Forest:
-    """Slowest first: what a reader must not miss is at the top."""
+    """The timings as a forest, the slowest case first: a reader must not miss it."""
     names = {gpu.uuid: gpu.name for gpu in results.gpus}
     rows = [row for timing in results.cases if (row := _row(timing)) is not None]
     return Forest(

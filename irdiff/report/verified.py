@@ -57,7 +57,7 @@ def _columns(cells: Iterable[str]) -> str:
 
 
 def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
-    """One text for each title; `-` for what was not measured."""
+    """One text for each column. A `-` stands for what was not measured."""
     used, time_us, percent = row.get("tolerance_used"), row.get("median_us"), row.get("peak_percent")
     return (
         _short(row.get("max_abs_error"), ".1e"),
@@ -72,7 +72,7 @@ def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _rate(row: Mapping[str, Any]) -> str:
-    """The rate that the percentage is of."""
+    """The rate that the percentage of the peak is about."""
     if row.get("peak_of") == "memory_tb_per_s" and row.get("gb_per_s") is not None:
         return f"{row['gb_per_s']:.0f} GB/s"
     return "-" if row.get("tflops") is None else f"{row['tflops']:.1f} TFLOP/s"

@@ -74,7 +74,7 @@ def changed_groups(run: Run) -> list[ChangeGroup]:
 
 
 def coverage(run: Run, share: float = 0.8) -> str:
-    """How few groups hold most of the changed cases; empty where that says nothing."""
+    """A sentence on how few groups hold most of the changed cases. Empty where that says nothing."""
     changed = {case.id for case in run.cases if case.verdict is Verdict.CHANGED}
     sizes = sorted((len(changed.intersection(group.members)) for group in run.groups), reverse=True)
     covered = count = 0
@@ -89,7 +89,7 @@ def coverage(run: Run, share: float = 0.8) -> str:
 
 
 def first_reason(group: ChangeGroup) -> str:
-    """The first reason in full, of the others their names."""
+    """The first reason in full, and the names of the others."""
     if not group.reasons:
         return ""
     others = ", ".join(reason.partition(":")[0] for reason in group.reasons[1:])
@@ -97,7 +97,7 @@ def first_reason(group: ChangeGroup) -> str:
 
 
 def ordered_groups(run: Run) -> list[ChangeGroup]:
-    """As the run ranks them, those that may compute something else first in any case."""
+    """The groups as the run ranks them, but those that may compute something else always come first."""
     return sorted(run.groups, key=lambda group: not is_loud(group))
 
 

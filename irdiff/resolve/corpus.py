@@ -48,14 +48,14 @@ class Corpus:
 
     root: Path
     workloads: tuple[str, ...]
-    """Names as `family/name`, without the suffix."""
+    """The names of the workloads, as `family/name` without the suffix."""
     digest: str
     """SHA-256 over the path and content of every file below the root that a workload could import, and of
     the packages."""
     packs: tuple[str, ...] = ()
     """Families that need packages."""
     packages: Mapping[str, Packages] = field(default_factory=dict)
-    """By family, once they are installed for the toolchain of a side."""
+    """The packages of each family, once they are installed for the toolchain of a side."""
     anchor: Path | None = None
     """Of an exported revision: the folder above the root whose place says nothing, since the same content
     lies elsewhere for another revision."""

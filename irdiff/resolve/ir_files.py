@@ -34,7 +34,7 @@ LAUNCHES = {{"file": launch_ir({path!r}, options={options!r}, tier="gate")}}
 
 @dataclass(frozen=True, kw_only=True)
 class IrFiles:
-    """What a user gave."""
+    """The two files, the compiler and the options that a user gave."""
 
     base: Path
     head: Path
@@ -68,7 +68,7 @@ def _option(text: str) -> tuple[str, object]:
 
 
 def _toolchain(spec: str | None, config: Config) -> Toolchain:
-    """The one that was named, or else the newest release that is installed."""
+    """The toolchain that was named, or else the newest release that is installed."""
     if spec is None:
         installed = [environment.state.get("spec", "") for environment in environments.list_all(config)]
         releases = [found[1] for text in installed if (found := _RELEASE.fullmatch(str(text)))]

@@ -70,7 +70,7 @@ _file = TypeAdapter(_File)
 
 
 def plan_of(snap: Snapshot, config: Config) -> Plan:
-    """What the revision says of itself; one from before there was a file uses that of the working tree."""
+    """What the revision says of itself. A revision from before the file uses that of the working tree."""
     tree = {entry.path: entry for entry in repository.entries(snap, config)}
     if FILE in tree:
         return parse_plan(repository.read([tree[FILE]])[FILE], f"{FILE} of {snap.label}")
@@ -94,7 +94,7 @@ def parse_plan(content: bytes, where: str) -> Plan:
 
 
 def toolchain_spec(snap: Snapshot, plan: Plan, chosen: str | None, config: Config) -> tuple[str, str]:
-    """The compiler of a revision and why: chosen for both, pinned by the revision, or that of the file."""
+    """The compiler of a revision, and why: chosen for both sides, pinned there, or named by the file."""
     if chosen:
         return chosen, "--triton"
     tree = {entry.path: entry for entry in repository.entries(snap, config)}
@@ -185,7 +185,7 @@ def _contents(snap: Snapshot, config: Config) -> dict[str, str]:
 
 
 def _link(root: Path, folders: list[Path]) -> None:
-    """Links to what lies in the folders, the first of a name wins; whole or not at all."""
+    """Links to whatever lies in the folders; the first of two equal names wins. Made whole, or not at all."""
     partial = root.with_suffix(".part")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir()
@@ -201,7 +201,7 @@ def _link(root: Path, folders: list[Path]) -> None:
 
 
 def _exported(snap: Snapshot, config: Config) -> Path:
-    """The whole tree of the revision in the cache: made once, whole or not at all."""
+    """The whole tree of the revision, in the cache. It is made once: whole, or not at all."""
     rows = [(entry.path, entry.mode, entry.blob) for entry in repository.entries(snap, config)]
     folder = config.cache.resolve() / "exports" / key_of("export/1", rows)[:24]
     folder.mkdir(parents=True, exist_ok=True)

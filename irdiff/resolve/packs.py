@@ -49,7 +49,7 @@ _file = TypeAdapter(_File)
 
 @dataclass(frozen=True, kw_only=True)
 class Pack:
-    """A pack as its file says."""
+    """A pack, as its `pack.toml` describes it."""
 
     name: str
     summary: str
@@ -58,13 +58,13 @@ class Pack:
     kernels: tuple[str, ...]
     """Import names of the packages whose kernels these are."""
     imports: tuple[str, ...]
-    """Modules that every workload imports: once for all of them is quicker."""
+    """Modules that every workload imports. Importing them once for all is quicker."""
     indexes: dict[str, str]
     """NAME → index that has this build of a package, asked after those that the user's uv knows."""
     python: str
     """The oldest Python that the packages know, as `3.10`."""
     torch_compile: bool
-    """Whether what torch.compile writes for the target counts."""
+    """Whether the kernels are those that torch.compile writes for the target."""
 
 
 def read(folder: Path) -> Pack:
@@ -104,7 +104,7 @@ def load(root: Path, chosen: Sequence[str]) -> Corpus:
 
 
 def named_by(case_id: str, root: Path) -> tuple[str, ...]:
-    """The pack that a case is of, if it is of one."""
+    """The pack that a case belongs to, if it belongs to one."""
     family = case_id.partition("/")[0]
     return (family,) if family in names(root) else ()
 
@@ -199,7 +199,7 @@ def _site(environment: Path) -> Path:
 
 
 def _recorded_digest(site: Path) -> str:
-    """Of what the packages' own records say of their files, bytecode and the installer's notes left out."""
+    """A digest of the packages' own records of their files, without bytecode and the installer's notes."""
     rows = set()
     for record in site.glob("*.dist-info/RECORD"):
         for line in record.read_text(encoding="utf-8").splitlines():

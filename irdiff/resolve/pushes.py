@@ -48,7 +48,7 @@ def pushed_commits(lines: Iterable[str]) -> list[tuple[str, str]]:
 
 
 def inspect(store: Store, local: str, remote: str, config: Config) -> Push | None:
-    """None where the commit has no base or is its own, or the repository is none that irdiff compares."""
+    """The push of a commit. None where it has no base or is its own, or the repository is not one of ours."""
     base = _base(store, local, remote)
     if base is None or base == local:
         return None
@@ -94,7 +94,7 @@ def _relevant_to_compiler(
 
 
 def _is_of(path: str, plan: Plan) -> bool:
-    """Python files of the workloads and of what they import, the description, the pin."""
+    """Whether a path is a Python file that workloads hold or import, the `irdiff.toml`, or the pin."""
     if path in (kernel_repository.FILE, plan.pin, *kernel_repository.PIN_FILES):
         return True
     parents = {str(parent) for parent in PurePosixPath(path).parents}

@@ -39,9 +39,9 @@ class SideOptions:
     """What a user may choose beside base and head."""
 
     repo: Path | None
-    """A checkout; default: the one that the current folder lies in."""
+    """A checkout. The default is the one that the current folder lies in."""
     corpus: Path | None
-    """A folder of workloads for both sides; default: the shipped corpus, or that of `irdiff.toml`."""
+    """A folder of workloads for both sides. The default is the shipped corpus, or that of `irdiff.toml`."""
     triton: str | None
     """The toolchain of both sides where revisions select kernels."""
     build: bool
@@ -81,7 +81,7 @@ def load_corpus(options: SideOptions, config: Config) -> Corpus:
 
 
 def _side(toolchain: Toolchain, kernels: Corpus, note: str, config: Config) -> Side:
-    """With the packages that the corpus needs, beside this toolchain."""
+    """A side, with the packages that its corpus needs beside this toolchain."""
     note = "; ".join(part for part in (note, packs.note(kernels)) if part)
     beside = packs.install(kernels, toolchain, config)
     return Side(toolchain=toolchain, corpus=beside, note=note, warnings=toolchain.notes)

@@ -57,7 +57,7 @@ def load_all(folders: Sequence[Path]) -> dict[str, Target]:
 
 
 def select(names: Sequence[str], folders: Sequence[Path]) -> tuple[Target, ...]:
-    """The targets of these names; the four default ones where no name is given."""
+    """The targets of these names. Where no name is given, the four default ones."""
     known = load_all(folders)
     wanted = list(dict.fromkeys(part for name in names for part in name.split(",") if part)) or list(DEFAULT)
     if "all" in wanted:

@@ -128,7 +128,7 @@ class Measurement:
     tflops: float | None
     tb_per_s: float | None
     percent_of_peak: float | None
-    """Of the card's own measured peak, the larger of compute and memory."""
+    """The share of the card's own measured peak: the larger one of compute and memory."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,7 +152,7 @@ class CaseTiming:
 
     case: str
     gpu: str
-    """UUID."""
+    """The UUID of the GPU."""
     outputs: OutputCheck
     measurement: Measurement | None
     """None where it was not measured, and where it faulted, whatever was measured before that."""
@@ -201,7 +201,7 @@ class GpuRecord:
     """Measured here: an 8192³ fp16 matrix product and a large copy through torch."""
     wall_s: float
     busy_s: float
-    """Of it, kernels of this GPU were in flight."""
+    """The part of that time in which kernels of this GPU were in flight."""
     trustworthy: bool
     """False on a busy or throttled GPU: its results are not a pass."""
     stopped: str
@@ -216,7 +216,7 @@ class Protocol:
     threshold: float
     confidence: float
     processes: int
-    """Number of processes a case."""
+    """How many processes measure each case."""
     seed: int
     verify_only: bool
 

@@ -36,12 +36,12 @@ class Sample:
     process: int
     round: int
     position: int
-    """Of the arm within its round, which is in random order."""
+    """The position of the arm within its round, whose order is random."""
     arm: str
     """`base`, `control` or `head`."""
     launches: int
     elapsed_us: float
-    """Of all launches of the sample."""
+    """The time of all launches of the sample together."""
 
     __pydantic_config__ = ConfigDict(extra="forbid", allow_inf_nan=False)
 

@@ -29,7 +29,7 @@ _OPEN_LIMIT_S = 120.0
 _SETUP_S = 0.12
 _LEAST_SLICE_S, _MOST_SLICE_S = 0.08, 1.0
 _AHEAD = 2
-"""Processes that import while one works: with few cases a process is done before the next has imported."""
+"""How many processes import while one works: with few cases one is done before the next has imported."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -40,11 +40,11 @@ class Ratio:
         return tuple(log for log in self.logs if abs(log - middle) > distance)
 
     def p_greater(self, margin: float) -> float:
-        """Of the hypothesis that the true log ratio is at most `margin`."""
+        """The p-value of the hypothesis that the true log ratio is at most `margin`."""
         return _p_greater(np.asarray(self.logs), margin)
 
     def p_less(self, margin: float) -> float:
-        """Of the hypothesis that the true log ratio is at least -`margin`."""
+        """The p-value of the hypothesis that the true log ratio is at least -`margin`."""
         return _p_greater(-np.asarray(self.logs), margin)
 
 
@@ -54,9 +54,9 @@ class Estimate:
 
     processes: tuple[ProcessTimes, ...]
     head: Ratio
-    """Of medians, as is `control`."""
+    """The ratio of medians. `control` is one of medians, too."""
     head_means: Ratio
-    """Of the means of the middle 80 % of the samples."""
+    """The ratio of the means of the middle 80 % of the samples."""
     control: Ratio
     samples: int
     launches_per_sample: int
@@ -99,14 +99,14 @@ def _of_process(process: int, arms: dict[str, list[float]]) -> ProcessTimes:
 
 
 def _locations(times: Sequence[float]) -> tuple[float, float]:
-    """Median and trimmed mean."""
+    """The median and the trimmed mean of the values."""
     ordered = sorted(times)
     cut = int(_TRIMMED * len(ordered))
     return median(ordered), fmean(ordered[cut : len(ordered) - cut])
 
 
 def estimate(samples: Sequence[Sample], *, confidence: float) -> Estimate | None:
-    """None where fewer than two processes have samples of all three arms."""
+    """The estimate of one case. None where fewer than two processes have samples of all three arms."""
     rows = process_times(samples)
     if len(rows) < 2:
         return None
@@ -137,7 +137,7 @@ def _standard_error(logs: np.ndarray) -> float:
 
 
 def _p_greater(logs: np.ndarray, margin: float) -> float:
-    """By a one-sided t test."""
+    """The p-value of a one-sided t test."""
     distance, error = float(logs.mean()) - margin, _standard_error(logs)
     if error < _LEAST_SPREAD:
         return 0.0 if distance > _LEAST_SPREAD else 1.0

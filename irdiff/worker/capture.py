@@ -142,7 +142,7 @@ class Captured:
 
     @property
     def digest(self):
-        """The input digest; None where there is none."""
+        """The input digest, or None where the launch has none."""
         return self.made.digest if self.made is not None else None
 
 
@@ -291,7 +291,7 @@ def wanted_here(bounds):
 
 
 def launches_of(entry, target, with_frontend):
-    """[(suffix, Captured)] of one entry of LAUNCHES: each specialization, and each IR of it, once."""
+    """A list of (suffix, Captured) of one entry of LAUNCHES: each specialization, and each IR of it, once."""
     if isinstance(entry, corpus_api.FileEntry):
         return [("", _file_of(entry, target))]
     sink = []

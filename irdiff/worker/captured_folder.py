@@ -31,7 +31,7 @@ def strangers(folder, family):
 
 
 def readme(folder, text, files):
-    """README.md with the comment: of these files (name → text), and of earlier ones that are unchanged."""
+    """README.md with its comment, which lists these files (name → text) and earlier unchanged ones."""
     rows = {name: digest for name, digest in _written(folder).items() if _digest(folder, name) == digest}
     rows.update((name, _sha256(content)) for name, content in files.items())
     rows[_README] = _sha256(text)
@@ -39,7 +39,7 @@ def readme(folder, text, files):
 
 
 def _written(folder):
-    """{name: digest}, as the README that is there has it."""
+    """The table {name: digest} of the README that is there."""
     comment = _read(folder, _README).partition(_START)[2]
     return {found[2]: found[1] for line in comment.splitlines() if (found := _ROW.fullmatch(line))}
 

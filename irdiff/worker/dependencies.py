@@ -66,12 +66,12 @@ def begin():
 
 
 def pause():
-    """What follows depends on nothing but what was seen."""
+    """Stops watching: what follows depends only on what was seen before."""
     _seen.watching = False
 
 
 def report():
-    """What was seen until now, as JSON; nothing more is noted."""
+    """Returns what was seen until now, as JSON, and notes nothing more."""
     pause()
     for entry in sys.path:
         _note_folder(entry or ".")

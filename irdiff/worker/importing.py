@@ -14,7 +14,7 @@ import sys
 
 class _Loader(importlib.machinery.SourceFileLoader):
     def get_code(self, fullname):
-        """From the source alone: bytecode would bring the path it was compiled under."""
+        """Compiles from the source alone: bytecode would bring the path that it was compiled under."""
         path = self.get_filename(fullname)
         return self.source_to_code(self.get_data(path), os.path.relpath(path, self.root))
 

@@ -52,7 +52,7 @@ def _prepare(target):
 
 
 def _load(key, path, set_sys_modules=True):
-    """A written module under a name that its text alone decides: its folder is another one every time."""
+    """Loads a written module under a name that its text alone decides: its folder is a new one every time."""
     with open(path, encoding="utf-8") as file:
         source = file.read()
     name = f"inductor/{key}.py"
@@ -82,7 +82,7 @@ def _properties(kind, target):
 
 
 def _run(tuner, *args, stream=None, benchmark_run=False, **kwargs):
-    """In place of CachingAutotuner.run: every config goes through the frontend."""
+    """Runs in place of CachingAutotuner.run: every config goes through the frontend."""
     from torch._inductor.runtime.triton_heuristics import GridExpr
 
     names = [name for name in tuner.fn.arg_names if name not in tuner.configs[0].kwargs]
@@ -95,7 +95,7 @@ def _run(tuner, *args, stream=None, benchmark_run=False, **kwargs):
 
 
 def _outside_of_modes(wrap):
-    """What is compiled runs without the mode that moves tensors to the CPU: Dynamo would trace it."""
+    """Runs what is compiled without the mode that moves tensors to the CPU, which Dynamo would trace."""
     from torch.overrides import _len_torch_function_stack, _pop_mode, _push_mode
 
     @functools.wraps(wrap)

@@ -39,7 +39,7 @@ def _module_files(modules):
 
 
 def _existing(path):
-    """The file itself, or the archive that it was imported from."""
+    """The file itself, or the archive from which it was imported."""
     path = os.path.abspath(path)
     while path != os.path.dirname(path) and not os.path.exists(path):
         path = os.path.dirname(path)
@@ -47,7 +47,7 @@ def _existing(path):
 
 
 def _libraries(maps):
-    """Files of which code is mapped."""
+    """The files whose code is mapped into this process."""
     rows = (line.split(None, 5) for line in maps.splitlines())
     return sorted({row[5] for row in rows if len(row) == 6 and "x" in row[1] and row[5].startswith("/")})
 

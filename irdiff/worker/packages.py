@@ -20,7 +20,7 @@ _added = {}
 
 
 def add(site, imports, kernels, torch_compile, target):
-    """In the parent of all cases. The toolchain's own packages come first on the path and stay so.
+    """Adds packages, in the parent of all cases. The toolchain's own come first on the path and stay so.
 
     imports: modules to import once for every case.
     kernels: packages whose files are known by paths relative to `site`: names of files reach code.

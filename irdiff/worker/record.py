@@ -50,7 +50,7 @@ class Tensor:
 
     @property
     def place(self):
-        """Arguments that are the same in this are one tensor."""
+        """What identifies a tensor: arguments with an equal place are one tensor."""
         return (self.storage, self.dtype, self.shape, self.strides, self.offset)
 
 
@@ -263,7 +263,7 @@ def _method(function):
 
 
 def _cheap(value):
-    """A key that is quick to make: equal keys mean equal launches."""
+    """A key that is quick to make. Equal keys mean equal launches."""
     if hasattr(value, "data_ptr"):
         shape = tuple(getattr(value, "shape", ()))
         return (str(value.dtype), shape, _strides(value, shape), value.data_ptr() % 16)
@@ -303,7 +303,7 @@ def _storage(tensor, base):
 
 
 def _content(tensor, dtype):
-    """(fill, values) of a torch tensor: small integers by value, others by what they look like."""
+    """The (fill, values) of a torch tensor: small integers by value, others by what they look like."""
     is_floating_point = corpus_api.DType(dtype).is_floating_point
     try:
         if _is_being_captured(tensor):

@@ -29,7 +29,7 @@ _modules = {}
 
 
 class Settings:
-    """Of this process, as they are now."""
+    """The settings of this process, as they are now."""
 
     def __init__(self):
         self._variables = dict(os.environ)
@@ -59,7 +59,7 @@ class Settings:
 
 
 def _groups():
-    """Before 3.4 there are none."""
+    """The groups of knobs. Triton has none before 3.4."""
     knobs = getattr(triton, "knobs", None)
     base = getattr(knobs, "base_knobs", ())
     return {name: group for name, group in vars(knobs).items() if isinstance(group, base)} if knobs else {}

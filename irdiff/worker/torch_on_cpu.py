@@ -12,7 +12,7 @@ import types
 
 
 def install(target):
-    """From now on, in this process. Without torch there is nothing to do."""
+    """Works from now on, in this process. Without torch there is nothing to do."""
     if importlib.util.find_spec("torch") is None:
         return
     import torch

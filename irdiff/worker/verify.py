@@ -196,7 +196,7 @@ def _compare(torch, entry, result, args, kwargs, row):
 
 
 class _exact_products:
-    """References multiply in full fp32, whatever this machine's torch does by default."""
+    """Lets references multiply in full fp32, whatever this machine's torch does by default."""
 
     def __init__(self, torch):
         self.backend = torch.backends.cuda.matmul

@@ -157,7 +157,7 @@ def write(folder, family, program, launches, failures=()):
 
 
 def _place(workloads, recorded):
-    """Into the file of its function, or into a new one where the two cannot share a namespace."""
+    """Puts a launch into the file of its function, or into a new one if both cannot share a namespace."""
     for workload in workloads:
         if workload.function is recorded.function:
             try:

@@ -62,7 +62,7 @@ def find(native_digest: str, config: Config) -> Adoption | None:
 def adopt(
     checkout: Checkout, spec: str, toolchain: Toolchain, config: Config, *, anyway: bool
 ) -> tuple[Adoption, Disagreement]:
-    """Declares it. Raises ToolchainError where the Python parts disagree, unless `anyway`."""
+    """Declares the adoption. Raises ToolchainError where the Python parts disagree, unless `anyway`."""
     site = checkouts.site_packages(toolchain, config)
     installed = checkouts.installed_files(site)
     differences = compare(checkout, site, installed)
@@ -91,7 +91,7 @@ def adopt(
 
 
 def compare(checkout: Checkout, site: Path, installed: set[str]) -> Disagreement:
-    """Python files must be there on both sides; of other files those that are."""
+    """Compares both Python parts. Python files must be on both sides; other files may be on one."""
     part = checkout.python_part(installed)
     differing = [
         name for name, entry in part.items() if name in installed and _blob(site / name) != entry.blob

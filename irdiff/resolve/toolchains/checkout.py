@@ -80,7 +80,7 @@ def _native_rows(
     targets: Mapping[str, str],
     config: Config,
 ) -> dict[str, str]:
-    """Kept by tree: parsing the CMake of a checkout again takes longer than anything else here."""
+    """The result is kept by tree: parsing the CMake of a checkout takes longer than anything else here."""
     store = Store(config.cache / "digests")
     submodules = [entry.blob for entry in tree.values() if entry.store != snap.store or not entry.is_file]
     key = key_of("native-rows/2", _own_digest(), snap.tree, submodules)
@@ -106,7 +106,7 @@ def _is_at(name: str, path: str) -> bool:
 
 
 def _contents(files: Mapping[str, Entry], paths: Iterable[str]) -> dict[str, bytes]:
-    """By the path that was asked for; a link that leads out of the tree has no content."""
+    """The contents by the path that was asked for. A link that leads out of the tree has none."""
     wanted = {path: files[path] for path in paths if path in files}
     contents = repository.read(list(wanted.values()))
     return {path: contents[entry.path] for path, entry in wanted.items()}

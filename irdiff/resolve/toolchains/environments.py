@@ -106,7 +106,7 @@ def last_used(environment: Environment) -> float:
 
 @contextlib.contextmanager
 def lock(name: str, config: Config) -> Iterator[None]:
-    """One process at a time builds an environment; the others wait, then find it made."""
+    """Lets one process at a time build an environment. The others wait, then find it made."""
     with _lock_file(name, config) as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield

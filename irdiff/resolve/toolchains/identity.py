@@ -80,7 +80,7 @@ class _Counted:
         return sorted((file.name, self.digests[file.path]) for file in files)
 
     def digest(self, files: Iterable[CountedFile]) -> str:
-        """Of some of the files, with the interpreter that runs them."""
+        """The digest of some of the files, with the interpreter that runs them."""
         return key_of("toolchain/2", self.interpreter, self.found.startup, self.rows(files))
 
     def below(self, target: str) -> list[CountedFile]:
@@ -94,7 +94,7 @@ class _Counted:
         ]
 
     def launcher_digest(self, target: str) -> str:
-        """Of what launches on such targets. It is said where it differs, so nothing else takes part."""
+        """The digest of what launches on such targets, and of no more: it is only said where it differs."""
         keys = self.found.keys_for(target)
         launching = (
             file
@@ -133,7 +133,7 @@ def _identified(reply: dict[str, Any], spec: str, python: str, path: Path, confi
 
 
 def _violations(counted: _Counted, target: str, digest: str, config: Config) -> list[str]:
-    """Why the rule of `layers` does not hold for a target; kept by the toolchain's digest."""
+    """Why the rule of `layers` does not hold for a target. The answer is kept by the toolchain's digest."""
     store = Store(config.cache / "digests")
     rules = [Path(str(module.__file__)).read_text(encoding="utf-8") for module in _RULES]
     key = key_of("proof/1", rules, digest, target)

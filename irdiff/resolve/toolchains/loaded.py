@@ -34,7 +34,7 @@ class CountedFile:
     path: Path
     layer: Layer
     module: str | None
-    """The name that it is, or would be, imported under; None for what is no Python source of ours to read."""
+    """The name that it is, or would be, imported under. None for what is no Python source to read."""
 
 
 class Loaded:
@@ -46,7 +46,7 @@ class Loaded:
         self._standard = {Path(folder).resolve() for folder in reply["stdlib"]}
         self._module_of = {_place(path): name for name, path in reply["modules"].items()}
         self._folders: dict[str, Path] = {}
-        """Packages of backends outside of Triton, by key."""
+        """The packages of backends that lie outside of Triton, by key."""
         self.used: dict[str, set[str]] = {}
         """By backend: the folders of `triton/backends` and the keys of packages that its class comes from."""
         for backend, part in reply["parts"].items():

@@ -189,7 +189,7 @@ def _make_wheel(build: _Build, config: Config, progress: Progress) -> None:
 
 
 def _build_environment(source: Path, tools: Environment, config: Config) -> dict[str, str]:
-    """The caller's, with the build requirements on the path and paths that a compiler cache may ignore."""
+    """The caller's, with the build requirements on the path and paths that compiler caches may ignore."""
     caller = dict(config.tool_environment)
     defaults = {
         "CCACHE_BASEDIR": str(source),

@@ -24,7 +24,7 @@ _SCRIPT_LIMIT_BYTES = 1 << 20
 @dataclass(frozen=True, kw_only=True)
 class Programs:
     files: tuple[CountedFile, ...]
-    """Those that are machine code."""
+    """The programs that are machine code."""
     scripts: tuple[CountedFile, ...]
     named: tuple[CountedFile, ...]
     """Files that the scripts name."""
