@@ -4,13 +4,16 @@ compiler that disagrees with itself, and a run that was timed on a GPU.
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
-import zipfile
+import tarfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+
+import zstandard
 
 from irdiff import config as configuration
 from irdiff.resolve import toolchains
@@ -19,6 +22,7 @@ from tests.integration.commits import checkouts
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "tests" / "data" / "oracle"
+TIMED = ROOT / "tests" / "data" / "gate" / "h200-3.8.0-3.9.0.tar.zst"
 BASE, HEAD = "triton==3.8.0", "triton==3.9.0"
 RELEASE_CASES = (
     "matmul/pointer:fp16-4096", "elementwise/vector_add", "loss/*", "quantize/*", "decode/*",
@@ -161,10 +165,14 @@ def nondeterministic(place: Place) -> None:
 
 
 def timed(place: Place) -> None:
-    """Recorded on an H200: what is made of it needs neither compiler nor GPU."""
+    """Recorded on an H200: what is made of it needs neither compiler nor GPU. Its artifacts are not kept."""
     place.run.mkdir()
-    with zipfile.ZipFile(DATA / "timed-run.zip") as archive:
-        archive.extractall(place.run)
+    with tarfile.open(fileobj=io.BytesIO(_decompressed(TIMED))) as archive:
+        archive.extractall(place.run, filter="data")
+
+
+def _decompressed(path: Path) -> bytes:
+    return zstandard.ZstdDecompressor().decompressobj().decompress(path.read_bytes())
 
 
 def _kernel(name: str, factor: str, *, extra: str = "", options: str = "") -> dict[str, str]:

@@ -36,7 +36,8 @@ def of(place: Place, *, noisy: bool) -> dict[str, str]:
     place.irdiff("report", run, "--html", "report.html")
     views["report.html"] = (place.folder / "report.html").read_text()
     changed = [case.id for case in run_folder.load(run).cases if case.verdict == "changed"]
-    for number, case in enumerate(changed[:_SHOWN_CASES], 1):
+    with_texts = (run / "artifacts").is_dir()
+    for number, case in enumerate(changed[:_SHOWN_CASES] if with_texts else [], 1):
         views[f"diff-{number}.txt"] = place.irdiff("diff", run, case)
         views[f"explain-{number}.txt"] = place.irdiff("explain", run, case)
     return {name: _settled(text, place, noisy=noisy) for name, text in views.items()}
