@@ -25,6 +25,11 @@ def matching(base: Iterable[str], head: Iterable[str]) -> list[tuple[int, int]]:
     numbers: dict[str, int] = {}
     left = [numbers.setdefault(line, len(numbers)) for line in base]
     right = [numbers.setdefault(line, len(numbers)) for line in head]
+    return matching_numbers(left, right)
+
+
+def matching_numbers(left: Sequence[int], right: Sequence[int]) -> list[tuple[int, int]]:
+    """The same for lines of which each is known by a number."""
     pairs: list[tuple[int, int]] = []
     gaps = [(0, len(left), 0, len(right))]
     while gaps:

@@ -11,14 +11,13 @@ reader may fold away but which is never called the same.
 
 from __future__ import annotations
 
-import bisect
-import difflib
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from irdiff.compare import alignment
+from irdiff.compare.alignment import Gap
 from irdiff.stages import Stage
 
 _MACHINE: Mapping[str, re.Pattern[str]] = {
@@ -27,12 +26,6 @@ _MACHINE: Mapping[str, re.Pattern[str]] = {
 }
 _VALUE = re.compile(r"%[a-z]*\d+(?![\w.])|\^b\d+\b|[$.]L\d+\b|!\d+\b")
 _DEPTHS = (4, 2, 1, 0)
-_SMALL = 200_000
-"""The most pairs of lines that are searched exhaustively. A larger gap is first cut at unique lines."""
-
-
-Gap = tuple[int, int, int, int]
-"""The first line of base and the one behind the last, then the same of head."""
 
 
 class Kind(StrEnum):
@@ -110,8 +103,9 @@ def _match(rounds: Sequence[tuple[list[int], list[int]]]) -> list[tuple[int, int
     gaps = [(0, len(rounds[0][0]), 0, len(rounds[0][1]))]
     matched: list[tuple[int, int]] = []
     for base, head in rounds:
-        for gap in gaps:
-            matched += _match_gap(base, head, gap)
+        for i, n, j, m in gaps:
+            found = alignment.matching_numbers(base[i:n], head[j:m])
+            matched += [(i + a, j + b) for a, b in found]
         matched.sort()
         gaps = list(_gaps(matched, len(base), len(head)))
     return matched
@@ -123,56 +117,6 @@ def _gaps(matched: Sequence[tuple[int, int]], n: int, m: int) -> Iterator[Gap]:
         if base > i and head > j:
             yield i, base, j, head
         i, j = base + 1, head + 1
-
-
-def _match_gap(base: list[int], head: list[int], gap: Gap) -> list[tuple[int, int]]:
-    i, n, j, m = gap
-    matched: list[tuple[int, int]] = []
-    while i < n and j < m and base[i] == head[j]:
-        matched.append((i, j))
-        i, j = i + 1, j + 1
-    while i < n and j < m and base[n - 1] == head[m - 1]:
-        n, m = n - 1, m - 1
-        matched.append((n, m))
-    if i == n or j == m:
-        return matched
-    if (n - i) * (m - j) > _SMALL:
-        anchors = _anchors(base, head, (i, n, j, m))
-        if anchors:
-            cuts = list(_gaps([(a - i, b - j) for a, b in anchors], n - i, m - j))
-            inner = [
-                pair for a, b, c, d in cuts for pair in _match_gap(base, head, (a + i, b + i, c + j, d + j))
-            ]
-            return matched + anchors + inner
-    matcher = difflib.SequenceMatcher(None, base[i:n], head[j:m], autojunk=(n - i) * (m - j) > _SMALL)
-    for block in matcher.get_matching_blocks():
-        matched += [(i + block.a + k, j + block.b + k) for k in range(block.size)]
-    return matched
-
-
-def _anchors(base: list[int], head: list[int], gap: Gap) -> list[tuple[int, int]]:
-    """Lines that are there once on each side and in the same order (patience diff, Bram Cohen)."""
-    i, n, j, m = gap
-    once = Counter(base[i:n])
-    place = {key: index for index, key in enumerate(base[i:n], i) if once[key] == 1}
-    twice = Counter(head[j:m])
-    found = [
-        (place[key], index) for index, key in enumerate(head[j:m], j) if twice[key] == 1 and key in place
-    ]
-    tails: list[int] = []
-    chain: list[tuple[int, int, int]] = []
-    ends: list[int] = []
-    for a, b in found:
-        position = bisect.bisect_left(tails, a)
-        chain.append((a, b, ends[position - 1] if position else -1))
-        tails[position : position + 1] = [a]
-        ends[position : position + 1] = [len(chain) - 1]
-    result: list[tuple[int, int]] = []
-    at = ends[-1] if ends else -1
-    while at >= 0:
-        a, b, at = chain[at]
-        result.append((a, b))
-    return result[::-1]
 
 
 # rows
