@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from irdiff.compare.edits import Edit, abstract, essence
 from irdiff.findings import FindingKind
 from irdiff.group import severity, titles
-from irdiff.group.severity import Ranked, Severity
+from irdiff.group.severity import Ranked
 from irdiff.model import GROUPED_VERDICTS, Case, ChangeGroup, Component, Verdict
 
 MAX_EDIT_LINES = 200
@@ -72,7 +72,7 @@ def group(
             member = _Member(case=case, told=description_of(case))
             rows.setdefault(member.told.key, []).append(member)
     groups = [_group(key, found) for key, found in rows.items()]
-    groups.sort(key=lambda g: (-_class_rank(g.severity), -g.score, -len(g.members), g.id))
+    groups.sort(key=lambda g: (-severity.class_gravity(g.severity), -g.score, -len(g.members), g.id))
     return tuple(groups), {case_id: g.id for g in groups for case_id in g.members}
 
 
@@ -80,7 +80,7 @@ def _group(key: tuple[str, str, str, tuple[str, ...]], members: list[_Member]) -
     members.sort(key=lambda m: m.case.id)
     shown = [m for m in members if m.case.verdict is not Verdict.ABSORBED] or members
     smallest = min(shown, key=lambda m: (m.told.size, m.case.id))
-    gravest = max(shown, key=lambda m: (*_grave(m.told.ranked), m.case.id))
+    gravest = max(shown, key=lambda m: (*severity.gravity(m.told.ranked), m.case.id))
     ranked, counts = gravest.told.ranked, smallest.told.counts
     origin = smallest.case.origin
     return ChangeGroup(
@@ -97,14 +97,6 @@ def _group(key: tuple[str, str, str, tuple[str, ...]], members: list[_Member]) -
         reasons=ranked.reasons,
         edit=tuple(sorted(counts, key=lambda line: (line[1:], line[:1] == "+")))[:MAX_EDIT_LINES],
     )
-
-
-def _grave(ranked: Ranked) -> tuple[int, float]:
-    return _class_rank(ranked.severity), ranked.score
-
-
-def _class_rank(name: str) -> int:
-    return -list(Severity).index(Severity(name))
 
 
 def _charged(members: Sequence[_Member]) -> tuple[Component, ...]:

@@ -323,6 +323,16 @@ TABLE: tuple[_Row, ...] = (
 """The order is that of the classes. Reasons are shown with each group."""
 
 
+def gravity(ranked: Ranked) -> tuple[int, float]:
+    """What is graver is more."""
+    return class_gravity(ranked.severity), ranked.score
+
+
+def class_gravity(name: str) -> int:
+    """Of a class of severity, by its name."""
+    return -list(Severity).index(Severity(name))
+
+
 def rank(case: Case, edit: Edit | None) -> Ranked:
     """Severity of one case by its own edit and facts."""
     if case.verdict is Verdict.ABSORBED:

@@ -1,13 +1,14 @@
 """Which changed cases a reader should see first. Pure.
 
-The order is by what moved: spills, occupancy limits (registers, shared memory), barriers, instruction
-mix, size; a change that moved none of these comes last.
+Cases are ordered by the one table of severities (`group.severity`), the facts of one case by what they say of
+its resources: spills, occupancy limits (registers, shared memory), barriers, instruction mix, size.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from irdiff.group import severity
 from irdiff.model import Case, Fact, Verdict
 
 _FIRST = (
@@ -37,16 +38,11 @@ def moved_facts(base: Mapping[str, Fact], head: Mapping[str, Fact]) -> dict[str,
     return {name: (base.get(name, 0), head.get(name, 0)) for name in names}
 
 
-def score(case: Case) -> float:
-    """How telling the change of a case is. Larger is more telling."""
-    moved = moved_facts(case.facts.base, case.facts.head)
-    return sum(_weight(name, case.facts.base, case.facts.head) for name in moved)
-
-
 def rank(cases: Sequence[Case]) -> list[Case]:
-    """The changed cases, the most telling first."""
+    """The changed cases, the gravest first by the severity of what moved, as groups are ranked."""
     changed = [case for case in cases if case.verdict is Verdict.CHANGED]
-    return sorted(changed, key=lambda case: (-score(case), case.id))
+    by_name = sorted(changed, key=lambda case: case.id)
+    return sorted(by_name, key=lambda case: severity.gravity(severity.rank(case, None)), reverse=True)
 
 
 def _weight(name: str, base: Mapping[str, Fact], head: Mapping[str, Fact]) -> float:
