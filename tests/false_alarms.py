@@ -34,11 +34,12 @@ from irdiff.capture.catalogs import Wanted
 from irdiff.compare import launch_metadata, verdicts
 from irdiff.compile.compiler import WorkerCompiler
 from irdiff.config import Config
-from irdiff.model import Artifact, Compiled, Launch, Outcome, StageStatus, Target, Toolchain
+from irdiff.model import Compiled, Launch, Outcome, StageStatus, Target, Toolchain
 from irdiff.parallel import in_parallel
 from irdiff.resolve import corpus as corpora
 from irdiff.resolve import targets, toolchains
 from irdiff.resolve.corpus import Corpus
+from irdiff.stages import MACHINE_STAGES
 from irdiff.store import Store
 from irdiff.worker_client.worker_requests import Requests
 from irdiff.worker_client.workers import Workers
@@ -150,16 +151,16 @@ def compare_sides(ours: Outcome, theirs: Outcome, stores: tuple[Store, Store]) -
         same = type(ours) is type(theirs)
         return {"failure": StageStatus.EQUIVALENT if same else StageStatus.CHANGED}
 
-    def equivalent(stage: str, a: Artifact, b: Artifact) -> verdicts.TextComparison:
+    def equivalent(stage: str, *digests: str) -> verdicts.TextComparison:
         texts = [
-            (store.get(x.digest) or b"").decode(errors="replace")
-            for store, x in zip(stores, (a, b), strict=True)
+            (store.get(digest) or b"").decode(errors="replace")
+            for store, digest in zip(stores, digests, strict=True)
         ]
         result = normalize.equivalent(stage, *texts)
         return verdicts.TextComparison(equal=result.equal, header_equal=result.header_equal, findings=())
 
     stages = dict(verdicts.compare_texts(ours, theirs, equivalent).stages)
-    for binary, stage in verdicts.MACHINE_STAGES.items():
+    for binary, stage in MACHINE_STAGES.items():
         a, b = ours.artifacts.get(binary), theirs.artifacts.get(binary)
         if a and b:
             codes = [
