@@ -54,6 +54,7 @@ _VOLATILE = (
     (re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00\b"), "TIME"),
     (re.compile(r"\bin( |&#160;)\d+(\.\d+)?( |&#160;)s\b"), "in DURATION"),
     (re.compile(r'textLength="[\d.]+"'), "textLength"),
+    (re.compile(r"\b[0-9a-f]{1,64}(?=…)"), "DIGEST"),
     (re.compile(r"\b[0-9a-f]{10,64}\b(?=[^;]|$)"), "DIGEST"),
     (re.compile(r"address-randomization=[^`<]*"), "address-randomization=ANY"),
 )
