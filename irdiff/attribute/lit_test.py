@@ -94,7 +94,7 @@ class WorkerPassRunner:
         return [Outputs(base=ours, head=theirs) for ours, theirs in zip(base, head, strict=True)]
 
     def _run(self, name: str, texts: Sequence[str]) -> list[str | None]:
-        side: Side = getattr(self._sides, name)
+        side = self._sides.of(name)
         with self._store.scratch() as folder:
             paths = []
             for number, text in enumerate(texts):
@@ -113,7 +113,7 @@ class WorkerPassRunner:
                     "stage": self._case.origin.stage if self._case.origin else Stage.TTGIR,
                     "argument": self._step.argument,
                     "options": self._step.options,
-                    "metadata": getattr(self._case.metadata, name),
+                    "metadata": self._case.metadata.of(name),
                     "inputs": paths,
                     "folder": str(folder),
                     "timeout_s": MAX_REDUCTION_S,

@@ -25,7 +25,7 @@ def of_case(folder: Path, case: Case, config: Config) -> Sides[str]:
 
 
 def _of_side(folder: Path, case: Case, side: str, config: Config) -> str:
-    artifact = getattr(case.artifacts, side).get(Stage.CUBIN)
+    artifact = case.artifacts.of(side).get(Stage.CUBIN)
     content = run_folder.artifact(folder, artifact.digest) if artifact else None
     if content is None:
         raise RunFolderError(

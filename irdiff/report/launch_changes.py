@@ -85,11 +85,11 @@ def of_run(run: Run) -> list[tuple[LaunchChange, int]]:
 
 
 def _facts(case: Case, run: Run, side: str) -> dict[str, Any]:
-    launch = run.launches.get(getattr(case.launches, side) or "")
+    launch = run.launches.get(case.launches.of(side) or "")
     if launch is None:
         return {}
     found: dict[str, Any] = {part: dict(getattr(launch, part)) for part in _PARTS}
-    metadata: Mapping[str, object] = getattr(case.metadata, side)
+    metadata: Mapping[str, object] = case.metadata.of(side)
     known = _SAID_ELSEWHERE | found["options"].keys()
     if case.metadata.base and case.metadata.head:
         found["metadata"] = {name: value for name, value in metadata.items() if name not in known}

@@ -110,7 +110,7 @@ class StageDiff:
 
 def read_text(folder: Path, case: Case, side: str, stage: str) -> str | None:
     """The raw artifact of one side. None where the run does not hold it, or it is not a text."""
-    artifact = getattr(case.artifacts, side).get(stage)
+    artifact = case.artifacts.of(side).get(stage)
     if artifact is None or stage in BINARY_STAGES:
         return None
     content = run_folder.artifact(folder, artifact.digest)

@@ -80,15 +80,15 @@ class Session:
         target = next(t for t in self.run.targets if t.name == case.target)
         found: dict[str, Side] = {}
         for name in ("base", "head"):
-            digest = getattr(case.launches, name)
-            artifact = (getattr(case.artifacts, name) or {}).get(BINARIES.get(target.backend, ""))
+            digest = case.launches.of(name)
+            artifact = case.artifacts.of(name).get(BINARIES.get(target.backend, ""))
             if digest is None or artifact is None:
                 raise AbiError(f"{name} has no binary of {case_id}")
             binary = run_folder.artifact(self.folder, artifact.digest)
             if binary is None:
                 raise AbiError(f"the run folder does not hold {name}'s binary of {case_id}")
             launch = self.run.launches[digest]
-            metadata = getattr(case.metadata, name)
+            metadata = case.metadata.of(name)
             entry = read_entry(binary, str(metadata.get("name", launch.kernel)), target.backend)
             plan = abi.plan(launch, metadata, entry, backend=target.backend, warp_size=target.warp_size)
             sizes = {
