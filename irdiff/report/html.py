@@ -54,7 +54,8 @@ _NOT_PROFILED = frozenset({"binary_bytes"})
 def render(run: Run, folder: Path, timing: Forest | None = None) -> str:
     """The page. Diffs are read from the artifacts of `folder`. Where one is missing, the page says so."""
     sheet, script = _asset("report.css"), _asset("report.js")
-    entries = _entries(run, folder)
+    ranked = rank(run.cases)
+    entries = _entries(run, ranked, folder)
     return (
         templates.html()
         .get_template("report.html.j2")
@@ -79,8 +80,8 @@ def render(run: Run, folder: Path, timing: Forest | None = None) -> str:
             timing=_timing(timing) if timing else None,
             entries=entries,
             severities=list(dict.fromkeys(entry["severity"] for entry in entries if entry["severity"])),
-            profiles=_profiles(run),
-            cases=_case_rows(run, {member: e["number"] for e in entries for member in e["case_ids"]}),
+            profiles=_profiles(ranked),
+            cases=_case_rows(run, ranked, {member: e["number"] for e in entries for member in e["case_ids"]}),
             targets=[target.name for target in run.targets],
             provenance={"sides": provenance.sides(run), "rows": provenance.rows(run)},
             launch_changes=launch_changes.of_run(run)[:_MAX_LAUNCH_CHANGES],
@@ -147,10 +148,10 @@ def _timing(timing: Forest) -> dict[str, Any]:
 # groups
 
 
-def _entries(run: Run, folder: Path) -> list[dict[str, Any]]:
+def _entries(run: Run, ranked: Sequence[Case], folder: Path) -> list[dict[str, Any]]:
     """Everything that has a diff: the groups, then the changed cases that are in no group."""
     cases = {case.id: case for case in run.cases}
-    singles = wording.ungrouped(run, rank(run.cases))
+    singles = wording.ungrouped(run, ranked)
     groups = [group for group in wording.ordered_groups(run) if group.representative in cases]
     found = [_group(group, cases) for group in groups[:MAX_ENTRIES]]
     found += [_single(case) for case in singles[: min(_MAX_SINGLES, MAX_ENTRIES - len(found))]]
@@ -254,11 +255,11 @@ def _fact(name: str, base: Fact, head: Fact) -> dict[str, Any]:
     return {"name": name, "base": wording.number(base), "head": wording.number(head), "bars": bars}
 
 
-def _profiles(run: Run) -> list[dict[str, Any]]:
+def _profiles(ranked: Sequence[Case]) -> list[dict[str, Any]]:
     """The facts that moved most often, each with its change in every case."""
     deltas: dict[str, list[tuple[float, str]]] = {}
     weights: Counter[str] = Counter()
-    for case in rank(run.cases):
+    for case in ranked:
         for place, (name, (base, head)) in enumerate(moved_facts(case.facts.base, case.facts.head).items()):
             if (
                 isinstance(base, (int, float))
@@ -287,8 +288,8 @@ def _profile(name: str, rows: Sequence[tuple[float, str]]) -> dict[str, Any]:
 # tables
 
 
-def _case_rows(run: Run, entry_of: Mapping[str, int]) -> list[dict[str, Any]]:
-    order = {case.id: position for position, case in enumerate(rank(run.cases))}
+def _case_rows(run: Run, ranked: Sequence[Case], entry_of: Mapping[str, int]) -> list[dict[str, Any]]:
+    order = {case.id: position for position, case in enumerate(ranked)}
     first = (Verdict.BROKEN, Verdict.CHANGED, Verdict.REMOVED, Verdict.FIXED, Verdict.ADDED, Verdict.ABSORBED)
     ranks = {verdict: position for position, verdict in enumerate(first)}
     cases = sorted(
