@@ -20,8 +20,8 @@ import irdiff
 from irdiff import case_ids, normalize
 from irdiff.attribute.attributor import Attributor, Subject, subject_of
 from irdiff.attribute.replayer import WorkerReplayer
-from irdiff.capture import kernel_sources, pairing, reach, renames
-from irdiff.capture.catalogs import NOTHING, Catalog, Wanted
+from irdiff.capture import catalogs, kernel_sources, pairing, reach, renames
+from irdiff.capture.catalogs import Catalog, Wanted
 from irdiff.capture.pairing import Captured
 from irdiff.compare import edit_digest, launchers, radius
 from irdiff.compare.comparer import CaseComparer
@@ -154,7 +154,7 @@ def _capture(asked: Comparison, steps: _Steps) -> list[Captured]:
 
     def one(job: tuple[int, str]) -> tuple[tuple[int, str], Catalog]:
         row, which = job
-        return job, _catalog(steps.compiler, asked.sides.of(which), *rows[row])
+        return job, catalogs.of_side(steps.compiler, asked.sides.of(which), *rows[row])
 
     found = dict(in_parallel(one, jobs, steps.config.jobs, "capture", steps.report))
     return [
@@ -163,12 +163,6 @@ def _capture(asked: Comparison, steps: _Steps) -> list[Captured]:
         )
         for row, (name, target) in enumerate(rows)
     ]
-
-
-def _catalog(compiler: WorkerCompiler, side: Side, workload: str, target: Target) -> Catalog:
-    if workload not in side.corpus.workloads:
-        return NOTHING
-    return compiler.catalog(side.toolchain, side.corpus, workload, target)
 
 
 def _match(captured: Sequence[Captured], asked: Comparison) -> list[Pair]:

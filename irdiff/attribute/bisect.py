@@ -14,8 +14,8 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from irdiff.capture import pairing
-from irdiff.capture.catalogs import NOTHING, Catalog, Wanted
+from irdiff.capture import catalogs, pairing
+from irdiff.capture.catalogs import Cataloger, Wanted
 from irdiff.compare import compiler as comparing
 from irdiff.compare.comparer import CaseComparer
 from irdiff.compare.judge import Judge
@@ -31,11 +31,9 @@ from irdiff.model import (
     Sides,
     StageStatus,
     Target,
-    Toolchain,
     Verdict,
 )
 from irdiff.normalize.llvm_process import LlvmReader
-from irdiff.resolve.corpus import Corpus
 from irdiff.resolve.sides import Resolver, Side
 from irdiff.resolve.toolchains import repository
 from irdiff.stages import Stage
@@ -74,10 +72,8 @@ class Finding:
     skipped: tuple[str, ...]
 
 
-class Compiler(comparing.Compiler, Protocol):
+class Compiler(comparing.Compiler, Cataloger, Protocol):
     """What a search asks of a compiler."""
-
-    def catalog(self, toolchain: Toolchain, corpus: Corpus, workload: str, target: Target) -> Catalog: ...
 
 
 class History(Protocol):
@@ -260,8 +256,8 @@ class Bisection:
     def _pairs(self, base: str, head: str) -> list[Pair]:
         workload = self.question.case_id.partition(":")[0]
         sides = Sides(base=self._side(base), head=self._side(head))
-        catalogs = sides.map(lambda side: self._catalog(side, workload))
-        captured = pairing.Captured(workload=workload, target=self.target, catalogs=catalogs)
+        found = sides.map(lambda side: catalogs.of_side(self.compiler, side, workload, self.target))
+        captured = pairing.Captured(workload=workload, target=self.target, catalogs=found)
         return pairing.pairs([captured], self._options)
 
     def _no_case(self, base: str, head: str) -> UsageError:
@@ -270,11 +266,6 @@ class Bisection:
             f"there is no case {self.question.case_id} at {base[:10]} or {head[:10]}",
             hint=f"found: {near}" if near else "list them: irdiff corpus list",
         )
-
-    def _catalog(self, side: Side, workload: str) -> Catalog:
-        if workload not in side.corpus.workloads:
-            return NOTHING
-        return self.compiler.catalog(side.toolchain, side.corpus, workload, self.target)
 
     def _diff(self, case: Case) -> list[str]:
         stage = case.origin.stage if case.origin else self.question.stage

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 from pydantic import TypeAdapter
 
@@ -19,6 +19,7 @@ from irdiff.capture import dependencies
 from irdiff.capture.disk import Disk
 from irdiff.model import CaptureFailure, Failure, FailureKind, Launch, Target, Toolchain
 from irdiff.resolve.corpus import Corpus
+from irdiff.resolve.sides import Side
 from irdiff.store import Store, key_of
 from irdiff.worker_client.worker_requests import Requests, read_result, tail
 
@@ -70,6 +71,19 @@ class Catalog:
 
 
 NOTHING = Catalog(launches=(), failures=(), supported=True, selection=Selection(tiers=(), labels=()), read=())
+
+
+class Cataloger(Protocol):
+    """Says what workloads launch. Thread-safe."""
+
+    def catalog(self, toolchain: Toolchain, corpus: Corpus, workload: str, target: Target) -> Catalog: ...
+
+
+def of_side(cataloger: Cataloger, side: Side, workload: str, target: Target) -> Catalog:
+    """What one side launches; nothing where its corpus has no such workload."""
+    if workload not in side.corpus.workloads:
+        return NOTHING
+    return cataloger.catalog(side.toolchain, side.corpus, workload, target)
 
 
 class Capturer:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from irdiff import case_ids
-from irdiff.capture.catalogs import Catalog, Wanted
+from irdiff.capture.catalogs import Cataloger, Wanted
 from irdiff.compile.compiler import WorkerCompiler
 from irdiff.config import Config
 from irdiff.model import CaptureFailure, Compiled, Launch, Outcome, Target, Toolchain
@@ -39,10 +39,8 @@ class Checked:
         return self.expected != self.compiled
 
 
-class Compiler(Protocol):
+class Compiler(Cataloger, Protocol):
     """What a check asks of a compiler. Thread-safe."""
-
-    def catalog(self, toolchain: Toolchain, corpus: Corpus, workload: str, target: Target) -> Catalog: ...
 
     def compile(
         self, toolchain: Toolchain, corpus: Corpus, launch: Launch, target: Target, *, assemble: bool
