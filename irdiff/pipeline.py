@@ -47,7 +47,7 @@ from irdiff.model import (
     Target,
     Verdict,
 )
-from irdiff.normalize.llvm_process import LlvmReader
+from irdiff.normalize import llvm_process
 from irdiff.parallel import Progress, Report, in_parallel
 from irdiff.resolve.sides import Side
 from irdiff.run import run_folder
@@ -124,7 +124,7 @@ def compare(asked: Comparison, config: Config, out: Path, report: Report) -> Run
 def _steps(asked: Comparison, config: Config, report: Report) -> Iterator[_Steps]:
     store = Store(config.store)
     wanted = Wanted(tiers=asked.options.tiers, cases=asked.options.cases)
-    with closing(Workers(config)) as workers, closing(LlvmReader(config.cache / "llvm-reader.log")) as llvm:
+    with closing(Workers(config)) as workers, llvm_process.opened(config) as llvm:
         judge = Judge(store, llvm.reprint)
         compiler = WorkerCompiler(Requests(config, workers), store, wanted, reuse=asked.options.shortcut)
         yield _Steps(

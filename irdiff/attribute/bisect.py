@@ -33,7 +33,7 @@ from irdiff.model import (
     Target,
     Verdict,
 )
-from irdiff.normalize.llvm_process import LlvmReader
+from irdiff.normalize import llvm_process
 from irdiff.resolve.sides import Resolver, Side
 from irdiff.resolve.toolchains import repository
 from irdiff.stages import Stage
@@ -114,7 +114,7 @@ def bisect(question: Question, target: Target, resolver: Resolver, config: Confi
     """Raises UsageError where GOOD and BAD do not differ or are no line of commits."""
     store = Store(config.store)
     wanted = Wanted(cases=(question.case_id,))
-    with closing(Workers(config)) as workers, closing(LlvmReader(config.cache / "llvm-reader.log")) as llvm:
+    with closing(Workers(config)) as workers, llvm_process.opened(config) as llvm:
         return Bisection(
             question=question,
             target=target,

@@ -12,11 +12,13 @@ import sys
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from importlib import metadata
 from pathlib import Path
 
 import irdiff
 from irdiff import process
+from irdiff.config import Config
 from irdiff.normalize import Printed
 from irdiff.normalize.llvm_child import UNREADABLE
 
@@ -36,6 +38,11 @@ MAX_DEATHS = 100
 def version() -> str:
     """What a remembered answer depends on besides the two texts."""
     return metadata.version("llvmlite")
+
+
+def opened(config: Config) -> closing[LlvmReader]:
+    """A reader that is closed in the end, with its log in the cache."""
+    return closing(LlvmReader(config.cache / "llvm-reader.log"))
 
 
 class LlvmReader:

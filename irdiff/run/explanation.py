@@ -15,7 +15,7 @@ from irdiff.compare.judge import Judge
 from irdiff.config import Config
 from irdiff.errors import IrdiffError, UsageError
 from irdiff.model import Case, Run, Sides
-from irdiff.normalize.llvm_process import LlvmReader
+from irdiff.normalize import llvm_process
 from irdiff.resolve import packs
 from irdiff.resolve.sides import Side, SideOptions, resolve_sides
 from irdiff.run import run_folder
@@ -53,7 +53,7 @@ def attribute(run: Run, folder: Path, case: Case, sides: Sides[Side], config: Co
     subject = attributor.subject_of(case, target)
     if subject is None:
         return None
-    with closing(Workers(config)) as workers, closing(LlvmReader(config.cache / "llvm-reader.log")) as llvm:
+    with closing(Workers(config)) as workers, llvm_process.opened(config) as llvm:
         wanted = Wanted(cases=tuple(filter(None, (case.id, case.renamed_from))))
         replayer = WorkerReplayer(config, store, workers, wanted)
         return Attributor(Judge(store, llvm.reprint), replayer, sides).attribute(subject)
