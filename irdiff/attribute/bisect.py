@@ -18,7 +18,7 @@ from irdiff.capture import catalogs, pairing
 from irdiff.capture.catalogs import Cataloger, Wanted
 from irdiff.compare import compiler as comparing
 from irdiff.compare.comparer import CaseComparer
-from irdiff.compare.judge import Judge
+from irdiff.compare.judge import DamagedArtifactError, Judge
 from irdiff.compile.compiler import WorkerCompiler
 from irdiff.config import Config
 from irdiff.errors import NormalizeError, ToolchainError, UsageError
@@ -280,6 +280,8 @@ class Bisection:
     def _canonical(self, stage: str, artifact: Artifact) -> list[str]:
         try:
             return list(self.sameness.text(stage, artifact.digest).lines)
+        except DamagedArtifactError:
+            return []
         except NormalizeError:
             return self.sameness.content(artifact.digest).decode(errors="replace").splitlines()
 
