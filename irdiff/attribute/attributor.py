@@ -5,7 +5,7 @@ it. Where that differs too, head's stage is run on *base's* input (stage swap): 
 is innocent and only passes a difference on. Where it cannot read base's text, base's stage is tried on
 head's; where neither works, the stage is not separable, and the note says why.
 
-In the first changed stage the IR between passes of both sides is compared (`compare.passes`). In the
+In the first changed stage the IR between passes of both sides is compared (`attribute.passes`). In the
 stage from TTGIR to LLVM IR it also tells lowering (MLIR passes) from LLVM's own optimizer.
 """
 

@@ -1,4 +1,4 @@
-"""States of LLVM's optimizer from the log of `LLVM_IR_ENABLE_DUMP`, in the form of `compare.passes`.
+"""States of LLVM's optimizer from the log of `LLVM_IR_ENABLE_DUMP`, in the form of `attribute.passes`.
 
 LLVM prints after each pass what it ran on: the function, or the module. Only kernels of one function are
 read, so that both are the same text. Debug locations, comments and numbers of metadata and attribute

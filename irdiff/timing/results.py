@@ -1,7 +1,7 @@
 """What `irdiff time` found: the content of `timing.json`, beside `run.json` in a run folder.
 
 Every sample is in `timing-samples.jsonl.zst` (`samples`); what a verdict was made from is here: the times of
-each process. Files of schema 1 are read by the rule that `former` states; of any other they are refused.
+each process. Files of schema 1 are read by the rule that `schema_1` states; of any other they are refused.
 """
 
 from __future__ import annotations
