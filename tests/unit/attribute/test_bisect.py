@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -307,3 +308,9 @@ def test_git_says_what_follows_what() -> None:
     assert repository.asked[-1] == ("rev-list", "--bisect-all", "bad", "--not", "one", "two")
     repository.answers["rev_list"] = "merge first second\n"
     assert history.parents_of("merge") == ["first", "second"]
+
+
+def test_a_text_that_is_gone_has_no_lines_to_show(bench: Bench) -> None:
+    gone = Artifact(stage="ttgir", digest="0" * 64, size_bytes=1)
+    search: Any = SimpleNamespace(sameness=Judge(bench.store, no_llvm))
+    assert Bisection._canonical(search, "ttgir", gone) == []
