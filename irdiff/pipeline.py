@@ -25,6 +25,7 @@ from irdiff.capture.catalogs import Catalog, Wanted
 from irdiff.capture.pairing import Captured
 from irdiff.compare import edit_digest, launchers, radius
 from irdiff.compare.comparer import CaseComparer
+from irdiff.compare.edits import EditSource
 from irdiff.compare.judge import Judge
 from irdiff.compile.compiler import WorkerCompiler
 from irdiff.config import Config
@@ -191,6 +192,7 @@ class _Judged:
     """A compared case, with what grouping needs of it once nothing more will be known of the case."""
 
     case: Case
+    launches: Sides[Launch | None]
     description: Description | None
 
     @property
@@ -204,9 +206,10 @@ def _compare(pairs: Sequence[Pair], asked: Comparison, steps: _Steps) -> list[_J
     def one(pair: Pair) -> _Judged:
         case = steps.comparer.compare(pair)
         case = replace(case, edit=edit_digest.of_case(case, pair, steps.judge))
-        if asked.options.attribute or case.verdict not in GROUPED_VERDICTS:
-            return _Judged(case=case, description=None)
-        return _Judged(case=case, description=steps.describer.describe(case, None))  # beside the compilers
+        sides = (side if isinstance(side, Launch) else None for side in (pair.base, pair.head))
+        launches = Sides(base=next(sides), head=next(sides))
+        row = _Judged(case=case, launches=launches, description=None)
+        return row if asked.options.attribute else _described(row, None, steps)  # beside the compilers
 
     def with_reuse(step: Progress) -> None:
         taken = steps.compiler.taken_from_store
@@ -226,8 +229,9 @@ def _attribute(judged: Sequence[_Judged], asked: Comparison, steps: _Steps) -> l
     def one(subject: Subject) -> _Judged:
         found = steps.attributor.attribute(subject)
         case = replace(subject.case, origin=found.origin)
-        return _Judged(case=case, description=steps.describer.describe(case, found.edit))
+        return _described(replace(launched[case.id], case=case), found.edit, steps)
 
+    launched = {row.id: row for row in judged}
     targets = {target.name: target for target in asked.targets}
     subjects = [subject_of(row.case, targets[row.case.target]) for row in judged]
     rows = in_parallel(one, list(filter(None, subjects)), steps.config.jobs + 1, "attribute", steps.report)
@@ -241,11 +245,19 @@ def _group(judged: Sequence[_Judged], steps: _Steps) -> tuple[tuple[Case, ...], 
             f"nothing was compared: {len(judged)} cases, none of which a toolchain supports",
             hint="see `irdiff corpus list` for what can be selected, and the patterns of --case",
         )
-    known = {row.id: row.description for row in judged}
-    groups, group_of = grouping.group(
-        (row.case for row in judged), lambda case: known[case.id] or steps.describer.describe(case, None)
-    )
-    return tuple(replace(row.case, group=group_of.get(row.id)) for row in judged), groups
+    rows = [row if row.description else _described(row, None, steps) for row in judged]
+    known = {row.id: row.description for row in rows if row.description}
+    told = {case_id: description.told for case_id, description in known.items()}
+    groups, group_of = grouping.group((row.case for row in rows), lambda case: known[case.id])
+    cases = (replace(row.case, group=group_of.get(row.id), told=told.get(row.id)) for row in rows)
+    return tuple(cases), groups
+
+
+def _described(row: _Judged, source: EditSource | None, steps: _Steps) -> _Judged:
+    """As it was for a case that no group takes."""
+    if row.case.verdict not in GROUPED_VERDICTS:
+        return row
+    return replace(row, description=steps.describer.describe(row.case, source, row.launches))
 
 
 # write

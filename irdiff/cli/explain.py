@@ -136,9 +136,13 @@ class _Teller:
         self.say(f"{case.id}: {case.verdict.value}", "bold")
         self.say(f"base {wording.side(run.base)}   head {wording.side(run.head)}", "dim")
         group = next((group for group in run.groups if group.id == case.group), None)
+        if case.told:
+            self.say(case.told.title.replace("`", ""))
+            self.say(f"{case.told.severity} ({'; '.join(case.told.reasons)})")
         if group:
-            self.say(f"one of {len(group.members)} in group {group.id}: {group.title}")
-            self.say(f"{group.severity} ({'; '.join(group.reasons)})")
+            self.say(
+                f"one of {len(group.members)} in group {group.id}: {group.title.replace('`', '')}", "dim"
+            )
         if case.error:
             self.say(case.error, "red")
         rows = [f"{name} {status.value}" for name, status in in_stage_order(case.stages)]
