@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 from irdiff import normalize
 from irdiff.compare import cases, facts, launch_metadata, verdicts
@@ -153,7 +153,7 @@ class CaseComparer:
             return case
         return replace(
             case,
-            facts=Sides(base=ours, head=theirs).map(self._facts),
+            facts=Sides(base=ours, head=theirs).map(lambda side: self._facts(side, pair.target)),
             metadata=Sides(base=ours.metadata, head=theirs.metadata),
         )
 
@@ -218,16 +218,15 @@ class CaseComparer:
 
     # facts
 
-    def _facts(self, compiled: Compiled) -> Mapping[str, Fact]:
+    def _facts(self, compiled: Compiled, target: Target) -> Mapping[str, Fact]:
         parts = {name: compiled.artifacts[name] for name in _FACT_STAGES if name in compiled.artifacts}
         digests = {name: artifact.digest for name, artifact in parts.items()}
-        key = key_of(
-            "facts/1", normalize.NORMALIZER_VERSION, digests, compiled.metadata, compiled.assembler_log
-        )
+        made_of = (digests, compiled.metadata, compiled.assembler_log, asdict(target))
+        key = key_of("facts/2", normalize.NORMALIZER_VERSION, *made_of)
         known: dict[str, Fact] | None = self.judge.store.get_record("facts", key)
         if known is None:
             contents = {name: self.judge.content(artifact.digest) for name, artifact in parts.items()}
-            known = facts.of_side(compiled, contents)
+            known = facts.of_side(compiled, contents, target)
             self.judge.store.put_record("facts", key, known)
         return known
 
