@@ -1,6 +1,6 @@
 """The flow of a comparison, readable top to bottom; one function a step:
 
-resolve → capture → compile → compare → attribute → group → write
+resolve → capture → compile → compare → attribute → group → recheck → write
 
 Base and head come resolved (`resolve.sides`). Compiling and comparing are one step over the cases, since what
 need not be compiled is only known once a case is looked at.
@@ -18,13 +18,14 @@ from pathlib import Path
 
 import irdiff
 from irdiff import case_ids, normalize
-from irdiff.attribute.attributor import Attributor, Subject, subject_of
+from irdiff.attribute.attributor import NOT_AGAIN, Attributor, Subject, subject_of
 from irdiff.attribute.replayer import WorkerReplayer
 from irdiff.capture import catalogs, kernel_sources, pairing, reach, renames
 from irdiff.capture.catalogs import Catalog, Wanted
 from irdiff.capture.pairing import Captured
 from irdiff.compare import edit_digest, launchers, radius
 from irdiff.compare.comparer import CaseComparer
+from irdiff.compare.edits import EditSource
 from irdiff.compare.judge import Judge
 from irdiff.compile.compiler import WorkerCompiler
 from irdiff.config import Config
@@ -49,6 +50,8 @@ from irdiff.model import (
 )
 from irdiff.normalize import llvm_process
 from irdiff.parallel import Progress, Report, in_parallel
+from irdiff.recheck.rechecker import Rechecker, Suspect
+from irdiff.recheck.rounds import Answer, Depth, Question, Rounds, UnstableAssemblers
 from irdiff.resolve.sides import Side
 from irdiff.run import run_folder
 from irdiff.store import Store
@@ -79,6 +82,8 @@ class _Steps:
     comparer: CaseComparer
     describer: CaseDescriber
     attributor: Attributor
+    rechecker: Rechecker
+    unstable: UnstableAssemblers
     report: Report
 
 
@@ -96,6 +101,9 @@ def compare(asked: Comparison, config: Config, out: Path, report: Report) -> Run
         if asked.options.attribute:
             judged = _attribute(judged, asked, steps)
         cases, groups = _group(judged, steps)
+        asked_again: tuple[str, ...] = ()
+        if asked.options.recheck:
+            cases, groups, asked_again = _recheck(judged, cases, groups, pairs, steps)
         environment = _environment(steps)
     run = Run(
         schema=SCHEMA,
@@ -113,7 +121,7 @@ def compare(asked: Comparison, config: Config, out: Path, report: Report) -> Run
         launches=_launches(pairs),
         groups=groups,
         reach=_reach(asked, matched, captured),
-        notes=_notes(asked, steps.compiler),
+        notes=(*_notes(asked, steps.compiler), *asked_again),
         duration_s=round(time.monotonic() - started, 3),
     )
     _write(run, out, steps.store)
@@ -127,6 +135,7 @@ def _steps(asked: Comparison, config: Config, report: Report) -> Iterator[_Steps
     with closing(Workers(config)) as workers, llvm_process.opened(config) as llvm:
         judge = Judge(store, llvm.reprint)
         compiler = WorkerCompiler(Requests(config, workers), store, wanted, reuse=asked.options.shortcut)
+        replayer = WorkerReplayer(config, store, workers, wanted)
         yield _Steps(
             config=config,
             store=store,
@@ -135,7 +144,9 @@ def _steps(asked: Comparison, config: Config, report: Report) -> Iterator[_Steps
             compiler=compiler,
             comparer=CaseComparer(compiler, judge, asked.sides, asked.options),
             describer=CaseDescriber(judge),
-            attributor=Attributor(judge, WorkerReplayer(config, store, workers, wanted), asked.sides),
+            attributor=Attributor(judge, replayer, asked.sides),
+            rechecker=Rechecker(compiler, replayer, judge, asked.sides),
+            unstable=UnstableAssemblers(store, asked.sides),
             report=report,
         )
 
@@ -192,6 +203,10 @@ class _Judged:
 
     case: Case
     description: Description | None
+    edit: EditSource | None
+    """The texts that show its edit best, where attribution found them."""
+    again: Sides[Mapping[str, bool]]
+    """As of `Attribution`."""
 
     @property
     def id(self) -> str:
@@ -205,8 +220,9 @@ def _compare(pairs: Sequence[Pair], asked: Comparison, steps: _Steps) -> list[_J
         case = steps.comparer.compare(pair)
         case = replace(case, edit=edit_digest.of_case(case, pair, steps.judge))
         if asked.options.attribute or case.verdict not in GROUPED_VERDICTS:
-            return _Judged(case=case, description=None)
-        return _Judged(case=case, description=steps.describer.describe(case, None))  # beside the compilers
+            return _Judged(case=case, description=None, edit=None, again=NOT_AGAIN)
+        described = steps.describer.describe(case, None)  # beside the compilers
+        return _Judged(case=case, description=described, edit=None, again=NOT_AGAIN)
 
     def with_reuse(step: Progress) -> None:
         taken = steps.compiler.taken_from_store
@@ -226,7 +242,8 @@ def _attribute(judged: Sequence[_Judged], asked: Comparison, steps: _Steps) -> l
     def one(subject: Subject) -> _Judged:
         found = steps.attributor.attribute(subject)
         case = replace(subject.case, origin=found.origin)
-        return _Judged(case=case, description=steps.describer.describe(case, found.edit))
+        described = steps.describer.describe(case, found.edit)
+        return _Judged(case=case, description=described, edit=found.edit, again=found.again)
 
     targets = {target.name: target for target in asked.targets}
     subjects = [subject_of(row.case, targets[row.case.target]) for row in judged]
@@ -241,11 +258,60 @@ def _group(judged: Sequence[_Judged], steps: _Steps) -> tuple[tuple[Case, ...], 
             f"nothing was compared: {len(judged)} cases, none of which a toolchain supports",
             hint="see `irdiff corpus list` for what can be selected, and the patterns of --case",
         )
-    known = {row.id: row.description for row in judged}
+    known = {row.id: row for row in judged}
     groups, group_of = grouping.group(
-        (row.case for row in judged), lambda case: known[case.id] or steps.describer.describe(case, None)
+        (row.case for row in judged),
+        lambda case: known[case.id].description or steps.describer.describe(case, known[case.id].edit),
     )
     return tuple(replace(row.case, group=group_of.get(row.id)) for row in judged), groups
+
+
+# recheck
+
+
+def _recheck(
+    judged: Sequence[_Judged],
+    cases: Sequence[Case],
+    groups: Sequence[ChangeGroup],
+    pairs: Sequence[Pair],
+    steps: _Steps,
+) -> tuple[tuple[Case, ...], tuple[ChangeGroup, ...], tuple[str, ...]]:
+    """Cases and groups with what disagreed with itself when asked again, and a note of what was asked."""
+    rows, pair_of = {row.id: row for row in judged}, {pair.id: pair for pair in pairs}
+    suspected = (row.id for row in judged if not all(all(side.values()) for side in row.again))
+    rounds = Rounds.of(cases, groups, steps.unstable, suspected)
+
+    def one(question: Question) -> Answer:
+        suspect = _suspect(rows[question.case_id], pair_of[question.case_id])
+        ask = (
+            steps.rechecker.disagreeing
+            if question.depth is Depth.WHOLE
+            else steps.rechecker.disagreeing_assemblers
+        )
+        return Answer(question=question, disagreeing=ask(suspect))
+
+    rounds.run(lambda due: in_parallel(one, due, steps.config.jobs + 1, "recheck", steps.report))
+    unstable = rounds.disagreeing()
+    if not unstable:
+        return tuple(cases), tuple(groups), rounds.notes()
+    marked = [
+        replace(row, case=replace(row.case, nondeterministic=unstable[row.id]), description=None)
+        if row.id in unstable
+        else row
+        for row in judged
+    ]
+    return *_group(marked, steps), rounds.notes()
+
+
+def _suspect(row: _Judged, pair: Pair) -> Suspect:
+    assert isinstance(pair.base, Launch)
+    assert isinstance(pair.head, Launch)
+    return Suspect(
+        case=row.case,
+        launches=Sides(base=pair.base, head=pair.head),
+        target=pair.target,
+        again=row.again,
+    )
 
 
 # write
