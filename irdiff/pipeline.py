@@ -121,7 +121,7 @@ def compare(asked: Comparison, config: Config, out: Path, report: Report) -> Run
         launches=_launches(pairs),
         groups=groups,
         reach=_reach(asked, matched, captured),
-        notes=(*_notes(asked, steps.compiler), *asked_again),
+        notes=(*_notes(asked, steps.compiler), *_shared(pairs), *asked_again),
         duration_s=round(time.monotonic() - started, 3),
     )
     _write(run, out, steps.store)
@@ -364,6 +364,19 @@ def _notes(asked: Comparison, compiler: WorkerCompiler) -> tuple[str, ...]:
         if (files := compiler.entered_frontend(side.toolchain, target))
     ]
     return tuple(dict.fromkeys(notes))
+
+
+def _shared(pairs: Sequence[Pair]) -> Iterator[str]:
+    """A note where launches are one and the same input: a few compilations then stand for many cases."""
+    rows = [
+        (pair.base.digest, pair.head.digest, pair.target.name)
+        for pair in pairs
+        if isinstance(pair.base, Launch) and isinstance(pair.head, Launch)
+    ]
+    known = [row for row in rows if row[0] and row[1]]
+    again = len(known) - len(set(known))
+    if again:
+        yield f"{again} of {len(pairs)} cases have the input of another case: compiled once, counted each"
 
 
 def _revision(side: Side) -> Revision:

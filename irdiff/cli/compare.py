@@ -58,7 +58,7 @@ from irdiff.run import run_place
 @click.option(
     "--recheck/--no-recheck",
     default=True,
-    help="Compile changed cases again to see if a side agrees with itself.",
+    help="Make one changed case of each group again to see if a side agrees with itself.",
 )
 @click.option(
     "--attribute/--no-attribute",
