@@ -394,7 +394,7 @@ class Options:
     shortcut: bool
     """Whether equal inputs of equal toolchains are taken as equal without compiling."""
     recheck: bool
-    """Whether changed cases are made again, one of each group at least, to see if sides agree with themselves."""
+    """Whether a changed case of each group, or more, is made again: does a side agree with itself?"""
     attribute: bool
     """Whether the pass and the components behind each change are looked for: about one more compilation
     of the changed cases."""

@@ -12,7 +12,7 @@ import datetime
 import itertools
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -54,6 +54,8 @@ from irdiff.recheck.rechecker import Rechecker, Suspect
 from irdiff.recheck.rounds import Answer, Depth, Question, Rounds, UnstableAssemblers
 from irdiff.resolve.sides import Side
 from irdiff.run import run_folder
+from irdiff.shared_store.place import Place
+from irdiff.shared_store.session import Session, part_of
 from irdiff.store import Store
 from irdiff.worker_client.worker_requests import Requests
 from irdiff.worker_client.workers import Workers
@@ -84,7 +86,13 @@ class _Steps:
     attributor: Attributor
     rechecker: Rechecker
     unstable: UnstableAssemblers
+    shared: Session | None
+    """The store of many machines, where there is one."""
     report: Report
+
+    def working_on(self, workload: str, target: str) -> AbstractContextManager[None]:
+        """What a thread uses of the store meanwhile is noted for other machines."""
+        return self.shared.noting(part_of(workload, target)) if self.shared else nullcontext()
 
 
 def compare(asked: Comparison, config: Config, out: Path, report: Report) -> Run:
@@ -105,6 +113,8 @@ def compare(asked: Comparison, config: Config, out: Path, report: Report) -> Run
         if asked.options.recheck:
             cases, groups, asked_again = _recheck(judged, cases, groups, pairs, steps)
         environment = _environment(steps)
+        if steps.shared:
+            steps.shared.push(steps.shared.noted(_toolchains(asked)), report)
     run = Run(
         schema=SCHEMA,
         irdiff_version=irdiff.__version__,
@@ -121,7 +131,7 @@ def compare(asked: Comparison, config: Config, out: Path, report: Report) -> Run
         launches=_launches(pairs),
         groups=groups,
         reach=_reach(asked, matched, captured),
-        notes=(*_notes(asked, steps.compiler), *_shared(pairs), *asked_again),
+        notes=(*_notes(asked, steps.compiler), *_shared(pairs), *asked_again, *_of_shared_store(steps)),
         duration_s=round(time.monotonic() - started, 3),
     )
     _write(run, out, steps.store)
@@ -147,8 +157,14 @@ def _steps(asked: Comparison, config: Config, report: Report) -> Iterator[_Steps
             attributor=Attributor(judge, replayer, asked.sides),
             rechecker=Rechecker(compiler, replayer, judge, asked.sides),
             unstable=UnstableAssemblers(store, asked.sides),
+            shared=_session(config, store),
             report=report,
         )
+
+
+def _session(config: Config, store: Store) -> Session | None:
+    chosen = config.shared_store
+    return Session(store, Place(chosen.url), chosen) if chosen else None
 
 
 # capture
@@ -161,11 +177,16 @@ def _capture(asked: Comparison, steps: _Steps) -> list[Captured]:
         for name in case_ids.workloads(asked.options.cases, side.corpus.workloads)
     }
     rows = list(itertools.product(sorted(names), asked.targets))
+    if steps.shared:
+        parts = (part_of(name, target.name) for name, target in rows)
+        steps.shared.pull(_toolchains(asked), parts, steps.report)
     jobs = [(row, which) for row in range(len(rows)) for which in ("base", "head")]  # both start at once
 
     def one(job: tuple[int, str]) -> tuple[tuple[int, str], Catalog]:
         row, which = job
-        return job, catalogs.of_side(steps.compiler, asked.sides.of(which), *rows[row])
+        name, target = rows[row]
+        with steps.working_on(name, target.name):
+            return job, catalogs.of_side(steps.compiler, asked.sides.of(which), name, target)
 
     found = dict(in_parallel(one, jobs, steps.config.jobs, "capture", steps.report))
     return [
@@ -217,12 +238,13 @@ def _compare(pairs: Sequence[Pair], asked: Comparison, steps: _Steps) -> list[_J
     """In the order of their ids; described, unless attribution is to find better texts to describe."""
 
     def one(pair: Pair) -> _Judged:
-        case = steps.comparer.compare(pair)
-        case = replace(case, edit=edit_digest.of_case(case, pair, steps.judge))
-        if asked.options.attribute or case.verdict not in GROUPED_VERDICTS:
-            return _Judged(case=case, description=None, edit=None, again=NOT_AGAIN)
-        described = steps.describer.describe(case, None)  # beside the compilers
-        return _Judged(case=case, description=described, edit=None, again=NOT_AGAIN)
+        with steps.working_on(_workload(pair), pair.target.name):
+            case = steps.comparer.compare(pair)
+            case = replace(case, edit=edit_digest.of_case(case, pair, steps.judge))
+            if asked.options.attribute or case.verdict not in GROUPED_VERDICTS:
+                return _Judged(case=case, description=None, edit=None, again=NOT_AGAIN)
+            described = steps.describer.describe(case, None)  # beside the compilers
+            return _Judged(case=case, description=described, edit=None, again=NOT_AGAIN)
 
     def with_reuse(step: Progress) -> None:
         taken = steps.compiler.taken_from_store
@@ -240,9 +262,10 @@ def _attribute(judged: Sequence[_Judged], asked: Comparison, steps: _Steps) -> l
     """The cases with where their change comes from, described between the texts that show it best."""
 
     def one(subject: Subject) -> _Judged:
-        found = steps.attributor.attribute(subject)
-        case = replace(subject.case, origin=found.origin)
-        described = steps.describer.describe(case, found.edit)
+        with steps.working_on(subject.case.workload, subject.case.target):
+            found = steps.attributor.attribute(subject)
+            case = replace(subject.case, origin=found.origin)
+            described = steps.describer.describe(case, found.edit)
         return _Judged(case=case, description=described, edit=found.edit, again=found.again)
 
     targets = {target.name: target for target in asked.targets}
@@ -288,7 +311,8 @@ def _recheck(
             if question.depth is Depth.WHOLE
             else steps.rechecker.disagreeing_assemblers
         )
-        return Answer(question=question, disagreeing=ask(suspect))
+        with steps.working_on(suspect.case.workload, suspect.case.target):
+            return Answer(question=question, disagreeing=ask(suspect))
 
     rounds.run(lambda due: in_parallel(one, due, steps.config.jobs + 1, "recheck", steps.report))
     unstable = rounds.disagreeing()
@@ -364,6 +388,18 @@ def _notes(asked: Comparison, compiler: WorkerCompiler) -> tuple[str, ...]:
         if (files := compiler.entered_frontend(side.toolchain, target))
     ]
     return tuple(dict.fromkeys(notes))
+
+
+def _toolchains(asked: Comparison) -> tuple[str, ...]:
+    return tuple(side.toolchain.digest for side in asked.sides)
+
+
+def _workload(pair: Pair) -> str:
+    return pair.launch_id.partition(":")[0]
+
+
+def _of_shared_store(steps: _Steps) -> tuple[str, ...]:
+    return tuple(steps.shared.notes()) if steps.shared else ()
 
 
 def _shared(pairs: Sequence[Pair]) -> Iterator[str]:

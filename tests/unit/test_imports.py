@@ -18,7 +18,7 @@ NAMES = {
 GROUND = {"errors", "model", "stages", "case_ids", "config", "process", "parallel", "store", "findings"}
 """What every step stands on."""
 STEPS = [
-    "resolve", "worker_client", "capture", "compile", "normalize", "binaries", "compare", "attribute", "group",
+    "shared_store", "resolve", "worker_client", "capture", "compile", "normalize", "binaries", "compare", "attribute", "group",
     "recheck", "run",
     "timing", "report", "gate", "github",
 ]  # fmt: skip
