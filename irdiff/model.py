@@ -361,7 +361,7 @@ class Case:
     """Resource and instruction facts; empty where the case was not taken that far."""
     findings: tuple[Finding, ...]
     nondeterministic: tuple[str, ...]
-    """Sides that disagreed with themselves when compiled again: `base`, `head`."""
+    """Sides that disagreed with themselves when they were asked again: `base`, `head`."""
     error: str | None
     """One line where a side failed, None otherwise."""
     failures: Sides[Failure | None]
@@ -394,7 +394,7 @@ class Options:
     shortcut: bool
     """Whether equal inputs of equal toolchains are taken as equal without compiling."""
     recheck: bool
-    """Whether every changed case is compiled again to see if each side agrees with itself."""
+    """Whether a changed case of each group, or more, is made again: does a side agree with itself?"""
     attribute: bool
     """Whether the pass and the components behind each change are looked for: about one more compilation
     of the changed cases."""

@@ -58,7 +58,7 @@ from irdiff.run import run_place
 @click.option(
     "--recheck/--no-recheck",
     default=True,
-    help="Compile changed cases again to see if a side agrees with itself.",
+    help="Make one changed case of each group again to see if a side agrees with itself.",
 )
 @click.option(
     "--attribute/--no-attribute",
@@ -78,6 +78,7 @@ from irdiff.run import run_place
     "--exit-code", is_flag=True, help="End with 1 where a case changed, broke, or is nondeterministic."
 )
 @options.cache_option
+@options.store_mode_option
 @options.limit_options
 def compare_command(
     base: str | None,
@@ -104,6 +105,7 @@ def compare_command(
     html_path: Path | None,
     exit_code: bool,
     cache: Path | None,
+    store_mode: str | None,
     jobs: int | None,
     timeout_s: float,
     memory_mib: int,
@@ -119,7 +121,9 @@ def compare_command(
     if out:
         run_place.check(out)
         options.check_beside(out, (json_path, markdown_path, html_path))
-    config = configuration.load(cache=cache, jobs=jobs, timeout_s=timeout_s, memory_mib=memory_mib)
+    config = configuration.load(
+        cache=cache, jobs=jobs, timeout_s=timeout_s, memory_mib=memory_mib, store_mode=store_mode
+    )
     console = Console(stderr=True, no_color=config.color is False)
     targets = options.selected_targets(target_names, targets_dir, config)
     chosen = Options(

@@ -50,6 +50,11 @@ def _unwritable(path: Path, error: OSError) -> UsageError:
 cache_option = click.option(
     "--cache", type=click.Path(path_type=Path), help="Folder for toolchains and the store (IRDIFF_CACHE)."
 )
+store_mode_option = click.option(
+    "--store-mode",
+    type=click.Choice(["read", "write"]),
+    help="With a shared store (IRDIFF_STORE): only read it, or leave there what was made too. Default: read.",
+)
 corpus_option = click.option(
     "--corpus", type=click.Path(path_type=Path), help="Folder of workloads; default: the shipped corpus."
 )

@@ -137,15 +137,11 @@ class CaseComparer:
         if differing:
             findings.append(Finding(FindingKind.LAUNCH_DIFFERS, ",".join(differing)))
         verdict, stages, first = verdicts.judge(texts, evidence, launch_differs=bool(differing))
-        unstable: tuple[str, ...] = ()
-        if verdict is Verdict.CHANGED and self.options.recheck:
-            unstable = tuple(name for name, half in halves.items() if not self._agrees_with_itself(half))
         case = replace(
             cases.blank(pair, verdict),
             origin=cases.origin(first) if first else None,
             stages=stages,
             findings=tuple(dict.fromkeys(findings)),
-            nondeterministic=unstable,
             artifacts=Sides(base=ours.artifacts, head=theirs.artifacts),
             compile_s=Sides(base=ours.stage_times_s, head=theirs.stage_times_s),
         )
@@ -204,17 +200,6 @@ class CaseComparer:
         return self.compiler.recompile(
             side.toolchain, side.corpus, half.launch, half.target, attempt=attempt, fresh=half.fresh
         )
-
-    def _agrees_with_itself(self, half: _Half) -> bool:
-        """Whether a side gives the same code when it is compiled again, in a process of another kind."""
-        again = self._again(half, 0)
-        if isinstance(again, Failed):
-            return False
-        for name, first in half.compiled.artifacts.items():
-            other = again.artifacts.get(name)
-            if other is not None and not self.judge.same(name, first.digest, other.digest):
-                return False
-        return True
 
     # facts
 
