@@ -78,6 +78,7 @@ def capture_command(
     if spec or packages or (not python and from_trace):
         interpreter, more = _release(spec or _DEFAULT_TOOLCHAIN, python, packages, config)
         words += more
+        words += [word for path in captured_corpus.import_folders(root) for word in ("--import", str(path))]
     else:
         interpreter = _own_interpreter(python, root, config)
     code = record_program.run(interpreter, [*words, *program], config, click.echo)
@@ -99,6 +100,7 @@ def _release(
     toolchain = toolchains.resolve(spec, config)
     if not packages:
         return toolchain.python, []
+    click.echo(f"irdiff: with {', '.join(packages)} (installed once: minutes and a gigabyte for torch)")
     return toolchain.python, ["--packages", str(beside.site(packages, toolchain, config))]
 
 

@@ -28,6 +28,13 @@ def default_folder(root: Path | None) -> Path:
     return root / plan.workloads if root and plan else _DEFAULT
 
 
+def import_folders(root: Path | None) -> list[Path]:
+    """Where the repository's own packages lie, for an interpreter in which they are not installed."""
+    plan = _plan(root) if root else None
+    names = plan.imports if plan else ("src", ".")
+    return [root / name for name in names if (root / name).is_dir()] if root else []
+
+
 def next_steps(root: Path, out: Path) -> Iterator[str]:
     """Lines for a user whose workloads were just written."""
     place = out.resolve()

@@ -391,7 +391,7 @@ def program(*words, tier="core", targets=("*",), since=None, until=None, configs
     The path counts from the root of the corpus. It is run as if there were a GPU: torch's tensors lie on the
     CPU, and kernels compute nothing. The rest is as for `launch`.
     """
-    facts = _facts(tier=tier, targets=targets, since=since, until=until, configs=configs)
+    facts = _facts(tier=tier, targets=targets, since=since, until=until, failing=None, configs=configs)
     return ProgramEntry(running.run, words, {}, facts)
 
 

@@ -41,6 +41,7 @@ print(gpu.backend, gpu.arch)
 def main(words=None):
     """The exit code: the program's own, where it ran on a GPU and failed."""
     arguments = _parser().parse_args(words)
+    sys.path[:0] = arguments.imports
     sys.path += [arguments.packages] if arguments.packages else []
     # the program may go to another folder
     arguments.out = os.path.abspath(arguments.out)
@@ -89,6 +90,7 @@ def _parser():
     parser.add_argument("--json", help="write what was recorded here")
     parser.add_argument("--repo", help="the repository whose kernels are imported, not copied")
     parser.add_argument("--packages", help="a folder of packages, last on the import path")
+    parser.add_argument("--import", dest="imports", action="append", default=[], help="a folder, first on it")
     parser.add_argument("--code-file", help="write the exit code here: only a recording that ended does")
     parser.add_argument("--from-trace", help="a trace of tritonparse instead of a program")
     parser.add_argument("-m", dest="is_module", action="store_true", help="the program is a module's name")

@@ -44,11 +44,14 @@ class SourceFile:
         self.future_annotations = False
         self._bound = {"triton": triton, "tl": tl}
 
-    def text(self):
-        """The file up to its launches."""
-        lines = sorted(set(self.imports.values()), key=lambda line: (line.startswith("from"), line))
+    def text(self, using=""):
+        """The file up to its launches; `using` is what follows."""
         parts = [f"\n\n{part}\n" if "\n" in part else part for part in self.statements]
-        return "\n".join(lines) + "\n\n" + re.sub("\n{4,}", "\n\n\n", "\n".join(parts)) + "\n"
+        body = re.sub("\n{4,}", "\n\n\n", "\n".join(parts))
+        unused = [name for name in ("triton", "tl") if not re.search(rf"\b{name}\b", f"{body}\n{using}")]
+        lines = {line for name, line in self.imports.items() if name not in unused}
+        lines = sorted(lines, key=lambda line: (line.startswith("from"), line))
+        return "\n".join(lines) + "\n" + (f"\n{body}\n" if parts else "")
 
     def bind(self, name, value):
         """Makes `name` mean `value` in this file."""

@@ -133,10 +133,11 @@ class Workload:
         self.source.imports["irdiff_corpus"] = f"from irdiff_corpus import {', '.join(sorted(self.imports))}"
         parts = [f'"""{about}"""', ""]
         parts += ["from __future__ import annotations", ""] if self.source.future_annotations else []
-        parts += [self.source.text(), *(f"{name} = {word}" for word, name in self.shared.items())]
-        parts += ["", "LAUNCHES = {"] if self.shared else ["LAUNCHES = {"]
+        shared = [f"{name} = {word}" for word, name in self.shared.items()]
+        launches = [*shared, *([""] if shared else []), "LAUNCHES = {"]
         for label, words in zip(labels, calls):
-            parts += [f'    "{label}": launch(', *_filled(words), "    ),"]
+            launches += [f'    "{label}": launch(', *_filled(words), "    ),"]
+        parts += [self.source.text("\n".join(launches)), *launches]
         return "\n".join([*parts, "}", ""]), labels
 
     def _call(self, row):
