@@ -24,16 +24,17 @@ def notes(captured: Sequence[Captured], sides: Sides[Side]) -> list[str]:
 
 def missing_packages(captured: Iterable[Captured], sides: Sides[Side]) -> list[str]:
     """A sentence for each package that some workload needs and a side lacks, with what to type."""
-    lacks: dict[tuple[str, str, str, str], set[str]] = {}
+    files: dict[tuple[str, str, str], set[str]] = {}
+    workloads: dict[tuple[str, str, str], set[str]] = {}
     for row in captured:
         for catalog, side in zip(row.catalogs, sides, strict=True):
             for failure in (entry.failure for entry in catalog.failures):
                 if found := _MISSING.search(failure.message):
-                    module = (found[1] or found[2]).partition(".")[0]
-                    place = _importer(failure, row.workload)
-                    lack = (place, module, side.toolchain.spec, side.toolchain.python)
-                    lacks.setdefault(lack, set()).add(row.workload)
-    return list(dict.fromkeys(_sentence(*lack, workloads) for lack, workloads in lacks.items()))
+                    package = (found[1] or found[2]).partition(".")[0]
+                    lack = (package, side.toolchain.spec, side.toolchain.python)
+                    files.setdefault(lack, set()).add(_importer(failure, row.workload))
+                    workloads.setdefault(lack, set()).add(row.workload)
+    return [_sentence(*lack, sorted(files[lack]), sorted(workloads[lack])) for lack in files]
 
 
 def _importer(failure: Failure, workload: str) -> str:
@@ -44,10 +45,11 @@ def _importer(failure: Failure, workload: str) -> str:
     return own[-1] if own else f"{workload}.py"
 
 
-def _sentence(place: str, package: str, spec: str, python: str, workloads: set[str]) -> str:
+def _sentence(package: str, spec: str, python: str, files: list[str], workloads: list[str]) -> str:
     """What is lacking, for which file, and what cures it."""
-    count = f"{len(workloads)} workloads are" if len(workloads) > 1 else f"the workload {min(workloads)} is"
-    told = f"{place} {MISSING_PACKAGE} {package}, which {spec} has not: {count} not compared"
+    count = f"{len(workloads)} workloads are" if len(workloads) > 1 else f"the workload {workloads[0]} is"
+    more = f" (and {len(files) - 1} more)" if len(files) > 1 else ""
+    told = f"{files[0]}{more} {MISSING_PACKAGE} {package}, which {spec} has not: {count} not compared"
     if spec.startswith("python:"):
         return f"{told}; next: {python} -m pip install {package}"
     return (

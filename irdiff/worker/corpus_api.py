@@ -355,8 +355,8 @@ def _check_is_call(function):
         raise TypeError(f"launch({name}, ...): the first argument is a function that launches kernels")
     parameters = ", ".join(code.co_varnames[: code.co_argcount])
     raise TypeError(
-        f"launch({name}, ...): a kernel needs a grid: write launch({name}[(1024,)], {parameters}), the grid "
-        "in brackets and the arguments as where the kernel is called, or launch a function that calls it"
+        f"write launch({name}[grid], {parameters}), not launch({name}, ...): a kernel needs its grid in "
+        "brackets, as where it is called; or launch a function that calls it"
     )
 
 
