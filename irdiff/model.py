@@ -400,6 +400,8 @@ class Options:
     of the changed cases."""
     shard: tuple[int, int]
     """(k, n): the k-th of n parts of the cases, from 1."""
+    configs: int | None = None
+    """The most configs of an autotuner that count, from the first; None: all. Earlier runs have none."""
 
 
 EVERYTHING = Options(cases=(), tiers=(), stages=(), shortcut=True, recheck=True, attribute=True, shard=(1, 1))
@@ -418,6 +420,8 @@ class Revision:
     ptxas: Mapping[str, str]
     """SHA-256 of each `ptxas` by its path in the package, or by its whole path where it lies outside."""
     note: str
+    revision: str = ""
+    """Of a repository of kernels: `main 1a2b3c4`. Earlier runs have none."""
 
 
 class FileChange(StrEnum):

@@ -20,7 +20,7 @@ import irdiff
 from irdiff import case_ids, normalize
 from irdiff.attribute.attributor import NOT_AGAIN, Attributor, Subject, subject_of
 from irdiff.attribute.replayer import WorkerReplayer
-from irdiff.capture import catalogs, kernel_sources, pairing, reach, renames
+from irdiff.capture import catalogs, kernel_sources, notices, pairing, reach, renames
 from irdiff.capture.catalogs import Catalog, Wanted
 from irdiff.capture.pairing import Captured
 from irdiff.compare import edit_digest, launchers, radius
@@ -131,7 +131,12 @@ def compare(asked: Comparison, config: Config, out: Path, report: Report) -> Run
         launches=_launches(pairs),
         groups=groups,
         reach=_reach(asked, matched, captured),
-        notes=(*_notes(asked, steps.compiler), *_shared(pairs), *asked_again, *_of_shared_store(steps)),
+        notes=(
+            *_notes(asked, matched, captured, steps.compiler),
+            *_shared(pairs),
+            *asked_again,
+            *_of_shared_store(steps),
+        ),
         duration_s=round(time.monotonic() - started, 3),
     )
     _write(run, out, steps.store)
@@ -141,7 +146,8 @@ def compare(asked: Comparison, config: Config, out: Path, report: Report) -> Run
 @contextmanager
 def _steps(asked: Comparison, config: Config, report: Report) -> Iterator[_Steps]:
     store = Store(config.store)
-    wanted = Wanted(tiers=asked.options.tiers, cases=asked.options.cases)
+    chosen = asked.options
+    wanted = Wanted(tiers=chosen.tiers, cases=chosen.cases, configs=chosen.configs)
     with closing(Workers(config)) as workers, llvm_process.opened(config) as llvm:
         judge = Judge(store, llvm.reprint)
         compiler = WorkerCompiler(Requests(config, workers), store, wanted, reuse=asked.options.shortcut)
@@ -376,9 +382,12 @@ def _reach(asked: Comparison, pairs: Sequence[Pair], captured: Sequence[Captured
     return reach.of_revisions(corpora, pairs, captured)
 
 
-def _notes(asked: Comparison, compiler: WorkerCompiler) -> tuple[str, ...]:
+def _notes(
+    asked: Comparison, pairs: Sequence[Pair], captured: Sequence[Captured], compiler: WorkerCompiler
+) -> tuple[str, ...]:
     ours, theirs = (side.toolchain.launchers for side in asked.sides)
-    notes = [*launchers.notes(ours, theirs, (target.backend for target in asked.targets))]
+    launched = {pair.target.backend for pair in pairs if pair.base is not None or pair.head is not None}
+    notes = [*launchers.notes(ours, theirs, sorted(launched)), *notices.notes(captured, asked.sides)]
     notes += [warning for side in asked.sides for warning in side.warnings]
     notes += [
         f"{side.toolchain.spec}: its stages for {target.name} call functions of {', '.join(files)}; what "
@@ -424,4 +433,5 @@ def _revision(side: Side) -> Revision:
         corpus=side.corpus.digest,
         ptxas=toolchain.assemblers,
         note=side.note,
+        revision=side.revision,
     )

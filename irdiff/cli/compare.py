@@ -12,6 +12,7 @@ from rich.console import Console
 from irdiff import config as configuration
 from irdiff import pipeline
 from irdiff.api import run_name
+from irdiff.capture.notices import MISSING_PACKAGE
 from irdiff.cli import options, progress
 from irdiff.cli.status import status_line
 from irdiff.errors import ExitCode, NothingComparedError, UsageError
@@ -45,6 +46,7 @@ from irdiff.run import run_place
 @options.targets_folder_option
 @options.corpus_option
 @options.pack_option
+@options.kernel_options
 @click.option(
     "--case",
     "cases",
@@ -92,6 +94,10 @@ def compare_command(
     targets_dir: Path | None,
     corpus: Path | None,
     packs: tuple[str, ...],
+    python: str | None,
+    packages: tuple[str, ...],
+    program: str | None,
+    configs: int | None,
     cases: tuple[str, ...],
     tiers: tuple[str, ...],
     stages: str,
@@ -134,22 +140,36 @@ def compare_command(
         recheck=recheck,
         attribute=attribute,
         shard=_parse_shard(shard),
+        configs=configs,
     )
     with status_line(console) as tell:
         wanted = SideOptions(
-            repo=repo, corpus=corpus, triton=triton, build=not no_build, progress=tell, packs=packs
+            repo=repo,
+            corpus=corpus,
+            triton=_compiler_of_both(triton, python),
+            build=not no_build,
+            progress=tell,
+            packs=packs,
+            packages=packages,
+            program=program,
         )
         if is_ir:
             sides = ir_files.sides(_ir_files(base, head, ir_options, triton), config)
         else:
             sides = resolve_sides(base, head, wanted, config)
-    folder = out or config.runs / run_name(*(side.toolchain.spec for side in sides))
+    folder = out or config.runs / run_name(*(side.revision or side.toolchain.spec for side in sides))
     with progress.shown(console) as report:
         asked = pipeline.Comparison(sides=sides, targets=targets, options=chosen, command=tuple(sys.argv[1:]))
         run = pipeline.compare(asked, config, folder, report)
     _write(run, folder, json_path, markdown_path, html_path)
     _require_whole(run, folder)
     return _code(run) if exit_code else ExitCode.DONE
+
+
+def _compiler_of_both(triton: str | None, python: str | None) -> str | None:
+    if triton and python:
+        raise UsageError("--triton and --python name two compilers", hint="give one of them")
+    return f"python:{Path(python).expanduser().absolute()}" if python else triton
 
 
 def _ir_files(
@@ -193,6 +213,10 @@ def _require_whole(run: Run, folder: Path) -> None:
     """Raises NothingComparedError where no case could be judged, or one ran into a bound on both sides."""
     unjudged = (Verdict.FAILING, Verdict.UNSUPPORTED)
     if all(case.verdict in unjudged for case in run.cases):
+        for note in run.notes:
+            lacking, _, cure = note.partition("; next: ")
+            if cure and MISSING_PACKAGE in lacking:
+                raise NothingComparedError(f"nothing was compared: {lacking}", hint=cure)
         raise NothingComparedError(
             f"nothing was compared: no case compiles on either side ({len(run.cases)} cases)",
             hint=f"see why in the run: irdiff report {folder}",

@@ -81,6 +81,34 @@ targets_folder_option = click.option(
 json_option = click.option("--json", "json_path", type=OutputFile(), help="Write JSON here (- for stdout).")
 
 
+python_option = click.option(
+    "--python", metavar="PYTHON", help="An interpreter that has Triton, and what the kernels import."
+)
+packages_option = click.option(
+    "--with",
+    "packages",
+    multiple=True,
+    metavar="PACKAGE",
+    help="Install this package beside Triton for what imports it: torch, torch==2.13.0; repeatable.",
+)
+_program = click.option(
+    "--program",
+    metavar="COMMAND",
+    help="Compare what this program of the repository launches: 'bench/run.py --small'.",
+)
+_configs = click.option(
+    "--configs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Take the first N configs of each autotuning list; default: all.",
+)
+
+
+def kernel_options(function: Callable[..., Any]) -> Any:
+    """What a repository of kernels is launched by, and with."""
+    return python_option(packages_option(_program(_configs(function))))
+
+
 _jobs = click.option(
     "--jobs", "-j", type=int, help="Compilers at a time; default: the cores of this machine."
 )
