@@ -13,13 +13,16 @@ from irdiff import config as configuration
 from irdiff import pipeline
 from irdiff.api import run_name
 from irdiff.capture.notices import MISSING_PACKAGE
-from irdiff.cli import options, progress
+from irdiff.cli import options, progress, run_argument, run_outputs
+from irdiff.cli.run_argument import GivenRun
+from irdiff.cli.run_outputs import Outputs
 from irdiff.cli.status import status_line
 from irdiff.errors import ExitCode, NothingComparedError, UsageError
 from irdiff.model import FailureKind, Options, Run, Verdict
+from irdiff.report import commands
 from irdiff.resolve import ir_files
 from irdiff.resolve.sides import SideOptions, resolve_sides
-from irdiff.run import run_place
+from irdiff.run import run_list, run_place
 
 
 @click.command("compare")
@@ -71,6 +74,14 @@ from irdiff.run import run_place
 @click.option(
     "--out", type=click.Path(path_type=Path), help="The run folder; default: in the cache, `last` names it."
 )
+@click.option(
+    "--known",
+    metavar="RUN",
+    shell_complete=run_argument.complete,
+    help="Show only what this earlier run did not have, and count the rest; --exit-code asks about that.",
+)
+@click.option("--quiet", "-q", is_flag=True, help="Show no progress, and of the report its first line.")
+@options.limit_option
 @options.json_option
 @click.option(
     "--markdown", "markdown_path", type=options.OutputFile(), help="Write the Markdown report here."
@@ -106,6 +117,9 @@ def compare_command(
     attribute: bool,
     shard: str,
     out: Path | None,
+    known: str | None,
+    quiet: bool,
+    limit: int | None,
     json_path: Path | None,
     markdown_path: Path | None,
     html_path: Path | None,
@@ -130,7 +144,9 @@ def compare_command(
     config = configuration.load(
         cache=cache, jobs=jobs, timeout_s=timeout_s, memory_mib=memory_mib, store_mode=store_mode
     )
-    console = Console(stderr=True, no_color=config.color is False)
+    console = Console(stderr=True, no_color=config.color is False, quiet=quiet)
+    if known:
+        run_list.find(known, config.runs)  # before any work is done
     targets = options.selected_targets(target_names, targets_dir, config)
     chosen = Options(
         cases=cases,
@@ -161,9 +177,14 @@ def compare_command(
     with progress.shown(console) as report:
         asked = pipeline.Comparison(sides=sides, targets=targets, options=chosen, command=tuple(sys.argv[1:]))
         run = pipeline.compare(asked, config, folder, report)
-    _write(run, folder, json_path, markdown_path, html_path)
-    _require_whole(run, folder)
-    return _code(run) if exit_code else ExitCode.DONE
+    given = GivenRun(folder=folder, call=run_list.call_of(folder, config.runs), is_archive=False)
+    part = run_outputs.part_of(run, given.call, known, config)
+    outputs = Outputs(json=json_path, markdown=markdown_path, html=html_path, quiet=quiet, limit=limit)
+    run_outputs.write(run, part, given, None, outputs)
+    if "-" not in map(str, (json_path, markdown_path, html_path)):
+        run_outputs.print_report(part, given, None, outputs, config)
+    _require_whole(run, given)
+    return _code(part.run) if exit_code else ExitCode.DONE
 
 
 def _compiler_of_both(triton: str | None, python: str | None) -> str | None:
@@ -189,27 +210,7 @@ def _parse_shard(text: str) -> tuple[int, int]:
     return int(found[1]), int(found[2])
 
 
-def _write(
-    run: Run, folder: Path, json_path: Path | None, markdown_path: Path | None, html_path: Path | None
-) -> None:
-    from irdiff.report import terminal
-    from irdiff.run import run_folder
-
-    if json_path:
-        options.write_output(json_path, run_folder.dump(run))
-    if markdown_path:
-        from irdiff.report import markdown
-
-        options.write_output(markdown_path, markdown.render(run))
-    if html_path:
-        from irdiff.report import html
-
-        options.write_output(html_path, html.render(run, folder))
-    if "-" not in map(str, (json_path, markdown_path, html_path)):
-        terminal.show(run, folder, Console())
-
-
-def _require_whole(run: Run, folder: Path) -> None:
+def _require_whole(run: Run, given: GivenRun) -> None:
     """Raises NothingComparedError where no case could be judged, or one ran into a bound on both sides."""
     unjudged = (Verdict.FAILING, Verdict.UNSUPPORTED)
     if all(case.verdict in unjudged for case in run.cases):
@@ -219,7 +220,7 @@ def _require_whole(run: Run, folder: Path) -> None:
                 raise NothingComparedError(f"nothing was compared: {lacking}", hint=cure)
         raise NothingComparedError(
             f"nothing was compared: no case compiles on either side ({len(run.cases)} cases)",
-            hint=f"see why in the run: irdiff report {folder}",
+            hint=f"see why in the run: {commands.command('report', given.call)}",
         )
     bounds = (FailureKind.TIMEOUT, FailureKind.MEMORY)
     bounded = [

@@ -9,9 +9,8 @@ from typing import Any
 
 import click
 
-from irdiff import config as configuration
 from irdiff.config import Config
-from irdiff.errors import RunFolderError, UsageError
+from irdiff.errors import UsageError
 from irdiff.model import Target
 from irdiff.resolve import targets
 
@@ -80,6 +79,10 @@ targets_folder_option = click.option(
 )
 json_option = click.option("--json", "json_path", type=OutputFile(), help="Write JSON here (- for stdout).")
 
+limit_option = click.option(
+    "--limit", type=click.IntRange(min=1), metavar="N", help="Show at most N groups and N cases of each list."
+)
+
 
 python_option = click.option(
     "--python", metavar="PYTHON", help="An interpreter that has Triton, and what the kernels import."
@@ -132,19 +135,6 @@ def corpus_folder(corpus: Path | None, config: Config) -> Path:
 def selected_targets(names: tuple[str, ...], folder: Path | None, config: Config) -> tuple[Target, ...]:
     folders = [config.shipped / "targets", *([folder] if folder else [])]
     return targets.select(names, folders)
-
-
-def run_path(text: str, config: Config | None = None) -> Path:
-    """A run folder by path, or `last`."""
-    if text != "last":
-        return Path(text)
-    chosen = config or configuration.load()
-    runs = sorted(chosen.runs.glob("*/run.json"), key=lambda path: path.stat().st_mtime)
-    if not runs:
-        raise RunFolderError(
-            "there is no run yet", hint="make one: irdiff compare triton==3.8.0 triton==3.9.0"
-        )
-    return runs[-1].parent
 
 
 def write_output(path: Path, content: str | bytes) -> None:
