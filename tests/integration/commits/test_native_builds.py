@@ -304,7 +304,9 @@ def test_a_suspended_build_goes_on(project: Path, build: Builder) -> None:
     wanted = _lies_in_source
     for _ in range(100):
         stats = [path.parent / "stat" for path in Path("/proc").glob("[0-9]*/cwd") if wanted(path, build)]
-        rows = [(path.parent.name, path.read_text().rpartition(")")[2].split()) for path in stats]
+        rows = [
+            (path.parent.name, path.read_text().rpartition(")")[2].split()) for path in stats if path.exists()
+        ]
         states = [row[0] for pid, row in rows if row[3] != pid]  # not the leader, which hands signals on
         if states and set(states) == {"T"}:
             break
