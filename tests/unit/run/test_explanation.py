@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from dataclasses import replace
 from pathlib import Path
@@ -99,6 +100,23 @@ def test_another_toolchain_of_the_same_name_is_refused(
     config: Any = SimpleNamespace(shipped=Path("/shipped"))
     with pytest.raises(IrdiffError, match=f"^{other}: triton==.* is not the toolchain"):
         explanation.sides_again(run, case, None, config, print)
+
+
+def test_a_compiler_of_a_revision_is_found_by_its_digest(
+    folder: Path, build: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    run, case = of(folder)
+    run = replace(run, head=replace(run.head, spec="my/branch (36bea00190)"))
+    asked = resolved(monkeypatch, with_digests(build, run.base.digest, run.head.digest))
+    config: Any = SimpleNamespace(shipped=Path("/shipped"), toolchains=tmp_path)
+    with pytest.raises(IrdiffError, match=r"of my/branch \(36bea00190\) is not installed any more"):
+        explanation.sides_again(run, case, None, config, print)
+    made = tmp_path / "commit-1234"
+    made.mkdir()
+    state = {"spec": "my/branch (36bea00190)", "version": "3.9.0", "digest": run.head.digest}
+    (made / "irdiff.json").write_text(json.dumps(state))
+    explanation.sides_again(run, case, None, config, print)
+    assert asked[0][:2] == (run.base.spec, f"python:{made}/bin/python"), "a branch may have moved since"
 
 
 # the attribution
