@@ -22,6 +22,8 @@ _BEFORE_ACCESS = (
     ("vgpr_spills", "spilled VGPRs", ""),
     ("sgpr_spills", "spilled SGPRs", ""),
     ("scratch_bytes", "scratch memory", " B"),
+    ("blocks_per_multiprocessor", "blocks a multiprocessor", ""),
+    ("waves_per_simd", "waves a SIMD", ""),
     ("shared_bytes", "shared memory", " B"),
     ("tmem_columns", "TMEM columns", ""),
     ("registers", "registers", ""),
