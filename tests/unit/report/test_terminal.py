@@ -64,7 +64,7 @@ def test_the_same_error_is_one_line_with_a_count() -> None:
     cases = [replace(make_case(n, Verdict.BROKEN), error=f"head: needs {n} bytes") for n in range(36)]
     lines = shown(make_run(tuple(cases))).splitlines()
     assert [line for line in lines if "needs" in line] == [
-        f"{cases[0].id} and 35 more  head: needs ... bytes"
+        f"{min(case.id for case in cases)} and 35 more  head: needs ... bytes"
     ]
 
 
