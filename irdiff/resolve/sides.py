@@ -61,6 +61,9 @@ class SideOptions:
 def resolve_sides(base: str | None, head: str | None, options: SideOptions, config: Config) -> Sides[Side]:
     """Both sides, with their defaults. Raises UsageError, ToolchainError, CorpusError."""
     if base and head and not (is_revision(base) or is_revision(head)):
+        if _has_own_kernels(options):
+            resolver = Resolver(repository.open_store(options.repo or Path.cwd(), config), options, config)
+            return Sides(base=base, head=head).map(resolver.side)
         _no_program(options, f"{base} and {head}")
         kernels = load_corpus(options, config)
         return Sides(base=base, head=head).map(
@@ -80,6 +83,15 @@ def resolve_sides(base: str | None, head: str | None, options: SideOptions, conf
 def is_revision(spec: str) -> bool:
     """Whether a side is meant as a revision, not as a release, wheel or interpreter."""
     return not (spec.startswith(("triton==", "wheel:", "python:")))
+
+
+def _has_own_kernels(options: SideOptions) -> bool:
+    """Whether the folder that somebody is in belongs to a repository of kernels, and no others are named."""
+    if options.corpus is not None or options.packs:
+        return False
+    here = (options.repo or Path.cwd()).absolute()
+    top = next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), None)
+    return top is not None and (options.program is not None or (top / kernel_repository.FILE).is_file())
 
 
 def _no_program(options: SideOptions, what: str) -> None:
