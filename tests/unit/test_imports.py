@@ -19,7 +19,7 @@ GROUND = {"errors", "model", "stages", "case_ids", "config", "process", "paralle
 """What every step stands on."""
 STEPS = [
     "resolve", "worker_client", "capture", "compile", "normalize", "binaries", "compare", "attribute", "group", "run",
-    "timing", "report", "gate", "github",
+    "timing", "report", "gate", "github", "history",
 ]  # fmt: skip
 STDLIB_ONLY = {"model", "errors", "case_ids"}
 PURE = {"normalize", "binaries", "group"}
