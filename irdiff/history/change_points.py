@@ -1,8 +1,8 @@
 """Steps of a noisy line: where its level moved, and not only its noise. Pure.
 
 PELT with the cost l2 (Killick, Fearnhead and Eckley, 2012), of the library ruptures, proposes where the level
-may have moved, in logarithms, so that a share counts alike wherever the line lies. A proposal is a step where it is larger
-than what the line itself does without one:
+may have moved, in logarithms, so that a share counts alike wherever the line lies. A proposal is a step where
+it is larger than what the line itself does without one:
 
 - its own quartiles. rustc-perf calls a change significant beyond the upper quartile of a benchmark's earlier
   changes plus a multiple of their interquartile range; here those are the distances of a line's points from

@@ -49,7 +49,7 @@ def of_specs(specs: Sequence[str], every_days: int, repo: Path | None, config: C
     series = {point.series for point in unique.values()}
     if len(series) > 1:
         raise UsageError(
-            f"{' '.join(specs)} are of several series, which have no common order: {', '.join(sorted(series))}",
+            f"these are of several series, which have no common order: {', '.join(sorted(series))}",
             hint="backfill one after another, into the same file",
         )
     return sorted(unique.values(), key=lambda point: point.sort_key)
