@@ -15,7 +15,7 @@ from irdiff import pipeline
 from irdiff.capture.catalogs import Wanted
 from irdiff.cli import options, progress
 from irdiff.errors import ExitCode, UsageError
-from irdiff.history import add, backfill, database, inventory, points
+from irdiff.history import add, backfill, database, inventory, points, site
 from irdiff.model import EVERYTHING, Run, Sides
 from irdiff.resolve.sides import Side, SideOptions, load_corpus, resolve_sides
 from irdiff.run import run_archive, run_folder
@@ -171,3 +171,28 @@ def _days(text: str) -> int:
     if not found:
         raise UsageError(f"--every {text!r} is not a number of days", hint="write it as 1d or 7d")
     return int(found[1])
+
+
+@history_group.command("site")
+@click.argument("out", type=click.Path(path_type=Path, file_okay=False))
+@db_option
+@click.option(
+    "--reports/--no-reports", default=True, help="Embed the reports of runs whose folders are there."
+)
+def site_command(out: Path, file: Path, reports: bool) -> int:
+    """Write the history as a site of static files to the folder OUT: open its index.html."""
+    assets = configuration.load().shipped / "reports" / "history"
+    with database.reading(file) as history:
+        written = site.write(history, out, assets, _report if reports else None)
+    click.echo(
+        f"{written.versions} versions, {written.cases} cases, {written.steps} change points, "
+        f"{written.reports} reports: {out / 'index.html'}\n"
+        f"the overview loads {written.overview_bytes / 1e6:.2f} MB of {written.size_bytes / 1e6:.1f} MB"
+    )
+    return ExitCode.DONE
+
+
+def _report(folder: Path) -> str:
+    from irdiff.report import html
+
+    return html.render(run_folder.load(folder), folder)
