@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from dataclasses import replace
@@ -15,7 +16,17 @@ from irdiff import pipeline
 from irdiff.capture.catalogs import Wanted
 from irdiff.cli import options, progress
 from irdiff.errors import ExitCode, UsageError
-from irdiff.history import add, backfill, database, inventory, points, site
+from irdiff.history import (
+    add,
+    backfill,
+    benchmark_records,
+    database,
+    exchange,
+    inventory,
+    lines,
+    points,
+    site,
+)
 from irdiff.model import EVERYTHING, Run, Sides
 from irdiff.resolve.sides import Side, SideOptions, load_corpus, resolve_sides
 from irdiff.run import run_archive, run_folder
@@ -196,3 +207,48 @@ def _report(folder: Path) -> str:
     from irdiff.report import html
 
     return html.render(run_folder.load(folder), folder)
+
+
+@history_group.command("export")
+@db_option
+@click.option(
+    "--parquet",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Write a file a table to DIR.",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["pytorch-benchmark"]),
+    help="Write records of PyTorch's benchmark database to --json.",
+)
+@options.json_option
+def export_command(file: Path, folder: Path | None, form: str | None, json_path: Path | None) -> int:
+    """Write the history in another form: Parquet files, or the records of PyTorch's dashboard."""
+    if (folder is None) == (form is None):
+        raise UsageError("give either --parquet DIR or --format pytorch-benchmark")
+    with database.reading(file) as history:
+        if folder is not None:
+            counts = exchange.export(history, folder)
+            click.echo(f"{sum(counts.values())} rows in {len(counts)} tables: {folder}")
+            return ExitCode.DONE
+        found = [
+            record
+            for name in lines.series_names(history)
+            for record in benchmark_records.records(lines.read(history, name))
+        ]
+    options.write_output(json_path or Path("-"), json.dumps(found, indent=1) + "\n")
+    return ExitCode.DONE
+
+
+@history_group.command("import")
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False, exists=True))
+@db_option
+def import_command(folder: Path, file: Path) -> int:
+    """Add what `irdiff history export` wrote to FOLDER: histories of several machines become one."""
+    with database.writing(file) as history:
+        counts = exchange.take(history, folder)
+    click.echo(f"{sum(counts.values())} rows: {file}")
+    return ExitCode.DONE

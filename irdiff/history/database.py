@@ -52,13 +52,28 @@ class Database:
         listed = list(rows)
         if not listed:
             return 0
+        self._stage(table, columns(table), listed)
+        self._take_fresh(table)
+        return len(listed)
+
+    def put_parquet(self, table: str, path: Path) -> int:
+        """The same, of the rows of a Parquet file. Raises HistoryError where it has other columns."""
+        found = self.rows("SELECT name FROM parquet_schema(?) WHERE num_children IS NULL", [str(path)])
+        if {name for (name,) in found} != set(columns(table)):
+            raise HistoryError(f"{path} does not hold the table {table!r} of {SCHEMA!r}")
+        self.run(f"CREATE OR REPLACE TEMP TABLE fresh AS SELECT * FROM {table} LIMIT 0")  # noqa: S608
+        names = ", ".join(columns(table))
+        self.run(f"INSERT INTO fresh SELECT {names} FROM read_parquet(?)", [str(path)])  # noqa: S608
+        count = int(self.value("SELECT count(*) FROM fresh"))
+        self._take_fresh(table)
+        return count
+
+    def _take_fresh(self, table: str) -> None:
         names, key = columns(table), KEYS[table]
-        self._stage(table, names, listed)
         same = " AND ".join(f"kept.{name} = fresh.{name}" for name in key)
         self.run(f"DELETE FROM {table} kept WHERE EXISTS (SELECT 1 FROM fresh WHERE {same})")  # noqa: S608
         self.run(f"INSERT INTO {table} SELECT {', '.join(names)} FROM fresh")  # noqa: S608
         self.run("DROP TABLE fresh")
-        return len(listed)
 
     def _stage(self, table: str, names: Sequence[str], rows: Sequence[Row]) -> None:
         import numpy as np

@@ -79,13 +79,14 @@ class PairRow:
     """Two neighbours of a series that were compared."""
 
     run: str
+    """The run that compared most of them."""
     base: int
     """Its place in the series, as `head`."""
     head: int
     created: str
     duration_s: float
     place: str
-    """The run's folder where it was written; empty where it is not known."""
+    """Its folder where it was written; empty where it is not known."""
     verdicts: Mapping[str, PairVerdict]
     groups: Mapping[str, GroupRow]
 
@@ -201,28 +202,39 @@ def _timings(database: Database, series: str, places: Mapping[str, int]) -> dict
 
 
 def _pairs(database: Database, series: str, places: Mapping[str, int]) -> tuple[PairRow, ...]:
-    """Each pair once, as it was last compared."""
+    """Each pair once: of a case that several runs compared, the last one counts."""
     rows = database.rows(
-        """SELECT run, base, head, created, duration_s, place FROM runs JOIN versions ON version = head
-        WHERE series = ? ORDER BY created""",
+        """SELECT base, head, list(run ORDER BY created, run) FROM runs JOIN versions ON version = head
+        WHERE series = ? GROUP BY base, head""",
         [series],
     )
-    latest = {(base, head): row for row in rows if (base := row[1]) in places and (head := row[2]) in places}
-    found = []
-    for (base, head), (run, _, _, created, duration, place) in latest.items():
-        found.append(
-            PairRow(
-                run=run,
-                base=places[base],
-                head=places[head],
-                created=created,
-                duration_s=duration,
-                place=place,
-                verdicts=_verdicts(database, run),
-                groups=_groups(database, run),
-            )
-        )
+    found = [
+        _pair(database, runs, places[base], places[head])
+        for base, head, runs in rows
+        if base in places and head in places
+    ]
     return tuple(sorted(found, key=lambda pair: (pair.head, -pair.base)))
+
+
+def _pair(database: Database, runs: Sequence[str], base: int, head: int) -> PairRow:
+    verdicts: dict[str, PairVerdict] = {}
+    groups: dict[str, GroupRow] = {}
+    for run in runs:
+        verdicts |= _verdicts(database, run)
+        groups |= _groups(database, run)
+    query = """SELECT run, created, duration_s, place FROM runs WHERE list_contains(?, run)
+        ORDER BY compared DESC, created DESC LIMIT 1"""
+    run, created, duration, place = database.rows(query, [list(runs)])[0]
+    return PairRow(
+        run=run,
+        base=base,
+        head=head,
+        created=created,
+        duration_s=duration,
+        place=place,
+        verdicts=verdicts,
+        groups=groups,
+    )
 
 
 def _verdicts(database: Database, run: str) -> dict[str, PairVerdict]:

@@ -49,6 +49,7 @@ TABLES: Mapping[str, str] = {
 """Columns by table, in the order in which rows are written."""
 
 KEYS: Mapping[str, tuple[str, ...]] = {
+    "meta": ("name",),
     "versions": ("version",),
     "cases": ("case_id",),
     "inventories": ("version", "selection"),

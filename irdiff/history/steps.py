@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from irdiff.history import change_points
 from irdiff.history.lines import GroupRow, PairRow, SeriesLines, Timing, Values
+from irdiff.history.schema import NOT_CARRIED
 from irdiff.history.versions import COMMITS, RELEASES
 from irdiff.model import Verdict
 
@@ -95,6 +96,8 @@ def _of_pair(series: SeriesLines, pair: PairRow, timed: Mapping[tuple[str, int, 
 def _moves(facts: Mapping[str, Values], case: str, pair: PairRow) -> list[Move]:
     found = []
     for fact, values in facts.items():
+        if fact in NOT_CARRIED:  # moves with names and debug information
+            continue
         before, after = values[pair.base], values[pair.head]
         if before is not None and after is not None and before != after:
             found.append(Move(case_id=case, fact=fact, before=before, after=after))

@@ -45,8 +45,10 @@
     : Number.isInteger(value) ? value.toLocaleString("en") : Math.abs(value) >= 100 ? value.toFixed(1) : value.toPrecision(4);
   const percent = (part, whole) => whole ? `${(100 * part / whole).toFixed(part && part < whole / 100 ? 1 : 0)} %` : "–";
   const plural = (count, word) => `${number(count)} ${word}${count === 1 ? "" : "s"}`;
+  /* Titles have `code` in them. */
+  const rich = (text) => text.split("`").map((part, place) => place % 2 ? el("code", {}, part) : part);
   const section = (title, ...children) => el("section", {}, title ? el("h2", {}, title) : null, ...children);
-  const link = (path, query, text) => el("a", { href: address(path, query) }, text);
+  const link = (path, query, ...text) => el("a", { href: address(path, query) }, ...text);
   function address(path, query) {
     const text = new URLSearchParams(Object.entries(query ?? {}).filter(([, value]) => value !== "" && value !== null && value !== undefined)).toString();
     return `#/${path.map(encodeURIComponent).join("/")}${text ? `?${text}` : ""}`;
@@ -77,7 +79,7 @@
     const shown = steps.slice(0, most);
     return el("div", {},
       el("ol", { class: "steps" }, shown.map((step) => el("li", {},
-        link(["step", step.id], { s: place }, step.title), " ",
+        link(["step", step.id], { s: place }, rich(step.title)), " ",
         step.severity ? el("span", { class: "tag" }, step.severity) : null, " ",
         step.undone !== null ? el("span", { class: "tag good" }, `undone in ${series.versions[step.undone]}`) : null,
         el("div", { class: "dim" }, `${series.versions[step.base]} → ${series.versions[step.head]} · ${plural(step.cases, "case")} of ${plural(step.workloads.length, "workload")}`,
@@ -174,7 +176,7 @@
     const here = found.cases.filter((row) => row[2] === target).map((row) => row[0]);
     const timed = here.some((id) => found.timings[id]);
     const facts = [...(timed ? ["time"] : []), "compile_cpu_s", ...Object.keys(found.facts).filter((name) => here.some((id) => found.facts[name][id]))];
-    const fact = facts.includes(query.f) ? query.f : NICE.find((name) => facts.includes(name)) ?? facts[0];
+    const fact = facts.includes(query.f) ? query.f : NICE.find((name) => name === "time" ? timed : bends(found, here, name)) ?? NICE.find((name) => facts.includes(name)) ?? facts[0];
     const path = ["kernel", workload];
     const state = { ...query, s: place, t: target, f: fact };
     const change = (name) => (value) => { location.hash = address(path, { ...state, [name]: value }); };
@@ -201,10 +203,11 @@
     const pairs = series.pairs.map((pair, index) => [pair, index]).filter(([pair]) => pair.head >= from && pair.head <= to);
     main.append(section("Verdicts", key(), el("div", { class: "scroll" }, el("table", {},
       el("thead", {}, el("tr", {}, el("th", {}, "Case"), pairs.map(([pair]) => el("th", {}, link(["pair", String(place), String(pair.base), String(pair.head)], {}, series.versions[pair.head]))))),
-      el("tbody", {}, wanted.slice(0, 200).map((id) => el("tr", {}, el("td", {}, el("code", {}, id)), pairs.map(([, index]) => { const told = found.verdicts[id][index]; return el("td", {}, told ? el("span", { class: "key" }, el("i", { class: KINDS.includes(told) ? told : "other" }), told) : "–"); }))))))));
+      el("tbody", {}, wanted.slice(0, 200).map((id) => el("tr", {}, el("td", {}, el("code", {}, id.slice(id.indexOf(":") + 1, id.lastIndexOf("@")))), pairs.map(([, index]) => { const told = found.verdicts[id][index]; return el("td", {}, told ? el("span", { class: "key" }, el("i", { class: KINDS.includes(told) ? told : "other" }), told) : "–"); }))))))));
     const steps = series.steps.filter((step) => step.workloads.includes(workload));
     main.append(section(`What moved it (${number(steps.length)})`, stepList(place, steps)));
   }
+  const bends = (found, ids, fact) => ids.some((id) => (found.facts[fact]?.[id]?.length ?? 0) > 1);
   function line(found, id, fact, series) {
     const name = id.slice(id.indexOf(":") + 1, id.lastIndexOf("@"));
     const whole = (values) => values.length === 1 ? series.versions.map(() => values[0]) : values;
@@ -259,8 +262,8 @@
   // the address
 
   function title(text, note) {
-    document.title = `${text} · irdiff history`;
-    main.append(el("h1", {}, text), note ? el("p", { class: "dim" }, note) : "");
+    document.title = `${text.replaceAll("`", "")} · irdiff history`;
+    main.append(el("h1", {}, rich(text)), note ? el("p", { class: "dim" }, note) : "");
   }
   async function show() {
     const [path, text] = location.hash.replace(/^#\/?/, "").split("?");
