@@ -265,6 +265,8 @@ class Compiled:
     metadata: Mapping[str, object]
     """Triton's own metadata of the kernel (shared memory, warps, clusters, scratch sizes, name)."""
     stage_times_s: Mapping[str, float]
+    stage_cpu_s: Mapping[str, float]
+    """Processor seconds of a stage, those of the programs it ran too."""
     assembler: Assembler | None
     """None where the backend has none."""
     assembler_log: str
