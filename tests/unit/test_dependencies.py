@@ -15,6 +15,7 @@ DISTRIBUTIONS = {
     "cuda": "cuda-bindings",
     "git": "gitpython",
     "github": "pygithub",
+    "nacl": "pynacl",
     "pydantic_core": "pydantic",
 }
 """Import name → distribution, where the two differ."""
