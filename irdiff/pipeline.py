@@ -229,6 +229,7 @@ class _Judged:
     """A compared case, with what grouping needs of it once nothing more will be known of the case."""
 
     case: Case
+    launches: Sides[Launch | None]
     description: Description | None
     edit: EditSource | None
     """The texts that show its edit best, where attribution found them."""
@@ -247,10 +248,10 @@ def _compare(pairs: Sequence[Pair], asked: Comparison, steps: _Steps) -> list[_J
         with steps.working_on(_workload(pair), pair.target.name):
             case = steps.comparer.compare(pair)
             case = replace(case, edit=edit_digest.of_case(case, pair, steps.judge))
-            if asked.options.attribute or case.verdict not in GROUPED_VERDICTS:
-                return _Judged(case=case, description=None, edit=None, again=NOT_AGAIN)
-            described = steps.describer.describe(case, None)  # beside the compilers
-            return _Judged(case=case, description=described, edit=None, again=NOT_AGAIN)
+            sides = (side if isinstance(side, Launch) else None for side in (pair.base, pair.head))
+            launches = Sides(base=next(sides), head=next(sides))
+            row = _Judged(case=case, launches=launches, description=None, edit=None, again=NOT_AGAIN)
+            return row if asked.options.attribute else _described(row, steps)  # beside the compilers
 
     def with_reuse(step: Progress) -> None:
         taken = steps.compiler.taken_from_store
@@ -271,9 +272,10 @@ def _attribute(judged: Sequence[_Judged], asked: Comparison, steps: _Steps) -> l
         with steps.working_on(subject.case.workload, subject.case.target):
             found = steps.attributor.attribute(subject)
             case = replace(subject.case, origin=found.origin)
-            described = steps.describer.describe(case, found.edit)
-        return _Judged(case=case, description=described, edit=found.edit, again=found.again)
+            row = replace(known[case.id], case=case, edit=found.edit, again=found.again)
+            return _described(row, steps)
 
+    known = {row.id: row for row in judged}
     targets = {target.name: target for target in asked.targets}
     subjects = [subject_of(row.case, targets[row.case.target]) for row in judged]
     rows = in_parallel(one, list(filter(None, subjects)), steps.config.jobs + 1, "attribute", steps.report)
@@ -287,12 +289,19 @@ def _group(judged: Sequence[_Judged], steps: _Steps) -> tuple[tuple[Case, ...], 
             f"nothing was compared: {len(judged)} cases, none of which a toolchain supports",
             hint="see `irdiff corpus list` for what can be selected, and the patterns of --case",
         )
-    known = {row.id: row for row in judged}
-    groups, group_of = grouping.group(
-        (row.case for row in judged),
-        lambda case: known[case.id].description or steps.describer.describe(case, known[case.id].edit),
-    )
-    return tuple(replace(row.case, group=group_of.get(row.id)) for row in judged), groups
+    rows = [row if row.description else _described(row, steps) for row in judged]
+    known = {row.id: row.description for row in rows if row.description}
+    told = {case_id: description.told for case_id, description in known.items()}
+    groups, group_of = grouping.group((row.case for row in rows), lambda case: known[case.id])
+    cases = (replace(row.case, group=group_of.get(row.id), told=told.get(row.id)) for row in rows)
+    return tuple(cases), groups
+
+
+def _described(row: _Judged, steps: _Steps) -> _Judged:
+    """As it was for a case that no group takes."""
+    if row.case.verdict not in GROUPED_VERDICTS:
+        return row
+    return replace(row, description=steps.describer.describe(row.case, row.edit, row.launches))
 
 
 # recheck
