@@ -494,6 +494,9 @@ class ChangedFile:
     """Launches for which the frontend compiled a function of it, on either side."""
     read_by: int
     """Launches whose capture opened it, those that compile it among them."""
+    not_run: tuple[str, ...] = ()
+    """Of a file that is read: functions that changed, and that no capture ran and no frontend compiled on
+    either side. What they do was not compared. Earlier runs have none."""
 
 
 @dataclass(frozen=True, kw_only=True)
