@@ -113,7 +113,7 @@ def compare(asked: Comparison, config: Config, out: Path, report: Report) -> Run
         launches=_launches(pairs),
         groups=groups,
         reach=_reach(asked, matched, captured),
-        notes=_notes(asked, steps.compiler),
+        notes=_notes(asked, steps.compiler, matched),
         duration_s=round(time.monotonic() - started, 3),
     )
     _write(run, out, steps.store)
@@ -168,6 +168,8 @@ def _capture(asked: Comparison, steps: _Steps) -> list[Captured]:
 def _match(captured: Sequence[Captured], asked: Comparison) -> list[Pair]:
     """What is one case on both sides, a kernel that was renamed between two revisions of a corpus too."""
     pairs = pairing.pairs(captured, asked.options)
+    if not pairs:
+        raise _nothing_selected(asked)
     base, head = (side.corpus for side in asked.sides)
     if base.digest == head.digest:
         return pairs
@@ -175,6 +177,18 @@ def _match(captured: Sequence[Captured], asked: Comparison) -> list[Pair]:
         pairs,
         lambda launch: kernel_sources.source_of(base, launch),
         lambda launch: kernel_sources.source_of(head, launch),
+    )
+
+
+def _nothing_selected(asked: Comparison) -> NothingComparedError:
+    tiers = f" of tier {', '.join(asked.options.tiers)}" if asked.options.tiers else ""
+    if not asked.options.cases:
+        what = f"nothing was compared: the corpus has no case{tiers} for these targets"
+        return NothingComparedError(what, hint="see `irdiff corpus list`")
+    workload = case_ids.parse(asked.options.cases[0]).workload
+    return NothingComparedError(
+        f"nothing was compared: no case{tiers} is meant by {' '.join(asked.options.cases[:8])}",
+        hint=f"see what there is: irdiff corpus list --case '{workload or '*'}'",
     )
 
 
@@ -286,7 +300,7 @@ def _reach(asked: Comparison, pairs: Sequence[Pair], captured: Sequence[Captured
     return reach.of_revisions(corpora, pairs, captured)
 
 
-def _notes(asked: Comparison, compiler: WorkerCompiler) -> tuple[str, ...]:
+def _notes(asked: Comparison, compiler: WorkerCompiler, pairs: Sequence[Pair]) -> tuple[str, ...]:
     ours, theirs = (side.toolchain.launchers for side in asked.sides)
     notes = [*launchers.notes(ours, theirs, (target.backend for target in asked.targets))]
     notes += [warning for side in asked.sides for warning in side.warnings]
@@ -296,6 +310,10 @@ def _notes(asked: Comparison, compiler: WorkerCompiler) -> tuple[str, ...]:
         for side in asked.sides
         for target in asked.targets
         if (files := compiler.entered_frontend(side.toolchain, target))
+    ]
+    notes += [
+        f"--case {pattern} means no case"
+        for pattern in case_ids.unmatched(asked.options.cases, [pair.id for pair in pairs])
     ]
     return tuple(dict.fromkeys(notes))
 
