@@ -60,7 +60,7 @@ def test_other_words_mean_no_group(text: str) -> None:
 
 def test_what_a_forged_run_calls_a_group_is_no_command() -> None:
     (row,) = group_names.named(of_ids("; rm -rf ~\x1b #"))
-    assert commands.explain("RUN", row.short) == "irdiff explain RUN '; rm -rf ~\\x1b #'"
+    assert commands.explain("RUN", row.short) == "irdiff explain RUN 'g:; rm -rf ~\\x1b #'"
 
 
 def test_every_report_shows_number_and_id(tmp_path: object) -> None:
