@@ -13,6 +13,7 @@ from rich.console import Console
 from irdiff import case_ids, pipeline
 from irdiff import config as configuration
 from irdiff.api import run_name
+from irdiff.capture.notices import MISSING_PACKAGE
 from irdiff.cli import options, progress, run_argument, run_outputs
 from irdiff.cli.run_argument import GivenRun
 from irdiff.cli.run_outputs import Outputs
@@ -50,6 +51,7 @@ from irdiff.stages import check_compared
 @options.targets_folder_option
 @options.corpus_option
 @options.pack_option
+@options.kernel_options
 @click.option(
     "--case",
     "cases",
@@ -63,7 +65,7 @@ from irdiff.stages import check_compared
 @click.option(
     "--recheck/--no-recheck",
     default=True,
-    help="Compile changed cases again to see if a side agrees with itself.",
+    help="Make one changed case of each group again to see if a side agrees with itself.",
 )
 @click.option(
     "--attribute/--no-attribute",
@@ -91,6 +93,7 @@ from irdiff.stages import check_compared
     "--exit-code", is_flag=True, help="End with 1 where a case changed, broke, or is nondeterministic."
 )
 @options.cache_option
+@options.store_mode_option
 @options.limit_options
 def compare_command(
     base: str | None,
@@ -104,6 +107,10 @@ def compare_command(
     targets_dir: Path | None,
     corpus: Path | None,
     packs: tuple[str, ...],
+    python: str | None,
+    packages: tuple[str, ...],
+    program: str | None,
+    configs: int | None,
     cases: tuple[str, ...],
     tiers: tuple[str, ...],
     stages: str,
@@ -120,6 +127,7 @@ def compare_command(
     html_path: Path | None,
     exit_code: bool,
     cache: Path | None,
+    store_mode: str | None,
     jobs: int | None,
     timeout_s: float,
     memory_mib: int,
@@ -135,7 +143,9 @@ def compare_command(
     if out:
         run_place.check(out)
         options.check_beside(out, (json_path, markdown_path, html_path))
-    config = configuration.load(cache=cache, jobs=jobs, timeout_s=timeout_s, memory_mib=memory_mib)
+    config = configuration.load(
+        cache=cache, jobs=jobs, timeout_s=timeout_s, memory_mib=memory_mib, store_mode=store_mode
+    )
     console = Console(stderr=True, no_color=config.color is False, quiet=quiet)
     if known:
         run_list.find(known, config.runs)  # before any work is done
@@ -150,16 +160,24 @@ def compare_command(
         recheck=recheck,
         attribute=attribute,
         shard=_parse_shard(shard),
+        configs=configs,
     )
     with status_line(console) as tell:
         wanted = SideOptions(
-            repo=repo, corpus=corpus, triton=triton, build=not no_build, progress=tell, packs=packs
+            repo=repo,
+            corpus=corpus,
+            triton=_compiler_of_both(triton, python),
+            build=not no_build,
+            progress=tell,
+            packs=packs,
+            packages=packages,
+            program=program,
         )
         if is_ir:
             sides = ir_files.sides(_ir_files(base, head, ir_options, triton), config)
         else:
             sides = resolve_sides(base, head, wanted, config)
-    folder = out or config.runs / run_name(*(side.toolchain.spec for side in sides))
+    folder = out or config.runs / run_name(*(side.revision or side.toolchain.spec for side in sides))
     with progress.shown(console) as report:
         if cases:
             workloads = (name for side in sides for name in side.corpus.workloads)
@@ -174,6 +192,12 @@ def compare_command(
         run_outputs.print_report(part, given, None, outputs, config)
     _require_whole(run, given)
     return _code(part.run) if exit_code else ExitCode.DONE
+
+
+def _compiler_of_both(triton: str | None, python: str | None) -> str | None:
+    if triton and python:
+        raise UsageError("--triton and --python name two compilers", hint="give one of them")
+    return f"python:{Path(python).expanduser().absolute()}" if python else triton
 
 
 def _ir_files(
@@ -197,6 +221,10 @@ def _require_whole(run: Run, given: GivenRun) -> None:
     """Raises NothingComparedError where no case could be judged, or one ran into a bound on both sides."""
     unjudged = (Verdict.FAILING, Verdict.UNSUPPORTED)
     if all(case.verdict in unjudged for case in run.cases):
+        for note in run.notes:
+            lacking, _, cure = note.partition("; next: ")
+            if cure and MISSING_PACKAGE in lacking:
+                raise NothingComparedError(f"nothing was compared: {lacking}", hint=cure)
         raise NothingComparedError(
             f"nothing was compared: no case compiles on either side ({len(run.cases)} cases)",
             hint=f"see why in the run: {commands.command('report', given.call)}",

@@ -49,6 +49,11 @@ def _unwritable(path: Path, error: OSError) -> UsageError:
 cache_option = click.option(
     "--cache", type=click.Path(path_type=Path), help="Folder for toolchains and the store (IRDIFF_CACHE)."
 )
+store_mode_option = click.option(
+    "--store-mode",
+    type=click.Choice(["read", "write"]),
+    help="With a shared store (IRDIFF_STORE): only read it, or leave there what was made too. Default: read.",
+)
 corpus_option = click.option(
     "--corpus", type=click.Path(path_type=Path), help="Folder of workloads; default: the shipped corpus."
 )
@@ -77,6 +82,34 @@ json_option = click.option("--json", "json_path", type=OutputFile(), help="Write
 limit_option = click.option(
     "--limit", type=click.IntRange(min=1), metavar="N", help="Show at most N groups and N cases of each list."
 )
+
+
+python_option = click.option(
+    "--python", metavar="PYTHON", help="An interpreter that has Triton, and what the kernels import."
+)
+packages_option = click.option(
+    "--with",
+    "packages",
+    multiple=True,
+    metavar="PACKAGE",
+    help="Install this package beside Triton for what imports it: torch, torch==2.13.0; repeatable.",
+)
+_program = click.option(
+    "--program",
+    metavar="COMMAND",
+    help="Compare what this program of the repository launches: 'bench/run.py --small'.",
+)
+_configs = click.option(
+    "--configs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Take the first N configs of each autotuning list; default: all.",
+)
+
+
+def kernel_options(function: Callable[..., Any]) -> Any:
+    """What a repository of kernels is launched by, and with."""
+    return python_option(packages_option(_program(_configs(function))))
 
 
 _jobs = click.option(

@@ -109,6 +109,7 @@ def _report(run: Run, timing: Forest | None, limits: Limits, width: int | None, 
     yield Text(_sides(run))
     if reached := reach.sentence(run):
         yield Text(escape.terminal(reached))
+    yield from _renamed(run)
     yield from _notes(run)
     if timing:
         yield Text(escape.terminal(timing.headline), style="bold")
@@ -136,8 +137,15 @@ def _footer(run: Run, folder: Path, as_: Shown) -> Iterator[Text]:
 
 
 def _sides(run: Run) -> str:
-    rows = [f"{wording.side(side)} ({side.digest[:12]})" for side in (run.base, run.head)]
-    return escape.terminal(f"{rows[0]} → {rows[1]}  in {run.duration_s:.1f} s")
+    return escape.terminal(f"{wording.sides(run)}  in {run.duration_s:.1f} s")
+
+
+def _renamed(run: Run) -> Iterator[Text]:
+    names = wording.renamed(run)
+    for before, after in names[:_MAX_QUIET]:
+        yield Text(f"renamed: {escape.terminal(before)} → {escape.terminal(after)}")
+    if len(names) > _MAX_QUIET:
+        yield Text(f"… and {len(names) - _MAX_QUIET} more renamed", style="dim")
 
 
 def _notes(run: Run) -> Iterator[Text]:

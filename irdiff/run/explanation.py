@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Callable
 from contextlib import closing
@@ -17,10 +18,11 @@ from irdiff.capture.catalogs import Wanted
 from irdiff.compare.judge import Judge
 from irdiff.config import Config
 from irdiff.errors import ExitCode, IrdiffError, UsageError
-from irdiff.model import Case, Run, Sides
+from irdiff.model import Case, Revision, Run, Sides
 from irdiff.normalize import llvm_process
 from irdiff.resolve import packs
-from irdiff.resolve.sides import Side, SideOptions, resolve_sides
+from irdiff.resolve.sides import Side, SideOptions, is_revision, resolve_sides
+from irdiff.resolve.toolchains import environments
 from irdiff.run import run_folder
 from irdiff.stages import INPUT, TEXTS, Stage
 from irdiff.store import Store
@@ -35,8 +37,9 @@ def sides_again(
     """For one case. Raises IrdiffError where a side cannot be had again, or is another one by now."""
     chosen = packs.named_by(case.id, corpus or config.shipped / "corpus")
     wanted = SideOptions(repo=None, corpus=corpus, triton=None, build=False, progress=progress, packs=chosen)
-    sides = resolve_sides(run.base.spec, run.head.spec, wanted, config)
     revisions = Sides(base=run.base, head=run.head)
+    specs = revisions.map(lambda revision: _spec_again(revision, config))
+    sides = resolve_sides(specs.base, specs.head, wanted, config)
     for name, (side, revision) in sides.zip(revisions).items():
         if side.toolchain.digest != revision.digest:
             raise IrdiffError(
@@ -44,6 +47,22 @@ def sides_again(
                 hint="compare again: irdiff compare BASE HEAD",
             )
     return sides
+
+
+def _spec_again(revision: Revision, config: Config) -> str:
+    """What leads to the toolchain of a run: a branch may have moved and a working tree changed since.
+
+    A compiler that was made for a revision is known by its digest, as long as it is installed.
+    """
+    if is_revision(revision.spec):
+        for environment in environments.list_all(config):
+            if environment.state["digest"] == revision.digest:
+                return f"python:{environment.python}"
+        raise UsageError(
+            f"the compiler of {revision.spec} is not installed any more",
+            hint="compare again: irdiff compare BASE HEAD",
+        )
+    return revision.spec
 
 
 def attribute(run: Run, folder: Path, case: Case, sides: Sides[Side], config: Config) -> Attribution | None:
@@ -121,10 +140,11 @@ def reproduction(run: Run, case: Case) -> list[Alone]:
     rows = []
     for side in ("base", "head"):
         name = f"{side}.{before}"
-        code = (
+        backend, arch, file, stage_name = map(json.dumps, (target.backend, target.arch, name, str(wanted)))
+        code = (  # with double quotation marks: a shell takes it in single ones
             "import triton; from triton.backends.compiler import GPUTarget; "
-            f"gpu = GPUTarget({target.backend!r}, {target.arch!r}, {target.warp_size}); "
-            f"print(triton.compile({name!r}, target=gpu).asm[{str(wanted)!r}])"
+            f"gpu = GPUTarget({backend}, {arch}, {target.warp_size}); "
+            f"print(triton.compile({file}, target=gpu).asm[{stage_name}])"
         )
         rows.append(Alone(side=side, file=name, code=code))
     return rows
