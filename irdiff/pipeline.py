@@ -206,6 +206,8 @@ def _capture(asked: Comparison, steps: _Steps) -> list[Captured]:
 def _match(captured: Sequence[Captured], asked: Comparison) -> list[Pair]:
     """What is one case on both sides, a kernel that was renamed between two revisions of a corpus too."""
     pairs = pairing.pairs(captured, asked.options)
+    if not pairs:
+        raise _nothing_selected(asked)
     base, head = (side.corpus for side in asked.sides)
     if base.digest == head.digest:
         return pairs
@@ -213,6 +215,18 @@ def _match(captured: Sequence[Captured], asked: Comparison) -> list[Pair]:
         pairs,
         lambda launch: kernel_sources.source_of(base, launch),
         lambda launch: kernel_sources.source_of(head, launch),
+    )
+
+
+def _nothing_selected(asked: Comparison) -> NothingComparedError:
+    tiers = f" of tier {', '.join(asked.options.tiers)}" if asked.options.tiers else ""
+    if not asked.options.cases:
+        what = f"nothing was compared: the corpus has no case{tiers} for these targets"
+        return NothingComparedError(what, hint="see `irdiff corpus list`")
+    workload = case_ids.parse(asked.options.cases[0]).workload
+    return NothingComparedError(
+        f"nothing was compared: no case{tiers} is meant by {' '.join(asked.options.cases[:8])}",
+        hint=f"see what there is: irdiff corpus list --case '{workload or '*'}'",
     )
 
 
@@ -404,6 +418,10 @@ def _notes(
         for side in asked.sides
         for target in asked.targets
         if (files := compiler.entered_frontend(side.toolchain, target))
+    ]
+    notes += [
+        f"--case {pattern} means no case"
+        for pattern in case_ids.unmatched(asked.options.cases, [pair.id for pair in pairs])
     ]
     return tuple(dict.fromkeys(notes))
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import click
 from rich.console import Console
 
+from irdiff import case_ids, pipeline
 from irdiff import config as configuration
-from irdiff import pipeline
 from irdiff.api import run_name
 from irdiff.capture.notices import MISSING_PACKAGE
 from irdiff.cli import options, progress, run_argument, run_outputs
@@ -23,6 +24,7 @@ from irdiff.report import commands
 from irdiff.resolve import ir_files
 from irdiff.resolve.sides import SideOptions, resolve_sides
 from irdiff.run import run_list, run_place
+from irdiff.stages import check_compared
 
 
 @click.command("compare")
@@ -147,11 +149,13 @@ def compare_command(
     console = Console(stderr=True, no_color=config.color is False, quiet=quiet)
     if known:
         run_list.find(known, config.runs)  # before any work is done
-    targets = options.selected_targets(target_names, targets_dir, config)
+    targets = options.selected_targets(target_names, targets_dir, config, cases)
+    stage_names = tuple(part for part in stages.split(",") if part)
+    check_compared(stage_names, (target.backend for target in targets))
     chosen = Options(
         cases=cases,
         tiers=tiers,
-        stages=tuple(part for part in stages.split(",") if part),
+        stages=stage_names,
         shortcut=not no_shortcut,
         recheck=recheck,
         attribute=attribute,
@@ -175,6 +179,9 @@ def compare_command(
             sides = resolve_sides(base, head, wanted, config)
     folder = out or config.runs / run_name(*(side.revision or side.toolchain.spec for side in sides))
     with progress.shown(console) as report:
+        if cases:
+            workloads = (name for side in sides for name in side.corpus.workloads)
+            chosen = replace(chosen, cases=case_ids.completed(cases, workloads))
         asked = pipeline.Comparison(sides=sides, targets=targets, options=chosen, command=tuple(sys.argv[1:]))
         run = pipeline.compare(asked, config, folder, report)
     given = GivenRun(folder=folder, call=run_list.call_of(folder, config.runs), is_archive=False)

@@ -132,9 +132,12 @@ def corpus_folder(corpus: Path | None, config: Config) -> Path:
     return corpus or config.shipped / "corpus"
 
 
-def selected_targets(names: tuple[str, ...], folder: Path | None, config: Config) -> tuple[Target, ...]:
+def selected_targets(
+    names: tuple[str, ...], folder: Path | None, config: Config, cases: tuple[str, ...] = ()
+) -> tuple[Target, ...]:
+    """Without those that patterns of cases leave out."""
     folders = [config.shipped / "targets", *([folder] if folder else [])]
-    return targets.select(names, folders)
+    return targets.selected(names, cases, folders)
 
 
 def write_output(path: Path, content: str | bytes) -> None:
