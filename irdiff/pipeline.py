@@ -20,9 +20,11 @@ import irdiff
 from irdiff import case_ids, normalize
 from irdiff.attribute.attributor import Attributor, Subject, subject_of
 from irdiff.attribute.replayer import WorkerReplayer
+from irdiff.attribute.tool_replayer import ToolReplayer
 from irdiff.capture import catalogs, kernel_sources, pairing, reach, renames
 from irdiff.capture.catalogs import Catalog, Wanted
 from irdiff.capture.pairing import Captured
+from irdiff.codegen.tool_compiler import ToolCompiler
 from irdiff.compare import edit_digest, launchers, radius
 from irdiff.compare.comparer import CaseComparer
 from irdiff.compare.judge import Judge
@@ -75,7 +77,7 @@ class _Steps:
     store: Store
     workers: Workers
     judge: Judge
-    compiler: WorkerCompiler
+    compiler: WorkerCompiler | ToolCompiler
     comparer: CaseComparer
     describer: CaseDescriber
     attributor: Attributor
@@ -126,7 +128,14 @@ def _steps(asked: Comparison, config: Config, report: Report) -> Iterator[_Steps
     wanted = Wanted(tiers=asked.options.tiers, cases=asked.options.cases)
     with closing(Workers(config)) as workers, llvm_process.opened(config) as llvm:
         judge = Judge(store, llvm.reprint)
-        compiler = WorkerCompiler(Requests(config, workers), store, wanted, reuse=asked.options.shortcut)
+        reuse = asked.options.shortcut
+        compiler: WorkerCompiler | ToolCompiler
+        compiler = workers_alone = WorkerCompiler(Requests(config, workers), store, wanted, reuse=reuse)
+        replayer: WorkerReplayer | ToolReplayer
+        replayer = again = WorkerReplayer(config, store, workers, wanted)
+        if tools := [side.substitute for side in asked.sides if side.substitute]:
+            compiler = ToolCompiler(workers_alone, tools, store, config, reuse=reuse)
+            replayer = ToolReplayer(again, compiler, store)
         yield _Steps(
             config=config,
             store=store,
@@ -135,7 +144,7 @@ def _steps(asked: Comparison, config: Config, report: Report) -> Iterator[_Steps
             compiler=compiler,
             comparer=CaseComparer(compiler, judge, asked.sides, asked.options),
             describer=CaseDescriber(judge),
-            attributor=Attributor(judge, WorkerReplayer(config, store, workers, wanted), asked.sides),
+            attributor=Attributor(judge, replayer, asked.sides),
             report=report,
         )
 
@@ -286,10 +295,11 @@ def _reach(asked: Comparison, pairs: Sequence[Pair], captured: Sequence[Captured
     return reach.of_revisions(corpora, pairs, captured)
 
 
-def _notes(asked: Comparison, compiler: WorkerCompiler) -> tuple[str, ...]:
+def _notes(asked: Comparison, compiler: WorkerCompiler | ToolCompiler) -> tuple[str, ...]:
     ours, theirs = (side.toolchain.launchers for side in asked.sides)
     notes = [*launchers.notes(ours, theirs, (target.backend for target in asked.targets))]
     notes += [warning for side in asked.sides for warning in side.warnings]
+    notes += compiler.notes() if isinstance(compiler, ToolCompiler) else ()
     notes += [
         f"{side.toolchain.spec}: its stages for {target.name} call functions of {', '.join(files)}; what "
         "they made is known by the whole toolchain"

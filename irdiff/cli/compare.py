@@ -12,7 +12,7 @@ from rich.console import Console
 from irdiff import config as configuration
 from irdiff import pipeline
 from irdiff.api import run_name
-from irdiff.cli import options, progress
+from irdiff.cli import options, progress, tool_sides
 from irdiff.cli.status import status_line
 from irdiff.errors import ExitCode, NothingComparedError, UsageError
 from irdiff.model import FailureKind, Options, Run, Verdict
@@ -41,6 +41,16 @@ from irdiff.run import run_place
     help="Of the launch, with --ir: num_warps=8.",
 )
 @click.option("--no-build", is_flag=True, help="Do not build a native part that is missing: fail.")
+@click.option(
+    "--from",
+    "origin",
+    metavar="SIDE|RUN",
+    help="Whose texts two tools (llvm:PATH, ptxas:PATH) compile: a release, or a run folder.",
+)
+@click.option("--ptxas", metavar="PATH", help="Assembles what LLVMs make of the texts of a run.")
+@click.option(
+    "--bump", is_flag=True, help="Report as for a bump: distributions first, then outliers, groups."
+)
 @options.target_option
 @options.targets_folder_option
 @options.corpus_option
@@ -87,6 +97,9 @@ def compare_command(
     is_ir: bool,
     ir_options: tuple[str, ...],
     no_build: bool,
+    origin: str | None,
+    ptxas: str | None,
+    bump: bool,
     target_names: tuple[str, ...],
     targets_dir: Path | None,
     corpus: Path | None,
@@ -114,7 +127,8 @@ def compare_command(
     (python:PATH), a revision of the repository, or `.` for its working tree. In a checkout of Triton a
     revision selects the compiler, in a repository with an irdiff.toml the kernels. Without HEAD it is the
     working tree where that has changes, else HEAD; without BASE, the merge base with the main branch.
-    With --ir both are files of IR, and one compiler compiles both.
+    With --ir both are files of IR, and one compiler compiles both. llvm:PATH and ptxas:PATH compile the
+    LLVM IR, or the PTX, of a release or of a run: `triton==3.9.0 llvm:PATH`, or two tools and --from.
     """
     if out:
         run_place.check(out)
@@ -135,7 +149,10 @@ def compare_command(
         wanted = SideOptions(
             repo=repo, corpus=corpus, triton=triton, build=not no_build, progress=tell, packs=packs
         )
-        if is_ir:
+        if tool_sides.is_tool(base, head):
+            given = tool_sides.ToolSides(origin=origin, ptxas=ptxas, wanted=wanted)
+            sides = tool_sides.resolve(base or "", head or "", given, config)
+        elif is_ir:
             sides = ir_files.sides(_ir_files(base, head, ir_options, triton), config)
         else:
             sides = resolve_sides(base, head, wanted, config)

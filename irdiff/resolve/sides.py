@@ -20,6 +20,7 @@ from irdiff.resolve.toolchains import checkout as checkouts
 from irdiff.resolve.toolchains import commits, repository
 from irdiff.resolve.toolchains.checkout import Checkout
 from irdiff.resolve.toolchains.repository import Snapshot, Store
+from irdiff.resolve.tools.substitute import Substitute
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +33,8 @@ class Side:
     """Where the side comes from."""
     warnings: tuple[str, ...] = ()
     """What a reader must know before reading anything else."""
+    substitute: Substitute | None = None
+    """The tool that compiles in place of the toolchain's own, from a stored text on."""
 
 
 @dataclass(frozen=True, kw_only=True)
