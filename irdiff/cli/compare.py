@@ -160,7 +160,7 @@ def compare_command(
     with progress.shown(console) as report:
         asked = pipeline.Comparison(sides=sides, targets=targets, options=chosen, command=tuple(sys.argv[1:]))
         run = pipeline.compare(asked, config, folder, report)
-    _write(run, folder, json_path, markdown_path, html_path)
+    _write(run, folder, json_path, markdown_path, html_path, is_bump=bump)
     _require_whole(run, folder)
     return _code(run) if exit_code else ExitCode.DONE
 
@@ -183,23 +183,30 @@ def _parse_shard(text: str) -> tuple[int, int]:
 
 
 def _write(
-    run: Run, folder: Path, json_path: Path | None, markdown_path: Path | None, html_path: Path | None
+    run: Run,
+    folder: Path,
+    json_path: Path | None,
+    markdown_path: Path | None,
+    html_path: Path | None,
+    *,
+    is_bump: bool,
 ) -> None:
-    from irdiff.report import terminal
+    from irdiff.report import bump, terminal
     from irdiff.run import run_folder
 
+    is_bump = is_bump or bump.is_wanted(run)
     if json_path:
         options.write_output(json_path, run_folder.dump(run))
     if markdown_path:
         from irdiff.report import markdown
 
-        options.write_output(markdown_path, markdown.render(run))
+        options.write_output(markdown_path, markdown.render(run, is_bump=is_bump))
     if html_path:
         from irdiff.report import html
 
-        options.write_output(html_path, html.render(run, folder))
+        options.write_output(html_path, html.render(run, folder, is_bump=is_bump))
     if "-" not in map(str, (json_path, markdown_path, html_path)):
-        terminal.show(run, folder, Console())
+        terminal.show(run, folder, Console(), is_bump=is_bump)
 
 
 def _require_whole(run: Run, folder: Path) -> None:

@@ -1,11 +1,11 @@
 """What Triton asks of LLVM and of ptxas for one launch, from what is recorded of the launch.
 
-Triton's own calls, as its releases 3.5 to 3.9 make them (`translateLLVMIRToASM` and `createTargetMachine` of
-`python/src/llvm.cc`; `make_ptx`, `make_cubin` and `make_amdgcn` of each `backends/*/compiler.py`): code
+Triton's own calls, as its releases 3.5 to 3.9 make them (`translateLLVMIRToASM` and `createTargetMachine`
+of `python/src/llvm.cc`; `make_ptx`, `make_cubin`, `make_amdgcn` of each `backends/*/compiler.py`): code
 generation alone, at the aggressive level, position independent, with traps for what is unreachable;
-multiplications and additions are fused where the launch allows it. All that is optimized or linked (libdevice,
-ocml) is so in the LLVM IR already. Two things are taken from the PTX that the launch has: the ISA version in
-its header, and the processor.
+multiplications and additions are fused where the launch allows it. All that is optimized or linked
+(libdevice, ocml) is so in the LLVM IR already. Two things are taken from the PTX that the launch has: the ISA
+version in its header, and the processor.
 """
 
 from __future__ import annotations

@@ -99,9 +99,10 @@ SPELLINGS = (
     ),
     Spelling(
         name="make.buffer.rsrc with 64-bit sizes",
-        probe="declare ptr addrspace(8) @llvm.amdgcn.make.buffer.rsrc.p8.p1(ptr addrspace(1), i16, i64, i32)\n"
-        "define ptr addrspace(8) @f(ptr addrspace(1) %0) {\n  %2 = call ptr addrspace(8) @llvm.amdgcn.make."
-        "buffer.rsrc.p8.p1(ptr addrspace(1) %0, i16 0, i64 64, i32 0)\n  ret ptr addrspace(8) %2\n}\n",
+        probe="declare ptr addrspace(8) @llvm.amdgcn.make.buffer.rsrc.p8.p1(ptr addrspace(1), i16, i64, "
+        "i32)\ndefine ptr addrspace(8) @f(ptr addrspace(1) %0) {\n  %2 = call ptr addrspace(8) "
+        "@llvm.amdgcn.make.buffer.rsrc.p8.p1(ptr addrspace(1) %0, i16 0, i64 64, i32 0)\n"
+        "  ret ptr addrspace(8) %2\n}\n",
         without=_buffer_sizes,
         exact=True,
     ),

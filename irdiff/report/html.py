@@ -19,6 +19,7 @@ from markupsafe import Markup
 
 from irdiff.model import Case, ChangeGroup, Fact, Failure, Run, Sides, StageStatus, Verdict
 from irdiff.report import (
+    bump_words,
     charts,
     escape,
     html_diffs,
@@ -51,7 +52,7 @@ _STATUS_SIGN = {
 _NOT_PROFILED = frozenset({"binary_bytes"})
 
 
-def render(run: Run, folder: Path, timing: Forest | None = None) -> str:
+def render(run: Run, folder: Path, timing: Forest | None = None, *, is_bump: bool = False) -> str:
     """The page. Diffs are read from the artifacts of `folder`. Where one is missing, the page says so."""
     sheet, script = _asset("report.css"), _asset("report.js")
     ranked = rank(run.cases)
@@ -78,6 +79,7 @@ def render(run: Run, folder: Path, timing: Forest | None = None) -> str:
             broken=_failures(run, Verdict.BROKEN)[:_MAX_BROKEN],
             failing=_failures(run, Verdict.FAILING)[:_MAX_BROKEN],
             timing=_timing(timing) if timing else None,
+            bump=bump_words.frame(run, MAX_ENTRIES, MAX_ENTRIES) if is_bump else None,
             entries=entries,
             severities=list(dict.fromkeys(entry["severity"] for entry in entries if entry["severity"])),
             profiles=_profiles(ranked),

@@ -12,7 +12,7 @@ from typing import Any
 
 from irdiff.errors import UsageError
 from irdiff.model import Case, ChangeGroup, Run, Verdict
-from irdiff.report import escape, families, launch_changes, provenance, reach, templates, wording
+from irdiff.report import bump_words, escape, families, launch_changes, provenance, reach, templates, wording
 from irdiff.report.forest import Forest, ForestRow
 from irdiff.report.rank import rank
 
@@ -32,11 +32,12 @@ _KINDS = ("broken", "wrong", "slower", "families", "loud", "quiet", "ungrouped",
 _OTHERS = (Verdict.FAILING, Verdict.FIXED, Verdict.ADDED, Verdict.REMOVED)
 
 
-def render(run: Run, timing: Forest | None = None, limit: int = LIMIT) -> str:
+def render(run: Run, timing: Forest | None = None, limit: int = LIMIT, *, is_bump: bool = False) -> str:
     """The report in at most `limit` characters. Raises UsageError for a limit that holds no report."""
     if limit < _SMALLEST_LIMIT:
         raise UsageError(f"a Markdown report needs at least {_SMALLEST_LIMIT} characters, not {limit}")
     frame, items = _frame(run, timing), _items(run, timing)
+    frame["bump"] = bump_words.frame(run) if is_bump else None
     template = templates.markdown().get_template("report.md.j2")
 
     def first(count: int) -> str:

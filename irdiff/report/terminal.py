@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from irdiff.model import Case, ChangeGroup, Run, Verdict
-from irdiff.report import escape, families, reach, wording
+from irdiff.report import bump_terminal, escape, families, reach, wording
 from irdiff.report.rank import rank
 from irdiff.stages import Stage, in_stage_order
 
@@ -57,9 +57,11 @@ _SVG_WIDTH = 118
 headline = wording.headline
 
 
-def show(run: Run, folder: Path, console: Console, timing: Forest | None = None) -> None:
+def show(
+    run: Run, folder: Path, console: Console, timing: Forest | None = None, *, is_bump: bool = False
+) -> None:
     plain = not console.is_terminal
-    for line in (*_report(run, timing, _MAX_GROUPS), *_footer(folder)):
+    for line in (*_report(run, timing, _MAX_GROUPS, is_bump=is_bump), *_footer(folder)):
         text = Text(line.plain.translate(_ASCII)) if plain else line
         text.rstrip()
         console.print(text, soft_wrap=True, highlight=False)
@@ -80,7 +82,7 @@ def svg(run: Run, timing: Forest | None = None) -> str:
     return console.export_svg(title="irdiff report", code_format=form, unique_id="irdiff")
 
 
-def _report(run: Run, timing: Forest | None, max_groups: int) -> Iterator[Text]:
+def _report(run: Run, timing: Forest | None, max_groups: int, *, is_bump: bool = False) -> Iterator[Text]:
     yield Text(headline(run), style="bold")
     yield Text(_sides(run))
     if reached := reach.sentence(run):
@@ -88,6 +90,7 @@ def _report(run: Run, timing: Forest | None, max_groups: int) -> Iterator[Text]:
     yield from _notes(run)
     if timing:
         yield Text(escape.terminal(timing.headline), style="bold")
+    yield from bump_terminal.lines(run) if is_bump else ()
     yield from _failures(run, Verdict.BROKEN, _MAX_LISTED)
     yield from _groups(run, max_groups)
     yield from _singles(run)
