@@ -144,6 +144,8 @@ def _rename_kernel(text: str) -> str:
 
 
 def _rename_functions(text: str) -> str:
+    if ".func" not in text:
+        return text
     functions = _FUNCTION.findall(text)
     linked = {name for linkage, name in functions if linkage}
     internal = [name for _, name in functions if name not in linked]
