@@ -41,13 +41,8 @@ from irdiff.run import run_place
     help="Of the launch, with --ir: num_warps=8.",
 )
 @click.option("--no-build", is_flag=True, help="Do not build a native part that is missing: fail.")
-@click.option(
-    "--from",
-    "origin",
-    metavar="SIDE|RUN",
-    help="Whose texts two tools (llvm:PATH, ptxas:PATH) compile: a release, or a run folder.",
-)
-@click.option("--ptxas", metavar="PATH", help="Assembles what LLVMs make of the texts of a run.")
+@options.origin_option
+@options.ptxas_option
 @click.option(
     "--bump", is_flag=True, help="Report as for a bump: distributions first, then outliers, groups."
 )

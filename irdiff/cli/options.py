@@ -60,6 +60,15 @@ pack_option = click.option(
     metavar="NAME",
     help="Kernels of published packages (corpus/packs) in place of the corpus's own; repeatable.",
 )
+origin_option = click.option(
+    "--from",
+    "origin",
+    metavar="SIDE|RUN",
+    help="Whose texts two tools (llvm:PATH, ptxas:PATH) compile: a release, or a run folder.",
+)
+ptxas_option = click.option(
+    "--ptxas", metavar="PATH", help="Assembles what LLVMs make of the texts of a run."
+)
 repo_option = click.option(
     "--repo", type=click.Path(path_type=Path), help="A checkout; default: that of the current folder."
 )

@@ -6,6 +6,7 @@ import re
 from dataclasses import asdict, dataclass, replace
 
 from irdiff.codegen.calls import LlvmCall
+from irdiff.codegen.outcomes import unknown_intrinsics
 from irdiff.codegen.running import Runner
 from irdiff.codegen.spellings import SPELLINGS
 from irdiff.resolve.tools.tool import Tool, ToolKind
@@ -77,7 +78,9 @@ class _Probe:
             (folder / "kernel.ll").write_text(text)
             asked = replace(call, triple=named[1]) if named else call
             ended = self.runner.translate(self.tool, asked, folder)
-            return ended.code == 0 and _NOT_RECOGNIZED not in ended.stderr
+            made = folder / "kernel.s"
+            known = made.exists() and not unknown_intrinsics(made.read_text(), "")
+            return ended.code == 0 and known and _NOT_RECOGNIZED not in ended.stderr
 
     def ptxas(self) -> Abilities:
         """The newest ISA is what it says of a text of one that there is not."""

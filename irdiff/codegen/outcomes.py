@@ -20,6 +20,9 @@ _UNKNOWN_GPU = "is not defined for option 'gpu-name'"
 _OUT_OF_MEMORY = ("bad_alloc", "out of memory", "Cannot allocate memory")
 _FROM_OUTSIDE = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
 _STDERR_CHARACTERS = 6000
+_STACK = "PLEASE submit a bug report"
+"""What follows is the stack of LLVM, with addresses."""
+_UNKNOWN_INTRINSIC = re.compile(r"\.extern \.func\s+(?:\([^)]*\)\s*)?(llvm\.[\w.]+)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +44,7 @@ class NotMade:
 
 def failure_of(ended: Ended, tool: str, stage: str, timeout_s: float) -> NotMade:
     """Why a tool gave no result."""
-    text = (ended.stderr + ended.stdout).decode(errors="replace").strip()
+    text = (ended.stderr + ended.stdout).decode(errors="replace").partition(_STACK)[0].strip()
     kind, message = _reason(ended, text, tool, timeout_s)
     number = -ended.code if ended.code < 0 and not ended.timed_out else 0
     failure = Failure(
@@ -49,7 +52,7 @@ def failure_of(ended: Ended, tool: str, stage: str, timeout_s: float) -> NotMade
         stage=stage,
         message=message,
         signal=signal.Signals(number).name if number else None,
-        stderr=text[-_STDERR_CHARACTERS:],
+        stderr=text[:_STDERR_CHARACTERS],
     )
     return NotMade(failure=failure, curable=kind in (FailureKind.TIMEOUT, FailureKind.MEMORY))
 
@@ -58,6 +61,17 @@ def unknown_processor(stderr: bytes) -> str | None:
     """The processor that an LLVM has gone on without: its code is then for another one."""
     found = _PROCESSOR.search(stderr.decode(errors="replace"))
     return found[1] if found else None
+
+
+def unknown_intrinsics(text: str, tool: str) -> str:
+    """Why the PTX of an LLVM is none, which calls intrinsics that it does not know; empty where it is one."""
+    names = list(dict.fromkeys(_UNKNOWN_INTRINSIC.findall(text)))
+    more = f" (and {len(names) - 1} more)" if len(names) > 1 else ""
+    return f"{tool} does not know {names[0]}{more}" if names else ""
+
+
+def error_of(stage: str, message: str, stderr: str = "") -> Failure:
+    return Failure(kind=FailureKind.ERROR, stage=stage, message=message, signal=None, stderr=stderr)
 
 
 def _reason(ended: Ended, text: str, tool: str, timeout_s: float) -> tuple[FailureKind, str]:

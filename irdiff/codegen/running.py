@@ -17,7 +17,14 @@ from pathlib import Path
 
 from irdiff import process
 from irdiff.codegen.calls import LlvmCall, as_triton_writes
-from irdiff.codegen.outcomes import Made, NotMade, failure_of, unknown_processor
+from irdiff.codegen.outcomes import (
+    Made,
+    NotMade,
+    error_of,
+    failure_of,
+    unknown_intrinsics,
+    unknown_processor,
+)
 from irdiff.config import Limits
 from irdiff.process import Ended
 from irdiff.resolve.tools.tool import ENVIRONMENT, Tool
@@ -63,10 +70,11 @@ class Runner:
         stage = Stage.PTX if call.header else Stage.AMDGCN
         (folder / "kernel.ll").write_text(text, encoding="utf-8")
         ended = self.translate(tool, call, folder, randomized=randomized)
-        unknown = unknown_processor(ended.stderr)
-        if ended.code or unknown or not (folder / "kernel.s").exists():
+        if ended.code or unknown_processor(ended.stderr) or not (folder / "kernel.s").exists():
             return failure_of(ended, tool.version, stage, self.limits.timeout_s)
         made = (folder / "kernel.s").read_text(encoding="utf-8", errors="replace")
+        if unknown := unknown_intrinsics(made, tool.version):
+            return NotMade(failure=error_of(stage, unknown, unknown), curable=False)
         if call.header:
             made = as_triton_writes(made, call)
         return Made(outputs={stage: made.encode()}, log="", notes=())

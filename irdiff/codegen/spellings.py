@@ -2,10 +2,10 @@
 
 Text of LLVM IR is not kept readable from one version to the next, and a release of Triton has a development
 version of LLVM, ahead of any that is packaged. Whether a tool reads a construct is asked of the tool, with
-a module of a few lines. Where one of the tools of a comparison does not, *both* are given the text without
-it, so that both compile the same text. A construct is *exact* where the other spelling means the same;
-otherwise it is a promise to the optimizer that is left out, which makes another, still right, program: that
-is done where both sides are LLVMs, never against the release, whose code was made with the promise.
+a module of a few lines. A construct is *exact* where another spelling means the same: a tool that does not
+read the one is given the other. Otherwise it is a promise to the optimizer, and what is left without it is
+another, still right, program: where one tool does not read it, *both* are given that, so that both compile
+the same; never is it done against the release, whose code was made with the promise.
 
 Nothing else is rewritten: what a tool still cannot read is a failure that names the construct.
 """
@@ -55,7 +55,7 @@ def _declared_attributes(text: str) -> str:
     for line in text.split("\n"):
         if line.startswith("declare ") and "@llvm." not in line:
             used.update(_USED_GROUP.findall(line))
-    return _GROUP.sub(lambda m: m[0] if m[1] in used else f"attributes {m[1]} = {{ }}", text)
+    return _GROUP.sub(lambda m: m[0] if m[1] in used else f"attributes {m[1]} = {{ nounwind }}", text)
 
 
 def _buffer_sizes(text: str) -> str:
@@ -71,6 +71,7 @@ def _is_declaration(text: str, position: int) -> bool:
     return text.startswith("declare ", text.rfind("\n", 0, position) + 1)
 
 
+_OLD_BARRIER = "@llvm.nvvm.barrier.n("
 _BODY = "define void @f(ptr %0, i32 %1) {{\n{body}\n  ret void\n}}\n"
 SPELLINGS = (
     Spelling(
@@ -105,6 +106,13 @@ SPELLINGS = (
         "  ret ptr addrspace(8) %2\n}\n",
         without=_buffer_sizes,
         exact=True,
+    ),
+    Spelling(
+        name="nvvm.barrier.cta.sync.aligned.all",
+        probe="declare void @llvm.nvvm.barrier.cta.sync.aligned.all(i32)\ndefine void @f() {\n  call void "
+        "@llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)\n  ret void\n}\n",
+        without=lambda text: text.replace("@llvm.nvvm.barrier.cta.sync.aligned.all(", _OLD_BARRIER),
+        exact=True,  # LLVM upgrades the older name to this one, with the same argument (AutoUpgrade.cpp)
     ),
     Spelling(
         name="captures(…)",

@@ -16,6 +16,8 @@ _MAX_FAMILIES = 40
 
 def lines(run: Run) -> Iterator[Text]:
     found = bump.of_run(run)
+    if not found.targets:
+        return
     yield from _heading("distributions: better / same / worse, and how far (relative change)")
     rows = [["target", "measure", "better", "same", "worse", "least", "5 %", "median", "95 %", "greatest"]]
     for part in (*found.targets, *([found.whole] if len(found.targets) > 1 else [])):

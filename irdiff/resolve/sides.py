@@ -14,7 +14,7 @@ from pathlib import Path
 from irdiff.config import Config
 from irdiff.errors import UsageError
 from irdiff.model import Sides, Toolchain
-from irdiff.resolve import kernel_repository, packs, toolchains
+from irdiff.resolve import kernel_repository, packs, toolchains, tools
 from irdiff.resolve.corpus import Corpus
 from irdiff.resolve.toolchains import checkout as checkouts
 from irdiff.resolve.toolchains import commits, repository
@@ -71,8 +71,8 @@ def resolve_sides(base: str | None, head: str | None, options: SideOptions, conf
 
 
 def is_revision(spec: str) -> bool:
-    """Whether a side is meant as a revision, not as a release, wheel or interpreter."""
-    return not (spec.startswith(("triton==", "wheel:", "python:")))
+    """Whether a side is meant as a revision, not as a release, wheel, interpreter or tool."""
+    return not spec.startswith(("triton==", "wheel:", "python:", *tools.KINDS))
 
 
 def _installed(spec: str, kernels: Corpus, config: Config) -> Side:

@@ -40,6 +40,11 @@ class Tool:
     """Names of the backends of targets that it compiles for."""
     notes: tuple[str, ...]
 
+    @property
+    def links(self) -> bool:
+        """Whether it makes a binary of AMD's assembly."""
+        return "ld.lld" in self.programs and not {"llvm-mc", "llvmlite"}.isdisjoint(self.programs)
+
 
 def ask(program: Path, *words: str) -> str:
     """What a program prints. Raises ToolchainError where it does not run."""
