@@ -20,7 +20,12 @@ class ToolReplayer:
         if replay.side.substitute is None:
             return self._inner.run(replay)
         made = self._compiler.replay(
-            replay.side.toolchain, replay.launch_id, replay.target, replay.stage, replay.input_digest
+            replay.side.toolchain,
+            replay.launch_id,
+            replay.target,
+            replay.stage,
+            replay.input_digest,
+            randomized=replay.randomized,
         )
         if made is None:
             return _without(f"{replay.side.toolchain.version} does not make {replay.stage}")

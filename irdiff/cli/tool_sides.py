@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from irdiff.cli import options
+from irdiff.cli import run_argument
 from irdiff.config import Config
 from irdiff.errors import UsageError
 from irdiff.model import Sides
@@ -25,7 +25,7 @@ class ToolSides:
     """What a user gave beside the two sides."""
 
     origin: str | None
-    """A release, another side, or a run folder."""
+    """A release, or a run."""
     ptxas: str | None
     """Assembles what LLVMs make of the texts of a run."""
     wanted: SideOptions
@@ -62,17 +62,14 @@ def of_list(specs: tuple[str, ...], asked: ToolSides, config: Config) -> list[Si
 
 def _texts(origin: str, asked: ToolSides, config: Config) -> tuple[Recorded | None, Side | None]:
     """A run, or else the side whose stages make the texts."""
+    if not plain.is_revision(origin):
+        return None, plain.resolve_sides(origin, origin, asked.wanted, config).base
     name, _, which = origin.rpartition(":")
-    path, side = (name, which) if which in ("base", "head") and name else (origin, "head")
-    if path == "last" or (Path(path) / "run.json").is_file() or Path(path).name == "run.json":
-        folder = options.run_path(path, config)
-        run = run_folder.load(folder)
-        recorded = Recorded(run=run, side=side)
-        _take(recorded, folder, Store(config.store))
-        return recorded, None
-    if plain.is_revision(origin):
-        raise UsageError(f"--from {origin!r} is no release, wheel, interpreter or run", hint=_HINT)
-    return None, plain.resolve_sides(origin, origin, asked.wanted, config).base
+    call, side = (name, which) if which in ("base", "head") and name else (origin, "head")
+    with run_argument.opened(call, config) as given:
+        recorded = Recorded(run=run_folder.load(given.folder), side=side)
+        _take(recorded, given.folder, Store(config.store))
+    return recorded, None
 
 
 def _take(recorded: Recorded, folder: Path, store: Store) -> None:

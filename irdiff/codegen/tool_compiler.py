@@ -155,7 +155,14 @@ class ToolCompiler:
         return self._generator.assembled(substitute, start, attempt) if assemble else start
 
     def replay(
-        self, toolchain: Toolchain, launch_id: str, target: Target, stage: str, input_digest: str
+        self,
+        toolchain: Toolchain,
+        launch_id: str,
+        target: Target,
+        stage: str,
+        input_digest: str,
+        *,
+        randomized: bool,
     ) -> Outcome | None:
         """One stage of a tool's side on a text of either side; None where it is not the tool's."""
         substitute = self._substitutes.get(toolchain.digest)
@@ -163,13 +170,14 @@ class ToolCompiler:
         if substitute is None or known is None:
             return None
         launch, above = known
+        attempt = "randomized 0" if randomized else ""
         given = STARTS_AT[substitute.tool.kind] if stage != Stage.CUBIN else Stage.PTX
         text = Artifact(stage=given, digest=input_digest, size_bytes=0)
         start = replace(above, artifacts={given: text}, stage_times_s={}, assembler_log="", notes=())
         if stage == Stage.CUBIN:
-            return self._generator.assembled(substitute, start, "")
+            return self._generator.assembled(substitute, start, attempt)
         if stage in (Stage.PTX, Stage.AMDGCN) and substitute.tool.kind is ToolKind.LLVM:
-            return self._generator.generated(substitute, above, start, launch, target, "")
+            return self._generator.generated(substitute, above, start, launch, target, attempt)
         return None
 
 

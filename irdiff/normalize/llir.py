@@ -48,9 +48,9 @@ _DEBUG_NODE = re.compile(r"\n!\d+ = (?:distinct )?!DI[A-Za-z]+\([^\n]*")
 _COMPILE_UNITS = re.compile(r"^!llvm\.dbg\.cu = [^\n]*", re.M)
 _SYMBOL = f"(?:[-\\w.$]++|[{HIDDEN}])"
 _TOKEN = re.compile(rf"([%@!#](?:(?<=[%@]){_SYMBOL}|(?<=!)\d+|(?<=#)\w+))")
-"""Looks behind after one set of characters, which is what the search is fast with."""
+"""Begins with a set of characters and only then looks at what came before: such a search is quick."""
 _QUOTED_NAME = re.compile(r"[^\x00-\ud7ff](?:(?<=[%@$].)|(?<=\n.):\n)")
-"""Looks behind after one range of characters, which is what the search is fast with."""
+"""Begins with a range of characters and only then looks at what came before: such a search is quick."""
 _NAME = re.compile(rf"[%@$]{_SYMBOL}|^{_SYMBOL}:$", re.M)
 _ESCAPE = re.compile(r"\\([0-9A-Fa-f]{2})")
 _LABEL = re.compile(rf"\n({_SYMBOL}):(?=\n|\Z)")

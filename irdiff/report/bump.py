@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from irdiff.findings import FindingKind
-from irdiff.group import occupancy
 from irdiff.model import COMPARED_VERDICTS, Case, Fact, Run, Verdict
 from irdiff.report import families
 from irdiff.resolve import tools
@@ -49,17 +48,18 @@ def _registers(facts: Mapping[str, Fact]) -> float | None:
     return _number("registers" if "registers" in facts else "vgprs")(facts)
 
 
-def _occupancy(facts: Mapping[str, Fact]) -> float | None:
-    return float(occupancy.warps(facts)) or None
-
-
 SPILLS = Measure(
     name="spills",
     unit="bytes; AMD: registers",
     more_is_better=False,
     read=_number("spill_store_bytes", "spill_load_bytes", "vgpr_spills", "sgpr_spills"),
 )
-OCCUPANCY = Measure(name="occupancy", unit="warps by registers alone", more_is_better=True, read=_occupancy)
+OCCUPANCY = Measure(
+    name="occupancy",
+    unit="warps a multiprocessor; AMD: waves a SIMD",
+    more_is_better=True,
+    read=_number("warps_per_multiprocessor", "waves_per_simd"),
+)
 MEASURES = (
     Measure(
         name="instructions",
