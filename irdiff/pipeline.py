@@ -20,9 +20,11 @@ import irdiff
 from irdiff import case_ids, normalize
 from irdiff.attribute.attributor import NOT_AGAIN, Attributor, Subject, subject_of
 from irdiff.attribute.replayer import WorkerReplayer
+from irdiff.attribute.tool_replayer import ToolReplayer
 from irdiff.capture import catalogs, kernel_sources, notices, pairing, reach, renames
 from irdiff.capture.catalogs import Catalog, Wanted
 from irdiff.capture.pairing import Captured
+from irdiff.codegen.tool_compiler import ToolCompiler
 from irdiff.compare import edit_digest, launchers, radius
 from irdiff.compare.comparer import CaseComparer
 from irdiff.compare.edits import EditSource
@@ -80,7 +82,7 @@ class _Steps:
     store: Store
     workers: Workers
     judge: Judge
-    compiler: WorkerCompiler
+    compiler: WorkerCompiler | ToolCompiler
     comparer: CaseComparer
     describer: CaseDescriber
     attributor: Attributor
@@ -150,8 +152,14 @@ def _steps(asked: Comparison, config: Config, report: Report) -> Iterator[_Steps
     wanted = Wanted(tiers=chosen.tiers, cases=chosen.cases, configs=chosen.configs)
     with closing(Workers(config)) as workers, llvm_process.opened(config) as llvm:
         judge = Judge(store, llvm.reprint)
-        compiler = WorkerCompiler(Requests(config, workers), store, wanted, reuse=asked.options.shortcut)
-        replayer = WorkerReplayer(config, store, workers, wanted)
+        reuse = asked.options.shortcut
+        compiler: WorkerCompiler | ToolCompiler
+        compiler = workers_alone = WorkerCompiler(Requests(config, workers), store, wanted, reuse=reuse)
+        replayer: WorkerReplayer | ToolReplayer
+        replayer = again = WorkerReplayer(config, store, workers, wanted)
+        if tools := [side.substitute for side in asked.sides if side.substitute]:
+            compiler = ToolCompiler(workers_alone, tools, store, config, reuse=reuse)
+            replayer = ToolReplayer(again, compiler, store)
         yield _Steps(
             config=config,
             store=store,
@@ -406,12 +414,16 @@ def _reach(asked: Comparison, pairs: Sequence[Pair], captured: Sequence[Captured
 
 
 def _notes(
-    asked: Comparison, pairs: Sequence[Pair], captured: Sequence[Captured], compiler: WorkerCompiler
+    asked: Comparison,
+    pairs: Sequence[Pair],
+    captured: Sequence[Captured],
+    compiler: WorkerCompiler | ToolCompiler,
 ) -> tuple[str, ...]:
     ours, theirs = (side.toolchain.launchers for side in asked.sides)
     launched = {pair.target.backend for pair in pairs if pair.base is not None or pair.head is not None}
     notes = [*launchers.notes(ours, theirs, sorted(launched)), *notices.notes(captured, asked.sides)]
     notes += [warning for side in asked.sides for warning in side.warnings]
+    notes += compiler.notes() if isinstance(compiler, ToolCompiler) else ()
     notes += [
         f"{side.toolchain.spec}: its stages for {target.name} call functions of {', '.join(files)}; what "
         "they made is known by the whole toolchain"
