@@ -18,7 +18,7 @@ from pathlib import Path
 
 import irdiff
 from irdiff import case_ids, normalize
-from irdiff.attribute.attributor import Attributor, Subject, subject_of
+from irdiff.attribute.attributor import Attributor, Subject, attributed, subject_of
 from irdiff.attribute.replayer import WorkerReplayer
 from irdiff.capture import catalogs, kernel_sources, pairing, reach, renames
 from irdiff.capture.catalogs import Catalog, Wanted
@@ -225,7 +225,7 @@ def _attribute(judged: Sequence[_Judged], asked: Comparison, steps: _Steps) -> l
 
     def one(subject: Subject) -> _Judged:
         found = steps.attributor.attribute(subject)
-        case = replace(subject.case, origin=found.origin)
+        case = attributed(subject.case, found)
         return _Judged(case=case, description=steps.describer.describe(case, found.edit))
 
     targets = {target.name: target for target in asked.targets}

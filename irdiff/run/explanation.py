@@ -32,7 +32,8 @@ def sides_again(
     chosen = packs.named_by(case.id, corpus or config.shipped / "corpus")
     wanted = SideOptions(repo=None, corpus=corpus, triton=None, build=False, progress=progress, packs=chosen)
     revisions = Sides(base=run.base, head=run.head)
-    sides = resolve_sides(*revisions.map(lambda revision: _spec_again(revision, config)), wanted, config)
+    specs = revisions.map(lambda revision: _spec_again(revision, config))
+    sides = resolve_sides(specs.base, specs.head, wanted, config)
     for name, (side, revision) in sides.zip(revisions).items():
         if side.toolchain.digest != revision.digest:
             raise IrdiffError(
