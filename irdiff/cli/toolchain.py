@@ -57,7 +57,7 @@ def list_command(cache: Path | None, json_path: Path | None) -> int:
 def _digest(found: environments.Environment, config: Config) -> str:
     """The digest as it is now: the one that was written down then may follow another rule."""
     spec: str = found.state["spec"]
-    if spec.startswith(("pack:", "build requirements:")):  # no toolchains
+    if spec.startswith(("pack:", "with:", "build requirements:")):  # no toolchains
         return str(found.state["digest"])
     try:
         return identity.identify(spec, found.python, found.path, config).digest

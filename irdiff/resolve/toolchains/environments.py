@@ -184,21 +184,34 @@ def make(
     return Environment(name=name, path=path, state=state)
 
 
-def uv(words: list[str | Path], log: Path, config: Config) -> None:
-    """Runs uv with a cache beside the environments, so that files are shared by hard links."""
-    import uv as uv_package
-
-    environment = {
-        **config.tool_environment,
+def uv_environment(config: Config) -> dict[str, str]:
+    """What uv runs in: the caller's variables, those for pip where uv has none of its own (it reads none of
+    pip's), and a cache beside the environments, so that files are shared by hard links.
+    """
+    caller = {name: value for name, value in config.tool_environment.items() if name != "VIRTUAL_ENV"}
+    pips = {
+        "UV_FIND_LINKS": ",".join(caller.get("PIP_FIND_LINKS", "").split()),
+        "UV_DEFAULT_INDEX": caller.get("PIP_INDEX_URL", ""),
+        "UV_INDEX": caller.get("PIP_EXTRA_INDEX_URL", ""),
+        "SSL_CERT_FILE": caller.get("PIP_CERT", ""),
+    }
+    return {
+        **{name: value for name, value in pips.items() if value},
+        **caller,
         "UV_CACHE_DIR": str(config.cache / "uv"),
         "UV_LINK_MODE": "hardlink",
         "UV_PYTHON_DOWNLOADS": "never",
-        "UV_NO_CONFIG": config.tool_environment.get("UV_NO_CONFIG", "0"),
+        "UV_NO_CONFIG": caller.get("UV_NO_CONFIG", "0"),
     }
-    environment.pop("VIRTUAL_ENV", None)
+
+
+def uv(words: list[str | Path], log: Path, config: Config) -> None:
+    """Runs uv. Raises ToolchainError with what it said."""
+    import uv as uv_package
+
     lines: list[str] = []
     code = process.run_logged(
-        [uv_package.find_uv_bin(), *words], log=log, env=environment, on_line=lines.append
+        [uv_package.find_uv_bin(), *words], log=log, env=uv_environment(config), on_line=lines.append
     )
     if code:
         raise ToolchainError("\n".join(lines[-12:]), log_path=str(log))

@@ -138,6 +138,14 @@ class Snapshot:
         return short if self.commit.startswith(self.spec) else f"{self.spec} ({short})"
 
     @property
+    def name(self) -> str:
+        """As reports name it: `main 1a2b3c4`, `1a2b3c4`, `working tree 1a2b3c4` (of its tree)."""
+        if self.commit is None:
+            return f"working tree {self.tree[:7]}"
+        short = self.commit[:7]
+        return short if self.commit.startswith(self.spec) else f"{self.spec} {short}"
+
+    @property
     def title(self) -> str:
         """Subject of the commit."""
         if self.commit is None:

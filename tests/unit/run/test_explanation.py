@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -189,14 +190,15 @@ def test_each_side_is_compiled_alone_from_what_enters_the_stage(
     origin = Origin(stage=stage, pass_name=None, healed=(), charged=(), note="") if stage else None
     case = build.case(CASE, Verdict.CHANGED, origin=origin)
     rows = explanation.reproduction(build.run(case), case)
-    assert [(side, name) for side, name, _ in rows] == [
+    assert [(row.side, row.file) for row in rows] == [
         ("base", f"base.{entering}"),
         ("head", f"head.{entering}"),
     ]
-    for _, name, command in rows:
-        code = command.partition(' -c "')[2].removesuffix('"')
+    for row in rows:
+        variable, python, option, code = shlex.split(row.command("/a b/python"))
+        assert (variable, python, option) == ("TRITON_ALWAYS_COMPILE=1", "/a b/python", "-c")
         compile(code, "command", "exec")
-        assert f"'{name}'" in code
+        assert f"'{row.file}'" in code
         assert f".asm['{wanted}']" in code
         assert "GPUTarget('cuda', 90, 32)" in code
 
