@@ -18,7 +18,7 @@ from pathlib import Path
 
 import irdiff
 from irdiff import case_ids, normalize
-from irdiff.attribute.attributor import NOT_AGAIN, Attributor, Subject, subject_of
+from irdiff.attribute.attributor import NOT_AGAIN, Attributor, Subject, attributed, subject_of
 from irdiff.attribute.replayer import WorkerReplayer
 from irdiff.attribute.tool_replayer import ToolReplayer
 from irdiff.capture import catalogs, kernel_sources, notices, pairing, reach, renames
@@ -293,7 +293,7 @@ def _attribute(judged: Sequence[_Judged], asked: Comparison, steps: _Steps) -> l
     def one(subject: Subject) -> _Judged:
         with steps.working_on(subject.case.workload, subject.case.target):
             found = steps.attributor.attribute(subject)
-            case = replace(subject.case, origin=found.origin)
+            case = attributed(subject.case, found)
             row = replace(known[case.id], case=case, edit=found.edit, again=found.again)
             return _described(row, steps)
 
