@@ -17,7 +17,14 @@ Record = dict[str, Any]
 
 _METRICS = frozenset(
     {"registers", "vgprs", "agprs", "sgprs", "spill_store_bytes", "spill_load_bytes", "shared_bytes"}
-    | {"scratch_bytes", "occupancy_warps", "code_bytes", "ptx.total", "amdgcn.total"}
+    | {
+        "scratch_bytes",
+        "warps_per_multiprocessor",
+        "waves_per_simd",
+        "code_bytes",
+        "ptx.total",
+        "amdgcn.total",
+    }
 )
 """Of the facts those that a dashboard draws; all of them are in the history."""
 _REPOSITORY = "triton-lang/triton"

@@ -20,7 +20,6 @@ from irdiff.compare import facts, loops
 from irdiff.compile.compiler import WorkerCompiler
 from irdiff.config import Config
 from irdiff.errors import NormalizeError
-from irdiff.group import occupancy
 from irdiff.model import CaptureFailure, Compiled, Fact, Failure, Launch, Target
 from irdiff.parallel import Report, in_parallel
 from irdiff.resolve.sides import Side
@@ -129,24 +128,22 @@ def _made(
         target=target.name,
         tier=launch.tier if launch else "core",
         failure=failure,
-        facts=_facts(compiled, store) if compiled else {},
+        facts=_facts(compiled, store, target) if compiled else {},
         wall_s=outcome.stage_times_s if outcome else {},
         cpu_s=compiled.stage_cpu_s if compiled else {},
     )
 
 
-def _facts(compiled: Compiled, store: Store) -> dict[str, Fact]:
+def _facts(compiled: Compiled, store: Store, target: Target) -> dict[str, Fact]:
     contents = {
         name: content
         for name, artifact in compiled.artifacts.items()
         if name not in _UNREAD and (content := store.get(artifact.digest)) is not None
     }
-    found = facts.of_side(compiled, contents)
+    found = facts.of_side(compiled, contents, target)
     for stage in _LOOPED:
         if stage in contents:
             found.update(in_loops(stage, contents[stage].decode(errors="replace")))
-    if warps := occupancy.warps(found):
-        found["occupancy_warps"] = warps
     return found
 
 

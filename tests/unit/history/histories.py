@@ -56,7 +56,7 @@ def inventory(*cases: Made) -> Inventory:
 
 TARGETS = ("sm_90", "sm_100", "gfx942", "gfx950")
 FACTS = tuple(
-    ["registers", "spill_store_bytes", "shared_bytes", "occupancy_warps", "code_bytes", "ptx.total"]
+    ["registers", "spill_store_bytes", "shared_bytes", "warps_per_multiprocessor", "code_bytes", "ptx.total"]
     + [f"ptx.class_{number}" for number in range(34)]
 )
 
