@@ -92,6 +92,7 @@ class Texts:
             artifacts=kept,
             metadata=case.metadata.of(recorded.side),
             stage_times_s={},
+            stage_cpu_s={},
             assembler=Assembler(digest=substitute.ptxas.digest, flags=flags)
             if substitute.ptxas
             else Assembler(digest=None, flags=flags),

@@ -1,9 +1,8 @@
 """Records of PyTorch's benchmark database, for those who have its dashboard.
 
 One record is one metric of one case of one version, with the fields of the table `oss_ci_benchmark_v3`
-(pytorch/test-infra, clickhouse_db_schema/oss_ci_benchmark_v3/schema.sql), which the page "PyTorch OSS
-benchmark infra" of PyTorch's wiki describes. What names the job that uploads them is added by the one who
-uploads.
+(pytorch/test-infra, clickhouse_db_schema/oss_ci_benchmark_v3/schema.sql). PyTorch's wiki describes them on
+the page "PyTorch OSS benchmark infra". What names the job that uploads them is added by the one who uploads.
 """
 
 from __future__ import annotations

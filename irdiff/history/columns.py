@@ -135,7 +135,8 @@ def _step_row(step: Step) -> Json:
 
 
 _FIRST = re.compile(
-    rf"{TIME}|registers|vgprs|agprs|sgprs|spill_\w+|stack_bytes|scratch\w*|shared_bytes|warps_per_multiprocessor|waves_per_simd|code_bytes"
+    rf"{TIME}|registers|vgprs|agprs|sgprs|spill_\w+|stack_bytes|scratch\w*|shared_bytes"
+    r"|\w+_per_multiprocessor|waves_per_simd|code_bytes"
 )
 
 

@@ -128,13 +128,13 @@ def _made(
         target=target.name,
         tier=launch.tier if launch else "core",
         failure=failure,
-        facts=_facts(compiled, target, store) if compiled else {},
+        facts=_facts(compiled, store, target) if compiled else {},
         wall_s=outcome.stage_times_s if outcome else {},
         cpu_s=compiled.stage_cpu_s if compiled else {},
     )
 
 
-def _facts(compiled: Compiled, target: Target, store: Store) -> dict[str, Fact]:
+def _facts(compiled: Compiled, store: Store, target: Target) -> dict[str, Fact]:
     contents = {
         name: content
         for name, artifact in compiled.artifacts.items()

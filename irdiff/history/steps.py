@@ -21,7 +21,7 @@ from irdiff.model import Verdict
 
 TIME = "time"
 """The name of the fact that timings are."""
-_LONG = 12
+LONG = 12
 """Timings of a line from which on its own history says more than the intervals of two sessions."""
 _BACK = 0.5
 """The share of a step's moves that must be back where they were for it to be undone."""
@@ -177,7 +177,7 @@ def timing_steps(points: Sequence[Timing | None]) -> list[tuple[int, int]]:
     """Neighbours among the timed versions between which the time moved."""
     known = [place for place, point in enumerate(points) if point is not None]
     timed = [point for point in points if point is not None]
-    if len(timed) >= _LONG:
+    if len(timed) >= LONG:
         steps = change_points.level_steps([point.ratio for point in timed])
         return [(known[step.index - 1], known[step.index]) for step in steps]
     return [

@@ -169,7 +169,9 @@ def show(page: Watched, path: Path, hash_: str = "#/") -> None:
 
 def go(page: Watched, hash_: str) -> None:
     page.evaluate(f"location.hash = {hash_!r}")
-    page.page.wait_for_function("(wanted) => document.documentElement.dataset.ready === wanted", arg=hash_)
+    page.page.wait_for_function(
+        "(wanted) => document.documentElement.dataset.ready === wanted", arg=hash_, timeout=8000
+    )
 
 
 def text(page: Watched, selector: str) -> str:
@@ -228,7 +230,7 @@ def test_every_page_draws_and_says_nothing_to_the_console(page: Watched, small: 
 
 
 def test_what_the_history_says_is_text(page: Watched, small: Path) -> None:
-    show(page, small, "#/steps")
+    show(page, small, "#/steps?v=1")
     step = page.evaluate(
         "[...document.querySelectorAll('.steps a')].find((a) => a.textContent.includes('onerror')).getAttribute('href')"
     )

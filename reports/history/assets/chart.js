@@ -67,12 +67,18 @@ function irdiffChart(box, given) {
     context.restore();
   };
 
-  let ready = false;
+  let shown = [given.from, given.to];
+  const tellRange = (u) => {
+    const range = [Math.max(0, Math.round(u.scales.x.min)), Math.min(last, Math.round(u.scales.x.max))];
+    if (range[0] === shown[0] && range[1] === shown[1]) return;
+    shown = range;
+    given.onRange(...range);
+  };
   const plot = new uPlot({
     width: Math.max(280, box.clientWidth), height: 320,
     legend: { show: false },
     cursor: { drag: { x: true, y: false }, focus: { prox: 24 }, points: { size: 7 } },
-    scales: { x: { time: false, range: (_u, low, high) => [Math.max(-0.2, low), Math.min(last + 0.2, Math.max(high, low + 0.5))] } },
+    scales: { x: { time: false, min: given.from, max: given.to, range: (_u, low, high) => [Math.max(-0.2, low), Math.min(last + 0.2, Math.max(high, low + 0.5))] } },
     axes: [
       { stroke: colors.ink, grid: { stroke: colors.grid, width: 1 }, ticks: { stroke: colors.grid }, space: 64,
         splits: (u) => {
@@ -91,13 +97,12 @@ function irdiffChart(box, given) {
     hooks: {
       setCursor: [(u) => read(u.cursor.idx)],
       draw: [whiskers],
-      setScale: [(u, key) => { if (ready && key === "x") given.onRange(Math.max(0, Math.round(u.scales.x.min)), Math.min(last, Math.round(u.scales.x.max))); }],
+      setScale: [(u, key) => { if (key === "x" && u.scales.x.min !== null) tellRange(u); }],
     },
   }, [given.labels.map((_, place) => place), ...given.lines.map((line) => line.values)], holder);
 
   const zoom = (from, to) => plot.setScale("x", { min: from, max: to });
   if (given.from > 0 || given.to < last) zoom(given.from, given.to);
-  ready = true;
   read(null);
 
   let at = null;

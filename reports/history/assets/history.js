@@ -146,7 +146,7 @@
     main.append(el("div", { class: "controls" }, seriesControl(["steps"], query, place),
       select("Version", [["", "all"], ...series.versions.map((name, index) => [index, name])], query.v ?? "", change("v")),
       select("Severity", [["", "all"], ...severities.map((name) => [name, name])], query.g ?? "", change("g")),
-      select("Moved", [["", "anything"], ["time", "time"], ["registers", "registers"], ["vgprs", "vgprs"], ["spill_store_bytes", "spills"], ["shared_bytes", "shared memory"], ["warps_per_multiprocessor", "warps that fit"], ["waves_per_simd", "waves that fit"]], query.f ?? "", change("f"))));
+      select("Moved", [["", "anything"], ["time", "time"], ["registers", "registers"], ["vgprs", "vgprs"], ["spill_store_bytes", "spills"], ["shared_bytes", "shared memory"], ["warps_per_multiprocessor", "occupancy"], ["waves_per_simd", "occupancy (AMD)"]], query.f ?? "", change("f"))));
     const steps = series.steps.filter((step) => (!query.v || step.head === Number(query.v)) && (!query.g || step.severity === query.g) && (!query.f || step.facts.includes(query.f)));
     main.append(section(plural(steps.length, "change point"), stepList(place, steps)));
   }
