@@ -21,7 +21,8 @@ from irdiff.model import CaptureFailure, Failure, FailureKind, Launch, Target, T
 from irdiff.resolve.corpus import Corpus
 from irdiff.resolve.sides import Side
 from irdiff.store import Store, key_of
-from irdiff.worker_client.worker_requests import Requests, read_result, tail
+from irdiff.worker_client import diagnosis
+from irdiff.worker_client.worker_requests import Requests, read_result
 
 _KEPT = 8
 """Catalogs of one workload with other dependencies that are kept beside each other, the newest first."""
@@ -161,7 +162,7 @@ class Capturer:
                 # The frontend may have died of one launch: without it each has a child of its own to die in.
                 alone = replace(selection, frontend=False)
                 return self._captured(toolchain, corpus, workload, target, alone)
-            failures = _failures(result, tail(folder)) if result else []
+            failures = _failures(result, diagnosis.of_file(folder / "stderr").excerpt) if result else []
             if result is None or result["outcome"] not in ("captured", "unsupported"):
                 failure = self._requests.failure(ended, result, folder)
                 failures = [{"id": f"{workload}:*", "expected": True, "failure": asdict(failure)}]

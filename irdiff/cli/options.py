@@ -9,9 +9,8 @@ from typing import Any
 
 import click
 
-from irdiff import config as configuration
 from irdiff.config import Config
-from irdiff.errors import RunFolderError, UsageError
+from irdiff.errors import UsageError
 from irdiff.model import Target
 from irdiff.resolve import targets
 
@@ -50,6 +49,11 @@ def _unwritable(path: Path, error: OSError) -> UsageError:
 cache_option = click.option(
     "--cache", type=click.Path(path_type=Path), help="Folder for toolchains and the store (IRDIFF_CACHE)."
 )
+store_mode_option = click.option(
+    "--store-mode",
+    type=click.Choice(["read", "write"]),
+    help="With a shared store (IRDIFF_STORE): only read it, or leave there what was made too. Default: read.",
+)
 corpus_option = click.option(
     "--corpus", type=click.Path(path_type=Path), help="Folder of workloads; default: the shipped corpus."
 )
@@ -59,6 +63,18 @@ pack_option = click.option(
     multiple=True,
     metavar="NAME",
     help="Kernels of published packages (corpus/packs) in place of the corpus's own; repeatable.",
+)
+bump_option = click.option(
+    "--bump", is_flag=True, help="Report as for a bump: distributions first, then outliers, then groups."
+)
+origin_option = click.option(
+    "--from",
+    "origin",
+    metavar="SIDE|RUN",
+    help="Whose texts two tools (llvm:PATH, ptxas:PATH) compile: a release, or a run folder.",
+)
+ptxas_option = click.option(
+    "--ptxas", metavar="PATH", help="Assembles what LLVMs make of the texts of a run."
 )
 repo_option = click.option(
     "--repo", type=click.Path(path_type=Path), help="A checkout; default: that of the current folder."
@@ -74,6 +90,10 @@ targets_folder_option = click.option(
     "--targets-dir", type=click.Path(path_type=Path), help="A folder of further target files (*.toml)."
 )
 json_option = click.option("--json", "json_path", type=OutputFile(), help="Write JSON here (- for stdout).")
+
+limit_option = click.option(
+    "--limit", type=click.IntRange(min=1), metavar="N", help="Show at most N groups and N cases of each list."
+)
 
 
 python_option = click.option(
@@ -124,22 +144,12 @@ def corpus_folder(corpus: Path | None, config: Config) -> Path:
     return corpus or config.shipped / "corpus"
 
 
-def selected_targets(names: tuple[str, ...], folder: Path | None, config: Config) -> tuple[Target, ...]:
+def selected_targets(
+    names: tuple[str, ...], folder: Path | None, config: Config, cases: tuple[str, ...] = ()
+) -> tuple[Target, ...]:
+    """Without those that patterns of cases leave out."""
     folders = [config.shipped / "targets", *([folder] if folder else [])]
-    return targets.select(names, folders)
-
-
-def run_path(text: str, config: Config | None = None) -> Path:
-    """A run folder by path, or `last`."""
-    if text != "last":
-        return Path(text)
-    chosen = config or configuration.load()
-    runs = sorted(chosen.runs.glob("*/run.json"), key=lambda path: path.stat().st_mtime)
-    if not runs:
-        raise RunFolderError(
-            "there is no run yet", hint="make one: irdiff compare triton==3.8.0 triton==3.9.0"
-        )
-    return runs[-1].parent
+    return targets.selected(names, cases, folders)
 
 
 def write_output(path: Path, content: str | bytes) -> None:

@@ -303,6 +303,18 @@ def read(wanted: Sequence[Entry]) -> dict[str, bytes]:
     return contents
 
 
+def absent(wanted: Sequence[Entry]) -> list[Entry]:
+    """Those whose content the repository does not hold: a partial clone, or a mirror without large files."""
+    missing: list[Entry] = []
+    for store in {entry.store for entry in wanted}:
+        mine = [entry for entry in wanted if entry.store == store]
+        names = "".join(f"{entry.blob}\n" for entry in mine).encode()
+        quiet = {"GIT_NO_LAZY_FETCH": "1"}
+        found = store.git("cat-file", "--batch-check", stdin=names, env=quiet).splitlines()
+        missing += [entry for entry, row in zip(mine, found, strict=True) if row.endswith(b" missing")]
+    return missing
+
+
 def export(snap: Snapshot, folder: Path, config: Config) -> None:
     """Writes the whole tree below an empty folder. Raises UsageError where a submodule is missing."""
     missing = [entry.path for entry in entries(snap, config) if entry.is_missing_submodule]
