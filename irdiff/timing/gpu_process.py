@@ -186,9 +186,8 @@ def timing(session: Session, request: Request, say: Say) -> Reply:
     initial = buffers.initial_contents(torch, needed, _SEED)
     memory = Buffers(torch, needed)
     arms = {}
-    for name in (
-        reversed(list(copies)) if request["reverse"] else copies
-    ):  # each alone first, so that an arm that faults whenever it runs is named
+    order = list(reversed(copies)) if request["reverse"] else list(copies)
+    for name in order:  # each alone first, so that an arm that faults whenever it runs is named
         say({"kind": "progress", "side": name})
         arms[name] = session.arm(sides[copies[name]])
         memory.load(initial)  # a kernel may count on inputs that the one before has changed

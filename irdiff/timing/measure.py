@@ -90,7 +90,7 @@ def measure(
     first: Buffers,
     pace: Pace,
 ) -> Timed:
-    """Samples of all arms, which are set up in their order: half of the processes have it the other way round.
+    """Samples of all arms, which are set up in their order; half of the processes have it the other way.
 
     `first` is a set of buffers, loaded, that the others are like.
     """
