@@ -14,7 +14,15 @@ from pathlib import Path
 from irdiff.config import Config
 from irdiff.errors import UsageError
 from irdiff.model import Sides, Toolchain
-from irdiff.resolve import kernel_repository, packages, packs, programs, toolchains, tools
+from irdiff.resolve import (
+    kernel_repository,
+    packages,
+    packs,
+    programs,
+    remote_repositories,
+    toolchains,
+    tools,
+)
 from irdiff.resolve.corpus import Corpus
 from irdiff.resolve.kernel_repository import Plan
 from irdiff.resolve.toolchains import checkout as checkouts
@@ -72,9 +80,9 @@ def resolve_sides(base: str | None, head: str | None, options: SideOptions, conf
         return Sides(base=base, head=head).map(
             lambda spec: _side(toolchains.resolve(spec, config), kernels, "", options, config)
         )
-    store = repository.open_store(options.repo or Path.cwd(), config)
+    store = remote_repositories.open_any((base, head), options.repo or Path.cwd(), config)
     head = head or (repository.WORKING_TREE if repository.is_dirty(store) else "HEAD")
-    if not base and not is_revision(head):
+    if not base and (not is_revision(head) or remote_repositories.parse(head)):
         raise UsageError(f"{head} has no default base", hint=f"name the base: irdiff compare BASE {head}")
     base = base or repository.default_base(store, head)
     resolver = Resolver(store, options, config)
@@ -136,7 +144,7 @@ class Resolver:
         """`beside` is the other side: a release compiles the kernels of the revision it is compared with."""
         if not is_revision(spec):
             return self._release(spec, beside)
-        snap = repository.snapshot(self.store, spec, self.config)
+        snap = remote_repositories.snapshot(spec, self.store, self.config)
         if checkouts.is_triton(snap, self.config):
             return self._compiler(snap)
         return self._kernels(snap, beside)
@@ -153,7 +161,7 @@ class Resolver:
 
     def _release(self, spec: str, beside: str) -> Side:
         toolchain = toolchains.resolve(spec, self.config)
-        snap = repository.snapshot(self.store, beside, self.config)
+        snap = remote_repositories.snapshot(beside, self.store, self.config)
         if self.options.corpus is not None or self.options.packs or checkouts.is_triton(snap, self.config):
             _no_program(self.options, spec)
             return _side(toolchain, self._corpus(), "", self.options, self.config)
@@ -182,7 +190,7 @@ class Resolver:
         plan = self._plan(snap)
         spec, reason = kernel_repository.toolchain_spec(snap, plan, self.options.triton, self.config)
         toolchain = toolchains.resolve(spec, self.config)
-        other = repository.snapshot(self.store, beside, self.config) if is_revision(beside) else None
+        other = remote_repositories.snapshot(beside, self.store, self.config) if is_revision(beside) else None
         note = f"kernels of {snap.label}: {snap.title}; compiler: {spec} ({reason})"
         return self._with_kernels(toolchain, snap, other, note)
 
