@@ -80,6 +80,10 @@ class Config:
         return self.cache / "store"
 
     @property
+    def pages(self) -> Path:
+        return self.cache / "pages"
+
+    @property
     def toolchains(self) -> Path:
         return self.cache / "toolchains"
 

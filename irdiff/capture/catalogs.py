@@ -9,7 +9,7 @@ out.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Protocol
 
 from pydantic import TypeAdapter
@@ -21,7 +21,8 @@ from irdiff.model import CaptureFailure, Failure, FailureKind, Launch, Target, T
 from irdiff.resolve.corpus import Corpus
 from irdiff.resolve.sides import Side
 from irdiff.store import Store, key_of
-from irdiff.worker_client.worker_requests import Requests, read_result, tail
+from irdiff.worker_client import diagnosis
+from irdiff.worker_client.worker_requests import Requests, read_result
 
 _KEPT = 8
 """Catalogs of one workload with other dependencies that are kept beside each other, the newest first."""
@@ -39,6 +40,8 @@ class Selection:
     """Globs of labels, or of launches below them; none means all."""
     frontend: bool = True
     """Whether the frontend is run while launches are captured, so that they have an input digest."""
+    configs: int | None = None
+    """The most configs of an autotuner that count, from the first; None: all."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,10 +54,12 @@ class Wanted:
     """Patterns `family/workload:label@target`; none means all."""
     frontend: bool = True
     """As of `Selection`."""
+    configs: int | None = None
+    """As of `Selection`."""
 
     def selection(self, workload: str, target: Target) -> Selection:
         labels = case_ids.labels(self.cases, workload, target.name)
-        return Selection(tiers=self.tiers, labels=labels, frontend=self.frontend)
+        return Selection(tiers=self.tiers, labels=labels, frontend=self.frontend, configs=self.configs)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,6 +73,11 @@ class Catalog:
     """As it was captured."""
     read: tuple[str, ...]
     """Files of a repository's corpus that capturing opened, relative to the corpus's anchor."""
+    called: tuple[str, ...] = ()
+    """`kernels/rope.py:12`: functions of a repository's corpus, by file and first line, that ran while it was
+    captured, or that the frontend compiled; relative to the corpus's root."""
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    """By kernel: configs of its autotuner that `Selection.configs` left out."""
 
 
 NOTHING = Catalog(launches=(), failures=(), supported=True, selection=Selection(tiers=(), labels=()), read=())
@@ -130,7 +140,7 @@ class Capturer:
         places = sorted(self._requests.places.items())
         side = (toolchain.digest, toolchain.python, root, packages, places)
         return key_of(
-            "catalog/3", self._requests.conditions, side, workload, asdict(target), asdict(selection)
+            "catalog/4", self._requests.conditions, side, workload, asdict(target), asdict(selection)
         )
 
     def _captured(
@@ -143,6 +153,7 @@ class Capturer:
             "root": str(corpus.root),
             "target": asdict(target),
             "select": asdict(selection),
+            "note_calls": corpus.files is not None,
         }
         with self._store.scratch() as folder:
             ended = self._requests.ask(toolchain, corpus.beside(workload, target), row, folder)
@@ -151,7 +162,7 @@ class Capturer:
                 # The frontend may have died of one launch: without it each has a child of its own to die in.
                 alone = replace(selection, frontend=False)
                 return self._captured(toolchain, corpus, workload, target, alone)
-            failures = _failures(result, tail(folder)) if result else []
+            failures = _failures(result, diagnosis.of_file(folder / "stderr").excerpt) if result else []
             if result is None or result["outcome"] not in ("captured", "unsupported"):
                 failure = self._requests.failure(ended, result, folder)
                 failures = [{"id": f"{workload}:*", "expected": True, "failure": asdict(failure)}]
@@ -161,6 +172,8 @@ class Capturer:
             "failures": failures,
             "supported": result is None or result["outcome"] != "unsupported",
             "selection": asdict(selection),
+            "called": result.get("called", ()) if result else (),
+            "left_out": result.get("left_out", {}) if result else {},
             "read": dependencies.read_below(report, corpus.anchor) if report else (),
         }
         if result is None or report is None or not _may_be_kept(result, failures):
@@ -205,7 +218,12 @@ def _catalog(record: Mapping[str, Any]) -> Catalog:
         ),
         supported=record["supported"],
         selection=Selection(
-            tiers=tuple(chosen["tiers"]), labels=tuple(chosen["labels"]), frontend=chosen["frontend"]
+            tiers=tuple(chosen["tiers"]),
+            labels=tuple(chosen["labels"]),
+            frontend=chosen["frontend"],
+            configs=chosen["configs"],
         ),
         read=tuple(record["read"]),
+        called=tuple(record["called"]),
+        left_out=record["left_out"],
     )

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 import click
 
 from irdiff import config as configuration
-from irdiff.cli import options
+from irdiff.cli import run_argument
 from irdiff.config import Config
 from irdiff.errors import ExitCode, UsageError
-from irdiff.github import checks, comment
+from irdiff.github import checks, comment, since
 from irdiff.github.checks import Check
 from irdiff.github.client import Client
 from irdiff.model import Run
-from irdiff.report import escape, markdown, timed, wording
+from irdiff.report import escape, markdown, shown, timed, wording
 from irdiff.report.forest import Forest
-from irdiff.run import run_archive, run_folder
+from irdiff.run import run_folder
 from irdiff.timing import timing_file
 
 _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
@@ -39,7 +39,7 @@ class _Place:
 
 
 @click.command("comment")
-@click.argument("run")
+@run_argument.argument()
 @click.option("--repo", "repository", help="OWNER/NAME; default: GITHUB_REPOSITORY.")
 @click.option("--pr", "number", type=click.IntRange(min=1), help="Number of the pull request.")
 @click.option(
@@ -90,9 +90,9 @@ def comment_command(
             root=root,
         )
     )
-    with run_archive.opened(options.run_path(run)) as folder:
-        loaded = run_folder.load(folder)
-        measured = timing_file.load(folder if folder.is_dir() else folder.parent)
+    with run_argument.opened(run, config) as given:
+        loaded = run_folder.load(given.folder)
+        measured = timing_file.load(given.folder if given.folder.is_dir() else given.folder.parent)
     timing = timed.forest_of(measured) if measured else None
     if dry_run:
         click.echo(_dry(place, loaded, timing), nl=False)
@@ -125,7 +125,7 @@ def _footer(place: _Place) -> str:
 
 
 def _dry(place: _Place, run: Run, timing: Forest | None) -> str:
-    text = comment.body(place.key, markdown.render(run, timing), _footer(place))
+    text = comment.body(place.key, markdown.render(run, timing, as_=shown.of_job(place.url)), _footer(place))
     where = f"pull request {place.number}" if place.number else f"the pull request of {place.branch}"
     lines = [f"would write to {where} of {place.repository}, {len(text)} characters:", ""]
     if place.check:
@@ -152,10 +152,11 @@ def _send(place: _Place, run: Run, timing: Forest | None, config: Config) -> int
     posted = comment.post(
         client,
         number,
-        lambda limit: markdown.render(run, timing, limit=limit),
+        lambda limit: markdown.render(run, timing, limit=limit, as_=shown.of_job(place.url)),
         key=place.key,
         footer=_footer(place),
         commit=place.commit,
+        pushed=since.of_run(run, place.commit),
     )
     older = f", {posted.minimized} older ones minimized" if posted.minimized else ""
     click.echo(escape.terminal(f"comment {posted.done}{older}" + (f": {posted.url}" if posted.url else "")))

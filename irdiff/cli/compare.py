@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import click
 from rich.console import Console
 
+from irdiff import case_ids, pipeline
 from irdiff import config as configuration
-from irdiff import pipeline
 from irdiff.api import run_name
-from irdiff.cli import options, progress
+from irdiff.capture.notices import MISSING_PACKAGE
+from irdiff.cli import options, progress, run_argument, run_outputs, tool_sides
+from irdiff.cli.run_argument import GivenRun
+from irdiff.cli.run_outputs import Outputs
 from irdiff.cli.status import status_line
 from irdiff.errors import ExitCode, NothingComparedError, UsageError
 from irdiff.model import FailureKind, Options, Run, Verdict
+from irdiff.report import commands
 from irdiff.resolve import ir_files
 from irdiff.resolve.sides import SideOptions, resolve_sides
-from irdiff.run import run_place
+from irdiff.run import run_list, run_place
+from irdiff.stages import check_compared
 
 
 @click.command("compare")
@@ -41,10 +47,14 @@ from irdiff.run import run_place
     help="Of the launch, with --ir: num_warps=8.",
 )
 @click.option("--no-build", is_flag=True, help="Do not build a native part that is missing: fail.")
+@options.origin_option
+@options.ptxas_option
+@options.bump_option
 @options.target_option
 @options.targets_folder_option
 @options.corpus_option
 @options.pack_option
+@options.kernel_options
 @click.option(
     "--case",
     "cases",
@@ -69,6 +79,14 @@ from irdiff.run import run_place
 @click.option(
     "--out", type=click.Path(path_type=Path), help="The run folder; default: in the cache, `last` names it."
 )
+@click.option(
+    "--known",
+    metavar="RUN",
+    shell_complete=run_argument.complete,
+    help="Show only what this earlier run did not have, and count the rest; --exit-code asks about that.",
+)
+@click.option("--quiet", "-q", is_flag=True, help="Show no progress, and of the report its first line.")
+@options.limit_option
 @options.json_option
 @click.option(
     "--markdown", "markdown_path", type=options.OutputFile(), help="Write the Markdown report here."
@@ -88,10 +106,17 @@ def compare_command(
     is_ir: bool,
     ir_options: tuple[str, ...],
     no_build: bool,
+    origin: str | None,
+    ptxas: str | None,
+    bump: bool,
     target_names: tuple[str, ...],
     targets_dir: Path | None,
     corpus: Path | None,
     packs: tuple[str, ...],
+    python: str | None,
+    packages: tuple[str, ...],
+    program: str | None,
+    configs: int | None,
     cases: tuple[str, ...],
     tiers: tuple[str, ...],
     stages: str,
@@ -100,6 +125,9 @@ def compare_command(
     attribute: bool,
     shard: str,
     out: Path | None,
+    known: str | None,
+    quiet: bool,
+    limit: int | None,
     json_path: Path | None,
     markdown_path: Path | None,
     html_path: Path | None,
@@ -116,7 +144,8 @@ def compare_command(
     (python:PATH), a revision of the repository, or `.` for its working tree. In a checkout of Triton a
     revision selects the compiler, in a repository with an irdiff.toml the kernels. Without HEAD it is the
     working tree where that has changes, else HEAD; without BASE, the merge base with the main branch.
-    With --ir both are files of IR, and one compiler compiles both.
+    With --ir both are files of IR, and one compiler compiles both. llvm:PATH and ptxas:PATH compile the
+    LLVM IR, or the PTX, of a release or of a run: `triton==3.9.0 llvm:PATH`, or two tools and --from.
     """
     if out:
         run_place.check(out)
@@ -124,32 +153,61 @@ def compare_command(
     config = configuration.load(
         cache=cache, jobs=jobs, timeout_s=timeout_s, memory_mib=memory_mib, store_mode=store_mode
     )
-    console = Console(stderr=True, no_color=config.color is False)
-    targets = options.selected_targets(target_names, targets_dir, config)
+    console = Console(stderr=True, no_color=config.color is False, quiet=quiet)
+    if known:
+        run_list.find(known, config.runs)  # before any work is done
+    targets = options.selected_targets(target_names, targets_dir, config, cases)
+    stage_names = tuple(part for part in stages.split(",") if part)
+    check_compared(stage_names, (target.backend for target in targets))
     chosen = Options(
         cases=cases,
         tiers=tiers,
-        stages=tuple(part for part in stages.split(",") if part),
+        stages=stage_names,
         shortcut=not no_shortcut,
         recheck=recheck,
         attribute=attribute,
         shard=_parse_shard(shard),
+        configs=configs,
     )
     with status_line(console) as tell:
         wanted = SideOptions(
-            repo=repo, corpus=corpus, triton=triton, build=not no_build, progress=tell, packs=packs
+            repo=repo,
+            corpus=corpus,
+            triton=_compiler_of_both(triton, python),
+            build=not no_build,
+            progress=tell,
+            packs=packs,
+            packages=packages,
+            program=program,
         )
-        if is_ir:
+        if tool_sides.is_tool(base, head):
+            texts = tool_sides.ToolSides(origin=origin, ptxas=ptxas, wanted=wanted)
+            sides = tool_sides.resolve(base or "", head or "", texts, config)
+        elif is_ir:
             sides = ir_files.sides(_ir_files(base, head, ir_options, triton), config)
         else:
             sides = resolve_sides(base, head, wanted, config)
-    folder = out or config.runs / run_name(*(side.toolchain.spec for side in sides))
+    folder = out or config.runs / run_name(*(side.revision or side.toolchain.spec for side in sides))
     with progress.shown(console) as report:
+        if cases:
+            workloads = (name for side in sides for name in side.corpus.workloads)
+            chosen = replace(chosen, cases=case_ids.completed(cases, workloads))
         asked = pipeline.Comparison(sides=sides, targets=targets, options=chosen, command=tuple(sys.argv[1:]))
         run = pipeline.compare(asked, config, folder, report)
-    _write(run, folder, json_path, markdown_path, html_path)
-    _require_whole(run, folder)
-    return _code(run) if exit_code else ExitCode.DONE
+    given = GivenRun(folder=folder, call=run_list.call_of(folder, config.runs), is_archive=False)
+    part = run_outputs.part_of(run, given.call, known, config, is_bump=bump)
+    outputs = Outputs(json=json_path, markdown=markdown_path, html=html_path, quiet=quiet, limit=limit)
+    run_outputs.write(run, part, given, None, outputs)
+    if "-" not in map(str, (json_path, markdown_path, html_path)):
+        run_outputs.print_report(part, given, None, outputs, config)
+    _require_whole(run, given)
+    return _code(part.run) if exit_code else ExitCode.DONE
+
+
+def _compiler_of_both(triton: str | None, python: str | None) -> str | None:
+    if triton and python:
+        raise UsageError("--triton and --python name two compilers", hint="give one of them")
+    return f"python:{Path(python).expanduser().absolute()}" if python else triton
 
 
 def _ir_files(
@@ -169,33 +227,17 @@ def _parse_shard(text: str) -> tuple[int, int]:
     return int(found[1]), int(found[2])
 
 
-def _write(
-    run: Run, folder: Path, json_path: Path | None, markdown_path: Path | None, html_path: Path | None
-) -> None:
-    from irdiff.report import terminal
-    from irdiff.run import run_folder
-
-    if json_path:
-        options.write_output(json_path, run_folder.dump(run))
-    if markdown_path:
-        from irdiff.report import markdown
-
-        options.write_output(markdown_path, markdown.render(run))
-    if html_path:
-        from irdiff.report import html
-
-        options.write_output(html_path, html.render(run, folder))
-    if "-" not in map(str, (json_path, markdown_path, html_path)):
-        terminal.show(run, folder, Console())
-
-
-def _require_whole(run: Run, folder: Path) -> None:
+def _require_whole(run: Run, given: GivenRun) -> None:
     """Raises NothingComparedError where no case could be judged, or one ran into a bound on both sides."""
     unjudged = (Verdict.FAILING, Verdict.UNSUPPORTED)
     if all(case.verdict in unjudged for case in run.cases):
+        for note in run.notes:
+            lacking, _, cure = note.partition("; next: ")
+            if cure and MISSING_PACKAGE in lacking:
+                raise NothingComparedError(f"nothing was compared: {lacking}", hint=cure)
         raise NothingComparedError(
             f"nothing was compared: no case compiles on either side ({len(run.cases)} cases)",
-            hint=f"see why in the run: irdiff report {folder}",
+            hint=f"see why in the run: {commands.command('report', given.call)}",
         )
     bounds = (FailureKind.TIMEOUT, FailureKind.MEMORY)
     bounded = [

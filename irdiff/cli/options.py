@@ -9,9 +9,8 @@ from typing import Any
 
 import click
 
-from irdiff import config as configuration
 from irdiff.config import Config
-from irdiff.errors import RunFolderError, UsageError
+from irdiff.errors import UsageError
 from irdiff.model import Target
 from irdiff.resolve import targets
 
@@ -65,6 +64,18 @@ pack_option = click.option(
     metavar="NAME",
     help="Kernels of published packages (corpus/packs) in place of the corpus's own; repeatable.",
 )
+bump_option = click.option(
+    "--bump", is_flag=True, help="Report as for a bump: distributions first, then outliers, then groups."
+)
+origin_option = click.option(
+    "--from",
+    "origin",
+    metavar="SIDE|RUN",
+    help="Whose texts two tools (llvm:PATH, ptxas:PATH) compile: a release, or a run folder.",
+)
+ptxas_option = click.option(
+    "--ptxas", metavar="PATH", help="Assembles what LLVMs make of the texts of a run."
+)
 repo_option = click.option(
     "--repo", type=click.Path(path_type=Path), help="A checkout; default: that of the current folder."
 )
@@ -79,6 +90,38 @@ targets_folder_option = click.option(
     "--targets-dir", type=click.Path(path_type=Path), help="A folder of further target files (*.toml)."
 )
 json_option = click.option("--json", "json_path", type=OutputFile(), help="Write JSON here (- for stdout).")
+
+limit_option = click.option(
+    "--limit", type=click.IntRange(min=1), metavar="N", help="Show at most N groups and N cases of each list."
+)
+
+
+python_option = click.option(
+    "--python", metavar="PYTHON", help="An interpreter that has Triton, and what the kernels import."
+)
+packages_option = click.option(
+    "--with",
+    "packages",
+    multiple=True,
+    metavar="PACKAGE",
+    help="Install this package beside Triton for what imports it: torch, torch==2.13.0; repeatable.",
+)
+_program = click.option(
+    "--program",
+    metavar="COMMAND",
+    help="Compare what this program of the repository launches: 'bench/run.py --small'.",
+)
+_configs = click.option(
+    "--configs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Take the first N configs of each autotuning list; default: all.",
+)
+
+
+def kernel_options(function: Callable[..., Any]) -> Any:
+    """What a repository of kernels is launched by, and with."""
+    return python_option(packages_option(_program(_configs(function))))
 
 
 _jobs = click.option(
@@ -101,22 +144,12 @@ def corpus_folder(corpus: Path | None, config: Config) -> Path:
     return corpus or config.shipped / "corpus"
 
 
-def selected_targets(names: tuple[str, ...], folder: Path | None, config: Config) -> tuple[Target, ...]:
+def selected_targets(
+    names: tuple[str, ...], folder: Path | None, config: Config, cases: tuple[str, ...] = ()
+) -> tuple[Target, ...]:
+    """Without those that patterns of cases leave out."""
     folders = [config.shipped / "targets", *([folder] if folder else [])]
-    return targets.select(names, folders)
-
-
-def run_path(text: str, config: Config | None = None) -> Path:
-    """A run folder by path, or `last`."""
-    if text != "last":
-        return Path(text)
-    chosen = config or configuration.load()
-    runs = sorted(chosen.runs.glob("*/run.json"), key=lambda path: path.stat().st_mtime)
-    if not runs:
-        raise RunFolderError(
-            "there is no run yet", hint="make one: irdiff compare triton==3.8.0 triton==3.9.0"
-        )
-    return runs[-1].parent
+    return targets.selected(names, cases, folders)
 
 
 def write_output(path: Path, content: str | bytes) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 from irdiff import normalize
 from irdiff.compare import cases, facts, launch_metadata, verdicts
@@ -149,7 +149,7 @@ class CaseComparer:
             return case
         return replace(
             case,
-            facts=Sides(base=ours, head=theirs).map(self._facts),
+            facts=Sides(base=ours, head=theirs).map(lambda side: self._facts(side, pair.target)),
             metadata=Sides(base=ours.metadata, head=theirs.metadata),
         )
 
@@ -176,7 +176,21 @@ class CaseComparer:
                 same, findings = True, (Finding(FindingKind.ASSEMBLER_SETS_INTERSECT),)
             elif text and text.equal and text.header_equal:
                 findings = (Finding(FindingKind.ASSEMBLER_ALLOCATED_OTHERWISE),)
+        if not same and self._has_same_instructions(binary, ours, theirs):
+            findings = (*findings, Finding(FindingKind.SAME_INSTRUCTIONS))
         return verdicts.Binaries(stage=MACHINE_STAGES[binary], same=same, findings=findings)
+
+    def _has_same_instructions(self, binary: str, base: Compiled, head: Compiled) -> bool:
+        return self.judge.same_instructions(
+            *(
+                {
+                    name: side.artifacts[name].digest
+                    for name in (binary, Stage.AMDGCN)
+                    if name in side.artifacts
+                }
+                for side in (base, head)
+            )
+        )
 
     def _ptx_texts(self, base: Compiled, head: Compiled) -> TextComparison | None:
         """None where not both sides have PTX.
@@ -203,16 +217,15 @@ class CaseComparer:
 
     # facts
 
-    def _facts(self, compiled: Compiled) -> Mapping[str, Fact]:
+    def _facts(self, compiled: Compiled, target: Target) -> Mapping[str, Fact]:
         parts = {name: compiled.artifacts[name] for name in _FACT_STAGES if name in compiled.artifacts}
         digests = {name: artifact.digest for name, artifact in parts.items()}
-        key = key_of(
-            "facts/1", normalize.NORMALIZER_VERSION, digests, compiled.metadata, compiled.assembler_log
-        )
+        made_of = (digests, compiled.metadata, compiled.assembler_log, asdict(target))
+        key = key_of("facts/2", normalize.NORMALIZER_VERSION, *made_of)
         known: dict[str, Fact] | None = self.judge.store.get_record("facts", key)
         if known is None:
             contents = {name: self.judge.content(artifact.digest) for name, artifact in parts.items()}
-            known = facts.of_side(compiled, contents)
+            known = facts.of_side(compiled, contents, target)
             self.judge.store.put_record("facts", key, known)
         return known
 

@@ -12,6 +12,7 @@ from irdiff.gate.policy import Policy
 from irdiff.gate.settling import Settler
 from irdiff.gate.timings import Timed
 from irdiff.model import Run
+from irdiff.report import group_names
 
 __all__ = ["Outcome", "Policy", "Timed", "evaluate"]
 
@@ -46,6 +47,7 @@ def evaluate(
         timed_on=tuple(sorted({timed.device for timed in timings})),
         rules=tuple(outcomes),
         expired=tuple(settle.expired),
+        group_names={row.group.id: row.short for row in group_names.named(run)},
         notes=(*[*run.notes, *notes][:MAX_NOTES], *_unread(run, timings), *settle.unused()),
     )
 
