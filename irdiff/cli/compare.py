@@ -44,6 +44,11 @@ from irdiff.run import run_list, run_place
     metavar="NAME=VALUE",
     help="Of the launch, with --ir: num_warps=8.",
 )
+@click.option(
+    "--exercised",
+    is_flag=True,
+    help="Count the cases that run the passes which use an edited source: one more compilation of base.",
+)
 @click.option("--no-build", is_flag=True, help="Do not build a native part that is missing: fail.")
 @options.target_option
 @options.targets_folder_option
@@ -100,6 +105,7 @@ def compare_command(
     triton: str | None,
     is_ir: bool,
     ir_options: tuple[str, ...],
+    exercised: bool,
     no_build: bool,
     target_names: tuple[str, ...],
     targets_dir: Path | None,
@@ -175,7 +181,13 @@ def compare_command(
             sides = resolve_sides(base, head, wanted, config)
     folder = out or config.runs / run_name(*(side.revision or side.toolchain.spec for side in sides))
     with progress.shown(console) as report:
-        asked = pipeline.Comparison(sides=sides, targets=targets, options=chosen, command=tuple(sys.argv[1:]))
+        asked = pipeline.Comparison(
+            sides=sides,
+            targets=targets,
+            options=chosen,
+            command=tuple(sys.argv[1:]),
+            exercised=exercised,
+        )
         run = pipeline.compare(asked, config, folder, report)
     given = GivenRun(folder=folder, call=run_list.call_of(folder, config.runs), is_archive=False)
     part = run_outputs.part_of(run, given.call, known, config)
