@@ -91,9 +91,7 @@ from irdiff.stages import check_compared
     "--markdown", "markdown_path", type=options.OutputFile(), help="Write the Markdown report here."
 )
 @click.option("--html", "html_path", type=options.OutputFile(), help="Write the HTML report here, one file.")
-@click.option(
-    "--exit-code", is_flag=True, help="End with 1 where a case changed, broke, or is nondeterministic."
-)
+@click.option("--exit-code", is_flag=True, help="End with 1 where a case changed, broke, or was removed.")
 @options.cache_option
 @options.store_mode_option
 @options.limit_options

@@ -23,7 +23,7 @@ from irdiff.resolve.toolchains.building import kept_trees
 
 @click.group("toolchain")
 def toolchain_group() -> None:
-    """List, install and remove toolchains."""
+    """Install, build, check, list and remove toolchains."""
 
 
 @toolchain_group.command("list")
