@@ -89,7 +89,7 @@ class _Steps:
     comparer: CaseComparer
     describer: CaseDescriber
     attributor: Attributor
-    replayer: WorkerReplayer
+    replayer: WorkerReplayer | ToolReplayer
     rechecker: Rechecker
     unstable: UnstableAssemblers
     shared: Session | None
@@ -462,11 +462,12 @@ def _exercised(asked: Comparison, pairs: Sequence[Pair], steps: _Steps) -> tuple
     edited = asked.sides.base.edited
     if not edited:
         return ()
-    if not asked.exercised:
+    compiler, replayer = steps.compiler, steps.replayer
+    if not asked.exercised or isinstance(compiler, ToolCompiler) or isinstance(replayer, ToolReplayer):
         used = "; ".join(f"{path}: {_first_few(names)}" for path, names in edited.items())
         return (f"edited sources and the passes that use them (--exercised counts the cases): {used}",)
     exerciser = exercise.Exerciser(
-        side=asked.sides.base, compiler=steps.compiler, replayer=steps.replayer, store=steps.store
+        side=asked.sides.base, compiler=compiler, replayer=replayer, store=steps.store
     )
     launches = [(pair.base, pair.target) for pair in pairs if isinstance(pair.base, Launch)]
     rows = in_parallel(

@@ -14,7 +14,7 @@ from irdiff import case_ids, pipeline
 from irdiff import config as configuration
 from irdiff.api import run_name
 from irdiff.capture.notices import MISSING_PACKAGE
-from irdiff.cli import options, progress, run_argument, run_outputs, tool_sides
+from irdiff.cli import completing, options, progress, run_argument, run_outputs, tool_sides
 from irdiff.cli.run_argument import GivenRun
 from irdiff.cli.run_outputs import Outputs
 from irdiff.cli.status import status_line
@@ -23,13 +23,14 @@ from irdiff.model import FailureKind, Options, Run, Verdict
 from irdiff.report import commands
 from irdiff.resolve import ir_files
 from irdiff.resolve.sides import SideOptions, resolve_sides
+from irdiff.resolve.toolchains import install_progress
 from irdiff.run import run_list, run_place
 from irdiff.stages import check_compared
 
 
 @click.command("compare")
-@click.argument("base", required=False)
-@click.argument("head", required=False)
+@click.argument("base", required=False, shell_complete=completing.sides)
+@click.argument("head", required=False, shell_complete=completing.sides)
 @options.repo_option
 @click.option(
     "--triton",
@@ -65,6 +66,7 @@ from irdiff.stages import check_compared
     "cases",
     multiple=True,
     metavar="PATTERN",
+    shell_complete=completing.workloads,
     help="family/workload:label@target; parts and globs work.",
 )
 @click.option("--tier", "tiers", multiple=True, type=click.Choice(["gate", "core", "extended"]))
@@ -97,9 +99,7 @@ from irdiff.stages import check_compared
     "--markdown", "markdown_path", type=options.OutputFile(), help="Write the Markdown report here."
 )
 @click.option("--html", "html_path", type=options.OutputFile(), help="Write the HTML report here, one file.")
-@click.option(
-    "--exit-code", is_flag=True, help="End with 1 where a case changed, broke, or is nondeterministic."
-)
+@click.option("--exit-code", is_flag=True, help="End with 1 where a case changed, broke, or was removed.")
 @options.cache_option
 @options.store_mode_option
 @options.limit_options
@@ -175,7 +175,7 @@ def compare_command(
         shard=_parse_shard(shard),
         configs=configs,
     )
-    with status_line(console) as tell:
+    with status_line(console) as tell, install_progress.telling(tell):
         wanted = SideOptions(
             repo=repo,
             corpus=corpus,
