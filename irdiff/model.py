@@ -265,6 +265,8 @@ class Compiled:
     metadata: Mapping[str, object]
     """Triton's own metadata of the kernel (shared memory, warps, clusters, scratch sizes, name)."""
     stage_times_s: Mapping[str, float]
+    stage_cpu_s: Mapping[str, float]
+    """Processor seconds of a stage, those of the programs it ran too."""
     assembler: Assembler | None
     """None where the backend has none."""
     assembler_log: str
@@ -492,6 +494,9 @@ class ChangedFile:
     """Launches for which the frontend compiled a function of it, on either side."""
     read_by: int
     """Launches whose capture opened it, those that compile it among them."""
+    not_run: tuple[str, ...] = ()
+    """Of a file that is read: functions that changed, and that no capture ran and no frontend compiled on
+    either side. What they do was not compared. Earlier runs have none."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,11 +18,14 @@ from pathlib import Path
 
 import irdiff
 from irdiff import case_ids, normalize
-from irdiff.attribute.attributor import NOT_AGAIN, Attributor, Subject, subject_of
+from irdiff.attribute import exercise
+from irdiff.attribute.attributor import NOT_AGAIN, Attributor, Subject, attributed, subject_of
 from irdiff.attribute.replayer import WorkerReplayer
+from irdiff.attribute.tool_replayer import ToolReplayer
 from irdiff.capture import catalogs, kernel_sources, notices, pairing, reach, renames
 from irdiff.capture.catalogs import Catalog, Wanted
 from irdiff.capture.pairing import Captured
+from irdiff.codegen.tool_compiler import ToolCompiler
 from irdiff.compare import edit_digest, launchers, radius
 from irdiff.compare.comparer import CaseComparer
 from irdiff.compare.edits import EditSource
@@ -70,6 +73,8 @@ class Comparison:
     options: Options
     command: tuple[str, ...]
     """The words that a user typed, for the record."""
+    exercised: bool = False
+    """Whether the base compiler is asked which cases run the passes that use an edited source."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,10 +85,11 @@ class _Steps:
     store: Store
     workers: Workers
     judge: Judge
-    compiler: WorkerCompiler
+    compiler: WorkerCompiler | ToolCompiler
     comparer: CaseComparer
     describer: CaseDescriber
     attributor: Attributor
+    replayer: WorkerReplayer | ToolReplayer
     rechecker: Rechecker
     unstable: UnstableAssemblers
     shared: Session | None
@@ -112,6 +118,7 @@ def compare(asked: Comparison, config: Config, out: Path, report: Report) -> Run
         asked_again: tuple[str, ...] = ()
         if asked.options.recheck:
             cases, groups, asked_again = _recheck(judged, cases, groups, pairs, steps)
+        exercised = _exercised(asked, pairs, steps)
         environment = _environment(steps)
         if steps.shared:
             steps.shared.push(steps.shared.noted(_toolchains(asked)), report)
@@ -133,6 +140,7 @@ def compare(asked: Comparison, config: Config, out: Path, report: Report) -> Run
         reach=_reach(asked, matched, captured),
         notes=(
             *_notes(asked, matched, captured, steps.compiler),
+            *exercised,
             *_shared(pairs),
             *asked_again,
             *_of_shared_store(steps),
@@ -150,8 +158,14 @@ def _steps(asked: Comparison, config: Config, report: Report) -> Iterator[_Steps
     wanted = Wanted(tiers=chosen.tiers, cases=chosen.cases, configs=chosen.configs)
     with closing(Workers(config)) as workers, llvm_process.opened(config) as llvm:
         judge = Judge(store, llvm.reprint)
-        compiler = WorkerCompiler(Requests(config, workers), store, wanted, reuse=asked.options.shortcut)
-        replayer = WorkerReplayer(config, store, workers, wanted)
+        reuse = asked.options.shortcut
+        compiler: WorkerCompiler | ToolCompiler
+        compiler = workers_alone = WorkerCompiler(Requests(config, workers), store, wanted, reuse=reuse)
+        replayer: WorkerReplayer | ToolReplayer
+        replayer = again = WorkerReplayer(config, store, workers, wanted)
+        if tools := [side.substitute for side in asked.sides if side.substitute]:
+            compiler = ToolCompiler(workers_alone, tools, store, config, reuse=reuse)
+            replayer = ToolReplayer(again, compiler, store)
         yield _Steps(
             config=config,
             store=store,
@@ -161,6 +175,7 @@ def _steps(asked: Comparison, config: Config, report: Report) -> Iterator[_Steps
             comparer=CaseComparer(compiler, judge, asked.sides, asked.options),
             describer=CaseDescriber(judge),
             attributor=Attributor(judge, replayer, asked.sides),
+            replayer=replayer,
             rechecker=Rechecker(compiler, replayer, judge, asked.sides),
             unstable=UnstableAssemblers(store, asked.sides),
             shared=_session(config, store),
@@ -206,6 +221,8 @@ def _capture(asked: Comparison, steps: _Steps) -> list[Captured]:
 def _match(captured: Sequence[Captured], asked: Comparison) -> list[Pair]:
     """What is one case on both sides, a kernel that was renamed between two revisions of a corpus too."""
     pairs = pairing.pairs(captured, asked.options)
+    if not pairs:
+        raise _nothing_selected(asked)
     base, head = (side.corpus for side in asked.sides)
     if base.digest == head.digest:
         return pairs
@@ -213,6 +230,18 @@ def _match(captured: Sequence[Captured], asked: Comparison) -> list[Pair]:
         pairs,
         lambda launch: kernel_sources.source_of(base, launch),
         lambda launch: kernel_sources.source_of(head, launch),
+    )
+
+
+def _nothing_selected(asked: Comparison) -> NothingComparedError:
+    tiers = f" of tier {', '.join(asked.options.tiers)}" if asked.options.tiers else ""
+    if not asked.options.cases:
+        what = f"nothing was compared: the corpus has no case{tiers} for these targets"
+        return NothingComparedError(what, hint="see `irdiff corpus list`")
+    workload = case_ids.parse(asked.options.cases[0]).workload
+    return NothingComparedError(
+        f"nothing was compared: no case{tiers} is meant by {' '.join(asked.options.cases[:8])}",
+        hint=f"see what there is: irdiff corpus list --case '{workload or '*'}'",
     )
 
 
@@ -271,7 +300,7 @@ def _attribute(judged: Sequence[_Judged], asked: Comparison, steps: _Steps) -> l
     def one(subject: Subject) -> _Judged:
         with steps.working_on(subject.case.workload, subject.case.target):
             found = steps.attributor.attribute(subject)
-            case = replace(subject.case, origin=found.origin)
+            case = attributed(subject.case, found)
             row = replace(known[case.id], case=case, edit=found.edit, again=found.again)
             return _described(row, steps)
 
@@ -392,18 +421,26 @@ def _reach(asked: Comparison, pairs: Sequence[Pair], captured: Sequence[Captured
 
 
 def _notes(
-    asked: Comparison, pairs: Sequence[Pair], captured: Sequence[Captured], compiler: WorkerCompiler
+    asked: Comparison,
+    pairs: Sequence[Pair],
+    captured: Sequence[Captured],
+    compiler: WorkerCompiler | ToolCompiler,
 ) -> tuple[str, ...]:
     ours, theirs = (side.toolchain.launchers for side in asked.sides)
     launched = {pair.target.backend for pair in pairs if pair.base is not None or pair.head is not None}
     notes = [*launchers.notes(ours, theirs, sorted(launched)), *notices.notes(captured, asked.sides)]
     notes += [warning for side in asked.sides for warning in side.warnings]
+    notes += compiler.notes() if isinstance(compiler, ToolCompiler) else ()
     notes += [
         f"{side.toolchain.spec}: its stages for {target.name} call functions of {', '.join(files)}; what "
         "they made is known by the whole toolchain"
         for side in asked.sides
         for target in asked.targets
         if (files := compiler.entered_frontend(side.toolchain, target))
+    ]
+    notes += [
+        f"--case {pattern} means no case"
+        for pattern in case_ids.unmatched(asked.options.cases, [pair.id for pair in pairs])
     ]
     return tuple(dict.fromkeys(notes))
 
@@ -418,6 +455,30 @@ def _workload(pair: Pair) -> str:
 
 def _of_shared_store(steps: _Steps) -> tuple[str, ...]:
     return tuple(steps.shared.notes()) if steps.shared else ()
+
+
+def _exercised(asked: Comparison, pairs: Sequence[Pair], steps: _Steps) -> tuple[str, ...]:
+    """Notes on the edited sources of the compiler: whether a silence is one of code that ran."""
+    edited = asked.sides.base.edited
+    if not edited:
+        return ()
+    compiler, replayer = steps.compiler, steps.replayer
+    if not asked.exercised or isinstance(compiler, ToolCompiler) or isinstance(replayer, ToolReplayer):
+        used = "; ".join(f"{path}: {_first_few(names)}" for path, names in edited.items())
+        return (f"edited sources and the passes that use them (--exercised counts the cases): {used}",)
+    exerciser = exercise.Exerciser(
+        side=asked.sides.base, compiler=compiler, replayer=replayer, store=steps.store
+    )
+    launches = [(pair.base, pair.target) for pair in pairs if isinstance(pair.base, Launch)]
+    rows = in_parallel(
+        lambda job: exerciser.of_launch(*job), launches, steps.config.jobs, "exercise", steps.report
+    )
+    return tuple(exercise.sentences(edited, [row for row in rows if row is not None]))
+
+
+def _first_few(names: Sequence[str]) -> str:
+    few = ", ".join(names[:3]) or "no pass was found"
+    return f"{few} and {len(names) - 3} more" if len(names) > 3 else few
 
 
 def _shared(pairs: Sequence[Pair]) -> Iterator[str]:

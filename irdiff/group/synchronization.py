@@ -2,8 +2,8 @@
 
 A fence, barrier or wait that is gone may be a race; one more is only waited for. What counts arrivals is
 neither: one more is as wrong as one fewer. A barrier that left a loop counts as gone, for the loop ran it in
-every round. `s_waitcnt` counts where nothing else differs: AMD's code generator puts one before each use of what
-is loaded, so their number follows the order of the rest.
+every round. `s_waitcnt` counts where nothing else differs: AMD's code generator puts one before each use of
+what is loaded, so their number follows the order of the rest.
 """
 
 from __future__ import annotations
