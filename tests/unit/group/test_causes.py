@@ -83,6 +83,14 @@ def test_synchronization_says_what_it_stands_before() -> None:
     assert first(edit("ttgir", removed("ttg.barrier", ahead="tt.store"))).ahead == "`tt.store`"
 
 
+def test_what_left_the_loop_is_told_before_what_merely_moved() -> None:
+    """3.9 puts a barrier of a Gluon matmul for Hopper behind its loop."""
+    lines = [removed("nvvm.barrier", depth=1), added("nvvm.barrier"), removed("tt.aa"), added("tt.aa")]
+    assert subjects(edit("mlir", *lines)) == [("`nvvm.barrier` moved out of the loop", 0)]
+    back = [removed("tt.splat"), added("tt.splat", depth=1)]
+    assert subjects(edit("ttgir", *back)) == [("`tt.splat` moved into the loop", 0)]
+
+
 # what else
 
 
