@@ -26,6 +26,7 @@ _TOLD_FIRST = (
 _TOLD_LAST = re.compile(
     r"constant`$|(?:ext|trunc|cast)\w*`$|^`llvm\.(?:mlir|insert|extract|and|or|u|s|add|mul)"
 )
+_INFERRED = re.compile(r"^LLVM |the same otherwise$")
 _DECLARES = re.compile(r"define|declare|attributes")
 _MATRIX_UNITS = {
     "warp_group_dot": "wgmma",
@@ -66,7 +67,8 @@ def _place(cause: Cause) -> int:
     for place, pattern in enumerate(_TOLD_FIRST):
         if pattern.search(cause.subject):
             return place
-    return len(_TOLD_FIRST) + bool(_TOLD_LAST.search(cause.subject))
+    last = _INFERRED if cause.kind is CauseKind.STATE else _TOLD_LAST
+    return len(_TOLD_FIRST) + bool(last.search(cause.subject))
 
 
 # what became more or fewer
@@ -156,7 +158,7 @@ def _flags(edit: Edit) -> Iterator[Cause]:
                 CauseKind.STATE, f"LLVM {'infers' if count > 0 else 'no longer infers'} `{flag}`"
             )
         elif count:
-            row = Cause.uncounted(CauseKind.NUMBER, f"`{flag}` flag")
+            row = Cause.uncounted(CauseKind.NUMBER, f"`{flag}`{operation_names.FLAG}")
             yield Cause(**{**vars(row), "count": count})
     if only and more:
         yield Cause.uncounted(CauseKind.STATE, f"the {_STAGE_WORDS[Stage(edit.stage)]} is the same otherwise")
