@@ -138,7 +138,8 @@ def renamed(run: Run) -> list[tuple[str, str]]:
 
 
 def _compiler(revision: Revision) -> str:
-    return f"triton {revision.version}" if revision.spec.startswith("triton==") else revision.spec
+    kind, _, place = revision.spec.partition(":")
+    return f"triton {revision.version}" + (f" of {place}" if kind == "python" else "")
 
 
 def origin(case: Case) -> str:

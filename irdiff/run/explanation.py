@@ -35,7 +35,10 @@ def sides_again(
     run: Run, case: Case, corpus: Path | None, config: Config, progress: Callable[[str], None]
 ) -> Sides[Side]:
     """For one case. Raises IrdiffError where a side cannot be had again, or is another one by now."""
-    chosen = packs.named_by(case.id, corpus or config.shipped / "corpus")
+    shipped = config.shipped / "corpus"
+    chosen = packs.named_by(case.id, corpus or shipped)
+    if not run.head.revision:  # of a repository of kernels its own are taken, as far as somebody is there
+        corpus = corpus or shipped
     wanted = SideOptions(repo=None, corpus=corpus, triton=None, build=False, progress=progress, packs=chosen)
     revisions = Sides(base=run.base, head=run.head)
     specs = revisions.map(lambda revision: _spec_again(revision, config))
