@@ -199,7 +199,10 @@ def corpus_of(snap: Snapshot, config: Config, beside: Snapshot | None = None) ->
 
 
 def contents(snap: Snapshot, config: Config) -> dict[str, str]:
-    return {entry.path: f"{entry.mode} {entry.blob}" for entry in repository.entries(snap, config)}
+    """Git's name of the content of each file, but for those that say how to compile and not what."""
+    read_for_the_sides = {FILE, *pins.FILES}
+    rows = repository.entries(snap, config)
+    return {row.path: f"{row.mode} {row.blob}" for row in rows if row.path not in read_for_the_sides}
 
 
 def link(root: Path, folders: list[Path]) -> None:
