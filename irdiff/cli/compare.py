@@ -14,7 +14,7 @@ from irdiff import case_ids, pipeline
 from irdiff import config as configuration
 from irdiff.api import run_name
 from irdiff.capture.notices import MISSING_PACKAGE
-from irdiff.cli import completing, options, progress, run_argument, run_outputs
+from irdiff.cli import completing, options, progress, run_argument, run_outputs, tool_sides
 from irdiff.cli.run_argument import GivenRun
 from irdiff.cli.run_outputs import Outputs
 from irdiff.cli.status import status_line
@@ -48,6 +48,9 @@ from irdiff.stages import check_compared
     help="Of the launch, with --ir: num_warps=8.",
 )
 @click.option("--no-build", is_flag=True, help="Do not build a native part that is missing: fail.")
+@options.origin_option
+@options.ptxas_option
+@options.bump_option
 @options.target_option
 @options.targets_folder_option
 @options.corpus_option
@@ -103,6 +106,9 @@ def compare_command(
     is_ir: bool,
     ir_options: tuple[str, ...],
     no_build: bool,
+    origin: str | None,
+    ptxas: str | None,
+    bump: bool,
     target_names: tuple[str, ...],
     targets_dir: Path | None,
     corpus: Path | None,
@@ -138,7 +144,8 @@ def compare_command(
     (python:PATH), a revision of the repository, or `.` for its working tree. In a checkout of Triton a
     revision selects the compiler, in a repository with an irdiff.toml the kernels. Without HEAD it is the
     working tree where that has changes, else HEAD; without BASE, the merge base with the main branch.
-    With --ir both are files of IR, and one compiler compiles both.
+    With --ir both are files of IR, and one compiler compiles both. llvm:PATH and ptxas:PATH compile the
+    LLVM IR, or the PTX, of a release or of a run: `triton==3.9.0 llvm:PATH`, or two tools and --from.
     """
     if out:
         run_place.check(out)
@@ -173,7 +180,10 @@ def compare_command(
             packages=packages,
             program=program,
         )
-        if is_ir:
+        if tool_sides.is_tool(base, head):
+            texts = tool_sides.ToolSides(origin=origin, ptxas=ptxas, wanted=wanted)
+            sides = tool_sides.resolve(base or "", head or "", texts, config)
+        elif is_ir:
             sides = ir_files.sides(_ir_files(base, head, ir_options, triton), config)
         else:
             sides = resolve_sides(base, head, wanted, config)
@@ -185,7 +195,7 @@ def compare_command(
         asked = pipeline.Comparison(sides=sides, targets=targets, options=chosen, command=tuple(sys.argv[1:]))
         run = pipeline.compare(asked, config, folder, report)
     given = GivenRun(folder=folder, call=run_list.call_of(folder, config.runs), is_archive=False)
-    part = run_outputs.part_of(run, given.call, known, config)
+    part = run_outputs.part_of(run, given.call, known, config, is_bump=bump)
     outputs = Outputs(json=json_path, markdown=markdown_path, html=html_path, quiet=quiet, limit=limit)
     run_outputs.write(run, part, given, None, outputs)
     if "-" not in map(str, (json_path, markdown_path, html_path)):

@@ -13,6 +13,7 @@ from typing import Any
 from irdiff.errors import UsageError
 from irdiff.model import Case, Run, Verdict
 from irdiff.report import (
+    bump_words,
     commands,
     escape,
     families,
@@ -48,6 +49,7 @@ def render(run: Run, timing: Forest | None = None, limit: int = LIMIT, *, as_: S
     if limit < _SMALLEST_LIMIT:
         raise UsageError(f"a Markdown report needs at least {_SMALLEST_LIMIT} characters, not {limit}")
     frame, items = _frame(run, timing, as_), _items(run, timing, as_)
+    frame["bump"] = bump_words.frame(run) if as_.is_bump else None
     template = templates.markdown().get_template("report.md.j2")
 
     def first(count: int) -> str:

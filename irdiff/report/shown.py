@@ -30,6 +30,8 @@ class Shown:
 
     Said in the headline: a report never hides without saying so.
     """
+    is_bump: bool = False
+    """Whether distributions and outliers come first, as for a bump of a compiler."""
 
     def groups(self, run: Run) -> list[NamedGroup]:
         """The groups that are shown, called as in the whole run."""
