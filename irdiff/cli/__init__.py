@@ -37,6 +37,7 @@ _COMMANDS = {
     "merge": ("irdiff.cli.merge", "merge_command", "Join the runs of shards or targets to one."),
     "gate": ("irdiff.cli.gate", "gate_command", "Ask whether a run holds to a policy."),
     "comment": ("irdiff.cli.comment", "comment_command", "Write a run's report on a pull request."),
+    "ab": ("irdiff.cli.ab", "ab_command", "Compare several candidates with one base."),
     "history": ("irdiff.cli.history", "history_group", "Every kernel over every version."),
     "release-report": ("irdiff.cli.release_report", "release_report_command", "One document over many runs."),
     "init": ("irdiff.cli.init", "init_command", "Prepare a repository: irdiff.toml, workflows, policy."),

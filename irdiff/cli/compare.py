@@ -47,6 +47,11 @@ from irdiff.stages import check_compared
     metavar="NAME=VALUE",
     help="Of the launch, with --ir: num_warps=8.",
 )
+@click.option(
+    "--exercised",
+    is_flag=True,
+    help="Count the cases that run the passes which use an edited source: one more compilation of base.",
+)
 @click.option("--no-build", is_flag=True, help="Do not build a native part that is missing: fail.")
 @options.origin_option
 @options.ptxas_option
@@ -105,6 +110,7 @@ def compare_command(
     triton: str | None,
     is_ir: bool,
     ir_options: tuple[str, ...],
+    exercised: bool,
     no_build: bool,
     origin: str | None,
     ptxas: str | None,
@@ -192,7 +198,13 @@ def compare_command(
         if cases:
             workloads = (name for side in sides for name in side.corpus.workloads)
             chosen = replace(chosen, cases=case_ids.completed(cases, workloads))
-        asked = pipeline.Comparison(sides=sides, targets=targets, options=chosen, command=tuple(sys.argv[1:]))
+        asked = pipeline.Comparison(
+            sides=sides,
+            targets=targets,
+            options=chosen,
+            command=tuple(sys.argv[1:]),
+            exercised=exercised,
+        )
         run = pipeline.compare(asked, config, folder, report)
     given = GivenRun(folder=folder, call=run_list.call_of(folder, config.runs), is_archive=False)
     part = run_outputs.part_of(run, given.call, known, config, is_bump=bump)
