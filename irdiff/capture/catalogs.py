@@ -73,6 +73,9 @@ class Catalog:
     """As it was captured."""
     read: tuple[str, ...]
     """Files of a repository's corpus that capturing opened, relative to the corpus's anchor."""
+    called: tuple[str, ...] = ()
+    """`kernels/rope.py:12`: functions of a repository's corpus, by file and first line, that ran while it was
+    captured, or that the frontend compiled; relative to the corpus's root."""
     left_out: Mapping[str, int] = field(default_factory=dict)
     """By kernel: configs of its autotuner that `Selection.configs` left out."""
 
@@ -150,6 +153,7 @@ class Capturer:
             "root": str(corpus.root),
             "target": asdict(target),
             "select": asdict(selection),
+            "note_calls": corpus.files is not None,
         }
         with self._store.scratch() as folder:
             ended = self._requests.ask(toolchain, corpus.beside(workload, target), row, folder)
@@ -168,6 +172,7 @@ class Capturer:
             "failures": failures,
             "supported": result is None or result["outcome"] != "unsupported",
             "selection": asdict(selection),
+            "called": result.get("called", ()) if result else (),
             "left_out": result.get("left_out", {}) if result else {},
             "read": dependencies.read_below(report, corpus.anchor) if report else (),
         }
@@ -219,5 +224,6 @@ def _catalog(record: Mapping[str, Any]) -> Catalog:
             configs=chosen["configs"],
         ),
         read=tuple(record["read"]),
+        called=tuple(record["called"]),
         left_out=record["left_out"],
     )

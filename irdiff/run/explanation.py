@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Callable
 from contextlib import closing
@@ -139,10 +140,11 @@ def reproduction(run: Run, case: Case) -> list[Alone]:
     rows = []
     for side in ("base", "head"):
         name = f"{side}.{before}"
-        code = (
+        backend, arch, file, stage_name = map(json.dumps, (target.backend, target.arch, name, str(wanted)))
+        code = (  # with double quotation marks: a shell takes it in single ones
             "import triton; from triton.backends.compiler import GPUTarget; "
-            f"gpu = GPUTarget({target.backend!r}, {target.arch!r}, {target.warp_size}); "
-            f"print(triton.compile({name!r}, target=gpu).asm[{str(wanted)!r}])"
+            f"gpu = GPUTarget({backend}, {arch}, {target.warp_size}); "
+            f"print(triton.compile({file}, target=gpu).asm[{stage_name}])"
         )
         rows.append(Alone(side=side, file=name, code=code))
     return rows
