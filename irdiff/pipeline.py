@@ -37,6 +37,7 @@ from irdiff.model import (
     SCHEMA,
     Case,
     ChangeGroup,
+    Edited,
     Launch,
     Options,
     Pair,
@@ -65,6 +66,8 @@ class Comparison:
     options: Options
     command: tuple[str, ...]
     """The words that a user typed, for the record."""
+    edited: Edited | None = None
+    """What the trees of two revisions of Triton say, where both sides are such."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,6 +116,7 @@ def compare(asked: Comparison, config: Config, out: Path, report: Report) -> Run
         launches=_launches(pairs),
         groups=groups,
         reach=_reach(asked, matched, captured),
+        edited=asked.edited,
         notes=_notes(asked, steps.compiler),
         duration_s=round(time.monotonic() - started, 3),
     )

@@ -16,9 +16,10 @@ from irdiff.cli import options, progress
 from irdiff.cli.status import status_line
 from irdiff.errors import ExitCode, NothingComparedError, UsageError
 from irdiff.model import FailureKind, Options, Run, Verdict
+from irdiff.report import edited, escape
 from irdiff.resolve import ir_files
-from irdiff.resolve.sides import SideOptions, resolve_sides
-from irdiff.run import run_place
+from irdiff.resolve.sides import Look, SideOptions, look, resolve_sides
+from irdiff.run import run_place, same_compiler
 
 
 @click.command("compare")
@@ -135,17 +136,38 @@ def compare_command(
         wanted = SideOptions(
             repo=repo, corpus=corpus, triton=triton, build=not no_build, progress=tell, packs=packs
         )
+        found: Look | None = None
         if is_ir:
             sides = ir_files.sides(_ir_files(base, head, ir_options, triton), config)
         else:
+            found = look(base, head, wanted, config)
+            if found and found.edited.identical and chosen.shortcut:
+                folder = out or config.runs / run_name(*found.specs)
+                run = same_compiler.write(found, targets, chosen, config, folder)
+                _write(run, folder, json_path, markdown_path, html_path)
+                return ExitCode.DONE
+            _say(found, console)
             sides = resolve_sides(base, head, wanted, config)
     folder = out or config.runs / run_name(*(side.toolchain.spec for side in sides))
     with progress.shown(console) as report:
-        asked = pipeline.Comparison(sides=sides, targets=targets, options=chosen, command=tuple(sys.argv[1:]))
+        asked = pipeline.Comparison(
+            sides=sides,
+            targets=targets,
+            options=chosen,
+            command=tuple(sys.argv[1:]),
+            edited=found.edited if found else None,
+        )
         run = pipeline.compare(asked, config, folder, report)
     _write(run, folder, json_path, markdown_path, html_path)
     _require_whole(run, folder)
     return _code(run) if exit_code else ExitCode.DONE
+
+
+def _say(found: Look | None, console: Console) -> None:
+    """What differs and what follows, before anything is made."""
+    if found and found.edited.files:
+        for sentence in filter(None, (edited.differing(found.edited), edited.consequence(found.edited))):
+            console.print(escape.terminal(sentence), soft_wrap=True, highlight=False, markup=False)
 
 
 def _ir_files(

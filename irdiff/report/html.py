@@ -20,6 +20,7 @@ from markupsafe import Markup
 from irdiff.model import Case, ChangeGroup, Fact, Failure, Run, Sides, StageStatus, Verdict
 from irdiff.report import (
     charts,
+    edited,
     escape,
     html_diffs,
     html_overview,
@@ -64,7 +65,7 @@ def render(run: Run, folder: Path, timing: Forest | None = None) -> str:
             sheet=sheet,
             script=script,
             headline=wording.headline(run),
-            reach=reach.sentence(run),
+            reach=reach.sentence(run) or edited.sentence(run),
             mood=html_overview.mood(run),
             run=run,
             base=wording.side(run.base),

@@ -12,7 +12,7 @@ from typing import Any
 
 from irdiff.errors import UsageError
 from irdiff.model import Case, ChangeGroup, Run, Verdict
-from irdiff.report import escape, families, launch_changes, provenance, reach, templates, wording
+from irdiff.report import edited, escape, families, launch_changes, provenance, reach, templates, wording
 from irdiff.report.forest import Forest, ForestRow
 from irdiff.report.rank import rank
 
@@ -72,7 +72,7 @@ def _frame(run: Run, timing: Forest | None) -> dict[str, Any]:
         "base": wording.side(run.base),
         "head": wording.side(run.head),
         "timing": timing,
-        "reach": reach.sentence(run),
+        "reach": reach.sentence(run) or edited.sentence(run),
         "coverage": wording.coverage(run),
         "radius": _radius(run)[:_MAX_TARGETS],
         "radius_left_out": max(0, len(run.summary.radius) - _MAX_TARGETS),

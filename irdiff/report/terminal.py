@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from irdiff.model import Case, ChangeGroup, Run, Verdict
-from irdiff.report import escape, families, reach, wording
+from irdiff.report import edited, escape, families, reach, wording
 from irdiff.report.rank import rank
 from irdiff.stages import Stage, in_stage_order
 
@@ -59,7 +59,8 @@ headline = wording.headline
 
 def show(run: Run, folder: Path, console: Console, timing: Forest | None = None) -> None:
     plain = not console.is_terminal
-    for line in (*_report(run, timing, _MAX_GROUPS), *_footer(folder)):
+    footer = () if edited.same_compiler(run) else _footer(folder)
+    for line in (*_report(run, timing, _MAX_GROUPS), *footer):
         text = Text(line.plain.translate(_ASCII)) if plain else line
         text.rstrip()
         console.print(text, soft_wrap=True, highlight=False)
@@ -83,9 +84,11 @@ def svg(run: Run, timing: Forest | None = None) -> str:
 def _report(run: Run, timing: Forest | None, max_groups: int) -> Iterator[Text]:
     yield Text(headline(run), style="bold")
     yield Text(_sides(run))
-    if reached := reach.sentence(run):
-        yield Text(escape.terminal(reached))
+    for sentence in filter(None, (edited.sentence(run), reach.sentence(run))):
+        yield Text(escape.terminal(sentence))
     yield from _notes(run)
+    if edited.same_compiler(run):
+        return
     if timing:
         yield Text(escape.terminal(timing.headline), style="bold")
     yield from _failures(run, Verdict.BROKEN, _MAX_LISTED)

@@ -13,11 +13,11 @@ from pathlib import Path
 
 from irdiff.config import Config
 from irdiff.errors import UsageError
-from irdiff.model import Sides, Toolchain
-from irdiff.resolve import kernel_repository, packs, toolchains
+from irdiff.model import Edited, Sides, Toolchain
+from irdiff.resolve import edited_kernels, kernel_repository, packs, toolchains
 from irdiff.resolve.corpus import Corpus
 from irdiff.resolve.toolchains import checkout as checkouts
-from irdiff.resolve.toolchains import commits, repository
+from irdiff.resolve.toolchains import commits, edited, repository
 from irdiff.resolve.toolchains.checkout import Checkout
 from irdiff.resolve.toolchains.repository import Snapshot, Store
 
@@ -51,17 +51,62 @@ class SideOptions:
     """Packs of the corpus that take its place."""
 
 
-def resolve_sides(base: str | None, head: str | None, options: SideOptions, config: Config) -> Sides[Side]:
-    """Both sides, with their defaults. Raises UsageError, ToolchainError, CorpusError."""
+@dataclass(frozen=True, kw_only=True)
+class _Named:
+    """Base and head as they are meant, before anything of them is looked at."""
+
+    sides: Sides[str]
+    store: Store | None
+    """The repository, where a side is a revision."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Look:
+    """What the trees of two revisions say."""
+
+    snapshots: Sides[Snapshot]
+    edited: Edited
+
+    @property
+    def specs(self) -> tuple[str, str]:
+        return self.snapshots.base.spec, self.snapshots.head.spec
+
+
+def _named(base: str | None, head: str | None, options: SideOptions, config: Config) -> _Named:
+    """Both sides, with their defaults."""
     if base and head and not (is_revision(base) or is_revision(head)):
-        kernels = load_corpus(options, config)
-        return Sides(base=base, head=head).map(lambda spec: _installed(spec, kernels, config))
+        return _Named(sides=Sides(base=base, head=head), store=None)
     store = repository.open_store(options.repo or Path.cwd(), config)
     head = head or (repository.WORKING_TREE if repository.is_dirty(store) else "HEAD")
     if not base and not is_revision(head):
         raise UsageError(f"{head} has no default base", hint=f"name the base: irdiff compare BASE {head}")
-    base = base or repository.default_base(store, head)
-    resolver = Resolver(store, options, config)
+    return _Named(sides=Sides(base=base or repository.default_base(store, head), head=head), store=store)
+
+
+def look(base: str | None, head: str | None, options: SideOptions, config: Config) -> Look | None:
+    """What can matter of two revisions, before anything is made of them; None for other sides.
+
+    Raises UsageError.
+    """
+    asked = _named(base, head, options, config)
+    store = asked.store
+    if store is None or not all(map(is_revision, asked.sides)):
+        return None
+    snapshots = asked.sides.map(lambda spec: repository.snapshot(store, spec, config))
+    found = edited.between(snapshots.base, snapshots.head, config)
+    if found is None and not options.packs:
+        found = edited_kernels.between(snapshots.base, snapshots.head, config)
+    return Look(snapshots=snapshots, edited=found) if found else None
+
+
+def resolve_sides(base: str | None, head: str | None, options: SideOptions, config: Config) -> Sides[Side]:
+    """Both sides, with their defaults. Raises UsageError, ToolchainError, CorpusError."""
+    asked = _named(base, head, options, config)
+    if asked.store is None:
+        kernels = load_corpus(options, config)
+        return asked.sides.map(lambda spec: _installed(spec, kernels, config))
+    base, head = asked.sides
+    resolver = Resolver(asked.store, options, config)
     return resolver.with_warnings(
         Sides(base=resolver.side(base, beside=head), head=resolver.side(head, beside=base))
     )
