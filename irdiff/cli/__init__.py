@@ -31,6 +31,7 @@ _COMMANDS = {
     "gate": ("irdiff.cli.gate", "gate_command", "Ask whether a run holds to a policy."),
     "comment": ("irdiff.cli.comment", "comment_command", "Write a run's report on a pull request."),
     "release-report": ("irdiff.cli.release_report", "release_report_command", "One document over many runs."),
+    "github": ("irdiff.cli.github", "github_group", "What the workflows of `init --github` call."),
     "init": ("irdiff.cli.init", "init_command", "Write a repository's workflows and policy."),
     "hook": ("irdiff.cli.hook", "hook_command", "Compare before every push."),
     "corpus": ("irdiff.cli.corpus", "corpus_group", "List, show and check workloads."),

@@ -7,6 +7,7 @@ unless each revision pins its own. Any other kind of side (`triton==3.9.0`) mixe
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,9 +18,10 @@ from irdiff.model import Edited, Sides, Toolchain
 from irdiff.resolve import edited_kernels, kernel_repository, packs, toolchains
 from irdiff.resolve.corpus import Corpus
 from irdiff.resolve.toolchains import checkout as checkouts
-from irdiff.resolve.toolchains import commits, edited, repository
+from irdiff.resolve.toolchains import commits, edited, native, repository
 from irdiff.resolve.toolchains.checkout import Checkout
 from irdiff.resolve.toolchains.repository import Snapshot, Store
+from irdiff.store import key_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,6 +99,28 @@ def look(base: str | None, head: str | None, options: SideOptions, config: Confi
     if found is None and not options.packs:
         found = edited_kernels.between(snapshots.base, snapshots.head, config)
     return Look(snapshots=snapshots, edited=found) if found else None
+
+
+def cache_key(base: str, head: str, options: SideOptions, config: Config) -> str:
+    """What names the toolchains of both sides before they are made, for the cache of a CI service.
+
+    Equal keys are of toolchains that serve each other; another key may be of the same ones.
+    """
+    asked = _named(base, head, options, config)
+    store = asked.store
+    parts: list[object] = [f"python {sys.version_info.major}.{sys.version_info.minor}"]
+    for spec in asked.sides:
+        if store is None or not is_revision(spec):
+            parts.append(spec)
+            continue
+        snap = repository.snapshot(store, spec, config)
+        if checkouts.is_triton(snap, config):
+            parts.append(native.key_of_build(checkouts.read(snap, config), config).name)
+        else:
+            named = (kernel_repository.FILE, "pyproject.toml", *kernel_repository.PIN_FILES)
+            rows = [(e.path, e.blob) for e in repository.entries(snap, config) if e.path in named]
+            parts.append([options.triton, rows])
+    return key_of("cache/1", parts)[:32]
 
 
 def resolve_sides(base: str | None, head: str | None, options: SideOptions, config: Config) -> Sides[Side]:
