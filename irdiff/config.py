@@ -6,12 +6,15 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from enum import StrEnum
 from importlib import resources
 from pathlib import Path
 
 import platformdirs
 
 _MIB = 1 << 20
+_SIGNING_KEY = "IRDIFF_STORE_SIGNING_KEY"
+"""A builder, which runs what is being built, is not given it."""
 
 PINNED_ENVIRONMENT = {
     # Fixed so that base and head differ in nothing but the toolchain. 3.10 will turn fp-fusion off by
@@ -29,6 +32,25 @@ class Limits:
 
     timeout_s: float
     memory_bytes: int
+
+
+class StoreMode(StrEnum):
+    """What a run does with a shared store."""
+
+    READ = "read"
+    WRITE = "write"
+    """It leaves there what it made, and reads too."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SharedStoreConfig:
+    """A store that many machines read: where it is, and who may fill it."""
+
+    url: str
+    mode: StoreMode
+    public_key: str | None
+    """Hexadecimal; where it is set, only what its private key has signed is taken."""
+    signing_key: str | None = field(repr=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,10 +73,15 @@ class Config:
     github_repository: str | None
     """`OWNER/NAME`, as GitHub's runners set it."""
     ci: bool
+    shared_store: SharedStoreConfig | None
 
     @property
     def store(self) -> Path:
         return self.cache / "store"
+
+    @property
+    def pages(self) -> Path:
+        return self.cache / "pages"
 
     @property
     def toolchains(self) -> Path:
@@ -68,6 +95,7 @@ def load(
     timeout_s: float = 300.0,
     memory_mib: int = 8192,
     compiler_environment: Mapping[str, str] | None = None,
+    store_mode: str | None = None,
 ) -> Config:
     """The configuration of this process, from arguments first, then variables, then defaults."""
     environment = dict(os.environ)
@@ -80,13 +108,26 @@ def load(
         jobs=max(1, chosen_jobs),
         limits=Limits(timeout_s=timeout_s, memory_bytes=memory_mib * _MIB),
         compiler_environment=_compiler_environment(environment, compiler_environment or {}),
-        tool_environment=environment,
+        tool_environment={name: value for name, value in environment.items() if name != _SIGNING_KEY},
         shipped=_shipped(),
         color=False if environment.get("NO_COLOR") else None,
         github_token=environment.get("GITHUB_TOKEN") or environment.get("GH_TOKEN"),
         github_api_url=environment.get("GITHUB_API_URL") or "https://api.github.com",
         github_repository=environment.get("GITHUB_REPOSITORY"),
         ci=bool(environment.get("CI")),
+        shared_store=_shared_store(environment, store_mode),
+    )
+
+
+def _shared_store(environment: Mapping[str, str], mode: str | None) -> SharedStoreConfig | None:
+    url = environment.get("IRDIFF_STORE")
+    if not url:
+        return None
+    return SharedStoreConfig(
+        url=url,
+        mode=StoreMode(mode or StoreMode.READ),
+        public_key=environment.get("IRDIFF_STORE_PUBLIC_KEY"),
+        signing_key=environment.get(_SIGNING_KEY),
     )
 
 

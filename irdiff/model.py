@@ -361,7 +361,7 @@ class Case:
     """Resource and instruction facts; empty where the case was not taken that far."""
     findings: tuple[Finding, ...]
     nondeterministic: tuple[str, ...]
-    """Sides that disagreed with themselves when compiled again: `base`, `head`."""
+    """Sides that disagreed with themselves when they were asked again: `base`, `head`."""
     error: str | None
     """One line where a side failed, None otherwise."""
     failures: Sides[Failure | None]
@@ -394,12 +394,14 @@ class Options:
     shortcut: bool
     """Whether equal inputs of equal toolchains are taken as equal without compiling."""
     recheck: bool
-    """Whether every changed case is compiled again to see if each side agrees with itself."""
+    """Whether a changed case of each group, or more, is made again: does a side agree with itself?"""
     attribute: bool
     """Whether the pass and the components behind each change are looked for: about one more compilation
     of the changed cases."""
     shard: tuple[int, int]
     """(k, n): the k-th of n parts of the cases, from 1."""
+    configs: int | None = None
+    """The most configs of an autotuner that count, from the first; None: all. Earlier runs have none."""
 
 
 EVERYTHING = Options(cases=(), tiers=(), stages=(), shortcut=True, recheck=True, attribute=True, shard=(1, 1))
@@ -418,6 +420,8 @@ class Revision:
     ptxas: Mapping[str, str]
     """SHA-256 of each `ptxas` by its path in the package, or by its whole path where it lies outside."""
     note: str
+    revision: str = ""
+    """Of a repository of kernels: `main 1a2b3c4`. Earlier runs have none."""
 
 
 class FileChange(StrEnum):

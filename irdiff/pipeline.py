@@ -1,6 +1,6 @@
 """The flow of a comparison, readable top to bottom; one function a step:
 
-resolve → capture → compile → compare → attribute → group → write
+resolve → capture → compile → compare → attribute → group → recheck → write
 
 Base and head come resolved (`resolve.sides`). Compiling and comparing are one step over the cases, since what
 need not be compiled is only known once a case is looked at.
@@ -12,19 +12,20 @@ import datetime
 import itertools
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import irdiff
 from irdiff import case_ids, normalize
-from irdiff.attribute.attributor import Attributor, Subject, subject_of
+from irdiff.attribute.attributor import NOT_AGAIN, Attributor, Subject, subject_of
 from irdiff.attribute.replayer import WorkerReplayer
-from irdiff.capture import catalogs, kernel_sources, pairing, reach, renames
+from irdiff.capture import catalogs, kernel_sources, notices, pairing, reach, renames
 from irdiff.capture.catalogs import Catalog, Wanted
 from irdiff.capture.pairing import Captured
 from irdiff.compare import edit_digest, launchers, radius
 from irdiff.compare.comparer import CaseComparer
+from irdiff.compare.edits import EditSource
 from irdiff.compare.judge import Judge
 from irdiff.compile.compiler import WorkerCompiler
 from irdiff.config import Config
@@ -50,8 +51,12 @@ from irdiff.model import (
 )
 from irdiff.normalize import llvm_process
 from irdiff.parallel import Progress, Report, in_parallel
+from irdiff.recheck.rechecker import Rechecker, Suspect
+from irdiff.recheck.rounds import Answer, Depth, Question, Rounds, UnstableAssemblers
 from irdiff.resolve.sides import Side
 from irdiff.run import run_folder
+from irdiff.shared_store.place import Place
+from irdiff.shared_store.session import Session, part_of
 from irdiff.store import Store
 from irdiff.worker_client.worker_requests import Requests
 from irdiff.worker_client.workers import Workers
@@ -82,7 +87,15 @@ class _Steps:
     comparer: CaseComparer
     describer: CaseDescriber
     attributor: Attributor
+    rechecker: Rechecker
+    unstable: UnstableAssemblers
+    shared: Session | None
+    """The store of many machines, where there is one."""
     report: Report
+
+    def working_on(self, workload: str, target: str) -> AbstractContextManager[None]:
+        """What a thread uses of the store meanwhile is noted for other machines."""
+        return self.shared.noting(part_of(workload, target)) if self.shared else nullcontext()
 
 
 def compare(asked: Comparison, config: Config, out: Path, report: Report) -> Run:
@@ -99,7 +112,12 @@ def compare(asked: Comparison, config: Config, out: Path, report: Report) -> Run
         if asked.options.attribute:
             judged = _attribute(judged, asked, steps)
         cases, groups = _group(judged, steps)
+        asked_again: tuple[str, ...] = ()
+        if asked.options.recheck:
+            cases, groups, asked_again = _recheck(judged, cases, groups, pairs, steps)
         environment = _environment(steps)
+        if steps.shared:
+            steps.shared.push(steps.shared.noted(_toolchains(asked)), report)
     run = Run(
         schema=SCHEMA,
         irdiff_version=irdiff.__version__,
@@ -117,7 +135,12 @@ def compare(asked: Comparison, config: Config, out: Path, report: Report) -> Run
         groups=groups,
         reach=_reach(asked, matched, captured),
         edited=asked.edited,
-        notes=_notes(asked, steps.compiler),
+        notes=(
+            *_notes(asked, matched, captured, steps.compiler),
+            *_shared(pairs),
+            *asked_again,
+            *_of_shared_store(steps),
+        ),
         duration_s=round(time.monotonic() - started, 3),
     )
     _write(run, out, steps.store)
@@ -127,10 +150,12 @@ def compare(asked: Comparison, config: Config, out: Path, report: Report) -> Run
 @contextmanager
 def _steps(asked: Comparison, config: Config, report: Report) -> Iterator[_Steps]:
     store = Store(config.store)
-    wanted = Wanted(tiers=asked.options.tiers, cases=asked.options.cases)
+    chosen = asked.options
+    wanted = Wanted(tiers=chosen.tiers, cases=chosen.cases, configs=chosen.configs)
     with closing(Workers(config)) as workers, llvm_process.opened(config) as llvm:
         judge = Judge(store, llvm.reprint)
         compiler = WorkerCompiler(Requests(config, workers), store, wanted, reuse=asked.options.shortcut)
+        replayer = WorkerReplayer(config, store, workers, wanted)
         yield _Steps(
             config=config,
             store=store,
@@ -139,9 +164,17 @@ def _steps(asked: Comparison, config: Config, report: Report) -> Iterator[_Steps
             compiler=compiler,
             comparer=CaseComparer(compiler, judge, asked.sides, asked.options),
             describer=CaseDescriber(judge),
-            attributor=Attributor(judge, WorkerReplayer(config, store, workers, wanted), asked.sides),
+            attributor=Attributor(judge, replayer, asked.sides),
+            rechecker=Rechecker(compiler, replayer, judge, asked.sides),
+            unstable=UnstableAssemblers(store, asked.sides),
+            shared=_session(config, store),
             report=report,
         )
+
+
+def _session(config: Config, store: Store) -> Session | None:
+    chosen = config.shared_store
+    return Session(store, Place(chosen.url), chosen) if chosen else None
 
 
 # capture
@@ -154,11 +187,16 @@ def _capture(asked: Comparison, steps: _Steps) -> list[Captured]:
         for name in case_ids.workloads(asked.options.cases, side.corpus.workloads)
     }
     rows = list(itertools.product(sorted(names), asked.targets))
+    if steps.shared:
+        parts = (part_of(name, target.name) for name, target in rows)
+        steps.shared.pull(_toolchains(asked), parts, steps.report)
     jobs = [(row, which) for row in range(len(rows)) for which in ("base", "head")]  # both start at once
 
     def one(job: tuple[int, str]) -> tuple[tuple[int, str], Catalog]:
         row, which = job
-        return job, catalogs.of_side(steps.compiler, asked.sides.of(which), *rows[row])
+        name, target = rows[row]
+        with steps.working_on(name, target.name):
+            return job, catalogs.of_side(steps.compiler, asked.sides.of(which), name, target)
 
     found = dict(in_parallel(one, jobs, steps.config.jobs, "capture", steps.report))
     return [
@@ -196,6 +234,10 @@ class _Judged:
 
     case: Case
     description: Description | None
+    edit: EditSource | None
+    """The texts that show its edit best, where attribution found them."""
+    again: Sides[Mapping[str, bool]]
+    """As of `Attribution`."""
 
     @property
     def id(self) -> str:
@@ -206,11 +248,13 @@ def _compare(pairs: Sequence[Pair], asked: Comparison, steps: _Steps) -> list[_J
     """In the order of their ids; described, unless attribution is to find better texts to describe."""
 
     def one(pair: Pair) -> _Judged:
-        case = steps.comparer.compare(pair)
-        case = replace(case, edit=edit_digest.of_case(case, pair, steps.judge))
-        if asked.options.attribute or case.verdict not in GROUPED_VERDICTS:
-            return _Judged(case=case, description=None)
-        return _Judged(case=case, description=steps.describer.describe(case, None))  # beside the compilers
+        with steps.working_on(_workload(pair), pair.target.name):
+            case = steps.comparer.compare(pair)
+            case = replace(case, edit=edit_digest.of_case(case, pair, steps.judge))
+            if asked.options.attribute or case.verdict not in GROUPED_VERDICTS:
+                return _Judged(case=case, description=None, edit=None, again=NOT_AGAIN)
+            described = steps.describer.describe(case, None)  # beside the compilers
+            return _Judged(case=case, description=described, edit=None, again=NOT_AGAIN)
 
     def with_reuse(step: Progress) -> None:
         taken = steps.compiler.taken_from_store
@@ -228,9 +272,11 @@ def _attribute(judged: Sequence[_Judged], asked: Comparison, steps: _Steps) -> l
     """The cases with where their change comes from, described between the texts that show it best."""
 
     def one(subject: Subject) -> _Judged:
-        found = steps.attributor.attribute(subject)
-        case = replace(subject.case, origin=found.origin)
-        return _Judged(case=case, description=steps.describer.describe(case, found.edit))
+        with steps.working_on(subject.case.workload, subject.case.target):
+            found = steps.attributor.attribute(subject)
+            case = replace(subject.case, origin=found.origin)
+            described = steps.describer.describe(case, found.edit)
+        return _Judged(case=case, description=described, edit=found.edit, again=found.again)
 
     targets = {target.name: target for target in asked.targets}
     subjects = [subject_of(row.case, targets[row.case.target]) for row in judged]
@@ -245,11 +291,61 @@ def _group(judged: Sequence[_Judged], steps: _Steps) -> tuple[tuple[Case, ...], 
             f"nothing was compared: {len(judged)} cases, none of which a toolchain supports",
             hint="see `irdiff corpus list` for what can be selected, and the patterns of --case",
         )
-    known = {row.id: row.description for row in judged}
+    known = {row.id: row for row in judged}
     groups, group_of = grouping.group(
-        (row.case for row in judged), lambda case: known[case.id] or steps.describer.describe(case, None)
+        (row.case for row in judged),
+        lambda case: known[case.id].description or steps.describer.describe(case, known[case.id].edit),
     )
     return tuple(replace(row.case, group=group_of.get(row.id)) for row in judged), groups
+
+
+# recheck
+
+
+def _recheck(
+    judged: Sequence[_Judged],
+    cases: Sequence[Case],
+    groups: Sequence[ChangeGroup],
+    pairs: Sequence[Pair],
+    steps: _Steps,
+) -> tuple[tuple[Case, ...], tuple[ChangeGroup, ...], tuple[str, ...]]:
+    """Cases and groups with what disagreed with itself when asked again, and a note of what was asked."""
+    rows, pair_of = {row.id: row for row in judged}, {pair.id: pair for pair in pairs}
+    suspected = (row.id for row in judged if not all(all(side.values()) for side in row.again))
+    rounds = Rounds.of(cases, groups, steps.unstable, suspected)
+
+    def one(question: Question) -> Answer:
+        suspect = _suspect(rows[question.case_id], pair_of[question.case_id])
+        ask = (
+            steps.rechecker.disagreeing
+            if question.depth is Depth.WHOLE
+            else steps.rechecker.disagreeing_assemblers
+        )
+        with steps.working_on(suspect.case.workload, suspect.case.target):
+            return Answer(question=question, disagreeing=ask(suspect))
+
+    rounds.run(lambda due: in_parallel(one, due, steps.config.jobs + 1, "recheck", steps.report))
+    unstable = rounds.disagreeing()
+    if not unstable:
+        return tuple(cases), tuple(groups), rounds.notes()
+    marked = [
+        replace(row, case=replace(row.case, nondeterministic=unstable[row.id]), description=None)
+        if row.id in unstable
+        else row
+        for row in judged
+    ]
+    return *_group(marked, steps), rounds.notes()
+
+
+def _suspect(row: _Judged, pair: Pair) -> Suspect:
+    assert isinstance(pair.base, Launch)
+    assert isinstance(pair.head, Launch)
+    return Suspect(
+        case=row.case,
+        launches=Sides(base=pair.base, head=pair.head),
+        target=pair.target,
+        again=row.again,
+    )
 
 
 # write
@@ -290,9 +386,12 @@ def _reach(asked: Comparison, pairs: Sequence[Pair], captured: Sequence[Captured
     return reach.of_revisions(corpora, pairs, captured)
 
 
-def _notes(asked: Comparison, compiler: WorkerCompiler) -> tuple[str, ...]:
+def _notes(
+    asked: Comparison, pairs: Sequence[Pair], captured: Sequence[Captured], compiler: WorkerCompiler
+) -> tuple[str, ...]:
     ours, theirs = (side.toolchain.launchers for side in asked.sides)
-    notes = [*launchers.notes(ours, theirs, (target.backend for target in asked.targets))]
+    launched = {pair.target.backend for pair in pairs if pair.base is not None or pair.head is not None}
+    notes = [*launchers.notes(ours, theirs, sorted(launched)), *notices.notes(captured, asked.sides)]
     notes += [warning for side in asked.sides for warning in side.warnings]
     notes += [
         f"{side.toolchain.spec}: its stages for {target.name} call functions of {', '.join(files)}; what "
@@ -304,6 +403,31 @@ def _notes(asked: Comparison, compiler: WorkerCompiler) -> tuple[str, ...]:
     return tuple(dict.fromkeys(notes))
 
 
+def _toolchains(asked: Comparison) -> tuple[str, ...]:
+    return tuple(side.toolchain.digest for side in asked.sides)
+
+
+def _workload(pair: Pair) -> str:
+    return pair.launch_id.partition(":")[0]
+
+
+def _of_shared_store(steps: _Steps) -> tuple[str, ...]:
+    return tuple(steps.shared.notes()) if steps.shared else ()
+
+
+def _shared(pairs: Sequence[Pair]) -> Iterator[str]:
+    """A note where launches are one and the same input: a few compilations then stand for many cases."""
+    rows = [
+        (pair.base.digest, pair.head.digest, pair.target.name)
+        for pair in pairs
+        if isinstance(pair.base, Launch) and isinstance(pair.head, Launch)
+    ]
+    known = [row for row in rows if row[0] and row[1]]
+    again = len(known) - len(set(known))
+    if again:
+        yield f"{again} of {len(pairs)} cases have the input of another case: compiled once, counted each"
+
+
 def _revision(side: Side) -> Revision:
     toolchain = side.toolchain
     return Revision(
@@ -313,4 +437,5 @@ def _revision(side: Side) -> Revision:
         corpus=side.corpus.digest,
         ptxas=toolchain.assemblers,
         note=side.note,
+        revision=side.revision,
     )

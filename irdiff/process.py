@@ -6,13 +6,17 @@ with its command, exit code and output.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
+import queue
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import FrameType
 
 _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None)
@@ -39,19 +43,31 @@ def others():
         if session == os.getpid() and int(name) != os.getpid():
             yield int(name)
 
-def end(*_):
+def tell(number, until):
     for _ in range(100):
-        found = list(others())
+        found = [pid for pid in others() if not until(pid)]
         for pid in found:
             try:
-                os.kill(pid, signal.SIGKILL)
+                os.kill(pid, number)
             except OSError:
                 pass
         if not found:
             break
+
+def is_stopped(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] in "TZ"
+    except OSError:
+        return True
+
+def end(*_):
+    tell(signal.SIGKILL, lambda pid: False)
     os._exit(143)
 
 signal.signal(signal.SIGTERM, end)
+signal.signal(signal.SIGUSR1, lambda *_: tell(signal.SIGSTOP, is_stopped))
+signal.signal(signal.SIGUSR2, lambda *_: tell(signal.SIGCONT, lambda pid: not is_stopped(pid)))
 ctypes.CDLL(None).prctl(1, signal.SIGTERM)
 if os.getppid() != int(sys.argv[1]):
     end()
@@ -118,11 +134,17 @@ def run_logged(
     env: Mapping[str, str] | None = None,
     cwd: Path | None = None,
     on_line: Callable[[str], None] = lambda _: None,
+    on_tick: Callable[[], None] = lambda: None,
 ) -> int:
-    """Exit code of a long command whose output, both streams, goes to `log` and line by line to `on_line`."""
+    """Exit code of a long command whose output, both streams, goes to `log` and line by line to `on_line`.
+
+    `on_tick` is called every few seconds in which nothing is printed. A signal that ends or suspends irdiff
+    ends or suspends all that the command started: SIGTERM and SIGHUP are raised as KeyboardInterrupt.
+    """
     words = [str(word) for word in command]
     with log.open("a", encoding="utf-8") as file:
         file.write("$ " + " ".join(words) + "\n")
+        file.flush()
         with subprocess.Popen(
             [sys.executable, "-I", "-S", "-c", _SESSION_LEADER, str(os.getpid()), *words],
             env=env,
@@ -134,16 +156,71 @@ def run_logged(
             errors="replace",
             start_new_session=True,
         ) as child:
-            assert child.stdout is not None
             try:
-                for line in child.stdout:
-                    file.write(line)
-                    file.flush()
-                    on_line(line.rstrip())
+                with _signals_reach(child):
+                    for line in _lines(child):
+                        if line is None:
+                            on_tick()
+                            continue
+                        file.write(line)
+                        file.flush()
+                        on_line(line.rstrip())
             except BaseException:
                 child.terminate()  # the leader ends what it started; leaving the block waits for it
                 raise
         return child.returncode
+
+
+_TICK_S = 5.0
+
+
+def _lines(child: subprocess.Popen[str]) -> Iterator[str | None]:
+    """What a command prints; None for every few seconds without a line."""
+    assert child.stdout is not None
+    output, printed = child.stdout, queue.SimpleQueue[str | None]()
+
+    def read() -> None:
+        for line in output:
+            printed.put(line)
+        printed.put(None)
+
+    threading.Thread(target=read, daemon=True).start()
+    while True:
+        try:
+            line = printed.get(timeout=_TICK_S)
+        except queue.Empty:
+            yield None
+            continue
+        if line is None:
+            return
+        yield line
+
+
+@contextlib.contextmanager
+def _signals_reach(child: subprocess.Popen[str]) -> Iterator[None]:
+    """The command has a session of its own: what a terminal signals reaches irdiff, which hands it on."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt(signal.Signals(number).name)
+
+    def suspend(_number: int, _frame: FrameType | None) -> None:
+        child.send_signal(signal.SIGUSR1)
+        os.kill(os.getpid(), signal.SIGSTOP)
+        child.send_signal(signal.SIGUSR2)  # here irdiff goes on: somebody continued it
+
+    handlers = {signal.SIGTERM: interrupt, signal.SIGHUP: interrupt, signal.SIGTSTP: suspend}
+    # what the caller ignores (nohup) stays ignored
+    before = {n: signal.getsignal(n) for n in handlers if signal.getsignal(n) is not signal.SIG_IGN}
+    for number in before:
+        signal.signal(number, handlers[number])
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def start_worker(command: Sequence[str | Path], *, env: Mapping[str, str], stderr: Path) -> Child:

@@ -20,6 +20,7 @@ import re
 import shutil
 import stat
 import threading
+import time
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -34,9 +35,9 @@ _LEVEL = 3
 _MAX_OBJECT_BYTES = 1 << 30
 
 
-_NAME = re.compile(
-    r"(?:objects/[0-9a-f]{2}|records/[\w.-]+/[0-9a-f]{2})/(?:[0-9a-f]{62}|\.part-[0-9a-f]{32})"
-)
+FILE_NAME = re.compile(r"(?:objects/[0-9a-f]{2}|records/[\w.-]+/[0-9a-f]{2})/[0-9a-f]{62}", re.ASCII)
+"""Of every file of a store, relative to it."""
+_PART = re.compile(r"(?:objects/[0-9a-f]{2}|records/[\w.-]+/[0-9a-f]{2})/\.part-[0-9a-f]{32}", re.ASCII)
 _SCRATCH = re.compile(r"(0\d{7})-\d{8}")
 """A process id, which has at most seven digits, and a number."""
 _OBJECT_START = b"\x28\xb5\x2f\xfd"
@@ -68,6 +69,40 @@ class Store:
         self._counter = itertools.count()
         self._local = threading.local()
 
+    # files
+
+    @contextlib.contextmanager
+    def noting(self) -> Iterator[set[str]]:
+        """The names of the files that this thread writes, reads or asks for, and that are there."""
+        before: set[str] | None = getattr(self._local, "noted", None)
+        noted: set[str] = set()
+        self._local.noted = noted
+        try:
+            yield noted
+        finally:
+            self._local.noted = before
+
+    def file(self, name: str) -> bytes | None:
+        """A file as it lies here; None where it is absent or damaged."""
+        content = _read(self.root / name)
+        return content if content is not None and is_sound(name, content) else None
+
+    def take(self, name: str, content: bytes) -> bool:
+        """Keeps a file of another store under its name, which must be one of `FILE_NAME`.
+
+        Returns False, and keeps nothing, where an object is not of its digest or a record of its checksum.
+        """
+        if not is_sound(name, content):
+            return False
+        if not (self.root / name).exists():
+            self._write(self.root / name, content)
+        return True
+
+    def _note(self, path: Path) -> None:
+        noted: set[str] | None = getattr(self._local, "noted", None)
+        if noted is not None:
+            noted.add("/".join(path.parts[len(self.root.parts) :]))
+
     # objects
 
     def put(self, content: bytes, *, replace: bool = False) -> str:
@@ -76,6 +111,7 @@ class Store:
         path = self._object(digest)
         if replace or not path.exists():
             self._write(path, self._codec()[0].compress(content))
+        self._note(path)
         return digest
 
     def get(self, digest: str) -> bytes | None:
@@ -90,14 +126,19 @@ class Store:
         if sha256(content) != digest:
             self._discard(path)
             return None
+        self._note(path)
         return content
 
     def has(self, digest: str) -> bool:
         """Whether an object is there and not empty. Its content is checked when it is read."""
+        path = self._object(digest)
         try:
-            return self._object(digest).stat().st_size > 0
+            is_there = path.stat().st_size > 0
         except OSError:
             return False
+        if is_there:
+            self._note(path)
+        return is_there
 
     def object_path(self, digest: str) -> Path:
         """The compressed file of an object, for copying into a run folder."""
@@ -107,7 +148,9 @@ class Store:
 
     def put_record(self, kind: str, key: str, value: object) -> None:
         body = json.dumps(value)  # the order of a map (of stages) is kept
-        self._write(self._record(kind, key), f"{sha256(body.encode())}\n{body}".encode())
+        path = self._record(kind, key)
+        self._write(path, f"{sha256(body.encode())}\n{body}".encode())
+        self._note(path)
 
     def get_record(self, kind: str, key: str) -> Any | None:
         """The value of a record; None where it is absent or was damaged (it is removed then)."""
@@ -121,7 +164,15 @@ class Store:
         if not body or sha256(body.encode()) != checksum:
             self._discard(path)
             return None
+        self._note(path)
         return json.loads(body)
+
+    def records(self, kind: str) -> Iterator[Any]:
+        """The values of all records of a kind."""
+        for path, _ in self._files(f"records/{kind}"):
+            value = self.get_record(kind, path.parent.name + path.name)
+            if value is not None:
+                yield value
 
     # housekeeping
 
@@ -144,20 +195,38 @@ class Store:
         size = sum(stat.st_size for _, stat in [*objects, *records])
         return Usage(objects=len(objects), records=len(records), size_bytes=size)
 
-    def prune(self, max_size_bytes: int) -> int:
-        """Removes what was unused longest until the store fits; returns the bytes freed.
+    def remove_damaged(self) -> list[str]:
+        """Reads every file, and removes those that are not what their name says; returns their names."""
+        found = []
+        for path, _ in [*self._files("objects"), *self._files("records")]:
+            name = path.relative_to(self.root).as_posix()
+            content = _read(path)
+            if (
+                FILE_NAME.fullmatch(name)
+                and _is_own(path)
+                and content is not None
+                and not is_sound(name, content)
+            ):
+                self._discard(path)
+                found.append(name)
+        return found
+
+    def prune(self, max_size_bytes: int | None, *, max_age_s: float | None = None) -> int:
+        """Removes what was unused longest until the store fits, and all that was unused for an age; returns
+        the bytes freed.
 
         A record whose objects are gone counts as absent, so any object may go at any time.
         """
         self._remove_dead_scratch()
         files = sorted(
             [*self._files("objects"), *self._files("records")],
-            key=lambda row: max(row[1].st_mtime_ns, row[1].st_atime_ns),
+            key=lambda row: _last_used_ns(row[1]),
         )
-        excess = sum(stat.st_size for _, stat in files) - max_size_bytes
+        excess = 0 if max_size_bytes is None else sum(stat.st_size for _, stat in files) - max_size_bytes
+        oldest_ns = 0 if max_age_s is None else time.time_ns() - int(max_age_s * 1e9)
         freed = 0
         for path, status in files:
-            if freed >= excess:
+            if freed >= excess and _last_used_ns(status) >= oldest_ns:
                 break
             if _is_own(path):
                 self._discard(path)
@@ -176,7 +245,8 @@ class Store:
             for name in names:
                 path = Path(folder, name)
                 with contextlib.suppress(OSError):
-                    if _NAME.fullmatch(path.relative_to(self.root).as_posix()):
+                    relative = path.relative_to(self.root).as_posix()
+                    if FILE_NAME.fullmatch(relative) or _PART.fullmatch(relative):
                         status = path.lstat()
                         if stat.S_ISREG(status.st_mode):
                             yield path, status
@@ -218,6 +288,29 @@ class Store:
     def _discard(path: Path) -> None:
         with contextlib.suppress(OSError):
             path.unlink()
+
+
+def is_sound(name: str, content: bytes) -> bool:
+    """Whether a file is what its name says: an object of its digest, or a record of its checksum."""
+    if name.startswith("records/"):
+        checksum, _, body = content.partition(b"\n")
+        return bool(body) and sha256(body).encode() == checksum
+    try:
+        unpacked = zstandard.ZstdDecompressor().decompress(content, max_output_size=_MAX_OBJECT_BYTES)
+    except (zstandard.ZstdError, MemoryError):
+        return False
+    return sha256(unpacked) == name.removeprefix("objects/").replace("/", "")
+
+
+def _read(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return None
+
+
+def _last_used_ns(status: os.stat_result) -> int:
+    return max(status.st_mtime_ns, status.st_atime_ns)
 
 
 def _is_own(path: Path) -> bool:

@@ -41,7 +41,7 @@ for case in cases:
     key = workload, case["target"]["name"]  # a JIT function remembers its first target
     if key not in modules:
         modules[key] = capture.load_workload(os.environ["IRDIFF_CORPUS"], workload)
-    for suffix, captured in capture.launches_of(modules[key].LAUNCHES[label], case["target"], False):
+    for suffix, captured in capture.launches_of(modules[key].LAUNCHES[label], case["target"], False).rows:
         if case["id"] == f"{workload}:{label}{suffix}":
             try:
                 capture.real_compile(captured.src, target=captured.target, options=captured.options)

@@ -35,7 +35,7 @@ from irdiff.stages import MACHINE_STAGES, MLIR, TEXTS, Stage
 from irdiff.store import key_of
 
 ATTRIBUTED = frozenset({Verdict.CHANGED, Verdict.ABSORBED})
-_VERSION = "origin/8"
+_VERSION = "origin/9"
 """Part of the cache key: raised with any change of how cases are judged or replayed."""
 MAX_LLVM_TEXT_BYTES = 200_000
 """LLVM IR up to this size is followed through LLVM's passes: about 115 print it each, 25 MB together."""
@@ -70,8 +70,13 @@ class Attribution:
     edit: EditSource | None
     """Between the outputs of the responsible pass; None: the stage's artifacts say it best."""
     step: Step | None
+    again: Sides[Mapping[str, bool]]
+    """By stage that a side ran again on its own text, with addresses and hashes randomized: whether it made
+    what was compared."""
 
 
+NOT_AGAIN: Sides[Mapping[str, bool]] = Sides(base={}, head={})
+"""Of a case of which no stage was run again."""
 _adapter = TypeAdapter(Attribution)
 
 
@@ -140,11 +145,11 @@ class _Trial:
         self._step: Step | None = None
         self._culprit: Culprit | None = None
         self._drifted: dict[str, bool] = {}
+        self._again = Sides[dict[str, bool]](base={}, head={})
 
     @cached_property
     def stages(self) -> list[str]:
-        common = self.case.artifacts.base.keys() & self.case.artifacts.head.keys()
-        return [name for name in _ORDER if name in common]
+        return stages_of(self.case)
 
     def judge(self) -> Attribution:
         origin = self.case.origin
@@ -176,7 +181,8 @@ class _Trial:
             if step and step.leaving.base != step.leaving.head
             else None
         )
-        return Attribution(case_id=self.case.id, origin=found, edit=source, step=step)
+        again = Sides[Mapping[str, bool]](base=self._again.base, head=self._again.head)
+        return Attribution(case_id=self.case.id, origin=found, edit=source, step=step, again=again)
 
     # charges
 
@@ -306,10 +312,14 @@ class _Trial:
     # replays and comparisons
 
     def _replay(self, compiler: str, text: str, stage: str, dump: Dump) -> Replayed:
-        """The stage of one side's compiler on the text of a side."""
+        """The stage of one side's compiler on the text of a side.
+
+        On its own text it is a recheck too (see `irdiff.recheck`), so it runs as one.
+        """
+        own = compiler == text
         before = self.stages[self.stages.index(stage) - 1]
         artifacts: Mapping[str, Artifact] = self.case.artifacts.of(text)
-        return self.replayer.run(
+        replayed = self.replayer.run(
             Replay(
                 side=self.sides.of(compiler),
                 launch_id=self.subject.launch_ids.of(compiler),
@@ -319,8 +329,12 @@ class _Trial:
                 input_digest=artifacts[before].digest,
                 metadata=self.case.metadata.of(text),
                 dump=dump,
+                randomized=own,
             )
         )
+        if own and not replayed.error and stage not in self._again.of(text):
+            self._again.of(text)[stage] = self._same_output(stage, replayed.output, text)
+        return replayed
 
     def _equal_stage(self, stage: str) -> bool:
         """By the case's own statuses; the text that enters the first pass has none and is compared here."""
@@ -369,6 +383,12 @@ class _Trial:
     def _contents(self, stage: str) -> tuple[bytes | None, bytes | None]:
         artifacts = self.case.artifacts
         return self.store.get(artifacts.base[stage].digest), self.store.get(artifacts.head[stage].digest)
+
+
+def stages_of(case: Case) -> list[str]:
+    """The stages of which both sides have an artifact, in the order they are made."""
+    common = case.artifacts.base.keys() & case.artifacts.head.keys()
+    return [name for name in _ORDER if name in common]
 
 
 def subject_of(case: Case, target: Target) -> Subject | None:

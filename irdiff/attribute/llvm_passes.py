@@ -33,5 +33,6 @@ def read_log(log: Iterable[bytes]) -> list[State]:
         if len({_NAME.findall(function)[0] for function in functions}) > 1:
             return []
         known = _NOISE.sub("", functions[0]) if functions else known
-        states.append(State.of(END, "", None, known.encode()))
+        make = states[-1].followed_by if states else State.of
+        states.append(make(END, "", None, known.encode()))
     return states

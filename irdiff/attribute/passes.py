@@ -16,7 +16,7 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 
 import zstandard
@@ -55,6 +55,12 @@ class State:
     def of(cls, name: str, argument: str, options: str | None, content: bytes | bytearray) -> State:
         digest = hashlib.sha256(content).hexdigest()
         return cls(name=name, argument=argument, options=options, packed=pack(content), digest=digest)
+
+    def followed_by(self, name: str, argument: str, options: str | None, content: bytes | bytearray) -> State:
+        """The next state, which shares the text of this one where the pass between them did nothing."""
+        if hashlib.sha256(content).hexdigest() != self.digest:
+            return State.of(name, argument, options, content)
+        return replace(self, name=name, argument=argument, options=options)
 
     @property
     def content(self) -> bytes:
@@ -104,8 +110,9 @@ def read_log(log: Iterable[bytes], final: State | None) -> list[State]:
         argument = heading["new"] or heading["old"] or ""
         found = _OPTIONS.search(argument)
         options = " ".join(sorted(_NOISE.sub("", found.group(1)).split())) if found else ""
+        make = states[-1].followed_by if states else State.of
         states.append(
-            State.of(
+            make(
                 heading["name"],
                 argument[: found.start()] if found else argument,
                 options if heading["new"] else None,

@@ -49,6 +49,8 @@ class Replay:
     metadata: Mapping[str, object]
     """Of the side whose text it is: later stages read what earlier ones noted."""
     dump: Dump
+    randomized: bool
+    """Whether it runs with other addresses and another hash seed than the compilations that are compared."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +87,7 @@ class WorkerReplayer:
         with self._store.scratch() as folder:
             path = folder / f"input.{replay.input_stage}"
             path.write_bytes(content)
-            ended = self._workers.get(replay.side.toolchain, beside).request(
+            ended = self._workers.get(replay.side.toolchain, beside, randomized=replay.randomized).request(
                 {
                     "op": "replay",
                     "launch": replay.launch_id,

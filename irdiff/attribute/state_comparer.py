@@ -22,6 +22,7 @@ class StateComparer:
 
     def __init__(self) -> None:
         self._canonical: dict[tuple[str, str], str] = {}
+        self._operations: dict[tuple[str, str], str] = {}
 
     def same(self, base: State, head: State) -> bool:
         """Equal but for their spelling."""
@@ -33,9 +34,15 @@ class StateComparer:
 
     def _same(self, ir: str, base: State, head: State, without: str = "") -> bool:
         return base.digest == head.digest or (
-            _operations(base, without) == _operations(head, without)
+            self._names(base, without) == self._names(head, without)
             and self._digest(ir, base) == self._digest(ir, head)
         )
+
+    def _names(self, state: State, without: str) -> str:
+        key = without, state.digest
+        if key not in self._operations:
+            self._operations[key] = _operations(state, without)
+        return self._operations[key]
 
     def _digest(self, ir: str, state: State) -> str:
         """Of the canonical lines, none of which is kept."""

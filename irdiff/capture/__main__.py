@@ -12,12 +12,16 @@ import sys
 from pathlib import Path
 
 _HERE = Path(__file__).resolve().parent
+NO_TRITON = 69
+"""Exit code (EX_UNAVAILABLE of sysexits.h) where the interpreter has no Triton: nothing was run."""
 
 
 def main() -> int:
     """Loads the folder `worker` under the name that it has inside toolchains, and hands over to it."""
     # run by its path, this file's folder would lend its modules to the program
     sys.path[:] = [entry for entry in sys.path if Path(entry or ".").resolve() != _HERE]
+    if importlib.util.find_spec("triton") is None:
+        return NO_TRITON
     folder = _HERE.parent / "worker"
     spec = importlib.util.spec_from_file_location(
         "irdiff_worker", folder / "__init__.py", submodule_search_locations=[str(folder)]

@@ -9,7 +9,7 @@ out.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Protocol
 
 from pydantic import TypeAdapter
@@ -39,6 +39,8 @@ class Selection:
     """Globs of labels, or of launches below them; none means all."""
     frontend: bool = True
     """Whether the frontend is run while launches are captured, so that they have an input digest."""
+    configs: int | None = None
+    """The most configs of an autotuner that count, from the first; None: all."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,10 +53,12 @@ class Wanted:
     """Patterns `family/workload:label@target`; none means all."""
     frontend: bool = True
     """As of `Selection`."""
+    configs: int | None = None
+    """As of `Selection`."""
 
     def selection(self, workload: str, target: Target) -> Selection:
         labels = case_ids.labels(self.cases, workload, target.name)
-        return Selection(tiers=self.tiers, labels=labels, frontend=self.frontend)
+        return Selection(tiers=self.tiers, labels=labels, frontend=self.frontend, configs=self.configs)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,6 +72,8 @@ class Catalog:
     """As it was captured."""
     read: tuple[str, ...]
     """Files of a repository's corpus that capturing opened, relative to the corpus's anchor."""
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    """By kernel: configs of its autotuner that `Selection.configs` left out."""
 
 
 NOTHING = Catalog(launches=(), failures=(), supported=True, selection=Selection(tiers=(), labels=()), read=())
@@ -130,7 +136,7 @@ class Capturer:
         places = sorted(self._requests.places.items())
         side = (toolchain.digest, toolchain.python, root, packages, places)
         return key_of(
-            "catalog/3", self._requests.conditions, side, workload, asdict(target), asdict(selection)
+            "catalog/4", self._requests.conditions, side, workload, asdict(target), asdict(selection)
         )
 
     def _captured(
@@ -161,6 +167,7 @@ class Capturer:
             "failures": failures,
             "supported": result is None or result["outcome"] != "unsupported",
             "selection": asdict(selection),
+            "left_out": result.get("left_out", {}) if result else {},
             "read": dependencies.read_below(report, corpus.anchor) if report else (),
         }
         if result is None or report is None or not _may_be_kept(result, failures):
@@ -205,7 +212,11 @@ def _catalog(record: Mapping[str, Any]) -> Catalog:
         ),
         supported=record["supported"],
         selection=Selection(
-            tiers=tuple(chosen["tiers"]), labels=tuple(chosen["labels"]), frontend=chosen["frontend"]
+            tiers=tuple(chosen["tiers"]),
+            labels=tuple(chosen["labels"]),
+            frontend=chosen["frontend"],
+            configs=chosen["configs"],
         ),
         read=tuple(record["read"]),
+        left_out=record["left_out"],
     )

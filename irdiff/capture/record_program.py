@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from irdiff import process
+from irdiff.capture.__main__ import NO_TRITON
 from irdiff.config import PINNED_ENVIRONMENT, Config
 from irdiff.errors import ToolchainError
 
@@ -29,9 +30,10 @@ def run(python: str, words: Sequence[str], config: Config, tell: Callable[[str],
         code = process.run_logged(command, log=log, env={**pinned, **config.tool_environment}, on_line=tell)
         if code_file.exists():
             return int(code_file.read_text())
-    if "No module named 'triton'" in log.read_text(errors="replace"):
+    if code == NO_TRITON:
         raise ToolchainError(
-            f"the interpreter {python} has no Triton",
-            hint="name the program's own with --python PATH, or a release with --toolchain triton==3.9.0",
+            f"the interpreter {python} has no Triton: the program was not run",
+            hint="name the program's own with --python PATH, or a release with --toolchain triton==3.9.0 "
+            "(and --with torch for what else it imports)",
         )
     raise ToolchainError(f"{python} could not record the program (exit code {code})", log_path=str(log))

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from irdiff import config as configuration
-from irdiff.cli import options
+from irdiff.cli import run_argument
 from irdiff.config import Config
 from irdiff.errors import ExitCode, UsageError
 from irdiff.github import checks, comment
@@ -18,7 +18,7 @@ from irdiff.github.client import Client
 from irdiff.model import Run
 from irdiff.report import escape, failed, markdown, timed, wording
 from irdiff.report.forest import Forest
-from irdiff.run import failure, run_archive, run_folder
+from irdiff.run import failure, run_folder
 from irdiff.run.failure import PartFailure
 from irdiff.timing import timing_file
 
@@ -43,7 +43,7 @@ class _Place:
 
 
 @click.command("comment")
-@click.argument("run")
+@run_argument.argument()
 @click.option("--repo", "repository", help="OWNER/NAME; default: GITHUB_REPOSITORY.")
 @click.option("--pr", "number", type=click.IntRange(min=1), help="Number of the pull request.")
 @click.option(
@@ -94,8 +94,8 @@ def comment_command(
             root=root,
         )
     )
-    with run_archive.opened(options.run_path(run)) as folder:
-        story = _story(folder)
+    with run_argument.opened(run, config) as given:
+        story = _story(given.folder)
     if dry_run:
         click.echo(_dry(place, story), nl=False)
         return ExitCode.DONE

@@ -12,14 +12,17 @@ from rich.console import Console
 from irdiff import config as configuration
 from irdiff import pipeline
 from irdiff.api import run_name
-from irdiff.cli import options, progress
+from irdiff.capture.notices import MISSING_PACKAGE
+from irdiff.cli import options, progress, run_argument, run_outputs
+from irdiff.cli.run_argument import GivenRun
+from irdiff.cli.run_outputs import Outputs
 from irdiff.cli.status import status_line
 from irdiff.errors import ExitCode, NothingComparedError, UsageError
 from irdiff.model import FailureKind, Options, Run, Verdict
-from irdiff.report import edited, escape
+from irdiff.report import commands, edited, escape
 from irdiff.resolve import ir_files
 from irdiff.resolve.sides import Look, SideOptions, look, resolve_sides
-from irdiff.run import run_place, same_compiler
+from irdiff.run import run_list, run_place, same_compiler
 
 
 @click.command("compare")
@@ -46,6 +49,7 @@ from irdiff.run import run_place, same_compiler
 @options.targets_folder_option
 @options.corpus_option
 @options.pack_option
+@options.kernel_options
 @click.option(
     "--case",
     "cases",
@@ -59,7 +63,7 @@ from irdiff.run import run_place, same_compiler
 @click.option(
     "--recheck/--no-recheck",
     default=True,
-    help="Compile changed cases again to see if a side agrees with itself.",
+    help="Make one changed case of each group again to see if a side agrees with itself.",
 )
 @click.option(
     "--attribute/--no-attribute",
@@ -70,6 +74,14 @@ from irdiff.run import run_place, same_compiler
 @click.option(
     "--out", type=click.Path(path_type=Path), help="The run folder; default: in the cache, `last` names it."
 )
+@click.option(
+    "--known",
+    metavar="RUN",
+    shell_complete=run_argument.complete,
+    help="Show only what this earlier run did not have, and count the rest; --exit-code asks about that.",
+)
+@click.option("--quiet", "-q", is_flag=True, help="Show no progress, and of the report its first line.")
+@options.limit_option
 @options.json_option
 @click.option(
     "--markdown", "markdown_path", type=options.OutputFile(), help="Write the Markdown report here."
@@ -79,6 +91,7 @@ from irdiff.run import run_place, same_compiler
     "--exit-code", is_flag=True, help="End with 1 where a case changed, broke, or is nondeterministic."
 )
 @options.cache_option
+@options.store_mode_option
 @options.limit_options
 def compare_command(
     base: str | None,
@@ -92,6 +105,10 @@ def compare_command(
     targets_dir: Path | None,
     corpus: Path | None,
     packs: tuple[str, ...],
+    python: str | None,
+    packages: tuple[str, ...],
+    program: str | None,
+    configs: int | None,
     cases: tuple[str, ...],
     tiers: tuple[str, ...],
     stages: str,
@@ -100,11 +117,15 @@ def compare_command(
     attribute: bool,
     shard: str,
     out: Path | None,
+    known: str | None,
+    quiet: bool,
+    limit: int | None,
     json_path: Path | None,
     markdown_path: Path | None,
     html_path: Path | None,
     exit_code: bool,
     cache: Path | None,
+    store_mode: str | None,
     jobs: int | None,
     timeout_s: float,
     memory_mib: int,
@@ -120,8 +141,12 @@ def compare_command(
     if out:
         run_place.check(out)
         options.check_beside(out, (json_path, markdown_path, html_path))
-    config = configuration.load(cache=cache, jobs=jobs, timeout_s=timeout_s, memory_mib=memory_mib)
-    console = Console(stderr=True, no_color=config.color is False)
+    config = configuration.load(
+        cache=cache, jobs=jobs, timeout_s=timeout_s, memory_mib=memory_mib, store_mode=store_mode
+    )
+    console = Console(stderr=True, no_color=config.color is False, quiet=quiet)
+    if known:
+        run_list.find(known, config.runs)  # before any work is done
     targets = options.selected_targets(target_names, targets_dir, config)
     chosen = Options(
         cases=cases,
@@ -131,36 +156,53 @@ def compare_command(
         recheck=recheck,
         attribute=attribute,
         shard=_parse_shard(shard),
+        configs=configs,
     )
     with status_line(console) as tell:
         wanted = SideOptions(
-            repo=repo, corpus=corpus, triton=triton, build=not no_build, progress=tell, packs=packs
+            repo=repo,
+            corpus=corpus,
+            triton=_compiler_of_both(triton, python),
+            build=not no_build,
+            progress=tell,
+            packs=packs,
+            packages=packages,
+            program=program,
         )
-        found: Look | None = None
+        found = None if is_ir else look(base, head, wanted, config)
+        same = found if found and found.edited.identical and chosen.shortcut else None
         if is_ir:
             sides = ir_files.sides(_ir_files(base, head, ir_options, triton), config)
-        else:
-            found = look(base, head, wanted, config)
-            if found and found.edited.identical and chosen.shortcut:
-                folder = out or config.runs / run_name(*found.specs)
-                run = same_compiler.write(found, targets, chosen, config, folder)
-                _write(run, folder, json_path, markdown_path, html_path)
-                return ExitCode.DONE
+        elif same is None:
             _say(found, console)
             sides = resolve_sides(base, head, wanted, config)
-    folder = out or config.runs / run_name(*(side.toolchain.spec for side in sides))
-    with progress.shown(console) as report:
-        asked = pipeline.Comparison(
-            sides=sides,
-            targets=targets,
-            options=chosen,
-            command=tuple(sys.argv[1:]),
-            edited=found.edited if found else None,
-        )
-        run = pipeline.compare(asked, config, folder, report)
-    _write(run, folder, json_path, markdown_path, html_path)
-    _require_whole(run, folder)
-    return _code(run) if exit_code else ExitCode.DONE
+    if same:
+        folder = out or config.runs / run_name(*same.specs)
+        run = same_compiler.write(same, targets, chosen, config, folder)
+    else:
+        folder = out or config.runs / run_name(*(side.revision or side.toolchain.spec for side in sides))
+        edits = found.edited if found else None
+        words = tuple(sys.argv[1:])
+        with progress.shown(console) as report:
+            asked = pipeline.Comparison(
+                sides=sides, targets=targets, options=chosen, command=words, edited=edits
+            )
+            run = pipeline.compare(asked, config, folder, report)
+    given = GivenRun(folder=folder, call=run_list.call_of(folder, config.runs), is_archive=False)
+    part = run_outputs.part_of(run, given.call, known, config)
+    outputs = Outputs(json=json_path, markdown=markdown_path, html=html_path, quiet=quiet, limit=limit)
+    run_outputs.write(run, part, given, None, outputs)
+    if "-" not in map(str, (json_path, markdown_path, html_path)):
+        run_outputs.print_report(part, given, None, outputs, config)
+    if same is None:
+        _require_whole(run, given)
+    return _code(part.run) if exit_code else ExitCode.DONE
+
+
+def _compiler_of_both(triton: str | None, python: str | None) -> str | None:
+    if triton and python:
+        raise UsageError("--triton and --python name two compilers", hint="give one of them")
+    return f"python:{Path(python).expanduser().absolute()}" if python else triton
 
 
 def _say(found: Look | None, console: Console) -> None:
@@ -187,33 +229,17 @@ def _parse_shard(text: str) -> tuple[int, int]:
     return int(found[1]), int(found[2])
 
 
-def _write(
-    run: Run, folder: Path, json_path: Path | None, markdown_path: Path | None, html_path: Path | None
-) -> None:
-    from irdiff.report import terminal
-    from irdiff.run import run_folder
-
-    if json_path:
-        options.write_output(json_path, run_folder.dump(run))
-    if markdown_path:
-        from irdiff.report import markdown
-
-        options.write_output(markdown_path, markdown.render(run))
-    if html_path:
-        from irdiff.report import html
-
-        options.write_output(html_path, html.render(run, folder))
-    if "-" not in map(str, (json_path, markdown_path, html_path)):
-        terminal.show(run, folder, Console())
-
-
-def _require_whole(run: Run, folder: Path) -> None:
+def _require_whole(run: Run, given: GivenRun) -> None:
     """Raises NothingComparedError where no case could be judged, or one ran into a bound on both sides."""
     unjudged = (Verdict.FAILING, Verdict.UNSUPPORTED)
     if all(case.verdict in unjudged for case in run.cases):
+        for note in run.notes:
+            lacking, _, cure = note.partition("; next: ")
+            if cure and MISSING_PACKAGE in lacking:
+                raise NothingComparedError(f"nothing was compared: {lacking}", hint=cure)
         raise NothingComparedError(
             f"nothing was compared: no case compiles on either side ({len(run.cases)} cases)",
-            hint=f"see why in the run: irdiff report {folder}",
+            hint=f"see why in the run: {commands.command('report', given.call)}",
         )
     bounds = (FailureKind.TIMEOUT, FailureKind.MEMORY)
     bounded = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 
 import click
@@ -11,13 +12,13 @@ from rich.text import Text
 from irdiff import config as configuration
 from irdiff import normalize
 from irdiff.attribute.attributor import Attribution
-from irdiff.cli import disassembly, options
-from irdiff.cli.diff import find_case
+from irdiff.cli import case_argument, disassembly, options, run_argument
+from irdiff.cli.run_argument import GivenRun
 from irdiff.cli.status import status_line
 from irdiff.config import Config
-from irdiff.errors import ExitCode, IrdiffError, UsageError
+from irdiff.errors import ExitCode, IrdiffError, RunFolderError, UsageError
 from irdiff.model import Case, Run, Sides, StageStatus
-from irdiff.report import diff_view, escape, launch_changes, stage_diff, wording
+from irdiff.report import commands, diff_view, escape, group_names, launch_changes, stage_diff, wording
 from irdiff.report.alignment import Kind
 from irdiff.report.diff_view import View
 from irdiff.report.rank import moved_facts
@@ -34,19 +35,26 @@ _MAX_SOURCE_LINES = 12
 
 
 @click.command("explain")
-@click.argument("run")
-@click.argument("case")
+@run_argument.argument()
+@case_argument.argument
 @click.option(
     "--context", "-U", type=click.IntRange(min=0), default=3, show_default=True, help="Lines around a change."
 )
 @click.option(
     "--lit",
     "lit_path",
-    type=options.OutputFile(),
-    help="Write a FileCheck test of the responsible pass here (- for stdout).",
+    is_flag=False,
+    flag_value="",
+    help="Write a FileCheck test of the responsible pass: here, else into --save, else to stdout.",
 )
 @click.option(
     "--save", "save_path", type=click.Path(path_type=Path), help="Write the files of the commands here."
+)
+@click.option(
+    "--exec",
+    "exec_side",
+    type=click.Choice(["base", "head"]),
+    help="Compile this side alone, by its own interpreter, and print what comes out.",
 )
 @options.corpus_option
 @options.cache_option
@@ -54,29 +62,57 @@ def explain_command(
     run: str,
     case: str,
     context: int,
-    lit_path: Path | None,
+    lit_path: str | None,
     save_path: Path | None,
+    exec_side: str | None,
     corpus: Path | None,
     cache: Path | None,
 ) -> int:
-    """Tell the whole story of one CASE of RUN, or of the smallest example of a change group.
+    """Tell the whole story of one CASE of RUN, or of the smallest example of a change group (2, g:b140).
 
-    Stages, the responsible pass, its edit with the kernel's source lines, facts, and how to reproduce each
-    side alone. The pass is looked for where the run did not; that needs the toolchains of the run.
+    RUN is a run folder, a zip or tar file of one, `last`, or a name that `irdiff runs` lists. Stages, the
+    responsible pass, its edit with the kernel's source lines, facts, and how to reproduce each side alone.
+    The pass is looked for where the run did not; that needs the toolchains of the run.
     """
     config = configuration.load(cache=cache)
-    folder = options.run_path(run, config)
-    found = run_folder.load(folder)
-    chosen = find_case(found, case)
-    console = Console(no_color=config.color is False)
-    teller = _Teller(console, found, folder, chosen, context)
-    sides, story = _attributed(found, folder, chosen, corpus, config, teller)
-    if lit_path:
-        return _write_lit(lit_path, found, chosen, sides, story, config)
-    teller.tell(story, config, corpus or config.shipped / "corpus")
-    if save_path:
-        explanation.save(folder, found, chosen, save_path)
+    with run_argument.opened(run, config) as given:
+        found = run_folder.load(given.folder)
+        chosen = case_argument.find(found, case)
+        console = Console(no_color=config.color is False)
+        teller = _Teller(console, found, given, chosen, context)
+        if save_path:
+            explanation.save(given.folder, found, chosen, save_path)
+        if exec_side:
+            click.echo(_alone(exec_side, save_path, teller, corpus, config), nl=False)
+            return ExitCode.DONE
+        sides, story = _attributed(found, given.folder, chosen, corpus, config, teller)
+        if lit_path is not None:
+            return _write_lit(_lit_file(lit_path, save_path), found, chosen, sides, story, config)
+        teller.tell(story, sides, config, corpus or config.shipped / "corpus")
     return ExitCode.DONE
+
+
+def _alone(side: str, saved: Path | None, teller: _Teller, corpus: Path | None, config: Config) -> str:
+    """What one side alone makes of the IR that enters the changed stage."""
+    run, case = teller.run, teller.case
+    with status_line(Console(stderr=True)) as tell, tempfile.TemporaryDirectory(prefix="irdiff-") as name:
+        python = explanation.sides_again(run, case, corpus, config, tell).of(side).toolchain.python
+        folder = saved or Path(name)
+        if not saved:
+            explanation.save(teller.folder, run, case, folder)
+        row = next(row for row in explanation.reproduction(run, case) if row.side == side)
+        if not (folder / row.file).exists():
+            raise RunFolderError(f"the run folder holds no {row.file.partition('.')[2]} of {side}")
+        click.echo(escape.terminal(row.command(python)), err=True)
+        return row.run(python, folder, config)
+
+
+def _lit_file(text: str, saved: Path | None) -> Path:
+    if not text:
+        return saved / "test.mlir" if saved else Path("-")
+    if text != "-":
+        options.check_output(Path(text))
+    return Path(text)
 
 
 def _attributed(
@@ -117,10 +153,11 @@ def _write_lit(
 class _Teller:
     """Prints the story."""
 
-    def __init__(self, console: Console, run: Run, folder: Path, case: Case, context: int) -> None:
+    def __init__(self, console: Console, run: Run, given: GivenRun, case: Case, context: int) -> None:
         self.console = console
         self.run = run
-        self.folder = folder
+        self.folder = given.folder
+        self.call = given.call
         self.case = case
         self.context = context
 
@@ -131,13 +168,18 @@ class _Teller:
         self.console.print()
         self.say(text, "bold")
 
-    def tell(self, story: Attribution | None, config: Config, corpus_root: Path) -> None:
+    def tell(
+        self, story: Attribution | None, sides: Sides[Side] | None, config: Config, corpus_root: Path
+    ) -> None:
         case, run = self.case, self.run
         self.say(f"{case.id}: {case.verdict.value}", "bold")
         self.say(f"base {wording.side(run.base)}   head {wording.side(run.head)}", "dim")
-        group = next((group for group in run.groups if group.id == case.group), None)
-        if group:
-            self.say(f"one of {len(group.members)} in group {group.id}: {group.title}")
+        row = next((row for row in group_names.named(run) if row.group.id == case.group), None)
+        if row:
+            group = row.group
+            count = len(group.members)
+            place = f"one of {count} cases in group" if count > 1 else "the only case in group"
+            self.say(f"{place} {row.number} ({row.short}): {group.title}")
             self.say(f"{group.severity} ({'; '.join(group.reasons)})")
         if case.error:
             self.say(case.error, "red")
@@ -149,9 +191,16 @@ class _Teller:
         self._findings(config)
         self._launch()
         self._timing()
-        self.title("each side alone, from the IR that enters that stage (files: --save DIR)")
-        for side, _, command in explanation.reproduction(run, case):
-            self.say(f"{side}: {command}")
+        self._alone(sides)
+
+    def _alone(self, sides: Sides[Side] | None) -> None:
+        self.title("each side alone, from the IR that enters that stage")
+        for row in explanation.reproduction(self.run, self.case):
+            python = sides.of(row.side).toolchain.python if sides else "PYTHON"
+            self.say(f"{row.side}: {row.command(python)}")
+        words = commands.explain(self.call, self.case.id)
+        self.say(f"files:    {words} --save DIR")
+        self.say(f"run here: {words} --exec head", "dim")
 
     def _origin(self, story: Attribution | None) -> None:
         origin = story.origin if story else self.case.origin
@@ -186,7 +235,7 @@ class _Teller:
         view = View(context=self.context, raw=False, side_by_side=False, width=self.console.width)
         for index, line in enumerate(diff_view.lines(diff, view)):
             if index == _MAX_DIFF_LINES:
-                self.say("… the rest: irdiff diff RUN CASE", "dim")
+                self.say(f"… the rest: {commands.diff(self.call, self.case.id)}", "dim")
                 break
             self.console.print(line, soft_wrap=True, highlight=False)
         self._source(diff, texts, corpus_root)

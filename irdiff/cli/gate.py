@@ -10,15 +10,16 @@ from typing import Any, TypeVar
 import click
 
 from irdiff import gate
-from irdiff.cli import options
+from irdiff.cli import options, run_argument
 from irdiff.errors import ExitCode, UsageError
 from irdiff.gate import acceptance, outputs, policy, timings
 from irdiff.gate.acceptance import Decision
 from irdiff.gate.junit import junit
 from irdiff.gate.outcome import Outcome
 from irdiff.gate.sarif import sarif
+from irdiff.gate.wording import Again
 from irdiff.model import Run
-from irdiff.run import run_archive, run_folder
+from irdiff.run import run_folder
 from irdiff.timing import timing_file
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -30,7 +31,7 @@ def _output(name: str, what: str) -> Callable[[F], F]:
 
 
 @click.command("gate")
-@click.argument("run")
+@run_argument.argument()
 @click.option(
     "--policy",
     "policy_path",
@@ -80,15 +81,16 @@ def gate_command(
 ) -> int:
     """Ask whether RUN holds to a policy: ends with 0 where it passes and with 1 where it does not.
 
-    RUN is a run folder, its run.json, a zip or tar file of it, or `last`.
+    RUN is a run folder, a zip or tar file of one, `last`, or a name that `irdiff runs` lists. A GROUP is a
+    number or an id of the report: 2, g:b140.
     """
     rules = policy.load(policy_path)
     file = accepted_path or policy_path.parent / "irdiff-accepted.toml"
     accepted = acceptance.load(file) if file.exists() else ()
     today = datetime.datetime.now(datetime.UTC).date()
-    with run_archive.opened(options.run_path(run)) as folder:
-        loaded = run_folder.load(folder)
-        measured = timing_file.load(folder if folder.is_dir() else folder.parent)
+    with run_argument.opened(run) as given:
+        loaded = run_folder.load(given.folder)
+        measured = timing_file.load(given.folder if given.folder.is_dir() else given.folder.parent)
     if accept or renew:
         decision = _decision(owner, reason, until.date() if until else None, today, needs_reason=bool(accept))
         entries = acceptance.accept(loaded, accept, decision)
@@ -106,7 +108,8 @@ def gate_command(
         today=today,
     )
     _write(outcome, loaded, json=json, markdown=markdown, junit_path=junit, sarif_path=sarif)
-    click.echo(outputs.text(outcome), nl=False)
+    again = Again(call=given.call, policy=str(policy_path), until=today + _USUAL)
+    click.echo(outputs.text(outcome, again), nl=False)
     return ExitCode.DONE if outcome.passed else ExitCode.ANSWER_IS_NO
 
 

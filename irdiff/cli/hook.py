@@ -14,6 +14,7 @@ import click
 from irdiff import config as configuration
 from irdiff import process
 from irdiff.cli import options
+from irdiff.cli.durations import Duration
 from irdiff.config import Config
 from irdiff.errors import ExitCode, IrdiffError, UsageError
 from irdiff.resolve import pushes
@@ -31,7 +32,12 @@ def hook_command() -> None:
 
 @hook_command.command("install", context_settings=_UNPROCESSED)
 @click.option(
-    "--budget", "budget_s", type=float, default=120.0, show_default=True, help="Seconds a push may wait."
+    "--budget",
+    "budget_s",
+    type=Duration(),
+    default="120s",
+    show_default=True,
+    help="How long a push may wait: 60s, 2m.",
 )
 @click.option("--block", is_flag=True, help="Stop a push whose code changes. Without it nothing ever does.")
 @click.option("--force", is_flag=True, help="Put a hook aside that irdiff did not write.")
@@ -79,7 +85,7 @@ def _script(words: list[str]) -> str:
 
 
 @hook_command.command("run", context_settings=_UNPROCESSED)
-@click.option("--budget", "budget_s", type=float, default=120.0, show_default=True)
+@click.option("--budget", "budget_s", type=Duration(), default="120s", show_default=True)
 @click.option("--block", is_flag=True)
 @click.option("--from-ref", envvar="PRE_COMMIT_FROM_REF", help="What the remote has (set by pre-commit).")
 @click.option("--to-ref", envvar="PRE_COMMIT_TO_REF", help="What is pushed (set by pre-commit).")

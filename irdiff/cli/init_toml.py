@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from irdiff.resolve.kernel_repository import PIN_FILES, pinned_version
+from irdiff.cli.init_imports import Imports
+from irdiff.resolve import pins
 
 FALLBACK_TOOLCHAIN = "triton==3.9.0"
 _SKIPPED = frozenset({".git", ".venv", "venv", "node_modules", "build", "dist", "__pycache__"})
@@ -28,6 +29,9 @@ class Surroundings:
     """The version that the pin names."""
     kernels: tuple[str, ...]
     """Files with kernels."""
+    packages: tuple[str, ...]
+    """What workloads and kernels import beside Triton, with the version of the project's environment where no
+    lock file names one."""
 
 
 def look_around(root: Path) -> Surroundings:
@@ -35,17 +39,23 @@ def look_around(root: Path) -> Surroundings:
     files = list(_python_files(root))
     kernels = [path for path in files if _has_kernel(path)]
     workloads = [path for path in files if _is_workload(path)]
-    folder = _common_folder([path.parent.parent for path in workloads], root) if workloads else Path("irdiff")
+    folder = _workload_folder(workloads, root)
     pin, version = _pin(root)
     outside = [path for path in kernels if path not in workloads]
     return Surroundings(
         workloads=folder.as_posix(),
         has_workloads=bool(workloads),
-        imports=_import_folders(outside, root),
+        imports=_import_folders(outside, workloads, files, root),
         pin=pin,
         pinned=version,
         kernels=tuple(path.relative_to(root).as_posix() for path in kernels),
+        packages=_packages(Imports(root, files).packages(workloads or outside), pin, root),
     )
+
+
+def folders_imported_from(workloads: Path, root: Path) -> tuple[str, ...]:
+    """The folders of a repository that the workloads in one of its folders import from."""
+    return Imports(root, _python_files(root)).folders(workloads.rglob("*.py"))
 
 
 def irdiff_toml(found: Surroundings) -> str:
@@ -64,6 +74,9 @@ def irdiff_toml(found: Surroundings) -> str:
             f'pin = "{found.pin}"',
         ]
     lines += ["# The compiler of revisions without a pin.", f'toolchain = "{_toolchain(found)}"']
+    if found.packages:
+        names = ", ".join(f'"{name}"' for name in found.packages)
+        lines += ["# What they import beside Triton; CPU builds of torch will do.", f"packages = [{names}]"]
     return "\n".join(lines) + "\n"
 
 
@@ -105,6 +118,11 @@ def _is_workload(path: Path) -> bool:
     return any(isinstance(name, ast.Name) and name.id == "LAUNCHES" for name in targets)
 
 
+def _workload_folder(workloads: Sequence[Path], root: Path) -> Path:
+    """The one that is there, or that is proposed."""
+    return _common_folder([path.parent.parent for path in workloads], root) if workloads else Path("irdiff")
+
+
 def _common_folder(folders: Sequence[Path], root: Path) -> Path:
     relative = [folder.relative_to(root) if folder.is_relative_to(root) else Path() for folder in folders]
     common = relative[0]
@@ -114,9 +132,11 @@ def _common_folder(folders: Sequence[Path], root: Path) -> Path:
     return common
 
 
-def _import_folders(kernels: Sequence[Path], root: Path) -> tuple[str, ...]:
-    """The folder above each top package that holds kernels."""
-    found = set()
+def _import_folders(
+    kernels: Sequence[Path], workloads: Sequence[Path], files: Sequence[Path], root: Path
+) -> tuple[str, ...]:
+    """The folders that workloads import from, and that above each top package that holds kernels."""
+    found = set(Imports(root, files).folders(workloads)) - {_workload_folder(workloads, root).as_posix()}
     for path in kernels:
         folder = path.parent
         while (folder / "__init__.py").exists() and folder != root:
@@ -126,10 +146,21 @@ def _import_folders(kernels: Sequence[Path], root: Path) -> tuple[str, ...]:
 
 
 def _pin(root: Path) -> tuple[str | None, str | None]:
-    for name in (*PIN_FILES, "pyproject.toml"):
+    for name in (*pins.FILES, "pyproject.toml"):
         path = root / name
         if path.is_file():
-            version = pinned_version(name, path.read_bytes())
+            version = pins.version(name, path.read_bytes())
             if version:
                 return name, version
-    return None, None
+    return None, pins.installed(root, "triton")
+
+
+def _packages(names: Iterable[str], pin: str | None, root: Path) -> tuple[str, ...]:
+    locked = (root / pin).read_bytes() if pin else b""
+    return tuple(_requirement(name, pin or "", locked, root) for name in names)
+
+
+def _requirement(module: str, pin: str, locked: bytes, root: Path) -> str:
+    name = module.replace("_", "-")
+    version = None if pins.version(pin, locked, name) else pins.installed(root, name)
+    return f"{name}=={version}" if version else name

@@ -8,17 +8,17 @@ from pathlib import Path
 
 import click
 
-from irdiff.cli import options
+from irdiff.cli import options, run_argument
 from irdiff.errors import ExitCode, UsageError
 from irdiff.model import Run
 from irdiff.report import escape, wording
-from irdiff.run import merge, run_archive, run_folder, run_place
+from irdiff.run import merge, run_folder, run_place
 from irdiff.store import Store
 from irdiff.timing import timing_file
 
 
 @click.command("merge")
-@click.argument("runs", nargs=-1, required=True)
+@run_argument.argument("runs", nargs=-1, required=True)
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="The run folder to write.")
 @click.option("--partial", is_flag=True, help="Merge although shards are missing; the run says so.")
 @options.json_option
@@ -27,7 +27,7 @@ def merge_command(runs: tuple[str, ...], out: Path, partial: bool, json_path: Pa
     run_place.check(out)
     options.check_beside(out, (json_path,))
     with contextlib.ExitStack() as stack:
-        folders = [stack.enter_context(run_archive.opened(options.run_path(run))) for run in runs]
+        folders = [stack.enter_context(run_argument.opened(run)).folder for run in runs]
         if out.exists() and any(folder.samefile(out) for folder in folders):
             raise UsageError(
                 f"{out} is one of the runs to merge: it would be lost", hint="--out DIR, another"

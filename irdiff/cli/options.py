@@ -9,9 +9,8 @@ from typing import Any
 
 import click
 
-from irdiff import config as configuration
 from irdiff.config import Config
-from irdiff.errors import RunFolderError, UsageError
+from irdiff.errors import UsageError
 from irdiff.model import Target
 from irdiff.resolve import targets
 
@@ -50,6 +49,11 @@ def _unwritable(path: Path, error: OSError) -> UsageError:
 cache_option = click.option(
     "--cache", type=click.Path(path_type=Path), help="Folder for toolchains and the store (IRDIFF_CACHE)."
 )
+store_mode_option = click.option(
+    "--store-mode",
+    type=click.Choice(["read", "write"]),
+    help="With a shared store (IRDIFF_STORE): only read it, or leave there what was made too. Default: read.",
+)
 corpus_option = click.option(
     "--corpus", type=click.Path(path_type=Path), help="Folder of workloads; default: the shipped corpus."
 )
@@ -75,6 +79,38 @@ targets_folder_option = click.option(
 )
 json_option = click.option("--json", "json_path", type=OutputFile(), help="Write JSON here (- for stdout).")
 
+limit_option = click.option(
+    "--limit", type=click.IntRange(min=1), metavar="N", help="Show at most N groups and N cases of each list."
+)
+
+
+python_option = click.option(
+    "--python", metavar="PYTHON", help="An interpreter that has Triton, and what the kernels import."
+)
+packages_option = click.option(
+    "--with",
+    "packages",
+    multiple=True,
+    metavar="PACKAGE",
+    help="Install this package beside Triton for what imports it: torch, torch==2.13.0; repeatable.",
+)
+_program = click.option(
+    "--program",
+    metavar="COMMAND",
+    help="Compare what this program of the repository launches: 'bench/run.py --small'.",
+)
+_configs = click.option(
+    "--configs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Take the first N configs of each autotuning list; default: all.",
+)
+
+
+def kernel_options(function: Callable[..., Any]) -> Any:
+    """What a repository of kernels is launched by, and with."""
+    return python_option(packages_option(_program(_configs(function))))
+
 
 _jobs = click.option(
     "--jobs", "-j", type=int, help="Compilers at a time; default: the cores of this machine."
@@ -99,19 +135,6 @@ def corpus_folder(corpus: Path | None, config: Config) -> Path:
 def selected_targets(names: tuple[str, ...], folder: Path | None, config: Config) -> tuple[Target, ...]:
     folders = [config.shipped / "targets", *([folder] if folder else [])]
     return targets.select(names, folders)
-
-
-def run_path(text: str, config: Config | None = None) -> Path:
-    """A run folder by path, or `last`."""
-    if text != "last":
-        return Path(text)
-    chosen = config or configuration.load()
-    runs = sorted(chosen.runs.glob("*/run.json"), key=lambda path: path.stat().st_mtime)
-    if not runs:
-        raise RunFolderError(
-            "there is no run yet", hint="make one: irdiff compare triton==3.8.0 triton==3.9.0"
-        )
-    return runs[-1].parent
 
 
 def write_output(path: Path, content: str | bytes) -> None:

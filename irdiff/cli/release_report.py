@@ -8,18 +8,18 @@ from pathlib import Path
 import click
 
 from irdiff import gate
-from irdiff.cli import options
+from irdiff.cli import options, run_argument
 from irdiff.errors import ExitCode
 from irdiff.gate import acceptance, policy, release, timings
 from irdiff.gate.acceptance import Accepted
 from irdiff.gate.policy import Policy
 from irdiff.gate.release import Part
-from irdiff.run import run_archive, run_folder
+from irdiff.run import run_folder
 from irdiff.timing import timing_file
 
 
 @click.command("release-report")
-@click.argument("runs", nargs=-1, required=True)
+@run_argument.argument("runs", nargs=-1, required=True)
 @click.option(
     "--policy", "policy_path", type=click.Path(path_type=Path, dir_okay=False), help="The release's rules."
 )
@@ -48,9 +48,9 @@ def release_report_command(
 
 
 def _part(run: str, rules: Policy | None, accepted: tuple[Accepted, ...], today: datetime.date) -> Part:
-    with run_archive.opened(options.run_path(run)) as folder:
-        loaded = run_folder.load(folder)
-        measured = timing_file.load(folder if folder.is_dir() else folder.parent)
+    with run_argument.opened(run) as given:
+        loaded = run_folder.load(given.folder)
+        measured = timing_file.load(given.folder if given.folder.is_dir() else given.folder.parent)
     outcome = None
     if rules:
         outcome = gate.evaluate(

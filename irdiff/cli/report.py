@@ -5,23 +5,34 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-from rich.console import Console
 
 from irdiff import config as configuration
-from irdiff.cli import options
+from irdiff.cli import options, pages, run_argument, run_outputs
+from irdiff.cli.run_outputs import Outputs
 from irdiff.errors import ExitCode
+from irdiff.report import timed
 from irdiff.report.forest import Forest
 from irdiff.run import run_folder
+from irdiff.timing import timing_file
 
 _path = options.OutputFile()
 
 
 @click.command("report")
-@click.argument("run")
+@run_argument.argument()
 @options.json_option
 @click.option("--markdown", "markdown_path", type=_path, help="Write the Markdown report here.")
 @click.option("--html", "html_path", type=_path, help="Write the HTML report here, one file.")
 @click.option("--svg", "svg_path", type=_path, help="Write a picture of the terminal report here.")
+@click.option("--open", "is_opened", is_flag=True, help="Open the HTML report in a browser.")
+@click.option(
+    "--known",
+    metavar="RUN",
+    shell_complete=run_argument.complete,
+    help="Show only what this earlier run did not have, and count the rest.",
+)
+@click.option("--quiet", "-q", is_flag=True, help="Show the first line alone.")
+@options.limit_option
 @options.cache_option
 def report_command(
     run: str,
@@ -29,36 +40,33 @@ def report_command(
     markdown_path: Path | None,
     html_path: Path | None,
     svg_path: Path | None,
+    is_opened: bool,
+    known: str | None,
+    quiet: bool,
+    limit: int | None,
     cache: Path | None,
 ) -> int:
-    """Show RUN, a run folder or `last`, with its timings where it has any."""
+    """Show RUN, with its timings where it has any.
+
+    RUN is a run folder, a zip or tar file of one, `last`, or a name that `irdiff runs` lists.
+    """
     config = configuration.load(cache=cache)
-    folder = options.run_path(run, config)
-    found = run_folder.load(folder)
-    if json_path:
-        options.write_output(json_path, run_folder.dump(found))
-    if markdown_path:
-        from irdiff.report import markdown
+    outputs = Outputs(json=json_path, markdown=markdown_path, html=html_path, quiet=quiet, limit=limit)
+    with run_argument.opened(run, config) as given:
+        found, timing = run_folder.load(given.folder), _timing(given.folder)
+        part = run_outputs.part_of(found, given.call, known, config)
+        run_outputs.write(found, part, given, timing, outputs)
+        if svg_path:
+            from irdiff.report import terminal
 
-        options.write_output(markdown_path, markdown.render(found, _timing(folder)))
-    if html_path:
-        from irdiff.report import html
-
-        options.write_output(html_path, html.render(found, folder, _timing(folder)))
-    if svg_path:
-        from irdiff.report import terminal
-
-        options.write_output(svg_path, terminal.svg(found, _timing(folder)))
-    if not (json_path or markdown_path or html_path or svg_path):
-        from irdiff.report import terminal
-
-        terminal.show(found, folder, Console(no_color=config.color is False), _timing(folder))
+            options.write_output(svg_path, terminal.svg(found, timing))
+        if is_opened:
+            pages.open_page(part, given, timing, config)
+        if not (json_path or markdown_path or html_path or svg_path or is_opened):
+            run_outputs.print_report(part, given, timing, outputs, config)
     return ExitCode.DONE
 
 
 def _timing(folder: Path) -> Forest | None:
-    from irdiff.report import timed
-    from irdiff.timing import timing_file
-
     found = timing_file.load(folder) if folder.is_dir() else None
     return timed.forest_of(found) if found else None

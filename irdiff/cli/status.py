@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _PLAIN_INTERVAL_S = 30.0
+_COUNTED = re.compile(r"\d+/\d+")
+"""How far something is. What stands before it says what it is, what follows changes with it."""
 
 
 @contextmanager
@@ -32,7 +35,7 @@ def status_line(console: Console) -> Iterator[Callable[[str], None]]:
     def plain(text: str) -> None:
         nonlocal last_key, last_time
         now = time.monotonic()
-        key = text.split("/", 1)[0].rstrip("0123456789")
+        key = _COUNTED.split(text, maxsplit=1)[0]
         if key != last_key or now - last_time >= _PLAIN_INTERVAL_S:
             last_key, last_time = key, now
             console.print(Text(text), soft_wrap=True)

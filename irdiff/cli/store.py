@@ -1,16 +1,24 @@
-"""`irdiff store`: what the store holds, and making it smaller."""
+"""`irdiff store`: what the store holds, making it smaller, and the store that many machines share."""
 
 from __future__ import annotations
 
 import json
 import re
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import click
+from rich.console import Console
 
 from irdiff import config as configuration
-from irdiff.cli import options
-from irdiff.errors import ExitCode, UsageError
+from irdiff.cli import options, progress
+from irdiff.config import Config, SharedStoreConfig, StoreMode
+from irdiff.errors import ExitCode, StoreError, UsageError
+from irdiff.parallel import Report
+from irdiff.resolve import toolchains
+from irdiff.shared_store import pruning, signatures
+from irdiff.shared_store.place import Place
+from irdiff.shared_store.session import Session
 from irdiff.store import Store
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
@@ -44,14 +52,111 @@ def show(cache: Path | None, json_path: Path | None) -> int:
 
 
 @store_group.command("prune")
-@click.option("--max-size", required=True, metavar="SIZE", help="As in 500MB or 2GB.")
+@click.option("--max-size", metavar="SIZE", help="As in 500MB or 2GB.")
+@click.option(
+    "--max-age", type=click.FloatRange(min=0), metavar="DAYS", help="What was unused for longer goes."
+)
+@click.option("--shared", is_flag=True, help="Of the shared store (IRDIFF_STORE), not of this machine's.")
 @options.cache_option
-def prune(max_size: str, cache: Path | None) -> int:
-    """Remove what was unused longest until the store fits into SIZE."""
-    store = Store(configuration.load(cache=cache).store)
-    freed = store.prune(parse_size(max_size))
+def prune(max_size: str | None, max_age: float | None, shared: bool, cache: Path | None) -> int:
+    """Remove what was unused longest: until the rest fits into SIZE, and all that is older than DAYS."""
+    if max_size is None and max_age is None:
+        raise UsageError("nothing says what to remove", hint="--max-size 2GB, or --max-age 30")
+    bound = parse_size(max_size) if max_size is not None else None
+    config = configuration.load(cache=cache)
+    if shared:
+        pruned = pruning.prune(_place(config), bound, max_age)
+        click.echo(f"removed {pruned.packs} packs, {pruned.size_bytes / 1e6:.1f} MB; {pruned.left} are left")
+        return ExitCode.DONE
+    store = Store(config.store)
+    freed = store.prune(bound, max_age_s=None if max_age is None else max_age * 86400)
     click.echo(f"freed {freed / 1e6:.1f} MB; {store.usage().size_bytes / 1e6:.1f} MB are left")
     return ExitCode.DONE
+
+
+# the shared store
+
+
+@store_group.command("push")
+@options.cache_option
+def push(cache: Path | None) -> int:
+    """Leave in the shared store (IRDIFF_STORE) what comparisons with it have made here and it lacks."""
+    config = configuration.load(cache=cache, store_mode=StoreMode.WRITE)
+    session, store = _session(config), Store(config.store)
+    rows: dict[str, dict[str, set[str]]] = {}
+    for record in store.records("scope"):
+        rows.setdefault(record["part"], {})[record["toolchain"]] = set(record["names"])
+    with _progress(config) as report:
+        session.look({toolchain for row in rows.values() for toolchain in row}, report)
+        session.push(rows, report)
+    return _told(
+        session, f"{session.traffic.sent_packs} packs, {session.traffic.sent_bytes / 1e6:.1f} MB sent"
+    )
+
+
+@store_group.command("pull")
+@click.argument("specs", nargs=-1, required=True, metavar="TOOLCHAIN...")
+@options.cache_option
+def pull(specs: tuple[str, ...], cache: Path | None) -> int:
+    """Fetch all that the shared store (IRDIFF_STORE) has of toolchains, given as for `irdiff compare`."""
+    config = configuration.load(cache=cache)
+    session = _session(config)
+    digests = [toolchains.resolve(spec, config).digest for spec in specs]
+    with _progress(config) as report:
+        session.pull(digests, None, report)
+    told = session.traffic
+    return _told(session, f"{told.packs} packs, {told.files} files, {told.size_bytes / 1e6:.1f} MB fetched")
+
+
+@store_group.command("verify")
+@click.option("--shared", is_flag=True, help="The shared store (IRDIFF_STORE), not this machine's.")
+@options.cache_option
+def verify(shared: bool, cache: Path | None) -> int:
+    """Read every file and check it; damaged ones of this machine are removed. Ends with 1 where any is."""
+    config = configuration.load(cache=cache)
+    damaged = pruning.damaged(_place(config)) if shared else Store(config.store).remove_damaged()
+    for name in damaged:
+        click.echo(f"damaged: {name}")
+    click.echo(f"{len(damaged)} damaged")
+    return ExitCode.ANSWER_IS_NO if damaged else ExitCode.DONE
+
+
+@store_group.command("key")
+def key() -> int:
+    """A new pair of keys: the first one for jobs that write the shared store, the second one for all."""
+    private, public = signatures.new_keys()
+    click.echo(f"IRDIFF_STORE_SIGNING_KEY={private}\nIRDIFF_STORE_PUBLIC_KEY={public}")
+    return ExitCode.DONE
+
+
+def _chosen(config: Config) -> SharedStoreConfig:
+    if config.shared_store is None:
+        raise UsageError(
+            "no shared store is named", hint="IRDIFF_STORE=s3://BUCKET/PATH, gs://, az:// or a folder"
+        )
+    return config.shared_store
+
+
+def _place(config: Config) -> Place:
+    return Place(_chosen(config).url)
+
+
+def _session(config: Config) -> Session:
+    return Session(Store(config.store), _place(config), _chosen(config))
+
+
+def _progress(config: Config) -> AbstractContextManager[Report]:
+    return progress.shown(Console(stderr=True, no_color=config.color is False))
+
+
+def _told(session: Session, done: str) -> int:
+    """The exit code; raises StoreError where the shared store did not answer."""
+    click.echo(done)
+    for refused in session.traffic.refused:
+        click.echo(f"refused: {refused}")
+    if session.trouble:
+        raise StoreError(session.trouble, hint="see that IRDIFF_STORE and its credentials are right")
+    return ExitCode.ANSWER_IS_NO if session.traffic.refused else ExitCode.DONE
 
 
 def parse_size(text: str) -> int:

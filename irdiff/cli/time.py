@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import itertools
+import shlex
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
 from rich.console import Console
-from rich.table import Table
+from rich.text import Text
 
 from irdiff import config as configuration
 from irdiff import timing
-from irdiff.cli import options
+from irdiff.cli import options, run_argument
+from irdiff.cli.durations import Duration
+from irdiff.cli.run_argument import GivenRun
+from irdiff.config import Config
 from irdiff.errors import ExitCode, UsageError
-from irdiff.run import run_folder
-from irdiff.timing import timing_file
+from irdiff.report import commands, tables, timed
+from irdiff.report.tables import Column
+from irdiff.run import run_archive, run_folder, run_list, run_place
+from irdiff.timing import NothingTimedError, timing_file
 from irdiff.timing.results import (
     BAD_OUTPUTS,
     FAULTS,
@@ -28,16 +37,29 @@ from irdiff.timing.results import (
 )
 from irdiff.timing.samples import read_samples
 
-_UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0}
+_COLUMNS = (
+    Column(name="case"),
+    *(Column(name=name, right=True) for name in ("base us", "head us", "head / base", "95 %", "floor")),
+    Column(name=""),
+    Column(name="outputs"),
+)
 
 
 @click.command("time")
-@click.argument("run")
+@run_argument.argument()
 @click.option("--case", "cases", multiple=True, metavar="GLOB", help="Only these; parts of an id work too.")
-@click.option("--budget", default="15m", show_default=True, help="Time to spend: 90s, 10m, 1h.")
+@click.option(
+    "--budget", type=Duration(), default="15m", show_default=True, help="Time to spend: 90s, 10m, 1h."
+)
 @click.option("--all", "every", is_flag=True, help="Also cases whose code did not change.")
 @click.option("--verify-only", is_flag=True, help="Compare what both sides compute; time nothing.")
 @click.option("--simulate", type=click.Path(path_type=Path), help="Judge recorded samples; needs no GPU.")
+@click.option(
+    "--take",
+    metavar="TIMED",
+    shell_complete=run_argument.complete,
+    help="Time nothing: take the timings of this copy of RUN, which came back from a GPU host.",
+)
 @click.option("--threshold", default=1.0, show_default=True, help="Percent that counts as a difference.")
 @click.option(
     "--processes", default=PROCESSES, show_default=True, help="Processes a case; with fewer, all is unclear."
@@ -47,24 +69,27 @@ _UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0}
 def time_command(
     run: str,
     cases: tuple[str, ...],
-    budget: str,
+    budget: float,
     every: bool,
     verify_only: bool,
     simulate: Path | None,
+    take: str | None,
     threshold: float,
     processes: int,
     seed: int,
     json_path: Path | None,
 ) -> int:
-    """Time the changed cases of a run on the GPUs of this host: the very binaries that were compared.
+    """Time the changed cases of RUN on the GPUs of this host: the very binaries that were compared.
 
-    Results go into the run folder (timing.json), so reports, gate and comment use them.
+    RUN is a run folder, a zip or tar file of one, `last`, or a name that `irdiff runs` lists. Results go into
+    the run folder (timing.json), so reports, gate and comment use them; an archive is unpacked into the list
+    first.
     """
     config = configuration.load()
     if processes < 2:
         raise UsageError("--processes must be at least 2: the interval is over processes")
     protocol = Protocol(
-        budget_s=seconds(budget),
+        budget_s=budget,
         threshold=threshold / 100,
         confidence=0.95,
         processes=processes,
@@ -73,23 +98,75 @@ def time_command(
     )
     console = Console(highlight=False, no_color=config.color is False)
     log = Console(stderr=True, highlight=False)
-    folder = options.run_path(run, config)
-    if simulate is not None:
-        found = timing.simulate(run_folder.load(folder), read_samples(simulate), protocol)
-    else:
-        asked = timing.Options(
-            patterns=cases,
-            every=every,
-            protocol=protocol,
-            environment=config.tool_environment,
-            say=lambda line: log.print(line, markup=False),
-        )
-        found = timing.time_run(folder, asked)
+    with _writable(run, config) as given:
+        if simulate is not None:
+            found = timing.simulate(run_folder.load(given.folder), read_samples(simulate), protocol)
+        elif take is not None:
+            found = _taken(given, take, config)
+        else:
+            asked = timing.Options(
+                patterns=cases,
+                every=every,
+                protocol=protocol,
+                environment=config.tool_environment,
+                say=lambda line: log.print(line, markup=False),
+            )
+            found = _timed(given, asked)
     if json_path is not None:
         options.write_output(json_path, timing_file.dump(found))
     if str(json_path) != "-":
         show(found, console)
     return int(exit_code(found))
+
+
+@contextmanager
+def _writable(text: str, config: Config) -> Iterator[GivenRun]:
+    """The run's own folder; of an archive a new one in the list of runs, which stays."""
+    path = run_list.find(text, config.runs)
+    if path.is_dir() or path.suffix == ".json":
+        with run_argument.opened(text, config) as given:
+            yield given
+        return
+    names = (path.name.partition(".")[0] + end for end in ("", *(f"-{n}" for n in itertools.count(2))))
+    folder = next(config.runs / name for name in names if not (config.runs / name).exists())
+    with run_place.replaced(folder) as part:
+        run_archive.unpack(path, part)
+        run_folder.load(part)
+    call = run_list.call_of(folder, config.runs)
+    click.echo(f"unpacked to {folder}: from now on the run is called {call}", err=True)
+    yield GivenRun(folder=folder, call=call, is_archive=False)
+
+
+def _timed(given: GivenRun, asked: timing.Options) -> TimingResults:
+    try:
+        return timing.time_run(given.folder, asked)
+    except NothingTimedError as error:
+        raise NothingTimedError(error.what, hint=f"{error.hint}\n{_elsewhere(given)}") from error
+
+
+def _elsewhere(given: GivenRun) -> str:
+    """How the run gets to a GPU and its timings back, as commands to copy."""
+    folder = shlex.quote(str(given.folder))
+    return (
+        "  to time it on another host, where no compiler and no corpus is needed:\n"
+        f"    python3 -m zipfile -c run.zip {folder}     # here; then copy run.zip there\n"
+        "    pip install 'irdiff[timing]' && irdiff time run.zip   # there; zip the folder that it names\n"
+        f"    {commands.command('time', given.call, '--take', 'timed.zip')}   # here"
+    )
+
+
+def _taken(given: GivenRun, text: str, config: Config) -> TimingResults:
+    """The timings of a copy of the run, joined to those that it has. Raises UsageError for another run."""
+    with run_argument.opened(text, config) as other:
+        if run_folder.load(other.folder) != run_folder.load(given.folder):
+            raise UsageError(
+                f"{text} is no copy of {given.call}: its timings are of other binaries",
+                hint="give the folder, or a zip of it, that `irdiff time` wrote on the GPU host",
+            )
+        found = timing_file.join(given.folder, [other.folder])
+    if found is None:
+        raise UsageError(f"{text} has no timings", hint="run `irdiff time` on it, on a host with a GPU")
+    return found
 
 
 def exit_code(found: TimingResults) -> ExitCode:
@@ -102,30 +179,17 @@ def exit_code(found: TimingResults) -> ExitCode:
     return ExitCode.NOT_COMPARED if left_out or lost else ExitCode.DONE
 
 
-def seconds(text: str) -> float:
-    """`90s`, `10m`, `1.5h`, or a plain number of seconds. Raises UsageError."""
-    unit = text[-1:].lower()
-    number = text[:-1] if unit in _UNITS_S else text
-    try:
-        value = float(number) * _UNITS_S.get(unit, 1.0)
-    except ValueError:
-        value = 0.0
-    if not 0 < value < 1e6:
-        raise UsageError(f"{text!r} is not a time", hint="write it as 90s, 10m or 1h")
-    return value
-
-
 def show(found: TimingResults, console: Console) -> None:
-    """The table of cases, slowest first, and what to think of the GPU."""
-    order = sorted(found.cases, key=_rank)
-    table = Table(box=None, pad_edge=False)
-    for name in ("case", "base us", "head us", "head / base", "95 % interval", "floor", "verdict", "outputs"):
-        table.add_column(name, justify="left" if name in ("case", "verdict", "outputs") else "right")
-    for row in order:
-        table.add_row(*_cells(row))
-    console.print(table)
-    for line in summary_lines(found):
-        console.print(line, markup=False)
+    """The cases, slowest first, and what to think of the GPU.
+
+    An id is never cut: it is there to be copied.
+    """
+    rows = [[Text(cell) for cell in _cells(row)] for row in sorted(found.cases, key=_rank)]
+    width = console.width if console.is_terminal else None
+    for line in tables.lines(_COLUMNS, rows, width) if rows else ():
+        console.print(line, soft_wrap=True)
+    for words in summary_lines(found):
+        console.print(words, markup=False, soft_wrap=True)
 
 
 def _rank(row: CaseTiming) -> tuple[int, float]:
@@ -135,9 +199,7 @@ def _rank(row: CaseTiming) -> tuple[int, float]:
 
 
 def _cells(row: CaseTiming) -> tuple[str, ...]:
-    outputs = str(row.outputs.status)
-    if row.outputs.max_ulp:
-        outputs += f" ({row.outputs.max_ulp} ulp)"
+    outputs = timed.outputs_in_words(row.outputs)
     if row.measurement is None:
         word = "faulted" if row.outputs.status in FAULTS else "not measured"
         return (row.case, "", "", "", "", "", word, outputs)

@@ -11,10 +11,12 @@ import click
 from irdiff import config as configuration
 from irdiff.cli import options
 from irdiff.cli.toolchain_commits import adopt_command, build_command, key_command
+from irdiff.cli.toolchain_doctor import doctor_command, prepare_command
 from irdiff.config import Config
 from irdiff.errors import ExitCode, ToolchainError, UsageError
 from irdiff.resolve import toolchains
 from irdiff.resolve.toolchains import environments, identity
+from irdiff.resolve.toolchains.building import kept_trees
 
 
 @click.group("toolchain")
@@ -26,7 +28,7 @@ def toolchain_group() -> None:
 @options.cache_option
 @options.json_option
 def list_command(cache: Path | None, json_path: Path | None) -> int:
-    """Every toolchain that irdiff installed."""
+    """Every toolchain that irdiff installed, and what builds left that did not end."""
     config = configuration.load(cache=cache)
     rows = [
         {
@@ -38,12 +40,16 @@ def list_command(cache: Path | None, json_path: Path | None) -> int:
         }
         for found in environments.list_all(config)
     ]
+    kept = kept_trees.list_all(config)
     if json_path:
         options.write_output(json_path, json.dumps(rows, indent=1) + "\n")
         return ExitCode.DONE
     for row in rows:
         click.echo(f"{row['name']:32} {row['version']:12} {row['digest'][:12]}  {row['path']}")
-    if not rows:
+    for tree in kept:
+        state = "at work" if environments.is_at_work(tree.name, config) else "did not end"
+        click.echo(f"{tree.name:32} {state:12} {tree.size_bytes / 1e6:9.0f} MB  {tree.path}")
+    if not rows and not kept:
         click.echo("no toolchain is installed; `irdiff toolchain install triton==3.9.0` installs one")
     return ExitCode.DONE
 
@@ -51,7 +57,7 @@ def list_command(cache: Path | None, json_path: Path | None) -> int:
 def _digest(found: environments.Environment, config: Config) -> str:
     """The digest as it is now: the one that was written down then may follow another rule."""
     spec: str = found.state["spec"]
-    if spec.startswith(("pack:", "build requirements:")):  # no toolchains
+    if spec.startswith(("pack:", "with:", "build requirements:")):  # no toolchains
         return str(found.state["digest"])
     try:
         return identity.identify(spec, found.python, found.path, config).digest
@@ -90,7 +96,7 @@ def remove_command(names: tuple[str, ...], cache: Path | None) -> int:
 @click.option("--unused-days", type=click.FloatRange(min=0), default=30.0, show_default=True)
 @options.cache_option
 def prune_command(unused_days: float, cache: Path | None) -> int:
-    """Remove toolchains that were not used for some time, and what a killed build left."""
+    """Remove toolchains that were not used for some time, and what builds left that did not end."""
     config = configuration.load(cache=cache)
     known = environments.list_all(config)
     bound = time.time() - unused_days * 86400
@@ -98,6 +104,10 @@ def prune_command(unused_days: float, cache: Path | None) -> int:
     for name in old:
         environments.remove(name, config)
     removed = [*old, *environments.remove_torn(config)]
+    for tree in kept_trees.list_all(config):
+        if not environments.is_at_work(tree.name, config):
+            kept_trees.remove(tree.name, config)
+            removed.append(f"{tree.name}.tree ({tree.size_bytes / 1e6:.0f} MB)")
     for name in removed:
         click.echo(f"removed {name}")
     click.echo(f"{len(removed)} removed, {len(known) - len(old)} kept")
@@ -105,5 +115,7 @@ def prune_command(unused_days: float, cache: Path | None) -> int:
 
 
 toolchain_group.add_command(build_command)
+toolchain_group.add_command(doctor_command)
+toolchain_group.add_command(prepare_command)
 toolchain_group.add_command(adopt_command)
 toolchain_group.add_command(key_command)

@@ -11,28 +11,34 @@ from rich.console import Console
 from irdiff import config as configuration
 from irdiff.cli import options
 from irdiff.cli.status import status_line
-from irdiff.config import Config
-from irdiff.errors import ExitCode
+from irdiff.cli.toolchain_doctor import read
+from irdiff.errors import ExitCode, ToolchainError
 from irdiff.resolve import toolchains
-from irdiff.resolve.toolchains import adopt, checkout, commits, environments, native, repository
-from irdiff.resolve.toolchains.checkout import Checkout
-
-
-def _read(repo: Path | None, revision: str, config: Config) -> Checkout:
-    store = repository.open_store(repo or Path.cwd(), config)
-    return checkout.read(repository.snapshot(store, revision, config), config)
+from irdiff.resolve.toolchains import adopt, commits, environments, native
+from irdiff.resolve.toolchains.building import kept_trees
 
 
 @click.command("build")
 @click.argument("revision", default="HEAD")
+@click.option(
+    "--keep-failed/--no-keep-failed",
+    default=True,
+    show_default=True,
+    help="Keep what a build leaves that does not end, up to 8 GiB in all: the same build goes on there.",
+)
 @options.repo_option
 @options.cache_option
-def build_command(revision: str, repo: Path | None, cache: Path | None) -> int:
+def build_command(revision: str, keep_failed: bool, repo: Path | None, cache: Path | None) -> int:
     """Make the toolchain of REVISION ahead of its use, with a native build if there is none to share."""
     config = configuration.load(cache=cache)
-    found = _read(repo, revision, config)
-    with status_line(Console(stderr=True, no_color=config.color is False)) as progress:
-        made = commits.toolchain_of(found, config, toolchains.resolve, build=True, progress=progress)
+    found = read(repo, revision, config)
+    try:
+        with status_line(Console(stderr=True, no_color=config.color is False)) as progress:
+            made = commits.toolchain_of(found, config, toolchains.resolve, build=True, progress=progress)
+    except (ToolchainError, KeyboardInterrupt):
+        if not keep_failed:
+            kept_trees.remove(native.key_of_build(found, config).name, config)
+        raise
     toolchain = made.toolchain
     click.echo(f"{toolchain.spec}: Triton {toolchain.version}, {toolchain.digest[:12]}, {toolchain.path}")
     click.echo(made.note)
@@ -53,7 +59,7 @@ def adopt_command(revision: str, spec: str, anyway: bool, repo: Path | None, cac
     """
     config = configuration.load(cache=cache)
     spec = f"wheel:{spec}" if spec.endswith(".whl") and not spec.startswith("wheel:") else spec
-    found = _read(repo, revision, config)
+    found = read(repo, revision, config)
     toolchain = toolchains.resolve(spec, config)
     adoption, differences = adopt.adopt(found, spec, toolchain, config, anyway=anyway)
     for line in differences.lines():
@@ -76,7 +82,7 @@ def key_command(
 ) -> int:
     """Print the native digest of REVISION, and whether its native part is at hand."""
     config = configuration.load(cache=cache)
-    found = _read(repo, revision, config)
+    found = read(repo, revision, config)
     adoption = adopt.find(found.native_digest, config)
     key = native.key_of_build(found, config)
     built = environments.find(key.name, config)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 from irdiff import normalize
 from irdiff.compare import cases, facts, launch_metadata, verdicts
@@ -140,15 +140,11 @@ class CaseComparer:
         if differing:
             findings.append(Finding(FindingKind.LAUNCH_DIFFERS, ",".join(differing)))
         verdict, stages, first = verdicts.judge(texts, evidence, launch_differs=bool(differing))
-        unstable: tuple[str, ...] = ()
-        if verdict is Verdict.CHANGED and self.options.recheck:
-            unstable = tuple(name for name, half in halves.items() if not self._agrees_with_itself(half))
         case = replace(
             cases.blank(pair, verdict),
             origin=cases.origin(first) if first else None,
             stages=stages,
             findings=tuple(dict.fromkeys(findings)),
-            nondeterministic=unstable,
             artifacts=Sides(base=ours.artifacts, head=theirs.artifacts),
             compile_s=Sides(base=ours.stage_times_s, head=theirs.stage_times_s),
         )
@@ -156,7 +152,7 @@ class CaseComparer:
             return case
         return replace(
             case,
-            facts=Sides(base=ours, head=theirs).map(self._facts),
+            facts=Sides(base=ours, head=theirs).map(lambda side: self._facts(side, pair.target)),
             metadata=Sides(base=ours.metadata, head=theirs.metadata),
         )
 
@@ -208,29 +204,17 @@ class CaseComparer:
             side.toolchain, side.corpus, half.launch, half.target, attempt=attempt, fresh=half.fresh
         )
 
-    def _agrees_with_itself(self, half: _Half) -> bool:
-        """Whether a side gives the same code when it is compiled again, in a process of another kind."""
-        again = self._again(half, 0)
-        if isinstance(again, Failed):
-            return False
-        for name, first in half.compiled.artifacts.items():
-            other = again.artifacts.get(name)
-            if other is not None and not self.judge.same(name, first.digest, other.digest):
-                return False
-        return True
-
     # facts
 
-    def _facts(self, compiled: Compiled) -> Mapping[str, Fact]:
+    def _facts(self, compiled: Compiled, target: Target) -> Mapping[str, Fact]:
         parts = {name: compiled.artifacts[name] for name in _FACT_STAGES if name in compiled.artifacts}
         digests = {name: artifact.digest for name, artifact in parts.items()}
-        key = key_of(
-            "facts/1", normalize.NORMALIZER_VERSION, digests, compiled.metadata, compiled.assembler_log
-        )
+        made_of = (digests, compiled.metadata, compiled.assembler_log, asdict(target))
+        key = key_of("facts/2", normalize.NORMALIZER_VERSION, *made_of)
         known: dict[str, Fact] | None = self.judge.store.get_record("facts", key)
         if known is None:
             contents = {name: self.judge.content(artifact.digest) for name, artifact in parts.items()}
-            known = facts.of_side(compiled, contents)
+            known = facts.of_side(compiled, contents, target)
             self.judge.store.put_record("facts", key, known)
         return known
 

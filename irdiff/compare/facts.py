@@ -6,14 +6,15 @@ import re
 from collections.abc import Mapping
 
 from irdiff import binaries, normalize
-from irdiff.model import Compiled, Fact
+from irdiff.compare import occupancy
+from irdiff.model import Compiled, Fact, Target
 from irdiff.stages import Stage
 
 _SPILLS = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
 _TEXT_STAGES_WITH_INSTRUCTIONS = (Stage.TTGIR, Stage.PTX, Stage.AMDGCN)
 
 
-def of_side(compiled: Compiled, contents: Mapping[str, bytes]) -> dict[str, Fact]:
+def of_side(compiled: Compiled, contents: Mapping[str, bytes], target: Target) -> dict[str, Fact]:
     """Everything known of one side. `contents` holds the artifacts that are at hand, by stage."""
     facts: dict[str, Fact] = {}
     for stage in (Stage.CUBIN, Stage.HSACO):
@@ -26,6 +27,7 @@ def of_side(compiled: Compiled, contents: Mapping[str, bytes]) -> dict[str, Fact
             facts.update({f"{stage}.{name}": count for name, count in counts.items()})
     facts.update(_from_metadata(compiled.metadata))
     facts.update(_from_assembler(compiled.assembler_log))
+    facts.update(occupancy.facts(facts, target))
     return facts
 
 

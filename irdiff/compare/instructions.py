@@ -7,6 +7,7 @@ and the AMD CDNA ISA documents.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping
 
@@ -111,6 +112,11 @@ def klass(stage: str, name: str, line: str) -> str:
     """The class of an opcode, or the opcode itself where a reader must see it."""
     if stage == Stage.LLIR:
         return _llvm_class(name, line)
+    return _assembly_class(stage, name)
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def _assembly_class(stage: str, name: str) -> str:
     table = _CLASSES.get(stage, ())
     if _KEPT.search(name):
         return re.sub(r"\d+(?=x|$)", "N", name)
@@ -127,17 +133,23 @@ def llvm_dialect(name: str, line: str) -> str:
 
 
 def _llvm_class(name: str, line: str) -> str:
-    asm = re.search(r'asm [a-z ]*"([^"]*)"|inline_asm [^"]*"([^"]*)"', line)
+    asm = re.search(r'asm [a-z ]*"([^"]*)"|inline_asm [^"]*"([^"]*)"', line) if "asm " in line else None
     if asm:
         text = next(part for part in asm.groups() if part is not None)
         words = re.findall(r"(?:@\S+ )?\b([a-z]\w*(?:\.[\w:]+)+)", text)
         return "asm " + " ".join(dict.fromkeys(words))[:120]
-    if _KEPT.search(name):
-        return re.sub(r"\d+", "N", name)
     if name in ("load", "store", "alloca"):
         space = re.search(r"addrspace\((\d)\)|<(\d)>", line)
         number = next((text for text in space.groups() if text), "0") if space else "0"
         return f"{name} {_SPACES.get(number, 'memory')}"
+    return _named_class(name)
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def _named_class(name: str) -> str:
+    """Of an operation of LLVM's whose operands say nothing."""
+    if _KEPT.search(name):
+        return re.sub(r"\d+", "N", name)
     bare = re.sub(r"^(?:llvm\.)?(?:nvvm\.|amdgcn\.|intr\.)?", "", name)
     return next(
         (title for pattern, title in _LLVM_CLASSES if re.match(pattern, bare)), re.sub(r"\d+", "N", bare)

@@ -14,8 +14,6 @@ _STRUCTURED = re.compile(r"(?:%[^=]*= )?(?:scf\.(?:for|while|parallel|forall)|af
 _LABEL = re.compile(r"(\^\w+|%?[\w.$-]+|\$L\d+|\.L\w+)(?=[:(])")
 _JUMP = re.compile(r"\bbra\b|\bbr\b|\bcond_br\b|s_c?branch|llvm\.br|cf\.|llvm\.cond_br|\bswitch\b|BRA\b")
 _DESTINATION = re.compile(r"label (%[\w.$-]+)|(\^\w+)|(\$L\w+)|(\.L\w+)")
-_MARKS = ("label %", "^", "$L", ".L")
-"""One of them is in every text that `_DESTINATION` finds anything in: cheaper to look for."""
 
 
 def depths(lines: Sequence[str]) -> list[int]:
@@ -49,7 +47,7 @@ def _jumps(lines: Sequence[str], change: list[int]) -> None:
         label = _LABEL.match(line) if line.endswith(":") or line.startswith("^") else None
         if label:
             labels[label.group(1)] = number
-        elif any(mark in line for mark in _MARKS) and _JUMP.search(line):
+        elif _may_name_a_label(line) and _JUMP.search(line):
             for found in _DESTINATION.finditer(line):
                 target = labels.get(next(text for text in found.groups() if text))
                 if target is not None:
@@ -57,3 +55,8 @@ def _jumps(lines: Sequence[str], change: list[int]) -> None:
     for start, end in ends.items():
         change[start] += 1
         change[end + 1] -= 1
+
+
+def _may_name_a_label(line: str) -> bool:
+    """True of every line that `_DESTINATION` finds anything in, and quick."""
+    return "label %" in line or "^" in line or "$L" in line or ".L" in line

@@ -14,9 +14,12 @@ under the digest of the whole toolchain, and the run says so.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from threading import Lock
 from typing import Any
+from weakref import WeakValueDictionary
 
 from pydantic import TypeAdapter
 
@@ -50,6 +53,19 @@ class _Keys:
     """For a compilation of which it is not known that its stages kept below the frontend."""
 
 
+class _Turn:
+    """A lock that goes with its last user."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+
 class WorkerCompiler:
     """Captures and compiles for one comparison. Thread-safe."""
 
@@ -64,6 +80,8 @@ class WorkerCompiler:
         self._capturer = Capturer(requests, store, reuse=reuse)
         self._selections: dict[tuple[str, str, str], Selection] = {}
         """As a workload was captured under an interpreter, for a target: its host is asked for the same."""
+        self._lock = Lock()
+        self._turns: WeakValueDictionary[str, _Turn] = WeakValueDictionary()
         self._entered: dict[str, list[str] | None] = {}
         """By toolchain below the frontend and target: files of the frontend that stages entered; None
         where no compilation has told yet."""
@@ -94,16 +112,26 @@ class WorkerCompiler:
     ) -> Outcome:
         """One side of a case. Without `assemble` it stops at PTX, with the flags of ptxas known."""
         keys = self._keys("compile/2", toolchain, launch, target)
-        found = None if fresh else self._stored(keys, assemble=assemble)
-        if found is not None:
-            self.taken_from_store += 1
-            return found
-        row = self._request(
-            "compile", launch, toolchain, corpus, target, stop_before=[] if assemble else [Stage.CUBIN]
-        )
-        outcome = self._run(toolchain, corpus.beside(launch.id, target), target, row, replace=fresh)
-        self._keep(keys, outcome)
-        return outcome
+        with self._turn(keys):
+            found = None if fresh else self._stored(keys, assemble=assemble)
+            if found is not None:
+                self.taken_from_store += 1
+                return found
+            row = self._request(
+                "compile", launch, toolchain, corpus, target, stop_before=[] if assemble else [Stage.CUBIN]
+            )
+            outcome = self._run(toolchain, corpus.beside(launch.id, target), target, row, replace=fresh)
+            self._keep(keys, outcome)
+            return outcome
+
+    def _turn(self, keys: _Keys | None) -> AbstractContextManager[object]:
+        """Launches of one input digest are one compilation, whatever workload they are of: who comes second
+        waits, and finds it in the store.
+        """
+        if keys is None or not self.reuse:
+            return nullcontext()
+        with self._lock:
+            return self._turns.setdefault(keys.whole, _Turn())
 
     def assemble(
         self, toolchain: Toolchain, corpus: Corpus, launch: Launch, target: Target, compiled: Compiled

@@ -12,7 +12,7 @@ from irdiff.gate.policy import Policy
 from irdiff.gate.settling import Settler
 from irdiff.gate.timings import Timed
 from irdiff.model import Run
-from irdiff.report import edited
+from irdiff.report import edited, group_names
 
 __all__ = ["Outcome", "Policy", "Timed", "evaluate"]
 
@@ -50,6 +50,7 @@ def evaluate(
         timed_on=tuple(sorted({timed.device for timed in timings})),
         rules=tuple(outcomes),
         expired=tuple(settle.expired),
+        group_names={row.group.id: row.short for row in group_names.named(run)},
         notes=(*_same(run), *[*run.notes, *notes][:MAX_NOTES], *_unread(run, timings), *settle.unused()),
     )
 

@@ -19,6 +19,7 @@ from pydantic.dataclasses import dataclass
 
 from irdiff.errors import UsageError
 from irdiff.model import ChangeGroup, Run
+from irdiff.report import group_names
 from irdiff.resolve import toml_file
 
 SCHEMA = "irdiff-accepted/2"
@@ -97,8 +98,8 @@ def parse(rows: Mapping[str, object], where: str) -> tuple[Accepted, ...]:
 def accept(run: Run, names: tuple[str, ...], decision: Decision) -> tuple[Accepted, ...]:
     """An entry for each name: of a change group, for all its cases in this run, or of one case.
 
-    A group's id may be cut to 8 or more characters. Raises UsageError for what the run does not have: only
-    what was seen can be accepted.
+    A group is named by its number in the run or by its id, which may be cut (`g:b140`). Raises UsageError for
+    what the run does not have: only what was seen can be accepted.
     """
     edits = {case.id: case.edit for case in run.cases}
     entries = []
@@ -156,15 +157,10 @@ def _find(run: Run, name: str) -> tuple[ChangeGroup, tuple[str, ...]]:
     of_case = {member: group for group in run.groups for member in group.members}
     if name in of_case:
         return of_case[name], (name,)
-    found = [group for group in run.groups if group.id == name]
-    if not found and len(name) >= 8:
-        found = [group for group in run.groups if group.id.startswith(name)]
-    if len(found) != 1:
-        what = "no change group" if not found else f"{len(found)} change groups"
-        raise UsageError(
-            f"the run has {what} {name[:80]!a}", hint="`irdiff report RUN` shows the groups with their ids"
-        )
-    return found[0], found[0].members
+    found = group_names.find(run, name)
+    if found is None:
+        raise group_names.unknown(run, name)
+    return found, found.members
 
 
 def append(path: Path, entries: tuple[Accepted, ...], known: tuple[Accepted, ...]) -> None:

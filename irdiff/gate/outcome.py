@@ -78,6 +78,8 @@ class Outcome:
     timed_on: tuple[str, ...]
     """The devices that timings came from. Empty where the run was not timed."""
     rules: tuple[RuleOutcome, ...]
+    group_names: Mapping[str, str]
+    """The short ids of the run's change groups by their ids, in the order of every report."""
     expired: tuple[Waiver, ...]
     """The waivers that would have settled a finding if they had not expired."""
     notes: tuple[str, ...]

@@ -10,6 +10,7 @@ from irdiff.gate import wording
 from irdiff.gate.acceptance import Accepted
 from irdiff.gate.outcome import Finding, Outcome, RuleOutcome
 from irdiff.gate.policy import Waiver
+from irdiff.gate.wording import Again
 from irdiff.report import escape
 
 SCHEMA = "irdiff-gate/1"
@@ -17,12 +18,12 @@ _SHOWN = 12
 _MARKDOWN_LIMIT = 60_000
 
 
-def text(outcome: Outcome) -> str:
+def text(outcome: Outcome, again: Again = wording.UNNAMED) -> str:
     """The outcome as text, for a terminal or a job's log."""
-    return "\n".join(_text_lines(outcome)) + "\n"
+    return "\n".join(_text_lines(outcome, again)) + "\n"
 
 
-def _text_lines(outcome: Outcome) -> Iterator[str]:
+def _text_lines(outcome: Outcome, again: Again) -> Iterator[str]:
     yield escape.terminal(wording.headline(outcome))
     yield escape.terminal(f"  {outcome.base} → {outcome.head}")
     for rule in sorted(outcome.rules, key=lambda rule: rule.holds):
@@ -30,13 +31,15 @@ def _text_lines(outcome: Outcome) -> Iterator[str]:
         if rule.findings:
             yield f"{'':8}   {escape.terminal(rule.rule.reason)}"
         for finding in wording.ordered(rule.findings)[:_SHOWN]:
-            line = f"{wording.subject(finding)}: {wording.state(finding)}: {wording.detail(finding)}"
+            groups = wording.groups(outcome, finding)
+            name = wording.subject(finding) + (f" [{groups}]" if groups else "")
+            line = f"{name}: {wording.state(finding)}: {wording.detail(finding)}"
             yield f"{'':8} - {escape.terminal(line)}"
         if len(rule.findings) > _SHOWN:
             yield f"{'':8}   … {len(rule.findings) - _SHOWN} more: see --json"
     for note in wording.notes(outcome):
         yield f"note     {escape.terminal(note)}"
-    if step := wording.next_step(outcome):
+    if step := wording.next_step(outcome, again):
         yield f"next     {escape.terminal(step)}"
 
 
@@ -128,21 +131,23 @@ def _markdown_lines(outcome: Outcome, shown: int) -> Iterator[str]:
         yield f"| {rule.word} | {escape.code(rule.rule.id)} | {escape.markdown(wording.summary(rule))} |"
     for rule in outcome.rules:
         if rule.findings:
-            yield from _markdown_rule(rule, shown)
+            yield from _markdown_rule(outcome, rule, shown)
     found = wording.notes(outcome)
     if found:
         yield ""
         yield from (f"- {escape.markdown(note)}" for note in found[:20])
 
 
-def _markdown_rule(outcome: RuleOutcome, shown: int) -> Iterator[str]:
+def _markdown_rule(whole: Outcome, outcome: RuleOutcome, shown: int) -> Iterator[str]:
     opened = "" if outcome.holds else " open"
     title = f"{outcome.word}: {outcome.rule.id}, {wording.summary(outcome)}"
     yield f"\n<details{opened}><summary>{escape.github_html(title)}</summary>\n"
     yield escape.markdown(outcome.rule.reason, limit=1000) + "\n"
     for finding in wording.ordered(outcome.findings)[:shown]:
         words = escape.markdown(f"{wording.state(finding)}: {wording.detail(finding)}")
-        yield f"- {escape.code(wording.subject(finding))}: {words}"
+        groups = wording.groups(whole, finding)
+        name = escape.code(wording.subject(finding)) + (f" ({escape.code(groups)})" if groups else "")
+        yield f"- {name}: {words}"
     if len(outcome.findings) > shown:
         yield f"- … {len(outcome.findings) - shown} more"
     yield "\n</details>"

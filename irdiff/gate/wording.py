@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from irdiff.gate.acceptance import Accepted
 from irdiff.gate.outcome import Certainty, Finding, Outcome, RuleOutcome, Subject
 from irdiff.gate.policy import Waiver
+from irdiff.report import commands
 
+_MAX_GROUPS = 5
 NO_TIMINGS = "no timings: rules that need them could not be decided"
 
 
@@ -49,6 +53,12 @@ def subject(finding: Finding) -> str:
     return "the run" if finding.subject is Subject.RUN else finding.name
 
 
+def groups(outcome: Outcome, finding: Finding) -> str:
+    """The short ids of the change groups behind a finding, in the order of the report."""
+    names = [name for group, name in outcome.group_names.items() if group in finding.groups]
+    return " ".join([*names[:_MAX_GROUPS], *(["…"] if len(names) > _MAX_GROUPS else [])])
+
+
 def state(finding: Finding) -> str:
     """`violated`, `unknown`, `waived by …` or `accepted by …`."""
     match finding.settled_by:
@@ -82,9 +92,21 @@ def notes(outcome: Outcome) -> list[str]:
     return [*([] if outcome.timed_on else [NO_TIMINGS]), *outcome.notes, *ended]
 
 
-def next_step(outcome: Outcome) -> str | None:
-    """What a person can do about edits that only wait to be looked at."""
-    groups = {
+@dataclass(frozen=True, kw_only=True)
+class Again:
+    """The words by which the gate is asked again."""
+
+    call: str
+    policy: str
+    until: datetime.date | None
+
+
+UNNAMED = Again(call=commands.UNNAMED, policy="POLICY", until=None)
+
+
+def next_step(outcome: Outcome, again: Again) -> str | None:
+    """What a person can do about edits that only wait to be looked at: a command that lacks a reason."""
+    waiting = {
         group
         for rule in outcome.rules
         if rule.rule.can_be_accepted
@@ -92,10 +114,11 @@ def next_step(outcome: Outcome) -> str | None:
         if finding.blocks and finding.certainty is Certainty.VIOLATED and finding.edits
         for group in finding.groups
     }
-    if not groups:
+    names = [name for group, name in outcome.group_names.items() if group in waiting][:_MAX_GROUPS]
+    if not names:
         return None
-    shown = " ".join(f"--accept {group[:12]}" for group in sorted(groups)[:5])
-    return (
-        f"after a look at each group: irdiff gate RUN --policy POLICY {shown} --owner YOU --reason WHY "
-        "--until YYYY-MM-DD"
-    )
+    words = ["gate", again.call, "--policy", again.policy]
+    for name in names:
+        words += ["--accept", name]
+    words += ["--until", str(again.until or "YYYY-MM-DD"), "--owner", "YOU", "--reason", "WHY"]
+    return f"after a look at each group: {commands.command(*words)}"

@@ -16,7 +16,6 @@ from functools import partial
 from irdiff.compare import cases
 from irdiff.compare.edits import Edit, EditLine, operation, typeless
 from irdiff.findings import FindingKind
-from irdiff.group import occupancy
 from irdiff.model import Case, Fact, Verdict
 
 
@@ -115,8 +114,8 @@ def _number(facts: Mapping[str, Fact], name: str) -> float:
 
 
 def _occupancy_fell(change: _Change) -> float:
-    base, head = occupancy.warps(change.case.facts.base), occupancy.warps(change.case.facts.head)
-    return (base - head) / base if base and head and head < base else 0.0
+    both = change.case.facts.base.keys() & change.case.facts.head.keys()
+    return _fell([name for name in ("warps_per_multiprocessor", "waves_per_simd") if name in both], change)
 
 
 def _in_loops(pattern: re.Pattern[str], change: _Change) -> float:

@@ -29,7 +29,7 @@ _DATA = re.compile(
 )
 _LABEL = re.compile(r"(\.L[\w.$]+):")
 _LOCAL_NAME = re.compile(r"\.L(?<![\w.$]\.L)[\w.$]++")
-"""Looks behind after the constant beginning, which is what the search is fast with."""
+"""The constant text comes first and what stands before it is looked at then: such a search is quick."""
 _SET = re.compile(r"\.set [\w.$]+, (?!.*(?<![\w.$])\.(?![\w.$]))")
 """Not to where it stands."""
 _METADATA = re.compile(

@@ -1,4 +1,4 @@
-"""Texts that wait their turn, compressed: IR between passes has up to 31 MB, of which 0.5 MB are left."""
+"""Texts kept in memory in compressed form. IR between passes has up to 31 MB; 0.5 MB of that are left."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import zstandard
 
 _BLOCK_LINES = 1000
 _SMALL = 1 << 16
-"""Characters of a part that is not worth the while."""
+"""A part with fewer characters is kept as it is: compressing it would save little."""
 
 
 def pack(content: bytes | bytearray) -> bytes:
     packed = zstandard.ZstdCompressor(level=1).compress(content)
-    return bytes(memoryview(packed))  # `packed` has the room that the worst content would take
+    return bytes(memoryview(packed))  # a copy: `packed` holds a buffer as large as the worst case needs
 
 
 def unpack(packed: bytes) -> bytes:
@@ -31,7 +31,7 @@ def _unpack_text(packed: bytes) -> str:
 
 
 class PackedParts:
-    """Parts of a text, to be gone through again."""
+    """Parts of one text, which can be iterated over any number of times."""
 
     def __init__(self) -> None:
         self._parts: list[str | bytes] = []

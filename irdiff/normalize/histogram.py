@@ -7,6 +7,7 @@ SASS the instruction lists of "CUDA Binary Utilities".
 
 from __future__ import annotations
 
+import functools
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -110,6 +111,7 @@ def _first(classes: tuple[tuple[str, str], ...], opcode: str) -> str:
     return next((name for pattern, name in classes if re.match(pattern, opcode)), "")
 
 
+@functools.lru_cache(maxsize=1 << 12)
 def _ptx_class(opcode: str) -> str:
     memory = _PTX_MEMORY.match(opcode)
     if not memory:
@@ -122,6 +124,7 @@ def _ptx_class(opcode: str) -> str:
     return f"{kind}_{space}_{width * vector}" if width else f"{kind}_{space}"
 
 
+@functools.lru_cache(maxsize=1 << 12)
 def _amd_class(opcode: str) -> str:
     name = _first(_AMD_CLASSES, opcode)
     if name:
@@ -144,6 +147,7 @@ def _amd_width(suffix: str) -> int:
     return int(bits.group(1)) if bits else 0
 
 
+@functools.lru_cache(maxsize=1 << 12)
 def _sass_class(opcode: str) -> str:
     name = _first(_SASS_CLASSES, opcode)
     if name:

@@ -29,7 +29,7 @@ class UnclearError(Exception):
 
 
 def _language(*tokens: str) -> re.Pattern[str]:
-    """Each token begins with a constant character, which is what the search is fast with."""
+    """A pattern of the tokens. Each begins with a constant character: a search is quick."""
     return re.compile(f"({'|'.join(tokens)})")
 
 

@@ -41,15 +41,16 @@ from irdiff.normalize.llvm_floats import spell_floats
 from irdiff.normalize.symbols import rename_functions, words
 
 _DEBUG = re.compile(r", !dbg !\d+")
-_OTHER_DEBUG = re.compile(r",? !(?:dbg|DIAssignID) !\d+")
+_OTHER_DEBUG = tuple(re.compile(rf"{before} !(?:dbg|DIAssignID) !\d+") for before in (",", ""))
+"""After a comma and without: a pattern that begins with characters that are always there is found quickly."""
 _DEBUG_LINE = re.compile(r"\n(?:#dbg_\w+\(|(?:tail )?call void @llvm\.dbg\.)[^\n]*")
 _DEBUG_NODE = re.compile(r"\n!\d+ = (?:distinct )?!DI[A-Za-z]+\([^\n]*")
 _COMPILE_UNITS = re.compile(r"^!llvm\.dbg\.cu = [^\n]*", re.M)
 _SYMBOL = f"(?:[-\\w.$]++|[{HIDDEN}])"
 _TOKEN = re.compile(rf"([%@!#](?:(?<=[%@]){_SYMBOL}|(?<=!)\d+|(?<=#)\w+))")
-"""Looks behind after one set of characters, which is what the search is fast with."""
+"""Begins with a set of characters and only then looks at what came before: such a search is quick."""
 _QUOTED_NAME = re.compile(r"[^\x00-\ud7ff](?:(?<=[%@$].)|(?<=\n.):\n)")
-"""Looks behind after one range of characters, which is what the search is fast with."""
+"""Begins with a range of characters and only then looks at what came before: such a search is quick."""
 _NAME = re.compile(rf"[%@$]{_SYMBOL}|^{_SYMBOL}:$", re.M)
 _ESCAPE = re.compile(r"\\([0-9A-Fa-f]{2})")
 _LABEL = re.compile(rf"\n({_SYMBOL}):(?=\n|\Z)")
@@ -62,7 +63,9 @@ _LEADING_COMMA = re.compile(r"(?<=\{), ")
 _GROUP = re.compile(r"\nattributes (#\w+) = \{ ?([^\n]*?) ?\}(?=\n|$)")
 _QUOTED = r'"[^"\n]*+"'
 _ATTRIBUTE = re.compile(rf"{_QUOTED}(?:={_QUOTED})?|[\w.]+(?:\((?:[^()\n]|\([^()\n]*\))*+\))?(?:=[\w.]+)?")
-_ASSEMBLY = re.compile(rf"\basm (?:(?:sideeffect|alignstack|inteldialect|unwind) ){{0,4}}+([{HIDDEN}])")
+_ASSEMBLY = re.compile(
+    rf"asm (?<=\basm )(?:(?:sideeffect|alignstack|inteldialect|unwind) ){{0,4}}+([{HIDDEN}])"
+)
 _HIDDEN_GLOBAL = re.compile(rf"\n@({_SYMBOL}) = (?:private|internal) ")
 _CANONICAL_GLOBAL = re.compile(r"@(g\d+)(?![-\w.$])")
 _TYPE = re.compile(rf"\n(%{_SYMBOL}) = type ")
@@ -95,7 +98,8 @@ def _strip(text: str) -> str:
     """Without debug uses and indentation."""
     text = _DEBUG_NODE.sub("\n", collapse_spaces(_DEBUG.sub("", text)))
     if "!dbg" in text or "!DIAssignID" in text:
-        text = _OTHER_DEBUG.sub("", text)
+        for pattern in _OTHER_DEBUG:
+            text = pattern.sub("", text)
     if "#dbg_" in text or "@llvm.dbg." in text:
         text = _DEBUG_LINE.sub("\n", text)
     return text

@@ -13,6 +13,7 @@ its test of the parser, which gives the bits of `+nan`, `-qnan` and `+snan`.
 
 from __future__ import annotations
 
+import functools
 import re
 import struct
 
@@ -37,16 +38,32 @@ _SPECIAL = {
 _SPECIAL["double"] = _SPECIAL["float"]
 
 
+_MARKS = ("0x", "e+", "e-", "inf", "nan")
+"""Each constant that has another spelling contains one."""
+
+
 def spell_floats(text: str) -> str:
     """Rewrite the constants line by line. Strings must be hidden."""
-    return "\n".join(
-        [
-            _spell_line(line)
-            if "e+" in line or "e-" in line or "0x" in line or "inf" in line or "nan" in line
-            else line
-            for line in text.split("\n")
-        ]
-    )
+    parts: list[str] = []
+    position = 0
+    for start in sorted(_marked_lines(text)):
+        end = text.find("\n", start)
+        end = len(text) if end < 0 else end
+        parts += (text[position:start], _spell_line(text[start:end]))
+        position = end
+    return "".join([*parts, text[position:]])
+
+
+def _marked_lines(text: str) -> set[int]:
+    """Where each line begins that has a mark."""
+    starts = set()
+    for mark in _MARKS:
+        position = text.find(mark)
+        while position >= 0:
+            starts.add(text.rfind("\n", 0, position) + 1)
+            end = text.find("\n", position)
+            position = text.find(mark, end) if end >= 0 else -1
+    return starts
 
 
 def _spell_line(line: str) -> str:
@@ -64,6 +81,7 @@ def _spell_line(line: str) -> str:
     return "".join(parts)
 
 
+@functools.lru_cache(maxsize=1 << 14)
 def spell(constant: str, kind: str) -> str:
     """The one spelling of a constant of the type `kind`."""
     if kind not in _WIDTHS:

@@ -68,7 +68,7 @@ _PUBLIC = re.compile(
     r"\.func public @(?:(?<=\btt\.func public @)|(?<=\bllvm\.func public @)|(?<=\bfunc\.func public @))"
     r"([\w.$]+)(?=\()"
 )
-"""Looks behind after the constant beginning, which is what the search is fast with."""
+"""The constant text comes first and what stands before it is looked at then: such a search is quick."""
 _SYMBOL = re.compile(rf"@([\w.$-]++|[{HIDDEN}])")
 _PRIVATE = re.compile(
     rf"^(?:tt|llvm|func)\.func (?:private|internal) (?:[^@\n]* )?@([\w.$-]++|[{HIDDEN}])\((.*)", re.M

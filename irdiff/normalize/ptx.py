@@ -60,7 +60,7 @@ _PARAMETER = re.compile(r"(.+)(_param_\d+)")
 _REGISTER_SET = re.compile(r"(\.reg \.\w+ %([A-Za-z_$]+))<(\d*)>")
 _ANY_SET = re.compile(r"%([A-Za-z_$]+)(\d*+[\w$]*+)<")
 _NAME = re.compile(r"([%$](?:(?<=%)[A-Za-z_$]++\d++(?![\w$])|(?<=\$)L[\w$]++))")
-"""Looks behind after one set of characters, which is what the search is fast with."""
+"""Begins with a set of characters and only then looks at what came before: such a search is quick."""
 _BRACE = re.compile(r"[{}]")
 _RECOGNIZED = re.compile(r"\.(?:version|target|entry|func)\b")
 
@@ -138,12 +138,14 @@ def _rename_kernel(text: str) -> str:
     if len(names) != 1 or KERNEL in text:
         return text
     name = re.escape(names[0])
-    # what looks behind comes after the constant beginning, which is what the search is fast with
+    # the constant text comes first and what stands before it is looked at then: such a search is quick
     text = re.sub(rf"{name}(?<=\b{name})(?=_param_\d+(?![\w$]))", KERNEL, text)
     return re.sub(rf"\.entry {name}(?![\w$])", f".entry {KERNEL}", text)
 
 
 def _rename_functions(text: str) -> str:
+    if ".func" not in text:
+        return text
     functions = _FUNCTION.findall(text)
     linked = {name for linkage, name in functions if linkage}
     internal = [name for _, name in functions if name not in linked]

@@ -12,6 +12,7 @@ reader may fold away but which is never called the same.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -25,7 +26,11 @@ _MACHINE: Mapping[str, re.Pattern[str]] = {
     Stage.SASS: re.compile(r"\bU?[RP]\d+\b"),
 }
 _VALUE = re.compile(r"%[a-z]*\d+(?![\w.])|\^b\d+\b|[$.]L\d+\b|!\d+\b")
+_WORD = re.compile(r"[\w.]+|\S")
 _DEPTHS = (4, 2, 1, 0)
+_MOST_PAIRS = 10_000
+_FEWEST_COMMON = 0.4
+"""The share of words that two lines must have in common for one to have become the other."""
 
 
 class Kind(StrEnum):
@@ -46,13 +51,31 @@ class Row:
     """For a removed or added line, the index of the line on the other side that it seems to have become."""
 
 
-def align(ir: str, base: Sequence[str], head: Sequence[str]) -> list[Row]:
+@dataclass(frozen=True)
+class Aligned:
+    rows: tuple[Row, ...]
+    names: Mapping[str, str]
+    """What head calls a value of base, for the values that both have."""
+
+
+def align(ir: str, base: Sequence[str], head: Sequence[str]) -> Aligned:
     """Rows in order; runs of removed lines come before the added lines that replace them."""
     left, right = _Text(ir, base), _Text(ir, head)
     interned: dict[object, int] = {}
     rounds = list(zip(_keys(left, interned), _keys(right, interned), strict=True))
-    matched = _match(rounds)
-    return _rows(left, right, matched)
+    renaming = _Renaming(left, right)
+    rows = _rows(left, right, _match(rounds), renaming)
+    for row in rows:  # for showing alone: what is the same has been told by now
+        if row.kind is Kind.REMOVED and row.base is not None and row.partner is not None:
+            renaming.bind_definitions(row.base, row.partner)
+    return Aligned(rows=tuple(rows), names={} if left.machine else renaming.to_head)
+
+
+def in_numbering_of_head(line: str, names: Mapping[str, str]) -> str:
+    """A line of base as head numbers values. One that head has not keeps base's number, and a `'` behind it:
+    the same number without it is another value.
+    """
+    return _VALUE.sub(lambda found: names.get(found[0], f"{found[0]}'"), line)
 
 
 class _Text:
@@ -69,6 +92,9 @@ class _Text:
         for index, names in enumerate(self.names):
             for name in names:
                 self.defined.setdefault(name, index)
+
+    def defined_at(self, index: int) -> list[str]:
+        return [name for name in dict.fromkeys(self.names[index]) if self.defined[name] == index]
 
 
 def _keys(text: _Text, interned: dict[object, int]) -> list[list[int]]:
@@ -122,11 +148,10 @@ def _gaps(matched: Sequence[tuple[int, int]], n: int, m: int) -> Iterator[Gap]:
 # rows
 
 
-def _rows(left: _Text, right: _Text, matched: Sequence[tuple[int, int]]) -> list[Row]:
+def _rows(left: _Text, right: _Text, matched: Sequence[tuple[int, int]], renaming: _Renaming) -> list[Row]:
     rows: list[Row] = []
     removed: list[Row] = []
     added: list[Row] = []
-    renaming = _Renaming(left, right)
     i = j = 0
     for base, head in [*matched, (len(left.lines), len(right.lines))]:
         removed += [Row(Kind.REMOVED, index, None) for index in range(i, base)]
@@ -139,19 +164,53 @@ def _rows(left: _Text, right: _Text, matched: Sequence[tuple[int, int]]) -> list
             removed.append(Row(Kind.REMOVED, base, None, partner=head))
             added.append(Row(Kind.ADDED, None, head, partner=base))
             continue
-        rows += [*_partnered(removed, added), Row(kind, base, head)]
+        rows += [*_partnered(removed, added, left, right), Row(kind, base, head)]
         removed, added = [], []
-    return [*rows, *_partnered(removed, added)]
+    return [*rows, *_partnered(removed, added, left, right)]
 
 
-def _partnered(removed: list[Row], added: list[Row]) -> list[Row]:
-    """Where as many lines were removed as added, each is taken to have become the one in its place."""
-    if len(removed) != len(added):
-        return removed + added
+def _partnered(removed: list[Row], added: list[Row], left: _Text, right: _Text) -> list[Row]:
+    """Each line with the one it seems to have become: by its place, or where counts differ by its words."""
+    if len(removed) == len(added):
+        pairs = [(index, index) for index in range(len(removed))]
+    else:
+        words = [
+            [Counter(_WORD.findall(left.shapes[row.base])) for row in removed if row.base is not None],
+            [Counter(_WORD.findall(right.shapes[row.head])) for row in added if row.head is not None],
+        ]
+        pairs = _alike(*words) if len(removed) * len(added) <= _MOST_PAIRS else []
+    became = {i: added[j].head for i, j in pairs}
+    was = {j: removed[i].base for i, j in pairs}
     return [
-        *(Row(row.kind, row.base, None, other.head) for row, other in zip(removed, added, strict=True)),
-        *(Row(row.kind, None, row.head, other.base) for row, other in zip(added, removed, strict=True)),
+        *(Row(row.kind, row.base, None, became.get(index)) for index, row in enumerate(removed)),
+        *(Row(row.kind, None, row.head, was.get(index)) for index, row in enumerate(added)),
     ]
+
+
+def _alike(left: Sequence[Counter[str]], right: Sequence[Counter[str]]) -> list[tuple[int, int]]:
+    """Pairs in order that have most words in common in all; lines that have few in common are no pair."""
+    shares = [[_share(ours, theirs) for theirs in right] for ours in left]
+    best = [[0.0] * (len(right) + 1) for _ in range(len(left) + 1)]
+    for i in range(len(left) - 1, -1, -1):
+        for j in range(len(right) - 1, -1, -1):
+            best[i][j] = max(best[i + 1][j], best[i][j + 1], shares[i][j] + best[i + 1][j + 1])
+    pairs = []
+    i = j = 0
+    while i < len(left) and j < len(right):
+        if best[i][j] == best[i + 1][j]:
+            i += 1
+        elif best[i][j] == best[i][j + 1]:
+            j += 1
+        else:
+            pairs.append((i, j))
+            i, j = i + 1, j + 1
+    return pairs
+
+
+def _share(ours: Counter[str], theirs: Counter[str]) -> float:
+    whole = (ours | theirs).total()
+    share = (ours & theirs).total() / whole if whole else 0.0
+    return share if share >= _FEWEST_COMMON else 0.0
 
 
 class _Renaming:
@@ -159,7 +218,7 @@ class _Renaming:
 
     def __init__(self, left: _Text, right: _Text) -> None:
         self._left, self._right = left, right
-        self._to_head: dict[str, str] = {}
+        self.to_head: dict[str, str] = {}
         self._to_base: dict[str, str] = {}
 
     def follow(self, base: int, head: int) -> Kind:
@@ -180,9 +239,16 @@ class _Renaming:
                 self._bind(ours, theirs)
         return Kind.REMOVED
 
+    def bind_definitions(self, base: int, head: int) -> None:
+        """What a line defines became what the line defines that it became."""
+        ours, theirs = self._left.defined_at(base), self._right.defined_at(head)
+        if len(ours) == len(theirs):
+            for name, other in zip(ours, theirs, strict=True):
+                self._bind(name, other)
+
     def _fits(self, ours: str, theirs: str) -> bool:
-        return self._to_head.get(ours, theirs) == theirs and self._to_base.get(theirs, ours) == ours
+        return self.to_head.get(ours, theirs) == theirs and self._to_base.get(theirs, ours) == ours
 
     def _bind(self, ours: str, theirs: str) -> None:
         if self._fits(ours, theirs):
-            self._to_head[ours], self._to_base[theirs] = theirs, ours
+            self.to_head[ours], self._to_base[theirs] = theirs, ours

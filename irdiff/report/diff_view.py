@@ -85,7 +85,7 @@ def _side_by_side(found: Sequence[Line], view: View) -> Iterator[Text]:
         else:
             yield from _beside(removed, added, view)
             removed, added = [], []
-            yield _pair(line, line, view)
+            yield from _pair(line, line, view)
     yield from _beside(removed, added, view)
 
 
@@ -93,21 +93,36 @@ def _beside(removed: Sequence[Line], added: Sequence[Line], view: View) -> Itera
     for index in range(max(len(removed), len(added))):
         left = removed[index] if index < len(removed) else None
         right = added[index] if index < len(added) else None
-        yield _pair(left, right, view)
+        yield from _pair(left, right, view)
 
 
-def _pair(left: Line | None, right: Line | None, view: View) -> Text:
+def _pair(left: Line | None, right: Line | None, view: View) -> Iterator[Text]:
+    """Both lines whole: one that is longer than its half goes on below."""
     width = max(20, (view.width - 3) // 2 - 6)
-    text = Text()
-    for index, line in enumerate((left, right)):
-        if index:
-            text.append(" │ ", style="dim")
-        number = 0 if line is None else line.head_number if index else line.base_number
-        text.append(f"{_number(number)} ", style="dim")
-        content = Text() if line is None else _content(line, view)
-        content.truncate(width, overflow="ellipsis", pad=not index)
-        text.append_text(content)
-    return text
+    halves = [_folded(Text() if line is None else _content(line, view), width) for line in (left, right)]
+    numbers = (left.base_number if left else 0, right.head_number if right else 0)
+    for index in range(max(map(len, halves))):
+        text = Text()
+        for place, half in enumerate(halves):
+            text.append(" │ " if place else "", style="dim")
+            text.append(f"{_number(0 if index else numbers[place])} ", style="dim")
+            part = half[index] if index < len(half) else Text()
+            text.append_text(part)
+            text.append("" if place else " " * (width - part.cell_len))
+        yield text
+
+
+def _folded(text: Text, width: int) -> list[Text]:
+    """Cut behind a blank where the last third of a line has one, else where the line is full."""
+    parts = []
+    while text.cell_len > width:
+        cut = width
+        while cut > 1 and text[:cut].cell_len > width:  # characters that are two columns wide
+            cut -= 1
+        blank = text.plain.rfind(" ", width * 2 // 3, cut)
+        head, text = text.divide([blank + 1 if blank > 0 else cut])
+        parts.append(head)
+    return [*parts, text]
 
 
 def _legend(diff: StageDiff, text: str) -> Iterator[Text]:

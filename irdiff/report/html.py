@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import itertools
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,9 +18,10 @@ from typing import Any
 
 from markupsafe import Markup
 
-from irdiff.model import Case, ChangeGroup, Fact, Failure, Run, Sides, StageStatus, Verdict
+from irdiff.model import Case, Fact, Failure, Run, Sides, StageStatus, Verdict
 from irdiff.report import (
     charts,
+    commands,
     edited,
     escape,
     html_diffs,
@@ -31,7 +33,9 @@ from irdiff.report import (
     wording,
 )
 from irdiff.report.forest import Forest
+from irdiff.report.group_names import NamedGroup
 from irdiff.report.rank import moved_facts, rank
+from irdiff.report.shown import PLAIN, Shown
 from irdiff.stages import in_stage_order
 
 MAX_ENTRIES = 400
@@ -52,11 +56,11 @@ _STATUS_SIGN = {
 _NOT_PROFILED = frozenset({"binary_bytes"})
 
 
-def render(run: Run, folder: Path, timing: Forest | None = None) -> str:
+def render(run: Run, folder: Path, timing: Forest | None = None, *, as_: Shown = PLAIN) -> str:
     """The page. Diffs are read from the artifacts of `folder`. Where one is missing, the page says so."""
     sheet, script = _asset("report.css"), _asset("report.js")
     ranked = rank(run.cases)
-    entries = _entries(run, ranked, folder)
+    entries = _entries(run, ranked, folder, as_)
     return (
         templates.html()
         .get_template("report.html.j2")
@@ -64,7 +68,7 @@ def render(run: Run, folder: Path, timing: Forest | None = None) -> str:
             policy=_policy(script, sheet),
             sheet=sheet,
             script=script,
-            headline=wording.headline(run),
+            headline=as_.headline(run),
             reach=reach.sentence(run) or edited.sentence(run),
             mood=html_overview.mood(run),
             run=run,
@@ -149,20 +153,23 @@ def _timing(timing: Forest) -> dict[str, Any]:
 # groups
 
 
-def _entries(run: Run, ranked: Sequence[Case], folder: Path) -> list[dict[str, Any]]:
+def _entries(run: Run, ranked: Sequence[Case], folder: Path, as_: Shown) -> list[dict[str, Any]]:
     """Everything that has a diff: the groups, then the changed cases that are in no group."""
     cases = {case.id: case for case in run.cases}
     singles = wording.ungrouped(run, ranked)
-    groups = [group for group in wording.ordered_groups(run) if group.representative in cases]
-    found = [_group(group, cases) for group in groups[:MAX_ENTRIES]]
+    groups = [row for row in as_.groups(run) if row.group.representative in cases]
+    found = [_group(row, cases) for row in groups[:MAX_ENTRIES]]
     found += [_single(case) for case in singles[: min(_MAX_SINGLES, MAX_ENTRIES - len(found))]]
     share = min(html_diffs.ENTRY_BYTES, html_diffs.PAGE_BYTES // max(1, len(found)))
-    for number, entry in enumerate(found, 1):
+    after = itertools.count(len((as_.whole or run).groups) + 1)
+    numbers = itertools.chain((row.number for row in groups[:MAX_ENTRIES]), after)
+    for number, entry in zip(numbers, found, strict=False):
         case = cases[entry["representative"]]
         entry.update(
             number=number,
             facts=_facts(case),
-            diffs=html_diffs.entry(folder, case, share),
+            diffs=html_diffs.entry(folder, case, share, call=as_.call),
+            commands=[commands.explain(as_.call, entry["short"]), commands.diff(as_.call, entry["short"])],
             stage=case.origin.stage if case.origin else "",
             unstable=", ".join(case.nondeterministic),
             story=_story(case),
@@ -179,11 +186,13 @@ def _story(case: Case) -> list[str]:
     return [*lines, case.origin.note] if case.origin.note else lines
 
 
-def _group(group: ChangeGroup, cases: Mapping[str, Case]) -> dict[str, Any]:
+def _group(row: NamedGroup, cases: Mapping[str, Case]) -> dict[str, Any]:
+    group = row.group
     members = [cases[member] for member in group.members if member in cases]
     count = len(group.members)
     return {
         "id": group.id,
+        "short": row.short,
         "title": group.title,
         "severity": group.severity,
         "loud": wording.is_loud(group),
@@ -207,6 +216,7 @@ def _single(case: Case) -> dict[str, Any]:
     origin = case.origin
     return {
         "id": case.id,
+        "short": case.id,
         "title": wording.moved(case, limit=3),
         "severity": "",
         "loud": False,

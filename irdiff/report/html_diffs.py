@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from irdiff.model import Case, StageStatus
-from irdiff.report import escape, stage_diff
+from irdiff.report import commands, escape, stage_diff
 from irdiff.report.alignment import Kind
 from irdiff.report.stage_diff import Line, StageDiff
 from irdiff.stages import Stage, in_stage_order
@@ -24,8 +24,18 @@ _MAX_LEGEND_CHARACTERS = 300
 ReadDiff = Callable[[Path, Case, str], StageDiff | str]
 
 
-def entry(folder: Path, case: Case, limit_bytes: int, read: ReadDiff = stage_diff.read) -> dict[str, Any]:
-    """The diffs of one case. The first changed stage gets the largest share of the size."""
+def entry(
+    folder: Path,
+    case: Case,
+    limit_bytes: int,
+    read: ReadDiff = stage_diff.read,
+    *,
+    call: str = commands.UNNAMED,
+) -> dict[str, Any]:
+    """The diffs of one case, with commands that take `call` for the run.
+
+    The first changed stage gets the largest share of the size.
+    """
     stages = []
     left = limit_bytes
     for name, status in in_stage_order(case.stages):
@@ -33,6 +43,7 @@ def entry(folder: Path, case: Case, limit_bytes: int, read: ReadDiff = stage_dif
         if status is StageStatus.CHANGED:
             shown = _stage(folder, case, name, left * 6 // 10, read)
             left -= len(json.dumps(shown))
+            shown["command"] = commands.diff(call, case.id, "--stage", name)
             row.update(shown)
         stages.append(row)
     return {"case": escape.clean(case.id), "stages": stages}
@@ -40,7 +51,7 @@ def entry(folder: Path, case: Case, limit_bytes: int, read: ReadDiff = stage_dif
 
 def _stage(folder: Path, case: Case, name: str, limit_bytes: int, read: ReadDiff) -> dict[str, Any]:
     if name == Stage.SASS:
-        return {"note": "machine code is disassembled on request", "command": _command(case, name)}
+        return {"note": "machine code is disassembled on request"}
     found = read(folder, case, name)
     if isinstance(found, str):
         return {"note": escape.clean(found)}
@@ -49,17 +60,12 @@ def _stage(folder: Path, case: Case, name: str, limit_bytes: int, read: ReadDiff
         "counts": [found.count(Kind.REMOVED), found.count(Kind.ADDED), found.count(Kind.RENAMED)],
         "rows": rows,
         "legend": _legend(found, rows),
-        "command": _command(case, name),
     }
     if left_out:
         shown["left_out"] = left_out
     if not rows:
         shown["note"] = _nothing_to_show(found)
     return shown
-
-
-def _command(case: Case, stage: str) -> str:
-    return escape.clean(f"irdiff diff RUN '{case.id}' --stage {stage}")
 
 
 def _nothing_to_show(found: StageDiff) -> str:

@@ -54,12 +54,15 @@ def of_case(case: Case, run: Run) -> list[LaunchChange]:
         )
         for side in (ours, theirs)
     )
-    return list(_between(*texts))
+    return list(between(*texts))
 
 
 @lru_cache(maxsize=4096)
-def _between(base: str, head: str) -> tuple[LaunchChange, ...]:
-    """The changes between two JSON texts. Cached: most cases of a run differ alike, and deepdiff is slow."""
+def between(base: str, head: str) -> tuple[LaunchChange, ...]:
+    """The changes between two JSON texts of mappings.
+
+    Cached: most cases of a run differ alike, and deepdiff is slow.
+    """
     from deepdiff import DeepDiff
 
     # down to the single values, however few keys two mappings have in common

@@ -11,10 +11,22 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from irdiff.errors import UsageError
-from irdiff.model import Case, ChangeGroup, Run, Verdict
-from irdiff.report import edited, escape, families, launch_changes, provenance, reach, templates, wording
+from irdiff.model import Case, Run, Verdict
+from irdiff.report import (
+    commands,
+    edited,
+    escape,
+    families,
+    launch_changes,
+    provenance,
+    reach,
+    templates,
+    wording,
+)
 from irdiff.report.forest import Forest, ForestRow
+from irdiff.report.group_names import NamedGroup
 from irdiff.report.rank import rank
+from irdiff.report.shown import PLAIN, Shown
 
 LIMIT = 60_000
 """GitHub refuses comments of more than 65,536 characters; some are left to whoever wraps this text."""
@@ -32,11 +44,11 @@ _KINDS = ("broken", "wrong", "slower", "families", "loud", "quiet", "ungrouped",
 _OTHERS = (Verdict.FAILING, Verdict.FIXED, Verdict.ADDED, Verdict.REMOVED)
 
 
-def render(run: Run, timing: Forest | None = None, limit: int = LIMIT) -> str:
+def render(run: Run, timing: Forest | None = None, limit: int = LIMIT, *, as_: Shown = PLAIN) -> str:
     """The report in at most `limit` characters. Raises UsageError for a limit that holds no report."""
     if limit < _SMALLEST_LIMIT:
         raise UsageError(f"a Markdown report needs at least {_SMALLEST_LIMIT} characters, not {limit}")
-    frame, items = _frame(run, timing), _items(run, timing)
+    frame, items = _frame(run, timing, as_), _items(run, timing, as_)
     template = templates.markdown().get_template("report.md.j2")
 
     def first(count: int) -> str:
@@ -66,9 +78,9 @@ def _headline_only(frame: Mapping[str, Any], limit: int) -> str:
 # what is always there
 
 
-def _frame(run: Run, timing: Forest | None) -> dict[str, Any]:
+def _frame(run: Run, timing: Forest | None, as_: Shown) -> dict[str, Any]:
     return {
-        "headline": wording.headline(run),
+        "headline": as_.headline(run),
         "base": wording.side(run.base),
         "head": wording.side(run.head),
         "timing": timing,
@@ -83,7 +95,21 @@ def _frame(run: Run, timing: Forest | None) -> dict[str, Any]:
             for change, count in launch_changes.of_run(run)[:_MAX_LAUNCH_CHANGES]
         ],
         "open_ungrouped": not run.groups,
+        "commands": _commands(run, as_),
     }
+
+
+def _commands(run: Run, as_: Shown) -> list[str]:
+    """To copy: what tells more of the first group, or case, and what compares it again anywhere."""
+    groups = as_.groups(run)
+    cases = {case.id: case for case in run.cases}
+    changed = next((case.id for case in rank(run.cases)), "")
+    case_id = groups[0].group.representative if groups else changed
+    if case_id not in cases:
+        return []
+    name = groups[0].short if groups else case_id
+    words = [commands.explain(as_.call, name), commands.diff(as_.call, name), commands.page(as_.call)]
+    return [*words, commands.again(run, cases[case_id])]
 
 
 def _radius(run: Run) -> list[dict[str, Any]]:
@@ -116,21 +142,17 @@ def _provenance(run: Run) -> dict[str, Any]:
 # what is left out where there is too much
 
 
-def _items(run: Run, timing: Forest | None) -> list[tuple[str, Any]]:
+def _items(run: Run, timing: Forest | None, as_: Shown) -> list[tuple[str, Any]]:
     """Everything that may be left out, the most important first, each with its place in the template."""
     ranked = rank(run.cases)
     cases = {case.id: case for case in run.cases}
-    groups = wording.ordered_groups(run)
     broken = sorted((case for case in run.cases if case.verdict is Verdict.BROKEN), key=lambda case: case.id)
     return [
         *(("broken", {"id": case.id, "error": case.error or "no message"}) for case in broken),
         *(("wrong", {"id": row.case_id, "text": row.words}) for row in (timing.wrong if timing else ())),
         *(("slower", _slower(row)) for row in (timing.rows if timing else ()) if row.verdict == "slower"),
         *(("families", found) for found in _families(run)),
-        *(
-            ("loud" if wording.is_loud(group) else "quiet", _group(group, number, cases))
-            for number, group in enumerate(groups, 1)
-        ),
+        *(("loud" if wording.is_loud(row.group) else "quiet", _group(row, cases)) for row in as_.groups(run)),
         *(("ungrouped", _row(case)) for case in wording.ungrouped(run, ranked)),
         *(("unclear", _unclear(row)) for row in (timing.rows if timing else ()) if row.why),
         *(("others", other) for other in _others(run)),
@@ -159,12 +181,14 @@ def _families(run: Run) -> list[dict[str, Any]]:
     return [table]
 
 
-def _group(group: ChangeGroup, number: int, cases: Mapping[str, Case]) -> dict[str, Any]:
+def _group(row: NamedGroup, cases: Mapping[str, Case]) -> dict[str, Any]:
+    group = row.group
     count = len(group.members)
     alike = f"members are {group.likeness:.0%} alike" if count > 1 and group.likeness < 1 else ""
     representative = cases.get(group.representative)
     return {
-        "number": number,
+        "number": row.number,
+        "short": row.short,
         "title": group.title,
         "severity": group.severity,
         "origin": wording.group_origin(group),

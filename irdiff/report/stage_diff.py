@@ -7,7 +7,7 @@ that a text repeats are shown by a short name of their own; the legend says what
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import Path
@@ -16,7 +16,7 @@ from irdiff import normalize
 from irdiff.errors import IrdiffError
 from irdiff.model import Case
 from irdiff.report import escape
-from irdiff.report.alignment import Kind, Row, align
+from irdiff.report.alignment import Aligned, Kind, Row, align, in_numbering_of_head
 from irdiff.run import run_folder
 from irdiff.stages import Stage
 
@@ -52,6 +52,8 @@ class StageDiff:
     stage: str
     rows: tuple[Row, ...]
     legend: tuple[tuple[str, str], ...]
+    _names: Mapping[str, str]
+    """What head calls a value of base: a diff has one numbering, that of head."""
     _texts: Sequence[Sequence[str]]
     _numbers: Sequence[Sequence[int]]
     _raws: Sequence[Sequence[str]]
@@ -83,7 +85,7 @@ class StageDiff:
         row = self.rows[index]
         side, place = (0, row.base) if row.head is None else (1, row.head)
         assert place is not None
-        text = escape.clean(self._texts[side][place], limit=_LIMIT)
+        text = self._text(side, place)
         return Line(
             kind=row.kind,
             base_number=self._number(0, row.base),
@@ -105,7 +107,13 @@ class StageDiff:
         if row.kind is Kind.SAME or len(self.rows) > _MARKED:
             return ()
         other, place = (0, row.base) if row.kind is Kind.RENAMED else (1 - side, row.partner)
-        return () if place is None else _marks(text, escape.clean(self._texts[other][place], limit=_LIMIT))
+        return () if place is None else _marks(text, self._text(other, place))
+
+    def _text(self, side: int, place: int) -> str:
+        text = self._texts[side][place]
+        if side == 0 and self._names:
+            text = in_numbering_of_head(text, self._names)
+        return escape.clean(text, limit=_LIMIT)
 
 
 def read_text(folder: Path, case: Case, side: str, stage: str) -> str | None:
@@ -134,21 +142,33 @@ def compare(stage: str, base: str, head: str) -> StageDiff:
     canonical = [normalize.canonicalize(stage, text) for text in (base, head)]
     texts, numbers = [text.lines for text in canonical], [text.numbers for text in canonical]
     raws = [text.splitlines() for text in (base, head)]
-    rows = align(stage, *texts)
     shown, legend = _abbreviate(texts)
-    return StageDiff(stage=stage, rows=tuple(rows), legend=legend, _texts=shown, _numbers=numbers, _raws=raws)
+    return _diff(stage, align(stage, *texts), legend, shown, numbers, raws)
 
 
 def of_lines(stage: str, base: Sequence[str], head: Sequence[str]) -> StageDiff:
     """The diff of lines that are not IR and are shown as they are."""
     texts = (base, head)
+    numbers = [range(1, len(text) + 1) for text in texts]
+    return _diff(stage, align(stage, *texts), (), texts, numbers, texts)
+
+
+def _diff(
+    stage: str,
+    found: Aligned,
+    legend: tuple[tuple[str, str], ...],
+    texts: Sequence[Sequence[str]],
+    numbers: Sequence[Sequence[int]],
+    raws: Sequence[Sequence[str]],
+) -> StageDiff:
     return StageDiff(
         stage=stage,
-        rows=tuple(align(stage, *texts)),
-        legend=(),
+        rows=found.rows,
+        legend=legend,
+        _names=found.names,
         _texts=texts,
-        _numbers=[range(1, len(text) + 1) for text in texts],
-        _raws=texts,
+        _numbers=numbers,
+        _raws=raws,
     )
 
 

@@ -1,7 +1,7 @@
 """The terminal report: the verdict in words, what broke, the change groups, kernels by targets.
 
 Where the output is no terminal (a pipe, the log of a job) it is plain ASCII without colour, and lines are
-never wrapped: they can be searched.
+never wrapped: they can be searched. Groups come before tables, and commands to copy come last.
 """
 
 from __future__ import annotations
@@ -17,8 +17,10 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from irdiff.model import Case, ChangeGroup, Run, Verdict
-from irdiff.report import edited, escape, families, reach, wording
+from irdiff.report import commands, edited, escape, families, reach, tables, wording
 from irdiff.report.rank import rank
+from irdiff.report.shown import PLAIN, Shown
+from irdiff.report.tables import Column
 from irdiff.stages import Stage, in_stage_order
 
 if TYPE_CHECKING:
@@ -57,10 +59,21 @@ _SVG_WIDTH = 118
 headline = wording.headline
 
 
-def show(run: Run, folder: Path, console: Console, timing: Forest | None = None) -> None:
+def show(
+    run: Run,
+    folder: Path,
+    console: Console,
+    timing: Forest | None = None,
+    *,
+    as_: Shown = PLAIN,
+    limit: int | None = None,
+) -> None:
+    """At most `limit` groups and cases of each list."""
     plain = not console.is_terminal
-    footer = () if edited.same_compiler(run) else _footer(folder)
-    for line in (*_report(run, timing, _MAX_GROUPS), *footer):
+    width = None if plain else console.width
+    limits = Limits(groups=limit or _MAX_GROUPS, cases=limit or _MAX_LISTED, quiet=limit or _MAX_QUIET)
+    footer = () if edited.same_compiler(run) else _footer(run, folder, as_)
+    for line in (*_report(run, timing, limits, width, as_), *footer):
         text = Text(line.plain.translate(_ASCII)) if plain else line
         text.rstrip()
         console.print(text, soft_wrap=True, highlight=False)
@@ -74,42 +87,68 @@ def svg(run: Run, timing: Forest | None = None) -> str:
     console = Console(
         record=True, width=_SVG_WIDTH, force_terminal=True, color_system="truecolor", file=io.StringIO()
     )
-    for line in _report(run, timing, _MAX_GROUPS_IN_PICTURE):
+    limits = Limits(groups=_MAX_GROUPS_IN_PICTURE, cases=_MAX_LISTED, quiet=_MAX_QUIET)
+    for line in _report(run, timing, limits, _SVG_WIDTH, PLAIN):
         console.print(line, highlight=False)
     # without the web fonts: a picture in a README must not fetch anything
     form = re.sub(r"@font-face \{\{.*?\}\}\n", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL)
     return console.export_svg(title="irdiff report", code_format=form, unique_id="irdiff")
 
 
-def _report(run: Run, timing: Forest | None, max_groups: int) -> Iterator[Text]:
-    yield Text(headline(run), style="bold")
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """The most entries of each list. What is left out is counted."""
+
+    groups: int
+    cases: int
+    quiet: int
+    """Of cases that are no cause for alarm."""
+
+
+def _report(run: Run, timing: Forest | None, limits: Limits, width: int | None, as_: Shown) -> Iterator[Text]:
+    yield Text(escape.terminal(as_.headline(run)), style="bold")
     yield Text(_sides(run))
     for sentence in filter(None, (edited.sentence(run), reach.sentence(run))):
         yield Text(escape.terminal(sentence))
+    yield from _renamed(run)
     yield from _notes(run)
     if edited.same_compiler(run):
         return
     if timing:
         yield Text(escape.terminal(timing.headline), style="bold")
-    yield from _failures(run, Verdict.BROKEN, _MAX_LISTED)
-    yield from _groups(run, max_groups)
-    yield from _singles(run)
-    yield from _failures(run, Verdict.FIXED, _MAX_QUIET)
-    yield from _failures(run, Verdict.FAILING, _MAX_QUIET)
-    yield from _matrix(run)
-    yield from _families(run)
-    yield from _radius(run)
+    yield from _failures(run, Verdict.BROKEN, limits.cases)
+    yield from _groups(run, limits.groups, as_)
+    yield from _singles(run, limits.cases)
+    yield from _failures(run, Verdict.FIXED, limits.quiet)
+    yield from _failures(run, Verdict.FAILING, limits.quiet)
+    yield from _matrix(run, width)
+    yield from _families(run, width)
+    yield from _radius(run, width)
 
 
-def _footer(folder: Path) -> Iterator[Text]:
+def _footer(run: Run, folder: Path, as_: Shown) -> Iterator[Text]:
     yield Text()
     yield Text(f"run folder: {escape.terminal(folder)}", style="dim")
-    yield Text("one case: irdiff diff RUN CASE    page: irdiff report RUN --html report.html", style="dim")
+    groups = as_.groups(run)
+    changed = next((case.id for case in run.cases if case.verdict is Verdict.CHANGED), None)
+    name = groups[0].short if groups else changed
+    rows = [("page", commands.page(as_.call))]
+    if name is not None:
+        rows = [("story", commands.explain(as_.call, name)), ("lines", commands.diff(as_.call, name)), *rows]
+    for word, command in rows:
+        yield Text(f"{word:<7}{escape.terminal(command)}", style="dim")
 
 
 def _sides(run: Run) -> str:
-    rows = [f"{wording.side(side)} ({side.digest[:12]})" for side in (run.base, run.head)]
-    return escape.terminal(f"{rows[0]} → {rows[1]}  in {run.duration_s:.1f} s")
+    return escape.terminal(f"{wording.sides(run)}  in {run.duration_s:.1f} s")
+
+
+def _renamed(run: Run) -> Iterator[Text]:
+    names = wording.renamed(run)
+    for before, after in names[:_MAX_QUIET]:
+        yield Text(f"renamed: {escape.terminal(before)} → {escape.terminal(after)}")
+    if len(names) > _MAX_QUIET:
+        yield Text(f"… and {len(names) - _MAX_QUIET} more renamed", style="dim")
 
 
 def _notes(run: Run) -> Iterator[Text]:
@@ -138,15 +177,17 @@ def _failures(run: Run, verdict: Verdict, limit: int) -> Iterator[Text]:
         yield Text(f"… and {len(cases) - limit} more", style="dim")
 
 
-def _groups(run: Run, limit: int) -> Iterator[Text]:
+def _groups(run: Run, limit: int, as_: Shown) -> Iterator[Text]:
     if not run.groups:
         return
     coverage = wording.coverage(run)
     yield from _heading("change groups" + (f": {coverage}" if coverage else ""))
     cases = {case.id: case for case in run.cases}
-    for number, group in enumerate(wording.ordered_groups(run)[:limit], 1):
+    for row in as_.groups(run)[:limit]:
+        group = row.group
         style = "bold red" if wording.is_loud(group) else "bold"
-        yield Text.assemble((f"{number:>3}  ", "dim"), (_title(group), style))
+        names = f"{row.number:>3}  {escape.terminal(row.short)}  "
+        yield Text.assemble((names, "dim"), (_title(group), style))
         where = wording.members_by_target(group, cases)
         origin = (escape.terminal(wording.group_origin(group)), STAGE_STYLE.get(group.origin_stage, ""))
         count = wording.cases_in_words(len(group.members))
@@ -155,20 +196,20 @@ def _groups(run: Run, limit: int) -> Iterator[Text]:
         yield Text(escape.terminal(f"     {group.representative}"), style="dim")
     if len(run.groups) > limit:
         left_out = len(run.groups) - limit
-        yield Text(f"… and {left_out} more groups: all are in the HTML report", style="dim")
+        yield Text(f"… and {left_out} more groups: --limit {len(run.groups)} shows all", style="dim")
 
 
 def _title(group: ChangeGroup) -> str:
     return escape.terminal(group.title.replace("`", ""))
 
 
-def _singles(run: Run) -> Iterator[Text]:
+def _singles(run: Run, limit: int) -> Iterator[Text]:
     cases = wording.ungrouped(run, rank(run.cases))
     if not cases:
         return
     yield from _heading("changed cases" + (" outside of any group" if run.groups else ", by what moved"))
-    width = max(len(case.id) for case in cases[:_MAX_LISTED])
-    for case in cases[:_MAX_LISTED]:
+    width = max(len(case.id) for case in cases[:limit])
+    for case in cases[:limit]:
         unstable = f"  nondeterministic: {', '.join(case.nondeterministic)}" if case.nondeterministic else ""
         stage = case.origin.stage if case.origin else ""
         yield Text.assemble(
@@ -178,56 +219,34 @@ def _singles(run: Run) -> Iterator[Text]:
             "  ",
             escape.terminal(wording.moved(case, limit=4) + unstable),
         )
-    if len(cases) > _MAX_LISTED:
-        yield Text(f"… and {len(cases) - _MAX_LISTED} more: all are in the HTML report", style="dim")
+    if len(cases) > limit:
+        yield Text(f"… and {len(cases) - limit} more: --limit {len(cases)} shows all", style="dim")
 
 
 # kernels by targets
 
 
-@dataclass(frozen=True)
-class _Cell:
-    text: Text
-
-    @property
-    def width(self) -> int:
-        return self.text.cell_len
-
-
-def _matrix(run: Run) -> Iterator[Text]:
+def _matrix(run: Run, width: int | None) -> Iterator[Text]:
     targets = [target.name for target in run.targets]
     cases: dict[str, dict[str, list[Case]]] = {}
     for case in run.cases:
         cases.setdefault(case.workload, {}).setdefault(case.target, []).append(case)
     rows = [
-        [
-            _Cell(Text("kernel", style="dim")),
-            *(_Cell(Text(escape.terminal(name), style="dim")) for name in targets),
-        ]
-    ]
-    rows += [
-        [_Cell(Text(escape.terminal(workload))), *(_cell(by_target.get(name, ())) for name in targets)]
+        [Text(escape.terminal(workload)), *(_cell(by_target.get(name, ())) for name in targets)]
         for workload, by_target in sorted(cases.items())
     ]
     yield from _heading("changed of all cases, by kernel and target, with the first changed stages")
-    yield from _aligned(rows)
+    yield from tables.lines(_columns("kernel", *targets), rows, width)
 
 
-def _aligned(rows: Sequence[Sequence[_Cell]]) -> Iterator[Text]:
-    widths = [max(cell.width for cell in column) for column in zip(*rows, strict=True)]
-    for row in rows:
-        line = Text()
-        for cell, width in zip(row, widths, strict=True):
-            line.append_text(cell.text)
-            line.append(" " * (width - cell.width + 2))
-        line.rstrip()
-        yield line
+def _columns(*names: str) -> list[Column]:
+    return [Column(name=escape.terminal(name)) for name in names]
 
 
-def _cell(cases: Sequence[Case]) -> _Cell:
+def _cell(cases: Sequence[Case]) -> Text:
     """`11/13 ttgir llir`: how many changed, and where that began, the most frequent first."""
     if not cases:
-        return _Cell(Text())
+        return Text()
     changed = [case for case in cases if case.verdict is Verdict.CHANGED]
     text = Text(f"{len(changed)}/{len(cases)}", style="" if changed else "dim green")
     stages = Counter(case.origin.stage if case.origin else "?" for case in changed)
@@ -241,20 +260,20 @@ def _cell(cases: Sequence[Case]) -> _Cell:
     for mark, style in marks:
         text.append(" ")
         text.append(mark, style=style)
-    return _Cell(text)
+    return text
 
 
-def _families(run: Run) -> Iterator[Text]:
+def _families(run: Run, width: int | None) -> Iterator[Text]:
     found = families.table(run)
     if not found:
         return
-    names = ["family", *(target.name for target in run.targets), "all targets"]
-    rows = [[_Cell(Text(escape.terminal(name), style="dim")) for name in names]]
-    for family in found:
-        shares = [_Cell(_share(share)) for share in (*family.by_target, family.total)]
-        rows.append([_Cell(Text(escape.terminal(family.name))), *shares])
+    columns = _columns("family", *(target.name for target in run.targets), "all targets")
+    rows = [
+        [Text(escape.terminal(family.name)), *map(_share, (*family.by_target, family.total))]
+        for family in found
+    ]
     yield from _heading("changed of compared cases, by family and target")
-    yield from _aligned(rows)
+    yield from tables.lines(columns, rows, width)
 
 
 def _share(share: families.Share) -> Text:
@@ -262,7 +281,7 @@ def _share(share: families.Share) -> Text:
     return Text(share.words, style=style)
 
 
-def _radius(run: Run) -> Iterator[Text]:
+def _radius(run: Run, width: int | None) -> Iterator[Text]:
     yield from _heading("blast radius: changed of compared cases, and of each stage")
     rows = []
     for name, radius in wording.in_target_order(run):
@@ -272,7 +291,5 @@ def _radius(run: Run) -> Iterator[Text]:
             if row.compared
         )
         cells = (escape.terminal(name), f"{radius.changed}/{radius.compared}", f"{radius.fraction:.0%}")
-        rows.append(
-            [*(_Cell(Text(cell)) for cell in cells), _Cell(Text(escape.terminal(stages), style="dim"))]
-        )
-    yield from _aligned(rows) if rows else ()
+        rows.append([*map(Text, cells), Text(escape.terminal(stages), style="dim")])
+    yield from tables.lines(_columns("target", "changed", "", "stages"), rows, width) if rows else ()

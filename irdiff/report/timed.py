@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import Counter
 
 from irdiff.report.forest import Forest, ForestRow, WrongOutput
-from irdiff.timing.results import BAD_OUTPUTS, FAULTS, CaseTiming, Speed, TimingResults
+from irdiff.timing.results import BAD_OUTPUTS, FAULTS, CaseTiming, OutputCheck, Speed, TimingResults
+
+_FEW_ULP = 1000
 
 
 def forest_of(results: TimingResults) -> Forest:
@@ -22,6 +24,19 @@ def forest_of(results: TimingResults) -> Forest:
             if timing.outputs.status in BAD_OUTPUTS
         ),
     )
+
+
+def outputs_in_words(outputs: OutputCheck) -> str:
+    """`equal`, `close, within 5 ulp`, `close, 2.4e-06 of the norm`.
+
+    Units in the last place say how close two numbers are that are nearly the same; next to zero any two
+    numbers are millions of units apart, and only the norm of the difference tells something.
+    """
+    if outputs.max_ulp and outputs.max_ulp <= _FEW_ULP:
+        return f"{outputs.status.value}, within {outputs.max_ulp} ulp"
+    if outputs.relative_norm:
+        return f"{outputs.status.value}, {outputs.relative_norm:.1e} of the norm"
+    return outputs.status.value
 
 
 def _outputs(timing: CaseTiming) -> str:

@@ -108,8 +108,39 @@ def is_loud(group: ChangeGroup) -> bool:
 
 
 def side(revision: Revision) -> str:
+    """`triton==3.9.0`, or with the kernels that it compiles, `main 1a2b3c4, triton 3.9.0`."""
+    if revision.revision:
+        return f"{revision.revision}, {_compiler(revision)}"
     version = "" if revision.version in revision.spec else f" ({revision.version})"
     return f"{revision.spec}{version}"
+
+
+def sides(run: Run) -> str:
+    """Both: `main 1a2b3c4 → HEAD 5d6e7f8, triton 3.9.0` where one compiler compiles two revisions."""
+    base, head = run.base, run.head
+    if base.revision and head.revision and base.digest == head.digest:
+        return f"{base.revision} → {head.revision}, {_compiler(head)}"
+    rows = [f"{side(revision)} ({revision.digest[:12]})" for revision in (base, head)]
+    return f"{rows[0]} → {rows[1]}"
+
+
+def renamed(run: Run) -> list[tuple[str, str]]:
+    """(name at base, name at head) of launches that were renamed or moved, and of kernels that were renamed
+    under the same launch; each once for all targets.
+    """
+    names = set()
+    for case in run.cases:
+        launches = (run.launches.get(key or "") for key in case.launches)
+        base, head = (launch.kernel if launch else "" for launch in launches)
+        if case.renamed_from:
+            names.add((case.renamed_from.rpartition("@")[0], case.id.rpartition("@")[0]))
+        elif base and head and base != head:
+            names.add((base, head))
+    return sorted(names)
+
+
+def _compiler(revision: Revision) -> str:
+    return f"triton {revision.version}" if revision.spec.startswith("triton==") else revision.spec
 
 
 def origin(case: Case) -> str:

@@ -23,8 +23,9 @@ PACK_FILE = "pack.toml"
 class Packages:
     """Published packages that the workloads of a family import, installed beside a toolchain."""
 
-    site: Path
-    """Comes last on the path of a worker: it never replaces what the toolchain has."""
+    site: Path | None
+    """Comes last on the path of a worker: it never replaces what the toolchain has. None where the packages
+    are those of the toolchain's own interpreter."""
     imports: tuple[str, ...]
     """Modules that a worker imports once for all of its cases."""
     kernels: tuple[str, ...]

@@ -22,8 +22,10 @@ _DOCUMENTS = (".md", ".rst", ".pdf", ".png", ".svg", ".jpg", ".gif")
 _LEGAL = frozenset({"LICENSE", "NOTICE", "CODEOWNERS"})
 
 
-def between(base: Snapshot, head: Snapshot, config: Config) -> Edited:
-    """Raises UsageError where git cannot read them, or one is no repository of kernels."""
+def between(base: Snapshot, head: Snapshot, config: Config) -> Edited | None:
+    """None where not both are repositories of kernels. Raises UsageError where git cannot read them."""
+    if not all(kernel_repository.has_plan(snap, config) for snap in (base, head)):
+        return None
     plans = [kernel_repository.plan_of(snap, config) for snap in (base, head)]
     trees = [{e.path: (e.mode, e.blob) for e in repository.entries(snap, config)} for snap in (base, head)]
     paths = sorted({path for path, _ in trees[0].items() ^ trees[1].items()})

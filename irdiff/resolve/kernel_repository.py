@@ -4,7 +4,8 @@
     workloads = "irdiff"                # folder of workloads, FAMILY/NAME.py, that launch the kernels
     import = [".", "src"]               # folders that the workloads import the kernels from
     toolchain = "triton==3.9.0"         # the compiler, unless a pin says otherwise
-    pin = "requirements.txt"            # lock or requirements file with the revision's own Triton
+    pin = "requirements.txt"            # lock or requirements file with the revision's own versions
+    packages = ["torch"]                # what the kernels import beside Triton
 
 The tree of the revision is exported to the cache once. The corpus root is a folder of links: the
 workloads' families, and beside them what can be imported.
@@ -13,10 +14,8 @@ workloads' families, and beside them what can be imported.
 from __future__ import annotations
 
 import fcntl
-import re
 import shutil
-import tomllib
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from typing import Annotated
 
@@ -25,15 +24,13 @@ from pydantic.dataclasses import dataclass
 
 from irdiff.config import Config
 from irdiff.errors import CorpusError, UsageError
-from irdiff.resolve import toml_file
+from irdiff.resolve import packages, pins, toml_file
 from irdiff.resolve.corpus import Corpus
 from irdiff.resolve.toolchains import repository
 from irdiff.resolve.toolchains.repository import Snapshot
 from irdiff.store import key_of
 
 FILE = "irdiff.toml"
-PIN_FILES = ("uv.lock", "pylock.toml", "poetry.lock", "pdm.lock", "requirements.lock", "requirements.txt")
-_REQUIREMENT = re.compile(r"^(?!\s*#).*?(?<![\w.-])triton\s*==\s*([0-9][\w.!+-]*)", re.MULTILINE)
 
 
 def _inside(name: str) -> str:
@@ -47,8 +44,17 @@ def _one_or_more(value: object) -> object:
     return [value] if isinstance(value, str) else value
 
 
+def _package(text: str) -> str:
+    try:
+        packages.name_of(text)
+    except UsageError as error:
+        raise ValueError(error.what) from error
+    return text
+
+
 _Folder = Annotated[StrictStr, AfterValidator(_inside)]
 _Name = Annotated[StrictStr, Field(min_length=1)]
+_Requirement = Annotated[StrictStr, AfterValidator(_package)]
 
 
 @dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
@@ -59,6 +65,7 @@ class Plan:
     imports: Annotated[tuple[_Folder, ...], BeforeValidator(_one_or_more), Field(alias="import")] = (".",)
     toolchain: _Name | None = None
     pin: _Name | None = None
+    packages: Annotated[tuple[_Requirement, ...], BeforeValidator(_one_or_more)] = ()
 
 
 @dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
@@ -67,6 +74,13 @@ class _File:
 
 
 _file = TypeAdapter(_File)
+
+
+def has_plan(snap: Snapshot, config: Config) -> bool:
+    """Whether the revision, or the working tree, has the file."""
+    worktree = snap.store.worktree
+    in_tree = any(entry.path == FILE for entry in repository.entries(snap, config))
+    return in_tree or (worktree is not None and (worktree / FILE).is_file())
 
 
 def plan_of(snap: Snapshot, config: Config) -> Plan:
@@ -90,27 +104,48 @@ def parse_plan(content: bytes, where: str) -> Plan:
     return toml_file.checked(_file, rows, where, "a description of kernels", hint=hint).kernels
 
 
-# toolchain
+# toolchain and packages
 
 
 def toolchain_spec(snap: Snapshot, plan: Plan, chosen: str | None, config: Config) -> tuple[str, str]:
-    """The compiler of a revision, and why: chosen for both sides, pinned there, or named by the file."""
+    """The compiler of a revision, and why: chosen for both sides, pinned there, named by the file, or that of
+    the environment that the working tree has.
+    """
     if chosen:
-        return chosen, "--triton"
-    tree = {entry.path: entry for entry in repository.entries(snap, config)}
-    names = [plan.pin] if plan.pin else [name for name in PIN_FILES if name in tree]
-    for name in names:
-        if name not in tree:
-            continue
-        version = pinned_version(name, repository.read([tree[name]])[name])
+        return chosen, "chosen for both sides"
+    for name, content in _pinning(snap, plan, config).items():
+        version = pins.version(name, content)
         if version:
             return f"triton=={version}", f"pinned in {name}"
     if plan.toolchain:
         return _rooted(plan.toolchain, snap), f"toolchain of {FILE}"
+    own = pins.interpreter(snap.store.worktree)
+    if own:
+        return f"python:{own}", "the project's own environment"
     raise UsageError(
         f"{snap.label} does not say which Triton to use",
         hint=f'--triton triton==3.9.0, or toolchain = "triton==3.9.0" in {FILE}',
     )
+
+
+def packages_of(snap: Snapshot, plan: Plan, chosen: Sequence[str], config: Config) -> tuple[str, ...]:
+    """What the kernels of a revision need beside Triton, at the versions that it pins."""
+    locks = _pinning(snap, plan, config)
+    found = {packages.name_of(requirement): requirement for requirement in (*plan.packages, *chosen)}
+    for name, requirement in found.items():
+        versions = (pins.version(file, content, name) for file, content in locks.items())
+        version = next(filter(None, versions), None) if packages.is_open(requirement) else None
+        if version:
+            found[name] = f"{requirement.strip()}=={version}"
+    return tuple(found.values())
+
+
+def _pinning(snap: Snapshot, plan: Plan, config: Config) -> dict[str, bytes]:
+    """The revision's lock and requirements files, in the order in which they count."""
+    tree = {entry.path: entry for entry in repository.entries(snap, config)}
+    names = [plan.pin] if plan.pin else list(pins.FILES)
+    contents = repository.read([tree[name] for name in names if name in tree])
+    return {name: contents[name] for name in names if name in contents}
 
 
 def _rooted(spec: str, snap: Snapshot) -> str:
@@ -122,47 +157,30 @@ def _rooted(spec: str, snap: Snapshot) -> str:
     return spec
 
 
-def pinned_version(name: str, content: bytes) -> str | None:
-    """The exact version of triton that a lock or requirements file names."""
-    text = content.decode(errors="replace")
-    if name.endswith((".lock", ".toml")):
-        try:
-            table = tomllib.loads(text)
-        except tomllib.TOMLDecodeError:
-            table = {}
-        version = _locked(table)
-        if version:
-            return version
-    found = _REQUIREMENT.search(text)
-    return found[1] if found else None
-
-
-def _locked(table: Mapping[str, object]) -> str | None:
-    """`[[package]]` of uv, poetry and pdm, `[[packages]]` of pylock.toml (PEP 751)."""
-    rows = table.get("package") or table.get("packages")
-    for row in rows if isinstance(rows, list) else []:
-        if isinstance(row, dict) and row.get("name") == "triton" and isinstance(row.get("version"), str):
-            return str(row["version"])
-    return None
-
-
 # corpus
 
 
-def corpus_of(snap: Snapshot, config: Config) -> Corpus:
-    """The corpus of a revision. Raises CorpusError where its workload folder has no workload."""
+def corpus_of(snap: Snapshot, config: Config, beside: Snapshot | None = None) -> Corpus:
+    """The corpus of a revision. Raises CorpusError where its workload folder has no workload.
+
+    A revision from before the folder is launched by the workloads of the one that it is compared with.
+    """
     plan = plan_of(snap, config)
-    tree = _exported(snap, config)
-    # beside the tree, and named by the plan: the same tree can be looked at in two ways
-    root = tree.parent / f"corpus-{key_of(plan.workloads, plan.imports)[:12]}"
-    families = tree / plan.workloads
+    tree = exported(snap, config)
+    origin = tree
+    if beside is not None and not (tree / plan.workloads).is_dir():
+        origin = exported(beside, config)
+    families = origin / plan.workloads
     if not families.is_dir():
         raise CorpusError(
             f"{snap.label} has no folder {plan.workloads} of workloads",
-            hint=f"see workloads = … in {FILE}",
+            hint=f"see workloads = … in {FILE}; `irdiff capture` writes workloads",
         )
+    # beside the tree, and named by the plan: the same tree can be looked at in two ways
+    looked_at = (plan.workloads, plan.imports, *([origin.parent.name] if origin != tree else []))
+    root = tree.parent / f"corpus-{key_of(*looked_at)[:12]}"
     if not root.is_dir():
-        _link(root, [families, *(tree / name for name in plan.imports)])
+        link(root, [families, *(tree / name for name in plan.imports)])
     workloads = tuple(
         sorted(
             str(path.relative_to(families).with_suffix(""))
@@ -174,17 +192,17 @@ def corpus_of(snap: Snapshot, config: Config) -> Corpus:
         raise CorpusError(
             f"{snap.label}: the folder {plan.workloads} has no workload", hint="add FAMILY/NAME.py"
         )
-    digest = key_of("kernels/1", tree.parent.name, plan.workloads, plan.imports)
+    digest = key_of("kernels/1", tree.parent.name, *looked_at)
     return Corpus(
-        root=root, workloads=workloads, digest=digest, anchor=tree.parent, files=_contents(snap, config)
+        root=root, workloads=workloads, digest=digest, anchor=tree.parent, files=contents(snap, config)
     )
 
 
-def _contents(snap: Snapshot, config: Config) -> dict[str, str]:
+def contents(snap: Snapshot, config: Config) -> dict[str, str]:
     return {entry.path: f"{entry.mode} {entry.blob}" for entry in repository.entries(snap, config)}
 
 
-def _link(root: Path, folders: list[Path]) -> None:
+def link(root: Path, folders: list[Path]) -> None:
     """Links to whatever lies in the folders; the first of two equal names wins. Made whole, or not at all."""
     partial = root.with_suffix(".part")
     shutil.rmtree(partial, ignore_errors=True)
@@ -200,7 +218,7 @@ def _link(root: Path, folders: list[Path]) -> None:
         shutil.rmtree(partial, ignore_errors=True)
 
 
-def _exported(snap: Snapshot, config: Config) -> Path:
+def exported(snap: Snapshot, config: Config) -> Path:
     """The whole tree of the revision, in the cache. It is made once: whole, or not at all."""
     rows = [(entry.path, entry.mode, entry.blob) for entry in repository.entries(snap, config)]
     folder = config.cache.resolve() / "exports" / key_of("export/1", rows)[:24]

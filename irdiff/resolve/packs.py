@@ -19,12 +19,11 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
-from irdiff import process
 from irdiff.config import Config
 from irdiff.errors import CorpusError, ToolchainError, UsageError
 from irdiff.model import Toolchain
 from irdiff.resolve import corpus as corpora
-from irdiff.resolve import toml_file
+from irdiff.resolve import packages, toml_file
 from irdiff.resolve.corpus import PACK_FILE, PACKS, Corpus, Packages
 from irdiff.resolve.toolchains import environments
 from irdiff.store import key_of
@@ -113,9 +112,9 @@ def install(corpus: Corpus, toolchain: Toolchain, config: Config) -> Corpus:
     """The corpus with what its packs need, for the Python of a toolchain. Raises ToolchainError."""
     if not corpus.packs:
         return corpus
-    version = _python_version(toolchain.python, config)
+    version = packages.python_version(toolchain.python, config)
     found = {name: _installed(read(corpus.root / name), toolchain, version, config) for name in corpus.packs}
-    digests = {name: packages.digest for name, packages in found.items()}
+    digests = {name: beside.digest for name, beside in found.items()}
     return replace(corpus, packages=found, digest=key_of("packs/1", corpus.digest, digests))
 
 
@@ -123,12 +122,6 @@ def note(corpus: Corpus) -> str:
     """What a run says of a side that has packs."""
     pins = {pin: None for name in corpus.packs for pin in read(corpus.root / name).packages}
     return f"packs {', '.join(corpus.packs)}: {' '.join(pins)}" if pins else ""
-
-
-def _python_version(python: str, config: Config) -> tuple[int, ...]:
-    code = "import sys; print(*sys.version_info[:2])"
-    words = process.run([python, "-c", code], env=config.compiler_environment, timeout_s=60).split()
-    return tuple(map(int, words))
 
 
 def _installed(pack: Pack, toolchain: Toolchain, version: tuple[int, ...], config: Config) -> Packages:
@@ -143,15 +136,15 @@ def _installed(pack: Pack, toolchain: Toolchain, version: tuple[int, ...], confi
 
     def fill(path: Path, log: Path) -> dict[str, Any]:
         _install_packages(pack, path, log, config)
-        site = _site(path)
+        site = packages.site_of(path)
         return {
             "spec": f"pack:{pack.name}",
             "version": pack.packages[0].partition("==")[2],
-            "digest": _recorded_digest(site),
+            "digest": packages.recorded_digest(site),
         }
 
     made = environments.make(name, config, fill, python=toolchain.python)
-    site = _site(made.path)
+    site = packages.site_of(made.path)
     own = [(kernels, _digest_of_folder(site / kernels)) for kernels in pack.kernels]
     return Packages(
         site=site,
@@ -192,21 +185,6 @@ def _explained(pack: Pack, what: str, hint: str, error: ToolchainError) -> Toolc
         hint=f"{hint} by uv's variables UV_FIND_LINKS or UV_INDEX",
         log_path=error.log_path,
     )
-
-
-def _site(environment: Path) -> Path:
-    return next(environment.glob("lib/python*/site-packages"))
-
-
-def _recorded_digest(site: Path) -> str:
-    """A digest of the packages' own records of their files, without bytecode and the installer's notes."""
-    rows = set()
-    for record in site.glob("*.dist-info/RECORD"):
-        for line in record.read_text(encoding="utf-8").splitlines():
-            path, _, rest = line.partition(",")
-            if "sha256=" in rest and not path.startswith("../") and ".dist-info/" not in path:
-                rows.add(line)
-    return key_of("records/1", sorted(rows))
 
 
 def _digest_of_folder(folder: Path) -> str:

@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 
 from irdiff.config import Config
 from irdiff.errors import UsageError
-from irdiff.resolve import kernel_repository
+from irdiff.resolve import kernel_repository, pins
 from irdiff.resolve.kernel_repository import Plan
 from irdiff.resolve.toolchains import checkout as checkouts
 from irdiff.resolve.toolchains import repository, source_parts
@@ -95,7 +95,7 @@ def _relevant_to_compiler(
 
 def _is_of(path: str, plan: Plan) -> bool:
     """Whether a path is a Python file that workloads hold or import, the `irdiff.toml`, or the pin."""
-    if path in (kernel_repository.FILE, plan.pin, *kernel_repository.PIN_FILES):
+    if path in (kernel_repository.FILE, plan.pin, *pins.FILES):
         return True
     parents = {str(parent) for parent in PurePosixPath(path).parents}
     return path.endswith(".py") and bool(parents & {plan.workloads, *plan.imports})

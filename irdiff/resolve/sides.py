@@ -15,8 +15,9 @@ from pathlib import Path
 from irdiff.config import Config
 from irdiff.errors import UsageError
 from irdiff.model import Edited, Sides, Toolchain
-from irdiff.resolve import edited_kernels, kernel_repository, packs, toolchains
+from irdiff.resolve import edited_kernels, kernel_repository, packages, packs, pins, programs, toolchains
 from irdiff.resolve.corpus import Corpus
+from irdiff.resolve.kernel_repository import Plan
 from irdiff.resolve.toolchains import checkout as checkouts
 from irdiff.resolve.toolchains import commits, edited, native, repository
 from irdiff.resolve.toolchains.checkout import Checkout
@@ -34,6 +35,8 @@ class Side:
     """Where the side comes from."""
     warnings: tuple[str, ...] = ()
     """What a reader must know before reading anything else."""
+    revision: str = ""
+    """Of a repository of kernels, as a reader names it: `main 1a2b3c4`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +54,10 @@ class SideOptions:
     progress: Callable[[str], None]
     packs: tuple[str, ...] = ()
     """Packs of the corpus that take its place."""
+    packages: tuple[str, ...] = ()
+    """What the workloads import beside Triton, beyond what the repository says."""
+    program: str | None = None
+    """A command line of the repository that launches kernels, in place of workloads."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +84,7 @@ class Look:
 def _named(base: str | None, head: str | None, options: SideOptions, config: Config) -> _Named:
     """Both sides, with their defaults."""
     if base and head and not (is_revision(base) or is_revision(head)):
+        _no_program(options, f"{base} and {head}")
         return _Named(sides=Sides(base=base, head=head), store=None)
     store = repository.open_store(options.repo or Path.cwd(), config)
     head = head or (repository.WORKING_TREE if repository.is_dirty(store) else "HEAD")
@@ -96,7 +104,7 @@ def look(base: str | None, head: str | None, options: SideOptions, config: Confi
         return None
     snapshots = asked.sides.map(lambda spec: repository.snapshot(store, spec, config))
     found = edited.between(snapshots.base, snapshots.head, config)
-    if found is None and not options.packs:
+    if found is None and not options.packs and options.program is None:
         found = edited_kernels.between(snapshots.base, snapshots.head, config)
     return Look(snapshots=snapshots, edited=found) if found else None
 
@@ -117,7 +125,7 @@ def cache_key(base: str, head: str, options: SideOptions, config: Config) -> str
         if checkouts.is_triton(snap, config):
             parts.append(native.key_of_build(checkouts.read(snap, config), config).name)
         else:
-            named = (kernel_repository.FILE, "pyproject.toml", *kernel_repository.PIN_FILES)
+            named = (kernel_repository.FILE, "pyproject.toml", *pins.FILES)
             rows = [(e.path, e.blob) for e in repository.entries(snap, config) if e.path in named]
             parts.append([options.triton, rows])
     return key_of("cache/1", parts)[:32]
@@ -128,7 +136,9 @@ def resolve_sides(base: str | None, head: str | None, options: SideOptions, conf
     asked = _named(base, head, options, config)
     if asked.store is None:
         kernels = load_corpus(options, config)
-        return asked.sides.map(lambda spec: _installed(spec, kernels, config))
+        return asked.sides.map(
+            lambda spec: _side(toolchains.resolve(spec, config), kernels, "", options, config)
+        )
     base, head = asked.sides
     resolver = Resolver(asked.store, options, config)
     return resolver.with_warnings(
@@ -141,19 +151,29 @@ def is_revision(spec: str) -> bool:
     return not (spec.startswith(("triton==", "wheel:", "python:")))
 
 
-def _installed(spec: str, kernels: Corpus, config: Config) -> Side:
-    return _side(toolchains.resolve(spec, config), kernels, "", config)
+def _no_program(options: SideOptions, what: str) -> None:
+    if options.program is not None:
+        raise UsageError(
+            f"--program runs a program of two revisions of a repository of kernels, and {what} is none",
+            hint="irdiff compare main HEAD --program 'bench/run.py --small'",
+        )
 
 
 def load_corpus(options: SideOptions, config: Config) -> Corpus:
     return packs.load(options.corpus or config.shipped / "corpus", options.packs)
 
 
-def _side(toolchain: Toolchain, kernels: Corpus, note: str, config: Config) -> Side:
+def _side(toolchain: Toolchain, kernels: Corpus, note: str, options: SideOptions, config: Config) -> Side:
     """A side, with the packages that its corpus needs beside this toolchain."""
-    note = "; ".join(part for part in (note, packs.note(kernels)) if part)
     beside = packs.install(kernels, toolchain, config)
-    return Side(toolchain=toolchain, corpus=beside, note=note, warnings=toolchain.notes)
+    beside = packages.beside(beside, toolchain, options.packages, config) if options.packages else beside
+    parts = (note, packs.note(kernels), packages.note(options.packages))
+    return Side(
+        toolchain=toolchain,
+        corpus=beside,
+        note="; ".join(filter(None, parts)),
+        warnings=toolchain.notes,
+    )
 
 
 class Resolver:
@@ -173,7 +193,7 @@ class Resolver:
         snap = repository.snapshot(self.store, spec, self.config)
         if checkouts.is_triton(snap, self.config):
             return self._compiler(snap)
-        return self._kernels(snap)
+        return self._kernels(snap, beside)
 
     def with_warnings(self, sides: Sides[Side]) -> Sides[Side]:
         """Says on both sides where their LLVM is not the same."""
@@ -189,14 +209,14 @@ class Resolver:
         toolchain = toolchains.resolve(spec, self.config)
         snap = repository.snapshot(self.store, beside, self.config)
         if self.options.corpus is not None or self.options.packs or checkouts.is_triton(snap, self.config):
-            return _side(toolchain, self._corpus(), "", self.config)
-        kernels = kernel_repository.corpus_of(snap, self.config)
-        note = f"kernels of {snap.label}"
-        return Side(toolchain=toolchain, corpus=kernels, note=note, warnings=toolchain.notes)
+            _no_program(self.options, spec)
+            return _side(toolchain, self._corpus(), "", self.options, self.config)
+        return self._with_kernels(toolchain, snap, None, f"kernels of {snap.label}")
 
     def _compiler(self, snap: Snapshot) -> Side:
         checkout = checkouts.read(snap, self.config)
         self._checkouts[snap.spec] = checkout
+        _no_program(self.options, snap.label)
         self.options.progress(f"toolchain of {snap.label}")
         made = commits.toolchain_of(
             checkout,
@@ -205,20 +225,44 @@ class Resolver:
             build=self.options.build,
             progress=self.options.progress,
         )
-        return _side(made.toolchain, self._corpus(), made.note, self.config)
+        return _side(made.toolchain, self._corpus(), made.note, self.options, self.config)
 
-    def _kernels(self, snap: Snapshot) -> Side:
+    def _kernels(self, snap: Snapshot, beside: str) -> Side:
         if self.options.packs:
             raise UsageError(
                 f"{snap.label} selects kernels, and so does --pack",
                 hint="compare two compilers: irdiff compare triton==3.8.0 triton==3.9.0 --pack NAME",
             )
-        plan = kernel_repository.plan_of(snap, self.config)
+        plan = self._plan(snap)
         spec, reason = kernel_repository.toolchain_spec(snap, plan, self.options.triton, self.config)
         toolchain = toolchains.resolve(spec, self.config)
-        kernels = kernel_repository.corpus_of(snap, self.config)
+        other = repository.snapshot(self.store, beside, self.config) if is_revision(beside) else None
         note = f"kernels of {snap.label}: {snap.title}; compiler: {spec} ({reason})"
-        return Side(toolchain=toolchain, corpus=kernels, note=note, warnings=toolchain.notes)
+        return self._with_kernels(toolchain, snap, other, note)
+
+    def _with_kernels(self, toolchain: Toolchain, snap: Snapshot, other: Snapshot | None, note: str) -> Side:
+        """The kernels of a revision under a toolchain, with the packages that the revision asks for."""
+        plan = self._plan(snap)
+        if self.options.program is not None:
+            kernels = programs.corpus_of(snap, plan, self.options.program, self.config)
+        else:
+            kernels = kernel_repository.corpus_of(snap, self.config, other)
+        wanted = kernel_repository.packages_of(snap, plan, self.options.packages, self.config)
+        if wanted:
+            self.options.progress(f"packages of {snap.label}: {', '.join(wanted)}")
+        return Side(
+            toolchain=toolchain,
+            corpus=packages.beside(kernels, toolchain, wanted, self.config),
+            note="; ".join(filter(None, (note, packages.note(wanted)))),
+            warnings=toolchain.notes,
+            revision=snap.name,
+        )
+
+    def _plan(self, snap: Snapshot) -> Plan:
+        """A program needs no description of the repository, but takes one that is there."""
+        if self.options.program is not None and not kernel_repository.has_plan(snap, self.config):
+            return programs.plan_without_file(snap, self.config)
+        return kernel_repository.plan_of(snap, self.config)
 
     def _corpus(self) -> Corpus:
         if self._shared is None:

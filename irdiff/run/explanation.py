@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 
+from irdiff import process
 from irdiff.attribute import attributor
 from irdiff.attribute.attributor import Attribution, Attributor
 from irdiff.attribute.kernel_lines import Locations
@@ -13,15 +16,18 @@ from irdiff.attribute.replayer import WorkerReplayer
 from irdiff.capture.catalogs import Wanted
 from irdiff.compare.judge import Judge
 from irdiff.config import Config
-from irdiff.errors import IrdiffError, UsageError
-from irdiff.model import Case, Run, Sides
+from irdiff.errors import ExitCode, IrdiffError, UsageError
+from irdiff.model import Case, Revision, Run, Sides
 from irdiff.normalize import llvm_process
 from irdiff.resolve import packs
-from irdiff.resolve.sides import Side, SideOptions, resolve_sides
+from irdiff.resolve.sides import Side, SideOptions, is_revision, resolve_sides
+from irdiff.resolve.toolchains import environments
 from irdiff.run import run_folder
 from irdiff.stages import INPUT, TEXTS, Stage
 from irdiff.store import Store
 from irdiff.worker_client.workers import Workers
+
+_AFRESH = "TRITON_ALWAYS_COMPILE"
 
 
 def sides_again(
@@ -30,8 +36,8 @@ def sides_again(
     """For one case. Raises IrdiffError where a side cannot be had again, or is another one by now."""
     chosen = packs.named_by(case.id, corpus or config.shipped / "corpus")
     wanted = SideOptions(repo=None, corpus=corpus, triton=None, build=False, progress=progress, packs=chosen)
-    sides = resolve_sides(run.base.spec, run.head.spec, wanted, config)
     revisions = Sides(base=run.base, head=run.head)
+    sides = resolve_sides(*revisions.map(lambda revision: _spec_again(revision, config)), wanted, config)
     for name, (side, revision) in sides.zip(revisions).items():
         if side.toolchain.digest != revision.digest:
             raise IrdiffError(
@@ -39,6 +45,22 @@ def sides_again(
                 hint="compare again: irdiff compare BASE HEAD",
             )
     return sides
+
+
+def _spec_again(revision: Revision, config: Config) -> str:
+    """What leads to the toolchain of a run: a branch may have moved and a working tree changed since.
+
+    A compiler that was made for a revision is known by its digest, as long as it is installed.
+    """
+    if is_revision(revision.spec):
+        for environment in environments.list_all(config):
+            if environment.state["digest"] == revision.digest:
+                return f"python:{environment.python}"
+        raise UsageError(
+            f"the compiler of {revision.spec} is not installed any more",
+            hint="compare again: irdiff compare BASE HEAD",
+        )
+    return revision.spec
 
 
 def attribute(run: Run, folder: Path, case: Case, sides: Sides[Side], config: Config) -> Attribution | None:
@@ -74,11 +96,39 @@ def _line(path: Path, number: int) -> str:
     return lines[number - 1].strip() if number <= len(lines) else ""
 
 
-def reproduction(run: Run, case: Case) -> list[tuple[str, str, str]]:
-    """(side, file, shell command): one side alone, from the IR that enters the first changed stage.
+@dataclass(frozen=True, kw_only=True)
+class Alone:
+    """One side alone: the IR that enters the first changed stage, compiled again. It needs no GPU."""
 
-    The file is one of `save`; the command needs the side's interpreter as PYTHON, and no GPU.
-    """
+    side: str
+    file: str
+    """One of those of `save`."""
+    code: str
+    """Python, for the side's own interpreter in the folder of the file."""
+
+    def command(self, python: str) -> str:
+        return f"{_AFRESH}=1 {shlex.join([python, '-c', self.code])}"
+
+    def run(self, python: str, folder: Path, config: Config) -> str:
+        """What it prints. Raises IrdiffError with the last lines of a compiler that fails."""
+        environment = {**config.compiler_environment, _AFRESH: "1", "TRITON_CACHE_DIR": str(folder / "cache")}
+        try:
+            return process.run([python, "-c", self.code], env=environment, cwd=folder)
+        except process.CommandFailed as failed:
+            raise NotCompiledError(
+                f"{self.side} does not compile {self.file}:\n{failed.tail(40)}",
+                hint=f"the command was: {self.command(python)}",
+            ) from failed
+
+
+class NotCompiledError(IrdiffError):
+    """A side, run alone, failed: that is the answer."""
+
+    exit_code = ExitCode.ANSWER_IS_NO
+
+
+def reproduction(run: Run, case: Case) -> list[Alone]:
+    """Both sides, each alone."""
     stage = case.origin.stage if case.origin else Stage.TTGIR
     before = Stage.TTGIR if stage == Stage.LAUNCH else INPUT.get(stage, Stage.TTIR)
     if before == Stage.SOURCE:  # what Triton's own compiler takes begins with TTIR
@@ -93,7 +143,7 @@ def reproduction(run: Run, case: Case) -> list[tuple[str, str, str]]:
             f"gpu = GPUTarget({target.backend!r}, {target.arch!r}, {target.warp_size}); "
             f"print(triton.compile({name!r}, target=gpu).asm[{str(wanted)!r}])"
         )
-        rows.append((side, name, f'TRITON_ALWAYS_COMPILE=1 PYTHON -c "{code}"'))
+        rows.append(Alone(side=side, file=name, code=code))
     return rows
 
 
@@ -104,11 +154,11 @@ def save(folder: Path, run: Run, case: Case, out: Path) -> list[Path]:
     files is there with other content: somebody may have edited it.
     """
     files: dict[Path, bytes] = {}
-    for side, name, _ in reproduction(run, case):
-        artifact = case.artifacts.of(side).get(name.partition(".")[2])
+    for row in reproduction(run, case):
+        artifact = case.artifacts.of(row.side).get(row.file.partition(".")[2])
         content = run_folder.artifact(folder, artifact.digest) if artifact else None
         if content is not None:
-            files[out / name] = content
+            files[out / row.file] = content
     try:
         for path, content in files.items():
             if path.is_symlink() or (path.exists() and (not path.is_file() or path.read_bytes() != content)):

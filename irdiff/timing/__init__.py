@@ -159,7 +159,7 @@ def _on_all_gpus(
         wanted = ", ".join(sorted({case.target for case in cases}))
         raise NothingTimedError(
             f"no GPU here runs a case of the run: GPUs here are {here}, its cases are for {wanted}",
-            hint="run `irdiff time` on a host with such a GPU, and join the folders: `irdiff merge`",
+            hint="run `irdiff time` on a host with such a GPU",
         )
     works: dict[int, GpuWork] = {}
     failures: dict[int, Exception] = {}

@@ -85,11 +85,11 @@ def main():
     from irdiff_worker import dependencies, packages, server, serving, settings, stages
 
     beside = json.loads(sys.argv[2]) if len(sys.argv) > 2 else None
-    dependencies.watch([beside["site"]] if beside else [])
+    dependencies.watch([beside["site"]] if beside and beside["site"] else [])
+    stages.make_ready()
+    settings.begin()  # what packages set when they are imported is no part of the toolchain
     if beside:
         packages.add(**beside)
-    stages.make_ready()
-    settings.begin()
     gc.collect()
     gc.freeze()
     server.serve_worker(requests_fd, replies_fd, serving, {"addresses_fixed": fixed})

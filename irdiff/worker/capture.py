@@ -26,8 +26,9 @@ import triton.runtime.jit
 from triton.backends.compiler import GPUTarget
 from triton.runtime import driver
 
-from . import corpus_api, frontend, importing, stages
+from . import corpus_api, frontend, importing, running, stages
 from .describe import kernel_name, specialization_of
+from .kernel_functions import jit_function
 from .stages import real_compile
 
 
@@ -165,15 +166,20 @@ def evaluate_grid(grid, bound):
     return [int(n) for n in (*grid, 1, 1)[:3]]
 
 
+def answer_as(target):
+    """From now on Triton's driver is a stub that says it has a GPU of this target."""
+    gpu = GPUTarget(target["backend"], target["arch"], target["warp_size"])
+    driver.set_active(StubDriver(gpu, dict(target["facts"], warp_size=target["warp_size"])))
+
+
 @contextlib.contextmanager
-def intercepted(target, sink, configs=None, with_frontend=True):
+def intercepted(target, sink, configs=None, with_frontend=True, left_out=None):
     """While open, every launch for `target` is appended to `sink` and no stage runs.
 
     configs: how many of an autotuner's configs are launched; None: all. with_frontend: whether the IR is
-    made.
+    made. left_out: takes {kernel: how many of its configs were not launched}.
     """
-    gpu = GPUTarget(target["backend"], target["arch"], target["warp_size"])
-    driver.set_active(StubDriver(gpu, dict(target["facts"], warp_size=target["warp_size"])))
+    answer_as(target)
     jit, tuner = triton.runtime.jit.JITFunction, triton.runtime.autotuner.Autotuner
     original_run, original_tune = jit.run, tuner.run
 
@@ -198,7 +204,11 @@ def intercepted(target, sink, configs=None, with_frontend=True):
     @functools.wraps(original_tune)
     def tune(self, *args, **kwargs):
         self.nargs = dict(zip(self.arg_names, args))
-        chosen = pinned_configs(self, kwargs)[:configs]
+        known = pinned_configs(self, kwargs)
+        chosen = known[:configs]
+        if left_out is not None and len(known) > len(chosen):
+            name = jit_function(self).fn.__name__
+            left_out[name] = max(left_out.get(name, 0), len(known) - len(chosen))
         for config in chosen:
             options = config.all_kwargs()
             if config.pre_hook is not None:
@@ -290,13 +300,33 @@ def wanted_here(bounds):
     return corpus_api._at_least(version, since) and not (until and corpus_api._at_least(version, until))
 
 
-def launches_of(entry, target, with_frontend):
-    """A list of (suffix, Captured) of one entry of LAUNCHES: each specialization, and each IR of it, once."""
+class Launches:
+    """What one entry of LAUNCHES launches."""
+
+    def __init__(self, rows, ended=None, left_out=()):
+        self.rows = rows
+        """[(suffix of the label, Captured)]: each specialization, and each IR of it, once."""
+        self.ended = ended
+        """What ended a program before its end."""
+        self.left_out = dict(left_out)
+        """{kernel: how many of its autotuner's configs were left out, because somebody asked for that}"""
+
+
+def launches_of(entry, target, with_frontend, configs=None):
+    """The `Launches` of one entry. configs: the most configs of an autotuner that count; None: all."""
     if isinstance(entry, corpus_api.FileEntry):
-        return [("", _file_of(entry, target))]
-    sink = []
-    with intercepted(target, sink, entry.facts["configs"], with_frontend):
-        entry()
+        return Launches([("", _file_of(entry, target))])
+    sink, left_out, ended = [], {}, None
+    own = entry.facts["configs"]
+    asked_for_fewer = configs is not None and (own is None or configs < own)
+    at_most = configs if asked_for_fewer else own
+    with intercepted(target, sink, at_most, with_frontend, left_out if asked_for_fewer else None):
+        try:
+            entry()
+        except running.EndedEarly as error:
+            ended = error
+            if not sink:
+                raise
     kept, seen = [], set()
     for captured in sink:
         made = captured.made
@@ -304,12 +334,23 @@ def launches_of(entry, target, with_frontend):
         if key not in seen:
             seen.add(key)
             kept.append(captured)
-    if len(kept) == 1:
-        return [("", kept[0])]
-    names = [kernel_name(captured) for captured in kept]
+    is_program = isinstance(entry, corpus_api.ProgramEntry)
+    if len(kept) == 1 and not is_program:
+        return Launches([("", kept[0])], left_out=left_out)
+    names = [_name_in_program(captured) if is_program else kernel_name(captured) for captured in kept]
     rows, counts = [], {}
     for name, captured in zip(names, kept):
         counts[name] = counts.get(name, 0) + 1
         number = f"#{counts[name]}" if names.count(name) > 1 else ""
         rows.append((f"/{name}{number}", captured))
-    return rows
+    return Launches(rows, ended, left_out)
+
+
+def _name_in_program(captured):
+    """The kernel with the type and shape of its first tensor: another launch in between moves no other."""
+    tensors = (value for value in captured.bound.values() if hasattr(value, "data_ptr"))
+    first = next(tensors, None)
+    if first is None:
+        return kernel_name(captured)
+    shape = "x".join(map(str, getattr(first, "shape", ()))) or "scalar"
+    return f"{kernel_name(captured)}-{corpus_api.dtype_name(first.dtype)}-{shape}"

@@ -16,6 +16,8 @@ from __future__ import annotations
 import fnmatch
 import itertools
 
+from . import running
+
 # Triton's short name → (torch's name, size in bytes, is floating point)
 _DTYPES = {
     "fp64": ("float64", 8, True),
@@ -274,6 +276,10 @@ class FileEntry(LaunchEntry):
         self.options = options
 
 
+class ProgramEntry(LaunchEntry):
+    """One row of `LAUNCHES` that is a whole program."""
+
+
 def _bound(bound, target_name):
     """A release, or one for each pattern of target names: `{"gfx942": "3.4.0"}`."""
     if not isinstance(bound, dict):
@@ -319,6 +325,7 @@ def launch(
     reference: a function of the same arguments as torch tensors that gives what `function` returns,
     within rtol and atol.
     """
+    _check_is_call(function)
     facts = _facts(
         tier=tier,
         targets=targets,
@@ -335,6 +342,37 @@ def launch(
     return LaunchEntry(function, args, kwargs, facts)
 
 
+def _check_is_call(function):
+    """Raises TypeError for a kernel without its grid, with the call that is meant."""
+    if callable(function) and not (hasattr(function, "fn") and hasattr(function, "run")):
+        return
+    inner = function
+    while hasattr(inner, "fn"):
+        inner = inner.fn
+    name = getattr(inner, "__name__", repr(function))
+    code = getattr(inner, "__code__", None)
+    if code is None:
+        raise TypeError(f"launch({name}, ...): the first argument is a function that launches kernels")
+    parameters = ", ".join(code.co_varnames[: code.co_argcount])
+    raise TypeError(
+        f"write launch({name}[grid], {parameters}), not launch({name}, ...): a kernel needs its grid in "
+        "brackets, as where it is called; or launch a function that calls it"
+    )
+
+
+def grid_by(names, table):
+    """The grid of an autotuned kernel by the values that a config has for `names`, as a recording saw them.
+
+    A config that was not recorded gets the largest grid of each dimension.
+    """
+
+    def grid(meta):
+        largest = tuple(map(max, zip(*table.values())))
+        return table.get(tuple(meta.get(name) for name in names), largest)
+
+    return grid
+
+
 def launch_ir(path, options=None, tier="core", targets=("*",), since=None, until=None, failing=None):
     """The kernel of a file of IR, `.ttir` or `.ttgir` (of XLA, or edited by hand), as `triton.compile` takes
     it.
@@ -345,6 +383,16 @@ def launch_ir(path, options=None, tier="core", targets=("*",), since=None, until
     """
     facts = _facts(tier=tier, targets=targets, since=since, until=until, failing=failing)
     return FileEntry(path, dict(options or {}), facts)
+
+
+def program(*words, tier="core", targets=("*",), since=None, until=None, configs=None):
+    """Whatever a program launches: `program("bench/run.py", "--small")`, or `program("-m", "pkg.bench")`.
+
+    The path counts from the root of the corpus. It is run as if there were a GPU: torch's tensors lie on the
+    CPU, and kernels compute nothing. The rest is as for `launch`.
+    """
+    facts = _facts(tier=tier, targets=targets, since=since, until=until, failing=None, configs=configs)
+    return ProgramEntry(running.run, words, {}, facts)
 
 
 def _facts(tier, targets, **rest):

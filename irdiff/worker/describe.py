@@ -113,13 +113,17 @@ def _arguments(captured, constexprs):
 def _tensor_row(tensor, storages):
     if isinstance(tensor, corpus_api.FakeTensor):
         storage, offset, fill = tensor.storage.number, tensor.offset, tensor.storage.fill
-    else:
+    elif hasattr(tensor, "untyped_storage"):
         storage = tensor.untyped_storage().data_ptr() or id(tensor)
         offset, fill = tensor.storage_offset(), "normal"
+    else:  # a program's own array
+        storage, offset, fill = tensor.data_ptr(), 0, "normal"
+    stride = getattr(tensor, "stride", None)
+    strides = stride() if callable(stride) else corpus_api.contiguous_strides(tensor.shape)
     return {
         "dtype": corpus_api.dtype_name(tensor.dtype),
         "shape": [int(n) for n in tensor.shape],
-        "strides": [int(n) for n in tensor.stride()],
+        "strides": [int(n) for n in strides],
         "storage_offset": int(offset),
         "alias": storages.setdefault(storage, len(storages)),
         "fill": fill,

@@ -11,9 +11,6 @@ import importlib
 import importlib.util
 import os
 
-from triton.backends.compiler import GPUTarget
-from triton.runtime import driver
-
 from . import capture, importing, inductor, torch_on_cpu
 
 _added = {}
@@ -22,14 +19,15 @@ _added = {}
 def add(site, imports, kernels, torch_compile, target):
     """Adds packages, in the parent of all cases. The toolchain's own come first on the path and stay so.
 
+    site: their folder; None where they are the toolchain's own.
     imports: modules to import once for every case.
     kernels: packages whose files are known by paths relative to `site`: names of files reach code.
     torch_compile: whether it writes kernels for the target, or code for the CPU.
     """
     _added.update(site=site, kernels=kernels)
-    importing.import_packages(site, kernels)
-    gpu = GPUTarget(target["backend"], target["arch"], target["warp_size"])
-    driver.set_active(capture.StubDriver(gpu, dict(target["facts"], warp_size=gpu.warp_size)))
+    if site is not None:
+        importing.import_packages(site, kernels)
+    capture.answer_as(target)
     torch_on_cpu.install(target)
     with contextlib.suppress(ImportError):
         importlib.import_module("torch").set_num_threads(1)  # cases are forked from here: no other threads

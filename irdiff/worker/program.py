@@ -12,6 +12,7 @@ import traceback
 
 from . import (
     captured_folder,
+    importable,
     inductor,
     inductor_on_gpu,
     record,
@@ -40,6 +41,8 @@ print(gpu.backend, gpu.arch)
 def main(words=None):
     """The exit code: the program's own, where it ran on a GPU and failed."""
     arguments = _parser().parse_args(words)
+    sys.path[:0] = arguments.imports
+    sys.path += [arguments.packages] if arguments.packages else []
     # the program may go to another folder
     arguments.out = os.path.abspath(arguments.out)
     arguments.json = arguments.json and os.path.abspath(arguments.json)
@@ -60,14 +63,21 @@ def main(words=None):
         failed, code = _run(arguments)
     program = os.path.basename(arguments.program[0])
     family = _family(arguments)
-    rows, skipped = workload_files.write(
-        arguments.out, family, program, recorder.launches.values(), recorder.failures
+    rows, skipped, copied = workload_files.write(
+        arguments.out,
+        family,
+        program,
+        recorder.launches.values(),
+        recorder.failures,
+        importable.Importable(arguments.repo),
     )
     if failed and gpu:
         _say(f"the program ended with exit code {code}: {failed}; what it launched before is recorded")
     elif failed:
         _say(f"the program ended early: {failed}")
         _say("  without a GPU results are not computed: what checks them fails; what ran is recorded")
+    for kernel, why in copied:
+        _say(f"copied, not imported: {kernel}: {why}")
     reported = _report(arguments, recorder.count, rows, skipped, failed)
     return _end(arguments, code if gpu and code else reported)
 
@@ -78,6 +88,9 @@ def _parser():
     parser.add_argument("--target", type=json.loads, default=_DEFAULT_TARGET, help="without a GPU: JSON")
     parser.add_argument("--no-gpu", action="store_true", help="record as if there were no GPU")
     parser.add_argument("--json", help="write what was recorded here")
+    parser.add_argument("--repo", help="the repository whose kernels are imported, not copied")
+    parser.add_argument("--packages", help="a folder of packages, last on the import path")
+    parser.add_argument("--import", dest="imports", action="append", default=[], help="a folder, first on it")
     parser.add_argument("--code-file", help="write the exit code here: only a recording that ended does")
     parser.add_argument("--from-trace", help="a trace of tritonparse instead of a program")
     parser.add_argument("-m", dest="is_module", action="store_true", help="the program is a module's name")
@@ -114,14 +127,14 @@ def _find_gpu():
 
 def _run(arguments):
     """Runs the program as `python script.py` would. Returns (how it failed or None, its exit code)."""
-    program = arguments.program[0]
+    program = arguments.program[0] if arguments.is_module else os.path.abspath(arguments.program[0])
     sys.argv[:] = arguments.program
     try:
         if arguments.is_module:
             sys.path.insert(0, os.getcwd())
             runpy.run_module(program, run_name="__main__", alter_sys=True)
         else:
-            sys.path.insert(0, os.path.dirname(os.path.abspath(program)))
+            sys.path.insert(0, os.path.dirname(program))
             runpy.run_path(program, run_name="__main__")
     except SystemExit as error:
         return _exit_of(error)
@@ -159,7 +172,8 @@ def _report(arguments, count, rows, skipped, failed):
     if not rows:
         _say("nothing was recorded; is it Triton that the program launches?")
         return _NOTHING_RECORDED
-    _say(f"  next: irdiff compare triton==3.8.0 triton==3.9.0 --corpus {arguments.out}")
+    if arguments.repo is None:
+        _say(f"  next: irdiff compare triton==3.8.0 triton==3.9.0 --corpus {arguments.out}")
     return 0
 
 

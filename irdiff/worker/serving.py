@@ -27,6 +27,8 @@ class WorkloadError(Exception):
     """The workload failed on its own, before the compiler was reached."""
 
 
+_ENDED_EARLY = "ended-early"
+"""Stands, below the label of a program, for what it would have launched had it come to its end."""
 _prepared = None
 """What `_entries` gives for the workload and target of this process, once they are loaded."""
 _dependencies = None
@@ -64,7 +66,7 @@ def _forget_modules():
     """Where threads run here, which a forked child would lack: it makes its IR again, the same as before."""
     if len(os.listdir("/proc/self/task")) > 1:
         for _, _, launches in _prepared or ():
-            for _, captured in launches if isinstance(launches, list) else ():
+            for _, captured in launches.rows if isinstance(launches, capture.Launches) else ():
                 if captured.made is not None:
                     captured.made.module = None
 
@@ -98,14 +100,18 @@ def _has_backend(target):
 
 def _catalog(request, recorder):
     """Every launch of one workload for one target, described."""
-    rows, failures = [], []
+    rows, failures, left_out = [], [], {}
     for label, entry, launches in _loaded(request):
         try:
             if isinstance(launches, Exception):
                 raise launches
-            for suffix, captured in launches:
+            for suffix, captured in launches.rows:
                 launch_id = f"{request['workload']}:{label}{suffix}"
                 rows.append(describe.describe(captured, launch_id, label, request["target"], entry))
+            left_out.update(launches.left_out)
+            if launches.ended is not None:
+                label = f"{label}/{_ENDED_EARLY}"
+                raise launches.ended
         except Exception as error:
             traceback.print_exc()
             failures.append(
@@ -116,7 +122,9 @@ def _catalog(request, recorder):
                     "expected": entry.expects(request["target"]["name"], triton.__version__),
                 }
             )
-    recorder.report("captured", launches=rows, failures=failures, dependencies=_dependencies)
+    recorder.report(
+        "captured", launches=rows, failures=failures, left_out=left_out, dependencies=_dependencies
+    )
 
 
 def _loaded(request):
@@ -124,7 +132,7 @@ def _loaded(request):
 
 
 def _entries(request):
-    """[(label, entry of LAUNCHES, its captured launches with their suffixes or what capturing raised)].
+    """[(label, entry of LAUNCHES, its `capture.Launches` or what capturing raised)].
 
     The frontend is not run for launches that are not meant for the target: few of them are asked for.
     """
@@ -132,13 +140,15 @@ def _entries(request):
     if not capture.wanted_here(capture.release_bounds(request["root"], workload)):
         return []
     packages.check()
+    capture.answer_as(target)  # modules ask for the GPU when they are imported
     rows = []
     for label, entry in capture.load_workload(request["root"], workload).LAUNCHES.items():
         if not _is_selected(label, entry, request["select"]):
             continue
         with_frontend = request["select"]["frontend"] and entry.expects(target["name"], triton.__version__)
         try:
-            rows.append((label, entry, capture.launches_of(entry, target, with_frontend)))
+            found = capture.launches_of(entry, target, with_frontend, request["select"]["configs"])
+            rows.append((label, entry, found))
         except Exception as error:
             rows.append((label, entry, error))
     return rows
@@ -172,9 +182,9 @@ def _named(request):
             if wanted == label or wanted.startswith((label + "/", label + "#")):
                 raise launches
             continue
-        for suffix, captured in launches:
+        for suffix, captured in launches.rows:
             if label + suffix == wanted:
-                same = (other for _, other in launches if digest and other.digest == digest)
+                same = (other for _, other in launches.rows if digest and other.digest == digest)
                 return next(same, captured)
     raise WorkloadError(f"{request['launch']} was captured before and is not there now")
 

@@ -2,8 +2,8 @@
 
 Follows the names that a JIT function reads: other JIT functions, constexpr functions, plain helpers,
 classes and global values, wherever they were defined. Triton's and the standard library's own modules
-are imported again; every other module (a user's, Inductor's helpers) becomes a module object that holds
-the members in use.
+are imported again, and so is what the repository of the recorded program holds; every other module
+(Inductor's helpers, another package) becomes a module object that holds the members in use.
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ import textwrap
 import triton
 import triton.language as tl
 
+from .importable import Importable
+from .kernel_functions import jit_function
+
 _FUTURE_ANNOTATIONS = 0x1000000  # CO_FUTURE_ANNOTATIONS of CPython
 _STANDARD_LIBRARY = os.path.realpath(sysconfig.get_paths()["stdlib"])
 
@@ -34,17 +37,21 @@ class Unwritable(Exception):
 class SourceFile:
     """One namespace: imports, values and definitions, each before what uses it."""
 
-    def __init__(self):
+    def __init__(self, importable=None):
+        self.importable = importable or Importable()
         self.imports = {"triton": "import triton", "tl": "import triton.language as tl"}
         self.statements = []
         self.future_annotations = False
         self._bound = {"triton": triton, "tl": tl}
 
-    def text(self):
-        """The file up to its launches."""
-        lines = sorted(set(self.imports.values()), key=lambda line: (line.startswith("from"), line))
+    def text(self, using=""):
+        """The file up to its launches; `using` is what follows."""
         parts = [f"\n\n{part}\n" if "\n" in part else part for part in self.statements]
-        return "\n".join(lines) + "\n\n" + re.sub("\n{4,}", "\n\n\n", "\n".join(parts)) + "\n"
+        body = re.sub("\n{4,}", "\n\n\n", "\n".join(parts))
+        unused = [name for name in ("triton", "tl") if not re.search(rf"\b{name}\b", f"{body}\n{using}")]
+        lines = {line for name, line in self.imports.items() if name not in unused}
+        lines = sorted(lines, key=lambda line: (line.startswith("from"), line))
+        return "\n".join(lines) + "\n" + (f"\n{body}\n" if parts else "")
 
     def bind(self, name, value):
         """Makes `name` mean `value` in this file."""
@@ -64,10 +71,11 @@ class SourceFile:
             self.statements.append(f"{name} = {self.expression(value)}")
 
     def _bind_module(self, name, module):
-        if _is_importable(module.__name__, getattr(module, "__file__", None)):
-            parent, _, last = module.__name__.rpartition(".")
+        own = self.importable.module_name(module)
+        if own or _is_importable(module.__name__, getattr(module, "__file__", None)):
+            parent, _, last = (own or module.__name__).rpartition(".")
             if last != name:
-                self.imports[name] = f"import {module.__name__} as {name}"
+                self.imports[name] = f"import {own or module.__name__} as {name}"
             else:
                 self.imports[name] = f"from {parent} import {name}" if parent else f"import {name}"
             return
@@ -77,10 +85,13 @@ class SourceFile:
     def _bind_definition(self, name, value):
         plain = getattr(value, "fn", value)
         own, module = plain.__name__, plain.__module__ or ""
-        if _is_importable(module, None):
+        found = self.importable.module_of(value)
+        if found is None and _is_importable(module, None):
             if "<locals>" in plain.__qualname__ or not hasattr(_module(module), own):
                 raise Unwritable(f"{module}.{plain.__qualname__} cannot be imported")
-            self.imports[name] = f"from {module} import {own}" + (f" as {name}" if own != name else "")
+            found = module
+        if found is not None:
+            self.imports[name] = f"from {found} import {own}" + (f" as {name}" if own != name else "")
             return
         if own != name:
             self.bind(own, value)
@@ -176,17 +187,6 @@ class SourceFile:
         name = getattr(value, "fn", value).__name__
         self.bind(name, value)
         return name
-
-
-def jit_function(value):
-    """The JIT or constexpr function below autotuners and heuristics; None for anything else."""
-    for _ in range(8):
-        if hasattr(value, "fn") and hasattr(value, "src"):
-            return value
-        if not hasattr(value, "fn") or inspect.ismodule(value):
-            return None
-        value = value.fn
-    return None
 
 
 def source_of(value):

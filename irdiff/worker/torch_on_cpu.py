@@ -34,6 +34,9 @@ def _redirector(torch):
     _cpu = torch.device("cpu")
     moves = {torch.Tensor.cuda}
     asks = {torch.Tensor.is_cuda.__get__}
+    # results are not computed, so a check of them says nothing, and must not end the program
+    checks = {torch.allclose, torch.equal}
+    torch.testing.assert_close = lambda *_, **__: None
     # their values may decide what is launched next: the same in every process
     unwritten = {torch.empty, torch.empty_like, torch.empty_strided, torch.Tensor.new_empty}
     takes_device = {torch.Tensor.to, torch.nn.Module.to}
@@ -43,7 +46,7 @@ def _redirector(torch):
             kwargs = dict(kwargs or {})
             if function in moves:
                 return args[0]
-            if function in asks:
+            if function in asks or function in checks:
                 return True
             if "device" in kwargs:
                 kwargs["device"] = on_cpu(kwargs["device"])

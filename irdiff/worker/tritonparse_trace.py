@@ -45,7 +45,7 @@ def write(path, folder, target):
             except Exception as error:
                 failed.append((name, f"{type(error).__name__}: {error}"))
     program = os.path.basename(path)
-    rows, skipped = workload_files.write(folder, family_of(path), program, recorder.launches.values())
+    rows, skipped, _ = workload_files.write(folder, family_of(path), program, recorder.launches.values())
     return len(launches), rows, [*dict.fromkeys(failed), *skipped]
 
 

@@ -1,7 +1,9 @@
 """Recorded launches as a corpus folder: one readable workload file a kernel, and a README.md.
 
-A file holds the kernel's source with what it needs (`sources.py`) and ends with `LAUNCHES`, in the form
-that `corpus_api` describes: nothing of the program that was recorded is needed to compile it again.
+A file imports the kernel where the recorded program's repository has it (`importable.py`), so that it
+launches the kernel of the revision that is compared, by its own autotuner and heuristics. Otherwise the file
+holds the kernel's source with what it needs (`sources.py`). It ends with `LAUNCHES`, in the form that
+`corpus_api` describes.
 """
 
 from __future__ import annotations
@@ -15,6 +17,8 @@ import re
 import triton
 
 from . import captured_folder, corpus_api
+from .importable import Importable
+from .kernel_functions import given_by_wrappers
 from .record import Descriptor, Tensor
 from .sources import SourceFile, Unwritable
 
@@ -26,28 +30,32 @@ _WIDTH = 100
 class Workload:
     """One file at work: its namespace, its shared tensors and its launches."""
 
-    def __init__(self, function):
+    def __init__(self, function, importable):
         self.function = function
-        self.source = SourceFile()
+        self.source = SourceFile(importable)
         self.imports = {"launch"}
         self.shared = {}
         """What lies in one storage for several arguments: {its tensor: its name}."""
-        self.rows = []
-        """(Recorded, lines of its call)"""
+        self.rows = {}
+        """{words of a call without its grid: `_Row`}"""
+        self.module = importable.module_of(function)
+        self.why_copied = importable.why_not(function)
+        name = function.fn.__name__
+        self.given = given_by_wrappers(function.fn.__globals__[name]) if self.module else set()
+        """Names of what the kernel's own autotuner and heuristics give it."""
 
     def add(self, recorded):
         """Raises Unwritable where an argument or a part of the kernel has no form as source."""
-        name = self.function.fn.__name__  # a copy of it with the same text goes into the same file
-        self.source.bind(name, self.function)
-        kernel = f"{name}[{_grid(recorded.grid)}]"
+        self.source.bind(self.function.fn.__name__, self.function)  # a copy with the same text comes here too
         words, keywords = self._arguments(recorded)
         clashing = {key: word for key, word in keywords.items() if key in _LAUNCH_KEYWORDS}
-        if clashing:
-            self.source.imports["functools"] = "import functools"
-            given = ", ".join(f"{key}={word}" for key, word in clashing.items())
-            kernel = f"functools.partial({kernel}, {given})"
         named = [f"{key}={word}" for key, word in keywords.items() if key not in clashing]
-        self.rows.append((recorded, [kernel, *words, *named]))
+        given = tuple(f"{key}={word}" for key, word in clashing.items())
+        # configs of one call are one row: the autotuner tries all of them again
+        key = (*words, *named, given) if self.given else (len(self.rows),)
+        row = self.rows.setdefault(key, _Row(recorded, [*words, *named], given))
+        chosen = {name: _meta_value(recorded, name) for name in self.given}
+        row.grids.append((chosen, tuple(recorded.grid or ())))
 
     def _arguments(self, recorded):
         """Positional as far as they are run-time arguments, then by keyword."""
@@ -56,6 +64,9 @@ class Workload:
         positional = True
         for parameter in recorded.function.params:
             name = parameter.name
+            if name in self.given:
+                positional = False
+                continue
             positional = positional and name in recorded.arguments and not parameter.is_constexpr
             if name in recorded.arguments:
                 word = self._word(recorded.arguments[name], shared)
@@ -64,7 +75,7 @@ class Workload:
                 else:
                     keywords[name] = word
         for name, value in recorded.options.items():
-            if value is not None:
+            if value is not None and name not in self.given:
                 keywords[name] = self._word(value, shared)
         return words, keywords
 
@@ -116,27 +127,62 @@ class Workload:
         return f"tensor({', '.join(words)})"
 
     def text(self, about):
-        labels = _labels([recorded for recorded, _ in self.rows])
+        rows = list(self.rows.values())
+        labels = _labels([row.recorded for row in rows], self.given)
+        calls = [self._call(row) for row in rows]
         self.source.imports["irdiff_corpus"] = f"from irdiff_corpus import {', '.join(sorted(self.imports))}"
         parts = [f'"""{about}"""', ""]
         parts += ["from __future__ import annotations", ""] if self.source.future_annotations else []
-        parts += [self.source.text(), *(f"{name} = {word}" for word, name in self.shared.items())]
-        parts += ["", "LAUNCHES = {"] if self.shared else ["LAUNCHES = {"]
-        for label, (_, words) in zip(labels, self.rows):
-            parts += [f'    "{label}": launch(', *_filled(words), "    ),"]
+        shared = [f"{name} = {word}" for word, name in self.shared.items()]
+        launches = [*shared, *([""] if shared else []), "LAUNCHES = {"]
+        for label, words in zip(labels, calls):
+            launches += [f'    "{label}": launch(', *_filled(words), "    ),"]
+        parts += [self.source.text("\n".join(launches)), *launches]
         return "\n".join([*parts, "}", ""]), labels
 
+    def _call(self, row):
+        kernel = f"{self.function.fn.__name__}[{self._grid(row)}]"
+        if row.given:
+            self.source.imports["functools"] = "import functools"
+            kernel = f"functools.partial({kernel}, {', '.join(row.given)})"
+        return [kernel, *row.words]
 
-def write(folder, family, program, launches, failures=()):
-    """Writes the corpus. Returns ([(launch id, Recorded)], [(kernel, why it is not there)]).
+    def _grid(self, row):
+        """As the program gave it; where that depends on an autotuner's config, by the values that it has."""
+        if len({grid for _, grid in row.grids}) == 1:
+            return _grid(row.grids[0][1])
+        self.imports.add("grid_by")
+        values = {name: {chosen[name] for chosen, _ in row.grids} for name in sorted(self.given)}
+        names = tuple(name for name, seen in values.items() if len(seen) > 1)
+        table = {tuple(chosen[name] for name in names): grid for chosen, grid in row.grids}
+        return f"grid_by({names}, {table})"
+
+
+class _Row:
+    """One row of LAUNCHES: a call, and the grid that it had under each config."""
+
+    def __init__(self, recorded, words, given):
+        self.recorded, self.words, self.given = recorded, words, given
+        self.grids = []
+
+
+def _meta_value(recorded, name):
+    value = recorded.arguments.get(name, recorded.options.get(name))
+    return value if isinstance(value, (bool, int, str)) else None
+
+
+def write(folder, family, program, launches, failures=(), importable=None):
+    """Writes the corpus. Returns ([(launch id, Recorded)], [(kernel, why it is not there)], [(kernel, why it
+    was copied)]).
 
     failures: (kernel, why) of what could not be recorded.
     """
     workloads, skipped = [], list(failures)
+    importable = importable or Importable()
     for recorded in launches:
         name = recorded.function.fn.__name__
         try:
-            _place(workloads, recorded)
+            _place(workloads, recorded, importable)
         except Unwritable as error:
             skipped.append((name, str(error)))
     os.makedirs(os.path.join(folder, family), exist_ok=True)
@@ -144,19 +190,43 @@ def write(folder, family, program, launches, failures=()):
     for workload in workloads:
         kernel = workload.function.fn.__name__
         name = next(n for n in _numbered(kernel.strip("_") or "kernel") if f"{family}/{n}.py" not in files)
-        about = f"`{kernel}`, recorded by `irdiff capture` from {program} with Triton {triton.__version__}."
-        text, labels = workload.text(about)
+        text, labels = workload.text(_about(workload, program))
         files[f"{family}/{name}.py"] = text
         ids = (f"{family}/{name}:{label}" for label in labels)
-        rows += zip(ids, (recorded for recorded, _ in workload.rows))
+        rows += zip(ids, (row.recorded for row in workload.rows.values()))
     files["README.md"] = captured_folder.readme(folder, _readme(program, rows, skipped), files)
     for name, text in files.items():
         with open(os.path.join(folder, name), "w", encoding="utf-8", newline="") as file:
             file.write(text)
-    return rows, skipped
+    copied = [(w.function.fn.__name__, w.why_copied) for w in workloads if w.why_copied and importable.root]
+    return rows, skipped, copied
 
 
-def _place(workloads, recorded):
+_IMPORTED = """`{kernel}` of {module}, {recorded}
+
+The kernel is imported: each revision launches its own, with its own autotuner and heuristics. Arguments, grid
+and options are those of the recorded call. How the repository comes to them is compared by
+`irdiff compare --program`.
+"""
+_COPIED = """A COPY of `{kernel}`, {recorded}
+
+It could not be imported: {why}.
+A change of the kernel in the repository does not reach this file.
+"""
+
+
+def _about(workload, program):
+    """What a reader must know first: whether the file launches the repository's kernel or a copy of it."""
+    kernel = workload.function.fn.__name__
+    recorded = f"recorded by `irdiff capture` from {program} with Triton {triton.__version__}."
+    if workload.module:
+        return _IMPORTED.format(kernel=kernel, module=workload.module, recorded=recorded)
+    if workload.source.importable.root:
+        return _COPIED.format(kernel=kernel, recorded=recorded, why=workload.why_copied)
+    return f"`{kernel}`, {recorded}"
+
+
+def _place(workloads, recorded, importable):
     """Puts a launch into the file of its function, or into a new one if both cannot share a namespace."""
     for workload in workloads:
         if workload.function is recorded.function:
@@ -165,7 +235,7 @@ def _place(workloads, recorded):
             except Unwritable:
                 continue
             return
-    fresh = Workload(recorded.function)
+    fresh = Workload(recorded.function, importable)
     fresh.add(recorded)
     same = [w for w in workloads if w.source.text() == fresh.source.text()]
     if same:
@@ -201,14 +271,14 @@ def _readme(program, rows, skipped):
     return "\n".join(lines) + "\n"
 
 
-def _labels(launches):
+def _labels(launches, given):
     """One for each launch: type and shape of its first tensor, then what tells it from its like."""
     bases = [_base_label(recorded) for recorded in launches]
     labels = list(bases)
     for base, indices in _grouped(range(len(bases)), lambda index: bases[index]).items():
         if len(indices) < 2:
             continue
-        facts = [_facts(launches[index]) for index in indices]
+        facts = [_facts(launches[index], given) for index in indices]
         names = list(dict.fromkeys(name for row in facts for name in row))
         varying = [name for name in names if len({repr(row.get(name)) for row in facts}) > 1]
         for index, row in zip(indices, facts):
@@ -229,15 +299,19 @@ def _base_label(recorded):
     return "-".join([first.dtype, "x".join(map(str, first.shape)) or "scalar"])
 
 
-def _facts(recorded):
-    """What a label may name: constexprs and options, which tell configs apart, then specialized values."""
+def _facts(recorded, given):
+    """What a label may name: constexprs and options, which tell configs apart, then specialized values.
+
+    given: names of what an autotuner gives, which is not the call's.
+    """
     names = {
         name: getattr(getattr(value, "fn", value), "__name__", value)
         for name, value in recorded.constexprs.items()
     }
     chosen = {parameter.name for parameter in recorded.function.params if parameter.is_constexpr}
     first = {name: value for name, value in names.items() if name in chosen}
-    return {**first, **recorded.options, **names}
+    facts = {**first, **recorded.options, **names}
+    return {name: value for name, value in facts.items() if name not in given}
 
 
 def _clean(label):

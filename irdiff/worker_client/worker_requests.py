@@ -20,7 +20,8 @@ from irdiff.store import key_of
 from irdiff.worker_client.workers import Ended, Workers
 
 NOT_COMPILING = frozenset(
-    {"captured_folder.py", "fills.py", "inductor_on_gpu.py", "program.py", "record.py", "sources.py"}
+    {"captured_folder.py", "fills.py", "importable.py", "inductor_on_gpu.py"}
+    | {"program.py", "record.py", "sources.py"}
     | {"tritonparse_trace.py", "verify.py", "workload_files.py"}
 )
 """Files of the worker that only record programs or verify kernels: no request of ours imports them."""

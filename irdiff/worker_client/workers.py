@@ -126,7 +126,7 @@ def _words(beside: Beside | None) -> list[str]:
         return []
     packages = beside.packages
     row = {
-        "site": str(packages.site),
+        "site": str(packages.site) if packages.site else None,
         "imports": packages.imports,
         "kernels": packages.kernels,
         "torch_compile": packages.torch_compile,

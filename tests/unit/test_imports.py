@@ -18,7 +18,8 @@ NAMES = {
 GROUND = {"errors", "model", "stages", "case_ids", "config", "process", "parallel", "store", "findings"}
 """What every step stands on."""
 STEPS = [
-    "resolve", "worker_client", "capture", "compile", "normalize", "binaries", "compare", "attribute", "group", "run",
+    "shared_store", "resolve", "worker_client", "capture", "compile", "normalize", "binaries", "compare", "attribute", "group",
+    "recheck", "run",
     "timing", "report", "gate", "github",
 ]  # fmt: skip
 STDLIB_ONLY = {"model", "errors", "case_ids"}

@@ -8,7 +8,7 @@ other environments share, and with it everything that is known of their content.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -85,7 +85,9 @@ def toolchain_of(
         ) from error
     if not made:
         made.append(identity.identify(checkout.label, environment.python, environment.path, config))
-    return CommitToolchain(toolchain=made[0], note=f"{checkout.snapshot.title}; native part: {part.origin}")
+    commit = f"commit {checkout.snapshot.commit}; " if checkout.snapshot.commit else ""
+    note = f"{checkout.snapshot.title}; {commit}native part: {part.origin}"
+    return CommitToolchain(toolchain=made[0], note=note)
 
 
 def native_part(
@@ -102,7 +104,7 @@ def native_part(
         return NativePart(
             toolchain=toolchain,
             python_files=frozenset(adoption.python_files),
-            origin=f"{adoption.spec}, adopted for {adoption.revision[:10]}",
+            origin=f"{adoption.spec}, adopted for {adoption.revision}",
         )
     built = native.find(checkout, config) if not build else native.build(checkout, config, progress)
     if built is None:
@@ -116,8 +118,14 @@ def native_part(
     return NativePart(
         toolchain=toolchain,
         python_files=frozenset(built.state["python_files"]),
-        origin=f"built from {built.state['revision'][:10]}",
+        origin=f"built from {built.state['revision']}{_made_with(built.state['environment'])}",
     )
+
+
+def _made_with(environment: Mapping[str, str]) -> str:
+    """The compiler that ran and the LLVM that was linked."""
+    parts = [environment[name] for name in ("c++", "llvm") if environment.get(name, "none") != "none"]
+    return f" with {', '.join(parts)}" if parts else ""
 
 
 def _link_packages(site: Path, target: Path) -> None:

@@ -93,6 +93,16 @@ def _is_torn(name: str, config: Config) -> bool:
     return began and path.is_dir() and not path.is_symlink() and not (path / _STATE).exists()
 
 
+def is_at_work(name: str, config: Config) -> bool:
+    """Whether a process makes or removes this environment now."""
+    with _lock_file(name, config) as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
 def touch(environment: Environment) -> None:
     """Notes that it was used, for `irdiff toolchain prune`."""
     with contextlib.suppress(OSError):
@@ -105,17 +115,29 @@ def last_used(environment: Environment) -> float:
 
 
 @contextlib.contextmanager
-def lock(name: str, config: Config) -> Iterator[None]:
-    """Lets one process at a time build an environment. The others wait, then find it made."""
+def lock(name: str, config: Config, waiting: Callable[[str], None] = lambda _: None) -> Iterator[None]:
+    """Lets one process at a time build an environment. The others say whom they wait for and find it made."""
     with _lock_file(name, config) as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.seek(0)
+            log = config.toolchains / f"{name}.log"
+            waiting(
+                f"process {file.read().strip() or '?'} makes {name}: waiting for it; follow it: tail -f {log}"
+            )
+            fcntl.flock(file, fcntl.LOCK_EX)
+        file.seek(0)
+        file.truncate()
+        file.write(f"{os.getpid()}\n")
+        file.flush()
         yield
 
 
 def _lock_file(name: str, config: Config) -> TextIO:
     try:
         config.toolchains.mkdir(parents=True, exist_ok=True)
-        return (config.toolchains / f"{name}.lock").open("a")
+        return (config.toolchains / f"{name}.lock").open("a+")
     except OSError as error:
         raise ToolchainError(
             f"cannot write {config.toolchains}: {error.strerror}",
@@ -128,11 +150,12 @@ def make(
     config: Config,
     install: Callable[[Path, Path], dict[str, Any]],
     python: str = sys.executable,
+    waiting: Callable[[str], None] = lambda _: None,
 ) -> Environment:
     """The environment of this name, made by `install(path, log)` unless it is there.
 
     `install` gets an empty virtual environment of `python` and a log file, and returns the state to keep.
-    Whatever it raises, nothing half-made stays.
+    Whatever it raises, nothing half-made stays. `waiting` is told where another process makes it.
     """
     found = find(name, config)
     if found:
@@ -144,7 +167,7 @@ def make(
             f"{path} is there and was not made by irdiff: it is left as it is",
             hint="name another cache folder: --cache DIR or the variable IRDIFF_CACHE",
         )
-    with lock(name, config):
+    with lock(name, config, waiting):
         found = find(name, config)
         if found:
             return found
@@ -161,21 +184,34 @@ def make(
     return Environment(name=name, path=path, state=state)
 
 
-def uv(words: list[str | Path], log: Path, config: Config) -> None:
-    """Runs uv with a cache beside the environments, so that files are shared by hard links."""
-    import uv as uv_package
-
-    environment = {
-        **config.tool_environment,
+def uv_environment(config: Config) -> dict[str, str]:
+    """What uv runs in: the caller's variables, those for pip where uv has none of its own (it reads none of
+    pip's), and a cache beside the environments, so that files are shared by hard links.
+    """
+    caller = {name: value for name, value in config.tool_environment.items() if name != "VIRTUAL_ENV"}
+    pips = {
+        "UV_FIND_LINKS": ",".join(caller.get("PIP_FIND_LINKS", "").split()),
+        "UV_DEFAULT_INDEX": caller.get("PIP_INDEX_URL", ""),
+        "UV_INDEX": caller.get("PIP_EXTRA_INDEX_URL", ""),
+        "SSL_CERT_FILE": caller.get("PIP_CERT", ""),
+    }
+    return {
+        **{name: value for name, value in pips.items() if value},
+        **caller,
         "UV_CACHE_DIR": str(config.cache / "uv"),
         "UV_LINK_MODE": "hardlink",
         "UV_PYTHON_DOWNLOADS": "never",
-        "UV_NO_CONFIG": config.tool_environment.get("UV_NO_CONFIG", "0"),
+        "UV_NO_CONFIG": caller.get("UV_NO_CONFIG", "0"),
     }
-    environment.pop("VIRTUAL_ENV", None)
+
+
+def uv(words: list[str | Path], log: Path, config: Config) -> None:
+    """Runs uv. Raises ToolchainError with what it said."""
+    import uv as uv_package
+
     lines: list[str] = []
     code = process.run_logged(
-        [uv_package.find_uv_bin(), *words], log=log, env=environment, on_line=lines.append
+        [uv_package.find_uv_bin(), *words], log=log, env=uv_environment(config), on_line=lines.append
     )
     if code:
         raise ToolchainError("\n".join(lines[-12:]), log_path=str(log))

@@ -112,7 +112,7 @@ def _identified(reply: dict[str, Any], spec: str, python: str, path: Path, confi
     counted = _Counted(
         found=found,
         files=files,
-        digests=_hash_all([file.path for file in files], config),
+        digests=hash_files([file.path for file in files], config),
         interpreter=(reply["implementation"], reply["python"]),
     )
     digest = counted.digest(files)
@@ -175,7 +175,8 @@ def _notes(
         )
 
 
-def _hash_all(paths: list[Path], config: Config) -> dict[Path, str]:
+def hash_files(paths: list[Path], config: Config) -> dict[Path, str]:
+    """SHA-256 of the content of files, `absent` for one that cannot be read."""
     store = Store(config.cache / "digests")
     states = {path: _state_of(path) for path in paths}
     key = key_of("files/2", sorted(str(path) for path in states))

@@ -2,15 +2,18 @@
 
 The exported tree is built into a wheel with its build requirements installed in an environment that all
 builds with the same requirements share (a compiler cache sees the same paths then), and the wheel is
-installed. The tree lies inside the environment being made, so a build that does not end leaves nothing.
+installed. The tree lies beside the environment being made: a build that does not end leaves it, and the same
+build goes on there.
 """
 
 from __future__ import annotations
 
+import json
 import platform
 import re
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +24,10 @@ from irdiff.config import Config
 from irdiff.errors import ToolchainError
 from irdiff.resolve.toolchains import checkout as checkouts
 from irdiff.resolve.toolchains import environments, identity, repository, source_parts
+from irdiff.resolve.toolchains.building import compilers, failures, kept_trees, precompiled_header
+from irdiff.resolve.toolchains.building.build_progress import BuildProgress
+from irdiff.resolve.toolchains.building.kept_trees import BuildTree
+from irdiff.resolve.toolchains.building.linked_llvm import LinkedLlvm
 from irdiff.resolve.toolchains.checkout import Checkout
 from irdiff.resolve.toolchains.environments import Environment
 from irdiff.store import key_of
@@ -38,10 +45,6 @@ _INDIFFERENT = re.compile(
     r"|ALWAYS_COMPILE|PRINT_\w+|KERNEL_\w+)|CMAKE_(BUILD_PARALLEL_LEVEL|COLOR_\w+)|LLVM_IR_ENABLE_DUMP|MLIR_ENABLE_\w+"
 )
 _RECORDED = re.compile(r"MAX_JOBS|CCACHE_\w+|SCCACHE_\w+|MAKEFLAGS|NINJA_STATUS|PATH")
-_STEP = re.compile(r"^\[(\d+)/(\d+)\]\s+(.*)")
-_TELLING = re.compile(
-    r"\berror[: ]|CMake Error|^FAILED|\bfatal\b|Error:|undefined reference|No space left|Killed", re.I
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,9 +70,13 @@ def key_of_build(checkout: Checkout, config: Config) -> BuildKey:
     }
     chosen["python"] = f"{platform.python_implementation()} {sys.version_info.major}.{sys.version_info.minor}"
     chosen["machine"] = f"{platform.system()} {platform.machine()}"
-    chosen["c++"] = _version_of(caller.get("CXX", "c++"), caller)
+    run = compilers.chosen(caller)
+    chosen.update(run.identity())
+    chosen["precompiled header"] = precompiled_header.identity(caller, run)
     if "LLVM_SYSPATH" in caller:
-        chosen["llvm"] = _llvm_at(Path(caller["LLVM_SYSPATH"]))
+        llvm = LinkedLlvm(folder=Path(caller["LLVM_SYSPATH"]))
+        chosen["llvm"] = llvm.title() if llvm.is_there else "none"
+        chosen["llvm digest"] = llvm.digest(config)
     return BuildKey(native_digest=checkout.native_digest, environment=chosen)
 
 
@@ -83,37 +90,59 @@ def build(checkout: Checkout, config: Config, progress: Progress) -> Environment
     if environments.find(key.name, config) is None:
         progress(f"{checkout.label}: native build {key.name}")
 
-    def install(path: Path, log: Path) -> dict[str, Any]:
-        requirements = _requirements(checkout)
-        tools = _tools(requirements, config)
-        source, wheels = path / "source", path / "wheels"
-        repository.export(checkout.snapshot, source, config)
-        run = _Build(label=checkout.label, source=source, wheels=wheels, tools=tools, log=log)
-        _make_wheel(run, config, progress)
-        wheel = next(wheels.glob("*.whl"))
-        python = path / "bin" / "python"
-        environments.uv(
-            ["pip", "install", "--compile-bytecode", "--python", python, wheel, "setuptools<81"], log, config
-        )
-        shutil.rmtree(source)
-        shutil.rmtree(wheels)
-        site = next(path.glob("lib/python3*/site-packages"))
-        part = set(checkout.python_part(checkouts.installed_files(site)))
-        toolchain = identity.identify(checkout.label, str(python), path, config)
-        recorded = {n: v for n, v in config.tool_environment.items() if _RECORDED.fullmatch(n)}
-        return {
-            "spec": f"native part of {checkout.label}",
-            "version": toolchain.version,
-            "digest": toolchain.digest,
-            "revision": checkout.snapshot.commit or checkout.snapshot.tree,
-            "native_digest": checkout.native_digest,
-            "llvm": checkout.llvm,
-            "environment": {**recorded, **key.environment},
-            "requirements": requirements,
-            "python_files": sorted(part),
-        }
+    requirements = _requirements(checkout)
 
-    return environments.make(key.name, config, install)
+    def install(path: Path, log: Path) -> dict[str, Any]:
+        tools = _tools(requirements, config)
+        tree = kept_trees.prepare(key.name, checkout.snapshot, config)
+        run = _Build(label=checkout.label, tree=tree, tools=tools, log=log, key=key)
+        try:
+            return {
+                **_installed(run, checkout, path, config, progress),
+                "native_digest": checkout.native_digest,
+                "llvm": checkout.llvm,
+                "requirements": requirements,
+            }
+        except BaseException:
+            kept_trees.remove_beyond(kept_trees.LIMIT_BYTES, config)
+            raise
+
+    made = environments.make(key.name, config, install, waiting=progress)
+    kept_trees.remove(key.name, config)
+    return made
+
+
+def _installed(
+    build: _Build, checkout: Checkout, path: Path, config: Config, progress: Progress
+) -> dict[str, Any]:
+    """Builds the wheel, installs it in the environment at `path`, and returns what is to be kept of it."""
+    wheel = _make_wheel(build, config, progress)
+    python = path / "bin" / "python"
+    environments.uv(
+        ["pip", "install", "--compile-bytecode", "--python", python, wheel, "setuptools<81"],
+        build.log,
+        config,
+    )
+    site = next(path.glob("lib/python3*/site-packages"))
+    part = set(checkout.python_part(checkouts.installed_files(site)))
+    try:
+        toolchain = identity.identify(checkout.label, str(python), path, config)
+    except ToolchainError as error:
+        raise ToolchainError(
+            f"{checkout.label}: its wheel was built but does not start: {wheel}\n{error.what}",
+            hint=failures.what_to_try([error.what], checkout.snapshot.spec),
+            log_path=str(build.log),
+        ) from error
+    recorded = {n: v for n, v in config.tool_environment.items() if _RECORDED.fullmatch(n)}
+    return {
+        "spec": f"native part of {checkout.label}",
+        "version": toolchain.version,
+        "digest": toolchain.digest,
+        "revision": checkout.snapshot.commit or checkout.snapshot.tree,
+        "environment": {**recorded, **build.key.environment},
+        "flags": _flags(build.tree.source),
+        "python_files": sorted(part),
+    }
 
 
 def _requirements(checkout: Checkout) -> list[str]:
@@ -154,43 +183,53 @@ def _tools(requirements: list[str], config: Config) -> Environment:
 @dataclass(frozen=True, kw_only=True)
 class _Build:
     label: str
-    source: Path
-    wheels: Path
+    tree: BuildTree
     tools: Environment
     log: Path
+    key: BuildKey
 
 
-def _make_wheel(build: _Build, config: Config, progress: Progress) -> None:
+def _make_wheel(build: _Build, config: Config, progress: Progress) -> Path:
     import uv as uv_package
 
-    source, wheels, tools = build.source, build.wheels, build.tools
+    source, wheels = build.tree.source, build.tree.wheels
     project = source if (source / "setup.py").exists() else source / "python"
+    statistics = build.tree.path / "ccache-statistics"
+    shown = BuildProgress(build.label, progress, statistics)
     lines: list[str] = []
 
     def on_line(line: str) -> None:
         lines.append(line)
-        if step := _STEP.match(line):
-            progress(f"{build.label}: native build {step[1]}/{step[2]} {step[3][:70]}")
+        shown.on_line(line)
 
-    words = ["build", "--wheel", "--no-build-isolation", "--no-config", "--python", tools.python]
+    if build.tree.continues:
+        progress(f"{build.label}: goes on where an earlier build ended: {build.tree.path}")
+    statistics.unlink(missing_ok=True)
+    words = ["build", "--wheel", "--no-build-isolation", "--no-config", "--python", build.tools.python]
     code = process.run_logged(
         [uv_package.find_uv_bin(), *words, "--out-dir", wheels, project],
         log=build.log,
-        env=_build_environment(source, tools, config),
+        env={**_build_environment(build, config), "CCACHE_STATSLOG": str(statistics)},
         cwd=project,
         on_line=on_line,
+        on_tick=shown.on_tick,
     )
-    if code or not list(wheels.glob("*.whl")):
+    wheel = build.tree.wheel()
+    if code or wheel is None:
         raise ToolchainError(
-            f"{build.label}: its native build failed:\n" + "\n".join(_last_errors(lines)),
-            hint=_what_to_try(lines),
+            f"{build.label}: its native build failed:\n"
+            + "\n".join(failures.last_errors(lines))
+            + f"\nwhat was built is kept, and the same build goes on there: {build.tree.path}",
+            hint=failures.what_to_try(lines, build.label.partition(" ")[0]),
             log_path=str(build.log),
         )
+    return wheel
 
 
-def _build_environment(source: Path, tools: Environment, config: Config) -> dict[str, str]:
+def _build_environment(build: _Build, config: Config) -> dict[str, str]:
     """The caller's, with the build requirements on the path and paths that compiler caches may ignore."""
     caller = dict(config.tool_environment)
+    source = build.tree.source
     defaults = {
         "CCACHE_BASEDIR": str(source),
         "CCACHE_NOHASHDIR": "1",
@@ -200,48 +239,21 @@ def _build_environment(source: Path, tools: Environment, config: Config) -> dict
     }
     caller.pop("VIRTUAL_ENV", None)
     caller.pop("PYTHONPATH", None)
-    caller["PATH"] = f"{Path(tools.python).parent}:{caller.get('PATH', '')}"
+    caller["PATH"] = f"{Path(build.tools.python).parent}:{caller.get('PATH', '')}"
     if shutil.which("ccache", path=caller["PATH"]):
         caller.setdefault("TRITON_BUILD_WITH_CCACHE", "true")
+        if build.key.environment["precompiled header"] != "none":
+            digest, version = build.key.environment["llvm digest"], build.key.environment["c++"]
+            header = precompiled_header.prepare(digest, version, config)
+            caller.update(header.environment(caller))
     return {**defaults, **caller}
 
 
-def _last_errors(lines: list[str]) -> list[str]:
-    telling: list[str] = []
-    following = 0
-    for line in lines:
-        # what CMake complains of stands in the paragraph below its first line
-        following = 6 if line.startswith("CMake Error") else following - 1
-        if line.strip() and (_TELLING.search(line) or following > 0):
-            telling.append(line.strip()[:240])
-    return telling[-12:] or [line[:240] for line in lines[-8:]]
-
-
-def _what_to_try(lines: list[str]) -> str:
-    text = "\n".join(lines[-400:])
-    if "No space left" in text:
-        return "free space, or name another cache folder: --cache DIR"
-    if re.search(r"Killed|out of memory|bad_alloc", text):
-        return "the machine ran out of memory: try fewer jobs, as in MAX_JOBS=2"
-    if re.search(r"(?i)urlopen|URLError|resolve host|service not known|failure in name", text):
-        return "the build wants to download LLVM or a tool: give an LLVM with LLVM_SYSPATH=DIR"
-    if re.search(r"(?i)could not find.*(MLIR|LLVM)|find_package\(MLIR", text):
-        return "LLVM_SYSPATH must name an LLVM of the checkout's pin with MLIR (its lib/cmake/mlir)"
-    return "read the log; a native build needs what the checkout's README lists (a C++ compiler, zlib, …)"
-
-
-def _version_of(compiler: str, environment: Mapping[str, str]) -> str:
-    try:
-        return process.run([*compiler.split(), "--version"], env=environment, timeout_s=20).splitlines()[0]
-    except (process.CommandFailed, OSError, IndexError, ValueError):
-        return "none"
-
-
-def _llvm_at(folder: Path) -> str:
-    """Which LLVM a folder holds: the version and build of its CMake description."""
-    description = folder / "lib" / "cmake" / "llvm" / "LLVMConfig.cmake"
-    try:
-        stat = description.stat()
-        return key_of(description.read_text(errors="replace"), stat.st_mtime_ns)[:16]
-    except OSError:
-        return "none"
+def _flags(source: Path) -> str:
+    """The flags that most files were compiled with, without those of one file."""
+    counts: Counter[str] = Counter()
+    for path in source.glob("**/build/*/compile_commands.json"):
+        for row in json.loads(path.read_text(encoding="utf-8")):
+            words = str(row.get("command", "")).partition(" -o ")[0].split()
+            counts[" ".join(word for word in words[1:] if not word.startswith(("-I", "-isystem", "/")))] += 1
+    return max(counts, key=lambda flags: counts[flags], default="")

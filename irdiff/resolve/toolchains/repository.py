@@ -138,6 +138,14 @@ class Snapshot:
         return short if self.commit.startswith(self.spec) else f"{self.spec} ({short})"
 
     @property
+    def name(self) -> str:
+        """As reports name it: `main 1a2b3c4`, `1a2b3c4`, `working tree 1a2b3c4` (of its tree)."""
+        if self.commit is None:
+            return f"working tree {self.tree[:7]}"
+        short = self.commit[:7]
+        return short if self.commit.startswith(self.spec) else f"{self.spec} {short}"
+
+    @property
     def title(self) -> str:
         """Subject of the commit."""
         if self.commit is None:
@@ -293,6 +301,18 @@ def read(wanted: Sequence[Entry]) -> dict[str, bytes]:
             contents[entry.path] = output[end + 1 : end + 1 + size]
             position = end + 1 + size + 1
     return contents
+
+
+def absent(wanted: Sequence[Entry]) -> list[Entry]:
+    """Those whose content the repository does not hold: a partial clone, or a mirror without large files."""
+    missing: list[Entry] = []
+    for store in {entry.store for entry in wanted}:
+        mine = [entry for entry in wanted if entry.store == store]
+        names = "".join(f"{entry.blob}\n" for entry in mine).encode()
+        quiet = {"GIT_NO_LAZY_FETCH": "1"}
+        found = store.git("cat-file", "--batch-check", stdin=names, env=quiet).splitlines()
+        missing += [entry for entry, row in zip(mine, found, strict=True) if row.endswith(b" missing")]
+    return missing
 
 
 def export(snap: Snapshot, folder: Path, config: Config) -> None:

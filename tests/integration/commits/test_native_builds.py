@@ -7,16 +7,20 @@ import signal
 import subprocess
 import sys
 import time
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from checkouts import commit, edit, git, new_repository, write
+from click.testing import CliRunner
 
+from irdiff.cli.toolchain import toolchain_group
 from irdiff.config import Config
 from irdiff.errors import ToolchainError
 from irdiff.resolve import toolchains
 from irdiff.resolve.toolchains import checkout, commits, native, repository
+from irdiff.resolve.toolchains.building import kept_trees
 
 pytestmark = pytest.mark.integration
 
@@ -122,7 +126,12 @@ def build(project: Path, own_config: Config) -> Builder:
 
 
 def native_environments(config: Config) -> list[str]:
-    return sorted(path.name for path in config.toolchains.glob("native-*") if path.is_dir())
+    paths = config.toolchains.glob("native-*")
+    return sorted(path.name for path in paths if path.is_dir() and path.suffix != ".tree")
+
+
+def kept(config: Config) -> list[str]:
+    return [tree.name for tree in kept_trees.list_all(config)]
 
 
 def test_a_native_part_is_built_once_for_what_shares_it(project: Path, build: Builder) -> None:
@@ -178,10 +187,58 @@ def test_a_broken_build_is_one_clear_error(project: Path, build: Builder) -> Non
     assert "error:" in caught.value.what
     log = Path(caught.value.log_path)
     assert "[2/3] Building C object" in log.read_text()
-    assert native_environments(build.config) == [], "nothing half-built stays"
+    assert native_environments(build.config) == [], "no half-made environment stays"
+    [tree] = kept_trees.list_all(build.config)
+    assert str(tree.path) in caught.value.what
+    assert (tree.path / "source" / "lib" / "native.c").is_file(), "for the diagnosis"
+    assert tree.size_bytes > 0
+    build.said.clear()
+    with pytest.raises(ToolchainError):
+        build("HEAD")
+    assert any("goes on where an earlier build ended" in line for line in build.said)
+    listed = CliRunner().invoke(
+        toolchain_group, ["list", "--cache", str(build.config.cache)], standalone_mode=False
+    )
+    assert f"{tree.name} did not end" in " ".join(listed.output.split())
+    pruned = CliRunner().invoke(
+        toolchain_group, ["prune", "--cache", str(build.config.cache)], standalone_mode=False
+    )
+    assert f"removed {tree.name}.tree" in pruned.output
+    assert kept(build.config) == []
     edit(project, "lib/native.c", "VALU);", "VALUE);")
     commit(project, "Compiles again")
     assert build("HEAD") == "1"
+    assert kept(build.config) == [], "what went well leaves no tree"
+
+
+def test_a_wheel_that_does_not_start_is_kept(project: Path, build: Builder) -> None:
+    edit(
+        project,
+        "lib/native.c",
+        "PyInit_native(void) {",
+        "PyInit_native(void) { extern int gone(void); gone();",
+    )
+    commit(project, "Builds and does not start")
+    with pytest.raises(ToolchainError) as caught:
+        build("HEAD")
+    assert "was built but does not start" in caught.value.what
+    assert "undefined symbol: gone" in caught.value.what
+    wheel = next(word for word in caught.value.what.split() if word.endswith(".whl"))
+    assert zipfile.is_zipfile(wheel.removesuffix(":")), "the message names files that there are"
+    assert "defines gone" in caught.value.hint
+    assert Path(caught.value.log_path).is_file()
+
+
+def test_kept_trees_have_a_bound(project: Path, build: Builder) -> None:
+    for number in (1, 2):
+        write(project, {"lib/native.c": f"#error number {number}\n"})
+        commit(project, f"Fails {number}")
+        with pytest.raises(ToolchainError):
+            build("HEAD")
+    first, second = kept_trees.list_all(build.config)
+    assert kept_trees.remove_beyond(first.size_bytes + second.size_bytes, build.config) == []
+    assert kept_trees.remove_beyond(second.size_bytes, build.config) == [first.name], "the oldest goes"
+    assert kept(build.config) == [second.name]
 
 
 def _start(project: Path, config: Config, sleep_s: float) -> subprocess.Popen[bytes]:
@@ -192,7 +249,10 @@ def _start(project: Path, config: Config, sleep_s: float) -> subprocess.Popen[by
     )
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT], ids=["killed", "interrupted"])
+ENDING = [signal.SIGKILL, signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+
+
+@pytest.mark.parametrize("number", ENDING, ids=lambda number: number.name)
 def test_killed_in_mid_build(project: Path, build: Builder, number: signal.Signals) -> None:
     running = _start(project, build.config, 60)
     log = None
@@ -204,7 +264,7 @@ def test_killed_in_mid_build(project: Path, build: Builder, number: signal.Signa
     assert log, "the build did not begin"
     running.send_signal(number)
     running.communicate(timeout=30)
-    assert running.returncode != 0
+    assert running.returncode == (-number if number == signal.SIGKILL else 130)
     for _ in range(50):
         left = [
             path for path in Path("/proc").glob("[0-9]*/cwd") if _lies_below(path, build.config.toolchains)
@@ -214,9 +274,12 @@ def test_killed_in_mid_build(project: Path, build: Builder, number: signal.Signa
         time.sleep(0.1)
     assert not left, "what it started goes with it"
     assert not list(build.config.toolchains.glob("native-*/irdiff.json"))
+    assert len(kept(build.config)) == 1, "the same build goes on there"
     again = _start(project, build.config, 0)
     _, stderr = again.communicate(timeout=300)
     assert again.returncode == 0, stderr.decode()
+    assert "goes on where an earlier build ended" in stderr.decode()
+    assert kept(build.config) == []
     assert log.read_text().count("[1/3] Configuring") == 1, "the second build wrote its own log"
     assert not [
         path for path in Path("/proc").glob("[0-9]*/cwd") if _lies_below(path, build.config.toolchains)
@@ -230,12 +293,42 @@ def _lies_below(link: Path, folder: Path) -> bool:
         return False
 
 
+def test_a_suspended_build_goes_on(project: Path, build: Builder) -> None:
+    running = _start(project, build.config, 4)
+    for _ in range(600):
+        log = next(iter(build.config.toolchains.glob("native-*.log")), None)
+        if log and "[1/3]" in log.read_text():
+            break
+        time.sleep(0.1)
+    running.send_signal(signal.SIGTSTP)
+    wanted = _lies_in_source
+    for _ in range(100):
+        stats = [path.parent / "stat" for path in Path("/proc").glob("[0-9]*/cwd") if wanted(path, build)]
+        rows = [
+            (path.parent.name, path.read_text().rpartition(")")[2].split()) for path in stats if path.exists()
+        ]
+        states = [row[0] for pid, row in rows if row[3] != pid]  # not the leader, which hands signals on
+        if states and set(states) == {"T"}:
+            break
+        time.sleep(0.1)
+    assert set(states) == {"T"}, "all that it started is stopped, too"
+    running.send_signal(signal.SIGCONT)
+    _, stderr = running.communicate(timeout=300)
+    assert running.returncode == 0, stderr.decode()
+
+
+def _lies_in_source(link: Path, build: Builder) -> bool:
+    return _lies_below(link, build.config.toolchains) and "source" in str(link.readlink())
+
+
 def test_two_at_once_build_once(project: Path, build: Builder) -> None:
     started = [_start(project, build.config, 3) for _ in range(2)]
     ends = [process.communicate(timeout=300) for process in started]
     assert [process.returncode for process in started] == [0, 0], ends
     logs = list(build.config.toolchains.glob("native-*.log"))
     assert len(logs) == 1
+    said = [stderr.decode() for _, stderr in ends]
+    assert sum("waiting for it; follow it: tail -f" in text for text in said) == 1, said
     assert logs[0].read_text().count("[1/3] Configuring") == 1
 
 

@@ -562,3 +562,23 @@ def test_each_side_is_asked_for_its_own_launch(bench: Bench) -> None:
     subject = subject_of(case, bench.build.target())
     assert subject is not None
     assert subject.launch_ids == Sides(base="old/name:fp16", head="matmul/tma:fp16")
+
+
+# what is run again
+
+
+def test_a_side_on_its_own_text_is_run_with_randomized_addresses_and_held_against_what_was_compared(
+    bench: Bench,
+) -> None:
+    bench.replayer.makes("base", "ttgir", of=ONE, output=TWO, through=states(("P", ONE), (END, TWO)))
+    bench.replayer.makes("head", "ttgir", of=ONE, output=FOUR, through=states(("P", ONE), (END, THREE)))
+    found = bench.attribute(bench.case({"ttir": ONE, "ttgir": TWO}, {"ttir": ONE, "ttgir": THREE}))
+    assert found.again == Sides(base={"ttgir": True}, head={"ttgir": False})
+    assert all(replay.randomized for replay in bench.replayer.replays)
+
+
+def test_a_side_on_the_others_text_is_run_as_what_was_compared(bench: Bench) -> None:
+    bench.replayer.makes("head", "ttgir", of=ONE, output=THREE)
+    found = bench.attribute(bench.case({"ttir": ONE, "ttgir": THREE}, {"ttir": TWO, "ttgir": FOUR}))
+    assert found.again == Sides(base={}, head={})
+    assert [replay.randomized for replay in bench.replayer.replays] == [False]

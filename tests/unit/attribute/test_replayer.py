@@ -38,9 +38,11 @@ class FakeWorkers:
     asked: list[Mapping[str, Any]] = field(default_factory=list)
     beside: list[Any] = field(default_factory=list)
     inputs: list[bytes] = field(default_factory=list)
+    randomized: list[bool] = field(default_factory=list)
 
-    def get(self, toolchain: Any, beside: Any = None) -> FakeWorkers:
+    def get(self, toolchain: Any, beside: Any = None, *, randomized: bool = False) -> FakeWorkers:
         self.beside.append(beside)
+        self.randomized.append(randomized)
         return self
 
     def request(self, row: Mapping[str, Any]) -> Ended:
@@ -85,6 +87,7 @@ def bench(tmp_path: Path, build: Any) -> Bench:
         input_digest=store.put(b"entering"),
         metadata={"num_warps": 4},
         dump=Dump.NONE,
+        randomized=False,
     )
     return Bench(store, workers, replay)
 
@@ -102,6 +105,13 @@ def test_a_stage_is_run_on_the_text_as_the_launch_was_captured(bench: Bench) -> 
     assert row["target"]["name"] == "sm_90"
     assert bench.workers.inputs == [b"entering"]
     assert not Path(row["folder"]).exists()
+
+
+def test_it_runs_in_the_worker_of_the_addresses_that_are_asked_for(bench: Bench) -> None:
+    bench.run()
+    bench.replay = replace(bench.replay, randomized=True)
+    bench.run()
+    assert bench.workers.randomized == [False, True]
 
 
 @pytest.mark.parametrize(("limit", "given"), [(300.0, replayer.MAX_REPLAY_S), (7.0, 7.0)])

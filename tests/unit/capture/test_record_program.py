@@ -75,16 +75,16 @@ def test_nothing_but_what_python_needs_is_pinned_and_the_caller_has_the_last_wor
 
 
 @pytest.mark.parametrize(
-    ("printed", "said"),
+    ("code", "said"),
     [
-        ("ModuleNotFoundError: No module named 'triton'", "has no Triton"),
-        ("Fatal Python error", "could not record the program (exit code 3)"),
+        (entry.NO_TRITON, "has no Triton: the program was not run"),
+        (3, "could not record the program (exit code 3)"),
     ],
 )
 def test_an_interpreter_that_left_no_code_is_an_error(
-    tmp_path: Path, interpreter: Interpreter, printed: str, said: str
+    tmp_path: Path, interpreter: Interpreter, code: int, said: str
 ) -> None:
-    interpreter.printed, interpreter.code = printed, 3
+    interpreter.printed, interpreter.code = "Fatal Python error", code
     with pytest.raises(ToolchainError, match="/p/python") as caught:
         record(tmp_path, [])
     assert said in caught.value.what
@@ -97,6 +97,9 @@ def test_the_entry_hands_over_to_the_worker_and_lends_the_program_no_modules(
     folder = str(Path(entry.__file__).parent)
     monkeypatch.setattr(sys, "path", [folder, *sys.path])
     monkeypatch.delitem(sys.modules, "irdiff_worker", raising=False)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "triton" else ...)
+    assert entry.main() == entry.NO_TRITON
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: name)
     asked: list[str] = []
 
     def imported(name: str) -> Any:

@@ -3,15 +3,18 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
-from irdiff.cli import diff, disassembly
-from irdiff.cli.diff import diff_command, find_case
+from irdiff.cli import disassembly
+from irdiff.cli.case_argument import find as find_case
+from irdiff.cli.diff import diff_command
 from irdiff.cli.report import report_command
 from irdiff.errors import IrdiffError, RunFolderError, UsageError
 from irdiff.model import Run, Sides, Verdict
+from irdiff.report import group_names
 from tests.unit.report.folders import three_cases
 from tests.unit.report.runs import large_run, make_case, make_run
 
@@ -106,14 +109,36 @@ def test_report_writes_every_format(folder: Path, tmp_path: Path) -> None:
     assert plain.output.startswith("1 case broken, 2 of 2 compared cases changed")
 
 
-def test_a_terminal_gets_a_bounded_number_of_lines_and_a_file_all(
+def test_a_terminal_that_is_too_low_gets_a_pager_and_a_file_everything(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    paged: list[str] = []
+    monkeypatch.setattr(click, "echo_via_pager", lambda text, color: paged.append("".join(text)))
     whole = call(folder, "matmul fp16-256@")
-    monkeypatch.setattr(diff, "_MAX_ON_TERMINAL", 2)
-    assert call(folder, "matmul fp16-256@") == whole
+    assert not paged
     monkeypatch.setattr(Console, "is_terminal", True)
-    shown = call(folder, "matmul fp16-256@", "--context", "0")
-    assert "lines: write them to a file to see the rest" in shown
-    assert "line removed" in shown  # the counts are of all lines
-    assert len(shown.splitlines()) < len(whole.splitlines())
+    monkeypatch.setattr(Console, "height", 5)
+    assert call(folder, "matmul fp16-256@") == ""
+    assert "1 line removed, 2 added" in paged[0]
+    assert "1 line removed" in call(folder, "matmul fp16-256@", "--no-pager")
+    monkeypatch.setattr(Console, "height", 200)
+    assert "1 line removed" in call(folder, "matmul fp16-256@")
+    assert len(paged) == 1
+    assert "\x1b" not in whole
+
+
+def test_a_group_is_named_by_its_number_or_its_short_id() -> None:
+    run = a_run()
+    for row in group_names.named(run):
+        for text in (str(row.number), row.short, row.group.id):
+            assert find_case(run, text).id == row.group.representative
+    for text in ("7", "0", "g:ffff", "g:"):
+        with pytest.raises(UsageError, match="no change group"):
+            find_case(run, text)
+
+
+def test_a_misspelt_case_is_answered_with_those_that_come_near() -> None:
+    run = a_run()
+    with pytest.raises(UsageError) as raised:
+        find_case(run, run.cases[0].id.replace("sm_90", "sm90").replace("attention", "atention"))
+    assert run.cases[0].id in raised.value.hint

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import pytest
@@ -171,3 +173,24 @@ def test_a_crash_is_filed_by_the_whole_toolchain(compile_case: Any, requests: Fa
     assert len(requests.asked) == 1
     compile_case("two")
     assert len(requests.asked) == 2
+
+
+def test_launches_of_one_input_digest_are_compiled_once_whatever_workload_they_are_of(
+    tmp_path: Path, requests: FakeRequests, launch: Launch
+) -> None:
+    """At the same moment too: the second one waits for the first."""
+    given: Any = requests
+    compiler = WorkerCompiler(given, Store(tmp_path), Wanted(), reuse=True)
+    corpus = Corpus(root=tmp_path, workloads=("a/b", "c/d"), digest="d")
+    begun = Barrier(4)
+
+    def one(number: int) -> Outcome:
+        other = replace(launch, id=f"c/d:{number}", workload="c/d")
+        begun.wait()
+        return compiler.compile(toolchain("one", "b"), corpus, other, TARGET, assemble=False)
+
+    with ThreadPoolExecutor(4) as pool:
+        outcomes = list(pool.map(one, range(4)))
+    assert len(requests.asked) == 1
+    assert outcomes == [outcomes[0]] * 4
+    assert compiler.taken_from_store == 3

@@ -127,7 +127,7 @@ def test_only_what_the_run_has_is_accepted(build: Any, wanted: str) -> None:
 def test_an_ambiguous_group_is_refused(build: Any) -> None:
     first, second = build.case("a/x:1@sm_90", Verdict.CHANGED), build.case("a/x:2@sm_90", Verdict.CHANGED)
     groups = build.group("ab" * 31 + "00", first.id), build.group("ab" * 31 + "01", second.id)
-    with pytest.raises(UsageError, match="2 change groups"):
+    with pytest.raises(UsageError, match="2 groups begin with"):
         acceptance.accept(build.run(first, second, groups=groups), ("abababab",), DECISION)
 
 

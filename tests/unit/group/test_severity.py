@@ -130,12 +130,13 @@ def test_what_fell_holds_by_the_part_that_is_gone(build: Any, name: str, fact: s
 @pytest.mark.parametrize(
     ("base", "head", "measure"),
     [
-        ({"registers": 32}, {"registers": 128}, 0.75),
-        ({"vgprs": 64}, {"vgprs": 128}, 0.5),
-        ({"registers": 33}, {"registers": 40}, None),
-        ({"registers": 128}, {"registers": 32}, None),
-        ({"registers": 32}, {}, None),
-        ({}, {"registers": 255}, None),
+        ({"warps_per_multiprocessor": 64}, {"warps_per_multiprocessor": 16}, 0.75),
+        ({"waves_per_simd": 8}, {"waves_per_simd": 4}, 0.5),
+        ({"waves_per_simd": 4}, {"waves_per_simd": 4}, None),
+        ({"waves_per_simd": 4}, {"waves_per_simd": 8}, None),
+        ({"warps_per_multiprocessor": 16}, {"warps_per_multiprocessor": 0}, 1.0),
+        ({"warps_per_multiprocessor": 32}, {}, None),
+        ({}, {"warps_per_multiprocessor": 8}, None),
     ],
 )
 def test_fewer_warps_fit(
@@ -217,10 +218,11 @@ def test_a_change_that_was_absorbed_weighs_nothing(build: Any) -> None:
 
 
 def test_weights_add_up_and_the_gravest_row_has_the_class(build: Any) -> None:
-    case = facts(build, {"registers": 60}, {"registers": 80})
+    warps = "warps_per_multiprocessor"
+    case = facts(build, {"registers": 60, warps: 32}, {"registers": 80, warps: 24})
     ranked = rank(case, edit("ttgir", added("ttng.fence", depth=1)))
     assert ranked.severity is Severity.WRONG_RESULT
-    occupancy = 3e3 * (32 - 25) / 32
+    occupancy = 3e3 * (32 - 24) / 32
     assert ranked.score == pytest.approx(0.75 * 5e4 + occupancy + 0.4 * 1e3 + 0.75 * 200)
     assert [reason.partition(": ")[0] for reason in ranked.reasons] == [
         "fence",

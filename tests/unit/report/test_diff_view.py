@@ -68,3 +68,21 @@ def test_equal_texts_show_nothing() -> None:
     diff = stage_diff.of_lines("llir", BASE, BASE)
     view = View(context=3, raw=False, side_by_side=False, width=80)
     assert list(diff_view.lines(diff, view)) == []
+
+
+def test_side_by_side_cuts_nothing() -> None:
+    long = "%2 = call i32 @f(" + ", ".join(f"i32 %{n}" for n in range(3, 40)) + ")"
+    diff = stage_diff.of_lines("llir", BASE, [*HEAD[:2], long, *HEAD[3:]])
+    view = View(context=1, raw=False, side_by_side=True, width=60)
+    rows = [text.plain for text in diff_view.lines(diff, view)]
+    assert max(map(len, rows)) <= 60
+    right = "".join(row.partition("│")[2][7:].rstrip() for row in rows if "│" in row)
+    assert long.replace(" ", "") in right.replace(" ", "")
+
+
+def test_removed_lines_stand_in_the_numbering_of_head_and_only_words_are_marked() -> None:
+    head = ["define void @k() {", "%1 = load i32 %9", "%2 = add i32 %0, 1", "%3 = mul i32 %2, 4"]
+    diff = stage_diff.of_lines("llir", BASE[:3], head)
+    removed = [diff.line(i) for i, row in enumerate(diff.rows) if row.kind.value == "-"]
+    assert [line.text for line in removed] == ["%3 = mul i32 %2, 2"]
+    assert [line.text[a:b] for line in removed for a, b in line.marks] == ["2"]

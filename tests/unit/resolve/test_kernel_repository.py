@@ -6,7 +6,7 @@ import pytest
 
 from irdiff.cli import init_toml
 from irdiff.errors import UsageError
-from irdiff.resolve import kernel_repository
+from irdiff.resolve import kernel_repository, pins
 
 KERNEL = "import triton\n\n\n@triton.jit\ndef k(x):\n    pass\n"
 WORKLOAD = "from irdiff_corpus import launch\nfrom pkg.k import k\n\nLAUNCHES = {}\n"
@@ -26,7 +26,7 @@ WORKLOAD = "from irdiff_corpus import launch\nfrom pkg.k import k\n\nLAUNCHES = 
     ],
 )
 def test_pinned_version(name: str, text: str, version: str | None) -> None:
-    assert kernel_repository.pinned_version(name, text.encode()) == version
+    assert pins.version(name, text.encode()) == version
 
 
 TABLE = "[kernels]\nworkloads = 'w'\n"
@@ -69,7 +69,7 @@ def test_plans(
         (TABLE + "imports = 'src'\n", "kernels.imports: there is no such key; did you mean 'import'?"),
         (
             TABLE + "zzz = 1\n",
-            "kernels.zzz: there is no such key; known here: import, pin, toolchain, workloads",
+            "kernels.zzz: there is no such key; known here: import, packages, pin, toolchain, workloads",
         ),
         (TABLE + '"pi\\u001b[1m" = 1\n', r"kernels.'pi\x1b[1m': there is no such key"),
         ("[kernels]\nworkloads = '../w'\n", "kernels.workloads: '../w' is not a folder of the repository"),

@@ -13,7 +13,7 @@ import pytest
 from irdiff import config as configuration
 from irdiff.errors import CorpusError, ToolchainError
 from irdiff.model import Target, Toolchain
-from irdiff.resolve import corpus, packs
+from irdiff.resolve import corpus, packages, packs
 from irdiff.resolve.corpus import Corpus, Packages
 from irdiff.resolve.toolchains import environments
 from irdiff.worker import importing
@@ -120,7 +120,7 @@ def test_shipped_packs_can_be_read_and_share_their_packages() -> None:
 
 
 def installed(root: Path, monkeypatch: pytest.MonkeyPatch, uv: object) -> Corpus:
-    monkeypatch.setattr(packs, "_python_version", lambda *_: (3, 11))
+    monkeypatch.setattr(packages, "python_version", lambda *_: (3, 11))
     monkeypatch.setattr(environments, "uv", uv)
     return packs.install(packs.load(root, ["one"]), TOOLCHAIN, configuration.load(cache=root / "cache"))
 
@@ -184,7 +184,7 @@ def test_packages_that_cannot_be_had(root: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_python_that_the_packages_do_not_know(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packs, "_python_version", lambda *_: (3, 9))
+    monkeypatch.setattr(packages, "python_version", lambda *_: (3, 9))
     with pytest.raises(ToolchainError, match=r"need Python 3\.10; triton==9 has 3\.9"):
         packs.install(packs.load(root, ["one"]), TOOLCHAIN, configuration.load(cache=root))
 

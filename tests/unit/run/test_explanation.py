@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -100,6 +102,23 @@ def test_another_toolchain_of_the_same_name_is_refused(
         explanation.sides_again(run, case, None, config, print)
 
 
+def test_a_compiler_of_a_revision_is_found_by_its_digest(
+    folder: Path, build: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    run, case = of(folder)
+    run = replace(run, head=replace(run.head, spec="my/branch (36bea00190)"))
+    asked = resolved(monkeypatch, with_digests(build, run.base.digest, run.head.digest))
+    config: Any = SimpleNamespace(shipped=Path("/shipped"), toolchains=tmp_path)
+    with pytest.raises(IrdiffError, match=r"of my/branch \(36bea00190\) is not installed any more"):
+        explanation.sides_again(run, case, None, config, print)
+    made = tmp_path / "commit-1234"
+    made.mkdir()
+    state = {"spec": "my/branch (36bea00190)", "version": "3.9.0", "digest": run.head.digest}
+    (made / "irdiff.json").write_text(json.dumps(state))
+    explanation.sides_again(run, case, None, config, print)
+    assert asked[0][:2] == (run.base.spec, f"python:{made}/bin/python"), "a branch may have moved since"
+
+
 # the attribution
 
 
@@ -171,14 +190,15 @@ def test_each_side_is_compiled_alone_from_what_enters_the_stage(
     origin = Origin(stage=stage, pass_name=None, healed=(), charged=(), note="") if stage else None
     case = build.case(CASE, Verdict.CHANGED, origin=origin)
     rows = explanation.reproduction(build.run(case), case)
-    assert [(side, name) for side, name, _ in rows] == [
+    assert [(row.side, row.file) for row in rows] == [
         ("base", f"base.{entering}"),
         ("head", f"head.{entering}"),
     ]
-    for _, name, command in rows:
-        code = command.partition(' -c "')[2].removesuffix('"')
+    for row in rows:
+        variable, python, option, code = shlex.split(row.command("/a b/python"))
+        assert (variable, python, option) == ("TRITON_ALWAYS_COMPILE=1", "/a b/python", "-c")
         compile(code, "command", "exec")
-        assert f"'{name}'" in code
+        assert f"'{row.file}'" in code
         assert f".asm['{wanted}']" in code
         assert "GPUTarget('cuda', 90, 32)" in code
 

@@ -7,7 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from irdiff import timing
-from irdiff.cli.time import exit_code, seconds
+from irdiff.cli.durations import seconds
+from irdiff.cli.time import exit_code
 from irdiff.errors import ExitCode, UsageError
 from irdiff.model import Artifact, Sides, Verdict
 from irdiff.timing import assemble, isolate, schedule, timing_file

@@ -1,0 +1,78 @@
+"""What a run says of its captures: packages that are missing, configs that were left out. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from irdiff.capture.pairing import Captured
+from irdiff.model import Failure, Sides
+from irdiff.resolve.sides import Side
+
+_MISSING = re.compile(
+    r"ModuleNotFoundError: No module named '([\w.]+)'|PackageNotFoundError: .*? for ([\w.-]+)"
+)
+_FRAME = re.compile(r'^\s*File "([^"]+)", line (\d+)', re.MULTILINE)
+MISSING_PACKAGE = "needs the package"
+"""In every note of a package that a side lacks."""
+_MACHINERY = ("<frozen", "importlib/", "site-packages/", "irdiff/worker/")
+
+
+def notes(captured: Sequence[Captured], sides: Sides[Side]) -> list[str]:
+    return [*missing_packages(captured, sides), *_configs_left_out(captured)]
+
+
+def missing_packages(captured: Iterable[Captured], sides: Sides[Side]) -> list[str]:
+    """A sentence for each package that some workload needs and a side lacks, with what to type."""
+    files: dict[tuple[str, str, str], set[str]] = {}
+    workloads: dict[tuple[str, str, str], set[str]] = {}
+    for row in captured:
+        for catalog, side in zip(row.catalogs, sides, strict=True):
+            for failure in (entry.failure for entry in catalog.failures):
+                if found := _MISSING.search(failure.message):
+                    package = (found[1] or found[2]).partition(".")[0]
+                    lack = (package, side.toolchain.spec, side.toolchain.python)
+                    files.setdefault(lack, set()).add(_importer(failure, row.workload))
+                    workloads.setdefault(lack, set()).add(row.workload)
+    return [_sentence(*lack, sorted(files[lack]), sorted(workloads[lack])) for lack in files]
+
+
+def _importer(failure: Failure, workload: str) -> str:
+    """The nearest file of the user's that the traceback goes through."""
+    before = failure.stderr.rpartition(failure.message[:40])[0] or failure.stderr
+    paths = [path for path, _ in _FRAME.findall(before)]
+    own = [path for path in paths if not any(mark in path for mark in _MACHINERY)]
+    return own[-1] if own else f"{workload}.py"
+
+
+def _sentence(package: str, spec: str, python: str, files: list[str], workloads: list[str]) -> str:
+    """What is lacking, for which file, and what cures it."""
+    count = f"{len(workloads)} workloads are" if len(workloads) > 1 else f"the workload {workloads[0]} is"
+    more = f" (and {len(files) - 1} more)" if len(files) > 1 else ""
+    told = f"{files[0]}{more} {MISSING_PACKAGE} {package}, which {spec} has not: {count} not compared"
+    if spec.startswith("python:"):
+        return f"{told}; next: {python} -m pip install {package}"
+    return (
+        f'{told}; next: compare again --with {package}, or write packages = ["{package}"] below [kernels] in '
+        "irdiff.toml"
+    )
+
+
+def _configs_left_out(captured: Iterable[Captured]) -> Iterator[str]:
+    left_out: dict[tuple[str, str], int] = {}
+    at_most: int | None = None
+    for row in captured:
+        for catalog in row.catalogs:
+            at_most = catalog.selection.configs if catalog.left_out else at_most
+            _take_largest(left_out, row.workload, catalog.left_out)
+    if left_out:
+        kernels = "1 kernel" if len(left_out) == 1 else f"{len(left_out)} kernels"
+        yield (
+            f"of each autotuning list {at_most} configs are compared (--configs): {sum(left_out.values())} "
+            f"configs of {kernels} were left out"
+        )
+
+
+def _take_largest(known: dict[tuple[str, str], int], workload: str, counts: Mapping[str, int]) -> None:
+    for kernel, count in counts.items():
+        known[workload, kernel] = max(count, known.get((workload, kernel), 0))

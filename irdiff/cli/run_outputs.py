@@ -1,0 +1,70 @@
+"""What `compare` and `report` write of a run: files, or the terminal report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from irdiff.cli import options, run_argument
+from irdiff.cli.run_argument import GivenRun
+from irdiff.config import Config
+from irdiff.model import Run
+from irdiff.report import escape, shown
+from irdiff.report.forest import Forest
+from irdiff.report.shown import Shown
+from irdiff.run import known, run_folder
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outputs:
+    json: Path | None
+    markdown: Path | None
+    html: Path | None
+    quiet: bool
+    limit: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """What is shown of a run."""
+
+    run: Run
+    as_: Shown
+
+
+def part_of(run: Run, call: str, earlier: str | None, config: Config) -> Part:
+    """The whole run, or what of it an earlier run did not have. Raises RunFolderError for the earlier one."""
+    if earlier is None:
+        return Part(run=run, as_=shown.whole(call))
+    with run_argument.opened(earlier, config) as given:
+        found = known.news(run, run_folder.load(given.folder))
+    return Part(run=found.run, as_=shown.news(run, found.cases, found.groups, call=call, since=given.call))
+
+
+def write(run: Run, part: Part, given: GivenRun, timing: Forest | None, outputs: Outputs) -> None:
+    """JSON is of the whole run; the other forms are of the part that is shown."""
+    if outputs.json:
+        options.write_output(outputs.json, run_folder.dump(run))
+    if outputs.markdown:
+        from irdiff.report import markdown
+
+        options.write_output(outputs.markdown, markdown.render(part.run, timing, as_=part.as_))
+    if outputs.html:
+        from irdiff.report import html
+
+        options.write_output(outputs.html, html.render(part.run, given.folder, timing, as_=part.as_))
+
+
+def print_report(
+    part: Part, given: GivenRun, timing: Forest | None, outputs: Outputs, config: Config
+) -> None:
+    if outputs.quiet:
+        click.echo(escape.terminal(part.as_.headline(part.run)))
+        return
+    from irdiff.report import terminal
+
+    console = Console(no_color=config.color is False)
+    terminal.show(part.run, given.folder, console, timing, as_=part.as_, limit=outputs.limit)

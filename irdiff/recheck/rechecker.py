@@ -1,0 +1,167 @@
+"""Whether a side that gave other code gives that code again, in a process with other addresses and hashes.
+
+A compilation is its stages one after another, each made of the artifact of the one before. So a side is asked
+stage by stage, from the first one that changed to its binary: each is run again on the very artifact that
+entered it, and its output is held against the one that was compared. What attribution ran again (the same
+stage on the same text, to see its passes) has been asked already. The stages above need no second run: there
+both compilers, which are other programs, made the same of it, so nothing that was reported rests on chance.
+
+A stage that is run alone may print another thing than in its pipeline, and some cannot be run alone. So only
+agreement is taken from it; anything else is settled by a whole compilation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from irdiff import normalize
+from irdiff.attribute.attributor import Replayer, stages_of
+from irdiff.attribute.replayer import Dump, Replay
+from irdiff.compare import cases
+from irdiff.compare.compiler import Compiler
+from irdiff.compare.judge import DamagedArtifactError, Judge
+from irdiff.errors import NormalizeError
+from irdiff.model import Case, Failed, Launch, Sides, Target
+from irdiff.resolve.sides import Side
+from irdiff.stages import MACHINE_STAGES, Stage
+from irdiff.store import key_of
+
+_VERSION = "recheck/1"
+"""Part of the cache key: raised with any change of how a side is asked."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Suspect:
+    """A changed case with what each side launched, and what is known of it already."""
+
+    case: Case
+    launches: Sides[Launch]
+    target: Target
+    again: Sides[Mapping[str, bool]]
+    """As of `Attribution`; empty where the case was not attributed."""
+
+
+class Rechecker:
+    """Asks both sides of cases again. Thread-safe."""
+
+    def __init__(self, compiler: Compiler, replayer: Replayer, judge: Judge, sides: Sides[Side]) -> None:
+        self._compiler = compiler
+        self._replayer = replayer
+        self._judge = judge
+        self._sides = sides
+
+    def disagreeing(self, suspect: Suspect) -> tuple[str, ...]:
+        """The sides that made something else, from the first changed stage on."""
+        return self._asked(suspect, self._changed_stages(suspect.case))
+
+    def disagreeing_assemblers(self, suspect: Suspect) -> tuple[str, ...]:
+        """The sides whose assembler made something else of the same text."""
+        return self._asked(suspect, [stage for stage in stages_of(suspect.case) if stage == Stage.CUBIN])
+
+    def _changed_stages(self, case: Case) -> list[str] | None:
+        """From the first changed one on; None where not all of them can be run alone."""
+        stages = stages_of(case)
+        first = case.origin.stage if case.origin else ""
+        place = next((n for n, name in enumerate(stages) if first in (name, MACHINE_STAGES.get(name))), 0)
+        if place == 0 or cases.not_compared(case):
+            return None
+        if place == 1 and not self._same(stages[0], *(side[stages[0]].digest for side in case.artifacts)):
+            return None  # the frontend made something else
+        return stages[place:]
+
+    def _asked(self, suspect: Suspect, stages: Sequence[str] | None) -> tuple[str, ...]:
+        return tuple(name for name in ("base", "head") if not self._agrees(suspect, name, stages))
+
+    def _agrees(self, suspect: Suspect, name: str, stages: Sequence[str] | None) -> bool:
+        """Whether a side agrees with itself; `stages` is None where only a whole compilation can tell."""
+        artifacts = suspect.case.artifacts.of(name)
+        key = key_of(
+            _VERSION,
+            normalize.NORMALIZER_VERSION,
+            self._sides.of(name).toolchain.digest,
+            suspect.launches.of(name).digest or suspect.launches.of(name).key,
+            suspect.target.name,
+            {stage: artifact.digest for stage, artifact in artifacts.items()},
+            stages,
+        )
+        known: bool | None = self._judge.store.get_record("recheck", key)
+        if known is None:
+            known = self._stages_agree(suspect, name, stages) or self._settled(suspect, name, stages)
+            self._judge.store.put_record("recheck", key, known)
+        return known
+
+    # one stage
+
+    def _stages_agree(self, suspect: Suspect, name: str, stages: Sequence[str] | None) -> bool:
+        if stages is None:
+            return False
+        known = suspect.again.of(name)
+        return all(known[s] if s in known else self._makes_again(suspect, name, s) for s in stages)
+
+    def _makes_again(self, suspect: Suspect, name: str, stage: str) -> bool:
+        output = self._output(suspect, name, stage)
+        return output is not None and self._same(stage, output, suspect.case.artifacts.of(name)[stage].digest)
+
+    def _output(self, suspect: Suspect, name: str, stage: str) -> str | None:
+        """The digest of what a stage makes of its own input now; None where it cannot be run alone."""
+        case = suspect.case
+        stages = stages_of(case)
+        before = stages[stages.index(stage) - 1]
+        replayed = self._replayer.run(
+            Replay(
+                side=self._sides.of(name),
+                launch_id=suspect.launches.of(name).id,
+                target=suspect.target,
+                stage=stage,
+                input_stage=before,
+                input_digest=case.artifacts.of(name)[before].digest,
+                metadata=case.metadata.of(name),
+                dump=Dump.NONE,
+                randomized=True,
+            )
+        )
+        return None if replayed.output is None else self._judge.store.put(replayed.output)
+
+    def _same(self, stage: str, ours: str, theirs: str) -> bool:
+        try:
+            return self._judge.same(stage, ours, theirs)
+        except (NormalizeError, DamagedArtifactError):
+            return False
+
+    # a whole compilation
+
+    def _settled(self, suspect: Suspect, name: str, stages: Sequence[str] | None) -> bool:
+        """Whether a whole compilation agrees, and a stage that differs when run alone does so every time."""
+        return self._compiles_the_same(suspect, name) and all(
+            self._is_steady(suspect, name, stage) for stage in stages or ()
+        )
+
+    def _is_steady(self, suspect: Suspect, name: str, stage: str) -> bool:
+        first, second = (self._output(suspect, name, stage) for _ in range(2))
+        if first is None or second is None:
+            return first is second
+        differed_before = suspect.again.of(name).get(stage) is False
+        compared = suspect.case.artifacts.of(name)[stage].digest
+        return self._same(stage, first, second) and not (
+            differed_before and self._same(stage, first, compared)
+        )
+
+    def _compiles_the_same(self, suspect: Suspect, name: str) -> bool:
+        try:
+            return self._compiled_the_same(suspect, name, fresh=False)
+        except DamagedArtifactError:
+            return self._compiled_the_same(suspect, name, fresh=True)
+
+    def _compiled_the_same(self, suspect: Suspect, name: str, *, fresh: bool) -> bool:
+        side = self._sides.of(name)
+        again = self._compiler.recompile(
+            side.toolchain, side.corpus, suspect.launches.of(name), suspect.target, attempt=0, fresh=fresh
+        )
+        if isinstance(again, Failed):
+            return False
+        return all(
+            self._judge.same(stage, first.digest, again.artifacts[stage].digest)
+            for stage, first in suspect.case.artifacts.of(name).items()
+            if stage in again.artifacts
+        )

@@ -1,0 +1,151 @@
+"""Which changed cases are asked again: one of each change group, and more wherever one disagrees with itself.
+
+The verdict does not rest on this: a case whose code differs is `changed`, asked again or not. What asking
+adds is the warning that the difference may be a compiler's chance. Chance that makes an edit sits in the pass
+that makes it, which is what the members of a group have in common: one of them speaks for all, and where it
+disagrees with itself the others are asked too. The exception is an assembler, whose chance depends on the
+text of a case and not on the edit: where one was ever seen to disagree with itself, on any case and in any
+run of this store, every changed case of that target is assembled again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from irdiff.findings import FindingKind
+from irdiff.model import Case, ChangeGroup, Sides, Verdict
+from irdiff.resolve.sides import Side
+from irdiff.store import Store, key_of
+
+
+class Depth(StrEnum):
+    """How much of a case is run again."""
+
+    ASSEMBLER = "assembler"
+    WHOLE = "whole"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    case_id: str
+    depth: Depth
+
+    @property
+    def id(self) -> str:
+        return self.case_id
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    question: Question
+    disagreeing: tuple[str, ...]
+
+    @property
+    def id(self) -> str:
+        return self.question.case_id
+
+
+class UnstableAssemblers:
+    """Targets for which an assembler of these sides was ever seen to disagree with itself."""
+
+    def __init__(self, store: Store, sides: Sides[Side]) -> None:
+        self._store = store
+        self._assemblers = [sorted(side.toolchain.assemblers.values()) for side in sides]
+
+    def add(self, target: str) -> None:
+        for key in self._keys(target):
+            self._store.put_record("unstable-assembler", key, True)
+
+    def __contains__(self, target: str) -> bool:
+        return any(self._store.get_record("unstable-assembler", key) for key in self._keys(target))
+
+    def _keys(self, target: str) -> Iterator[str]:
+        return (key_of("unstable-assembler/1", rows, target) for rows in self._assemblers if rows)
+
+
+@dataclass
+class Rounds:
+    """What was asked so far, and what is to be asked next. Not thread-safe."""
+
+    cases: Mapping[str, Case]
+    """The changed ones, by id."""
+    groups: Sequence[tuple[str, ...]]
+    """Ids of the changed members of each group, the one that speaks for the others first."""
+    unstable: UnstableAssemblers
+    suspected: frozenset[str]
+    """Ids of cases of which a stage that attribution ran again made something else."""
+    answers: dict[Question, tuple[str, ...]] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        cases: Iterable[Case],
+        groups: Iterable[ChangeGroup],
+        unstable: UnstableAssemblers,
+        suspected: Iterable[str],
+    ) -> Rounds:
+        every = list(cases)
+        for case in every:
+            if any(row.kind is FindingKind.ASSEMBLER_SETS_INTERSECT for row in case.findings):
+                unstable.add(case.target)
+        changed = {case.id: case for case in every if case.verdict is Verdict.CHANGED}
+        members = [
+            tuple(sorted((m for m in group.members if m in changed), key=lambda m: m != group.representative))
+            for group in groups
+        ]
+        return cls(
+            cases=changed,
+            groups=[row for row in members if row],
+            unstable=unstable,
+            suspected=frozenset(suspected),
+        )
+
+    def run(self, ask: Callable[[Sequence[Question]], Iterable[Answer]]) -> None:
+        """Asks, round by round, until the answers raise no more questions."""
+        while due := list(self._due()):
+            for answer in ask(due):
+                self.answers[answer.question] = answer.disagreeing
+                if answer.question.depth is Depth.ASSEMBLER and answer.disagreeing:
+                    self.unstable.add(self.cases[answer.id].target)
+
+    def disagreeing(self) -> dict[str, tuple[str, ...]]:
+        """The sides that disagreed with themselves, by case."""
+        found: dict[str, set[str]] = {}
+        for question, sides in self.answers.items():
+            if sides:
+                found.setdefault(question.case_id, set()).update(sides)
+        return {case_id: tuple(sorted(sides)) for case_id, sides in found.items()}
+
+    def notes(self) -> tuple[str, ...]:
+        """What was asked, for a reader who wants to know what was not."""
+        if not self.cases:
+            return ()
+        whole = {question.case_id for question in self.answers if question.depth is Depth.WHOLE}
+        assembled = {question.case_id for question in self.answers} - whole
+        more = f", and {len(assembled)} were assembled again" if assembled else ""
+        return (
+            f"recheck: {len(whole)} of {len(self.cases)} changed cases, at least one of each change group, "
+            f"were made again on each side with randomized addresses{more}",
+        )
+
+    def _due(self) -> Iterator[Question]:
+        disagreeing = self.disagreeing()
+        flagged = {
+            target for target in {case.target for case in self.cases.values()} if target in self.unstable
+        }
+        for members in self.groups:
+            speaking = members if any(member in disagreeing for member in members) else members[:1]
+            for member in members:
+                if member in speaking or member in self.suspected:
+                    yield from self._unasked(member, Depth.WHOLE)
+                elif self.cases[member].target in flagged:
+                    yield from self._unasked(member, Depth.ASSEMBLER)
+                if member in disagreeing:  # was it the assembler?
+                    yield from self._unasked(member, Depth.ASSEMBLER)
+
+    def _unasked(self, case_id: str, depth: Depth) -> Iterator[Question]:
+        question = Question(case_id=case_id, depth=depth)
+        if question not in self.answers:
+            yield question

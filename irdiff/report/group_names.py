@@ -1,0 +1,92 @@
+"""How the change groups of a run are called: by a number in the run, and by a short id that other runs share.
+
+The number is the place in the order that every report has, from 1. The short id, `g:b140`, is the beginning
+of the group's id, which is a digest of what its cases have in common: the same group has it in another run,
+too. It is longer where two groups of the run begin alike.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from irdiff.errors import UsageError
+from irdiff.model import ChangeGroup, Run
+from irdiff.report import escape, wording
+
+PREFIX = "g:"
+_SHORTEST = 4
+_SHORTEST_WITHOUT_PREFIX = 8
+"""Characters by which an id is known without `g:` before it."""
+_PLAIN = re.compile(r"[0-9A-Za-z]+")
+
+
+@dataclass(frozen=True, kw_only=True)
+class NamedGroup:
+    number: int
+    short: str
+    """`g:b140`."""
+    group: ChangeGroup
+
+
+def named(run: Run) -> list[NamedGroup]:
+    """The groups in the order of every report, each with its names."""
+    short = short_ids(run)
+    return [
+        NamedGroup(number=number, short=short[group.id], group=group)
+        for number, group in enumerate(wording.ordered_groups(run), 1)
+    ]
+
+
+def short_ids(run: Run) -> Mapping[str, str]:
+    """The short id of each group, by its id.
+
+    An id that no irdiff makes (of a forged run) is not shortened.
+    """
+    ids = sorted(group.id for group in run.groups)
+    neighbours = zip(["", *ids], ids, [*ids[1:], ""], strict=False)
+    return {name: PREFIX + _cut(before, name, after) for before, name, after in neighbours}
+
+
+def _cut(before: str, name: str, after: str) -> str:
+    if not _PLAIN.fullmatch(name):
+        return name
+    length = _SHORTEST
+    while length < len(name) and name[:length] in (before[:length], after[:length]):
+        length += 1
+    return name[:length]
+
+
+def find(run: Run, text: str) -> ChangeGroup | None:
+    """The group that a number, a short id or a longer part of an id means; None where it means none.
+
+    Raises UsageError for a beginning that several groups have.
+    """
+    rows = named(run)
+    if text.isascii() and text.isdigit() and 1 <= int(text) <= len(rows):
+        return rows[int(text) - 1].group
+    wanted = text.removeprefix(PREFIX)
+    exact = [row for row in rows if row.group.id == wanted]
+    if not exact and (text.startswith(PREFIX) or len(wanted) >= _SHORTEST_WITHOUT_PREFIX):
+        exact = [row for row in rows if wanted and row.group.id.startswith(wanted)]
+    if len(exact) > 1:
+        raise UsageError(f"{len(exact)} groups begin with {wanted[:80]!a}", hint=f"one of {_listed(exact)}")
+    return exact[0].group if exact else None
+
+
+def unknown(run: Run, text: str) -> UsageError:
+    """What to say of a name that means no group."""
+    rows = named(run)
+    if not rows:
+        return UsageError(f"the run has no change group, and so none called {text[:80]!a}")
+    return UsageError(
+        f"the run has no change group {text[:80]!a}",
+        hint=f"1 to {len(rows)}, or an id: {_listed(rows)}",
+    )
+
+
+def _listed(rows: Sequence[NamedGroup], limit: int = 8) -> str:
+    return ", ".join(escape.terminal(row.short, limit=80) for row in rows[:limit]) + (
+        ", …" if len(rows) > limit else ""
+    )

@@ -1,0 +1,180 @@
+"""What is new, gone or changed between two runs, as between two pushes to a pull request. Pure.
+
+A group has the same id in both where its cases have the same kind of edit. It is changed where other cases
+are in it, or a case of it has another concrete edit. Cases that only one of the runs looked at are counted
+apart: of them nothing is known.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from irdiff.model import Case, ChangeGroup, Run
+from irdiff.report import launch_changes, wording
+from irdiff.report.launch_changes import LaunchChange
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupCounts:
+    new: int
+    gone: int
+    changed: int
+
+    def sentence(self, since: str) -> str:
+        """`2 new groups, 1 gone since 5d6e7f8`."""
+        counts = ((self.new, "new"), (self.gone, "gone"), (self.changed, "changed"))
+        parts = [(count, word) for count, word in counts if count]
+        if not parts:
+            return f"the same groups as at {since}"
+        first, *others = parts
+        words = [f"{first[0]} {_of_groups(*first)}", *(f"{count} {word}" for count, word in others)]
+        return f"{', '.join(words)} since {since}"
+
+
+def _of_groups(count: int, word: str) -> str:
+    noun = "group" if count == 1 else "groups"
+    return f"new {noun}" if word == "new" else f"{noun} {word}"
+
+
+def prints(run: Run) -> Mapping[str, str]:
+    """By the id of each group a digest of its cases and their concrete edits."""
+    edits = {case.id: (case.verdict, case.edit) for case in run.cases}
+    rows = {group.id: [(member, edits.get(member)) for member in group.members] for group in run.groups}
+    return {name: hashlib.sha256(json.dumps(row).encode()).hexdigest() for name, row in rows.items()}
+
+
+def counts(old: Mapping[str, str], new: Mapping[str, str]) -> GroupCounts:
+    """Of what `prints` gives for two runs."""
+    both = old.keys() & new.keys()
+    return GroupCounts(
+        new=len(new.keys() - both),
+        gone=len(old.keys() - both),
+        changed=sum(old[name] != new[name] for name in both),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangedGroup:
+    """A group that both runs have."""
+
+    old: ChangeGroup
+    new: ChangeGroup
+    joined: tuple[str, ...]
+    """Cases that were not in it."""
+    left: tuple[str, ...]
+    edited: tuple[str, ...]
+    """Cases that are in it in both runs, with another concrete edit."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangedCase:
+    """A case of both runs that has another verdict, another edit, or other facts."""
+
+    id: str
+    old: Case
+    new: Case
+    facts: tuple[LaunchChange, ...]
+    """`head.registers: 32 → 40`."""
+
+    def __str__(self) -> str:
+        what = [] if self.old.verdict is self.new.verdict else [f"{self.old.verdict} → {self.new.verdict}"]
+        if not what and self.old.edit != self.new.edit:
+            what = ["another edit"]
+        return f"{self.id}: {', '.join([*what, *map(str, self.facts[:_MAX_FACTS])])}" + (
+            f" (+{len(self.facts) - _MAX_FACTS})" if len(self.facts) > _MAX_FACTS else ""
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunChanges:
+    new: tuple[ChangeGroup, ...]
+    gone: tuple[ChangeGroup, ...]
+    changed: tuple[ChangedGroup, ...]
+    cases: tuple[ChangedCase, ...]
+    only_old: tuple[str, ...]
+    """Cases that the new run did not look at."""
+    only_new: tuple[str, ...]
+    notes: tuple[str, ...]
+    """What else differs between the runs, and may be why."""
+
+    @property
+    def counts(self) -> GroupCounts:
+        return GroupCounts(new=len(self.new), gone=len(self.gone), changed=len(self.changed))
+
+    @property
+    def is_empty(self) -> bool:
+        return not (self.new or self.gone or self.changed or self.cases or self.only_old or self.only_new)
+
+
+_MAX_FACTS = 4
+
+
+def between(old: Run, new: Run) -> RunChanges:
+    before = {group.id: group for group in old.groups}
+    after = {group.id: group for group in new.groups}
+    cases_before = {case.id: case for case in old.cases}
+    cases_after = {case.id: case for case in new.cases}
+    both = [group for group in wording.ordered_groups(new) if group.id in before]
+    rows = [_group(before[group.id], group, cases_before, cases_after) for group in both]
+    return RunChanges(
+        new=tuple(group for group in wording.ordered_groups(new) if group.id not in before),
+        gone=tuple(group for group in wording.ordered_groups(old) if group.id not in after),
+        changed=tuple(row for row in rows if row.joined or row.left or row.edited),
+        cases=tuple(_cases(old, cases_after)),
+        only_old=tuple(sorted(cases_before.keys() - cases_after.keys())),
+        only_new=tuple(sorted(cases_after.keys() - cases_before.keys())),
+        notes=tuple(_notes(old, new)),
+    )
+
+
+def _group(
+    old: ChangeGroup, new: ChangeGroup, before: Mapping[str, Case], after: Mapping[str, Case]
+) -> ChangedGroup:
+    ours, theirs = set(old.members), set(new.members)
+    edited = [name for name in sorted(ours & theirs) if before[name].edit != after[name].edit]
+    return ChangedGroup(
+        old=old,
+        new=new,
+        joined=tuple(sorted(theirs - ours)),
+        left=tuple(sorted(ours - theirs)),
+        edited=tuple(edited),
+    )
+
+
+def _cases(old: Run, after: Mapping[str, Case]) -> Sequence[ChangedCase]:
+    rows = []
+    for case in old.cases:
+        other = after.get(case.id)
+        if other is None:
+            continue
+        facts = _facts(case, other)
+        if case.verdict is not other.verdict or case.edit != other.edit or facts:
+            rows.append(ChangedCase(id=case.id, old=case, new=other, facts=facts))
+    return rows
+
+
+def _facts(old: Case, new: Case) -> tuple[LaunchChange, ...]:
+    """Of sides that both runs looked at: a case that was not taken to its machine code has no facts."""
+    texts = [{side: dict(facts) for side, facts in case.facts.items() if facts} for case in (old, new)]
+    shared = texts[0].keys() & texts[1].keys()
+    ours, theirs = ({side: facts[side] for side in sorted(shared)} for facts in texts)
+    if ours == theirs:
+        return ()
+    return launch_changes.between(json.dumps(ours, sort_keys=True), json.dumps(theirs, sort_keys=True))
+
+
+def _notes(old: Run, new: Run) -> list[str]:
+    notes = []
+    for name, ours, theirs in (("base", old.base, new.base), ("head", old.head, new.head)):
+        if ours.digest != theirs.digest:
+            notes.append(f"{name} is another toolchain: {wording.side(ours)} → {wording.side(theirs)}")
+        if ours.corpus != theirs.corpus:
+            notes.append(f"the kernels of {name} are others")
+    if old.normalizer_version != new.normalizer_version:
+        notes.append("other normalizers read the texts: groups and edits may have other ids for that alone")
+    if old.irdiff_version != new.irdiff_version:
+        notes.append(f"made by irdiff {old.irdiff_version} and {new.irdiff_version}")
+    return notes

@@ -1,0 +1,52 @@
+"""How a report shows a run: what its reader calls it, and what of it is left out because it was known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from irdiff.model import Run
+from irdiff.report import commands, group_names, wording
+from irdiff.report.group_names import NamedGroup
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shown:
+    call: str
+    """What commands take for the run."""
+    whole: Run | None
+    """The run that groups have their numbers in, where a part of it is shown."""
+    first: str
+    """Said before the headline."""
+    hidden: str
+    """How much of the run is left out, and why.
+
+    Said in the headline: a report never hides without saying so.
+    """
+
+    def groups(self, run: Run) -> list[NamedGroup]:
+        """The groups that are shown, called as in the whole run."""
+        by_id = {group.id: group for group in run.groups}
+        rows = group_names.named(self.whole or run)
+        return [
+            NamedGroup(number=row.number, short=row.short, group=by_id[row.group.id])
+            for row in rows
+            if row.group.id in by_id
+        ]
+
+    def headline(self, run: Run) -> str:
+        return self.first + wording.headline(run) + (f"; {self.hidden}" if self.hidden else "")
+
+
+PLAIN = Shown(call=commands.UNNAMED, whole=None, first="", hidden="")
+
+
+def whole(call: str) -> Shown:
+    """The whole run, for a reader who calls it so."""
+    return Shown(call=call, whole=None, first="", hidden="")
+
+
+def news(run: Run, cases: int, groups: int, *, call: str, since: str) -> Shown:
+    """The part of a run that another one, `since`, did not have: so many cases and groups are left out."""
+    told = f"{wording.cases_in_words(cases, 'known ')} in {groups} whole groups not shown"
+    hidden = told.replace("in 1 whole groups", "in 1 whole group")
+    return Shown(call=call, whole=run, first=f"new since {since}: ", hidden=hidden)

@@ -1,0 +1,61 @@
+"""Tables of text that never cut a cell: columns where there is room for them, else one row below another.
+
+The first cell of a row is what the row is of, an id that readers copy, so it is whole everywhere. A pipe has
+no width: its lines are as long as they need to be, and can be searched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from rich.text import Text
+
+_GAP = "  "
+_INDENT = " " * 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    name: str
+    right: bool = False
+    """Whether its cells stand at the right, as figures do."""
+
+
+def lines(columns: Sequence[Column], rows: Sequence[Sequence[Text]], width: int | None) -> Iterator[Text]:
+    """The table in at most `width` columns of a terminal where its longest cell allows that; None is any
+    width.
+    """
+    heading = [Text(column.name, style="dim") for column in columns]
+    widths = [max(cell.cell_len for cell in cells) for cells in zip(heading, *rows, strict=True)]
+    if width is None or sum(widths) + len(_GAP) * (len(widths) - 1) <= width:
+        yield from (_beside(columns, row, widths) for row in (heading, *rows))
+        return
+    for row in rows:
+        yield row[0]
+        yield from _below(columns, row, width)
+
+
+def _beside(columns: Sequence[Column], row: Sequence[Text], widths: Sequence[int]) -> Text:
+    line = Text()
+    for column, cell, width in zip(columns, row, widths, strict=True):
+        blank = " " * (width - cell.cell_len)
+        parts = (blank, cell) if column.right else (cell, blank)
+        line = Text.assemble(line, *parts, _GAP)
+    line.rstrip()
+    return line
+
+
+def _below(columns: Sequence[Column], row: Sequence[Text], width: int) -> Iterator[Text]:
+    """The other cells, each with its column's name, as many on a line as fit."""
+    line = Text(_INDENT)
+    for column, cell in list(zip(columns, row, strict=True))[1:]:
+        if not cell.plain.strip():
+            continue
+        part = Text.assemble((f"{column.name} " if column.name else "", "dim"), cell)
+        if line.plain.strip() and line.cell_len + len(_GAP) + part.cell_len > width:
+            yield line
+            line = Text(_INDENT)
+        line = Text.assemble(line, _GAP if line.plain.strip() else "", part)
+    if line.plain.strip():
+        yield line

@@ -1,0 +1,63 @@
+"""What of a run an earlier one showed already: `--known RUN` leaves it out of a report, and counts it. Pure.
+
+A case is known where the earlier run has it with the same verdict and the same digest of its concrete edit,
+read by the same normalizers, with the same facts and findings. That digest is of the executing code of both
+sides where it differs, else of every text, and of what the launch has otherwise: so base's and head's code of
+a known case is the code that the earlier run showed, whatever else changed. A case without such a digest is
+never known, nor one that is nondeterministic: its code may be another one each time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from irdiff.compare import radius
+from irdiff.model import Case, ChangeGroup, Run
+
+
+@dataclass(frozen=True, kw_only=True)
+class News:
+    """What is new of a run, as a run, and how much of it was known."""
+
+    run: Run
+    cases: int
+    """Known ones, left out."""
+    groups: int
+    """Groups of which every case is known."""
+
+
+def news(run: Run, earlier: Run) -> News:
+    known = _known(run, earlier)
+    cases = tuple(case for case in run.cases if case.id not in known)
+    groups = tuple(left for group in run.groups if (left := _left(group, known)))
+    return News(
+        run=replace(run, cases=cases, groups=groups, summary=radius.summarize(cases, run.targets)),
+        cases=len(known),
+        groups=len(run.groups) - len(groups),
+    )
+
+
+def _known(run: Run, earlier: Run) -> frozenset[str]:
+    if run.normalizer_version != earlier.normalizer_version:
+        return frozenset()
+    before = {case.id: case for case in earlier.cases}
+    return frozenset(case.id for case in run.cases if _is_same(case, before.get(case.id)))
+
+
+def _is_same(case: Case, before: Case | None) -> bool:
+    if before is None or case.edit is None or case.nondeterministic or before.nondeterministic:
+        return False
+    return _evidence(case) == _evidence(before)
+
+
+def _evidence(case: Case) -> tuple[object, ...]:
+    return (case.verdict, case.edit, case.facts, case.findings, case.stages)
+
+
+def _left(group: ChangeGroup, known: frozenset[str]) -> ChangeGroup | None:
+    """The group without its known cases; None where it has no other."""
+    members = tuple(member for member in group.members if member not in known)
+    if not members:
+        return None
+    example = members[0] if group.representative in known else group.representative
+    return replace(group, members=members, representative=example)

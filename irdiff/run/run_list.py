@@ -1,0 +1,161 @@
+"""The runs of a cache: what each is in a line, and how a command finds the one that a user means.
+
+A run is meant by its path, by the path of an archive, by `last`, or by its name in the list: the name of its
+folder, or a beginning that no other has.
+"""
+
+from __future__ import annotations
+
+import datetime
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
+
+from irdiff.errors import RunFolderError
+from irdiff.model import Revision, Summary
+from irdiff.run import run_folder
+
+LAST = "last"
+_COMPARE = "make one: irdiff compare triton==3.8.0 triton==3.9.0"
+_SHOWN = 12
+_FEWEST_PARTS = 2
+"""Of a name: the day and the time. Fewer would soon mean another run, too."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListedRun:
+    name: str
+    path: Path
+    written: float
+    """When, in seconds since 1970."""
+    size_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outline:
+    """What a list says of a run: read without the cases, so that a list of many runs is quick."""
+
+    created: str
+    base: Revision
+    head: Revision
+    summary: Summary
+    groups: int
+
+
+class _Head(BaseModel):
+    """The parts of `run.json` that an outline is made of."""
+
+    version: Any = Field(default=None, alias="schema")
+    created: str
+    base: dict[str, Any]
+    head: dict[str, Any]
+    summary: dict[str, Any]
+    groups: list[Any]
+
+
+_revision = TypeAdapter(Revision)
+_summary = TypeAdapter(Summary)
+
+
+def listed(runs: Path) -> list[ListedRun]:
+    """The runs of the folder, the newest first."""
+    found = [_listed(path) for path in runs.glob("*/run.json")]
+    return sorted(found, key=lambda row: (row.written, row.name), reverse=True)
+
+
+def _listed(path: Path) -> ListedRun:
+    folder = path.parent
+    size = sum(status.st_size for status in map(Path.lstat, _files(folder)))
+    return ListedRun(name=folder.name, path=folder, written=path.stat().st_mtime, size_bytes=size)
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    return (path for path in folder.rglob("*") if not path.is_symlink() and path.is_file())
+
+
+def outline(row: ListedRun) -> Outline | str:
+    """What the run says of itself, or why it cannot be read, in a sentence."""
+    try:
+        content = run_folder.read_file(row.path, ("run.json",), run_folder.MAX_RUN_JSON_BYTES)
+        head = _Head.model_validate_json(content)
+        return Outline(
+            created=head.created,
+            base=_revision.validate_python(head.base),
+            head=_revision.validate_python(head.head),
+            summary=_summary.validate_python(head.summary),
+            groups=len(head.groups),
+        )
+    except RunFolderError as error:
+        return error.what
+    except ValidationError:
+        return "made by another irdiff: compare again"
+
+
+def find(text: str, runs: Path) -> Path:
+    """The folder or the file that a user means. Raises RunFolderError, with the names that come near."""
+    if text == LAST:
+        return _last(runs)
+    if text and Path(text).exists():
+        return Path(text)
+    names = sorted(path.parent.name for path in runs.glob("*/run.json"))
+    found = [name for name in names if text and name.startswith(text)]
+    if text in names or len(found) == 1:
+        return runs / (text if text in names else found[0])
+    if found:
+        shown = "\n    ".join([*found[-_SHOWN:], *(["…"] if len(found) > _SHOWN else [])])
+        raise RunFolderError(
+            f"{len(found)} runs begin with {text[:200]!a}:\n    {shown}", hint="write more of one of them"
+        )
+    raise _unknown(text, names)
+
+
+def _last(runs: Path) -> Path:
+    written = sorted(runs.glob("*/run.json"), key=lambda path: (path.stat().st_mtime, path.parent.name))
+    if not written:
+        raise RunFolderError("there is no run yet", hint=_COMPARE)
+    return written[-1].parent
+
+
+def _unknown(text: str, names: Sequence[str]) -> RunFolderError:
+    near = get_close_matches(text, [*names, LAST], n=1)
+    if not near:  # the names are long: a part of one is as good
+        near = [name for name in names if text and text in name][-1:]
+    hint = f"did you mean {near[0]}? `irdiff runs` lists all" if near else "`irdiff runs` lists the runs"
+    what = f"{text[:200]!a} is neither a folder nor a file, and no run has this name"
+    return RunFolderError(what, hint=hint if names else _COMPARE)
+
+
+def call_of(path: Path, runs: Path) -> str:
+    """The shortest word by which commands find the run again, wherever `last` will point to by then.
+
+    In the list that is a beginning of its name that no other run has, else its path: below the current folder
+    a relative one.
+    """
+    if path.is_dir() and path.parent.resolve() == runs.resolve() and path.name != LAST:
+        others = [row.parent.name for row in runs.glob("*/run.json") if row.parent.name != path.name]
+        return _beginning(path.name, others)
+    here = Path.cwd().resolve()
+    whole = path.resolve()
+    return str(whole.relative_to(here)) if whole.is_relative_to(here) and whole != here else str(whole)
+
+
+def _beginning(name: str, others: Sequence[str]) -> str:
+    parts = name.split("-")
+    for count in range(_FEWEST_PARTS, len(parts)):
+        text = "-".join(parts[:count])
+        if not Path(text).exists() and not any(other.startswith(text) for other in others):
+            return text
+    return name
+
+
+def quoted(call: str) -> str:
+    return shlex.quote(call)
+
+
+def age(row: ListedRun, now: datetime.datetime) -> datetime.timedelta:
+    return now - datetime.datetime.fromtimestamp(row.written, datetime.UTC)
