@@ -91,3 +91,5 @@ lock: $(VENV)/.installed  ## pin the newest versions of every dependency
 		--python-version 3.11 --no-header --output-file requirements.lock
 	$(BIN)/uv pip compile --quiet pyproject.toml --group build --constraint requirements.lock --generate-hashes --universal \
 		--python-version 3.11 --no-header --no-annotate --output-file .github/actions/install/requirements.txt
+	$(BIN)/uv pip compile --quiet pyproject.toml --group build --extra history --constraint requirements.lock --generate-hashes \
+		--universal --python-version 3.11 --no-header --no-annotate --output-file .github/actions/install/requirements-history.txt

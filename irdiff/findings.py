@@ -32,6 +32,8 @@ class FindingKind(StrEnum):
     """`no-linker` or `no-binary`."""
     ASSEMBLER_SETS_INTERSECT = "assembler-sets-intersect"
     ASSEMBLER_ALLOCATED_OTHERWISE = "assembler-allocated-otherwise"
+    SAME_INSTRUCTIONS = "same-instructions"
+    """In another order, or with other registers."""
     NOT_COMPARED = "not-compared"
     """What each side ends in."""
     NOT_COMPILED = "not-compiled"

@@ -18,11 +18,13 @@ from pathlib import Path
 
 import irdiff
 from irdiff import case_ids, normalize
-from irdiff.attribute.attributor import NOT_AGAIN, Attributor, Subject, subject_of
+from irdiff.attribute.attributor import NOT_AGAIN, Attributor, Subject, attributed, subject_of
 from irdiff.attribute.replayer import WorkerReplayer
+from irdiff.attribute.tool_replayer import ToolReplayer
 from irdiff.capture import catalogs, kernel_sources, notices, pairing, reach, renames
 from irdiff.capture.catalogs import Catalog, Wanted
 from irdiff.capture.pairing import Captured
+from irdiff.codegen.tool_compiler import ToolCompiler
 from irdiff.compare import edit_digest, launchers, radius
 from irdiff.compare.comparer import CaseComparer
 from irdiff.compare.edits import EditSource
@@ -83,7 +85,7 @@ class _Steps:
     store: Store
     workers: Workers
     judge: Judge
-    compiler: WorkerCompiler
+    compiler: WorkerCompiler | ToolCompiler
     comparer: CaseComparer
     describer: CaseDescriber
     attributor: Attributor
@@ -154,8 +156,14 @@ def _steps(asked: Comparison, config: Config, report: Report) -> Iterator[_Steps
     wanted = Wanted(tiers=chosen.tiers, cases=chosen.cases, configs=chosen.configs)
     with closing(Workers(config)) as workers, llvm_process.opened(config) as llvm:
         judge = Judge(store, llvm.reprint)
-        compiler = WorkerCompiler(Requests(config, workers), store, wanted, reuse=asked.options.shortcut)
-        replayer = WorkerReplayer(config, store, workers, wanted)
+        reuse = asked.options.shortcut
+        compiler: WorkerCompiler | ToolCompiler
+        compiler = workers_alone = WorkerCompiler(Requests(config, workers), store, wanted, reuse=reuse)
+        replayer: WorkerReplayer | ToolReplayer
+        replayer = again = WorkerReplayer(config, store, workers, wanted)
+        if tools := [side.substitute for side in asked.sides if side.substitute]:
+            compiler = ToolCompiler(workers_alone, tools, store, config, reuse=reuse)
+            replayer = ToolReplayer(again, compiler, store)
         yield _Steps(
             config=config,
             store=store,
@@ -210,6 +218,8 @@ def _capture(asked: Comparison, steps: _Steps) -> list[Captured]:
 def _match(captured: Sequence[Captured], asked: Comparison) -> list[Pair]:
     """What is one case on both sides, a kernel that was renamed between two revisions of a corpus too."""
     pairs = pairing.pairs(captured, asked.options)
+    if not pairs:
+        raise _nothing_selected(asked)
     base, head = (side.corpus for side in asked.sides)
     if base.digest == head.digest:
         return pairs
@@ -217,6 +227,18 @@ def _match(captured: Sequence[Captured], asked: Comparison) -> list[Pair]:
         pairs,
         lambda launch: kernel_sources.source_of(base, launch),
         lambda launch: kernel_sources.source_of(head, launch),
+    )
+
+
+def _nothing_selected(asked: Comparison) -> NothingComparedError:
+    tiers = f" of tier {', '.join(asked.options.tiers)}" if asked.options.tiers else ""
+    if not asked.options.cases:
+        what = f"nothing was compared: the corpus has no case{tiers} for these targets"
+        return NothingComparedError(what, hint="see `irdiff corpus list`")
+    workload = case_ids.parse(asked.options.cases[0]).workload
+    return NothingComparedError(
+        f"nothing was compared: no case{tiers} is meant by {' '.join(asked.options.cases[:8])}",
+        hint=f"see what there is: irdiff corpus list --case '{workload or '*'}'",
     )
 
 
@@ -233,6 +255,7 @@ class _Judged:
     """A compared case, with what grouping needs of it once nothing more will be known of the case."""
 
     case: Case
+    launches: Sides[Launch | None]
     description: Description | None
     edit: EditSource | None
     """The texts that show its edit best, where attribution found them."""
@@ -251,10 +274,10 @@ def _compare(pairs: Sequence[Pair], asked: Comparison, steps: _Steps) -> list[_J
         with steps.working_on(_workload(pair), pair.target.name):
             case = steps.comparer.compare(pair)
             case = replace(case, edit=edit_digest.of_case(case, pair, steps.judge))
-            if asked.options.attribute or case.verdict not in GROUPED_VERDICTS:
-                return _Judged(case=case, description=None, edit=None, again=NOT_AGAIN)
-            described = steps.describer.describe(case, None)  # beside the compilers
-            return _Judged(case=case, description=described, edit=None, again=NOT_AGAIN)
+            sides = (side if isinstance(side, Launch) else None for side in (pair.base, pair.head))
+            launches = Sides(base=next(sides), head=next(sides))
+            row = _Judged(case=case, launches=launches, description=None, edit=None, again=NOT_AGAIN)
+            return row if asked.options.attribute else _described(row, steps)  # beside the compilers
 
     def with_reuse(step: Progress) -> None:
         taken = steps.compiler.taken_from_store
@@ -274,10 +297,11 @@ def _attribute(judged: Sequence[_Judged], asked: Comparison, steps: _Steps) -> l
     def one(subject: Subject) -> _Judged:
         with steps.working_on(subject.case.workload, subject.case.target):
             found = steps.attributor.attribute(subject)
-            case = replace(subject.case, origin=found.origin)
-            described = steps.describer.describe(case, found.edit)
-        return _Judged(case=case, description=described, edit=found.edit, again=found.again)
+            case = attributed(subject.case, found)
+            row = replace(known[case.id], case=case, edit=found.edit, again=found.again)
+            return _described(row, steps)
 
+    known = {row.id: row for row in judged}
     targets = {target.name: target for target in asked.targets}
     subjects = [subject_of(row.case, targets[row.case.target]) for row in judged]
     rows = in_parallel(one, list(filter(None, subjects)), steps.config.jobs + 1, "attribute", steps.report)
@@ -291,12 +315,19 @@ def _group(judged: Sequence[_Judged], steps: _Steps) -> tuple[tuple[Case, ...], 
             f"nothing was compared: {len(judged)} cases, none of which a toolchain supports",
             hint="see `irdiff corpus list` for what can be selected, and the patterns of --case",
         )
-    known = {row.id: row for row in judged}
-    groups, group_of = grouping.group(
-        (row.case for row in judged),
-        lambda case: known[case.id].description or steps.describer.describe(case, known[case.id].edit),
-    )
-    return tuple(replace(row.case, group=group_of.get(row.id)) for row in judged), groups
+    rows = [row if row.description else _described(row, steps) for row in judged]
+    known = {row.id: row.description for row in rows if row.description}
+    told = {case_id: description.told for case_id, description in known.items()}
+    groups, group_of = grouping.group((row.case for row in rows), lambda case: known[case.id])
+    cases = (replace(row.case, group=group_of.get(row.id), told=told.get(row.id)) for row in rows)
+    return tuple(cases), groups
+
+
+def _described(row: _Judged, steps: _Steps) -> _Judged:
+    """As it was for a case that no group takes."""
+    if row.case.verdict not in GROUPED_VERDICTS:
+        return row
+    return replace(row, description=steps.describer.describe(row.case, row.edit, row.launches))
 
 
 # recheck
@@ -387,18 +418,26 @@ def _reach(asked: Comparison, pairs: Sequence[Pair], captured: Sequence[Captured
 
 
 def _notes(
-    asked: Comparison, pairs: Sequence[Pair], captured: Sequence[Captured], compiler: WorkerCompiler
+    asked: Comparison,
+    pairs: Sequence[Pair],
+    captured: Sequence[Captured],
+    compiler: WorkerCompiler | ToolCompiler,
 ) -> tuple[str, ...]:
     ours, theirs = (side.toolchain.launchers for side in asked.sides)
     launched = {pair.target.backend for pair in pairs if pair.base is not None or pair.head is not None}
     notes = [*launchers.notes(ours, theirs, sorted(launched)), *notices.notes(captured, asked.sides)]
     notes += [warning for side in asked.sides for warning in side.warnings]
+    notes += compiler.notes() if isinstance(compiler, ToolCompiler) else ()
     notes += [
         f"{side.toolchain.spec}: its stages for {target.name} call functions of {', '.join(files)}; what "
         "they made is known by the whole toolchain"
         for side in asked.sides
         for target in asked.targets
         if (files := compiler.entered_frontend(side.toolchain, target))
+    ]
+    notes += [
+        f"--case {pattern} means no case"
+        for pattern in case_ids.unmatched(asked.options.cases, [pair.id for pair in pairs])
     ]
     return tuple(dict.fromkeys(notes))
 

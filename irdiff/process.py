@@ -10,15 +10,20 @@ import contextlib
 import ctypes
 import os
 import queue
+import resource
 import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
 _PR_SET_PDEATHSIG = 1
+_ADDR_NO_RANDOMIZE = 0x0040000
+_ASK = 0xFFFFFFFF
+"""Of `personality`: changes nothing."""
 _libc = ctypes.CDLL(None)
 
 
@@ -125,6 +130,81 @@ def run_bytes(
         said = (part.decode(errors="replace") for part in (done.stdout, done.stderr))
         raise CommandFailed(words, done.returncode, *said)
     return done.stdout
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ended:
+    """How a bounded command ended."""
+
+    code: int
+    """Its exit code, or the number of the signal that ended it, negative."""
+    stdout: bytes
+    stderr: bytes
+    timed_out: bool
+
+
+def run_bounded(
+    command: Sequence[str | Path],
+    *,
+    executable: Path | None,
+    env: Mapping[str, str],
+    cwd: Path,
+    timeout_s: float,
+    memory_bytes: int,
+    randomized: bool = False,
+) -> Ended:
+    """A compiler on one text, whatever comes of it: it may crash, hang, or ask for all memory.
+
+    Its addresses are not randomized unless that is asked for, so that its result depends on its input alone.
+    """
+    words = [str(word) for word in command]
+    with (
+        _addresses(fixed=not randomized),
+        subprocess.Popen(
+            words,
+            executable=executable,
+            env=dict(env),
+            cwd=cwd,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        ) as child,
+    ):
+        with contextlib.suppress(ProcessLookupError):
+            resource.prlimit(child.pid, resource.RLIMIT_DATA, (memory_bytes, memory_bytes))
+            resource.prlimit(child.pid, resource.RLIMIT_CORE, (0, 0))
+        try:
+            out, err = child.communicate(timeout=timeout_s)
+            return Ended(code=child.returncode, stdout=out, stderr=err, timed_out=False)
+        except TimeoutExpired:
+            child.kill()
+            out, err = child.communicate()
+            return Ended(code=child.returncode, stdout=out, stderr=err, timed_out=True)
+        except BaseException:
+            child.kill()
+            raise
+
+
+@contextlib.contextmanager
+def _addresses(*, fixed: bool) -> Iterator[None]:
+    """What this thread starts meanwhile has its addresses where every process of that program has them.
+
+    The kernel keeps this for each thread. Where a container refuses it, addresses stay randomized.
+    """
+    before = _libc.personality(_ASK)
+    if fixed and before >= 0:
+        _libc.personality(before | _ADDR_NO_RANDOMIZE)
+    try:
+        yield
+    finally:
+        if fixed and before >= 0:
+            _libc.personality(before)
+
+
+def addresses_fixed() -> bool:
+    """Whether addresses can be kept from being randomized here."""
+    with _addresses(fixed=True):
+        return bool(_libc.personality(_ASK) & _ADDR_NO_RANDOMIZE)
 
 
 def run_logged(

@@ -1,4 +1,4 @@
-"""The first commit between two revisions that changes what one case compiles to.
+"""The first commit between two revisions, or of a list of sides, that changes what one case compiles to.
 
 Git says which commit to try next (`rev-list --bisect-all`), so merges are right; the comparison of each
 commit with GOOD is that of `irdiff compare`. Commits with the same native digest share a native build, and
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -16,6 +17,7 @@ from typing import Protocol
 
 from irdiff.capture import catalogs, pairing
 from irdiff.capture.catalogs import Cataloger, Wanted
+from irdiff.codegen.tool_compiler import ToolCompiler
 from irdiff.compare import compiler as comparing
 from irdiff.compare.comparer import CaseComparer
 from irdiff.compare.judge import DamagedArtifactError, Judge
@@ -36,6 +38,7 @@ from irdiff.model import (
 from irdiff.normalize import llvm_process
 from irdiff.resolve.sides import Resolver, Side
 from irdiff.resolve.toolchains import repository
+from irdiff.resolve.tools.substitute import Substitute
 from irdiff.stages import Stage
 from irdiff.store import Store
 from irdiff.worker_client.worker_requests import Requests
@@ -110,19 +113,60 @@ class GitHistory:
         return self._store.git("rev-list", "--parents", "-n", "1", commit).decode().split()[1:]
 
 
-def bisect(question: Question, target: Target, resolver: Resolver, config: Config) -> Finding:
+class SideList:
+    """Releases, LLVMs or assemblers in the order that a user gave, as a line of commits."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = list(names)
+
+    def commit_of(self, revision: str) -> str:
+        return revision
+
+    def merge_base(self, one: str, other: str) -> str:
+        return min(one, other, key=self._names.index)
+
+    def order(self, bad: str, goods: Sequence[str]) -> list[str]:
+        first = max(map(self._names.index, goods)) + 1
+        left = self._names[first : self._names.index(bad) + 1]
+        return sorted(left, key=lambda name: abs(2 * left.index(name) - len(left) + 2))
+
+    def parents_of(self, commit: str) -> list[str]:
+        place = self._names.index(commit)
+        return self._names[max(0, place - 1) : place]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Among:
+    """What is searched."""
+
+    history: History
+    side_of: Callable[[str], Side]
+    """Raises ToolchainError for a commit that cannot be built."""
+    tools: Sequence[Substitute]
+    """Those among the sides."""
+    tell: Callable[[str], None]
+
+
+def commits_of(resolver: Resolver) -> Among:
+    """The commits of one repository."""
+    history = GitHistory(resolver.store)
+    return Among(history=history, side_of=resolver.side, tools=(), tell=resolver.options.progress)
+
+
+def bisect(question: Question, target: Target, among: Among, config: Config) -> Finding:
     """Raises UsageError where GOOD and BAD do not differ or are no line of commits."""
     store = Store(config.store)
     wanted = Wanted(cases=(question.case_id,))
     with closing(Workers(config)) as workers, llvm_process.opened(config) as llvm:
+        inner = WorkerCompiler(Requests(config, workers), store, wanted, reuse=True)
         return Bisection(
             question=question,
             target=target,
-            history=GitHistory(resolver.store),
-            side_of=resolver.side,
-            compiler=WorkerCompiler(Requests(config, workers), store, wanted, reuse=True),
+            history=among.history,
+            side_of=among.side_of,
+            compiler=ToolCompiler(inner, among.tools, store, config, reuse=True) if among.tools else inner,
             sameness=Judge(store, llvm.reprint),
-            tell=resolver.options.progress,
+            tell=among.tell,
         ).run()
 
 
@@ -172,7 +216,7 @@ class Bisection:
                 break
             commit = open_ones[0]
             left = math.ceil(math.log2(len(open_ones) + 1))
-            self.tell(f"bisect: {len(open_ones)} commits left (about {left} steps), trying {commit[:10]}")
+            self.tell(f"bisect: {len(open_ones)} commits left (about {left} steps), trying {_short(commit)}")
             judged = self._judge(good, commit, whole)
             if judged is None:
                 self.skipped.append(commit)
@@ -196,7 +240,7 @@ class Bisection:
         try:
             case = self._compare(good, commit)
         except ToolchainError as error:
-            self.tell(f"bisect: {commit[:10]} is skipped: {error.what.splitlines()[0]}")
+            self.tell(f"bisect: {_short(commit)} is skipped: {error.what.splitlines()[0]}")
             return None
         if case is None:  # the case came later: without it a commit is as GOOD is
             return False
@@ -263,7 +307,7 @@ class Bisection:
     def _no_case(self, base: str, head: str) -> UsageError:
         near = ", ".join(pair.id for pair in self._pairs(base, head)[:5])
         return UsageError(
-            f"there is no case {self.question.case_id} at {base[:10]} or {head[:10]}",
+            f"there is no case {self.question.case_id} at {_short(base)} or {_short(head)}",
             hint=f"found: {near}" if near else "list them: irdiff corpus list",
         )
 
@@ -284,6 +328,11 @@ class Bisection:
             return []
         except NormalizeError:
             return self.sameness.content(artifact.digest).decode(errors="replace").splitlines()
+
+
+def _short(name: str) -> str:
+    """A commit as git shortens it, anything else as it is."""
+    return name[:10] if re.fullmatch(r"[0-9a-f]{40}", name) else name
 
 
 def _differing(case: Case) -> list[str]:

@@ -21,6 +21,8 @@ _COMMANDS = {
     "report": ("irdiff.cli.report", "report_command", "Show a run again, in any format."),
     "diff": ("irdiff.cli.diff", "diff_command", "Show what changed in one case."),
     "explain": ("irdiff.cli.explain", "explain_command", "Tell where the change of one case comes from."),
+    "runs": ("irdiff.cli.runs", "runs_group", "List and remove runs, or show one in a browser."),
+    "diff-runs": ("irdiff.cli.diff_runs", "diff_runs_command", "Tell what is new between two runs."),
     "time": (
         "irdiff.cli.time",
         "time_command",
@@ -30,6 +32,7 @@ _COMMANDS = {
     "merge": ("irdiff.cli.merge", "merge_command", "Join the runs of shards or targets to one."),
     "gate": ("irdiff.cli.gate", "gate_command", "Ask whether a run holds to a policy."),
     "comment": ("irdiff.cli.comment", "comment_command", "Write a run's report on a pull request."),
+    "history": ("irdiff.cli.history", "history_group", "Every kernel over every version."),
     "release-report": ("irdiff.cli.release_report", "release_report_command", "One document over many runs."),
     "github": ("irdiff.cli.github", "github_group", "What the workflows of `init --github` call."),
     "init": ("irdiff.cli.init", "init_command", "Write a repository's workflows and policy."),
@@ -38,6 +41,7 @@ _COMMANDS = {
     "capture": ("irdiff.cli.capture", "capture_command", "Record a program's kernels as a corpus."),
     "toolchain": ("irdiff.cli.toolchain", "toolchain_group", "List and remove installed toolchains."),
     "store": ("irdiff.cli.store", "store_group", "Show and prune the store."),
+    "completion": ("irdiff.cli.completion", "completion_command", "Print the completion of a shell."),
     "normalize": ("irdiff.cli.normalize", "normalize_command", "Print the canonical text of an IR file."),
 }
 
@@ -70,7 +74,7 @@ def main() -> None:
     """Runs the command line and exits: see `ExitCode` and the README."""
     _share_freed_memory()
     try:
-        code = cli.main(standalone_mode=False)
+        code = cli.main(standalone_mode=False, prog_name="irdiff")
     except (KeyboardInterrupt, click.exceptions.Abort):
         click.echo("interrupted; what was compiled is in the store", err=True)
         code = ExitCode.INTERRUPTED

@@ -1,4 +1,4 @@
-"""`irdiff bisect GOOD BAD --case ID`."""
+"""`irdiff bisect GOOD BAD --case ID`, or a list of sides from a good to a bad one."""
 
 from __future__ import annotations
 
@@ -9,23 +9,25 @@ import click
 from rich.console import Console
 
 from irdiff import config as configuration
-from irdiff.attribute.bisect import Finding, Question, bisect
-from irdiff.cli import options
+from irdiff.attribute.bisect import Among, Finding, Question, SideList, bisect, commits_of
+from irdiff.cli import options, tool_sides
 from irdiff.cli.status import status_line
+from irdiff.config import Config
 from irdiff.errors import ExitCode, UsageError
 from irdiff.report import escape
-from irdiff.resolve.sides import Resolver, SideOptions
+from irdiff.resolve.sides import Resolver, Side, SideOptions, is_revision, resolve_sides
 from irdiff.resolve.toolchains import repository
 
 _MAX_LINES = 80
 
 
 @click.command("bisect")
-@click.argument("good")
-@click.argument("bad")
+@click.argument("sides", nargs=-1, required=True, metavar="GOOD [SIDE…] BAD")
 @click.option("--case", "case_id", required=True, metavar="ID", help="family/workload:label@target")
 @click.option("--stage", help="Look for the first change of this stage's canonical text.")
 @click.option("--triton", metavar="SPEC", help="The compiler, where revisions select kernels.")
+@options.origin_option
+@options.ptxas_option
 @click.option("--no-build", is_flag=True, help="Skip commits whose native part is not at hand.")
 @options.repo_option
 @options.corpus_option
@@ -35,11 +37,12 @@ _MAX_LINES = 80
 @options.limit_options
 def bisect_command(
     *,
-    good: str,
-    bad: str,
+    sides: tuple[str, ...],
     case_id: str,
     stage: str | None,
     triton: str | None,
+    origin: str | None,
+    ptxas: str | None,
     no_build: bool,
     repo: Path | None,
     corpus: Path | None,
@@ -52,7 +55,9 @@ def bisect_command(
 ) -> int:
     """Find the first commit after GOOD, up to BAD, that changes the code of a case.
 
-    Without --stage the machine code decides. Commits that cannot be built are skipped.
+    Without --stage the machine code decides. Commits that cannot be built are skipped. A list of releases
+    (triton==3.7.1 triton==3.8.0 …), or of LLVMs or assemblers (llvm:PATH llvm:PATH … --from triton==3.9.0),
+    is searched in the order it is given in.
     """
     config = configuration.load(cache=cache, jobs=jobs, timeout_s=timeout_s, memory_mib=memory_mib)
     name = case_id.partition("@")[2]
@@ -63,15 +68,49 @@ def bisect_command(
     console = Console(stderr=True, no_color=config.color is False)
     with status_line(console) as progress:
         wanted = SideOptions(repo=repo, corpus=corpus, triton=triton, build=not no_build, progress=progress)
-        resolver = Resolver(repository.open_store(repo or Path.cwd(), config), wanted, config)
-        question = Question(good=good, bad=bad, case_id=case_id, stage=stage)
-        finding = bisect(question, target, resolver, config)
-    titles = [_title(resolver.store, commit) for commit in finding.commits]
+        question = Question(good=sides[0], bad=sides[-1], case_id=case_id, stage=stage)
+        if len(sides) == 2 and all(map(is_revision, sides)):
+            resolver = Resolver(repository.open_store(repo or Path.cwd(), config), wanted, config)
+            finding = bisect(question, target, commits_of(resolver), config)
+            titles = [_title(resolver.store, commit) for commit in finding.commits]
+        else:
+            given = tool_sides.ToolSides(origin=origin, ptxas=ptxas, wanted=wanted)
+            found = _listed(sides, given, config)
+            finding = bisect(question, target, found, config)
+            titles = [_version(found.side_of(name)) for name in finding.commits]
     if json_path:
         options.write_output(json_path, json.dumps(_row(finding), indent=1) + "\n")
     if str(json_path) != "-":
         _show(finding, titles)
     return ExitCode.DONE
+
+
+def _listed(names: tuple[str, ...], given: tool_sides.ToolSides, config: Config) -> Among:
+    if len(set(names)) < max(2, len(names)):
+        raise UsageError(
+            "a list of at least two sides is needed, each once", hint="irdiff bisect GOOD SIDE BAD --case ID"
+        )
+    if wrong := [name for name in names if is_revision(name)]:
+        raise UsageError(
+            f"{wrong[0]} is a revision: git knows the commits between two of them",
+            hint="irdiff bisect GOOD BAD --case ID",
+        )
+    if tool_sides.is_tool(*names):
+        sides = tool_sides.of_list(names, given, config)
+    else:
+        sides = [resolve_sides(name, name, given.wanted, config).head for name in names]
+    by_name = dict(zip(names, sides, strict=True))
+    return Among(
+        history=SideList(names),
+        side_of=by_name.__getitem__,
+        tools=[side.substitute for side in sides if side.substitute],
+        tell=given.wanted.progress,
+    )
+
+
+def _version(side: Side) -> str:
+    toolchain = side.toolchain
+    return toolchain.spec + (f" ({toolchain.version})" if toolchain.version not in toolchain.spec else "")
 
 
 def _row(finding: Finding) -> dict[str, object]:

@@ -47,7 +47,7 @@ def next_steps(root: Path, out: Path) -> Iterator[str]:
         return
     folder = root / plan.workloads
     if place != folder.resolve():
-        yield f'  note: {kernel_repository.FILE} says workloads = "{plan.workloads}": these are not among them'
+        yield f"  note: {kernel_repository.FILE} has workloads in {plan.workloads}, not here"
     missing = [name for name in init_toml.folders_imported_from(place, root) if name not in plan.imports]
     if missing:
         yield f"  note: add to import = [...] in {kernel_repository.FILE}: {', '.join(missing)}"

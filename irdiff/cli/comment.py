@@ -12,11 +12,11 @@ from irdiff import config as configuration
 from irdiff.cli import run_argument
 from irdiff.config import Config
 from irdiff.errors import ExitCode, UsageError
-from irdiff.github import checks, comment
+from irdiff.github import checks, comment, since
 from irdiff.github.checks import Annotation, Check, Conclusion
 from irdiff.github.client import Client
 from irdiff.model import Run
-from irdiff.report import escape, failed, markdown, timed, wording
+from irdiff.report import escape, failed, markdown, shown, timed, wording
 from irdiff.report.forest import Forest
 from irdiff.run import failure, run_folder
 from irdiff.run.failure import PartFailure
@@ -110,14 +110,15 @@ class _Story:
     failed: tuple[PartFailure, ...]
     timing: Forest | None
 
-    def markdown(self, limit: int = markdown.LIMIT) -> str:
+    def markdown(self, limit: int = markdown.LIMIT, *, url: str | None = None) -> str:
         text = ""
         if self.failed:
             room = limit // 4 if self.run else limit
             text = failed.markdown(self.failed, has_run=self.run is not None, limit=max(room, _LEAST))
         if self.run is None:
             return text
-        return text + markdown.render(self.run, self.timing, limit=max(limit - len(text), _LEAST))
+        left = max(limit - len(text), _LEAST)
+        return text + markdown.render(self.run, self.timing, limit=left, as_=shown.of_job(url))
 
     @property
     def title(self) -> str:
@@ -170,7 +171,7 @@ def _footer(place: _Place) -> str:
 
 
 def _dry(place: _Place, story: _Story) -> str:
-    text = comment.body(place.key, story.markdown(), _footer(place))
+    text = comment.body(place.key, story.markdown(url=place.url), _footer(place))
     where = f"pull request {place.number}" if place.number else f"the pull request of {place.branch}"
     lines = [f"would write to {where} of {place.repository}, {len(text)} characters:", ""]
     if place.check:
@@ -196,10 +197,11 @@ def _send(place: _Place, story: _Story, config: Config) -> int:
     posted = comment.post(
         client,
         number,
-        story.markdown,
+        lambda limit: story.markdown(limit, url=place.url),
         key=place.key,
         footer=_footer(place),
         commit=place.commit,
+        pushed=since.of_run(story.run, place.commit) if story.run else None,
     )
     older = f", {posted.minimized} older ones minimized" if posted.minimized else ""
     click.echo(escape.terminal(f"comment {posted.done}{older}" + (f": {posted.url}" if posted.url else "")))

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import click
 from rich.console import Console
 
+from irdiff import case_ids, pipeline
 from irdiff import config as configuration
-from irdiff import pipeline
 from irdiff.api import run_name
 from irdiff.capture.notices import MISSING_PACKAGE
-from irdiff.cli import options, progress, run_argument, run_outputs
+from irdiff.cli import options, progress, run_argument, run_outputs, tool_sides
 from irdiff.cli.run_argument import GivenRun
 from irdiff.cli.run_outputs import Outputs
 from irdiff.cli.status import status_line
@@ -23,6 +24,7 @@ from irdiff.report import commands, edited, escape
 from irdiff.resolve import ir_files
 from irdiff.resolve.sides import Look, SideOptions, look, resolve_sides
 from irdiff.run import run_list, run_place, same_compiler
+from irdiff.stages import check_compared
 
 
 @click.command("compare")
@@ -45,6 +47,9 @@ from irdiff.run import run_list, run_place, same_compiler
     help="Of the launch, with --ir: num_warps=8.",
 )
 @click.option("--no-build", is_flag=True, help="Do not build a native part that is missing: fail.")
+@options.origin_option
+@options.ptxas_option
+@options.bump_option
 @options.target_option
 @options.targets_folder_option
 @options.corpus_option
@@ -101,6 +106,9 @@ def compare_command(
     is_ir: bool,
     ir_options: tuple[str, ...],
     no_build: bool,
+    origin: str | None,
+    ptxas: str | None,
+    bump: bool,
     target_names: tuple[str, ...],
     targets_dir: Path | None,
     corpus: Path | None,
@@ -136,7 +144,8 @@ def compare_command(
     (python:PATH), a revision of the repository, or `.` for its working tree. In a checkout of Triton a
     revision selects the compiler, in a repository with an irdiff.toml the kernels. Without HEAD it is the
     working tree where that has changes, else HEAD; without BASE, the merge base with the main branch.
-    With --ir both are files of IR, and one compiler compiles both.
+    With --ir both are files of IR, and one compiler compiles both. llvm:PATH and ptxas:PATH compile the
+    LLVM IR, or the PTX, of a release or of a run: `triton==3.9.0 llvm:PATH`, or two tools and --from.
     """
     if out:
         run_place.check(out)
@@ -147,11 +156,13 @@ def compare_command(
     console = Console(stderr=True, no_color=config.color is False, quiet=quiet)
     if known:
         run_list.find(known, config.runs)  # before any work is done
-    targets = options.selected_targets(target_names, targets_dir, config)
+    targets = options.selected_targets(target_names, targets_dir, config, cases)
+    stage_names = tuple(part for part in stages.split(",") if part)
+    check_compared(stage_names, (target.backend for target in targets))
     chosen = Options(
         cases=cases,
         tiers=tiers,
-        stages=tuple(part for part in stages.split(",") if part),
+        stages=stage_names,
         shortcut=not no_shortcut,
         recheck=recheck,
         attribute=attribute,
@@ -169,9 +180,13 @@ def compare_command(
             packages=packages,
             program=program,
         )
-        found = None if is_ir else look(base, head, wanted, config)
+        is_tool = tool_sides.is_tool(base, head)
+        found = None if is_ir or is_tool else look(base, head, wanted, config)
         same = found if found and found.edited.identical and chosen.shortcut else None
-        if is_ir:
+        if is_tool:
+            texts = tool_sides.ToolSides(origin=origin, ptxas=ptxas, wanted=wanted)
+            sides = tool_sides.resolve(base or "", head or "", texts, config)
+        elif is_ir:
             sides = ir_files.sides(_ir_files(base, head, ir_options, triton), config)
         elif same is None:
             _say(found, console)
@@ -181,15 +196,18 @@ def compare_command(
         run = same_compiler.write(same, targets, chosen, config, folder)
     else:
         folder = out or config.runs / run_name(*(side.revision or side.toolchain.spec for side in sides))
-        edits = found.edited if found else None
-        words = tuple(sys.argv[1:])
         with progress.shown(console) as report:
+            if cases:
+                workloads = (name for side in sides for name in side.corpus.workloads)
+                chosen = replace(chosen, cases=case_ids.completed(cases, workloads))
+            edits = found.edited if found else None
+            words = tuple(sys.argv[1:])
             asked = pipeline.Comparison(
                 sides=sides, targets=targets, options=chosen, command=words, edited=edits
             )
             run = pipeline.compare(asked, config, folder, report)
     given = GivenRun(folder=folder, call=run_list.call_of(folder, config.runs), is_archive=False)
-    part = run_outputs.part_of(run, given.call, known, config)
+    part = run_outputs.part_of(run, given.call, known, config, is_bump=bump)
     outputs = Outputs(json=json_path, markdown=markdown_path, html=html_path, quiet=quiet, limit=limit)
     run_outputs.write(run, part, given, None, outputs)
     if "-" not in map(str, (json_path, markdown_path, html_path)):

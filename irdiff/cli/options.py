@@ -64,6 +64,18 @@ pack_option = click.option(
     metavar="NAME",
     help="Kernels of published packages (corpus/packs) in place of the corpus's own; repeatable.",
 )
+bump_option = click.option(
+    "--bump", is_flag=True, help="Report as for a bump: distributions first, then outliers, then groups."
+)
+origin_option = click.option(
+    "--from",
+    "origin",
+    metavar="SIDE|RUN",
+    help="Whose texts two tools (llvm:PATH, ptxas:PATH) compile: a release, or a run folder.",
+)
+ptxas_option = click.option(
+    "--ptxas", metavar="PATH", help="Assembles what LLVMs make of the texts of a run."
+)
 repo_option = click.option(
     "--repo", type=click.Path(path_type=Path), help="A checkout; default: that of the current folder."
 )
@@ -132,9 +144,12 @@ def corpus_folder(corpus: Path | None, config: Config) -> Path:
     return corpus or config.shipped / "corpus"
 
 
-def selected_targets(names: tuple[str, ...], folder: Path | None, config: Config) -> tuple[Target, ...]:
+def selected_targets(
+    names: tuple[str, ...], folder: Path | None, config: Config, cases: tuple[str, ...] = ()
+) -> tuple[Target, ...]:
+    """Without those that patterns of cases leave out."""
     folders = [config.shipped / "targets", *([folder] if folder else [])]
-    return targets.select(names, folders)
+    return targets.selected(names, cases, folders)
 
 
 def write_output(path: Path, content: str | bytes) -> None:

@@ -33,6 +33,7 @@ _path = options.OutputFile()
 )
 @click.option("--quiet", "-q", is_flag=True, help="Show the first line alone.")
 @options.limit_option
+@options.bump_option
 @options.cache_option
 def report_command(
     run: str,
@@ -44,6 +45,7 @@ def report_command(
     known: str | None,
     quiet: bool,
     limit: int | None,
+    bump: bool,
     cache: Path | None,
 ) -> int:
     """Show RUN, with its timings where it has any.
@@ -54,7 +56,7 @@ def report_command(
     outputs = Outputs(json=json_path, markdown=markdown_path, html=html_path, quiet=quiet, limit=limit)
     with run_argument.opened(run, config) as given:
         found, timing = run_folder.load(given.folder), _timing(given.folder)
-        part = run_outputs.part_of(found, given.call, known, config)
+        part = run_outputs.part_of(found, given.call, known, config, is_bump=bump)
         run_outputs.write(found, part, given, timing, outputs)
         if svg_path:
             from irdiff.report import terminal

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
@@ -12,7 +12,7 @@ from irdiff.cli import options, run_argument
 from irdiff.cli.run_argument import GivenRun
 from irdiff.config import Config
 from irdiff.model import Run
-from irdiff.report import escape, shown
+from irdiff.report import bump, escape, shown
 from irdiff.report.forest import Forest
 from irdiff.report.shown import Shown
 from irdiff.run import known, run_folder
@@ -35,10 +35,11 @@ class Part:
     as_: Shown
 
 
-def part_of(run: Run, call: str, earlier: str | None, config: Config) -> Part:
+def part_of(run: Run, call: str, earlier: str | None, config: Config, *, is_bump: bool = False) -> Part:
     """The whole run, or what of it an earlier run did not have. Raises RunFolderError for the earlier one."""
     if earlier is None:
-        return Part(run=run, as_=shown.whole(call))
+        as_bump = is_bump or bump.is_wanted(run)
+        return Part(run=run, as_=replace(shown.whole(call), is_bump=as_bump))
     with run_argument.opened(earlier, config) as given:
         found = known.news(run, run_folder.load(given.folder))
     return Part(run=found.run, as_=shown.news(run, found.cases, found.groups, call=call, since=given.call))

@@ -23,7 +23,8 @@ from irdiff.errors import ExitCode, UsageError
 from irdiff.report import commands, tables, timed
 from irdiff.report.tables import Column
 from irdiff.run import run_archive, run_folder, run_list, run_place
-from irdiff.timing import NothingTimedError, timing_file
+from irdiff.timing import NoGpuError, timing_file
+from irdiff.timing.isolate import GpuProcessError
 from irdiff.timing.results import (
     BAD_OUTPUTS,
     FAULTS,
@@ -39,8 +40,8 @@ from irdiff.timing.samples import read_samples
 
 _COLUMNS = (
     Column(name="case"),
-    *(Column(name=name, right=True) for name in ("base us", "head us", "head / base", "95 %", "floor")),
     Column(name=""),
+    *(Column(name=name, right=True) for name in ("change", "95 % interval", "noise", "base us", "head us")),
     Column(name="outputs"),
 )
 
@@ -140,8 +141,8 @@ def _writable(text: str, config: Config) -> Iterator[GivenRun]:
 def _timed(given: GivenRun, asked: timing.Options) -> TimingResults:
     try:
         return timing.time_run(given.folder, asked)
-    except NothingTimedError as error:
-        raise NothingTimedError(error.what, hint=f"{error.hint}\n{_elsewhere(given)}") from error
+    except (NoGpuError, GpuProcessError) as error:
+        raise type(error)(error.what, hint=f"{error.hint}\n{_elsewhere(given)}") from error
 
 
 def _elsewhere(given: GivenRun) -> str:
@@ -202,18 +203,23 @@ def _cells(row: CaseTiming) -> tuple[str, ...]:
     outputs = timed.outputs_in_words(row.outputs)
     if row.measurement is None:
         word = "faulted" if row.outputs.status in FAULTS else "not measured"
-        return (row.case, "", "", "", "", "", word, outputs)
+        return (row.case, word, "", "", "", "", "", outputs)
     m = row.measurement
     return (
         row.case,
+        str(m.speed),
+        f"{_percent(m.ratio)} %",
+        f"{_percent(m.ratio_low)} to {_percent(m.ratio_high)} %",
+        f"{100 * m.noise_floor:.2f} %",
         f"{m.base_us:.2f}",
         f"{m.head_us:.2f}",
-        f"{m.ratio:.4f}",
-        f"{m.ratio_low:.4f}-{m.ratio_high:.4f}",
-        f"{100 * m.noise_floor:.2f} %",
-        str(m.speed),
         outputs,
     )
+
+
+def _percent(ratio: float) -> str:
+    """Of head against base: above zero is slower."""
+    return f"{100 * (ratio - 1):+.2f}"
 
 
 def _case_lines(row: CaseTiming) -> list[str]:

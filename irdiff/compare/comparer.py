@@ -179,7 +179,21 @@ class CaseComparer:
                 same, findings = True, (Finding(FindingKind.ASSEMBLER_SETS_INTERSECT),)
             elif text and text.equal and text.header_equal:
                 findings = (Finding(FindingKind.ASSEMBLER_ALLOCATED_OTHERWISE),)
+        if not same and self._has_same_instructions(binary, ours, theirs):
+            findings = (*findings, Finding(FindingKind.SAME_INSTRUCTIONS))
         return verdicts.Binaries(stage=MACHINE_STAGES[binary], same=same, findings=findings)
+
+    def _has_same_instructions(self, binary: str, base: Compiled, head: Compiled) -> bool:
+        return self.judge.same_instructions(
+            *(
+                {
+                    name: side.artifacts[name].digest
+                    for name in (binary, Stage.AMDGCN)
+                    if name in side.artifacts
+                }
+                for side in (base, head)
+            )
+        )
 
     def _ptx_texts(self, base: Compiled, head: Compiled) -> TextComparison | None:
         """None where not both sides have PTX.

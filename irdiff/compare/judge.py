@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from irdiff import binaries, normalize
+from irdiff.compare import rescheduled
 from irdiff.compare.verdicts import TextComparison
 from irdiff.errors import NormalizeError
 from irdiff.findings import Finding, FindingKind
@@ -111,6 +112,28 @@ class Judge:
             "header_equal": found.header_equal,
             "findings": [str(finding) for finding in found.findings],
         }
+
+    def same_instructions(self, base: Mapping[str, str], head: Mapping[str, str]) -> bool:
+        """Whether two machine codes differ in order and registers alone. By stage, their digests."""
+        ours, theirs = sorted(base.items()), sorted(head.items())
+        key = key_of("same-instructions/1", normalize.NORMALIZER_VERSION, ours, theirs)
+        known: bool | None = self.store.get_record("same-instructions", key)
+        if known is None:
+            known = self._has_same_instructions(base, head)
+            self.store.put_record("same-instructions", key, known)
+        return known
+
+    def _has_same_instructions(self, base: Mapping[str, str], head: Mapping[str, str]) -> bool:
+        try:
+            if Stage.CUBIN in base and Stage.CUBIN in head:
+                codes = (
+                    binaries.machine_code(Stage.CUBIN, self.content(s[Stage.CUBIN])) for s in (base, head)
+                )
+                return rescheduled.same_instructions(*(code.sections for code in codes))
+            texts = (self.text(Stage.AMDGCN, side[Stage.AMDGCN]) for side in (base, head))
+            return rescheduled.same_lines(*(text.lines for text in texts))
+        except (KeyError, NormalizeError):
+            return False
 
     # digests
 

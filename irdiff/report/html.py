@@ -20,6 +20,7 @@ from markupsafe import Markup
 
 from irdiff.model import Case, Fact, Failure, Run, Sides, StageStatus, Verdict
 from irdiff.report import (
+    bump_words,
     charts,
     commands,
     edited,
@@ -83,6 +84,7 @@ def render(run: Run, folder: Path, timing: Forest | None = None, *, as_: Shown =
             broken=_failures(run, Verdict.BROKEN)[:_MAX_BROKEN],
             failing=_failures(run, Verdict.FAILING)[:_MAX_BROKEN],
             timing=_timing(timing) if timing else None,
+            bump=bump_words.frame(run, MAX_ENTRIES, MAX_ENTRIES) if as_.is_bump else None,
             entries=entries,
             severities=list(dict.fromkeys(entry["severity"] for entry in entries if entry["severity"])),
             profiles=_profiles(ranked),

@@ -13,6 +13,7 @@ from typing import Any
 from irdiff.errors import UsageError
 from irdiff.model import Case, Run, Verdict
 from irdiff.report import (
+    bump_words,
     commands,
     edited,
     escape,
@@ -49,6 +50,7 @@ def render(run: Run, timing: Forest | None = None, limit: int = LIMIT, *, as_: S
     if limit < _SMALLEST_LIMIT:
         raise UsageError(f"a Markdown report needs at least {_SMALLEST_LIMIT} characters, not {limit}")
     frame, items = _frame(run, timing, as_), _items(run, timing, as_)
+    frame["bump"] = bump_words.frame(run) if as_.is_bump else None
     template = templates.markdown().get_template("report.md.j2")
 
     def first(count: int) -> str:
@@ -109,7 +111,8 @@ def _commands(run: Run, as_: Shown) -> list[str]:
         return []
     name = groups[0].short if groups else case_id
     words = [commands.explain(as_.call, name), commands.diff(as_.call, name), commands.page(as_.call)]
-    return [*words, commands.again(run, cases[case_id])]
+    fetch = [as_.fetch] if as_.fetch else []
+    return [*fetch, *words, commands.again(run, cases[case_id])]
 
 
 def _radius(run: Run) -> list[dict[str, Any]]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from irdiff.model import Case, ChangeGroup, Run, Verdict
-from irdiff.report import commands, edited, escape, families, reach, tables, wording
+from irdiff.report import bump_terminal, commands, edited, escape, families, reach, tables, wording
 from irdiff.report.rank import rank
 from irdiff.report.shown import PLAIN, Shown
 from irdiff.report.tables import Column
@@ -116,6 +116,7 @@ def _report(run: Run, timing: Forest | None, limits: Limits, width: int | None, 
         return
     if timing:
         yield Text(escape.terminal(timing.headline), style="bold")
+    yield from bump_terminal.lines(run) if as_.is_bump else ()
     yield from _failures(run, Verdict.BROKEN, limits.cases)
     yield from _groups(run, limits.groups, as_)
     yield from _singles(run, limits.cases)

@@ -192,6 +192,7 @@ _FINDINGS = {
     FindingKind.EQUAL_AS_LLVM_PRINTS: "LLVM IR is spelled otherwise; one LLVM prints both sides alike",
     FindingKind.MACHINE_CODE_BY_RULE: "the same PTX through the same ptxas: the same machine code by rule",
     FindingKind.ASSEMBLER_SETS_INTERSECT: "assembled several times, both sides give the same machine code",
+    FindingKind.SAME_INSTRUCTIONS: "the same instructions: only their order or names of registers moved",
     FindingKind.ASSEMBLER_ALLOCATED_OTHERWISE: "same text, the assembler allocated otherwise",
 }
 _LEXICAL = {

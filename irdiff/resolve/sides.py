@@ -15,13 +15,23 @@ from pathlib import Path
 from irdiff.config import Config
 from irdiff.errors import UsageError
 from irdiff.model import Edited, Sides, Toolchain
-from irdiff.resolve import edited_kernels, kernel_repository, packages, packs, pins, programs, toolchains
+from irdiff.resolve import (
+    edited_kernels,
+    kernel_repository,
+    packages,
+    packs,
+    pins,
+    programs,
+    toolchains,
+    tools,
+)
 from irdiff.resolve.corpus import Corpus
 from irdiff.resolve.kernel_repository import Plan
 from irdiff.resolve.toolchains import checkout as checkouts
 from irdiff.resolve.toolchains import commits, edited, native, repository
 from irdiff.resolve.toolchains.checkout import Checkout
 from irdiff.resolve.toolchains.repository import Snapshot, Store
+from irdiff.resolve.tools.substitute import Substitute
 from irdiff.store import key_of
 
 
@@ -35,6 +45,8 @@ class Side:
     """Where the side comes from."""
     warnings: tuple[str, ...] = ()
     """What a reader must know before reading anything else."""
+    substitute: Substitute | None = None
+    """The tool that compiles in place of the toolchain's own, from a stored text on."""
     revision: str = ""
     """Of a repository of kernels, as a reader names it: `main 1a2b3c4`."""
 
@@ -147,8 +159,8 @@ def resolve_sides(base: str | None, head: str | None, options: SideOptions, conf
 
 
 def is_revision(spec: str) -> bool:
-    """Whether a side is meant as a revision, not as a release, wheel or interpreter."""
-    return not (spec.startswith(("triton==", "wheel:", "python:")))
+    """Whether a side is meant as a revision, not as a release, wheel, interpreter or tool."""
+    return not spec.startswith(("triton==", "wheel:", "python:", *tools.KINDS))
 
 
 def _no_program(options: SideOptions, what: str) -> None:

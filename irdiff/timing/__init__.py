@@ -39,6 +39,10 @@ class NothingTimedError(IrdiffError):
     exit_code = ExitCode.NOT_COMPARED
 
 
+class NoGpuError(NothingTimedError):
+    """No GPU here runs a case of the run."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Options:
     """What `irdiff time` was asked for."""
@@ -157,7 +161,7 @@ def _on_all_gpus(
         first.close()
         here = ", ".join(sorted(set(cards))) or "none"
         wanted = ", ".join(sorted({case.target for case in cases}))
-        raise NothingTimedError(
+        raise NoGpuError(
             f"no GPU here runs a case of the run: GPUs here are {here}, its cases are for {wanted}",
             hint="run `irdiff time` on a host with such a GPU",
         )

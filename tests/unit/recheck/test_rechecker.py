@@ -65,7 +65,7 @@ class Fakes:
 
     def compiled(self, texts: Mapping[str, str | bytes]) -> Compiled:
         return Compiled(
-            entered=(), artifacts=self.keep(texts), metadata={}, stage_times_s={}, assembler=None,
+            entered=(), artifacts=self.keep(texts), metadata={}, stage_times_s={}, stage_cpu_s={}, assembler=None,
             assembler_log="", notes=(),
         )  # fmt: skip
 

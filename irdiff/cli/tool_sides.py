@@ -1,0 +1,98 @@
+"""`llvm:PATH` and `ptxas:PATH` as sides of a comparison: which texts they compile."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from irdiff.cli import run_argument
+from irdiff.config import Config
+from irdiff.errors import UsageError
+from irdiff.model import Sides
+from irdiff.resolve import sides as plain
+from irdiff.resolve import tools
+from irdiff.resolve.sides import Side, SideOptions
+from irdiff.resolve.tools.substitute import Recorded, Substitute, recorded_corpus
+from irdiff.resolve.tools.tool import Tool
+from irdiff.run import run_folder
+from irdiff.store import Store
+
+_HINT = "--from triton==3.9.0, or --from RUN for the texts that a run has (RUN:base for those of its base)"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolSides:
+    """What a user gave beside the two sides."""
+
+    origin: str | None
+    """A release, or a run."""
+    ptxas: str | None
+    """Assembles what LLVMs make of the texts of a run."""
+    wanted: SideOptions
+
+
+def is_tool(*specs: str | None) -> bool:
+    return any(spec is not None and tools.is_tool(spec) for spec in specs)
+
+
+def resolve(base: str, head: str, asked: ToolSides, config: Config) -> Sides[Side]:
+    """Both sides, where at least one is a tool. Raises UsageError, ToolchainError, RunFolderError."""
+    ours, theirs = of_list((base, head), asked, config)
+    return Sides(base=ours, head=theirs)
+
+
+def of_list(specs: tuple[str, ...], asked: ToolSides, config: Config) -> list[Side]:
+    others = [spec for spec in specs if not tools.is_tool(spec)]
+    origin = asked.origin
+    if origin is None and len(set(others)) == 1:
+        origin = others[0]
+    if origin is None:
+        raise UsageError("two tools, and nothing said of which texts they compile", hint=_HINT)
+    if others and origin not in others:
+        raise UsageError(
+            f"--from {origin} with {others[0]} as a side: a tool is compared with the one whose texts it has",
+            hint=f"irdiff compare {others[0]} TOOL, or two tools and --from {origin}",
+        )
+    texts, below = _texts(origin, asked, config)
+    ptxas = tools.resolve(f"ptxas:{asked.ptxas}") if asked.ptxas else None
+    made = {spec: _side(tools.resolve(spec), texts, below, ptxas) for spec in set(specs) - set(others)}
+    plain_sides = {spec: below for spec in others if below is not None}
+    return [{**made, **plain_sides}[spec] for spec in specs]
+
+
+def _texts(origin: str, asked: ToolSides, config: Config) -> tuple[Recorded | None, Side | None]:
+    """A run, or else the side whose stages make the texts."""
+    if not plain.is_revision(origin):
+        return None, plain.resolve_sides(origin, origin, asked.wanted, config).base
+    name, _, which = origin.rpartition(":")
+    call, side = (name, which) if which in ("base", "head") and name else (origin, "head")
+    with run_argument.opened(call, config) as given:
+        recorded = Recorded(run=run_folder.load(given.folder), side=side)
+        _take(recorded, given.folder, Store(config.store))
+    return recorded, None
+
+
+def _take(recorded: Recorded, folder: Path, store: Store) -> None:
+    """Puts the texts that a run folder has, and this store lacks, into the store."""
+    for case in recorded.run.cases:
+        for artifact in case.artifacts.of(recorded.side).values():
+            if not store.has(artifact.digest):
+                content = run_folder.artifact(folder, artifact.digest)
+                if content is not None:
+                    store.put(content)
+
+
+def _side(tool: Tool, recorded: Recorded | None, below: Side | None, ptxas: Tool | None) -> Side:
+    if below is not None:
+        substitute = Substitute(tool=tool, origin=below.toolchain, corpus=below.corpus, ptxas=None)
+    else:
+        assert recorded is not None
+        corpus = recorded_corpus(recorded)
+        substitute = Substitute(tool=tool, origin=recorded, corpus=corpus, ptxas=ptxas)
+    return Side(
+        toolchain=substitute.toolchain(),
+        corpus=substitute.corpus,
+        note=substitute.note,
+        warnings=(*(below.warnings if below else ()), *tool.notes),
+        substitute=substitute,
+    )

@@ -1,0 +1,162 @@
+"""Constructs of LLVM IR that not every LLVM reads, and how else the same can be said.
+
+Text of LLVM IR is not kept readable from one version to the next, and a release of Triton has a development
+version of LLVM, ahead of any that is packaged. Whether a tool reads a construct is asked of the tool, with
+a module of a few lines. A construct is *exact* where another spelling means the same: a tool that does not
+read the one is given the other. Otherwise it is a promise to the optimizer, and what is left without it is
+another, still right, program: where one tool does not read it, *both* are given that, so that both compile
+the same; never is it done against the release, whose code was made with the promise.
+
+Nothing else is rewritten: what a tool still cannot read is a failure that names the construct.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from irdiff.normalize.lexing import LLVM_IR, Strings
+from irdiff.normalize.llvm_floats import spell_floats
+
+_NEW_TRIPLE = re.compile(r'^(target triple = ")amdgpu[\w.]*-', re.M)
+_GROUP = re.compile(r"^attributes (#\d+) = \{[^\n]*\}$", re.M)
+_USED_GROUP = re.compile(r"#\d+")
+_CAPTURES = re.compile(r" captures\((?:[^()\n]|\([^()\n]*\))*\)")
+_POINTER_FLAGS = re.compile(r"(?<=getelementptr )((?:inbounds |nuw |nusw )+)")
+_TRUNC_FLAGS = re.compile(r"(?<=trunc )(?:nuw |nsw )+")
+_BUFFER = re.compile(
+    r"(@llvm\.amdgcn\.make\.buffer\.rsrc\.[\w.]+\((?:[^(),\n]|\([^()\n]*\))*, "
+    r"i16 ?[^,()\n]*, )i64(?: (\d+))?(?=, )"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spelling:
+    """One construct: `probe` is a module that has it, `without` takes it out, strings being hidden."""
+
+    name: str
+    probe: str
+    without: Callable[[str], str]
+    exact: bool
+
+
+def _floats(text: str) -> str:
+    """The same values in the spelling that every LLVM reads (`normalize.llvm_floats`)."""
+    return spell_floats(text)
+
+
+def _declared_attributes(text: str) -> str:
+    """Attributes of intrinsics' declarations are LLVM's own to set: its reader replaces what the text says
+    (AutoUpgrade.cpp, `UpgradeIntrinsicFunction`). Groups that nothing but such declarations uses may go.
+    """
+    kept = "\n".join(line for line in text.split("\n") if not line.startswith(("declare ", "attributes ")))
+    used = set(_USED_GROUP.findall(kept))
+    for line in text.split("\n"):
+        if line.startswith("declare ") and "@llvm." not in line:
+            used.update(_USED_GROUP.findall(line))
+    return _GROUP.sub(lambda m: m[0] if m[1] in used else f"attributes {m[1]} = {{ nounwind }}", text)
+
+
+def _buffer_sizes(text: str) -> str:
+    """The number of bytes of a buffer was 32 bits wide: a constant that fits says the same there."""
+    if any(m[2] is not None and int(m[2]) >= 1 << 31 for m in _BUFFER.finditer(text)):
+        return text
+    if any(m[2] is None for m in _BUFFER.finditer(text) if not _is_declaration(text, m.start())):
+        return text
+    return _BUFFER.sub(lambda m: f"{m[1]}i32{' ' + m[2] if m[2] else ''}", text)
+
+
+def _is_declaration(text: str, position: int) -> bool:
+    return text.startswith("declare ", text.rfind("\n", 0, position) + 1)
+
+
+_OLD_BARRIER = "@llvm.nvvm.barrier.n("
+_BODY = "define void @f(ptr %0, i32 %1) {{\n{body}\n  ret void\n}}\n"
+SPELLINGS = (
+    Spelling(
+        name="floats as f0x…, +inf and decimals that are not exact",
+        probe="@a = global float f0x3FB8AA3B\n@b = global float -inf\n@c = global float -1.000000e+30\n",
+        without=_floats,
+        exact=True,
+    ),
+    Spelling(
+        name="AMD's triple with the processor in it",
+        probe='target triple = "amdgpu9.42-amd-amdhsa"\ndefine amdgpu_kernel void @f() {\n  ret void\n}\n',
+        without=lambda text: text,  # the triple is a string: see `rewritten`
+        exact=True,
+    ),
+    Spelling(
+        name="attributes of intrinsics (nocreateundeforpoison)",
+        probe="declare float @llvm.fabs.f32(float) #0\nattributes #0 = { nocreateundeforpoison nounwind }\n",
+        without=_declared_attributes,
+        exact=True,
+    ),
+    Spelling(
+        name="captures(none)",
+        probe="define void @f(ptr captures(none) %0) {\n  ret void\n}\n",
+        without=lambda text: text.replace(" captures(none)", " nocapture"),
+        exact=True,
+    ),
+    Spelling(
+        name="make.buffer.rsrc with 64-bit sizes",
+        probe="declare ptr addrspace(8) @llvm.amdgcn.make.buffer.rsrc.p8.p1(ptr addrspace(1), i16, i64, "
+        "i32)\ndefine ptr addrspace(8) @f(ptr addrspace(1) %0) {\n  %2 = call ptr addrspace(8) "
+        "@llvm.amdgcn.make.buffer.rsrc.p8.p1(ptr addrspace(1) %0, i16 0, i64 64, i32 0)\n"
+        "  ret ptr addrspace(8) %2\n}\n",
+        without=_buffer_sizes,
+        exact=True,
+    ),
+    Spelling(
+        name="nvvm.barrier.cta.sync.aligned.all",
+        probe="declare void @llvm.nvvm.barrier.cta.sync.aligned.all(i32)\ndefine void @f() {\n  call void "
+        "@llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)\n  ret void\n}\n",
+        without=lambda text: text.replace("@llvm.nvvm.barrier.cta.sync.aligned.all(", _OLD_BARRIER),
+        exact=True,  # LLVM upgrades the older name to this one, with the same argument (AutoUpgrade.cpp)
+    ),
+    Spelling(
+        name="captures(…)",
+        probe="define void @f(ptr captures(address) %0) {\n  ret void\n}\n",
+        without=lambda text: _CAPTURES.sub("", text),
+        exact=False,
+    ),
+    Spelling(
+        name="getelementptr nuw",
+        probe=_BODY.format(body="  %3 = getelementptr inbounds nuw i8, ptr %0, i32 %1"),
+        without=lambda text: _POINTER_FLAGS.sub(lambda m: "inbounds " if "inbounds" in m[1] else "", text),
+        exact=False,
+    ),
+    Spelling(
+        name="icmp samesign",
+        probe=_BODY.format(body="  %3 = icmp samesign ult i32 %1, 4"),
+        without=lambda text: text.replace("icmp samesign ", "icmp "),
+        exact=False,
+    ),
+    Spelling(
+        name="trunc nuw",
+        probe=_BODY.format(body="  %3 = trunc nuw i32 %1 to i16"),
+        without=lambda text: _TRUNC_FLAGS.sub("", text),
+        exact=False,
+    ),
+)
+
+
+def rewritten(text: str, names: Iterable[str]) -> tuple[str, tuple[str, ...]]:
+    """The text without these constructs, and those that it had. A text that has none stays as it is.
+
+    Raises `normalize.lexing.UnclearError` for a text whose strings cannot be told from the rest.
+    """
+    wanted = set(names)
+    strings = Strings(LLVM_IR)
+    plain = strings.read(text)
+    found = []
+    for spelling in SPELLINGS:
+        if spelling.name in wanted:
+            changed = spelling.without(plain)
+            if changed != plain:
+                found.append(spelling.name)
+                plain = changed
+    whole = strings.restore(plain) if found else text
+    if SPELLINGS[1].name in wanted and _NEW_TRIPLE.search(whole):
+        return _NEW_TRIPLE.sub(r"\1amdgcn-", whole), (*found, SPELLINGS[1].name)
+    return whole, tuple(found)

@@ -1,0 +1,117 @@
+"""A side whose compiler begins at a stored text: a tool, and where its texts come from.
+
+The texts are those of a release (its stages make them, or the store has them), or those that a run has
+recorded. In both cases the side is given a toolchain of its own, known by the tool and by the texts' origin,
+so that whatever compares toolchains sees one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from irdiff.model import Case, Launch, Revision, Run, Target, Toolchain
+from irdiff.resolve.corpus import Corpus
+from irdiff.resolve.tools.tool import Tool, ToolKind
+from irdiff.store import key_of
+
+STARTS_AT = {ToolKind.LLVM: "llir", ToolKind.PTXAS: "ptx"}
+"""The stage whose text a tool is given."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recorded:
+    """One side of a run, as the origin of texts."""
+
+    run: Run
+    side: str
+
+    @property
+    def revision(self) -> Revision:
+        return self.run.base if self.side == "base" else self.run.head
+
+    def cases(self) -> Mapping[tuple[str, str], Case]:
+        """By launch id and target, the cases that this side launches."""
+        found = {}
+        for case in self.run.cases:
+            launch = self.launch(case)
+            if launch is not None:
+                found[launch.id, case.target] = case
+        return found
+
+    def launch(self, case: Case) -> Launch | None:
+        key = case.launches.of(self.side)
+        return self.run.launches.get(key) if key else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Substitute:
+    tool: Tool
+    origin: Toolchain | Recorded
+    corpus: Corpus
+    """What `origin` compiles."""
+    ptxas: Tool | None
+    """Assembles what an LLVM makes, where `origin` is a run; a release brings its own."""
+
+    @property
+    def texts_of(self) -> str:
+        return self.origin.spec if isinstance(self.origin, Toolchain) else self.origin.revision.spec
+
+    @property
+    def version(self) -> str:
+        """Of the Triton that made the texts."""
+        return self.origin.version if isinstance(self.origin, Toolchain) else self.origin.revision.version
+
+    def compiles(self, target: Target) -> bool:
+        """Whether the tool has a part in making code for a target."""
+        return self.tool.kind is ToolKind.LLVM or target.backend in self.tool.backends
+
+    @property
+    def note(self) -> str:
+        text = {ToolKind.LLVM: "LLVM IR", ToolKind.PTXAS: "PTX"}[self.tool.kind]
+        return f"{self.tool.version} compiles the {text} of {self.texts_of}"
+
+    def toolchain(self) -> Toolchain:
+        """What stands for the tool wherever toolchains are compared."""
+        above = self._origin_toolchain()
+        own = {str(self.tool.path): self.tool.digest} if self.tool.kind is ToolKind.PTXAS else above.programs
+        return replace(
+            above,
+            spec=self.tool.spec,
+            version=self.tool.version,
+            digest=key_of("substitute/1", self.tool.digest, above.digest),
+            path=str(self.tool.path),
+            below_frontend={
+                name: key_of("substitute/1", self.tool.digest if self._takes_part(name) else "", digest)
+                for name, digest in above.below_frontend.items()
+            },
+            programs=own,
+            notes=tuple(dict.fromkeys((*above.notes, *self.tool.notes))),
+        )
+
+    def _takes_part(self, backend: str) -> bool:
+        return self.tool.kind is ToolKind.LLVM or backend in self.tool.backends
+
+    def _origin_toolchain(self) -> Toolchain:
+        if isinstance(self.origin, Toolchain):
+            return self.origin
+        digest = self.origin.revision.digest
+        assembler = {str(self.ptxas.path): self.ptxas.digest} if self.ptxas else {}
+        return Toolchain(
+            spec=self.origin.revision.spec,
+            version=self.origin.revision.version,
+            digest=key_of("recorded/1", digest, assembler),
+            path="",
+            python="",
+            below_frontend=dict.fromkeys(("cuda", "hip"), key_of("recorded/1", digest, assembler)),
+            launchers={},
+            programs=assembler,
+            notes=(),
+        )
+
+
+def recorded_corpus(recorded: Recorded) -> Corpus:
+    """The workloads that a run has launched, without their files."""
+    names = sorted({case.workload for case in recorded.run.cases})
+    return Corpus(root=Path("/nonexistent"), workloads=tuple(names), digest=recorded.revision.corpus)
