@@ -41,6 +41,7 @@ from irdiff.model import (
     SCHEMA,
     Case,
     ChangeGroup,
+    Edited,
     Launch,
     Options,
     Pair,
@@ -75,6 +76,8 @@ class Comparison:
     """The words that a user typed, for the record."""
     exercised: bool = False
     """Whether the base compiler is asked which cases run the passes that use an edited source."""
+    edited: Edited | None = None
+    """What the trees of two revisions of Triton say, where both sides are such."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,6 +141,7 @@ def compare(asked: Comparison, config: Config, out: Path, report: Report) -> Run
         launches=_launches(pairs),
         groups=groups,
         reach=_reach(asked, matched, captured),
+        edited=asked.edited,
         notes=(
             *_notes(asked, matched, captured, steps.compiler),
             *exercised,
