@@ -19,7 +19,7 @@ from pathlib import Path
 import irdiff
 from irdiff import case_ids, normalize
 from irdiff.attribute import exercise
-from irdiff.attribute.attributor import NOT_AGAIN, Attributor, Subject, attributed, subject_of
+from irdiff.attribute.attributor import NOT_AGAIN, Attributor, Replayer, Subject, attributed, subject_of
 from irdiff.attribute.replayer import WorkerReplayer
 from irdiff.attribute.tool_replayer import ToolReplayer
 from irdiff.capture import catalogs, kernel_sources, notices, pairing, reach, renames
@@ -41,6 +41,7 @@ from irdiff.model import (
     SCHEMA,
     Case,
     ChangeGroup,
+    Edited,
     Launch,
     Options,
     Pair,
@@ -75,6 +76,8 @@ class Comparison:
     """The words that a user typed, for the record."""
     exercised: bool = False
     """Whether the base compiler is asked which cases run the passes that use an edited source."""
+    edited: Edited | None = None
+    """What the trees of two revisions of Triton say, where both sides are such."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +92,7 @@ class _Steps:
     comparer: CaseComparer
     describer: CaseDescriber
     attributor: Attributor
-    replayer: WorkerReplayer | ToolReplayer
+    replayer: Replayer
     rechecker: Rechecker
     unstable: UnstableAssemblers
     shared: Session | None
@@ -138,6 +141,7 @@ def compare(asked: Comparison, config: Config, out: Path, report: Report) -> Run
         launches=_launches(pairs),
         groups=groups,
         reach=_reach(asked, matched, captured),
+        edited=asked.edited,
         notes=(
             *_notes(asked, matched, captured, steps.compiler),
             *exercised,
@@ -460,14 +464,13 @@ def _of_shared_store(steps: _Steps) -> tuple[str, ...]:
 def _exercised(asked: Comparison, pairs: Sequence[Pair], steps: _Steps) -> tuple[str, ...]:
     """Notes on the edited sources of the compiler: whether a silence is one of code that ran."""
     edited = asked.sides.base.edited
-    if not edited:
+    if not edited or not isinstance(steps.compiler, WorkerCompiler):
         return ()
-    compiler, replayer = steps.compiler, steps.replayer
-    if not asked.exercised or isinstance(compiler, ToolCompiler) or isinstance(replayer, ToolReplayer):
+    if not asked.exercised:
         used = "; ".join(f"{path}: {_first_few(names)}" for path, names in edited.items())
         return (f"edited sources and the passes that use them (--exercised counts the cases): {used}",)
     exerciser = exercise.Exerciser(
-        side=asked.sides.base, compiler=compiler, replayer=replayer, store=steps.store
+        side=asked.sides.base, compiler=steps.compiler, replayer=steps.replayer, store=steps.store
     )
     launches = [(pair.base, pair.target) for pair in pairs if isinstance(pair.base, Launch)]
     rows = in_parallel(

@@ -20,11 +20,11 @@ from irdiff.cli.run_outputs import Outputs
 from irdiff.cli.status import status_line
 from irdiff.errors import ExitCode, NothingComparedError, UsageError
 from irdiff.model import FailureKind, Options, Run, Verdict
-from irdiff.report import commands
+from irdiff.report import commands, edited, escape
 from irdiff.resolve import ir_files
-from irdiff.resolve.sides import SideOptions, resolve_sides
+from irdiff.resolve.sides import Look, SideOptions, look, resolve_sides
 from irdiff.resolve.toolchains import install_progress
-from irdiff.run import run_list, run_place
+from irdiff.run import run_list, run_place, same_compiler
 from irdiff.stages import check_compared
 
 
@@ -186,33 +186,45 @@ def compare_command(
             packages=packages,
             program=program,
         )
-        if tool_sides.is_tool(base, head):
+        is_tool = tool_sides.is_tool(base, head)
+        found = None if is_ir or is_tool else look(base, head, wanted, config)
+        same = found if found and found.edited.identical and chosen.shortcut else None
+        if is_tool:
             texts = tool_sides.ToolSides(origin=origin, ptxas=ptxas, wanted=wanted)
             sides = tool_sides.resolve(base or "", head or "", texts, config)
         elif is_ir:
             sides = ir_files.sides(_ir_files(base, head, ir_options, triton), config)
-        else:
+        elif same is None:
+            _say(found, console)
             sides = resolve_sides(base, head, wanted, config)
-    folder = out or config.runs / run_name(*(side.revision or side.toolchain.spec for side in sides))
-    with progress.shown(console) as report:
-        if cases:
-            workloads = (name for side in sides for name in side.corpus.workloads)
-            chosen = replace(chosen, cases=case_ids.completed(cases, workloads))
-        asked = pipeline.Comparison(
-            sides=sides,
-            targets=targets,
-            options=chosen,
-            command=tuple(sys.argv[1:]),
-            exercised=exercised,
-        )
-        run = pipeline.compare(asked, config, folder, report)
+    if same:
+        folder = out or config.runs / run_name(*same.specs)
+        run = same_compiler.write(same, targets, chosen, config, folder)
+    else:
+        folder = out or config.runs / run_name(*(side.revision or side.toolchain.spec for side in sides))
+        with progress.shown(console) as report:
+            if cases:
+                workloads = (name for side in sides for name in side.corpus.workloads)
+                chosen = replace(chosen, cases=case_ids.completed(cases, workloads))
+            edits = found.edited if found else None
+            words = tuple(sys.argv[1:])
+            asked = pipeline.Comparison(
+                sides=sides,
+                targets=targets,
+                options=chosen,
+                command=words,
+                exercised=exercised,
+                edited=edits,
+            )
+            run = pipeline.compare(asked, config, folder, report)
     given = GivenRun(folder=folder, call=run_list.call_of(folder, config.runs), is_archive=False)
     part = run_outputs.part_of(run, given.call, known, config, is_bump=bump)
     outputs = Outputs(json=json_path, markdown=markdown_path, html=html_path, quiet=quiet, limit=limit)
     run_outputs.write(run, part, given, None, outputs)
     if "-" not in map(str, (json_path, markdown_path, html_path)):
         run_outputs.print_report(part, given, None, outputs, config)
-    _require_whole(run, given)
+    if same is None:
+        _require_whole(run, given)
     return _code(part.run) if exit_code else ExitCode.DONE
 
 
@@ -220,6 +232,13 @@ def _compiler_of_both(triton: str | None, python: str | None) -> str | None:
     if triton and python:
         raise UsageError("--triton and --python name two compilers", hint="give one of them")
     return f"python:{Path(python).expanduser().absolute()}" if python else triton
+
+
+def _say(found: Look | None, console: Console) -> None:
+    """What differs and what follows, before anything is made."""
+    if found and found.edited.files:
+        for sentence in filter(None, (edited.differing(found.edited), edited.consequence(found.edited))):
+            console.print(escape.terminal(sentence), soft_wrap=True, highlight=False, markup=False)
 
 
 def _ir_files(
