@@ -160,8 +160,7 @@ def compare_command(
         cache=cache, jobs=jobs, timeout_s=timeout_s, memory_mib=memory_mib, store_mode=store_mode
     )
     console = Console(stderr=True, no_color=config.color is False, quiet=quiet)
-    if known:
-        run_list.find(known, config.runs)  # before any work is done
+    earlier = run_outputs.earlier_of(known, config)
     targets = options.selected_targets(target_names, targets_dir, config, cases)
     stage_names = tuple(part for part in stages.split(",") if part)
     check_compared(stage_names, (target.backend for target in targets))
@@ -218,7 +217,7 @@ def compare_command(
             )
             run = pipeline.compare(asked, config, folder, report)
     given = GivenRun(folder=folder, call=run_list.call_of(folder, config.runs), is_archive=False)
-    part = run_outputs.part_of(run, given.call, known, config, is_bump=bump)
+    part = run_outputs.part_of(run, given.call, earlier, is_bump=bump)
     outputs = Outputs(json=json_path, markdown=markdown_path, html=html_path, quiet=quiet, limit=limit)
     run_outputs.write(run, part, given, None, outputs)
     if "-" not in map(str, (json_path, markdown_path, html_path)):

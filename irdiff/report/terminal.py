@@ -260,6 +260,8 @@ def _matrix(run: Run, width: int | None) -> Iterator[Text]:
         [Text(escape.terminal(workload)), *(_cell(by_target.get(name, ())) for name in targets)]
         for workload, by_target in sorted(cases.items())
     ]
+    if not rows:
+        return
     yield from _heading("changed of all cases, by kernel and target, with the first changed stages")
     yield from tables.lines(_columns("kernel", *targets), rows, width)
 
@@ -307,7 +309,6 @@ def _share(share: families.Share) -> Text:
 
 
 def _radius(run: Run, width: int | None) -> Iterator[Text]:
-    yield from _heading("blast radius: changed of compared cases, and of each stage")
     rows = []
     for name, radius in wording.in_target_order(run):
         stages = "  ".join(
@@ -317,4 +318,6 @@ def _radius(run: Run, width: int | None) -> Iterator[Text]:
         )
         cells = (escape.terminal(name), f"{radius.changed}/{radius.compared}", f"{radius.fraction:.0%}")
         rows.append([*map(Text, cells), Text(escape.terminal(stages), style="dim")])
-    yield from tables.lines(_columns("target", "changed", "", "stages"), rows, width) if rows else ()
+    if rows:
+        yield from _heading("blast radius: changed of compared cases, and of each stage")
+        yield from tables.lines(_columns("target", "changed", "", "stages"), rows, width)
