@@ -20,7 +20,7 @@ from typing import Protocol
 from pydantic import TypeAdapter
 
 from irdiff import normalize
-from irdiff.attribute import passes
+from irdiff.attribute import passes, survival
 from irdiff.attribute.passes import Culprit, State
 from irdiff.attribute.replayer import Dump, Replay, Replayed, settings_change
 from irdiff.attribute.state_comparer import StateComparer
@@ -36,7 +36,7 @@ from irdiff.store import key_of
 
 ATTRIBUTED = frozenset({Verdict.CHANGED, Verdict.ABSORBED})
 FAILED = frozenset({Verdict.BROKEN, Verdict.FIXED})
-_VERSION = "origin/10"
+_VERSION = "origin/11"
 """Part of the cache key: raised with any change of how cases are judged or replayed."""
 MAX_LLVM_TEXT_BYTES = 200_000
 """LLVM IR up to this size is followed through LLVM's passes: about 115 print it each, 25 MB together."""
@@ -148,6 +148,9 @@ class _Trial:
         self._culprit: Culprit | None = None
         self._drifted: dict[str, bool] = {}
         self._again = Sides[dict[str, bool]](base={}, head={})
+        self._cause = ""
+        """The last stage that makes head's output of base's text: what is before it has no effect."""
+        self._healed_before: Culprit | None = None
 
     @cached_property
     def stages(self) -> list[str]:
@@ -169,6 +172,9 @@ class _Trial:
         stage = self._first_stage(origin.stage)
         if stage != origin.stage:
             notes.insert(0, f"{origin.stage} differs only in how it is printed")
+        if self._cause:
+            notes.insert(0, self._without_effect(stage, self._cause))
+            stage = MACHINE_STAGES.get(self._cause, self._cause)
         found = Origin(
             stage=stage,
             pass_name=culprit.name if culprit else None,
@@ -263,6 +269,8 @@ class _Trial:
                 continue
             if self._same_output(stage, swapped.output, text):
                 return _Charge(component=None, note="")
+            if compiler == "head" and self._same_output(stage, swapped.output, "head"):
+                return self._alone(stage)
             if stage == Stage.CUBIN:
                 return _Charge(component=_COMPONENTS[stage], note="")
             own = self._replay(text, text, stage, dump)
@@ -277,6 +285,23 @@ class _Trial:
         )
         return _Charge(component=Component.NOT_SEPARABLE, note=note)
 
+    def _alone(self, stage: str) -> _Charge:
+        """The stage makes head's output of base's text: whatever differs before it has no effect."""
+        self._healed_before = self._healed_before or self._culprit
+        self._cause, self._culprit, self._step = stage, None, None
+        if stage != Stage.LLIR:
+            return _Charge(component=_COMPONENTS[stage], note="")
+        ours, theirs = (self._replay(side, "base", stage, Dump.ALL) for side in ("base", "head"))
+        if ours.error or theirs.error:
+            return _Charge(component=_COMPONENTS[stage], note="")
+        return self._by_passes(stage, ours, theirs)
+
+    def _without_effect(self, first: str, cause: str) -> str:
+        edit = (
+            f"the edit of {self._healed_before.name}" if self._healed_before else f"what differs in {first}"
+        )
+        return f"{edit} has no effect: head's {cause} stage makes the same of base's text"
+
     def _by_passes(self, stage: str, ours: Replayed, theirs: Replayed) -> _Charge:
         """In the first changed stage: the pass that began it."""
         base, head = ours.states, theirs.states
@@ -288,6 +313,15 @@ class _Trial:
                 self._culprit = self._llvm_culprit(stage)
             return charge
         if self._culprit is None:
+            left = base[culprit.leaving[0]], head[culprit.leaving[1]]
+            later = (
+                self._llvm_culprit(stage) if stage == Stage.LLIR and survival.tells_nothing(*left) else None
+            )
+            if later:
+                healed = (*culprit.healed, culprit.name, *later.healed)
+                self._culprit = replace(later, healed=tuple(dict.fromkeys(healed)))
+                note = f"LLVM's optimizer makes the same of what {culprit.name} lowers otherwise"
+                return _Charge(component=Component.LLVM_CODEGEN, note=note)
             self._culprit = culprit
             self._step = self._kept(culprit, base, head)
         note = f"{culprit.name}: {culprit.note}" if culprit.note else ""
@@ -312,7 +346,7 @@ class _Trial:
         if size > MAX_LLVM_TEXT_BYTES or not all(map(self._prints_llvm_fast, ("base", "head"))):
             return None
         base, head = (self._replay(side, side, stage, Dump.LLVM).states for side in ("base", "head"))
-        return passes.find_culprit(base, head, lambda ours, theirs: ours.digest == theirs.digest)
+        return survival.llvm_culprit(base, head)
 
     def _prints_llvm_fast(self, side: str) -> bool:
         version = re.match(r"(\d+)\.(\d+)", self.sides.of(side).toolchain.version)

@@ -86,7 +86,7 @@ class Texts:
         flags: tuple[str, ...] = ()
         if Stage.PTX in kept:
             ptx = self._store.get(kept[Stage.PTX].digest) or b""
-            flags = ptxas_flags(launch, ptx.decode(errors="replace"))
+            flags = ptxas_flags(launch, substitute.version, ptx.decode(errors="replace"))
         return Compiled(
             entered=(),
             artifacts=kept,

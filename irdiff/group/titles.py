@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from irdiff.compare import cases
 from irdiff.compare.edits import Edit
+from irdiff.compare.reasons import reason
 from irdiff.findings import Finding, FindingKind
 from irdiff.group import causes, figures, launch_causes, operation_names
 from irdiff.model import Case, Cause, CauseKind, Launch, Sides, Verdict
@@ -85,7 +86,7 @@ def _failure(case: Case) -> Cause:
     verb = "no longer compiles" if case.verdict is Verdict.BROKEN else "compiles again"
     if failure is None:
         return Cause.uncounted(CauseKind.FAILURE, verb)
-    return Cause.uncounted(CauseKind.FAILURE, f"{verb} ({failure.stage})", failure.message)
+    return Cause.uncounted(CauseKind.FAILURE, f"{verb} ({failure.stage})", reason(failure))
 
 
 def _of_failures(rows: Sequence[Told]) -> str:

@@ -17,7 +17,16 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from irdiff.model import Case, ChangeGroup, Run, Verdict
-from irdiff.report import bump_terminal, commands, escape, families, reach, tables, wording
+from irdiff.report import (
+    bump_terminal,
+    commands,
+    escape,
+    families,
+    reach,
+    tables,
+    together,
+    wording,
+)
 from irdiff.report.rank import rank
 from irdiff.report.shown import PLAIN, Shown
 from irdiff.report.tables import Column
@@ -117,6 +126,7 @@ def _report(run: Run, timing: Forest | None, limits: Limits, width: int | None, 
     yield from _failures(run, Verdict.BROKEN, limits.cases)
     yield from _groups(run, limits.groups, as_)
     yield from _singles(run, limits.cases)
+    yield from _unstable(run)
     yield from _failures(run, Verdict.FIXED, limits.quiet)
     yield from _failures(run, Verdict.FAILING, limits.quiet)
     yield from _matrix(run, width)
@@ -168,11 +178,24 @@ def _failures(run: Run, verdict: Verdict, limit: int) -> Iterator[Text]:
     cases = [case for case in run.cases if case.verdict is verdict]
     if cases:
         yield from _heading(f"{verdict.value}: {len(cases)}")
-    for case in cases[:limit]:
-        error = escape.terminal(case.error or "", limit=100)
-        yield Text.assemble((escape.terminal(case.id), _VERDICT_STYLE[verdict]), "  ", error)
-    if len(cases) > limit:
-        yield Text(f"… and {len(cases) - limit} more", style="dim")
+    errors = together.errors(cases)
+    for shared in errors[:limit]:
+        words = escape.terminal(shared.words, limit=200)
+        yield Text.assemble((escape.terminal(shared.names), _VERDICT_STYLE[verdict]), "  ", words)
+    if len(errors) > limit:
+        yield Text(f"… and {len(errors) - limit} more errors", style="dim")
+
+
+def _unstable(run: Run) -> Iterator[Text]:
+    """Base's alone too: that head mended it is good news."""
+    rows = together.unstable(run.cases)
+    if rows:
+        yield from _heading("nondeterministic: compiled again, a side gave other code")
+    for words, cases in rows:
+        yield Text(f"{words}: {wording.cases_in_words(len(cases))}")
+        yield from (Text(f"     {escape.terminal(case.id)}", style="dim") for case in cases[:_MAX_LISTED])
+        if len(cases) > _MAX_LISTED:
+            yield Text(f"     … and {len(cases) - _MAX_LISTED} more", style="dim")
 
 
 def _groups(run: Run, limit: int, as_: Shown) -> Iterator[Text]:
@@ -208,7 +231,7 @@ def _singles(run: Run, limit: int) -> Iterator[Text]:
     yield from _heading("changed cases" + (" outside of any group" if run.groups else ", by what moved"))
     width = max(len(case.id) for case in cases[:limit])
     for case in cases[:limit]:
-        unstable = f"  nondeterministic: {', '.join(case.nondeterministic)}" if case.nondeterministic else ""
+        unstable = f"  {together.unstable_words(case)}" if case.nondeterministic else ""
         stage = case.origin.stage if case.origin else ""
         yield Text.assemble(
             escape.terminal(case.id).ljust(width),

@@ -93,7 +93,7 @@ def plan_of(snap: Snapshot, config: Config) -> Plan:
         return parse_plan((worktree / FILE).read_bytes(), str(worktree / FILE))
     raise UsageError(
         f"{snap.label} is neither a checkout of Triton nor has it an {FILE} that says where its kernels are",
-        hint="`irdiff init` writes one; or name a checkout with --repo PATH",
+        hint="`irdiff init` writes one; --program 'bench/run.py' does without; --repo PATH names a checkout",
     )
 
 

@@ -7,8 +7,8 @@ unless each revision pins its own. Any other kind of side (`triton==3.9.0`) mixe
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from irdiff.config import Config
@@ -26,7 +26,7 @@ from irdiff.resolve import (
 from irdiff.resolve.corpus import Corpus
 from irdiff.resolve.kernel_repository import Plan
 from irdiff.resolve.toolchains import checkout as checkouts
-from irdiff.resolve.toolchains import commits, repository
+from irdiff.resolve.toolchains import commits, edits, repository
 from irdiff.resolve.toolchains.checkout import Checkout
 from irdiff.resolve.toolchains.repository import Snapshot, Store
 from irdiff.resolve.tools.substitute import Substitute
@@ -44,6 +44,8 @@ class Side:
     """What a reader must know before reading anything else."""
     substitute: Substitute | None = None
     """The tool that compiles in place of the toolchain's own, from a stored text on."""
+    edited: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Native sources in which the two sides differ, with the passes that use each; at base alone."""
     revision: str = ""
     """Of a repository of kernels, as a reader names it: `main 1a2b3c4`."""
 
@@ -72,6 +74,9 @@ class SideOptions:
 def resolve_sides(base: str | None, head: str | None, options: SideOptions, config: Config) -> Sides[Side]:
     """Both sides, with their defaults. Raises UsageError, ToolchainError, CorpusError."""
     if base and head and not (is_revision(base) or is_revision(head)):
+        if _has_own_kernels(options):
+            resolver = Resolver(repository.open_store(options.repo or Path.cwd(), config), options, config)
+            return Sides(base=base, head=head).map(resolver.side)
         _no_program(options, f"{base} and {head}")
         kernels = load_corpus(options, config)
         return Sides(base=base, head=head).map(
@@ -83,14 +88,22 @@ def resolve_sides(base: str | None, head: str | None, options: SideOptions, conf
         raise UsageError(f"{head} has no default base", hint=f"name the base: irdiff compare BASE {head}")
     base = base or repository.default_base(store, head)
     resolver = Resolver(store, options, config)
-    return resolver.with_warnings(
-        Sides(base=resolver.side(base, beside=head), head=resolver.side(head, beside=base))
-    )
+    sides = Sides(base=resolver.side(base, beside=head), head=resolver.side(head, beside=base))
+    return resolver.with_warnings(resolver.with_edits(sides, Sides(base=base, head=head)))
 
 
 def is_revision(spec: str) -> bool:
     """Whether a side is meant as a revision, not as a release, wheel, interpreter or tool."""
     return not spec.startswith(("triton==", "wheel:", "python:", *tools.KINDS))
+
+
+def _has_own_kernels(options: SideOptions) -> bool:
+    """Whether the folder that somebody is in belongs to a repository of kernels, and no others are named."""
+    if options.corpus is not None or options.packs:
+        return False
+    here = (options.repo or Path.cwd()).absolute()
+    top = next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), None)
+    return top is not None and (options.program is not None or (top / kernel_repository.FILE).is_file())
 
 
 def _no_program(options: SideOptions, what: str) -> None:
@@ -146,6 +159,15 @@ class Resolver:
         warning = f"ATTENTION: the sides pin different LLVMs ({told}): changes may be those of LLVM"
         self.options.progress(warning)
         return sides.map(lambda side: replace(side, warnings=(warning, *side.warnings)))
+
+    def with_edits(self, sides: Sides[Side], specs: Sides[str]) -> Sides[Side]:
+        """Notes which native sources two compilers of this checkout differ in."""
+        found = specs.map(self._checkouts.get)
+        if found.base is None or found.head is None:
+            return sides
+        both = Sides(base=found.base, head=found.head)
+        edited = edits.passes_of_edits(both, sides.base.toolchain, self.config)
+        return replace(sides, base=replace(sides.base, edited=edited))
 
     def _release(self, spec: str, beside: str) -> Side:
         toolchain = toolchains.resolve(spec, self.config)

@@ -78,6 +78,7 @@ class FakeReplayer:
         through: Sequence[State] = (),
         final: str = "",
         settings: Mapping[str, Sequence[str]] | None = None,
+        failed_in: str | None = None,
     ) -> None:
         made = output if isinstance(output, bytes) else output.encode()
         self.answers[side, stage, of] = Replayed(
@@ -86,6 +87,7 @@ class FakeReplayer:
             states=through,
             final=State.of(END, "", None, final.encode()) if final else None,
             settings=settings or {},
+            failed_in=failed_in,
         )
 
 
@@ -442,6 +444,63 @@ def test_llvms_passes_are_printed_from_3_7_on(bench: Bench, version: str) -> Non
     assert made.asked == 2
 
 
+def test_an_edit_that_llvm_takes_back_is_healed_and_what_llvm_does_after_it_is_the_cause(
+    bench: Bench,
+) -> None:
+    """A lowering that computes an address otherwise, which `sroa` makes the same."""
+    made = LlvmBench(bench)
+    lowering(bench, lowered("%0 = llvm.mlir.zero : i32"), lowered("%0 = llvm.mlir.undef : i32"))
+    found = made.origin()
+    assert (found.charged, found.pass_name) == ((Component.LLVM_CODEGEN,), "instcombine")
+    assert found.healed == ("Convert",)
+    assert "LLVM's optimizer makes the same of what Convert lowers otherwise" in found.note
+
+
+def test_an_edit_that_tells_something_is_not_followed_through_llvm(bench: Bench) -> None:
+    made = LlvmBench(bench)
+    lowering(bench, lowered("nvvm.barrier0"), lowered("nvvm.fence"))
+    found = made.origin()
+    assert (found.charged, found.pass_name) == ((Component.LLVM_LOWERING,), "Convert")
+    assert made.asked == 0
+
+
+# what has no effect
+
+
+def test_where_heads_stage_makes_heads_output_of_bases_text_it_is_the_cause(bench: Bench) -> None:
+    own_passes(bench, "ttgir", ONE, TWO, THREE)
+    bench.replayer.makes("base", "llir", of=TWO, output=llvm(1), through=states(("Q", TWO), (END, TWO)))
+    bench.replayer.makes("head", "llir", of=TWO, output=llvm(2), through=states(("Q", TWO), (END, FOUR)))
+    found = bench.attribute(bench.case(*DIFFERING))
+    assert (found.origin.stage, found.origin.pass_name) == ("llir", "Q")
+    assert found.edit is not None
+    assert found.edit.ir == "mlir"
+    assert found.origin.note.startswith(
+        "the edit of P has no effect: head's llir stage makes the same of base's"
+    )
+
+
+def test_without_effect_is_all_that_is_before_the_last_such_stage(bench: Bench) -> None:
+    """Another LLVM IR, another PTX; and head's assembler makes head's code of base's PTX too."""
+    base = {"ttgir": ONE, "llir": llvm(1), "ptx": PTX, "cubin": CUBIN}
+    head = {"ttgir": ONE, "llir": llvm(2), "ptx": OTHER_PTX, "cubin": OTHER_CUBIN}
+    lowering(bench, lowered("nvvm.barrier0"), lowered("nvvm.fence"))
+    bench.replayer.makes("base", "ptx", of=llvm(1), output=PTX)
+    bench.replayer.makes("head", "ptx", of=llvm(1), output=PTX.replace("16", "18"))
+    bench.replayer.makes("head", "cubin", of=PTX, output=OTHER_CUBIN)
+    found = bench.attribute(bench.case(base, head))
+    assert (found.origin.stage, found.origin.pass_name, found.edit, found.step) == ("sass", None, None, None)
+    assert found.origin.charged == (Component.LLVM_LOWERING, Component.LLVM_CODEGEN, Component.PTXAS)
+    assert found.origin.note.startswith(
+        "the edit of Convert has no effect: head's cubin stage makes the same"
+    )
+    bench.replayer.makes(
+        "head", "cubin", of=PTX, output=rebuilt(CUBIN, content(".text.", lambda old: b"\2" + old[1:]))
+    )
+    other = bench.attribute(bench.case(base, {**head, "ptx": OTHER_PTX + "\n// again\n"}))
+    assert (other.origin.stage, other.origin.pass_name) == ("llir", "Convert")
+
+
 # what only looks different
 
 
@@ -550,11 +609,53 @@ def test_only_changed_code_that_both_sides_have_is_attributed(bench: Bench) -> N
     case, target = bench.case({"ttir": ONE}, {"ttir": TWO}), bench.build.target()
     assert subject_of(case, target) is not None
     assert subject_of(replace(case, verdict=Verdict.ABSORBED), target) is not None
-    for verdict in set(Verdict) - {Verdict.CHANGED, Verdict.ABSORBED}:
+    failed = {Verdict.BROKEN, Verdict.FIXED}
+    for verdict in failed:
+        assert subject_of(replace(case, verdict=verdict), target) is not None
+    for verdict in set(Verdict) - {Verdict.CHANGED, Verdict.ABSORBED} - failed:
         assert subject_of(replace(case, verdict=verdict), target) is None
     assert subject_of(replace(case, origin=None), target) is None
     blind = bench.build.findings("not-compared:ttir,asm")
     assert subject_of(replace(case, findings=blind), target) is None
+
+
+def test_what_broke_names_the_pass_that_failed(bench: Bench) -> None:
+    stopped = bench.case({"ttir": ONE}, {"ttir": ONE})
+    case = replace(
+        stopped,
+        verdict=Verdict.BROKEN,
+        origin=Origin(stage="ttgir", pass_name=None, healed=(), charged=(), note=""),
+        error="head: Assertion x > 0 (Pipeliner.cpp:12) (the compiler died of SIGABRT)",
+    )
+    bench.replayer.makes("head", "ttgir", of=ONE, error="it died", failed_in="TritonGPUPipeline")
+    found = bench.attribute(case)
+    assert bench.replayer.asked == [("head", "ttgir", ONE, Dump.NAMES)]
+    told = attributor.attributed(case, found)
+    assert told.origin is not None
+    assert told.origin.pass_name == "TritonGPUPipeline"
+    assert told.error is not None
+    assert told.error.startswith("head: TritonGPUPipeline: Assertion x > 0 (Pipeliner.cpp:12)")
+    assert attributor.attributed(told, found) == told, "it is said once"
+
+
+def test_what_was_fixed_is_run_again_at_base(bench: Bench) -> None:
+    case = replace(
+        bench.case({"ttir": ONE}, {"ttir": ONE, "ttgir": ONE}),
+        verdict=Verdict.FIXED,
+        origin=Origin(stage="ttgir", pass_name=None, healed=(), charged=(), note=""),
+    )
+    bench.replayer.makes("base", "ttgir", of=ONE, error="it died", failed_in="TritonGPUPipeline")
+    assert bench.attribute(case).origin.pass_name == "TritonGPUPipeline"
+
+
+def test_what_failed_outside_of_passes_is_not_run_again(bench: Bench) -> None:
+    case = replace(
+        bench.case({"ptx": PTX}, {"ptx": PTX}),
+        verdict=Verdict.BROKEN,
+        origin=Origin(stage="cubin", pass_name=None, healed=(), charged=(), note=""),
+    )
+    assert bench.attribute(case).origin.pass_name is None
+    assert bench.replayer.asked == []
 
 
 def test_each_side_is_asked_for_its_own_launch(bench: Bench) -> None:

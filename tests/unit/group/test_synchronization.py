@@ -71,3 +71,9 @@ def test_another_scope_or_ordering_is_a_risk_either_way() -> None:
 def test_what_counts_arrivals_is_no_plain_synchronization(line: str) -> None:
     for change in (added(line), removed(line)):
         assert taken(BARRIER, [change]) == taken(WAIT, [change]) == more([change]) == 0.0
+
+
+def test_waits_of_amds_code_generator_follow_the_order_of_the_rest() -> None:
+    wait = "s_waitcnt vmcnt(0)"
+    assert taken(WAIT, [removed(wait)]) == 0.5, "nothing else differs: it is the wait itself"
+    assert taken(WAIT, [removed(wait), added("v_add_u32 v1, v2, v3")]) == 0.0

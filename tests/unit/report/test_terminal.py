@@ -49,7 +49,23 @@ def test_without_groups_the_changed_cases_are_listed_whole() -> None:
     long = replace(case, id="family/" + "w" * 90 + ":label@sm_90", nondeterministic=("head",))
     text = shown(make_run((case, long)))
     assert long.id in text
-    assert "nondeterministic: head" in text
+    assert "head disagrees with itself, base does not: 1 case" in text
+
+
+def test_a_base_that_disagrees_with_itself_is_good_news_of_head() -> None:
+    case = replace(make_case(1, Verdict.CHANGED), nondeterministic=("base",))
+    text = shown(make_run((case,)))
+    assert "1 nondeterministic at base alone" in text
+    assert "base disagrees with itself, head does not: 1 case" in text
+    assert case.id in text.partition("base disagrees with itself")[2]
+
+
+def test_the_same_error_is_one_line_with_a_count() -> None:
+    cases = [replace(make_case(n, Verdict.BROKEN), error=f"head: needs {n} bytes") for n in range(36)]
+    lines = shown(make_run(tuple(cases))).splitlines()
+    assert [line for line in lines if "needs" in line] == [
+        f"{min(case.id for case in cases)} and 35 more  head: needs ... bytes"
+    ]
 
 
 def test_groups_that_are_left_out_are_counted() -> None:
@@ -69,3 +85,22 @@ def test_the_picture_is_whole_fetches_nothing_and_is_the_same_twice() -> None:
     assert "url(http" not in picture.replace(" ", "")
     assert "@font-face" not in picture
     assert picture == terminal.svg(run)
+
+
+def test_revisions_of_kernels_are_shown_with_their_compiler() -> None:
+    run = large_run(6, 1)
+    base = replace(run.base, revision="main 1a2b3c4")
+    head = replace(run.head, revision="HEAD 5d6e7f8")
+    two = shown(replace(run, base=base, head=head))
+    assert "main 1a2b3c4, triton 3.8.0 (aaaaaaaaaaaa) -> HEAD 5d6e7f8, triton 3.9.0 (" in two
+    one = shown(replace(run, base=replace(head, revision="main 1a2b3c4"), head=head))
+    assert "\nmain 1a2b3c4 -> HEAD 5d6e7f8, triton 3.9.0  in " in one
+
+
+def test_what_was_renamed_is_said_once_for_all_targets() -> None:
+    cases = [
+        replace(make_case(1, Verdict.UNCHANGED), id=f"a/b:c@{name}", renamed_from=f"a/old:c@{name}")
+        for name in ("sm_90", "gfx942")
+    ]
+    text = shown(make_run(tuple(cases)))
+    assert text.count("renamed: a/old:c -> a/b:c\n") == 1
