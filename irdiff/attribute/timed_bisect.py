@@ -7,8 +7,8 @@ skipped where it never is. Nothing is said on the strength of one such answer al
 - between GOOD and BAD there must be a difference beyond noise, else the answer is `noise`;
 - equal machine code is equal time, so a commit that does not change the code is never named;
 - the commit that the search ends with is timed against the one before it until their difference is clear, and
-  has to make at least half of the whole one. Where it does not (several commits share it, or an answer
-  on the way was wrong) the answer is `unclear`, with the commits that are left.
+  has to make at least half of the whole one. Where it does not (several commits share it, or an answer was
+  wrong on the way) the answer is `unclear`, with the commits that are left.
 
 Pure: what builds, compiles and times is handed in. `python -m tests.bench_timed_bisect` counts right and
 wrong answers over simulated histories.
