@@ -19,7 +19,8 @@ from pathlib import Path
 import irdiff
 from irdiff import case_ids, normalize
 from irdiff.attribute import exercise
-from irdiff.attribute.attributor import NOT_AGAIN, Attributor, Replayer, Subject, attributed, subject_of
+from irdiff.attribute.attribution import NOT_AGAIN, Subject, attributed, subject_of
+from irdiff.attribute.attributor import Attributor, Replayer
 from irdiff.attribute.replayer import WorkerReplayer
 from irdiff.attribute.tool_replayer import ToolReplayer
 from irdiff.capture import catalogs, kernel_sources, notices, pairing, reach, renames

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from irdiff import config as configuration
 from irdiff import normalize
-from irdiff.attribute.attributor import Attribution
+from irdiff.attribute.attribution import Attribution
 from irdiff.cli import case_argument, disassembly, options, run_argument
 from irdiff.cli.run_argument import GivenRun
 from irdiff.cli.status import status_line

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from irdiff import process
-from irdiff.attribute import attributor
-from irdiff.attribute.attributor import Attribution, Attributor
+from irdiff.attribute import attribution
+from irdiff.attribute.attribution import Attribution
+from irdiff.attribute.attributor import Attributor
 from irdiff.attribute.kernel_lines import Locations
 from irdiff.attribute.replayer import WorkerReplayer
 from irdiff.capture.catalogs import Wanted
@@ -79,7 +80,7 @@ def attribute(run: Run, folder: Path, case: Case, sides: Sides[Side], config: Co
             if content is not None:
                 store.put(content)
     target = next(target for target in run.targets if target.name == case.target)
-    subject = attributor.subject_of(case, target)
+    subject = attribution.subject_of(case, target)
     if subject is None:
         return None
     with closing(Workers(config)) as workers, llvm_process.opened(config) as llvm:

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from irdiff.attribute import attributor
-from irdiff.attribute.attributor import Attribution, Attributor, Subject, subject_of
+from irdiff.attribute import attribution, attributor
+from irdiff.attribute.attribution import Attribution, Subject, subject_of
+from irdiff.attribute.attributor import Attributor
 from irdiff.attribute.passes import END, State
 from irdiff.attribute.replayer import Dump, Replay, Replayed
 from irdiff.compare.judge import Judge
@@ -630,12 +631,12 @@ def test_what_broke_names_the_pass_that_failed(bench: Bench) -> None:
     bench.replayer.makes("head", "ttgir", of=ONE, error="it died", failed_in="TritonGPUPipeline")
     found = bench.attribute(case)
     assert bench.replayer.asked == [("head", "ttgir", ONE, Dump.NAMES)]
-    told = attributor.attributed(case, found)
+    told = attribution.attributed(case, found)
     assert told.origin is not None
     assert told.origin.pass_name == "TritonGPUPipeline"
     assert told.error is not None
     assert told.error.startswith("head: TritonGPUPipeline: Assertion x > 0 (Pipeliner.cpp:12)")
-    assert attributor.attributed(told, found) == told, "it is said once"
+    assert attribution.attributed(told, found) == told, "it is said once"
 
 
 def test_what_was_fixed_is_run_again_at_base(bench: Bench) -> None:
