@@ -12,7 +12,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from fnmatch import fnmatchcase
+
+from irdiff.errors import UsageError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,3 +84,47 @@ def _is_workload(name: str, pattern: str) -> bool:
     family, _, own = name.partition("/")
     part = pattern.rstrip("/")
     return not part or any(fnmatchcase(text, part) for text in (name, family, own))
+
+
+# patterns as users type them
+
+
+def completed(patterns: Sequence[str], workloads: Iterable[str]) -> tuple[str, ...]:
+    """The patterns with whole names of workloads: a part of a name stands for every workload that has it.
+
+    A name or a glob that fits a workload is taken as it is. Raises UsageError for one that fits none, with
+    the names that come near: a comparison that leaves out what was asked for must not look like one.
+    """
+    known = tuple(dict.fromkeys(workloads))
+    return tuple(dict.fromkeys(full for pattern in patterns for full in _completed(pattern, known)))
+
+
+def _completed(pattern: str, known: Sequence[str]) -> list[str]:
+    wanted = parse(pattern)
+    if any(_is_workload(name, wanted.workload) for name in known):
+        return [pattern]
+    rest = pattern[len(wanted.workload) :]
+    within = [name for name in known if wanted.workload in name]
+    if within:
+        return [name + rest for name in within]
+    raise UsageError(
+        f"--case {pattern!r}: no workload is called {wanted.workload!r}", hint=_near(wanted.workload, known)
+    )
+
+
+def _near(text: str, known: Sequence[str]) -> str:
+    parts = dict.fromkeys(part for name in known for part in (name, *name.split("/", 1)))
+    near = get_close_matches(text, list(parts), n=3)
+    listed = "`irdiff corpus list` lists them"
+    return f"did you mean {', '.join(near)}? {listed}" if near else listed
+
+
+def may_select(patterns: Sequence[str], target: str) -> bool:
+    """Whether one of the patterns may mean a case of the target; no pattern at all means every case."""
+    return not patterns or any(fnmatchcase(target, parse(pattern).target or "*") for pattern in patterns)
+
+
+def unmatched(patterns: Sequence[str], names: Iterable[str]) -> list[str]:
+    """The patterns that mean none of the cases."""
+    found = list(names)
+    return [pattern for pattern in patterns if not any(_selects(pattern, name) for name in found)]

@@ -265,6 +265,8 @@ class Compiled:
     metadata: Mapping[str, object]
     """Triton's own metadata of the kernel (shared memory, warps, clusters, scratch sizes, name)."""
     stage_times_s: Mapping[str, float]
+    stage_cpu_s: Mapping[str, float]
+    """Processor seconds of a stage, those of the programs it ran too."""
     assembler: Assembler | None
     """None where the backend has none."""
     assembler_log: str
@@ -345,6 +347,56 @@ class Origin:
     note: str
 
 
+class CauseKind(StrEnum):
+    """What a cause says of its subject."""
+
+    FAILURE = "failure"
+    """A side does not compile: the detail is the reason."""
+    LAUNCH = "launch"
+    """An option or a part of the specialization has another value: the detail."""
+    NUMBER = "number"
+    """There are `count` more of it, or fewer."""
+    REPLACED = "replaced"
+    """One thing stands for another, `count` times; the subject names both."""
+    VALUE = "value"
+    """It stands where it stood and says something else: the detail."""
+    STATE = "state"
+    """The subject is a sentence."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cause:
+    """One thing that the edit of a case does, in a form that can be counted over the cases of a group."""
+
+    kind: CauseKind
+    subject: str
+    """The same for cases that do the same. Code stands in backticks."""
+    count: int
+    in_loops: int
+    """How many of them lie in loops."""
+    ahead: str
+    """Of synchronization: the operation that it stands before, where all stand before the same one."""
+    detail: str
+    """What is this case's own."""
+
+    @classmethod
+    def uncounted(cls, kind: CauseKind, subject: str, detail: str = "") -> Cause:
+        return cls(kind=kind, subject=subject, count=0, in_loops=0, ahead="", detail=detail)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Telling:
+    """What is told of one case: of its own edit and figures, not of its group's."""
+
+    title: str
+    severity: str
+    score: float
+    reasons: tuple[str, ...]
+    """The rows of the severity table that hold for it."""
+    causes: tuple[Cause, ...]
+    """What its title is made from, and that of its group."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Case:
     """One compared case: launch × target."""
@@ -378,7 +430,9 @@ class Case:
     """The id of the change group it belongs to."""
     edit: str | None
     """Digest of the concrete edit: constants, types, positions (see `edit_digest`). Only such an edit can be
-    accepted. None where nothing changed, and in runs of irdiff 0.1, which is why it has a default."""
+    accepted. None where nothing changed, and in runs of irdiff 0.1."""
+    told: Telling | None = None
+    """None where no group takes the case, and in older runs, which is why it has a default."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -440,6 +494,9 @@ class ChangedFile:
     """Launches for which the frontend compiled a function of it, on either side."""
     read_by: int
     """Launches whose capture opened it, those that compile it among them."""
+    not_run: tuple[str, ...] = ()
+    """Of a file that is read: functions that changed, and that no capture ran and no frontend compiled on
+    either side. What they do was not compared. Earlier runs have none."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,7 +18,8 @@ from pathlib import Path
 
 import irdiff
 from irdiff import case_ids, normalize
-from irdiff.attribute.attributor import NOT_AGAIN, Attributor, Subject, subject_of
+from irdiff.attribute import exercise
+from irdiff.attribute.attributor import NOT_AGAIN, Attributor, Subject, attributed, subject_of
 from irdiff.attribute.replayer import WorkerReplayer
 from irdiff.attribute.tool_replayer import ToolReplayer
 from irdiff.capture import catalogs, kernel_sources, notices, pairing, reach, renames
@@ -72,6 +73,8 @@ class Comparison:
     options: Options
     command: tuple[str, ...]
     """The words that a user typed, for the record."""
+    exercised: bool = False
+    """Whether the base compiler is asked which cases run the passes that use an edited source."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,6 +89,7 @@ class _Steps:
     comparer: CaseComparer
     describer: CaseDescriber
     attributor: Attributor
+    replayer: WorkerReplayer | ToolReplayer
     rechecker: Rechecker
     unstable: UnstableAssemblers
     shared: Session | None
@@ -114,6 +118,7 @@ def compare(asked: Comparison, config: Config, out: Path, report: Report) -> Run
         asked_again: tuple[str, ...] = ()
         if asked.options.recheck:
             cases, groups, asked_again = _recheck(judged, cases, groups, pairs, steps)
+        exercised = _exercised(asked, pairs, steps)
         environment = _environment(steps)
         if steps.shared:
             steps.shared.push(steps.shared.noted(_toolchains(asked)), report)
@@ -135,6 +140,7 @@ def compare(asked: Comparison, config: Config, out: Path, report: Report) -> Run
         reach=_reach(asked, matched, captured),
         notes=(
             *_notes(asked, matched, captured, steps.compiler),
+            *exercised,
             *_shared(pairs),
             *asked_again,
             *_of_shared_store(steps),
@@ -169,6 +175,7 @@ def _steps(asked: Comparison, config: Config, report: Report) -> Iterator[_Steps
             comparer=CaseComparer(compiler, judge, asked.sides, asked.options),
             describer=CaseDescriber(judge),
             attributor=Attributor(judge, replayer, asked.sides),
+            replayer=replayer,
             rechecker=Rechecker(compiler, replayer, judge, asked.sides),
             unstable=UnstableAssemblers(store, asked.sides),
             shared=_session(config, store),
@@ -214,6 +221,8 @@ def _capture(asked: Comparison, steps: _Steps) -> list[Captured]:
 def _match(captured: Sequence[Captured], asked: Comparison) -> list[Pair]:
     """What is one case on both sides, a kernel that was renamed between two revisions of a corpus too."""
     pairs = pairing.pairs(captured, asked.options)
+    if not pairs:
+        raise _nothing_selected(asked)
     base, head = (side.corpus for side in asked.sides)
     if base.digest == head.digest:
         return pairs
@@ -221,6 +230,18 @@ def _match(captured: Sequence[Captured], asked: Comparison) -> list[Pair]:
         pairs,
         lambda launch: kernel_sources.source_of(base, launch),
         lambda launch: kernel_sources.source_of(head, launch),
+    )
+
+
+def _nothing_selected(asked: Comparison) -> NothingComparedError:
+    tiers = f" of tier {', '.join(asked.options.tiers)}" if asked.options.tiers else ""
+    if not asked.options.cases:
+        what = f"nothing was compared: the corpus has no case{tiers} for these targets"
+        return NothingComparedError(what, hint="see `irdiff corpus list`")
+    workload = case_ids.parse(asked.options.cases[0]).workload
+    return NothingComparedError(
+        f"nothing was compared: no case{tiers} is meant by {' '.join(asked.options.cases[:8])}",
+        hint=f"see what there is: irdiff corpus list --case '{workload or '*'}'",
     )
 
 
@@ -237,6 +258,7 @@ class _Judged:
     """A compared case, with what grouping needs of it once nothing more will be known of the case."""
 
     case: Case
+    launches: Sides[Launch | None]
     description: Description | None
     edit: EditSource | None
     """The texts that show its edit best, where attribution found them."""
@@ -255,10 +277,10 @@ def _compare(pairs: Sequence[Pair], asked: Comparison, steps: _Steps) -> list[_J
         with steps.working_on(_workload(pair), pair.target.name):
             case = steps.comparer.compare(pair)
             case = replace(case, edit=edit_digest.of_case(case, pair, steps.judge))
-            if asked.options.attribute or case.verdict not in GROUPED_VERDICTS:
-                return _Judged(case=case, description=None, edit=None, again=NOT_AGAIN)
-            described = steps.describer.describe(case, None)  # beside the compilers
-            return _Judged(case=case, description=described, edit=None, again=NOT_AGAIN)
+            sides = (side if isinstance(side, Launch) else None for side in (pair.base, pair.head))
+            launches = Sides(base=next(sides), head=next(sides))
+            row = _Judged(case=case, launches=launches, description=None, edit=None, again=NOT_AGAIN)
+            return row if asked.options.attribute else _described(row, steps)  # beside the compilers
 
     def with_reuse(step: Progress) -> None:
         taken = steps.compiler.taken_from_store
@@ -278,10 +300,11 @@ def _attribute(judged: Sequence[_Judged], asked: Comparison, steps: _Steps) -> l
     def one(subject: Subject) -> _Judged:
         with steps.working_on(subject.case.workload, subject.case.target):
             found = steps.attributor.attribute(subject)
-            case = replace(subject.case, origin=found.origin)
-            described = steps.describer.describe(case, found.edit)
-        return _Judged(case=case, description=described, edit=found.edit, again=found.again)
+            case = attributed(subject.case, found)
+            row = replace(known[case.id], case=case, edit=found.edit, again=found.again)
+            return _described(row, steps)
 
+    known = {row.id: row for row in judged}
     targets = {target.name: target for target in asked.targets}
     subjects = [subject_of(row.case, targets[row.case.target]) for row in judged]
     rows = in_parallel(one, list(filter(None, subjects)), steps.config.jobs + 1, "attribute", steps.report)
@@ -295,12 +318,19 @@ def _group(judged: Sequence[_Judged], steps: _Steps) -> tuple[tuple[Case, ...], 
             f"nothing was compared: {len(judged)} cases, none of which a toolchain supports",
             hint="see `irdiff corpus list` for what can be selected, and the patterns of --case",
         )
-    known = {row.id: row for row in judged}
-    groups, group_of = grouping.group(
-        (row.case for row in judged),
-        lambda case: known[case.id].description or steps.describer.describe(case, known[case.id].edit),
-    )
-    return tuple(replace(row.case, group=group_of.get(row.id)) for row in judged), groups
+    rows = [row if row.description else _described(row, steps) for row in judged]
+    known = {row.id: row.description for row in rows if row.description}
+    told = {case_id: description.told for case_id, description in known.items()}
+    groups, group_of = grouping.group((row.case for row in rows), lambda case: known[case.id])
+    cases = (replace(row.case, group=group_of.get(row.id), told=told.get(row.id)) for row in rows)
+    return tuple(cases), groups
+
+
+def _described(row: _Judged, steps: _Steps) -> _Judged:
+    """As it was for a case that no group takes."""
+    if row.case.verdict not in GROUPED_VERDICTS:
+        return row
+    return replace(row, description=steps.describer.describe(row.case, row.edit, row.launches))
 
 
 # recheck
@@ -408,6 +438,10 @@ def _notes(
         for target in asked.targets
         if (files := compiler.entered_frontend(side.toolchain, target))
     ]
+    notes += [
+        f"--case {pattern} means no case"
+        for pattern in case_ids.unmatched(asked.options.cases, [pair.id for pair in pairs])
+    ]
     return tuple(dict.fromkeys(notes))
 
 
@@ -421,6 +455,30 @@ def _workload(pair: Pair) -> str:
 
 def _of_shared_store(steps: _Steps) -> tuple[str, ...]:
     return tuple(steps.shared.notes()) if steps.shared else ()
+
+
+def _exercised(asked: Comparison, pairs: Sequence[Pair], steps: _Steps) -> tuple[str, ...]:
+    """Notes on the edited sources of the compiler: whether a silence is one of code that ran."""
+    edited = asked.sides.base.edited
+    if not edited:
+        return ()
+    compiler, replayer = steps.compiler, steps.replayer
+    if not asked.exercised or isinstance(compiler, ToolCompiler) or isinstance(replayer, ToolReplayer):
+        used = "; ".join(f"{path}: {_first_few(names)}" for path, names in edited.items())
+        return (f"edited sources and the passes that use them (--exercised counts the cases): {used}",)
+    exerciser = exercise.Exerciser(
+        side=asked.sides.base, compiler=compiler, replayer=replayer, store=steps.store
+    )
+    launches = [(pair.base, pair.target) for pair in pairs if isinstance(pair.base, Launch)]
+    rows = in_parallel(
+        lambda job: exerciser.of_launch(*job), launches, steps.config.jobs, "exercise", steps.report
+    )
+    return tuple(exercise.sentences(edited, [row for row in rows if row is not None]))
+
+
+def _first_few(names: Sequence[str]) -> str:
+    few = ", ".join(names[:3]) or "no pass was found"
+    return f"{few} and {len(names) - 3} more" if len(names) > 3 else few
 
 
 def _shared(pairs: Sequence[Pair]) -> Iterator[str]:

@@ -6,9 +6,12 @@ source → ttir → (glir →) ttgir → llir → ptx → cubin, shown as sass  
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from enum import StrEnum
 from typing import TypeVar
+
+from irdiff.errors import UsageError
 
 T = TypeVar("T")
 
@@ -52,6 +55,21 @@ INPUT: Mapping[str, Stage] = {
     Stage.SASS: Stage.PTX,
 }
 """What a stage is made of."""
+
+
+def check_compared(names: Iterable[str], backends: Iterable[str]) -> None:
+    """Raises UsageError for a name that is no stage that gets a status, with the one that comes near.
+
+    A backend that is not known here names its stages as it likes.
+    """
+    if not set(backends) <= COMPARED.keys():
+        return
+    known = sorted({stage.value for stages in COMPARED.values() for stage in stages} | {Stage.GLIR.value})
+    for name in names:
+        if name not in known:
+            near = get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"the stages are {', '.join(known)}"
+            raise UsageError(f"no stage is called {name!r}", hint=hint)
 
 
 def in_stage_order(rows: Mapping[str, T]) -> list[tuple[str, T]]:

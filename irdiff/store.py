@@ -35,9 +35,9 @@ _LEVEL = 3
 _MAX_OBJECT_BYTES = 1 << 30
 
 
-FILE_NAME = re.compile(r"(?:objects/[0-9a-f]{2}|records/[\w.-]+/[0-9a-f]{2})/[0-9a-f]{62}", re.ASCII)
+FILE_NAME = re.compile(r"(?:objects/[0-9a-f]{2}|records/\w[\w-]*/[0-9a-f]{2})/[0-9a-f]{62}", re.ASCII)
 """Of every file of a store, relative to it."""
-_PART = re.compile(r"(?:objects/[0-9a-f]{2}|records/[\w.-]+/[0-9a-f]{2})/\.part-[0-9a-f]{32}", re.ASCII)
+_PART = re.compile(r"(?:objects/[0-9a-f]{2}|records/\w[\w-]*/[0-9a-f]{2})/\.part-[0-9a-f]{32}", re.ASCII)
 _SCRATCH = re.compile(r"(0\d{7})-\d{8}")
 """A process id, which has at most seven digits, and a number."""
 _OBJECT_START = b"\x28\xb5\x2f\xfd"

@@ -31,11 +31,12 @@ from irdiff.errors import NormalizeError
 from irdiff.findings import FindingKind
 from irdiff.model import Artifact, Case, Component, Origin, Sides, StageStatus, Target, Verdict
 from irdiff.resolve.sides import Side
-from irdiff.stages import MACHINE_STAGES, MLIR, TEXTS, Stage
+from irdiff.stages import INPUT, MACHINE_STAGES, MLIR, TEXTS, Stage
 from irdiff.store import key_of
 
 ATTRIBUTED = frozenset({Verdict.CHANGED, Verdict.ABSORBED})
-_VERSION = "origin/9"
+FAILED = frozenset({Verdict.BROKEN, Verdict.FIXED})
+_VERSION = "origin/10"
 """Part of the cache key: raised with any change of how cases are judged or replayed."""
 MAX_LLVM_TEXT_BYTES = 200_000
 """LLVM IR up to this size is followed through LLVM's passes: about 115 print it each, 25 MB together."""
@@ -114,6 +115,7 @@ class Attributor:
             [{name: a.digest for name, a in side.items()} for side in case.artifacts],
             [str(finding) for finding in case.findings],
             case.verdict,
+            case.error,
         )
         known = self._store.get_record("origin", key)
         if known is not None:
@@ -154,6 +156,8 @@ class _Trial:
     def judge(self) -> Attribution:
         origin = self.case.origin
         assert origin is not None
+        if self.case.verdict in FAILED:
+            return self._failure(origin)
         charged: list[Component] = []
         notes: list[str] = []
         for charge in (self._frontend(), *map(self._stage, range(1, len(self.stages)))):
@@ -183,6 +187,28 @@ class _Trial:
         )
         again = Sides[Mapping[str, bool]](base=self._again.base, head=self._again.head)
         return Attribution(case_id=self.case.id, origin=found, edit=source, step=step, again=again)
+
+    def _failure(self, origin: Origin) -> Attribution:
+        """Of a side that does not compile: the pass that was running, where the stage fails alone, too."""
+        side = "head" if self.case.verdict is Verdict.BROKEN else "base"
+        before = INPUT.get(origin.stage, "")
+        entering = self.case.artifacts.of(side).get(before)
+        failed_in = None
+        if entering is not None and origin.stage in (*MLIR, Stage.LLIR):
+            asked = Replay(
+                side=self.sides.of(side),
+                launch_id=self.subject.launch_ids.of(side),
+                target=self.subject.target,
+                stage=origin.stage,
+                input_stage=before,
+                input_digest=entering.digest,
+                metadata=self.case.metadata.of(side),
+                dump=Dump.NAMES,
+                randomized=False,
+            )
+            failed_in = self.replayer.run(asked).failed_in
+        found = replace(origin, pass_name=failed_in)
+        return Attribution(case_id=self.case.id, origin=found, edit=None, step=None, again=NOT_AGAIN)
 
     # charges
 
@@ -385,6 +411,16 @@ class _Trial:
         return self.store.get(artifacts.base[stage].digest), self.store.get(artifacts.head[stage].digest)
 
 
+def attributed(case: Case, found: Attribution) -> Case:
+    """The case with its origin; one that broke or was fixed says in its error which pass failed."""
+    name = found.origin.pass_name
+    if case.verdict not in FAILED or name is None or case.error is None or name in case.error:
+        return replace(case, origin=found.origin)
+    side = "head" if case.verdict is Verdict.BROKEN else "base"
+    error = case.error.replace(f"{side}: ", f"{side}: {name}: ", 1)
+    return replace(case, origin=found.origin, error=error)
+
+
 def stages_of(case: Case) -> list[str]:
     """The stages of which both sides have an artifact, in the order they are made."""
     common = case.artifacts.base.keys() & case.artifacts.head.keys()
@@ -392,8 +428,8 @@ def stages_of(case: Case) -> list[str]:
 
 
 def subject_of(case: Case, target: Target) -> Subject | None:
-    """None for a case that is not attributed: nothing changed, or a side has no code."""
-    if case.verdict not in ATTRIBUTED or case.origin is None or cases.not_compared(case):
+    """None for a case that is not attributed: nothing changed, or its code was not compared."""
+    if case.verdict not in (ATTRIBUTED | FAILED) or case.origin is None or cases.not_compared(case):
         return None
     ids = [case_id.rpartition("@")[0] for case_id in (case.renamed_from or case.id, case.id)]
     return Subject(case=case, target=target, launch_ids=Sides(base=ids[0], head=ids[1]))

@@ -122,6 +122,15 @@ def read_log(log: Iterable[bytes], final: State | None) -> list[State]:
     return [*states, final] if final else states
 
 
+def last_begun(log: Iterable[bytes]) -> str | None:
+    """The pass whose heading is the last of a log: the one that was running when the log ended."""
+    name = None
+    for line in log:
+        if line.startswith(b"// -----//") and (found := _HEADING.match(line.decode(errors="replace"))):
+            name = found["name"] or name
+    return name
+
+
 def sections(
     log: Iterable[bytes], beginning: bytes, heading: re.Pattern[str]
 ) -> Iterator[tuple[re.Match[str], bytearray]]:

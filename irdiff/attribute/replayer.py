@@ -32,6 +32,8 @@ class Dump(StrEnum):
     """The IR after the last MLIR pass."""
     ALL = "all"
     """The IR between MLIR passes, and after the last one."""
+    NAMES = "names"
+    """The pass that was running when the stage failed."""
     LLVM = "llvm"
     """The IR between the passes of LLVM's optimizer."""
 
@@ -65,6 +67,8 @@ class Replayed:
     """The IR after the last MLIR pass."""
     settings: Mapping[str, Sequence[str]]
     """Flags and options that LLVM and the assembler were called with, by function."""
+    failed_in: str | None
+    """Of `Dump.NAMES`: the MLIR pass in which the stage failed."""
 
 
 class WorkerReplayer:
@@ -112,9 +116,9 @@ def _read(folder: Path, replay: Replay, *, timed_out: bool) -> Replayed:
     try:
         result = json.loads((folder / "result.json").read_text())
     except FileNotFoundError:
-        return _failed("no result in time" if timed_out else _reason(folder))
+        return _failed("no result in time" if timed_out else _reason(folder), _last_pass(folder, replay))
     if result["outcome"] != "compiled":
-        return _failed(_reason(folder) or result["message"])
+        return _failed(_reason(folder) or result["message"], _last_pass(folder, replay))
     after = folder / "passes.after"
     final = State.of(END, "", None, after.read_bytes()) if _is_readable(after) else None
     return Replayed(
@@ -123,14 +127,23 @@ def _read(folder: Path, replay: Replay, *, timed_out: bool) -> Replayed:
         states=_states(folder, replay.dump, final),
         final=final,
         settings={**result["settings"], **_assembler(result["assembler_flags"])},
+        failed_in=None,
     )
+
+
+def _last_pass(folder: Path, replay: Replay) -> str | None:
+    path = folder / "stderr"
+    if replay.dump is not Dump.NAMES or not _is_readable(path):
+        return None
+    with path.open("rb") as log:
+        return passes.last_begun(log)
 
 
 def _states(folder: Path, dump: Dump, final: State | None) -> Sequence[State]:
     path = folder / "passes"
     if dump is Dump.LLVM or not path.exists():  # 3.2 knows no file for MLIR's passes
         path = folder / "stderr"
-    if dump in (Dump.NONE, Dump.FINAL) or not _is_readable(path):
+    if dump in (Dump.NONE, Dump.FINAL, Dump.NAMES) or not _is_readable(path):
         return ()
     with path.open("rb") as log:
         return llvm_passes.read_log(log) if dump is Dump.LLVM else passes.read_log(log, final)
@@ -157,8 +170,8 @@ def _reason(folder: Path) -> str:
     return found.rpartition("error: ")[2][:_MESSAGE_CHARACTERS]
 
 
-def _failed(error: str) -> Replayed:
-    return Replayed(output=None, error=error, states=(), final=None, settings={})
+def _failed(error: str, failed_in: str | None = None) -> Replayed:
+    return Replayed(output=None, error=error, states=(), final=None, settings={}, failed_in=failed_in)
 
 
 def settings_change(base: Replayed, head: Replayed) -> str:

@@ -14,6 +14,7 @@ Of the dialects that are translated to LLVM IR (`translated`):
 - `llvm.mlir.constant` stands where it is used: LLVM IR has it there, and no instruction for it. An attribute
   of type `index` is the same number as one of the result's type.
 - `rocdl.raw.ptr.buffer.* …, %aux :` → its number: since 3.9 the immediate argument is an attribute.
+- `rocdl.mfma.* …, 0, 0, none :` → `…, 0, 0, 0 :`: since 3.9 the last immediate argument is an enumeration.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ _VALUE = re.compile(r"%\d+\b")
 _CONSTANT = re.compile(r"(%\d+) = llvm\.mlir\.constant(\(.*\)) : (.+)$")
 _INDEX = re.compile(r"^\((-?\d+) : (?:index|(i\d+))\)$")
 _AUX = re.compile(r"^((?:%\d+ = )?rocdl\.raw\.ptr\.buffer\..*, )\((-?\d+) : i32\)(?= :| \{|$)")
+_MFMA = re.compile(r"^((?:%\d+ = )?rocdl\.s?mfma\..*, \d+, \d+), none(?= :)")
 
 _DISCARDABLE = re.compile(r"(?:, )?\b(?:tt|ttg|ttng|amdg)\.[\w.-]+(?: = [^,{}]*)?")
 """Attributes of Triton's dialects on functions: LLVM IR has no place for them."""
@@ -88,7 +90,7 @@ def translated(lines: Iterable[str]) -> Iterator[str]:
         if constant:
             constants[constant.group(1)] = _literal(constant.group(2), constant.group(3))
         else:
-            yield _AUX.sub(r"\1\2", _VALUE.sub(named, line))
+            yield _MFMA.sub(r"\1, 0", _AUX.sub(r"\1\2", _VALUE.sub(named, line)))
 
 
 def _literal(value: str, kind: str) -> str:

@@ -35,8 +35,8 @@ class ToolReplayer:
         output = self._store.get(artifact.digest) if artifact else None
         if output is None:
             return _without(f"{replay.stage} is gone from the store")
-        return Replayed(output=output, error="", states=(), final=None, settings={})
+        return Replayed(output=output, error="", states=(), final=None, settings={}, failed_in=None)
 
 
 def _without(error: str) -> Replayed:
-    return Replayed(output=None, error=error, states=(), final=None, settings={})
+    return Replayed(output=None, error=error, states=(), final=None, settings={}, failed_in=None)

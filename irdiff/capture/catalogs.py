@@ -21,7 +21,8 @@ from irdiff.model import CaptureFailure, Failure, FailureKind, Launch, Target, T
 from irdiff.resolve.corpus import Corpus
 from irdiff.resolve.sides import Side
 from irdiff.store import Store, key_of
-from irdiff.worker_client.worker_requests import Requests, read_result, tail
+from irdiff.worker_client import diagnosis
+from irdiff.worker_client.worker_requests import Requests, read_result
 
 _KEPT = 8
 """Catalogs of one workload with other dependencies that are kept beside each other, the newest first."""
@@ -72,6 +73,9 @@ class Catalog:
     """As it was captured."""
     read: tuple[str, ...]
     """Files of a repository's corpus that capturing opened, relative to the corpus's anchor."""
+    called: tuple[str, ...] = ()
+    """`kernels/rope.py:12`: functions of a repository's corpus, by file and first line, that ran while it was
+    captured, or that the frontend compiled; relative to the corpus's root."""
     left_out: Mapping[str, int] = field(default_factory=dict)
     """By kernel: configs of its autotuner that `Selection.configs` left out."""
 
@@ -149,6 +153,7 @@ class Capturer:
             "root": str(corpus.root),
             "target": asdict(target),
             "select": asdict(selection),
+            "note_calls": corpus.files is not None,
         }
         with self._store.scratch() as folder:
             ended = self._requests.ask(toolchain, corpus.beside(workload, target), row, folder)
@@ -157,7 +162,7 @@ class Capturer:
                 # The frontend may have died of one launch: without it each has a child of its own to die in.
                 alone = replace(selection, frontend=False)
                 return self._captured(toolchain, corpus, workload, target, alone)
-            failures = _failures(result, tail(folder)) if result else []
+            failures = _failures(result, diagnosis.of_file(folder / "stderr").excerpt) if result else []
             if result is None or result["outcome"] not in ("captured", "unsupported"):
                 failure = self._requests.failure(ended, result, folder)
                 failures = [{"id": f"{workload}:*", "expected": True, "failure": asdict(failure)}]
@@ -167,6 +172,7 @@ class Capturer:
             "failures": failures,
             "supported": result is None or result["outcome"] != "unsupported",
             "selection": asdict(selection),
+            "called": result.get("called", ()) if result else (),
             "left_out": result.get("left_out", {}) if result else {},
             "read": dependencies.read_below(report, corpus.anchor) if report else (),
         }
@@ -218,5 +224,6 @@ def _catalog(record: Mapping[str, Any]) -> Catalog:
             configs=chosen["configs"],
         ),
         read=tuple(record["read"]),
+        called=tuple(record["called"]),
         left_out=record["left_out"],
     )

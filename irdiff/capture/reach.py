@@ -1,7 +1,8 @@
 """Which of the files that differ between two revisions of a repository of kernels the compared launches read.
 
 A launch *compiles* a file where the frontend compiled a function that the file holds, and *reads* it where
-its workload opened it while it was captured (an import, a data file). What no launch reads was not compared.
+its workload opened it while it was captured (an import, a data file). What no launch reads was not compared,
+nor what changed functions do that neither ran nor were compiled while any workload was captured.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from irdiff.capture import functions
 from irdiff.capture.pairing import Captured
 from irdiff.model import ChangedFile, FileChange, Launch, Pair, Reach, Sides
 from irdiff.resolve.corpus import Corpus
@@ -38,17 +40,44 @@ def of_revisions(corpora: Sides[Corpus], pairs: Iterable[Pair], captured: Iterab
         for corpus, catalog in corpora.zip(row.catalogs):
             for path in (path for name in catalog.read for path in places[id(corpus)].of_read(name)):
                 read.setdefault(path, set()).update(launched.get(row.workload, ()))
+    called: Sides[set[tuple[str, int]]] = Sides(base=set(), head=set())
+    for row in captured:
+        for corpus, catalog, names in zip(corpora, row.catalogs, called, strict=True):
+            names.update(_called(catalog.called, places[id(corpus)]))
+    readers = {path: compiled.get(path, set()) | read.get(path, set()) for path in changes}
     return Reach(
         files=tuple(
             ChangedFile(
                 path=path,
                 change=change,
                 compiled_by=len(compiled.get(path, ())),
-                read_by=len(compiled.get(path, set()) | read.get(path, set())),
+                read_by=len(readers[path]),
+                not_run=_not_run(path, corpora, called) if readers[path] else (),
             )
             for path, change in sorted(changes.items())
         ),
-        read_by=len(set().union(*(read.get(path, set()) | compiled.get(path, set()) for path in changes))),
+        read_by=len(set().union(*readers.values())),
+    )
+
+
+def _called(names: Iterable[str], places: _Places) -> Iterator[tuple[str, int]]:
+    """(path in the repository, first line) of the functions that a catalog names."""
+    for name in names:
+        path, _, line = name.rpartition(":")
+        for place in places.of_source(path):
+            yield place, int(line)
+
+
+def _not_run(path: str, corpora: Sides[Corpus], called: Sides[set[tuple[str, int]]]) -> tuple[str, ...]:
+    """Functions of a file that changed, and of which neither side ran or compiled its own."""
+    files = corpora.map(lambda corpus: corpus.anchor / "tree" / path if corpus.anchor else Path(path))
+    if not path.endswith(".py") or not all(file.is_file() for file in files):
+        return ()
+    texts = files.map(lambda file: file.read_text(encoding="utf-8", errors="replace"))
+    return tuple(
+        found.name
+        for found in functions.changed(*texts)
+        if all((path, line) not in names for line, names in zip(found.lines, called, strict=True))
     )
 
 

@@ -11,11 +11,11 @@ from irdiff import config as configuration
 from irdiff.cli import run_argument
 from irdiff.config import Config
 from irdiff.errors import ExitCode, UsageError
-from irdiff.github import checks, comment
+from irdiff.github import checks, comment, since
 from irdiff.github.checks import Check
 from irdiff.github.client import Client
 from irdiff.model import Run
-from irdiff.report import escape, markdown, timed, wording
+from irdiff.report import escape, markdown, shown, timed, wording
 from irdiff.report.forest import Forest
 from irdiff.run import run_folder
 from irdiff.timing import timing_file
@@ -125,7 +125,7 @@ def _footer(place: _Place) -> str:
 
 
 def _dry(place: _Place, run: Run, timing: Forest | None) -> str:
-    text = comment.body(place.key, markdown.render(run, timing), _footer(place))
+    text = comment.body(place.key, markdown.render(run, timing, as_=shown.of_job(place.url)), _footer(place))
     where = f"pull request {place.number}" if place.number else f"the pull request of {place.branch}"
     lines = [f"would write to {where} of {place.repository}, {len(text)} characters:", ""]
     if place.check:
@@ -152,10 +152,11 @@ def _send(place: _Place, run: Run, timing: Forest | None, config: Config) -> int
     posted = comment.post(
         client,
         number,
-        lambda limit: markdown.render(run, timing, limit=limit),
+        lambda limit: markdown.render(run, timing, limit=limit, as_=shown.of_job(place.url)),
         key=place.key,
         footer=_footer(place),
         commit=place.commit,
+        pushed=since.of_run(run, place.commit),
     )
     older = f", {posted.minimized} older ones minimized" if posted.minimized else ""
     click.echo(escape.terminal(f"comment {posted.done}{older}" + (f": {posted.url}" if posted.url else "")))

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import click
 from rich.console import Console
 
+from irdiff import case_ids, pipeline
 from irdiff import config as configuration
-from irdiff import pipeline
 from irdiff.api import run_name
 from irdiff.capture.notices import MISSING_PACKAGE
-from irdiff.cli import options, progress, run_argument, run_outputs, tool_sides
+from irdiff.cli import completing, options, progress, run_argument, run_outputs, tool_sides
 from irdiff.cli.run_argument import GivenRun
 from irdiff.cli.run_outputs import Outputs
 from irdiff.cli.status import status_line
@@ -22,12 +23,14 @@ from irdiff.model import FailureKind, Options, Run, Verdict
 from irdiff.report import commands
 from irdiff.resolve import ir_files
 from irdiff.resolve.sides import SideOptions, resolve_sides
+from irdiff.resolve.toolchains import install_progress
 from irdiff.run import run_list, run_place
+from irdiff.stages import check_compared
 
 
 @click.command("compare")
-@click.argument("base", required=False)
-@click.argument("head", required=False)
+@click.argument("base", required=False, shell_complete=completing.sides)
+@click.argument("head", required=False, shell_complete=completing.sides)
 @options.repo_option
 @click.option(
     "--triton",
@@ -44,6 +47,11 @@ from irdiff.run import run_list, run_place
     metavar="NAME=VALUE",
     help="Of the launch, with --ir: num_warps=8.",
 )
+@click.option(
+    "--exercised",
+    is_flag=True,
+    help="Count the cases that run the passes which use an edited source: one more compilation of base.",
+)
 @click.option("--no-build", is_flag=True, help="Do not build a native part that is missing: fail.")
 @options.origin_option
 @options.ptxas_option
@@ -58,6 +66,7 @@ from irdiff.run import run_list, run_place
     "cases",
     multiple=True,
     metavar="PATTERN",
+    shell_complete=completing.workloads,
     help="family/workload:label@target; parts and globs work.",
 )
 @click.option("--tier", "tiers", multiple=True, type=click.Choice(["gate", "core", "extended"]))
@@ -90,9 +99,7 @@ from irdiff.run import run_list, run_place
     "--markdown", "markdown_path", type=options.OutputFile(), help="Write the Markdown report here."
 )
 @click.option("--html", "html_path", type=options.OutputFile(), help="Write the HTML report here, one file.")
-@click.option(
-    "--exit-code", is_flag=True, help="End with 1 where a case changed, broke, or is nondeterministic."
-)
+@click.option("--exit-code", is_flag=True, help="End with 1 where a case changed, broke, or was removed.")
 @options.cache_option
 @options.store_mode_option
 @options.limit_options
@@ -103,6 +110,7 @@ def compare_command(
     triton: str | None,
     is_ir: bool,
     ir_options: tuple[str, ...],
+    exercised: bool,
     no_build: bool,
     origin: str | None,
     ptxas: str | None,
@@ -154,18 +162,20 @@ def compare_command(
     console = Console(stderr=True, no_color=config.color is False, quiet=quiet)
     if known:
         run_list.find(known, config.runs)  # before any work is done
-    targets = options.selected_targets(target_names, targets_dir, config)
+    targets = options.selected_targets(target_names, targets_dir, config, cases)
+    stage_names = tuple(part for part in stages.split(",") if part)
+    check_compared(stage_names, (target.backend for target in targets))
     chosen = Options(
         cases=cases,
         tiers=tiers,
-        stages=tuple(part for part in stages.split(",") if part),
+        stages=stage_names,
         shortcut=not no_shortcut,
         recheck=recheck,
         attribute=attribute,
         shard=_parse_shard(shard),
         configs=configs,
     )
-    with status_line(console) as tell:
+    with status_line(console) as tell, install_progress.telling(tell):
         wanted = SideOptions(
             repo=repo,
             corpus=corpus,
@@ -185,7 +195,16 @@ def compare_command(
             sides = resolve_sides(base, head, wanted, config)
     folder = out or config.runs / run_name(*(side.revision or side.toolchain.spec for side in sides))
     with progress.shown(console) as report:
-        asked = pipeline.Comparison(sides=sides, targets=targets, options=chosen, command=tuple(sys.argv[1:]))
+        if cases:
+            workloads = (name for side in sides for name in side.corpus.workloads)
+            chosen = replace(chosen, cases=case_ids.completed(cases, workloads))
+        asked = pipeline.Comparison(
+            sides=sides,
+            targets=targets,
+            options=chosen,
+            command=tuple(sys.argv[1:]),
+            exercised=exercised,
+        )
         run = pipeline.compare(asked, config, folder, report)
     given = GivenRun(folder=folder, call=run_list.call_of(folder, config.runs), is_archive=False)
     part = run_outputs.part_of(run, given.call, known, config, is_bump=bump)

@@ -10,16 +10,18 @@ from typing import Any
 
 import click
 from rich.console import Console
-from rich.table import Table
+from rich.text import Text
 
+from irdiff import case_ids, process
 from irdiff import config as configuration
-from irdiff import process
 from irdiff.cli import options, progress
+from irdiff.cli.corpus_gaps import gaps_command
 from irdiff.compile import corpus_check
 from irdiff.config import Config
 from irdiff.errors import ExitCode, NothingComparedError, UsageError
 from irdiff.model import Toolchain
-from irdiff.report import verified
+from irdiff.report import tables, verified
+from irdiff.report.tables import Column
 from irdiff.resolve import packs as packages
 from irdiff.resolve import toolchains
 from irdiff.resolve.corpus import Corpus
@@ -38,9 +40,12 @@ case_option = click.option(
 )
 
 
+_COLUMNS = tuple(Column(name=name) for name in ("launch", "kernel", "tier", "targets"))
+
+
 @click.group("corpus")
 def corpus_group() -> None:
-    """List, show and check workloads."""
+    """List, show, check and verify workloads."""
 
 
 def _launches(
@@ -55,6 +60,7 @@ def _launches(
     config = configuration.load(cache=cache)
     toolchain, kernels = _sources(spec, corpus, packs, config)
     chosen = options.selected_targets(target_names, targets_dir, config)
+    cases = case_ids.completed(cases, kernels.workloads)
     with progress.shown(Console(stderr=True)) as report:
         return corpus_check.captured(toolchain, kernels, chosen, cases, config, report)
 
@@ -91,17 +97,17 @@ def list_command(
     if json_path:
         options.write_output(json_path, json.dumps([asdict(row) for row in rows], indent=1) + "\n")
         return ExitCode.DONE
-    table = Table(box=None, header_style="dim")
-    for name in ("launch", "kernel", "tier", "targets"):
-        table.add_column(name)
     by_id: dict[str, list[Any]] = {}
     for row in rows:
         by_id.setdefault(row.id, []).append(row)
+    cells = []
     for launch_id, launches in sorted(by_id.items()):
         expected = " ".join(row.target if row.expected else f"({row.target})" for row in launches)
-        table.add_row(launch_id, launches[0].kernel, launches[0].tier, expected)
+        cells.append([Text(word) for word in (launch_id, launches[0].kernel, launches[0].tier, expected)])
     console = Console()
-    console.print(table)
+    width = console.width if console.is_terminal else None
+    for line in tables.lines(_COLUMNS, cells, width):
+        console.print(line, soft_wrap=True, highlight=False)
     kernels = {(row.workload, row.kernel) for row in rows}
     console.print(
         f"{len(kernels)} kernels, {len(by_id)} launches, {len(rows)} cases; (target): not meant to compile"
@@ -166,6 +172,7 @@ def check_command(
     config = configuration.load(cache=cache, jobs=jobs, timeout_s=timeout_s, memory_mib=memory_mib)
     toolchain, kernels = _sources(spec, corpus, packs, config)
     chosen = options.selected_targets(("all",) if all_targets else target_names, targets_dir, config)
+    cases = case_ids.completed(cases, kernels.workloads)
     with progress.shown(Console(stderr=True)) as report:
         rows = corpus_check.check(toolchain, kernels, chosen, cases, config, report)
     if json_path:
@@ -244,3 +251,6 @@ def verify_command(
         options.write_output(markdown_path, verified.markdown(rows))
     click.echo(verified.last_line(rows))
     return ExitCode.DONE if all(row["ok"] for row in rows) else ExitCode.ANSWER_IS_NO
+
+
+corpus_group.add_command(gaps_command)

@@ -174,13 +174,14 @@ class _Teller:
         case, run = self.case, self.run
         self.say(f"{case.id}: {case.verdict.value}", "bold")
         self.say(f"base {wording.side(run.base)}   head {wording.side(run.head)}", "dim")
+        if case.told:
+            self.say(case.told.title.replace("`", ""))
+            self.say(f"{case.told.severity} ({'; '.join(case.told.reasons)})")
         row = next((row for row in group_names.named(run) if row.group.id == case.group), None)
         if row:
-            group = row.group
-            count = len(group.members)
+            count = len(row.group.members)
             place = f"one of {count} cases in group" if count > 1 else "the only case in group"
-            self.say(f"{place} {row.number} ({row.short}): {group.title}")
-            self.say(f"{group.severity} ({'; '.join(group.reasons)})")
+            self.say(f"{place} {row.number} ({row.short}): {row.group.title.replace('`', '')}", "dim")
         if case.error:
             self.say(case.error, "red")
         rows = [f"{name} {status.value}" for name, status in in_stage_order(case.stages)]

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from irdiff.cli import completing
 from irdiff.config import Config
 from irdiff.errors import UsageError
 from irdiff.model import Target
@@ -84,6 +85,7 @@ target_option = click.option(
     "target_names",
     multiple=True,
     metavar="NAME",
+    shell_complete=completing.target_names,
     help="A target, repeatable; `all` for every known one. Default: sm_90 sm_100 gfx942 gfx950.",
 )
 targets_folder_option = click.option(
@@ -144,9 +146,12 @@ def corpus_folder(corpus: Path | None, config: Config) -> Path:
     return corpus or config.shipped / "corpus"
 
 
-def selected_targets(names: tuple[str, ...], folder: Path | None, config: Config) -> tuple[Target, ...]:
+def selected_targets(
+    names: tuple[str, ...], folder: Path | None, config: Config, cases: tuple[str, ...] = ()
+) -> tuple[Target, ...]:
+    """Without those that patterns of cases leave out."""
     folders = [config.shipped / "targets", *([folder] if folder else [])]
-    return targets.select(names, folders)
+    return targets.selected(names, cases, folders)
 
 
 def write_output(path: Path, content: str | bytes) -> None:

@@ -20,10 +20,12 @@ from irdiff.cli.durations import Duration
 from irdiff.cli.run_argument import GivenRun
 from irdiff.config import Config
 from irdiff.errors import ExitCode, UsageError
+from irdiff.history import session
 from irdiff.report import commands, tables, timed
 from irdiff.report.tables import Column
 from irdiff.run import run_archive, run_folder, run_list, run_place
-from irdiff.timing import NothingTimedError, timing_file
+from irdiff.timing import NoGpuError, timing_file
+from irdiff.timing.isolate import GpuProcessError
 from irdiff.timing.results import (
     BAD_OUTPUTS,
     FAULTS,
@@ -39,8 +41,8 @@ from irdiff.timing.samples import read_samples
 
 _COLUMNS = (
     Column(name="case"),
-    *(Column(name=name, right=True) for name in ("base us", "head us", "head / base", "95 %", "floor")),
     Column(name=""),
+    *(Column(name=name, right=True) for name in ("change", "95 % interval", "noise", "base us", "head us")),
     Column(name="outputs"),
 )
 
@@ -52,6 +54,9 @@ _COLUMNS = (
     "--budget", type=Duration(), default="15m", show_default=True, help="Time to spend: 90s, 10m, 1h."
 )
 @click.option("--all", "every", is_flag=True, help="Also cases whose code did not change.")
+@click.option(
+    "--versions", is_flag=True, help="RUN is of `irdiff history session`: all versions of a case interleaved."
+)
 @click.option("--verify-only", is_flag=True, help="Compare what both sides compute; time nothing.")
 @click.option("--simulate", type=click.Path(path_type=Path), help="Judge recorded samples; needs no GPU.")
 @click.option(
@@ -71,6 +76,7 @@ def time_command(
     cases: tuple[str, ...],
     budget: float,
     every: bool,
+    versions: bool,
     verify_only: bool,
     simulate: Path | None,
     take: str | None,
@@ -110,6 +116,7 @@ def time_command(
                 protocol=protocol,
                 environment=config.tool_environment,
                 say=lambda line: log.print(line, markup=False),
+                bundle_of=(lambda case: session.parse(case)[0]) if versions else None,
             )
             found = _timed(given, asked)
     if json_path is not None:
@@ -140,8 +147,8 @@ def _writable(text: str, config: Config) -> Iterator[GivenRun]:
 def _timed(given: GivenRun, asked: timing.Options) -> TimingResults:
     try:
         return timing.time_run(given.folder, asked)
-    except NothingTimedError as error:
-        raise NothingTimedError(error.what, hint=f"{error.hint}\n{_elsewhere(given)}") from error
+    except (NoGpuError, GpuProcessError) as error:
+        raise type(error)(error.what, hint=f"{error.hint}\n{_elsewhere(given)}") from error
 
 
 def _elsewhere(given: GivenRun) -> str:
@@ -202,18 +209,23 @@ def _cells(row: CaseTiming) -> tuple[str, ...]:
     outputs = timed.outputs_in_words(row.outputs)
     if row.measurement is None:
         word = "faulted" if row.outputs.status in FAULTS else "not measured"
-        return (row.case, "", "", "", "", "", word, outputs)
+        return (row.case, word, "", "", "", "", "", outputs)
     m = row.measurement
     return (
         row.case,
+        str(m.speed),
+        f"{_percent(m.ratio)} %",
+        f"{_percent(m.ratio_low)} to {_percent(m.ratio_high)} %",
+        f"{100 * m.noise_floor:.2f} %",
         f"{m.base_us:.2f}",
         f"{m.head_us:.2f}",
-        f"{m.ratio:.4f}",
-        f"{m.ratio_low:.4f}-{m.ratio_high:.4f}",
-        f"{100 * m.noise_floor:.2f} %",
-        str(m.speed),
         outputs,
     )
+
+
+def _percent(ratio: float) -> str:
+    """Of head against base: above zero is slower."""
+    return f"{100 * (ratio - 1):+.2f}"
 
 
 def _case_lines(row: CaseTiming) -> list[str]:

@@ -23,7 +23,7 @@ from irdiff.compare import alignment, instructions, loops
 from irdiff.stages import Stage
 
 MLIR_STAGES = stages.MLIR | {"mlir"}
-_INDEX_ARITHMETIC = frozenset(
+INDEX_ARITHMETIC = frozenset(
     {
         "tt.make_range",
         "tt.expand_dims",
@@ -36,6 +36,13 @@ _INDEX_ARITHMETIC = frozenset(
     }
 )
 _BLANKED_TOGETHER = 1000
+_SYNCHRONIZES = re.compile(r"fence|barrier|\bbar\b|membar")
+_WORKS = re.compile(
+    r"dot|mma|mfma|copy|cp\.async|local_(?:load|store)|descriptor_(?:load|store)|tt\.(?:load|store|atomic)"
+    r"|(?:ld|st)\.|(?:ds|global|buffer)_(?:load|store|read|write)"
+)
+"""Operations that synchronization is put before: matrix units, and what moves data between threads."""
+_LOOKED_AHEAD = 40
 SAME_FORM = " (other)"
 """Marks the head's spelling where only a type, shape or constant of the same form differs."""
 
@@ -64,6 +71,8 @@ class EditLine:
     """How many loops enclose it."""
     partner: str | None
     """The line of the other side that stands in its place, where there is one with the same operation."""
+    ahead: str
+    """Of synchronization: the next operation of its side that moves data or multiplies. Else empty."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,7 +126,7 @@ def essence(counts: Counter[str]) -> tuple[str, ...]:
     gained = {key for key, more in net.items() if more > 0}
     moved = {key for key, more in net.items() if more == 0}
     if any(key[1:].startswith("layout ") for key in counts):
-        others = {key for key in gained if key[1:] not in _INDEX_ARITHMETIC}
+        others = {key for key in gained if key[1:] not in INDEX_ARITHMETIC}
         gained = others or gained
     return tuple(sorted(gained or moved))
 
@@ -151,6 +160,7 @@ def _hunk(
             number=i,
             depth=depths[0][i],
             partner=theirs[partner_of[i]] if i in partner_of else None,
+            ahead=_ahead(stage, base, i),
         )
         for i in range(a, b)
     ]
@@ -161,10 +171,18 @@ def _hunk(
             number=j,
             depth=depths[1][j],
             partner=ours[back[j]] if j in back else None,
+            ahead=_ahead(stage, head, j),
         )
         for j in range(c, d)
     ]
     return removed + added
+
+
+def _ahead(stage: str, lines: Sequence[str], number: int) -> str:
+    if not _SYNCHRONIZES.search(operation(stage, lines[number])):
+        return ""
+    names = (operation(stage, line) for line in lines[number + 1 : number + 1 + _LOOKED_AHEAD])
+    return next((name for name in names if _WORKS.search(name)), "")
 
 
 def _blanked_all(stage: str, lines: Iterable[str]) -> Iterator[str]:

@@ -42,7 +42,7 @@ def _lines(parts: Sequence[Part]) -> Iterator[str]:
     yield f"**{markdown(verdict(parts))}**"
     yield from _overview(parts)
     yield from _section("What changed, and for whom", list(_changes(parts)))
-    yield from _section("Regressions", list(_regressions(parts)))
+    yield from _section("Regressions", [*_regressions(parts), *_not_known(parts)])
     yield from _section("Timings", list(_timings(parts)))
     yield from _section("Waived and accepted", list(_settled(parts)))
     yield from _section("What could not be checked", list(_unchecked(parts)))
@@ -143,6 +143,15 @@ def _regressions(parts: Sequence[Part]) -> Iterator[str]:
     yield from rows[:_MAX_ROWS]
     if len(rows) > _MAX_ROWS:
         yield f"- … {len(rows) - _MAX_ROWS} more: see `irdiff gate --json`"
+
+
+def _not_known(parts: Sequence[Part]) -> Iterator[str]:
+    """Code that changed and was not timed may be slower: silence about it is no absence of regressions."""
+    for number, part in enumerate(parts, 1):
+        untimed = sum(_untimed_by_target(part).values())
+        if untimed:
+            words = f"{wording.cases_in_words(untimed, 'changed ')}, which may be slower"
+            yield f"- run {number}: not timed: {words}"
 
 
 def _broken(parts: Sequence[Part]) -> Iterator[str]:
@@ -249,11 +258,14 @@ def _unchecked(parts: Sequence[Part]) -> Iterator[str]:
 
 
 def _untimed(number: int, part: Part) -> Iterator[str]:
+    for target, count in sorted(_untimed_by_target(part).items()):
+        yield f"- run {number}: {code(target)}: {wording.cases_in_words(count, 'changed ')} not timed"
+
+
+def _untimed_by_target(part: Part) -> Counter[str]:
     changed = {case.id: case.target for case in part.run.cases if case.verdict is Verdict.CHANGED}
     timed = {row.case for row in part.timing.cases if row.measurement} if part.timing else set()
-    counts = Counter(target for case_id, target in changed.items() if case_id not in timed)
-    for target, count in sorted(counts.items()):
-        yield f"- run {number}: {code(target)}: {wording.cases_in_words(count, 'changed ')} not timed"
+    return Counter(target for case_id, target in changed.items() if case_id not in timed)
 
 
 def _unknown(number: int, part: Part) -> Iterator[str]:

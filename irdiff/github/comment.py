@@ -13,7 +13,9 @@ from enum import StrEnum
 from typing import Any
 
 from irdiff.errors import UsageError
+from irdiff.github import since
 from irdiff.github.client import Client, GithubError, GithubUnreachableError, NotSentError, TooLongError
+from irdiff.github.since import Pushed
 
 MAX_BODY = 65_536
 """The most characters of a comment that GitHub takes."""
@@ -95,8 +97,11 @@ def post(
     key: str = "default",
     footer: str = "",
     commit: str | None = None,
+    pushed: Pushed | None = None,
 ) -> Posted:
     """Brings the comment up to date. `render` gives the report in at most so many characters.
+
+    With `pushed`, the comment says what is new since the commit that it was of before.
 
     With `commit`, nothing is written where the pull request's head is another one: its own run is on the way.
     Raises GithubError.
@@ -106,13 +111,15 @@ def post(
         if len(text) > MAX_BODY:
             continue
         try:
-            return _post(client, number, text, key, commit)
+            return _post(client, number, text, key, commit, pushed)
         except TooLongError:
             continue
     raise GithubError(f"GitHub takes no comment on pull request {number}, not even a short one")
 
 
-def _post(client: Client, number: int, text: str, key: str, commit: str | None) -> Posted:
+def _post(
+    client: Client, number: int, text: str, key: str, commit: str | None, pushed: Pushed | None
+) -> Posted:
     for _ in range(_ATTEMPTS):
         found = _find(client, number, marker(key))
         if not found.open:
@@ -120,8 +127,11 @@ def _post(client: Client, number: int, text: str, key: str, commit: str | None) 
         if commit is not None and found.head != commit:
             return Posted(done=Done.MOVED_ON, url=None, minimized=0)
         shown = [comment for comment in found.ours if not comment.minimized]
+        whole = since.appended(text, pushed, shown[-1].body if shown else None)
+        if len(whole) > MAX_BODY:
+            raise TooLongError("the comment with what it keeps of its groups is too long")
         try:
-            done, url = _write(client, number, text, shown[-1] if shown else None)
+            done, url = _write(client, number, whole, shown[-1] if shown else None)
         except NotSentError:
             continue  # it may be there: look again before writing a second one
         for comment in shown[:-1]:

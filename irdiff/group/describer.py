@@ -17,8 +17,8 @@ from irdiff.compare import edits
 from irdiff.compare.edits import Edit, EditSource
 from irdiff.compare.judge import DamagedArtifactError, Judge
 from irdiff.errors import NormalizeError
-from irdiff.group.grouping import Description, describe
-from irdiff.model import Case
+from irdiff.group.grouping import NO_LAUNCHES, Description, describe
+from irdiff.model import Case, Launch, Sides
 from irdiff.normalize.compressed_text import PackedLines
 from irdiff.parallel import LARGE_TEXT
 from irdiff.store import key_of, sha256
@@ -34,15 +34,18 @@ class CaseDescriber:
         self._store = judge.store
         self._code = _digest_of_code()
 
-    def describe(self, case: Case, source: EditSource | None) -> Description:
+    def describe(
+        self, case: Case, source: EditSource | None, launches: Sides[Launch | None] = NO_LAUNCHES
+    ) -> Description:
         """By the texts that show the edit best where they are known, else by the first changed stage."""
         source = source or source_of(case)
-        key = key_of("description", self._code, asdict(case), asdict(source) if source else None)
+        keys = [launch.key if launch else None for launch in launches]
+        key = key_of("description", self._code, asdict(case), keys, asdict(source) if source else None)
         known = self._store.get_record("description", key)
         if known is not None:
             return _description.validate_python(known)
         with LARGE_TEXT:
-            found = describe(case, self._edit(source) if source else None)
+            found = describe(case, self._edit(source) if source else None, launches)
         self._store.put_record("description", key, _description.dump_python(found, mode="json"))
         return found
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,13 +16,19 @@ from dataclasses import dataclass
 from irdiff.compare.edits import Edit, abstract, essence
 from irdiff.findings import FindingKind
 from irdiff.group import severity, titles
-from irdiff.group.severity import Ranked
-from irdiff.model import GROUPED_VERDICTS, Case, ChangeGroup, Component, Verdict
+from irdiff.model import (
+    GROUPED_VERDICTS,
+    Case,
+    ChangeGroup,
+    Component,
+    Launch,
+    Sides,
+    Telling,
+    Verdict,
+)
 
 MAX_EDIT_LINES = 200
 """Abstracted lines that a group shows; its id covers all."""
-
-_VARYING = re.compile(r"0x[0-9a-fA-F]+|\d+|'[^']*'|\"[^\"]*\"|/\S+")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,18 +39,23 @@ class Description:
     counts: Mapping[str, int]
     """Abstracted edit lines with how often each occurs."""
     size: int
-    ranked: Ranked
-    title: str
+    told: Telling
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Member:
     case: Case
-    told: Description
+    description: Description
 
 
-def describe(case: Case, edit: Edit | None) -> Description:
-    """One case, by its canonical edit at its origin: None where there is no text to compare."""
+NO_LAUNCHES: Sides[Launch | None] = Sides(base=None, head=None)
+
+
+def describe(case: Case, edit: Edit | None, launches: Sides[Launch | None] = NO_LAUNCHES) -> Description:
+    """One case, by its canonical edit at its origin: None where there is no text to compare.
+
+    The key does not hang on what is told: other words never make other groups.
+    """
     counts = _failure_lines(case) or (abstract(edit) if edit else Counter(_facts_lines(case)))
     origin = case.origin
     return Description(
@@ -57,8 +67,18 @@ def describe(case: Case, edit: Edit | None) -> Description:
         ),
         counts=counts,
         size=sum(counts.values()),
-        ranked=severity.rank(case, edit),
-        title=titles.title(case, edit),
+        told=_told(case, edit, launches),
+    )
+
+
+def _told(case: Case, edit: Edit | None, launches: Sides[Launch | None]) -> Telling:
+    causes, ranked = titles.causes_of(case, edit, launches), severity.rank(case, edit)
+    return Telling(
+        title=titles.of_case(case, causes),
+        severity=str(ranked.severity),
+        score=ranked.score,
+        reasons=ranked.reasons,
+        causes=causes,
     )
 
 
@@ -69,8 +89,8 @@ def group(
     rows: dict[tuple[str, str, str, tuple[str, ...]], list[_Member]] = {}
     for case in cases:
         if case.verdict in GROUPED_VERDICTS:
-            member = _Member(case=case, told=description_of(case))
-            rows.setdefault(member.told.key, []).append(member)
+            member = _Member(case=case, description=description_of(case))
+            rows.setdefault(member.description.key, []).append(member)
     groups = [_group(key, found) for key, found in rows.items()]
     groups.sort(key=lambda g: (-severity.class_gravity(g.severity), -g.score, -len(g.members), g.id))
     return tuple(groups), {case_id: g.id for g in groups for case_id in g.members}
@@ -79,22 +99,22 @@ def group(
 def _group(key: tuple[str, str, str, tuple[str, ...]], members: list[_Member]) -> ChangeGroup:
     members.sort(key=lambda m: m.case.id)
     shown = [m for m in members if m.case.verdict is not Verdict.ABSORBED] or members
-    smallest = min(shown, key=lambda m: (m.told.size, m.case.id))
-    gravest = max(shown, key=lambda m: (*severity.gravity(m.told.ranked), m.case.id))
-    ranked, counts = gravest.told.ranked, smallest.told.counts
+    smallest = min(shown, key=lambda m: (m.description.size, m.case.id))
+    gravest = max(shown, key=lambda m: (*severity.gravity(m.description.told), m.case.id))
+    told, counts = gravest.description.told, smallest.description.counts
     origin = smallest.case.origin
     return ChangeGroup(
         id=hashlib.sha256(json.dumps(key).encode()).hexdigest()[:16],
-        title=smallest.told.title,
-        severity=str(ranked.severity),
-        score=ranked.score,
+        title=titles.of_group([(m.case, m.description.told.causes) for m in members]),
+        severity=told.severity,
+        score=told.score,
         origin_stage=origin.stage if origin else "",
         pass_name=origin.pass_name if origin else None,
         charged=_charged(members),
         representative=smallest.case.id,
         members=tuple(m.case.id for m in members),
-        likeness=round(sum(_likeness(counts, m.told.counts) for m in members) / len(members), 4),
-        reasons=ranked.reasons,
+        likeness=round(sum(_likeness(counts, m.description.counts) for m in members) / len(members), 4),
+        reasons=told.reasons,
         edit=tuple(sorted(counts, key=lambda line: (line[1:], line[:1] == "+")))[:MAX_EDIT_LINES],
     )
 
@@ -120,7 +140,7 @@ def _failure_lines(case: Case) -> Counter[str]:
     if case.verdict not in (Verdict.BROKEN, Verdict.FIXED) or failure is None:
         return Counter()
     sign = "+" if case.verdict is Verdict.BROKEN else "-"
-    return Counter([f"{sign}{failure.kind} in {failure.stage}: {_VARYING.sub('…', failure.message)}"])
+    return Counter([f"{sign}{failure.kind} in {failure.stage}: {titles.VARYING.sub('…', failure.message)}"])
 
 
 def _facts_lines(case: Case) -> list[str]:

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 
-from irdiff.compare import cases
+from irdiff.compare import cases, loops
 from irdiff.compare.edits import Edit, EditLine, operation, typeless
 from irdiff.findings import FindingKind
-from irdiff.model import Case, Fact, Verdict
+from irdiff.group import synchronization
+from irdiff.model import Case, Fact, Telling, Verdict
 
 
 class Severity(StrEnum):
@@ -57,9 +58,6 @@ class _Row:
     """0 where the row does not hold, else 0 to 1: how far."""
 
 
-_FENCE = re.compile(r"fence|membar|buffer_(?:wbl2|inv)|s_dcache")
-_BARRIER = re.compile(r"barrier|\bbar\.|mbarrier|s_barrier|\bbar\b|arrive|cluster")
-_WAIT = re.compile(r"wait|depbar|commit_group")
 _ATOMIC = re.compile(r"atomic|cmpxchg|\batom\b|\bred\.")
 _ROUNDING = re.compile(
     r"fast\b|nnan|ninf|nsz|arcp|contract|afn|reassoc|fastmath|rounding|\.r[nzmp]i?\b|\.ftz|\.approx|denormal|fp-?fusion"
@@ -77,21 +75,21 @@ def _touched(pattern: re.Pattern[str], change: _Change) -> float:
     lines = [line for line in change.edit.lines if pattern.search(line.text)]
     added = sum(line.sign == "+" for line in lines)
     unequal = added * 2 != len(lines) or any(_differs(line, pattern) for line in lines)
-    return _loop_factor(lines) if lines and unequal else 0.0
+    return loops.weight(line.depth for line in lines) if lines and unequal else 0.0
+
+
+def _synchronizing(measure: Callable[..., float], *patterns: re.Pattern[str]) -> Measure:
+    """A measure of the lines of an edit."""
+    return lambda change: measure(*patterns, change.edit.lines) if change.edit else 0.0
 
 
 def _differs(line: EditLine, pattern: re.Pattern[str]) -> bool:
     """Whether the line says something else than its partner about what the pattern finds."""
     if line.partner is None:
         return False
-    if pattern in (_WAIT, _FENCE, _BARRIER, _ATOMIC):  # their counts, scopes and orderings
+    if pattern in (synchronization.SIGNAL, _ATOMIC):  # their counts, scopes and orderings
         return typeless(line.text) != typeless(line.partner)
     return pattern.findall(line.text) != pattern.findall(line.partner)
-
-
-def _loop_factor(lines: Sequence[EditLine]) -> float:
-    """Each loop runs a line some ten times as often: on a log scale 1/2 outside, 1 from depth 2 on."""
-    return 0.5 + 0.25 * min(max(line.depth for line in lines), 2)
 
 
 def _grew(names: Sequence[str], change: _Change) -> float:
@@ -122,7 +120,7 @@ def _in_loops(pattern: re.Pattern[str], change: _Change) -> float:
     if change.edit is None:
         return 0.0
     lines = [line for line in change.edit.lines if line.depth and pattern.search(line.text)]
-    return _loop_factor(lines) if lines else 0.0
+    return loops.weight(line.depth for line in lines) if lines else 0.0
 
 
 def _mix(change: _Change) -> float:
@@ -167,8 +165,8 @@ TABLE: tuple[_Row, ...] = (
         name="nondeterministic",
         severity=Severity.WRONG_RESULT,
         weight=6e4,
-        reason="a side disagrees with itself: one of its results may be wrong",
-        measure=lambda change: float(bool(change.case.nondeterministic)),
+        reason="head disagrees with itself: one of its results may be wrong",
+        measure=lambda change: float("head" in change.case.nondeterministic),
     ),
     _Row(
         name="not-compared",
@@ -181,22 +179,29 @@ TABLE: tuple[_Row, ...] = (
         name="fence",
         severity=Severity.WRONG_RESULT,
         weight=5e4,
-        reason="a fence was added or removed: a missing one is a race",
-        measure=partial(_touched, _FENCE),
+        reason="a fence was removed, or orders less: a missing one is a race",
+        measure=_synchronizing(synchronization.taken, synchronization.FENCE),
     ),
     _Row(
         name="barrier",
         severity=Severity.WRONG_RESULT,
         weight=4e4,
-        reason="a barrier was added or removed: a missing one is a race",
-        measure=partial(_touched, _BARRIER),
+        reason="a barrier was removed, or synchronizes less: a missing one is a race",
+        measure=_synchronizing(synchronization.taken, synchronization.BARRIER),
+    ),
+    _Row(
+        name="signal",
+        severity=Severity.WRONG_RESULT,
+        weight=4e4,
+        reason="arrivals are counted otherwise: a wait may end too early, or never",
+        measure=partial(_touched, synchronization.SIGNAL),
     ),
     _Row(
         name="wait",
         severity=Severity.WRONG_RESULT,
         weight=4e4,
-        reason="a wait was added, removed or given another count",
-        measure=partial(_touched, _WAIT),
+        reason="a wait was removed, or leaves more unfinished: what it waits for may not be there",
+        measure=_synchronizing(synchronization.taken, synchronization.WAIT),
     ),
     _Row(
         name="atomic",
@@ -298,6 +303,13 @@ TABLE: tuple[_Row, ...] = (
         measure=partial(_in_loops, _ANY),
     ),
     _Row(
+        name="synchronization",
+        severity=Severity.OTHER,
+        weight=45,
+        reason="a fence, a barrier or a wait was added: it costs time",
+        measure=_synchronizing(synchronization.added),
+    ),
+    _Row(
         name="instruction-mix",
         severity=Severity.OTHER,
         weight=100,
@@ -322,7 +334,7 @@ TABLE: tuple[_Row, ...] = (
 """The order is that of the classes. Reasons are shown with each group."""
 
 
-def gravity(ranked: Ranked) -> tuple[int, float]:
+def gravity(ranked: Ranked | Telling) -> tuple[int, float]:
     """What is graver is more."""
     return class_gravity(ranked.severity), ranked.score
 

@@ -1,321 +1,215 @@
-"""One line that says what a change is, from facts. Pure.
+"""One line that says what a change is: of one case, and of all cases of a group. Pure.
 
-First what became more or fewer, the gravest first: operations by name, calls by callee, inline assembly by
-its instructions; of an optimizer's output only classes that tell something. Where nothing did, what the same
-operations have otherwise: attributes, layouts, values, places. Then the facts that moved. Code stands in
-backticks.
+Causes first, in the order of `causes.order`, then the figures of machine code that moved. What is said of a
+group holds for each of its cases: counts and figures are ranges, and a cause that not all cases have says
+how many have it. Code stands in backticks.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from irdiff.compare import alignment, cases, edits, instructions
-from irdiff.compare.edits import MLIR_STAGES, Edit, EditLine, operation
+from irdiff.compare import cases
+from irdiff.compare.edits import Edit
 from irdiff.findings import Finding, FindingKind
-from irdiff.model import Case, Fact, Verdict
+from irdiff.group import causes, figures, launch_causes, operation_names
+from irdiff.model import Case, Cause, CauseKind, Launch, Sides, Verdict
 from irdiff.stages import Stage
 
 MAX_TITLE = 160
-_MAX_OPERATIONS = 3
-_MAX_FACTS = 3
-_FACTS = (
-    # fact, words, unit
-    ("ttgir.convert_layout", "convert_layout", ""),
-    ("spill_store_bytes", "spills", " B"),
-    ("vgpr_spills", "VGPR spills", ""),
-    ("sgpr_spills", "SGPR spills", ""),
-    ("scratch_bytes", "scratch", " B"),
-    ("shared_bytes", "shared memory", " B"),
-    ("tmem_columns", "TMEM columns", ""),
-    ("registers", "registers", ""),
-    ("vgprs", "VGPRs", ""),
-    ("agprs", "AGPRs", ""),
-    ("ptx.barrier", "barriers", ""),
-    ("amdgcn.barrier", "barriers", ""),
-    ("amdgcn.wait", "waits", ""),
-    ("ptx.fence", "fences", ""),
-    ("ptx.total", "PTX instructions", ""),
-    ("amdgcn.total", "instructions", ""),
-)
-_IN_ASSEMBLY = (
-    ("barriers", "barrier", "ptx.barrier"),
-    ("barriers", "barrier", "amdgcn.barrier"),
-    ("fences", "fence", "ptx.fence"),
-)
-_STAGE_WORDS = {
-    "mlir": "lowering to LLVM IR",
+_MAX_CAUSES = 3
+_MAX_FIGURES = 3
+_MAX_VALUES = 2
+_MAX_AHEAD = 2
+VARYING = re.compile(r"0x[0-9a-fA-F]+|\d+|'[^']*'|\"[^\"]*\"|/\S+")
+"""What differs between two messages of one failure: numbers, names, paths."""
+_VALUE = re.compile(r"(`[\w.]+`) \S.* → ")
+_STAGE_WORDS: Mapping[str, str] = {
     Stage.LLIR: "LLVM IR",
     Stage.PTX: "PTX",
     Stage.AMDGCN: "assembly",
     Stage.SASS: "machine code",
 }
-_TOLD_FIRST = (
-    re.compile(r"fence|membar|barrier|\bbar\b|wait|arrive|atom|cmpxchg"),
-    re.compile(r"dot|mma|mfma|convert_layout|async|copy|load|store|alloc|reduce|scan|div|call |asm "),
-)
-_TOLD_LAST = re.compile(r"constant$|(?:ext|trunc|cast)\w*$")
-_CALLEE = re.compile(r"@([\w.$-]+)")
-_TOKEN = re.compile(r"[\w.@#!%-]+|->|\S")
+
+Told = tuple[Case, tuple[Cause, ...]]
+"""A case with its causes."""
 
 
-def title(case: Case, edit: Edit | None) -> str:
-    """At most MAX_TITLE characters; a part that would not fit is left out whole."""
+def causes_of(case: Case, edit: Edit | None, launches: Sides[Launch | None]) -> tuple[Cause, ...]:
+    """What makes up the title of a case, and its part in that of its group; never empty."""
     if case.verdict in (Verdict.BROKEN, Verdict.FIXED):
-        failure = case.failures.head or case.failures.base
-        verb = "breaks" if case.verdict is Verdict.BROKEN else "is fixed"
-        return f"{verb} in {failure.stage}: {failure.message}"[:MAX_TITLE] if failure else verb
-    facts = list(_moved(case))[:_MAX_FACTS]
-    parts = _operations(edit) if edit else []
-    return _joined([*(parts or [_same_counts(case, edit)]), *_kept(case, parts), *facts])
+        return (_failure(case),)
+    launch = launch_causes.of_case(case, launches)
+    known = _known(case, edit)
+    if known:
+        return (*launch, known)
+    return (*launch, *causes.of_edit(edit)) if edit and edit.lines else (*launch, _unknown(case))
 
 
-def _joined(parts: Iterable[str]) -> str:
-    text = ""
+def of_case(case: Case, found: Sequence[Cause]) -> str:
+    return of_group([(case, tuple(found))])
+
+
+def of_group(rows: Sequence[Told]) -> str:
+    """At most MAX_TITLE characters; a part that would not fit is left out whole. Never empty."""
+    if any(row.kind is CauseKind.FAILURE for _, found in rows for row in found):
+        return _of_failures(rows)
+    shared = _shared(rows)
+    words = list(_cause_words(shared, len(rows)))
+    said = ", ".join(words)
+    members = [case for case, _ in rows]
+    told = [*figures.kept(members, _synchronizing(shared)), *figures.moved(members, said)]
+    room = len(told[0]) + 2 if told and len(words) > 1 else 0
+    causes_told = _joined(words, "", ", ", MAX_TITLE - room)
+    return _joined(told[:_MAX_FIGURES], causes_told, ", ", MAX_TITLE) or "other code"
+
+
+def _joined(parts: Iterable[str], text: str, comma: str, limit: int) -> str:
+    first = bool(text)
     for part in parts:
-        longer = f"{text}, {part}" if text else part[:MAX_TITLE]
-        if len(longer) > MAX_TITLE:
-            break
-        text = longer
+        longer = f"{text}{'; ' if first else comma if text else ''}{part}"
+        if len(longer) > limit:
+            if not text:
+                text = part[: limit - 1] + "…"
+            continue
+        text, first = longer, False
     return text
 
 
-def _kept(case: Case, parts: Sequence[str]) -> Iterator[str]:
-    """Where the assembly has as many barriers or fences: another pass may have made them before."""
-    for words, pattern, name in _IN_ASSEMBLY:
-        before, after = case.facts.base.get(name), case.facts.head.get(name)
-        if before is not None and before == after and any(pattern in part for part in parts):
-            yield f"as many {words} in the assembly"
+# what is known beside the texts
 
 
-# what became more or fewer
+def _failure(case: Case) -> Cause:
+    failure = case.failures.head or case.failures.base
+    verb = "no longer compiles" if case.verdict is Verdict.BROKEN else "compiles again"
+    if failure is None:
+        return Cause.uncounted(CauseKind.FAILURE, verb)
+    return Cause.uncounted(CauseKind.FAILURE, f"{verb} ({failure.stage})", failure.message)
 
 
-@dataclass(kw_only=True)
-class _Tally:
-    """Lines of one operation in an edit."""
-
-    removed: int = 0
-    added: int = 0
-    depth: int = 0
-
-
-def _operations(edit: Edit) -> list[str]:
-    """Operations that became more or fewer; other layouts first where only index arithmetic did, too."""
-    tallies: dict[str, _Tally] = {}
-    for line in edit.lines:
-        name = _name(edit.stage, line.text)
-        if not name:
-            continue
-        tally = tallies.setdefault(name, _Tally())
-        tally.added += line.sign == "+"
-        tally.removed += line.sign == "-"
-        tally.depth = max(tally.depth, line.depth)
-    unequal = sorted((name for name, row in tallies.items() if row.added != row.removed), key=_order(tallies))
-    telling = not unequal or _place(unequal[0]) < len(_TOLD_FIRST)
-    return [*([] if telling else filter(None, [_layouts(edit)])), *_counted(unequal, tallies)]
+def _of_failures(rows: Sequence[Told]) -> str:
+    subject, detail = next((r.subject, r.detail) for _, found in rows for r in found)
+    details = {row.detail for _, found in rows for row in found if row.kind is CauseKind.FAILURE}
+    if len(details) > 1:
+        detail = VARYING.sub("…", detail)
+    return _joined([f"{subject}: {detail}" if detail else subject], "", "", MAX_TITLE)
 
 
-def _counted(unequal: Sequence[str], tallies: Mapping[str, _Tally]) -> Iterator[str]:
-    shown = unequal[: _MAX_OPERATIONS if len(unequal) <= _MAX_OPERATIONS else _MAX_OPERATIONS - 1]
-    for name in shown:
-        row = tallies[name]
-        yield f"{row.added - row.removed:+d} {_quoted(name)}{_where(row.depth)}"
-    if len(unequal) > len(shown):
-        yield f"{len(unequal) - len(shown)} other operations"
-
-
-def _order(tallies: Mapping[str, _Tally]) -> Callable[[str], tuple[int, int, int, str]]:
-    def key(name: str) -> tuple[int, int, int, str]:
-        net = tallies[name].added - tallies[name].removed
-        return _place(name), -abs(net), net, name
-
-    return key
-
-
-def _place(name: str) -> int:
-    for place, pattern in enumerate(_TOLD_FIRST):
-        if pattern.search(name):
-            return place
-    return len(_TOLD_FIRST) + bool(_TOLD_LAST.search(name))
-
-
-def _name(stage: str, text: str) -> str:
-    """What a reader calls the operation of a line; empty for what every change of code touches."""
-    found = operation(stage, text)
-    if stage not in MLIR_STAGES:
-        kind = instructions.klass(stage, found, text)
-        shown = kind if _is_class(kind) or kind.startswith(("asm ", "load ", "store ")) else found
-        untelling = kind in instructions.UNTELLING or text.startswith(("!", "@"))
-        return "" if untelling else shown
-    if found.startswith(("llvm.", "nvvm.", "rocdl.")):
-        return _translated_name(found, text)
-    return found if "." in found and not found.startswith("module") else ""
-
-
-def _translated_name(found: str, text: str) -> str:
-    """Of an operation of the dialects that become LLVM IR."""
-    kind = instructions.llvm_dialect(found, text)
-    if kind in instructions.UNTELLING:
-        return ""
-    callee = _CALLEE.search(text) if found.startswith("llvm.call") else None
-    if callee:
-        return f"call @{callee.group(1)}"
-    return kind if kind.startswith("asm ") or found in ("llvm.load", "llvm.store") else found
-
-
-def _is_class(kind: str) -> bool:
-    return kind in ("float", "float conversions", "conversions", "lane exchange")
-
-
-def _quoted(name: str) -> str:
-    return f"{name} instructions" if _is_class(name) else f"`{name}`"
-
-
-def _where(depth: int) -> str:
-    if not depth:
-        return ""
-    return " in the loop body" if depth == 1 else f" in the loop body (depth {depth})"
-
-
-# as many as before
-
-
-def _same_counts(case: Case, edit: Edit | None) -> str:
-    stage = case.origin.stage if case.origin else "code"
-    words = _STAGE_WORDS.get(stage, stage.upper())
+def _known(case: Case, edit: Edit | None) -> Cause | None:
     launch = [f.detail for f in case.findings if f.kind is FindingKind.LAUNCH_DIFFERS]
+    stage = case.origin.stage if case.origin else ""
     if cases.not_compared(case):
-        return "the code was not compared: the sides end in different stages"
-    if stage == "launch" and launch:
-        return f"the launch passes another {launch[0].replace(',', ', ')}"
-    if Finding(FindingKind.ASSEMBLER_ALLOCATED_OTHERWISE) in case.findings:
-        return "same text, the assembler allocated otherwise"
-    if edit is None:
-        return "other machine code from the same PTX" if stage == Stage.SASS else f"other {words}"
-    below = edit.stage not in MLIR_STAGES
-    if below and Finding(FindingKind.REORDERED_ONLY) in case.findings:
-        return f"the same instructions of the {words} in another order"
-    told = _layouts(edit) or _attributes(edit) or ", ".join(filter(None, [_flags(edit), _places(edit)]))
-    return told or f"other {_classes(edit)} in the {_STAGE_WORDS.get(edit.stage, words)}"
+        words = "the code was not compared: the sides end in different stages"
+    elif stage == Stage.LAUNCH and launch:
+        words = f"the launch passes another {launch[0].replace(',', ', ')}"
+    elif Finding(FindingKind.ASSEMBLER_ALLOCATED_OTHERWISE) in case.findings:
+        words = "same PTX, `ptxas` allocates registers otherwise"
+    elif edit and edit.stage == stage and Finding(FindingKind.REORDERED_ONLY) in case.findings:
+        words = "same instructions in another order"
+    else:
+        return None
+    return Cause.uncounted(CauseKind.STATE, words)
 
 
-def _layouts(edit: Edit) -> str:
-    """Where most lines differ only in the layout of their values: which kinds they have on each side."""
-    if edit.stage not in MLIR_STAGES:
+def _unknown(case: Case) -> Cause:
+    stage = case.origin.stage if case.origin else "code"
+    if stage == Stage.SASS:
+        return Cause.uncounted(CauseKind.STATE, "same PTX, other machine code from `ptxas`")
+    words = _STAGE_WORDS.get(stage, stage if stage == "code" else stage.upper())
+    return Cause.uncounted(CauseKind.STATE, f"other {words}")
+
+
+# causes of several cases
+
+
+def _shared(rows: Sequence[Told]) -> list[list[Cause]]:
+    """The causes that most cases have, each with what it is in those, those of all cases first."""
+    found: dict[tuple[CauseKind, str], list[Cause]] = {}
+    for _, own in rows:
+        seen = set()
+        for row in own:
+            key = row.kind, row.subject
+            if key not in seen:  # a value may be another in several places of one case
+                found.setdefault(key, []).append(row)
+                seen.add(key)
+    kept = [each for each in found.values() if 2 * len(each) >= len(rows)] or list(found.values())[:1]
+    return sorted(kept, key=lambda each: (len(each) < len(rows), causes.order(each[0])))
+
+
+def _cause_words(shared: Sequence[Sequence[Cause]], cases_count: int) -> Iterator[str]:
+    shown = shared[: _MAX_CAUSES if len(shared) <= _MAX_CAUSES else _MAX_CAUSES - 1]
+    subjects: set[str] = set()
+    for found in shown:
+        words = _words(found)
+        if found[0].subject in subjects:
+            words = words.replace(found[0].subject, "others", 1)
+        subjects.add(found[0].subject)
+        yield words if len(found) == cases_count else f"{words} (in {len(found)} of {cases_count} cases)"
+    if len(shared) > len(shown):
+        yield f"{len(shared) - len(shown)} other edits"
+
+
+def _words(found: Sequence[Cause]) -> str:
+    first = found[0]
+    match first.kind:
+        case CauseKind.NUMBER:
+            return _numbered(found)
+        case CauseKind.REPLACED:
+            return f"{first.subject}{_times(found)}"
+        case CauseKind.VALUE:
+            return f"{first.subject}{_otherwise([row.detail for row in found])}{_places(found)}"
+        case CauseKind.LAUNCH | CauseKind.FAILURE:
+            return f"{first.subject}{_otherwise([row.detail for row in found])}"
+        case CauseKind.STATE:
+            return first.subject
+
+
+def _numbered(found: Sequence[Cause]) -> str:
+    """`one more X before wgmma in the loop`, `2 to 4 fewer X`."""
+    counts = [row.count for row in found]
+    ahead = sorted({row.ahead for row in found})
+    before = f" before {' or '.join(ahead)}" if all(ahead) and len(ahead) <= _MAX_AHEAD else ""
+    low, high = min(counts), max(counts)
+    name = operation_names.plural(found[0].subject, 1 if low == high and abs(low) == 1 else 2)
+    if low < 0 < high:
+        return f"more or fewer {name} ({low:+d} … {high:+d}){before}"
+    few, many = sorted((abs(low), abs(high)))
+    number = ("one" if few == 1 else str(few)) if few == many else f"{few} to {many}"
+    return f"{number} {'more' if low > 0 else 'fewer'} {name}{before}{_places(found)}"
+
+
+def _times(found: Sequence[Cause]) -> str:
+    if len({row.detail for row in found}) == 1 and found[0].detail:
+        return f" ({found[0].detail})"
+    counts = [row.count for row in found]
+    low, high = min(counts), max(counts)
+    times = "" if high == 1 else f" ({low}×)" if low == high else f" ({low} to {high}×)"
+    return times + _places(found)
+
+
+def _places(found: Sequence[Cause]) -> str:
+    """Whether it lies in loops: of all, of some of them, of some cases."""
+    inside = [row for row in found if row.in_loops]
+    if not inside:
         return ""
-    lines = [line for line in edit.lines if line.partner and edits.differs_in_layout(line)]
-    if not lines or 2 * len(lines) < len(edit.lines):
-        return ""
-    kinds: dict[str, Counter[str]] = {"-": Counter(), "+": Counter()}
-    for line in lines:
-        assert line.partner is not None
-        mine, other = edits.layout_kinds(line.text), edits.layout_kinds(line.partner)
-        kinds[line.sign].update(kind for kind in (mine - other or mine) if kind != "ttg.slice")
-    before, after = _most_frequent(kinds["-"]), _most_frequent(kinds["+"])
-    if before == after:
-        return f"`#{after}` layouts with other parameters"
-    return f"layouts `#{before}` → `#{after}`" if before and after else f"`#{before or after}` layouts differ"
+    if len(inside) < len(found):
+        return f" (in the loop in {len(inside)} of {len(found)} cases)"
+    if all(row.in_loops == abs(row.count) for row in found):
+        return " in the loop"
+    return f" ({inside[0].in_loops} in the loop)" if len(found) == 1 else " (partly in the loop)"
 
 
-def _most_frequent(counts: Counter[str]) -> str:
-    return min(counts, key=lambda name: (-counts[name], name), default="")
+def _otherwise(details: Sequence[str]) -> str:
+    """What it says otherwise: `: num = 2 → num = 1`; of many values only what they are of."""
+    own = list(dict.fromkeys(details))
+    if len(own) > _MAX_VALUES:
+        names = {match.group(1) if (match := _VALUE.match(text)) else "" for text in own}
+        return f": other {names.pop()}" if len(names) == 1 and all(names) else " otherwise"
+    text = " or ".join(own)
+    return f" {text}" if not text.startswith("`") else f": {text}"
 
 
-def _attributes(edit: Edit) -> str:
-    """Operations that stand where they stood and say something else."""
-    if edit.stage not in MLIR_STAGES:
-        return ""
-    found: Counter[tuple[str, str, str]] = Counter()
-    for line in edit.lines:
-        name = _name(edit.stage, line.text)
-        if line.sign == "-" and line.partner and name:
-            before, after = _difference(edits.typeless(line.text), edits.typeless(line.partner))
-            if before or after:
-                found[name, before, after] += 1
-    rows = sorted(found, key=lambda row: (-found[row], row))
-    if not rows:
-        return ""
-    name, before, after = rows[0]
-    more = f" (beside {len(rows) - 1} others)" if len(rows) > 2 else " (beside another)" if rows[1:] else ""
-    if not after or not before:
-        return f"`{name}` {'with' if after else 'without'} `{after or before}`{more}"
-    return f"`{name}`: `{before}` → `{after}`{more}"
-
-
-def _difference(mine: str, other: str) -> tuple[str, str]:
-    """The tokens in which two lines differ, with the attribute's name where it is its value that does."""
-    left, right = _TOKEN.findall(mine.replace("`", "'")), _TOKEN.findall(other.replace("`", "'"))
-    start, end = alignment.equal_ends(left, right)
-    if start >= 2 and left[start - 1] == "=":
-        start -= 2
-    parts = (" ".join(tokens[start : len(tokens) - end]).strip("{}, ")[:60] for tokens in (left, right))
-    return next(parts), next(parts)
-
-
-def _flags(edit: Edit) -> str:
-    """Flags and inferred attributes of LLVM IR, modifiers of PTX."""
-    more: Counter[str] = Counter()
-    for line in edit.lines:
-        if line.partner is None or edit.stage not in (Stage.LLIR, Stage.PTX):
-            continue
-        ours, theirs = (instructions.flags(edit.stage, text) for text in (line.text, line.partner))
-        sign = 1 if line.sign == "+" else -1
-        for flag in ours - theirs:
-            more[flag] += sign
-    if not any(more.values()):
-        return ""
-    shown = sorted(filter(more.get, more), key=lambda flag: (-abs(more[flag]), flag))[:_MAX_OPERATIONS]
-    words = ", ".join(f"{more[flag]:+d} `{flag}`" for flag in shown)
-    return f"flags and inferred attributes in the {_STAGE_WORDS[edit.stage]}: {words}"
-
-
-def _places(edit: Edit) -> str:
-    """Operations that are somewhere else, or take other operands."""
-    moved: Counter[str] = Counter()
-    operands: Counter[str] = Counter()
-    for line in edit.lines:
-        name = _name(edit.stage, line.text)
-        if name and line.sign == "+":
-            (moved if line.partner is None else operands)[name] += 1
-    for rows, words in ((moved, "moved"), (operands, "with other operands")):
-        if rows:
-            first = _most_frequent(rows)
-            more = f" and {len(rows) - 1} more" if len(rows) > 1 else ""
-            return f"{_quoted(first)}{more} {words}"
-    return ""
-
-
-def _classes(edit: Edit) -> str:
-    """What the lines are, in classes of instructions."""
-    found: Counter[str] = Counter()
-    for line in edit.lines:
-        found[_class(edit.stage, line)] += 1
-    shown = sorted(found, key=lambda kind: (-found[kind], kind))[:2]
-    return " and ".join(shown) if shown else "lines"
-
-
-def _class(stage: str, line: EditLine) -> str:
-    name = operation(stage, line.text)
-    if stage not in MLIR_STAGES:
-        return instructions.klass(stage, name, line.text)
-    return (
-        instructions.llvm_dialect(name, line.text) if name.startswith(("llvm.", "nvvm.", "rocdl.")) else name
-    )
-
-
-# facts
-
-
-def _moved(case: Case) -> Iterator[str]:
-    for name, words, unit in _FACTS:
-        before, after = case.facts.base.get(name, 0), case.facts.head.get(name, 0)
-        if before != after:
-            yield f"{words} {_text(before)} → {_text(after)}{unit}"
-
-
-def _text(value: Fact) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
+def _synchronizing(shared: Sequence[Sequence[Cause]]) -> list[str]:
+    """Counted operations of an IR: of assembly the figures tell themselves."""
+    return [each[0].subject for each in shared if each[0].kind is CauseKind.NUMBER and "." in each[0].subject]

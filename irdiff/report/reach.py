@@ -31,6 +31,12 @@ def _sentence(reach: Reach) -> str:
     only_read = [file for file in read if not file.compiled_by and file.path.endswith(".py")]
     if only_read:
         parts.append(f"of {_names(only_read)} no launch compiles a function")
+    idle = [f"{name} ({file.path})" for file in read for name in file.not_run]
+    if idle:
+        more = f" and {len(idle) - _SHOWN} more" if len(idle) > _SHOWN else ""
+        parts.append(
+            f"no launch runs {', '.join(idle[:_SHOWN])}{more}, which changed: not compared (see --program)"
+        )
     if unread:
         parts.append(f"{_names(unread)} {'is' if len(unread) == 1 else 'are'} read by none: not compared")
     return "; ".join(parts)

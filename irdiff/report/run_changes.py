@@ -43,7 +43,16 @@ def prints(run: Run) -> Mapping[str, str]:
     """By the id of each group a digest of its cases and their concrete edits."""
     edits = {case.id: (case.verdict, case.edit) for case in run.cases}
     rows = {group.id: [(member, edits.get(member)) for member in group.members] for group in run.groups}
-    return {name: hashlib.sha256(json.dumps(row).encode()).hexdigest() for name, row in rows.items()}
+    return {name: _digest(row) for name, row in rows.items()}
+
+
+def short_prints(run: Run, digits: int) -> Mapping[str, str]:
+    """The same where room is short: ids and digests by so many digits, whatever a run calls its groups."""
+    return {_digest(name)[:digits]: print_[:digits] for name, print_ in prints(run).items()}
+
+
+def _digest(value: object) -> str:
+    return hashlib.sha256(json.dumps(value).encode()).hexdigest()
 
 
 def counts(old: Mapping[str, str], new: Mapping[str, str]) -> GroupCounts:

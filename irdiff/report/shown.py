@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+import shlex
+from dataclasses import dataclass, replace
 
 from irdiff.model import Run
 from irdiff.report import commands, group_names, wording
 from irdiff.report.group_names import NamedGroup
+
+_JOB = re.compile(r"https://[\w.-]+/([\w.-]+/[\w.-]+)/actions/runs/(\d+)")
+_ARTIFACT = "irdiff-run"
+"""The name under which the workflows keep a run."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Shown:
     call: str
     """What commands take for the run."""
+    fetch: str
+    """The command that brings the run to its reader first; empty where it is there."""
     whole: Run | None
     """The run that groups have their numbers in, where a part of it is shown."""
     first: str
@@ -39,16 +47,25 @@ class Shown:
         return self.first + wording.headline(run) + (f"; {self.hidden}" if self.hidden else "")
 
 
-PLAIN = Shown(call=commands.UNNAMED, whole=None, first="", hidden="")
+PLAIN = Shown(call=commands.UNNAMED, fetch="", whole=None, first="", hidden="")
 
 
 def whole(call: str) -> Shown:
     """The whole run, for a reader who calls it so."""
-    return Shown(call=call, whole=None, first="", hidden="")
+    return Shown(call=call, fetch="", whole=None, first="", hidden="")
+
+
+def of_job(page: str | None) -> Shown:
+    """The whole run for a reader who has it not: the artifact of a job, by the address of the job's page."""
+    found = _JOB.match(page or "")
+    if not found:
+        return PLAIN
+    words = ["gh", "run", "download", found[2], "--repo", found[1], "--name", _ARTIFACT, "--dir", _ARTIFACT]
+    return replace(whole(_ARTIFACT), fetch=shlex.join(words))
 
 
 def news(run: Run, cases: int, groups: int, *, call: str, since: str) -> Shown:
     """The part of a run that another one, `since`, did not have: so many cases and groups are left out."""
     told = f"{wording.cases_in_words(cases, 'known ')} in {groups} whole groups not shown"
     hidden = told.replace("in 1 whole groups", "in 1 whole group")
-    return Shown(call=call, whole=run, first=f"new since {since}: ", hidden=hidden)
+    return Shown(call=call, fetch="", whole=run, first=f"new since {since}: ", hidden=hidden)

@@ -25,7 +25,7 @@ from irdiff.resolve.corpus import Corpus, Packages
 from irdiff.resolve.toolchains import environments
 from irdiff.store import key_of
 
-_REQUIREMENT = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)(\[[^\]]*\])?\s*((?:[<>=!~]=?=?|@).*)?")
+_REQUIREMENT = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)(\s*\[[^\]]*\])?\s*((?:[<>=!~]=?=?|@).*)?")
 _TRITONS = ("triton", "pytorch-triton", "pytorch-triton-rocm", "triton-rocm", "triton-windows")
 """Distributions of Triton: that of the toolchain is there."""
 

@@ -30,7 +30,7 @@ LAUNCHES = {{{label!r}: program({words})}}
 
 def corpus_of(snap: Snapshot, plan: Plan, command: str, config: Config) -> Corpus:
     """A corpus of one workload, which runs the program. Raises UsageError where the revision lacks it."""
-    words = _words(command)
+    words = words_of(command)
     files = {entry.path for entry in repository.entries(snap, config)}
     if words[0] != "-m" and str(PurePosixPath(words[0])) not in files:
         raise UsageError(
@@ -38,7 +38,7 @@ def corpus_of(snap: Snapshot, plan: Plan, command: str, config: Config) -> Corpu
             hint="name a program of the repository by its path from the root, or as -m MODULE",
         )
     tree = kernel_repository.exported(snap, config)
-    name, label = _name_of(words)
+    name, label = name_of(words)
     key = key_of("program/1", words, plan.imports)
     root = tree.parent / f"program-{key[:12]}"
     if not root.is_dir():
@@ -63,7 +63,7 @@ def plan_without_file(snap: Snapshot, config: Config) -> Plan:
     return Plan(**{"workloads": FAMILY, "import": folders})  # type: ignore[arg-type]
 
 
-def _words(command: str) -> list[str]:
+def words_of(command: str) -> list[str]:
     try:
         words = shlex.split(command)
     except ValueError as error:
@@ -74,11 +74,11 @@ def _words(command: str) -> list[str]:
             hint="as in --program 'bench/run.py --small', or --program '-m package.bench'",
         )
     if words[0] in ("python", "python3"):
-        return _words(shlex.join(words[1:]))
+        return words_of(shlex.join(words[1:]))
     return words
 
 
-def _name_of(words: list[str]) -> tuple[str, str]:
+def name_of(words: list[str]) -> tuple[str, str]:
     """(workload, label): `run` and `small` of `bench/run.py --small`."""
     is_module = words[0] == "-m"
     named, arguments = (words[1], words[2:]) if is_module else (PurePosixPath(words[0]).stem, words[1:])

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import ConfigDict, Field, PlainValidator, StrictInt, StrictStr, TypeAdapter
 from pydantic.dataclasses import dataclass
 
+from irdiff import case_ids
 from irdiff.errors import UsageError
 from irdiff.model import Fact, Target
 from irdiff.resolve import toml_file
@@ -65,10 +67,35 @@ def select(names: Sequence[str], folders: Sequence[Path]) -> tuple[Target, ...]:
     unknown = [name for name in wanted if name not in known]
     if unknown:
         raise UsageError(
-            f"no target {', '.join(unknown)}; known are {', '.join(known)}",
-            hint=f"add a file {folders[-1]}/{unknown[0]}.toml, or choose one of the known ones",
+            f"no target {', '.join(unknown)}; known are {', '.join(known)}", hint=_hint(unknown[0], known)
         )
     return tuple(known[name] for name in wanted)
+
+
+def _hint(name: str, known: Iterable[str]) -> str:
+    near = get_close_matches(name, list(known), n=1)
+    return f"did you mean {near[0]}?" if near else "a file NAME.toml in the folder of --targets-dir adds one"
+
+
+def selected(names: Sequence[str], patterns: Sequence[str], folders: Sequence[Path]) -> tuple[Target, ...]:
+    """The targets of these names, or the default ones, of which the patterns of cases may mean a case.
+
+    Where no name is given, a pattern may also mean another known target: `@sm_80` names it well enough.
+    Raises UsageError where the patterns mean none.
+    """
+    chosen = select(names, folders)
+    found = [target for target in chosen if case_ids.may_select(patterns, target.name)]
+    if not found and not names:
+        found = [t for t in load_all(folders).values() if case_ids.may_select(patterns, t.name)]
+    if not found:
+        wanted = case_ids.parse(patterns[0]).target
+        known = list(load_all(folders))
+        if names and any(case_ids.may_select(patterns, name) for name in known):
+            hint = f"--target {', '.join(names)} leaves out what --case names: give one of the two"
+        else:
+            hint = _hint(wanted, known)
+        raise UsageError(f"no target of this comparison is {wanted!r}, as in --case {patterns[0]}", hint=hint)
+    return tuple(found)
 
 
 def load(path: Path) -> Target:

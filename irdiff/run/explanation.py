@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Callable
 from contextlib import closing
@@ -39,7 +40,8 @@ def sides_again(
     chosen = packs.named_by(case.id, corpus or config.shipped / "corpus")
     wanted = SideOptions(repo=None, corpus=corpus, triton=None, build=False, progress=progress, packs=chosen)
     revisions = Sides(base=run.base, head=run.head)
-    sides = resolve_sides(*revisions.map(lambda revision: _spec_again(revision, config)), wanted, config)
+    specs = revisions.map(lambda revision: _spec_again(revision, config))
+    sides = resolve_sides(specs.base, specs.head, wanted, config)
     for name, (side, revision) in sides.zip(revisions).items():
         if side.toolchain.digest != revision.digest:
             raise IrdiffError(
@@ -140,10 +142,11 @@ def reproduction(run: Run, case: Case) -> list[Alone]:
     rows = []
     for side in ("base", "head"):
         name = f"{side}.{before}"
-        code = (
+        backend, arch, file, stage_name = map(json.dumps, (target.backend, target.arch, name, str(wanted)))
+        code = (  # with double quotation marks: a shell takes it in single ones
             "import triton; from triton.backends.compiler import GPUTarget; "
-            f"gpu = GPUTarget({target.backend!r}, {target.arch!r}, {target.warp_size}); "
-            f"print(triton.compile({name!r}, target=gpu).asm[{str(wanted)!r}])"
+            f"gpu = GPUTarget({backend}, {arch}, {target.warp_size}); "
+            f"print(triton.compile({file}, target=gpu).asm[{stage_name}])"
         )
         rows.append(Alone(side=side, file=name, code=code))
     return rows

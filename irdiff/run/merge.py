@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from irdiff.compare import radius
 from irdiff.errors import UsageError
+from irdiff.group import titles
 from irdiff.model import Case, ChangeGroup, Component, Launch, Run, Target
 
 
@@ -38,7 +39,7 @@ def merge(runs: Sequence[Run], *, partial: bool = False) -> Run:
         summary=radius.summarize(cases, targets),
         cases=cases,
         launches=_launches(runs),
-        groups=_groups(runs),
+        groups=_groups(runs, {case.id: case for case in cases}),
         notes=tuple(notes),
         duration_s=round(sum(run.duration_s for run in runs), 3),
     )
@@ -81,29 +82,34 @@ def _environment(runs: Sequence[Run]) -> dict[str, str]:
     return {name: " | ".join(found) for name, found in values.items()}
 
 
-def _groups(runs: Sequence[Run]) -> tuple[ChangeGroup, ...]:
+def _groups(runs: Sequence[Run], cases: Mapping[str, Case]) -> tuple[ChangeGroup, ...]:
     parts: dict[str, list[ChangeGroup]] = {}
     for group in (group for run in runs for group in run.groups):
         parts.setdefault(group.id, []).append(group)
-    groups = [_joined(same) for same in parts.values()]
+    groups = [_joined(same, cases) for same in parts.values()]
     return tuple(sorted(groups, key=lambda group: (-group.score, -len(group.members), group.id)))
 
 
-def _joined(parts: Sequence[ChangeGroup]) -> ChangeGroup:
-    """The same edit, seen in several shards: the gravest part ranks it, the shortest edit shows it."""
+def _joined(parts: Sequence[ChangeGroup], cases: Mapping[str, Case]) -> ChangeGroup:
+    """The same edit, seen in several shards: the gravest part ranks it, the shortest edit shows it, and its
+    title holds for all members.
+    """
     if len(parts) == 1:
         return parts[0]
     gravest = max(parts, key=lambda part: (part.score, part.representative))
     shortest = min(parts, key=lambda part: (len(part.edit), part.representative))
     count = sum(len(part.members) for part in parts)
     charged = {component for part in parts for component in part.charged}
+    members = tuple(sorted(member for part in parts for member in part.members))
+    told = [(cases[member], row.causes) for member in members if (row := cases[member].told)]
     return replace(
         shortest,
+        title=titles.of_group(told) if len(told) == len(members) else shortest.title,
         severity=gravest.severity,
         score=gravest.score,
         reasons=gravest.reasons,
         charged=tuple(component for component in Component if component in charged),
-        members=tuple(sorted(member for part in parts for member in part.members)),
+        members=members,
         likeness=round(sum(part.likeness * len(part.members) for part in parts) / count, 4),
     )
 

@@ -6,8 +6,6 @@ folder, or a beginning that no other has.
 
 from __future__ import annotations
 
-import datetime
-import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -151,11 +149,3 @@ def _beginning(name: str, others: Sequence[str]) -> str:
         if not Path(text).exists() and not any(other.startswith(text) for other in others):
             return text
     return name
-
-
-def quoted(call: str) -> str:
-    return shlex.quote(call)
-
-
-def age(row: ListedRun, now: datetime.datetime) -> datetime.timedelta:
-    return now - datetime.datetime.fromtimestamp(row.written, datetime.UTC)

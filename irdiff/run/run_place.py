@@ -121,6 +121,15 @@ def replaced(folder: Path) -> Iterator[Path]:
         raise
 
 
+def remove(folder: Path) -> None:
+    """Removes a run, and nothing that is not one. Raises UsageError."""
+    place = _absolute(folder)
+    stranger = "it is a symbolic link" if place.is_symlink() else stranger_in(place)
+    if stranger:
+        raise UsageError(f"{folder} is not a run alone ({stranger}): it is left as it is")
+    _remove_run(place)
+
+
 def _put(part: Path, folder: Path) -> None:
     check(folder)
     if not folder.exists() or _is_empty(folder):

@@ -24,6 +24,7 @@ T = TypeVar("T")
 _SCHEMES = ("s3", "gs", "az", "https", "http")
 _TIMEOUT = {"timeout": "60s", "connect_timeout": "5s", "allow_http": True}
 _RETRY = {"max_retries": 2}
+_MESSAGE_CHARACTERS = 200
 
 
 class PlaceError(StoreError):
@@ -93,7 +94,7 @@ class Place:
         try:
             return ask()
         except Exception as error:  # whatever a network and its client may raise: the run goes on without
-            said = " ".join(str(error).split())[:300]
+            said = " ".join(str(error).split())[:_MESSAGE_CHARACTERS]
             raise PlaceError(f"the shared store {self.url} does not answer: {said}") from error
 
 

@@ -39,6 +39,10 @@ class NothingTimedError(IrdiffError):
     exit_code = ExitCode.NOT_COMPARED
 
 
+class NoGpuError(NothingTimedError):
+    """No GPU here runs a case of the run."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Options:
     """What `irdiff time` was asked for."""
@@ -50,6 +54,8 @@ class Options:
     environment: Mapping[str, str]
     """Of the GPU processes."""
     say: Callable[[str], None]
+    bundle_of: Callable[[str], str] | None = None
+    """Cases for which it gives the same have one base, and are timed together."""
 
 
 def chosen_cases(run: Run, patterns: Sequence[str], every: bool) -> list[Case]:
@@ -157,7 +163,7 @@ def _on_all_gpus(
         first.close()
         here = ", ".join(sorted(set(cards))) or "none"
         wanted = ", ".join(sorted({case.target for case in cases}))
-        raise NothingTimedError(
+        raise NoGpuError(
             f"no GPU here runs a case of the run: GPUs here are {here}, its cases are for {wanted}",
             hint="run `irdiff time` on a host with such a GPU",
         )
@@ -169,7 +175,9 @@ def _on_all_gpus(
             folder=folder.absolute(), environment=options.environment, log=log, index=index
         )
         try:
-            works[index] = schedule.run_gpu(place, parts[index], options.protocol, options.say, process)
+            works[index] = schedule.run_gpu(
+                place, parts[index], options.protocol, options.say, process, options.bundle_of
+            )
         except Exception as error:  # raised again in the caller's thread
             failures[index] = error
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import shutil
 import subprocess
 import time
@@ -33,6 +34,8 @@ class StageRecorder:
         self.stop_before = stop_before
         self.stage = "ttir"
         self.times_s = {}
+        self.cpu_s = {}
+        """Processor time of each stage, that of the programs it ran too: no other process moves it."""
         self.artifacts = []
         self.metadata = {}
         self.assembler_flags = None
@@ -47,10 +50,11 @@ class StageRecorder:
             if name in self.stop_before and name != "cubin":  # cubin stops at ptxas, with its flags known
                 raise _StopBeforeStage
             self.stage = name
-            begin = time.perf_counter()
+            begin, used = time.perf_counter(), _cpu_s()
             with stages.entered() as files:
                 result = stage(module, metadata)
             self.times_s[name] = round(time.perf_counter() - begin, 6)
+            self.cpu_s[name] = round(_cpu_s() - used, 6)
             self.entered |= files
             return result
 
@@ -69,6 +73,7 @@ class StageRecorder:
             "stage": self.stage,
             "artifacts": self.artifacts,
             "times_s": self.times_s,
+            "cpu_s": self.cpu_s,
             "metadata": _plain(self.metadata),
             "assembler_flags": self.assembler_flags,
             "assembler_log": self.assembler_log,
@@ -80,6 +85,11 @@ class StageRecorder:
         with open(path + ".part", "w") as file:
             json.dump(row, file)
         os.replace(path + ".part", path)
+
+
+def _cpu_s():
+    spent = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(row.ru_utime + row.ru_stime for row in spent)
 
 
 def compile_launch(captured, recorder):

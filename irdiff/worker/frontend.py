@@ -27,7 +27,7 @@ import threading
 
 from triton.backends.compiler import GPUTarget
 
-from . import stages
+from . import called, stages
 from .settings import Settings
 from .texts import sha256
 
@@ -66,7 +66,7 @@ class Input:
 
 def run(src, target, options):
     """The `Input` of one launch. Raises what the frontend raises."""
-    with _one_at_a_time:
+    with _one_at_a_time, called.paused():
         return _run(src, target, options)
 
 

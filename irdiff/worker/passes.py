@@ -28,7 +28,8 @@ def replay(request, captured, recorder):
 
     Leaves the artifact. Where `dump` is `final` or `all` also the file `passes.after`, the IR after the last
     pass; with `all` also `passes`, the IR before each pass under MLIR's own headings. With `llvm` LLVM's
-    dumps go to the child's stderr.
+    dumps go to the child's stderr. With `names` those of MLIR do: what it prints there is not lost when a
+    pass ends the process.
     """
     stage = request["stage"]
     recorder.stage = stage
@@ -38,6 +39,8 @@ def replay(request, captured, recorder):
     recorder.metadata = {**request["metadata"], **vars(options), "target": captured.target}
     if request["dump"] in ("final", "all"):
         _keep_passes(os.path.join(recorder.folder, DUMP), request["dump"] == "all")
+    elif request["dump"] == "names":
+        os.environ["MLIR_ENABLE_DUMP"] = "1"
     elif request["dump"] == "llvm":
         _keep_llvm_passes()
     compiling._watch_assembler(recorder)

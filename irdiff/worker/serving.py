@@ -9,6 +9,7 @@ and the artifacts. The workload is loaded, and its launches are captured, once b
 
 from __future__ import annotations
 
+import contextlib
 import fnmatch
 import gc
 import json
@@ -20,7 +21,7 @@ import traceback
 import triton
 from triton.backends.compiler import GPUTarget
 
-from . import capture, compiling, dependencies, describe, one_pass, packages, passes
+from . import called, capture, compiling, dependencies, describe, one_pass, packages, passes
 
 
 class WorkloadError(Exception):
@@ -123,7 +124,12 @@ def _catalog(request, recorder):
                 }
             )
     recorder.report(
-        "captured", launches=rows, failures=failures, left_out=left_out, dependencies=_dependencies
+        "captured",
+        launches=rows,
+        failures=failures,
+        left_out=left_out,
+        called=called.report(),
+        dependencies=_dependencies,
     )
 
 
@@ -141,6 +147,11 @@ def _entries(request):
         return []
     packages.check()
     capture.answer_as(target)  # modules ask for the GPU when they are imported
+    with called.watched() if request.get("note_calls") else contextlib.nullcontext():
+        return _launched(request, workload, target)
+
+
+def _launched(request, workload, target):
     rows = []
     for label, entry in capture.load_workload(request["root"], workload).LAUNCHES.items():
         if not _is_selected(label, entry, request["select"]):

@@ -18,6 +18,8 @@ import triton._C.libtriton
 import triton.compiler.code_generator
 import triton.compiler.compiler as tc
 
+from . import called
+
 real_compile = tc.compile
 _CodeGenerator = triton.compiler.code_generator.CodeGenerator
 
@@ -196,6 +198,7 @@ def _watch_functions():
         if function is not None:
             if _files is not None:
                 _files.add(function.fn.__code__.co_filename)
+                called.note(function.fn.__code__)
             if kwargs.get("begin_line") is not None and _asserts(function):
                 kwargs["begin_line"] = 1
         original(self, *args, **kwargs)

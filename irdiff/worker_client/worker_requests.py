@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import signal
 import threading
 from collections.abc import Iterable, Mapping
@@ -17,6 +16,7 @@ from irdiff.resolve.corpus import Beside
 from irdiff.resolve.toolchains.interpreter_answers import WORKER
 from irdiff.stages import INPUT, MLIR, TEXTS, Stage
 from irdiff.store import key_of
+from irdiff.worker_client import diagnosis
 from irdiff.worker_client.workers import Ended, Workers
 
 NOT_COMPILING = frozenset(
@@ -26,7 +26,6 @@ NOT_COMPILING = frozenset(
 )
 """Files of the worker that only record programs or verify kernels: no request of ours imports them."""
 
-_TAIL_BYTES = 6000
 _UNKNOWN_ARCHITECTURE = (
     "is not defined for option 'gpu-name'",  # ptxas
     "computeCapability not supported",  # MLIR passes of 3.2
@@ -103,24 +102,14 @@ def artifacts_of_the_dead(folder: Path) -> Iterable[str]:
     return sorted(path.name for path in folder.iterdir() if path.name in TEXTS)
 
 
-def tail(folder: Path) -> str:
-    """The end of what the child printed, however much that was."""
-    try:
-        with (folder / "stderr").open("rb") as file:
-            file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL_BYTES))
-            text = file.read().decode(errors="replace")
-    except FileNotFoundError:
-        return ""
-    return text.strip()
-
-
 def _failure_of(ended: Ended, result: Mapping[str, Any] | None, folder: Path, config: Config) -> Failure:
-    stderr = tail(folder)
+    said = diagnosis.of_file(folder / "stderr")
+    stderr = said.excerpt
     stage = result["stage"] if result else _stage_of_the_dead(folder)
     if ended.timed_out:
         kind, message = FailureKind.TIMEOUT, f"no result after {config.limits.timeout_s:g} s"
     elif result is not None:
-        kind, message = FailureKind(result["outcome"]), result["message"]
+        kind, message = FailureKind(result["outcome"]), said.explained(result["message"])
         if result.get("unsupported") or any(text in message + stderr for text in _UNKNOWN_ARCHITECTURE):
             kind = FailureKind.UNSUPPORTED
         elif "bad_alloc" in message or "Cannot allocate memory" in message:
@@ -129,7 +118,7 @@ def _failure_of(ended: Ended, result: Mapping[str, Any] | None, folder: Path, co
         # of the compiler that says nothing: it is not kept
         kind, message = FailureKind.MEMORY, "the worker process died (killed by the system, out of memory?)"
     else:
-        kind, message = FailureKind.CRASH, _crash_message(ended, stderr)
+        kind, message = FailureKind.CRASH, said.explained(_ending(ended))
         if any(text in stderr for text in _UNKNOWN_ARCHITECTURE):
             kind = FailureKind.UNSUPPORTED
         elif any(text in stderr for text in ("bad_alloc", "out of memory", "Cannot allocate memory")):
@@ -139,10 +128,9 @@ def _failure_of(ended: Ended, result: Mapping[str, Any] | None, folder: Path, co
     return Failure(kind=kind, stage=stage, message=message, signal=name, stderr=stderr)
 
 
-def _crash_message(ended: Ended, stderr: str) -> str:
+def _ending(ended: Ended) -> str:
     name = signal.Signals(ended.signal).name if ended.signal else "an exit without a result"
-    telling = [line for line in stderr.splitlines() if "LLVM ERROR" in line or "Assertion" in line]
-    return f"the compiler died of {name}" + (f": {telling[-1].strip()}" if telling else "")
+    return f"the compiler died of {name}"
 
 
 def _stage_of_the_dead(folder: Path) -> str:

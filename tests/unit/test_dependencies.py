@@ -15,6 +15,7 @@ DISTRIBUTIONS = {
     "cuda": "cuda-bindings",
     "git": "gitpython",
     "github": "pygithub",
+    "nacl": "pynacl",
     "pydantic_core": "pydantic",
 }
 """Import name → distribution, where the two differ."""
@@ -71,13 +72,13 @@ def test_what_is_declared_is_imported() -> None:
 
 
 def test_what_an_extra_brings_is_imported_by_who_asks_for_it() -> None:
-    """The program starts without any extra: `timing` alone imports those of its own at the top of a module."""
+    """The program starts without any extra: `timing` and `history` alone import those of their own at the top of a module."""
     at_once = {
         (path.relative_to(PACKAGE).parts[0], name)
         for path, tree in TREES.items()
         for name in imported_at_once(tree) & (EXTRAS - CORE)
     }
-    assert {part for part, _ in at_once} <= {"timing"}
+    assert {part for part, _ in at_once} <= {"timing", "history"}
     assert "pyarrow" not in {name for _, name in at_once}
 
 

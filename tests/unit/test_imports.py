@@ -19,7 +19,7 @@ GROUND = {"errors", "model", "stages", "case_ids", "config", "process", "paralle
 """What every step stands on."""
 STEPS = [
     "shared_store", "resolve", "worker_client", "capture", "compile", "normalize", "codegen", "binaries", "compare",
-    "attribute", "group", "recheck", "run", "timing", "report", "gate", "github",
+    "attribute", "group", "recheck", "run", "timing", "report", "gate", "github", "history",
 ]  # fmt: skip
 STDLIB_ONLY = {"model", "errors", "case_ids"}
 PURE = {"normalize", "binaries", "group"}

@@ -21,7 +21,9 @@ PROJECTS = Path(__file__).parent / "projects"
 TARGETS = ("--target", "sm_90", "--target", "gfx942")
 LIGER = ("liger", ("--toolchain", "triton==3.9.0"))
 VLLM = ("vllm", ("--with", "torch==2.13.0"))  # its kernels import torch
-both = pytest.mark.parametrize("project", [LIGER, pytest.param(VLLM, marks=pytest.mark.wide)], ids=lambda p: p[0])
+both = pytest.mark.parametrize(
+    "project", [LIGER, pytest.param(VLLM, marks=pytest.mark.wide)], ids=lambda p: p[0]
+)
 
 
 class Author:
@@ -58,8 +60,12 @@ def author(project: tuple[str, tuple[str, ...]], tmp_path: Path, irdiff: Callabl
     """With recorded workloads and an irdiff.toml, both committed: capture, init, commit."""
     name, words = project
     repo = new_repository(tmp_path / name)
-    files = {str(path.relative_to(PROJECTS / name)): path.read_text() for path in (PROJECTS / name).rglob("*.*")}
-    write(repo, {**files, "requirements.txt": "torch==2.13.0\ntriton==3.9.0\n", ".gitignore": "__pycache__/\n"})
+    files = {
+        str(path.relative_to(PROJECTS / name)): path.read_text() for path in (PROJECTS / name).rglob("*.*")
+    }
+    write(
+        repo, {**files, "requirements.txt": "torch==2.13.0\ntriton==3.9.0\n", ".gitignore": "__pycache__/\n"}
+    )
     commit(repo, "Kernels")
     somebody = Author(repo, irdiff)
     said = somebody.types("capture", *words, "bench/run.py", "--small").stdout
@@ -86,9 +92,16 @@ def changed(result) -> set[str]:
 def test_six_questions(author: Author) -> None:
     kernels = f"src/{author.repo.name}/ops/norm.py"
     text = (author.repo / "irdiff-captured" / "run" / "norm_kernel.py").read_text()
-    assert f"\nfrom {author.repo.name}.ops.norm import norm_kernel\n" in text and "def norm_kernel" not in text
+    assert (
+        f"\nfrom {author.repo.name}.ops.norm import norm_kernel\n" in text and "def norm_kernel" not in text
+    )
 
-    edit(author.repo, kernels, "    # the mean of squares", "    # the mean of all squares, in a longer\n    # comment")
+    edit(
+        author.repo,
+        kernels,
+        "    # the mean of squares",
+        "    # the mean of all squares, in a longer\n    # comment",
+    )
     assert changed(author.asks("A comment")) == set()
 
     edit(author.repo, kernels, "x * scale", "x * (scale + 1.0)")
@@ -121,6 +134,10 @@ def test_a_program_shows_what_is_computed_before_a_launch(author: Author) -> Non
     """The recorded workloads give the number of warps as it was: only the program computes it."""
     edit(author.repo, f"src/{author.repo.name}/ops/gate.py", "else 4", "else 2")
     commit(author.repo, "Fewer warps for short rows")
+    recorded = author.types("compare", "HEAD~1", "HEAD", *TARGETS)
+    assert changed(recorded) == set()
+    idle = f"no launch runs settings (src/{author.repo.name}/ops/gate.py), which changed: not compared"
+    assert idle in recorded.stdout
     words = ("compare", "HEAD~1", "HEAD", *TARGETS, "--program", "bench/run.py --small", "--configs", "1")
     result = author.types(*words)
     assert changed(result) == {"gate_kernel"}
@@ -140,7 +157,9 @@ def test_messages_on_the_way(author: Author) -> None:
     assert "liger/ops/needy.py needs the package einops, which triton==3.9.0 has not" in lacking.stderr
     assert "next: compare again --with einops, or write packages" in lacking.stderr
 
-    workload.write_text(re.sub(r"norm_kernel\[.*\]", "norm_kernel", workload.read_text()).replace("needy", "norm"))
+    workload.write_text(
+        re.sub(r"norm_kernel\[.*\]", "norm_kernel", workload.read_text()).replace("needy", "norm")
+    )
     commit(author.repo, "A kernel without its grid")
     bare = author.types(*words, code=4)
     assert "write launch(norm_kernel[grid], x_ptr, out_ptr, n, eps, BLOCK)" in bare.stdout
@@ -156,3 +175,6 @@ def test_the_first_comparison_needs_no_workloads_at_base(author: Author) -> None
     commit(author.repo, "A real change")
     result = author.types("compare", "HEAD~2", "HEAD", *TARGETS)
     assert changed(result) == {"norm_kernel"}
+    releases = author.types("compare", "triton==3.8.0", "triton==3.9.0", *TARGETS)
+    assert {case["workload"] for case in releases.run["cases"]} == {"run/norm_kernel", "run/gate_kernel"}
+    assert re.search(r"^working tree (\w{7}), triton 3\.8\.0 \(", releases.stdout, re.MULTILINE)

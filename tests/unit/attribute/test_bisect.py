@@ -124,6 +124,7 @@ class Bench:
             },
             metadata={},
             stage_times_s={},
+            stage_cpu_s={},
             assembler=None,
             assembler_log="",
             notes=(),

@@ -136,6 +136,7 @@ class Bench:
             artifacts=self.compiler.keep(**texts),
             metadata=METADATA if metadata is None else metadata,
             stage_times_s={"ttir": 0.5},
+            stage_cpu_s={"ttir": 0.5},
             assembler=Assembler(digest="p" * 64, flags=("-v",)) if "ptx" in texts else None,
             assembler_log="",
             notes=notes,

@@ -24,6 +24,7 @@ def side(notes: tuple[str, ...] = (), assembler: Assembler | None = None, **dige
         },
         metadata={},
         stage_times_s={},
+        stage_cpu_s={},
         assembler=assembler,
         assembler_log="",
         notes=notes,

@@ -61,6 +61,7 @@ class FakeRequests:
                     "outcome": "error" if self.failure_kind else "compiled",
                     "artifacts": ["ttgir"],
                     "times_s": {"ttgir": 0.1},
+                    "cpu_s": {"ttgir": 0.1},
                     "metadata": {"num_warps": 4},
                     "assembler_flags": ["/t/ptxas", "-v"],
                     "assembler_log": "",

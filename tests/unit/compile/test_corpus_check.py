@@ -28,7 +28,7 @@ from irdiff.resolve.corpus import Corpus
 
 FAILURE = Failure(kind=FailureKind.ERROR, stage="ttgir", message="why", signal=None, stderr="")
 COMPILED = Compiled(
-    entered=(), artifacts={}, metadata={}, stage_times_s={"ttir": 0.25, "ttgir": 0.5}, assembler=None,
+    entered=(), artifacts={}, metadata={}, stage_times_s={"ttir": 0.25, "ttgir": 0.5}, stage_cpu_s={}, assembler=None,
     assembler_log="", notes=(),
 )  # fmt: skip
 

@@ -56,6 +56,7 @@ class FakeRequests:
             "outcome": "compiled",
             "artifacts": artifacts,
             "times_s": {operation: 0.5},
+            "cpu_s": {operation: 0.25},
             "metadata": {operation: 1},
             "assembler_flags": None,
             "assembler_log": operation,
@@ -123,6 +124,7 @@ def test_a_binary_is_made_of_the_text_and_joins_what_was_there(bench: Bench) -> 
     assert set(made.artifacts) == {"ttir", "ptx", "cubin"}
     assert made.metadata == {"compile": 1, "assemble": 1}
     assert made.stage_times_s == {"compile": 0.5, "assemble": 0.5}
+    assert made.stage_cpu_s == {"compile": 0.25, "assemble": 0.25}
     assert (made.notes, made.assembler_log) == (("compile",), "assemble")
     assert made.entered == ("triton/backends/nvidia/compile.py", "triton/backends/nvidia/assemble.py")
     assert bench.asked(lambda: bench.compile(assemble=True)) == 0

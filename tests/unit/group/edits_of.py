@@ -5,12 +5,12 @@ from __future__ import annotations
 from irdiff.compare.edits import Edit, EditLine
 
 
-def removed(text: str, *, partner: str | None = None, depth: int = 0) -> EditLine:
-    return EditLine(sign="-", text=text, number=0, depth=depth, partner=partner)
+def removed(text: str, *, partner: str | None = None, depth: int = 0, ahead: str = "") -> EditLine:
+    return EditLine(sign="-", text=text, number=0, depth=depth, partner=partner, ahead=ahead)
 
 
-def added(text: str, *, partner: str | None = None, depth: int = 0) -> EditLine:
-    return EditLine(sign="+", text=text, number=0, depth=depth, partner=partner)
+def added(text: str, *, partner: str | None = None, depth: int = 0, ahead: str = "") -> EditLine:
+    return EditLine(sign="+", text=text, number=0, depth=depth, partner=partner, ahead=ahead)
 
 
 def replaced(before: str, after: str, *, depth: int = 0) -> tuple[EditLine, EditLine]:

@@ -14,7 +14,7 @@ from irdiff.compare.judge import Judge
 from irdiff.group import describer
 from irdiff.group.describer import CaseDescriber
 from irdiff.group.grouping import Description, describe
-from irdiff.model import Artifact, Case, Origin, Sides, Verdict
+from irdiff.model import Artifact, Case, Launch, Origin, Sides, Verdict
 from irdiff.store import Store
 from tests.unit.no_llvm import no_llvm
 
@@ -67,9 +67,9 @@ class Bench:
 def bench(tmp_path: Path, build: Any, monkeypatch: pytest.MonkeyPatch) -> Bench:
     made: list[Edit | None] = []
 
-    def counted(case: Case, edit: Edit | None) -> Description:
+    def counted(case: Case, edit: Edit | None, launches: Sides[Launch | None]) -> Description:
         made.append(edit)
-        return describe(case, edit)
+        return describe(case, edit, launches)
 
     monkeypatch.setattr(describer, "describe", counted)
     return Bench(Store(tmp_path), build, made)

@@ -11,8 +11,19 @@ import pytest
 from irdiff.compare.edits import Edit
 from irdiff.group import grouping
 from irdiff.group.grouping import Description, describe
-from irdiff.group.severity import Ranked, Severity
-from irdiff.model import Case, ChangeGroup, Component, Failure, FailureKind, Origin, Sides, Verdict
+from irdiff.model import (
+    Case,
+    Cause,
+    CauseKind,
+    ChangeGroup,
+    Component,
+    Failure,
+    FailureKind,
+    Origin,
+    Sides,
+    Telling,
+    Verdict,
+)
 from tests.unit.group.edits_of import added, edit, removed
 
 FENCE = edit("ttgir", added("ttng.fence"))
@@ -61,7 +72,7 @@ def test_an_absorbed_change_may_share_the_group_of_a_changed_one(build: Any) -> 
     )
     assert made.members == ("a/x:b@sm_90", "a/x:c@sm_90")
     assert made.representative == "a/x:c@sm_90", "the one whose code changed"
-    assert made.severity == "wrong-result risk"
+    assert made.severity == "other"
     (alone,) = groups((case(build, "b", Verdict.ABSORBED, origin=origin()), FENCE))
     assert (alone.representative, alone.severity) == ("a/x:b@sm_90", "absorbed")
 
@@ -120,8 +131,13 @@ def described(*lines: str, score: float = 1.0, severity: str = "resources") -> D
         key=("changed", "ttgir", "P", ("+x",)),
         counts=Counter(lines),
         size=len(lines),
-        ranked=Ranked(severity=Severity(severity), score=score, reasons=(f"because {score}",)),
-        title=f"{len(lines)} lines",
+        told=Telling(
+            title=f"{len(lines)} lines",
+            severity=severity,
+            score=score,
+            reasons=(f"because {score}",),
+            causes=(Cause.uncounted(CauseKind.STATE, f"one of {len(lines)} lines"),),
+        ),
     )
 
 
@@ -143,13 +159,30 @@ def test_the_smallest_edit_stands_for_the_group_and_the_gravest_ranks_it(build: 
         b=described("+x", "+y", score=5.0),
         c=described("+x", score=2.0),
     )
-    assert (made.representative, made.title) == ("a/x:c@sm_90", "1 lines")
+    assert made.representative == "a/x:c@sm_90"
     assert (made.severity, made.score, made.reasons) == ("resources", 5.0, ("because 5.0",))
     assert made.edit == ("+x",)
     assert (made.origin_stage, made.pass_name) == ("ttgir", "P")
     assert made.charged == (Component.FRONTEND, Component.PTXAS)
     assert made.likeness == round((1 / 3 + 1 / 2 + 1) / 3, 4)
     assert len(made.id) == 16
+
+
+def test_the_title_holds_for_every_member_not_for_the_smallest_alone(build: Any) -> None:
+    two = edit("ttgir", added("ttng.fence"), added("ttng.fence", depth=1))
+    (made,) = groups((case(build, "a", origin=origin()), FENCE), (case(build, "b", origin=origin()), two))
+    assert made.title == "1 to 2 more `ttng.fence` (in the loop in 1 of 2 cases)"
+
+
+def test_what_is_told_does_not_decide_the_group(build: Any) -> None:
+    """Acceptances and ids of groups must outlive other words."""
+    one, other = (
+        case(build, origin=origin()),
+        case(build, origin=origin(), base={"registers": 8}, head={"registers": 9}),
+    )
+    rows = [describe(row, FENCE) for row in (one, other)]
+    assert rows[0].told.title != rows[1].told.title
+    assert rows[0].key == rows[1].key
 
 
 def test_members_without_lines_are_alike(build: Any) -> None:

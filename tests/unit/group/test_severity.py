@@ -36,9 +36,8 @@ def held(case: Case, of: Edit | None = None) -> dict[str, float]:
 @pytest.mark.parametrize(
     ("name", "line"),
     [
-        ("fence", "ttng.fence_async_shared"),
-        ("barrier", "ttg.barrier local"),
-        ("wait", WAIT),
+        ("signal", "ttng.arrive_barrier %0, 1"),
+        ("signal", "ttng.wait_barrier %0, %1"),
         ("atomic", "%1 = tt.atomic_rmw fadd, relaxed, gpu, %0"),
         ("rounding", "%1 = arith.mulf %0, %0 fastmath<contract> : f32"),
         ("reduction-order", "%1 = tt.reduce %0 {axis = 0 : i32}"),
@@ -52,15 +51,30 @@ def test_a_line_more_or_less_outside_of_loops_holds_by_half(build: Any, name: st
     assert name not in held(plain(build), None)
 
 
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [("fence", "ttng.fence_async_shared"), ("barrier", "ttg.barrier local"), ("wait", WAIT)],
+)
+def test_synchronization_that_is_gone_is_a_risk_and_one_more_a_cost(build: Any, name: str, line: str) -> None:
+    assert held(plain(build), edit("ttgir", removed(line)))[name] == 0.5
+    more = held(plain(build), edit("ttgir", added(line)))
+    assert name not in more
+    assert more["synchronization"] == 0.5
+    assert "synchronization" not in held(plain(build), edit("ttgir", removed(line)))
+    ranked = rank(plain(build), edit("ttgir", added(line, depth=1)))
+    assert ranked.severity is Severity.LOOP
+    assert rank(plain(build), edit("ttgir", added(line))).severity is Severity.OTHER
+
+
 @pytest.mark.parametrize(("depth", "measure"), [(0, 0.5), (1, 0.75), (2, 1.0), (3, 1.0)])
 def test_a_line_counts_for_more_the_deeper_its_loop(build: Any, depth: int, measure: float) -> None:
-    rows = [added("ttng.fence"), added("ttng.fence", depth=depth)]
+    rows = [removed("ttng.fence"), removed("ttng.fence", depth=depth)]
     assert held(plain(build), edit("ttgir", *rows))["fence"] == measure
 
 
 def test_as_many_lines_that_say_something_else_hold_too(build: Any) -> None:
     """The count of a wait, the scope of a fence; of rounding only what the pattern itself finds."""
-    other = WAIT.replace("num = 2", "num = 1")
+    other = WAIT.replace("num = 2", "num = 3")
     assert held(plain(build), edit("ttgir", *replaced(WAIT, other)))["wait"] == 0.5
     renumbered = WAIT.replace("%1", "%7").replace("%0", "%6")
     assert "wait" not in held(plain(build), edit("ttgir", *replaced(WAIT, renumbered)))
@@ -71,7 +85,7 @@ def test_as_many_lines_that_say_something_else_hold_too(build: Any) -> None:
 
 def test_one_of_several_lines_that_differ_is_enough(build: Any) -> None:
     same = (removed(WAIT), added(WAIT))
-    rows = (*same, *replaced(WAIT, WAIT.replace("2", "1")))
+    rows = (*same, *replaced(WAIT, WAIT.replace("2", "3")))
     assert "wait" in held(plain(build), edit("ttgir", *rows))
     assert "wait" not in held(plain(build), edit("ttgir", *same, *same))
 
@@ -202,7 +216,9 @@ def test_the_same_operations_elsewhere_are_motion(build: Any) -> None:
 
 def test_what_is_known_of_the_case_itself(build: Any) -> None:
     assert held(build.case(CASE, Verdict.BROKEN)) == {"broken": 1.0}
-    assert held(plain(build, nondeterministic=("base",))) == {"nondeterministic": 1.0}
+    assert held(plain(build, nondeterministic=("head",))) == {"nondeterministic": 1.0}
+    assert held(plain(build, nondeterministic=("base", "head"))) == {"nondeterministic": 1.0}
+    assert held(plain(build, nondeterministic=("base",))) == {}, "head agrees with itself: good news"
     assert held(plain(build, findings=build.findings("not-compared:a,b"))) == {"not-compared": 1.0}
     assert held(plain(build, findings=build.findings("launch-differs:num_warps"))) == {"launch": 1.0}
 
@@ -220,7 +236,7 @@ def test_a_change_that_was_absorbed_weighs_nothing(build: Any) -> None:
 def test_weights_add_up_and_the_gravest_row_has_the_class(build: Any) -> None:
     warps = "warps_per_multiprocessor"
     case = facts(build, {"registers": 60, warps: 32}, {"registers": 80, warps: 24})
-    ranked = rank(case, edit("ttgir", added("ttng.fence", depth=1)))
+    ranked = rank(case, edit("ttgir", removed("ttng.fence", depth=1)))
     assert ranked.severity is Severity.WRONG_RESULT
     occupancy = 3e3 * (32 - 24) / 32
     assert ranked.score == pytest.approx(0.75 * 5e4 + occupancy + 0.4 * 1e3 + 0.75 * 200)
@@ -230,7 +246,7 @@ def test_weights_add_up_and_the_gravest_row_has_the_class(build: Any) -> None:
         "registers",
         "loop-edit",
     ]
-    assert ranked.reasons[0] == "fence: a fence was added or removed: a missing one is a race"
+    assert ranked.reasons[0] == "fence: a fence was removed, or orders less: a missing one is a race"
 
 
 def test_scores_are_told_to_the_thousandth(build: Any) -> None:

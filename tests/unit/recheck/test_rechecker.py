@@ -57,7 +57,9 @@ class Fakes:
         told = self.outputs.get((side, replay.stage), [])
         made = told.pop(0) if told else MADE[side][replay.stage]
         output = made.encode() if isinstance(made, str) else made
-        return Replayed(output=output, error="" if output else "no", states=(), final=None, settings={})
+        return Replayed(
+            output=output, error="" if output else "no", states=(), final=None, settings={}, failed_in=None
+        )
 
     def recompile(self, toolchain: Any, *_: Any, attempt: int, fresh: bool = False) -> Outcome:
         self.asked.append(f"{toolchain.spec} compiled{' fresh' if fresh else ''}")
@@ -65,7 +67,7 @@ class Fakes:
 
     def compiled(self, texts: Mapping[str, str | bytes]) -> Compiled:
         return Compiled(
-            entered=(), artifacts=self.keep(texts), metadata={}, stage_times_s={}, assembler=None,
+            entered=(), artifacts=self.keep(texts), metadata={}, stage_times_s={}, stage_cpu_s={}, assembler=None,
             assembler_log="", notes=(),
         )  # fmt: skip
 

@@ -132,7 +132,7 @@ class FakeReplayer:
 
     def run(self, replay: Replay) -> Replayed:
         FakeReplayer.asked.append(replay)
-        return Replayed(output=None, error="not here", states=(), final=None, settings={})
+        return Replayed(output=None, error="not here", states=(), final=None, settings={}, failed_in=None)
 
 
 def test_a_case_is_attributed_with_the_texts_of_its_run(
@@ -198,9 +198,9 @@ def test_each_side_is_compiled_alone_from_what_enters_the_stage(
         variable, python, option, code = shlex.split(row.command("/a b/python"))
         assert (variable, python, option) == ("TRITON_ALWAYS_COMPILE=1", "/a b/python", "-c")
         compile(code, "command", "exec")
-        assert f"'{row.file}'" in code
-        assert f".asm['{wanted}']" in code
-        assert "GPUTarget('cuda', 90, 32)" in code
+        assert f'"{row.file}"' in code
+        assert f'.asm["{wanted}"]' in code
+        assert 'GPUTarget("cuda", 90, 32)' in code
 
 
 def test_the_files_that_the_commands_name_are_written(folder: Path, tmp_path: Path) -> None:

@@ -1,0 +1,143 @@
+"""`irdiff history backfill`."""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from irdiff import config as configuration
+from irdiff import pipeline
+from irdiff.capture.catalogs import Wanted
+from irdiff.cli import options, progress
+from irdiff.cli.history_options import db_option
+from irdiff.errors import ExitCode, UsageError
+from irdiff.history import backfill, inventory, points
+from irdiff.model import EVERYTHING, Run, Sides
+from irdiff.resolve.sides import Side, SideOptions, load_corpus, resolve_sides
+
+
+@click.command("backfill")
+@click.argument("specs", nargs=-1, required=True, metavar="VERSIONS…")
+@db_option
+@click.option(
+    "--runs",
+    "runs_folder",
+    type=click.Path(path_type=Path),
+    help="Where run folders go; default: beside the history.",
+)
+@click.option(
+    "--index", metavar="URL", help="A package index in place of the configured one: one of nightlies."
+)
+@click.option(
+    "--every", default="0d", show_default=True, metavar="Nd", help="One version in so many days: 1d, 7d."
+)
+@options.repo_option
+@click.option("--triton", metavar="SPEC", help="The compiler, where revisions select kernels.")
+@click.option("--no-build", is_flag=True, help="Commits whose native part is not at hand are gaps.")
+@options.target_option
+@options.targets_folder_option
+@options.corpus_option
+@options.pack_option
+@click.option(
+    "--case",
+    "cases",
+    multiple=True,
+    metavar="PATTERN",
+    help="family/workload:label@target; parts and globs work.",
+)
+@click.option("--tier", "tiers", multiple=True, type=click.Choice(["gate", "core", "extended"]))
+@click.option("--attribute/--no-attribute", default=True, help="Look for the pass behind each change.")
+@click.option(
+    "--recheck/--no-recheck",
+    default=True,
+    help="Compile changed cases again to see if a side agrees with itself.",
+)
+@options.cache_option
+@options.limit_options
+def backfill_command(
+    *,
+    specs: tuple[str, ...],
+    file: Path,
+    runs_folder: Path | None,
+    index: str | None,
+    every: str,
+    repo: Path | None,
+    triton: str | None,
+    no_build: bool,
+    target_names: tuple[str, ...],
+    targets_dir: Path | None,
+    corpus: Path | None,
+    packs: tuple[str, ...],
+    cases: tuple[str, ...],
+    tiers: tuple[str, ...],
+    attribute: bool,
+    recheck: bool,
+    cache: Path | None,
+    jobs: int | None,
+    timeout_s: float,
+    memory_mib: int,
+) -> int:
+    """Compile each of VERSIONS once and compare neighbours: triton==3.2.0..3.9.0, single ones, REV..REV.
+
+    What is done is kept at once: after an interruption the same command goes on where it was.
+    """
+    config = configuration.load(cache=cache, jobs=jobs, timeout_s=timeout_s, memory_mib=memory_mib)
+    config = points.with_index(config, index)
+    targets = options.selected_targets(target_names, targets_dir, config)
+    console = Console(stderr=True, no_color=config.color is False)
+    wanted = SideOptions(
+        repo=repo, corpus=corpus, triton=triton, build=not no_build, progress=_quiet, packs=packs
+    )
+    series = points.of_specs(specs, _days(every), repo, config)
+    chosen = replace(EVERYTHING, cases=cases, tiers=tiers, attribute=attribute, recheck=recheck)
+    choice = backfill.Choice(
+        targets=targets,
+        wanted=Wanted(tiers=tiers, cases=cases),
+        corpus=load_corpus(wanted, config).digest if series[0].spec.startswith("triton==") else "",
+        file=file,
+        runs=runs_folder or file.absolute().with_name(f"{file.stem}-runs"),
+    )
+
+    def measure(side: Side) -> inventory.Inventory:
+        with progress.shown(console) as report:
+            return inventory.take(side, targets, choice.wanted, config, report)
+
+    def compare(sides: Sides[Side], folder: Path) -> Run:
+        with progress.shown(console) as report:
+            asked = pipeline.Comparison(
+                sides=sides, targets=targets, options=chosen, command=tuple(sys.argv[1:])
+            )
+            return pipeline.compare(asked, config, folder, report)
+
+    steps = backfill.Steps(
+        resolve=lambda spec: resolve_sides(spec, spec, wanted, config).base,
+        measure=measure,
+        compare=compare,
+        say=lambda text: console.print(text, markup=False, highlight=False, soft_wrap=True),
+    )
+    done = backfill.backfill(series, choice, steps)
+    return _told(done, file)
+
+
+def _told(done: backfill.Backfilled, file: Path) -> int:
+    counts = f"{len(done.measured)} versions compiled, {len(done.compared)} pairs compared"
+    click.echo(f"{counts}, {done.known} known: {file}")
+    for gap in done.gaps:
+        click.echo(f"gap: {gap}")
+    return ExitCode.TOOLCHAIN if done.gaps else ExitCode.DONE
+
+
+def _quiet(_text: str) -> None:
+    """Each version says on its own what is done with it."""
+
+
+def _days(text: str) -> int:
+    found = re.fullmatch(r"(\d{1,4})d?", text)
+    if not found:
+        raise UsageError(f"--every {text!r} is not a number of days", hint="write it as 1d or 7d")
+    return int(found[1])

@@ -1,0 +1,93 @@
+"""One issue for one piece of news: opened, kept up to date in place, closed when the news is undone.
+
+As with comments a hidden marker says which issue it is, and only issues by the token's own account count.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from irdiff.errors import UsageError
+from irdiff.github.client import Client
+from irdiff.github.comment import MAX_BODY
+
+LABEL = "irdiff"
+_KEY = re.compile(r"[A-Za-z0-9._+-]{1,80}")
+_MARK = re.compile(r"<!-- irdiff:issue:([A-Za-z0-9._+-]{1,80}) -->")
+_MAX_PAGES = 20
+_VIEWER = "query { viewer { login } }"
+
+
+class IssueDone(StrEnum):
+    OPENED = "opened"
+    UPDATED = "updated"
+    UNCHANGED = "unchanged"
+    CLOSED = "closed"
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpenIssue:
+    """An open issue of this account."""
+
+    number: int
+    key: str
+    title: str
+    body: str
+    url: str
+
+
+def marker(key: str) -> str:
+    """Raises UsageError for a key that could end the HTML comment."""
+    if not _KEY.fullmatch(key):
+        raise UsageError(f"the issue key {key[:90]!a} is not made of letters, digits and ._+-")
+    return f"<!-- irdiff:issue:{key} -->"
+
+
+def open_issues(client: Client) -> list[OpenIssue]:
+    """Raises GithubError."""
+    viewer = client.graphql(_VIEWER, {}, to="ask who the token is")["viewer"]["login"]
+    found: list[OpenIssue] = []
+    for page in range(1, _MAX_PAGES + 1):
+        parameters = {"state": "open", "labels": LABEL, "per_page": 100, "page": page}
+        rows: Any = client.rest("GET", "/issues", to="list issues", parameters=parameters)
+        found += [issue for row in rows if (issue := _issue(row, viewer))]
+        if len(rows) < 100:
+            break
+    return found
+
+
+def _issue(row: Mapping[str, Any], viewer: str) -> OpenIssue | None:
+    mark = _MARK.match((row.get("body") or "").lstrip())
+    author = (row.get("user") or {}).get("login")
+    if mark is None or author != viewer or "pull_request" in row:
+        return None
+    return OpenIssue(
+        number=row["number"], key=mark[1], title=row["title"], body=row["body"], url=row["html_url"]
+    )
+
+
+def write(client: Client, known: list[OpenIssue], key: str, title: str, text: str) -> tuple[IssueDone, str]:
+    """Opens the issue of a key, or brings it up to date; returns its address. Raises GithubError."""
+    body = f"{marker(key)}\n{text}"[:MAX_BODY]
+    issue = next((issue for issue in known if issue.key == key), None)
+    if issue is None:
+        wanted = {"title": title[:250], "body": body, "labels": [LABEL]}
+        made: Any = client.rest("POST", "/issues", wanted, to="open an issue", repeatable=False)
+        return IssueDone.OPENED, str(made["html_url"])
+    if issue.body.replace("\r\n", "\n").rstrip() == body.rstrip() and issue.title == title[:250]:
+        return IssueDone.UNCHANGED, issue.url
+    client.rest(
+        "PATCH", f"/issues/{issue.number}", {"title": title[:250], "body": body}, to="update the issue"
+    )
+    return IssueDone.UPDATED, issue.url
+
+
+def close(client: Client, issue: OpenIssue, why: str) -> None:
+    """Says why, and closes. Raises GithubError."""
+    path = f"/issues/{issue.number}"
+    client.rest("POST", f"{path}/comments", {"body": why}, to="say why the issue is closed", repeatable=False)
+    client.rest("PATCH", path, {"state": "closed", "state_reason": "completed"}, to="close the issue")

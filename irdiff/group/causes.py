@@ -1,0 +1,180 @@
+"""What the edit of one case does, as causes that can be counted over the cases of a group. Pure.
+
+First what became more or fewer, or stands for something else; then what says something else where it stood;
+then layouts, flags, places. Only where none of these tells anything: integer arithmetic by its operations.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from irdiff.compare import edits, instructions
+from irdiff.compare.edits import INDEX_ARITHMETIC, MLIR_STAGES, Edit, EditLine
+from irdiff.group import operation_names, replacements, values
+from irdiff.model import Cause, CauseKind
+from irdiff.stages import Stage
+
+MAX_CAUSES = 12
+"""Of one case; a title tells three."""
+_TOLD_FIRST = (
+    re.compile(r"fence|membar|barrier|\bbar\b|wait|arrive|atom|cmpxchg"),
+    re.compile(r"dot|mma|mfma|convert_layout|async|copy|load|store|alloc|reduce|scan|div|call |inline "),
+)
+_TOLD_LAST = re.compile(
+    r"constant`$|(?:ext|trunc|cast)\w*`$|^`llvm\.(?:mlir|insert|extract|and|or|u|s|add|mul)"
+)
+_DECLARES = re.compile(r"define|declare|attributes")
+_MATRIX_UNITS = {
+    "warp_group_dot": "wgmma",
+    "wgmma": "wgmma",
+    "tc_gen5_mma": "tcgen05.mma",
+    "tcgen05": "tcgen05.mma",
+}
+
+
+def of_edit(edit: Edit) -> tuple[Cause, ...]:
+    """The causes in the order in which they are told; none for an edit without lines."""
+    numbers = _numbers(edit, operation_names.told)
+    layouts = list(values.layouts(edit))
+    if layouts:  # index vectors are there once for each layout
+        numbers = [row for row in numbers if row.subject.strip("`") not in INDEX_ARITHMETIC]
+    hidden = _numbers(edit, _hidden_name)
+    found = [*replacements.joined(numbers, hidden), *values.of_edit(edit), *layouts, *_flags(edit)]
+    if not found:
+        found = [*_places(edit), *hidden] or [*_classes(edit)]
+    return tuple(sorted(found, key=order))[:MAX_CAUSES]
+
+
+def order(cause: Cause) -> tuple[int, int, str]:
+    """The gravest first: synchronization, then what multiplies or moves data; then what moved most."""
+    return _place(cause), -abs(cause.count), cause.subject
+
+
+def _place(cause: Cause) -> int:
+    if cause.kind in (CauseKind.FAILURE, CauseKind.LAUNCH):
+        return -1
+    for place, pattern in enumerate(_TOLD_FIRST):
+        if pattern.search(cause.subject):
+            return place
+    return len(_TOLD_FIRST) + bool(_TOLD_LAST.search(cause.subject))
+
+
+# what became more or fewer
+
+
+@dataclass(kw_only=True)
+class _Tally:
+    """Lines of one operation in an edit: how many more head has, and how many of these in loops."""
+
+    more: int = 0
+    more_in_loops: int = 0
+    ahead: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+
+def _numbers(edit: Edit, name_of: operation_names.Name) -> list[Cause]:
+    tallies: dict[str, _Tally] = {}
+    for line in edit.lines:
+        name = name_of(edit.stage, line.text)
+        if not name:
+            continue
+        tally = tallies.setdefault(name, _Tally())
+        step = 1 if line.sign == "+" else -1
+        tally.more += step
+        tally.more_in_loops += step if line.depth else 0
+        tally.ahead[line.sign, line.ahead] += 1
+    return [_number(name, tally) for name, tally in tallies.items() if tally.more]
+
+
+def _number(name: str, tally: _Tally) -> Cause:
+    sign = "+" if tally.more > 0 else "-"
+    ahead = {_called(operation) if operation else "" for each, operation in tally.ahead if each == sign}
+    return Cause(
+        kind=CauseKind.NUMBER,
+        subject=name,
+        count=tally.more,
+        in_loops=_within(tally.more_in_loops, tally.more),
+        ahead=ahead.pop() if len(ahead) == 1 else "",
+        detail="",
+    )
+
+
+def _called(operation: str) -> str:
+    """As the field calls it: all of Hopper's matrix instructions are wgmma."""
+    return next((words for part, words in _MATRIX_UNITS.items() if part in operation), f"`{operation}`")
+
+
+def _within(in_loops: int, more: int) -> int:
+    """How many of those that are more, or fewer, are it in loops."""
+    return max(0, min(in_loops, more)) if more > 0 else -min(0, max(in_loops, more))
+
+
+def _hidden_name(stage: str, text: str) -> str:
+    return "" if operation_names.told(stage, text) else operation_names.untold(stage, text)
+
+
+# flags and places
+
+
+def _flags(edit: Edit) -> Iterator[Cause]:
+    """Flags of LLVM IR and modifiers of PTX on instructions, and what LLVM inferred for functions."""
+    more: Counter[tuple[bool, str]] = Counter()
+    only = edit.stage in (Stage.LLIR, Stage.PTX)
+    for line in edit.lines if only else ():
+        if line.partner is None:
+            only = False
+            continue
+        ours, theirs = (instructions.flags(edit.stage, text) for text in (line.text, line.partner))
+        only = only and ours != theirs
+        for flag in ours - theirs:
+            more[bool(_DECLARES.match(line.text)), flag] += 1 if line.sign == "+" else -1
+    for (declared, flag), count in more.items():
+        if declared and count:
+            yield Cause.uncounted(
+                CauseKind.STATE, f"LLVM {'infers' if count > 0 else 'no longer infers'} `{flag}`"
+            )
+        elif count:
+            row = Cause.uncounted(CauseKind.NUMBER, f"`{flag}` flag")
+            yield Cause(**{**vars(row), "count": count})
+    if only and more:
+        yield Cause.uncounted(CauseKind.STATE, f"the {_STAGE_WORDS[Stage(edit.stage)]} is the same otherwise")
+
+
+_STAGE_WORDS = {Stage.LLIR: "LLVM IR", Stage.PTX: "PTX"}
+
+
+def _places(edit: Edit) -> Iterator[Cause]:
+    """Operations that are somewhere else, or take other operands."""
+    moved: Counter[str] = Counter()
+    operands: Counter[str] = Counter()
+    for line in edit.lines:
+        name = operation_names.told(edit.stage, line.text)
+        if name and line.sign == "+":
+            (moved if line.partner is None else operands)[name] += 1
+    for rows, words in ((moved, "in another place"), (operands, "with other operands")):
+        if rows:
+            yield Cause.uncounted(
+                CauseKind.STATE, f"{operation_names.plural(values.most_frequent(rows), 2)} {words}"
+            )
+            return
+
+
+def _classes(edit: Edit) -> Iterator[Cause]:
+    """What the lines are, in classes of instructions."""
+    found = Counter(_class(edit.stage, line) for line in edit.lines)
+    shown = sorted(found, key=lambda kind: (-found[kind], kind))[:2]
+    if shown:
+        yield Cause.uncounted(
+            CauseKind.STATE, f"{' and '.join(shown)} in another order or with other operands"
+        )
+
+
+def _class(stage: str, line: EditLine) -> str:
+    name = edits.operation(stage, line.text)
+    if stage not in MLIR_STAGES:
+        return instructions.klass(stage, name, line.text)
+    if name.startswith(("llvm.", "nvvm.", "rocdl.")):
+        return instructions.llvm_dialect(name, line.text)
+    return f"`{name}`"

@@ -1,0 +1,66 @@
+"""Whether an edit takes synchronization away, or adds it. Pure.
+
+A fence, barrier or wait that is gone may be a race; one more is only waited for. What counts arrivals is
+neither: one more is as wrong as one fewer. A barrier that left a loop counts as gone, for the loop ran
+it in every round.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from irdiff.compare import loops
+from irdiff.compare.edits import EditLine, typeless
+
+FENCE = re.compile(r"fence|membar|buffer_(?:wbl2|inv)|s_dcache")
+BARRIER = re.compile(r"barrier|\bbar\.|\bbar\b")
+WAIT = re.compile(r"wait|depbar|commit_group")
+SIGNAL = re.compile(r"mbarrier|arrive|expect|(?:init|inval|wait)_barrier|cluster")
+"""What counts arrivals."""
+_PENDING = re.compile(
+    r"\b(?:num|pendings) = (\d+)|\b(?:vmcnt|lgkmcnt|vscnt|expcnt)\((\d+)\)|wait_group\S* (\d+)"
+)
+"""How many of what was begun a wait leaves unfinished."""
+
+
+def taken(pattern: re.Pattern[str], lines: Sequence[EditLine]) -> float:
+    """How far synchronization of a kind is fewer, in all or in loops, or says less than it said."""
+    found = _of_kind(pattern, lines)
+    weaker = _net(found) < 0 or _net(line for line in found if line.depth) < 0
+    weaker = weaker or any(_says_otherwise(line) and not _waits_for_more(line) for line in found)
+    return loops.weight(line.depth for line in found) if weaker else 0.0
+
+
+def added(lines: Sequence[EditLine]) -> float:
+    """How far there is more of a kind, or waits for more, while nothing of it is taken away."""
+    more: list[EditLine] = []
+    for pattern in (FENCE, BARRIER, WAIT):
+        found = _of_kind(pattern, lines)
+        if not taken(pattern, lines) and (_net(found) > 0 or any(map(_waits_for_more, found))):
+            more += found
+    return loops.weight(line.depth for line in more) if more else 0.0
+
+
+def _of_kind(pattern: re.Pattern[str], lines: Sequence[EditLine]) -> list[EditLine]:
+    return [line for line in lines if pattern.search(line.text) and not SIGNAL.search(line.text)]
+
+
+def _net(lines: Iterable[EditLine]) -> int:
+    return sum(1 if line.sign == "+" else -1 for line in lines)
+
+
+def _says_otherwise(line: EditLine) -> bool:
+    """Another count, scope or ordering than the line that stands in its place."""
+    return line.partner is not None and typeless(line.text) != typeless(line.partner)
+
+
+def _waits_for_more(line: EditLine) -> bool:
+    """Whether head's wait is base's, but leaves fewer unfinished: stricter, so never a race."""
+    if line.partner is None:
+        return False
+    before, after = (line.partner, line.text) if line.sign == "+" else (line.text, line.partner)
+    if _PENDING.sub("", typeless(before)) != _PENDING.sub("", typeless(after)):
+        return False
+    ours, theirs = ([int("".join(row)) for row in _PENDING.findall(text)] for text in (before, after))
+    return ours != theirs and all(one >= other for one, other in zip(ours, theirs, strict=True))

@@ -1,0 +1,155 @@
+"""What stands where it stood and says something else: attributes, layouts, operands of assembly. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from irdiff.compare import alignment, edits
+from irdiff.compare.edits import MLIR_STAGES, Edit, EditLine
+from irdiff.group import operation_names
+from irdiff.model import Cause, CauseKind
+from irdiff.stages import Stage
+
+_MAX_VALUES = 12
+_TOKEN = re.compile(r"[\w.@#!%-]+|->|\S")
+_LAYOUT = re.compile(r"#(\w+\.\w+)<\{((?:[^{}]|\{[^{}]*\})*)\}>")
+_PARAMETER = re.compile(r"(\w+) = (\[[^=]*\]|[^,{}=]+)")
+_MAX_PART = 60
+_DEFAULTS = ("none", "normal")
+_PARAMETERS_OF = r"{} = #[\w.]+<([^<>]*)>"
+
+
+# what says something else where it stood
+
+
+def of_edit(edit: Edit) -> Iterator[Cause]:
+    """Operations with other attributes, inline assembly that lost or gained the moves before it."""
+    found: Counter[tuple[str, str]] = Counter()
+    in_loops: Counter[tuple[str, str]] = Counter()
+    for line in edit.lines:
+        detail = _detail(edit.stage, line)
+        name = operation_names.told(edit.stage, line.text)
+        if name and detail:
+            found[name, detail] += 1
+            in_loops[name, detail] += bool(line.depth)
+    for (name, detail), count in found.most_common(_MAX_VALUES):
+        yield Cause(
+            kind=CauseKind.VALUE,
+            subject=name,
+            count=count,
+            in_loops=in_loops[name, detail],
+            ahead="",
+            detail=detail,
+        )
+
+
+def _detail(stage: str, line: EditLine) -> str:
+    """What a removed line's partner says otherwise; empty where it is nothing that can be told."""
+    if line.sign != "-" or line.partner is None or stage not in (*MLIR_STAGES, Stage.LLIR):
+        return ""
+    ours, theirs = operation_names.assembly(line.text), operation_names.assembly(line.partner)
+    if ours or theirs:
+        return _moves(ours, theirs) or _side_effects(line.text, line.partner)
+    if stage not in MLIR_STAGES:
+        return ""
+    before, after = _difference(edits.typeless(line.text), edits.typeless(line.partner))
+    if not before and not after:
+        return ""
+    if not before or not after:
+        return f"{'with' if after else 'without'} `{_with_parameters(after or before, line)}`"
+    return _step(before, after)
+
+
+def _step(before: str, after: str) -> str:
+    """`num` 2 → 1, or both wholes where they are not values of one attribute."""
+    (name, one, ours), (other, _, theirs) = before.partition(" = "), after.partition(" = ")
+    return f"`{name}` {ours} → {theirs}" if one and name == other else f"`{before}` → `{after}`"
+
+
+def _with_parameters(attribute: str, line: EditLine) -> str:
+    """An attribute that is one of a dialect's, with what it says: its type alone says little."""
+    name, _, value = attribute.partition(" = ")
+    found = re.search(_PARAMETERS_OF.format(re.escape(name)), line.text + (line.partner or ""))
+    if not found or not value.startswith("#"):
+        return attribute
+    values = [part.rpartition(" = ")[2] for part in found.group(1).split(", ")]
+    return f"{name} = {' '.join(each for each in values if each not in _DEFAULTS) or value}"[:_MAX_PART]
+
+
+def _moves(ours: Sequence[str], theirs: Sequence[str]) -> str:
+    """Of inline assembly that is the same but for moves of operands."""
+    before, after = ([name for name in side if name.startswith("mov.")] for side in (ours, theirs))
+    if len(before) == len(after) or [n for n in ours if n not in before] != [
+        n for n in theirs if n not in after
+    ]:
+        return ""
+    move = (before or after)[0]
+    return f"without the `{move}` before it" if len(before) > len(after) else f"with a `{move}` before it"
+
+
+def _side_effects(mine: str, other: str) -> str:
+    ours, theirs = ("has_side_effects" in text or "sideeffect" in text for text in (mine, other))
+    if ours == theirs:
+        return ""
+    return "no longer marked as having side effects" if ours else "marked as having side effects"
+
+
+def _difference(mine: str, other: str) -> tuple[str, str]:
+    """The tokens in which two lines differ, with the attribute's name where it is its value that does."""
+    left, right = _TOKEN.findall(mine.replace("`", "'")), _TOKEN.findall(other.replace("`", "'"))
+    start, end = alignment.equal_ends(left, right)
+    if start >= 2 and left[start - 1] == "=":
+        start -= 2
+    parts = (
+        " ".join(tokens[start : len(tokens) - end]).strip("{}, ")[:_MAX_PART] for tokens in (left, right)
+    )
+    return next(parts), next(parts)
+
+
+# layouts
+
+
+def layouts(edit: Edit) -> Iterator[Cause]:
+    """Where most lines differ only in the layout of their values: both kinds, or the parameter."""
+    if edit.stage not in MLIR_STAGES:
+        return
+    lines = [line for line in edit.lines if line.partner and edits.differs_in_layout(line)]
+    if not lines or 2 * len(lines) < len(edit.lines):
+        return
+    kinds: dict[str, Counter[str]] = {"-": Counter(), "+": Counter()}
+    for line in lines:
+        mine, other = edits.layout_kinds(line.text), edits.layout_kinds(line.partner or "")
+        kinds[line.sign].update(kind for kind in (mine - other or mine) if kind != "ttg.slice")
+    before, after = most_frequent(kinds["-"]), most_frequent(kinds["+"])
+    if before == after:
+        yield Cause.uncounted(CauseKind.VALUE, f"`#{after}` layout", _parameter(after, lines))
+    elif before and after:
+        yield Cause.uncounted(CauseKind.STATE, f"layouts `#{before}` → `#{after}`")
+    else:
+        yield Cause.uncounted(
+            CauseKind.STATE, f"{'no longer ' if before else ''}layouts `#{before or after}`"
+        )
+
+
+def _parameter(kind: str, lines: Iterable[EditLine]) -> str:
+    """The parameter of a kind of layout that most lines have otherwise, with both values."""
+    found: Counter[str] = Counter()
+    for line in lines:
+        if line.sign == "-":
+            ours, theirs = (_parameters(kind, text) for text in (line.text, line.partner or ""))
+            for name in ours.keys() & theirs.keys():
+                if ours[name] != theirs[name]:
+                    found[f"`{name}` {ours[name]} → {theirs[name]}"] += 1
+    return most_frequent(found) or "with other parameters"
+
+
+def _parameters(kind: str, text: str) -> dict[str, str]:
+    rows = (match.group(2) for match in _LAYOUT.finditer(text) if match.group(1) == kind)
+    body = next(rows, "")
+    return {name: value.strip()[:_MAX_PART] for name, value in _PARAMETER.findall(body)}
+
+
+def most_frequent(counts: Counter[str]) -> str:
+    return min(counts, key=lambda name: (-counts[name], name), default="")

@@ -1,0 +1,191 @@
+"""What runs and inventories say, as rows of the history. Adding the same thing twice changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from irdiff.history import versions
+from irdiff.history.database import Database
+from irdiff.history.inventory import Inventory
+from irdiff.history.schema import NOT_CARRIED
+from irdiff.history.versions import Version
+from irdiff.model import Case, Fact, Run, Sides, Verdict
+from irdiff.run import run_folder
+from irdiff.store import key_of, sha256
+
+_HAS_CODE = frozenset({Verdict.UNCHANGED, Verdict.ABSORBED, Verdict.CHANGED})
+
+
+def run_key(run: Run) -> str:
+    """Names a run by all that it found."""
+    return sha256(run_folder.dump(run))[:16]
+
+
+def selection_key(targets: Iterable[str], tiers: Iterable[str], cases: Iterable[str], corpus: str) -> str:
+    """Names what was chosen of a version, and the content of the kernels that it was chosen from."""
+    return key_of("selection/1", sorted(targets), sorted(tiers), sorted(cases), corpus)[:16]
+
+
+def selection_of(run: Run) -> str:
+    names = (target.name for target in run.targets)
+    return selection_key(names, run.options.tiers, run.options.cases, run.head.corpus)
+
+
+def add_run(
+    database: Database,
+    run: Run,
+    place: Path | None,
+    named: Sides[Version] | None = None,
+    selection: str | None = None,
+) -> bool:
+    """Adds a run; False where it is there already.
+
+    `named` says its versions, and `selection` what was chosen of them, where the caller knows that better.
+    """
+    key = run_key(run)
+    if database.value("SELECT count(*) FROM runs WHERE run = ?", [key]):
+        return False
+    sides = named or versions.of_run(run)
+    put_versions(database, sides)
+    database.put("cases", [(c.id, c.workload, c.kernel, c.target, c.tier) for c in run.cases if c.kernel])
+    changed = sum(case.verdict is Verdict.CHANGED for case in run.cases)
+    names = (
+        key,
+        run.created,
+        sides.base.name,
+        sides.head.name,
+        selection or selection_of(run),
+        not run.options.stages,
+    )
+    where = str(place.absolute()) if place else ""
+    database.put("runs", [(*names, run.summary.compared, changed, run.duration_s, where)])
+    database.put("verdicts", [_verdict(key, case) for case in run.cases])
+    database.put("groups", _groups(key, run))
+    for which, version in sides.items():
+        _add_side(database, run, which, version)
+    carry(database)
+    return True
+
+
+def put_versions(database: Database, named: Iterable[Version]) -> None:
+    """A version that is known keeps its place in its series, unless what gives it is a better one."""
+    known = {name for (name,) in database.rows("SELECT version FROM versions")}
+    rows = [
+        (v.name, v.series, v.sort_key, v.label, v.toolchain, v.corpus) for v in named if v.name not in known
+    ]
+    database.put("versions", rows)
+
+
+def _verdict(key: str, case: Case) -> tuple[object, ...]:
+    origin = case.origin
+    return (
+        key,
+        case.id,
+        str(case.verdict),
+        origin.stage if origin else None,
+        origin.pass_name if origin else None,
+        case.group,
+        ",".join(case.nondeterministic),
+    )
+
+
+def _groups(key: str, run: Run) -> list[tuple[object, ...]]:
+    return [
+        (
+            key,
+            group.id,
+            group.title,
+            group.severity,
+            group.score,
+            group.origin_stage,
+            group.pass_name,
+            ",".join(group.charged),
+            group.representative,
+            len(group.members),
+        )
+        for group in run.groups
+    ]
+
+
+def _add_side(database: Database, run: Run, which: str, version: Version) -> None:
+    """Facts and costs of one side, of cases of which the history has none that were measured on their own."""
+    measured = {
+        case_id
+        for (case_id,) in database.rows("SELECT case_id FROM compilations WHERE version = ?", [version.name])
+    }
+    cases = [case for case in run.cases if case.id not in measured]
+    known = [case for case in cases if case.facts.of(which)]
+    database.put(
+        "facts", [row for case in known for row in _facts(version.name, case.id, case.facts.of(which))]
+    )
+    costs = [
+        (version.name, case.id, stage, seconds, None)
+        for case in cases
+        for stage, seconds in case.compile_s.of(which).items()
+    ]
+    database.put("stage_costs", costs)
+
+
+def _facts(version: str, case_id: str, found: Mapping[str, Fact]) -> list[tuple[object, ...]]:
+    return [
+        (version, case_id, name, float(value), "measured")
+        for name, value in found.items()
+        if isinstance(value, int | float)
+    ]
+
+
+def add_inventory(database: Database, version: Version, selection: str, found: Inventory) -> None:
+    """Adds what one version compiles to, in place of what is known of the same cases of that version."""
+    put_versions(database, [version])
+    name = version.name
+    kernels = [row for row in found.cases if row.kernel]
+    database.put("cases", [(c.case_id, c.workload, c.kernel, c.target, c.tier) for c in kernels])
+    outcomes = [
+        (name, row.case_id, str(row.failure.kind) if row.failure else "compiled", _message(row.failure))
+        for row in found.cases
+    ]
+    database.put("compilations", outcomes)
+    database.put("facts", [fact for row in found.cases for fact in _facts(name, row.case_id, row.facts)])
+    costs = [
+        (name, row.case_id, stage, seconds, row.cpu_s.get(stage))
+        for row in found.cases
+        for stage, seconds in row.wall_s.items()
+    ]
+    database.put("stage_costs", costs)
+    size = (len(found.cases), found.wall_s, found.cpu_s, found.compiled)
+    database.put("inventories", [(name, selection, *size)])
+
+
+def _message(failure: object) -> str | None:
+    return str(getattr(failure, "message", ""))[:300] if failure else None
+
+
+def carry(database: Database) -> None:
+    """Gives a version the facts of its neighbour where a run says that nothing of the code differs.
+
+    `unchanged` is said where the machine code and every compared stage above it are the same, so whatever is
+    counted in them is the same number. What else a file holds is not (`NOT_CARRIED`), nor what a run that was
+    asked for some stages only did not compare.
+    """
+    before, now = -1, 0
+    while before != now:  # a version may give on what it was given
+        before, now = now, _carried(database)
+
+
+def _carried(database: Database) -> int:
+    """One step along every run; returns how many facts there are now."""
+    left_out = ", ".join(f"'{name}'" for name in sorted(NOT_CARRIED))
+    for giver, taker in (("base", "head"), ("head", "base")):
+        database.run(
+            f"""
+            INSERT INTO facts
+            SELECT runs.{taker}, given.case_id, given.fact, given.value, 'carried'
+            FROM runs JOIN verdicts USING (run)
+            JOIN facts given ON given.version = runs.{giver} AND given.case_id = verdicts.case_id
+            WHERE runs.whole AND verdicts.verdict = 'unchanged' AND given.fact NOT IN ({left_out})
+            AND NOT EXISTS (SELECT 1 FROM facts own
+                            WHERE own.version = runs.{taker} AND own.case_id = verdicts.case_id)
+            """,  # noqa: S608 - the names are this module's own
+        )
+    return int(database.value("SELECT count(*) FROM facts"))

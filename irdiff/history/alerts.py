@@ -1,0 +1,211 @@
+"""What the newest version of a series moved beyond noise, as an answer and as text for an issue."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from irdiff.group.severity import Severity
+from irdiff.history import change_points, steps
+from irdiff.history.lines import SeriesLines, TimingLine
+from irdiff.history.steps import Step
+from irdiff.model import Verdict
+from irdiff.report import escape
+from irdiff.report.templates import markdown_prose
+from irdiff.report.wording import cases_in_words
+
+_SHOWN_CASES = 10
+_SHOWN_STEPS = 20
+_WORSE_FACTS = frozenset(
+    {"spill_store_bytes", "spill_load_bytes", "stack_bytes", "scratch_bytes", "vgpr_spills"}
+)
+_OCCUPANCY = frozenset({"warps_per_multiprocessor", "waves_per_simd"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Slowdown:
+    """A case whose newest time has left its line."""
+
+    case_id: str
+    gpu: str
+    share: float
+    """How much slower than its level before; negative where it is faster."""
+    allowed: float
+    """What its own noise allows."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Alert:
+    """What is to be said of the newest version of a series."""
+
+    series: str
+    version: str
+    before: str
+    """The version that it was compared with; empty where it was compared with none."""
+    broken: tuple[str, ...]
+    grave: tuple[Step, ...]
+    """Steps whose edits may be wrong, or that cost spills or occupancy."""
+    slower: tuple[Slowdown, ...]
+    faster: tuple[Slowdown, ...]
+    bisect: tuple[str, ...]
+
+    @property
+    def is_news(self) -> bool:
+        return bool(self.broken or self.grave or self.slower)
+
+
+def check(series: SeriesLines, place: int | None = None) -> Alert:
+    """Of one version, by default the newest, whatever it was compared with."""
+    last = len(series.versions) - 1 if place is None else place
+    pair = next((pair for pair in reversed(series.pairs) if pair.head == last), None)
+    found = [step for step in steps.find(series) if step.head == last]
+    grave = tuple(step for step in found if _is_grave(step))
+    verdicts = pair.verdicts if pair else {}
+    broken = tuple(sorted(case for case, told in verdicts.items() if told.verdict == Verdict.BROKEN))
+    moved = list(_moved_times(series, last))
+    worst = sorted((row for row in moved if row.share > 0), key=lambda row: -row.share)
+    shown = [*(row.case_id for row in worst[:1]), *broken[:1]]
+    commands = [
+        *(step.bisect for step in grave),
+        *(steps.bisect_command(series, pair.base, last, case) for case in shown if pair),
+    ]
+    return Alert(
+        series=series.name,
+        version=series.versions[last].label,
+        before=series.versions[pair.base].label if pair else "",
+        broken=broken,
+        grave=grave,
+        slower=tuple(worst),
+        faster=tuple(sorted((row for row in moved if row.share < 0), key=lambda row: row.share)),
+        bisect=tuple(dict.fromkeys(filter(None, commands)))[:3],
+    )
+
+
+def _is_grave(step: Step) -> bool:
+    if step.group and step.group.severity == Severity.WRONG_RESULT:
+        return True
+    return any(
+        (move.fact in _WORSE_FACTS and move.after > move.before)
+        or (move.fact in _OCCUPANCY and move.after < move.before)
+        for move in step.moves
+    )
+
+
+def _moved_times(series: SeriesLines, last: int) -> Iterable[Slowdown]:
+    for case, lines in series.timings.items():
+        for line in lines:
+            found = newest(line, last)
+            if found:
+                yield Slowdown(case_id=case, gpu=line.gpu, share=found[0], allowed=found[1])
+
+
+def newest(line: TimingLine, last: int) -> tuple[float, float] | None:
+    """How far the newest time lies from its line, and what is allowed; None where it is within, or not known.
+
+    A line of a few versions has no history of noise: the intervals of its sessions stand for it.
+    """
+    point = line.points[last]
+    before = [row for row in line.points[:last] if row is not None]
+    if point is None or not before:
+        return None
+    share, allowed = change_points.beyond_noise([row.ratio for row in before], point.ratio)
+    if len(before) < steps.LONG:
+        if not steps.differ(before[-1], point):
+            return None
+        share = point.ratio / before[-1].ratio - 1
+        allowed = max(before[-1].noise_floor, point.noise_floor, change_points.LEAST_SHARE)
+    return (share, allowed) if abs(math.log1p(share)) > math.log1p(allowed) else None
+
+
+def is_undone(series: SeriesLines, alert: Alert) -> bool:
+    """Whether nothing is left of an earlier alert: all compiles, is as fast and is written as before."""
+    place = next(n for n, version in enumerate(series.versions) if version.label == alert.version)
+    return (
+        all(_compiles_again(series, case, place) for case in alert.broken)
+        and all(step.undone_at is not None for step in alert.grave)
+        and all(_is_fast_again(series, row, place) for row in alert.slower)
+    )
+
+
+def _compiles_again(series: SeriesLines, case: str, place: int) -> bool:
+    told = [
+        pair.verdicts[case].verdict for pair in series.pairs if pair.head > place and case in pair.verdicts
+    ]
+    return bool(told) and told[-1] not in (Verdict.BROKEN, Verdict.FAILING)
+
+
+def _is_fast_again(series: SeriesLines, row: Slowdown, place: int) -> bool:
+    """Whether the last time after the alert is no further from the level before it than noise allows."""
+    for line in series.timings.get(row.case_id, ()):
+        after = [point for point in line.points[place + 1 :] if point is not None]
+        at = line.points[place]
+        if line.gpu == row.gpu and after and at is not None:
+            before = at.ratio / (1 + row.share)
+            return after[-1].ratio <= before * (1 + row.allowed)
+    return False
+
+
+# text
+
+
+def markdown(alert: Alert) -> str:
+    """The alert as the body of an issue; one line where there is no news."""
+    name = escape.markdown(alert.version)
+    if not alert.is_news:
+        return f"{name} moved nothing beyond the noise of its lines ({escape.markdown(alert.series)}).\n"
+    between = f" after {escape.markdown(alert.before)}" if alert.before else ""
+    parts = [f"### {name}{between}: {headline(alert)}", ""]
+    parts += _section("No longer compile", [escape.code(case) for case in alert.broken])
+    parts += _section("Slower than their own noise allows", [_time_row(row) for row in alert.slower])
+    parts += _section(
+        "Edits that may be wrong, or cost spills or occupancy", [_step_row(step) for step in alert.grave]
+    )
+    parts += _section("Faster", [_time_row(row) for row in alert.faster])
+    if alert.bisect:
+        parts += ["To find the commit, in a checkout:", "", "```", *alert.bisect, "```", ""]
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def headline(alert: Alert) -> str:
+    """What the news is, counted."""
+    counts = [
+        (len(alert.broken), "no longer compiles" if len(alert.broken) == 1 else "no longer compile"),
+        (len(alert.slower), "slower"),
+        (len(alert.grave), "grave edit" if len(alert.grave) == 1 else "grave edits"),
+    ]
+    return ", ".join(f"{count} {word}" for count, word in counts if count)
+
+
+def _section(title: str, rows: Sequence[str]) -> list[str]:
+    if not rows:
+        return []
+    left = len(rows) - _SHOWN_STEPS
+    more = [f"- and {left} more"] if left > 0 else []
+    return [f"**{title}** ({len(rows)})", "", *(f"- {row}" for row in rows[:_SHOWN_STEPS]), *more, ""]
+
+
+def _time_row(row: Slowdown) -> str:
+    told = f"{100 * row.share:+.1f} % on {escape.markdown(row.gpu)}"
+    return f"{escape.code(row.case_id)}: {told}, where ±{100 * row.allowed:.1f} % is noise"
+
+
+def _step_row(step: Step) -> str:
+    cases = ", ".join(escape.code(case) for case in step.cases[:_SHOWN_CASES])
+    more = f" and {len(step.cases) - _SHOWN_CASES} more" if len(step.cases) > _SHOWN_CASES else ""
+    count = cases_in_words(len(step.cases))
+    return f"{markdown_prose(step.title)}: {count}: {cases}{more}"
+
+
+def as_json(alert: Alert) -> Mapping[str, object]:
+    return {
+        "series": alert.series,
+        "version": alert.version,
+        "before": alert.before,
+        "news": alert.is_news,
+        "broken": alert.broken,
+        "slower": [vars(row) for row in alert.slower],
+        "faster": [vars(row) for row in alert.faster],
+        "grave": [{"id": step.id, "title": step.title, "cases": step.cases} for step in alert.grave],
+        "bisect": alert.bisect,
+    }

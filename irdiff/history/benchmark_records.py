@@ -1,0 +1,106 @@
+"""Records of PyTorch's benchmark database, for those who have its dashboard.
+
+One record is one metric of one case of one version, with the fields of the table `oss_ci_benchmark_v3`
+(pytorch/test-infra, clickhouse_db_schema/oss_ci_benchmark_v3/schema.sql). PyTorch's wiki describes them on
+the page "PyTorch OSS benchmark infra". What names the job that uploads them is added by the one who uploads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from irdiff import case_ids
+from irdiff.history.lines import CaseRow, SeriesLines, SeriesRow, TimingLine
+
+Record = dict[str, Any]
+
+_METRICS = frozenset(
+    {"registers", "vgprs", "agprs", "sgprs", "spill_store_bytes", "spill_load_bytes", "shared_bytes"}
+    | {
+        "scratch_bytes",
+        "warps_per_multiprocessor",
+        "waves_per_simd",
+        "code_bytes",
+        "ptx.total",
+        "amdgcn.total",
+    }
+)
+"""Of the facts those that a dashboard draws; all of them are in the history."""
+_REPOSITORY = "triton-lang/triton"
+
+
+def records(series: SeriesLines) -> Iterator[Record]:
+    for case in series.cases.values():
+        for fact, values in series.facts.get(case.case_id, {}).items():
+            if fact in _METRICS:
+                yield from _line(series, case, fact, values)
+        costs = series.costs_s.get(case.case_id)
+        if costs:
+            yield from _line(series, case, "compile_cpu_s", costs)
+        for line in series.timings.get(case.case_id, ()):
+            yield from _timings(series, case, line)
+
+
+def _line(
+    series: SeriesLines, case: CaseRow, name: str, values: tuple[float | None, ...]
+) -> Iterator[Record]:
+    for version, value in zip(series.versions, values, strict=True):
+        if value is not None:
+            yield _record(case, version, name, [value], gpu="", more={})
+
+
+def _timings(series: SeriesLines, case: CaseRow, line: TimingLine) -> Iterator[Record]:
+    for version, point in zip(series.versions, line.points, strict=True):
+        if point is not None:
+            more = {"ratio": f"{point.ratio:.6f}", "low": f"{point.low:.6f}", "high": f"{point.high:.6f}"}
+            more |= {"reference": line.reference, "outputs": point.outputs}
+            yield _record(case, version, "latency_us", [point.median_us], gpu=line.gpu, more=more)
+
+
+def _record(
+    case: CaseRow, version: SeriesRow, name: str, values: list[float], *, gpu: str, more: dict[str, str]
+) -> Record:
+    label = case_ids.parse(case.case_id).label
+    is_release = version.name.startswith("triton==")
+    return {
+        "benchmark": {
+            "name": "irdiff",
+            "mode": "inference",
+            "dtype": label.partition("-")[0],
+            "extra_info": {"tier": case.tier, "case": case.case_id},
+        },
+        "model": {
+            "name": f"{case.workload}:{label}",
+            "type": "triton kernel",
+            "backend": "triton",
+            "origins": ["irdiff"],
+            "extra_info": {"kernel": case.kernel, "target": case.target},
+        },
+        "inputs": {},
+        "dependencies": {
+            "triton": {
+                "repo": _REPOSITORY,
+                "branch": "",
+                "sha": "" if is_release else version.name,
+                "version": version.label if is_release else "",
+                "extra_info": {},
+            }
+        },
+        "runners": [
+            {
+                "name": "",
+                "type": case.target,
+                "cpu_info": "",
+                "cpu_count": 0,
+                "mem_info": "",
+                "avail_mem_in_gb": 0,
+                "gpu_info": gpu,
+                "gpu_count": int(bool(gpu)),
+                "gpu_mem_info": "",
+                "avail_gpu_mem_in_gb": 0,
+                "extra_info": {},
+            }
+        ],
+        "metric": {"name": name, "benchmark_values": values, "target_value": 0.0, "extra_info": more},
+    }

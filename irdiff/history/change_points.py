@@ -1,0 +1,126 @@
+"""Steps of a noisy line: where its level moved, and not only its noise. Pure.
+
+PELT with the cost l2 (Killick, Fearnhead and Eckley, 2012), of the library ruptures, proposes where the level
+may have moved, in logarithms, so that a share counts alike wherever the line lies. A proposal is a step where
+it is larger than what the line itself does without one:
+
+- its own quartiles. rustc-perf calls a change significant beyond the upper quartile of a benchmark's earlier
+  changes plus a multiple of their interquartile range; here those are the distances of a line's points from
+  the level of their stretch, so that a noisy line needs a larger step than a quiet one;
+- no less than `LEAST_SHARE`: below that an H200's own clocks move whole sessions.
+
+A point alone is no level: a step has two points on each side. Of the last point alone `beyond_noise` says
+whether it has left the line's noise.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+LEAST_SHARE = 0.01
+LEAST_POINTS = 2
+_QUARTILE_RANGES = 3.0
+_PENALTY = 6.0
+"""Of PELT, in units of noise² × log(points); on the planted lines of `tests.bench_change_points`."""
+_LEAST_NOISE = 1e-4
+"""Of log values: events tick, and a line of equal numbers is not known beyond that."""
+_LEAST_HISTORY = 4
+"""Points of a line before its quartiles mean anything."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LevelStep:
+    """A level that moved."""
+
+    index: int
+    """The first point of the new level."""
+    before: float
+    after: float
+    """Medians of the stretches on both sides."""
+    threshold: float
+    """The share that it had to exceed on this line."""
+
+    @property
+    def share(self) -> float:
+        """After ÷ before - 1."""
+        return self.after / self.before - 1
+
+
+def level_steps(values: Sequence[float]) -> list[LevelStep]:
+    """The steps of a line of positive values, the oldest first."""
+    logs = np.log(np.asarray(values, dtype=float))
+    places = _proposed(logs)
+    while True:
+        judged = _judged(logs, places)
+        weak = [row for row in judged if abs(math.log(row.after / row.before)) <= math.log1p(row.threshold)]
+        if not weak:
+            return judged
+        weakest = min(weak, key=lambda row: abs(row.share) / row.threshold)
+        places.remove(weakest.index)  # its neighbours' stretches are longer now, and are judged again
+
+
+def beyond_noise(before: Sequence[float], last: float) -> tuple[float, float]:
+    """How far the last point lies from the level before it, and the share it may without meaning anything.
+
+    Both are shares; the second is infinite where the line is too short to say.
+    """
+    logs = np.log(np.asarray(before, dtype=float))
+    places = [row.index for row in level_steps(before)] if len(before) >= 2 * LEAST_POINTS else []
+    level = float(np.median(logs[places[-1] if places else 0 :]))
+    distance = math.expm1(math.log(last) - level)
+    if len(before) < _LEAST_HISTORY:
+        return distance, math.inf
+    return distance, max(LEAST_SHARE, math.expm1(_reach(logs, places)))
+
+
+def _proposed(logs: np.ndarray) -> list[int]:
+    if len(logs) < 2 * LEAST_POINTS:
+        return []
+    import ruptures
+
+    scaled = (logs - logs.mean()) / _noise(logs)
+    search = ruptures.KernelCPD(kernel="linear", min_size=LEAST_POINTS).fit(scaled.reshape(-1, 1))
+    return [int(place) for place in search.predict(pen=_PENALTY * math.log(len(logs)))[:-1]]
+
+
+def _noise(logs: np.ndarray) -> float:
+    """The standard deviation of a point around its level, from differences of neighbours, which steps hardly
+    move: by their median absolute deviation.
+    """
+    differences = np.abs(np.diff(logs))
+    return max(_LEAST_NOISE, 1.4826 * float(np.median(differences)) / math.sqrt(2))
+
+
+def _judged(logs: np.ndarray, places: Sequence[int]) -> list[LevelStep]:
+    reach = _reach(logs, places)
+    bounds = [0, *places, len(logs)]
+    rows = []
+    for number, place in enumerate(places):
+        left, right = logs[bounds[number] : place], logs[place : bounds[number + 2]]
+        # medians of a few points are surer than one, by the root of their number
+        points = min(len(left), len(right))
+        threshold = max(LEAST_SHARE, math.expm1(reach * math.sqrt(LEAST_POINTS / points)))
+        before, after = _level(left, np.median(right)), _level(right, np.median(left))
+        rows.append(LevelStep(index=place, before=before, after=after, threshold=threshold))
+    return rows
+
+
+def _level(stretch: np.ndarray, other: float) -> float:
+    """The median; of two points the one that is nearer to the other side, since one alone is no level."""
+    if len(stretch) > LEAST_POINTS:
+        return math.exp(float(np.median(stretch)))
+    return math.exp(float(stretch[np.argmin(np.abs(stretch - other))]))
+
+
+def _reach(logs: np.ndarray, places: Sequence[int]) -> float:
+    """How far a point lies from its level at most, by the quartiles of all that did."""
+    bounds = [0, *places, len(logs)]
+    parts = [logs[low:high] for low, high in itertools.pairwise(bounds)]
+    distances = np.concatenate([np.abs(part - np.median(part)) for part in parts])
+    lower, upper = np.quantile(distances, (0.25, 0.75))
+    return max(_LEAST_NOISE, float(upper + _QUARTILE_RANGES * (upper - lower)))

@@ -1,0 +1,163 @@
+"""One version, compiled once: what its corpus launches, whether that compiles, its facts and what it cost.
+
+A comparison keeps facts of what changed and assembles what it must; a line needs them of every case. What is
+compiled here lies in the store, so that comparing two versions that were measured compiles next to nothing.
+"""
+
+from __future__ import annotations
+
+import itertools
+import resource
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+
+from irdiff import case_ids, normalize
+from irdiff.capture import catalogs
+from irdiff.capture.catalogs import Catalog, Wanted
+from irdiff.compare import facts, loops
+from irdiff.compile.compiler import WorkerCompiler
+from irdiff.config import Config
+from irdiff.errors import NormalizeError
+from irdiff.model import CaptureFailure, Compiled, Fact, Failure, Launch, Target
+from irdiff.parallel import Report, in_parallel
+from irdiff.resolve.sides import Side
+from irdiff.stages import Stage
+from irdiff.store import Store
+from irdiff.worker_client.worker_requests import Requests
+from irdiff.worker_client.workers import Workers
+
+_UNREAD = frozenset({Stage.SOURCE, Stage.TTIR, Stage.GLIR, Stage.LLIR})
+"""Texts of which there are no facts."""
+_LOOPED = (Stage.PTX, Stage.AMDGCN)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Made:
+    """One case of one version."""
+
+    case_id: str
+    workload: str
+    kernel: str
+    target: str
+    tier: str
+    failure: Failure | None
+    facts: Mapping[str, Fact]
+    wall_s: Mapping[str, float]
+    """By stage, as it was when the case was compiled."""
+    cpu_s: Mapping[str, float]
+
+    @property
+    def id(self) -> str:
+        return self.case_id
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inventory:
+    """All cases of one version."""
+
+    cases: tuple[Made, ...]
+    wall_s: float
+    cpu_s: float
+    """Of this process and the compilers."""
+    compiled: int
+    """Cases that were not in the store."""
+
+
+def take(side: Side, targets: Sequence[Target], wanted: Wanted, config: Config, report: Report) -> Inventory:
+    """Compiles every wanted case of a side. One that does not compile is a finding. Raises ToolchainError."""
+    started, used = time.monotonic(), _cpu_s()
+    store = Store(config.store)
+    with closing(Workers(config)) as workers:
+        compiler = WorkerCompiler(Requests(config, workers), store, wanted, reuse=True)
+        names = case_ids.workloads(wanted.cases, side.corpus.workloads)
+        places = list(itertools.product(names, targets))
+
+        def captured(place: tuple[str, Target]) -> tuple[Target, Catalog]:
+            return place[1], catalogs.of_side(compiler, side, *place)
+
+        found = list(in_parallel(captured, places, config.jobs, "capture", report))
+        jobs: list[tuple[Launch | CaptureFailure, Target]] = [
+            (row, target)
+            for target, catalog in found
+            for row in _rows(catalog)
+            if _is_wanted(row, target, wanted)
+        ]
+
+        def made(job: tuple[Launch | CaptureFailure, Target]) -> Made:
+            return _made(compiler, store, side, *job)
+
+        rows = list(in_parallel(made, jobs, config.jobs + 1, "compile", report))
+        reused = compiler.taken_from_store
+    return Inventory(
+        cases=tuple(sorted(rows, key=lambda row: row.case_id)),
+        wall_s=round(time.monotonic() - started, 3),
+        cpu_s=round(_cpu_s() - used, 3),
+        compiled=len(rows) - reused,
+    )
+
+
+def _rows(catalog: Catalog) -> list[Launch | CaptureFailure]:
+    return [*catalog.launches, *catalog.failures]
+
+
+def _is_wanted(row: Launch | CaptureFailure, target: Target, wanted: Wanted) -> bool:
+    """As a comparison chooses its pairs: what a workload does not mean for a target is no case of it."""
+    tier = row.tier if isinstance(row, Launch) else None
+    return (
+        row.expected
+        and (not wanted.tiers or tier is None or tier in wanted.tiers)
+        and case_ids.selects(wanted.cases, f"{row.id}@{target.name}")
+    )
+
+
+def _made(
+    compiler: WorkerCompiler, store: Store, side: Side, row: Launch | CaptureFailure, target: Target
+) -> Made:
+    launch = row if isinstance(row, Launch) else None
+    outcome = compiler.compile(side.toolchain, side.corpus, launch, target, assemble=True) if launch else None
+    compiled = outcome if isinstance(outcome, Compiled) else None
+    failure = row.failure if isinstance(row, CaptureFailure) else None
+    if outcome is not None and not isinstance(outcome, Compiled):
+        failure = outcome.failure
+    return Made(
+        case_id=f"{row.id}@{target.name}",
+        workload=row.id.partition(":")[0],
+        kernel=launch.kernel if launch else "",
+        target=target.name,
+        tier=launch.tier if launch else "core",
+        failure=failure,
+        facts=_facts(compiled, store, target) if compiled else {},
+        wall_s=outcome.stage_times_s if outcome else {},
+        cpu_s=compiled.stage_cpu_s if compiled else {},
+    )
+
+
+def _facts(compiled: Compiled, store: Store, target: Target) -> dict[str, Fact]:
+    contents = {
+        name: content
+        for name, artifact in compiled.artifacts.items()
+        if name not in _UNREAD and (content := store.get(artifact.digest)) is not None
+    }
+    found = facts.of_side(compiled, contents, target)
+    for stage in _LOOPED:
+        if stage in contents:
+            found.update(in_loops(stage, contents[stage].decode(errors="replace")))
+    return found
+
+
+def in_loops(stage: str, text: str) -> dict[str, int]:
+    """Instructions by class that lie in a loop: those that run more than once."""
+    try:
+        lines = normalize.canonicalize(stage, text).lines
+    except NormalizeError:
+        return {}
+    inside = "\n".join(f"\t{line}" for line, depth in zip(lines, loops.depths(lines), strict=True) if depth)
+    counts = normalize.instruction_facts(stage, inside)
+    return {f"{stage}.loop.{name}": count for name, count in counts.items()}
+
+
+def _cpu_s() -> float:
+    spent = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(row.ru_utime + row.ru_stime for row in spent)

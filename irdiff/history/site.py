@@ -1,0 +1,134 @@
+"""A site of plain files: a page, a script, a style, a chart library, and data that the page loads on demand.
+
+    index.html    every view, by what stands behind `#`
+    assets/       what this module copies: nothing is loaded from anywhere else
+    data/         columns, each file a script that hands its compressed content to the page
+    runs/         reports of the runs whose folders are still there
+
+Data are scripts because a browser that opens a file from a disk lets it load scripts, and nothing else.
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import json
+import shutil
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from irdiff.errors import RunFolderError
+from irdiff.history import columns, lines, steps
+from irdiff.history.columns import Json
+from irdiff.history.database import Database, HistoryError
+from irdiff.history.lines import PairRow, SeriesLines
+from irdiff.history.steps import Step
+
+_MARK = "irdiff-history-site"
+"""A file in a folder that irdiff wrote: only such a folder is written again."""
+_LEVEL = 9
+
+
+@dataclass(frozen=True, kw_only=True)
+class Written:
+    """What a site consists of."""
+
+    versions: int
+    cases: int
+    steps: int
+    reports: int
+    overview_bytes: int
+    """Of all that a browser loads to show the first page."""
+    size_bytes: int
+
+
+Render = Callable[[Path], str]
+"""The report of a run folder as a page. Raises RunFolderError where the folder is none."""
+
+
+def write(database: Database, out: Path, assets: Path, render: Render | None) -> Written:
+    """Writes the site of a whole history to `out`, new or written by this before.
+
+    Raises HistoryError where there is nothing to show, or `out` holds something else.
+    """
+    names = lines.series_names(database)
+    if not names:
+        raise HistoryError(
+            "the history is empty", hint="fill it: irdiff history backfill triton==3.8.0..3.9.0"
+        )
+    found = [lines.read(database, name) for name in names]
+    stepped = {series.name: steps.find(series) for series in found}
+    _clear(out)
+    shutil.copytree(assets, out, dirs_exist_ok=True)
+    now = datetime.datetime.now(datetime.UTC).isoformat(timespec="minutes")
+    content = columns.overview(found, stepped, now)
+    reports = 0
+    for number, series in enumerate(found):
+        _write_series(out, number, series, stepped[series.name])
+        reports += _write_reports(out, series, content["series"][number], render)
+    _put(out, "overview", content)
+    first = [out / "index.html", out / "data" / "overview.js", *(out / "assets").glob("*.*s")]
+    return Written(
+        versions=sum(len(series.versions) for series in found),
+        cases=len({case for series in found for case in series.cases}),
+        steps=sum(map(len, stepped.values())),
+        reports=reports,
+        overview_bytes=sum(path.stat().st_size for path in first),
+        size_bytes=sum(path.stat().st_size for path in out.rglob("*") if path.is_file()),
+    )
+
+
+def _clear(out: Path) -> None:
+    try:
+        if out.exists() and any(out.iterdir()):
+            if not (out / _MARK).is_file():
+                raise HistoryError(
+                    f"{out} is there and was not written by irdiff: it is left as it is",
+                    hint="name an empty folder",
+                )
+            for name in ("data", "runs", "assets"):
+                shutil.rmtree(out / name, ignore_errors=True)
+        (out / "data").mkdir(parents=True, exist_ok=True)
+        (out / _MARK).write_text("", encoding="utf-8")
+    except OSError as error:
+        raise HistoryError(
+            f"{out} cannot be written: {error.strerror}", hint="name another folder"
+        ) from error
+
+
+def _write_series(out: Path, number: int, series: SeriesLines, found: list[Step]) -> None:
+    for place, name in enumerate(columns.workloads(series)):
+        _put(out, f"kernel-{number}-{place}", {"workload": name, **columns.workload(series, name)})
+    for pair in series.pairs:
+        _put(out, f"pair-{number}-{pair.base}-{pair.head}", columns.pair_steps(series, pair, found))
+
+
+def _write_reports(out: Path, series: SeriesLines, told: Json, render: Render | None) -> int:
+    written = 0
+    for pair, row in zip(series.pairs, told["pairs"], strict=True):
+        row["report"] = _report(out, pair, render)
+        written += row["report"] is not None
+    return written
+
+
+def _report(out: Path, pair: PairRow, render: Render | None) -> str | None:
+    """The path of a run's report in the site; None where its folder is no more, or holds another run."""
+    folder = Path(pair.place)
+    if render is None or not pair.place or not (folder / "run.json").is_file():
+        return None
+    try:
+        text = render(folder)
+    except RunFolderError:
+        return None
+    path = out / "runs" / f"{pair.run}.html"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return f"runs/{path.name}"
+
+
+def _put(out: Path, name: str, content: Json) -> None:
+    packed = zlib.compress(json.dumps(content, separators=(",", ":")).encode(), _LEVEL)
+    text = f'irdiffData("{name}","{base64.b64encode(packed).decode()}");\n'
+    (out / "data" / f"{name}.js").write_text(text, encoding="ascii")

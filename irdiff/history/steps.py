@@ -1,0 +1,199 @@
+"""Steps: where the lines of cases bent, joined to what bent them.
+
+The cases that one run puts into one change group, and whose facts moved, are one step: they were moved by the
+same edit. Facts are exact, so any other number is a move. Timings are noisy: neighbours of one session differ
+where their intervals say so, and long lines where `change_points` finds a level. Pure.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from irdiff.history import change_points
+from irdiff.history.lines import GroupRow, PairRow, SeriesLines, Timing, Values
+from irdiff.history.schema import NOT_CARRIED
+from irdiff.history.versions import COMMITS, RELEASES
+from irdiff.model import Verdict
+
+TIME = "time"
+"""The name of the fact that timings are."""
+LONG = 12
+"""Timings of a line from which on its own history says more than the intervals of two sessions."""
+_BACK = 0.5
+"""The share of a step's moves that must be back where they were for it to be undone."""
+_WITHOUT_GROUP: Mapping[str, str] = {
+    Verdict.BROKEN: "compiles no more",
+    Verdict.FIXED: "compiles now",
+    Verdict.ADDED: "new",
+    Verdict.REMOVED: "gone",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Move:
+    """One line that bent."""
+
+    case_id: str
+    fact: str
+    """A fact's name, or `time`, whose values are ratios to a reference."""
+    before: float
+    after: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """What moved between two neighbours for one reason."""
+
+    id: str
+    base: int
+    head: int
+    """Places of both versions in the series."""
+    group: GroupRow | None
+    title: str
+    cases: tuple[str, ...]
+    moves: tuple[Move, ...]
+    undone_at: int | None
+    """The place of the version at which most of it was back as before."""
+    bisect: str
+    """The command that looks for the commit."""
+
+    @property
+    def slower(self) -> int:
+        return sum(move.fact == TIME and move.after > move.before for move in self.moves)
+
+    @property
+    def faster(self) -> int:
+        return sum(move.fact == TIME and move.after < move.before for move in self.moves)
+
+
+def find(series: SeriesLines) -> list[Step]:
+    """Every step of a series, the newest first, the gravest of a pair first."""
+    timed = _timing_moves(series)
+    steps = [step for pair in series.pairs for step in _of_pair(series, pair, timed)]
+    return sorted(steps, key=lambda step: (-step.head, -_score(step), -len(step.cases), step.id))
+
+
+def _score(step: Step) -> float:
+    return step.group.score if step.group else 0.0
+
+
+def _of_pair(series: SeriesLines, pair: PairRow, timed: Mapping[tuple[str, int, int], Move]) -> list[Step]:
+    members: dict[tuple[str | None, str], list[str]] = defaultdict(list)
+    moves: dict[str, list[Move]] = {}
+    for case, told in pair.verdicts.items():
+        moves[case] = list(_moves(series.facts.get(case, {}), case, pair))
+        if (case, pair.base, pair.head) in timed:
+            moves[case].append(timed[case, pair.base, pair.head])
+        if moves[case] or told.verdict in _WITHOUT_GROUP:
+            members[told.group, "" if told.group else told.verdict].append(case)
+    return [_step(series, pair, group, verdict, cases, moves) for (group, verdict), cases in members.items()]
+
+
+def _moves(facts: Mapping[str, Values], case: str, pair: PairRow) -> list[Move]:
+    found = []
+    for fact, values in facts.items():
+        if fact in NOT_CARRIED:  # moves with names and debug information
+            continue
+        before, after = values[pair.base], values[pair.head]
+        if before is not None and after is not None and before != after:
+            found.append(Move(case_id=case, fact=fact, before=before, after=after))
+    return found
+
+
+def _step(
+    series: SeriesLines,
+    pair: PairRow,
+    group_id: str | None,
+    verdict: str,
+    cases: Sequence[str],
+    moves: Mapping[str, Sequence[Move]],
+) -> Step:
+    group = pair.groups.get(group_id) if group_id else None
+    listed = tuple(move for case in sorted(cases) for move in moves[case])
+    shown = group.representative if group else sorted(cases)[0]
+    key = f"{series.name} {series.versions[pair.base].name} {series.versions[pair.head].name}"
+    return Step(
+        id=hashlib.sha256(f"{key} {group_id or verdict}".encode()).hexdigest()[:12],
+        base=pair.base,
+        head=pair.head,
+        group=group,
+        title=group.title if group else _WITHOUT_GROUP.get(verdict, f"moved, though {verdict}"),
+        cases=tuple(sorted(cases)),
+        moves=listed,
+        undone_at=_undone_at(series, pair.head, listed),
+        bisect=bisect_command(series, pair.base, pair.head, shown),
+    )
+
+
+def _undone_at(series: SeriesLines, head: int, moves: Sequence[Move]) -> int | None:
+    """The first later version at which at least half of the moved facts have their former value again."""
+    exact = [move for move in moves if move.fact != TIME]
+    for place in range(head + 1, len(series.versions)):
+        back = sum(series.facts[move.case_id][move.fact][place] == move.before for move in exact)
+        if exact and back >= _BACK * len(exact):
+            return place
+    return None
+
+
+def bisect_command(series: SeriesLines, base: int, head: int, case: str) -> str:
+    """Empty where the versions are no commits, and lie on no line of any."""
+    good, bad = series.versions[base], series.versions[head]
+    if series.name == COMMITS:
+        return f"irdiff bisect {good.name} {bad.name} --case '{case}'"
+    if series.name == RELEASES:  # each release is on a branch of its own
+        merge_base = f'"$(git merge-base v{good.label} v{bad.label})"'
+        return f"irdiff bisect {merge_base} v{bad.label} --case '{case}'"
+    return ""
+
+
+# timings
+
+
+def _timing_moves(series: SeriesLines) -> dict[tuple[str, int, int], Move]:
+    """By case and pair. A case that was timed on several kinds of GPU counts with the largest move."""
+    found: dict[tuple[str, int, int], Move] = {}
+    for case, lines in series.timings.items():
+        for line in lines:
+            for base, head in timing_steps(line.points):
+                before, after = line.points[base], line.points[head]
+                assert before is not None
+                assert after is not None
+                move = Move(case_id=case, fact=TIME, before=before.ratio, after=after.ratio)
+                known = found.get((case, base, head))
+                if known is None or _distance(move) > _distance(known):
+                    found[case, base, head] = move
+    return found
+
+
+def _distance(move: Move) -> float:
+    return abs(math.log(move.after / move.before))
+
+
+def timing_steps(points: Sequence[Timing | None]) -> list[tuple[int, int]]:
+    """Neighbours among the timed versions between which the time moved."""
+    known = [place for place, point in enumerate(points) if point is not None]
+    timed = [point for point in points if point is not None]
+    if len(timed) >= LONG:
+        steps = change_points.level_steps([point.ratio for point in timed])
+        return [(known[step.index - 1], known[step.index]) for step in steps]
+    return [
+        (known[number], known[number + 1])
+        for number in range(len(timed) - 1)
+        if differ(timed[number], timed[number + 1])
+    ]
+
+
+def differ(before: Timing, after: Timing) -> bool:
+    """Whether two intervals say that one is slower, beyond what the same binary is off by when it is loaded
+    again.
+
+    Both are ratios to one reference, whose own error is in both: taking it as independent is cautious.
+    """
+    distance = abs(math.log(after.ratio / before.ratio))
+    halves = [math.log(point.high / point.low) / 2 for point in (before, after)]
+    floor = math.log1p(max(before.noise_floor, after.noise_floor, change_points.LEAST_SHARE))
+    return distance > math.hypot(*halves) + floor

@@ -1,0 +1,103 @@
+"""What a compiler that failed said: the first diagnostic or assertion, and the pass that it says failed.
+
+MLIR prints its diagnostic first and then the whole module, and a stack trace follows: the reason is neither
+at the end nor alone. So the whole text is looked through for the first thing that gives a reason, and of the
+text itself the beginning and the end are kept.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+_KEPT_BYTES = 3000
+"""Of the beginning, and of the end."""
+_SEARCHED_BYTES = 16 << 20
+_CHARACTERS = 300
+_LINE_CHARACTERS = 2000
+_TELLING = re.compile(r"Assertion|UNREACHABLE|LLVM ERROR|Pipeline failed|\b(?:error|fatal)\s*:")
+"""Without one of these a line is not looked at further: what follows takes long for a long line."""
+_ASSERTION = re.compile(r"(?P<file>[^\s:]+):(?P<line>\d+): .*?Assertion [`'](?P<text>.*)' failed")
+_UNREACHABLE = re.compile(r"^(?P<text>.*\S)?\s*UNREACHABLE executed(?: at (?P<file>[^\s:]+):(?P<line>\d+))?")
+_LLVM_ERROR = re.compile(r"LLVM ERROR: (?P<text>.+)")
+_DIAGNOSTIC = re.compile(
+    r"^(?:(?P<file>[^\s:]+):(?P<line>\d+):\d+|loc\(.*\)|<unknown>:\d+|ptxas[^:;]*|ld\.lld)\s*[:;]?"
+    r".*?\b(?:error|fatal)\s*:\s*(?P<text>.+)"
+)
+_SUMMARY = re.compile(r"Failures have been detected while processing an MLIR pass pipeline")
+_PASS = re.compile(r"Pipeline failed while executing \[[`'](?P<name>[\w:]+)[`']")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Diagnosis:
+    text: str
+    """The first reason in one line, with the compiler's own place; empty where none was found."""
+    pass_name: str | None
+    """The pass that the compiler says was running."""
+    excerpt: str
+    """The beginning and the end of what was printed."""
+
+    def explained(self, ending: str) -> str:
+        """The reason first, then the pass, then how the process ended."""
+        where = f", in {self.pass_name}" if self.pass_name else ""
+        return f"{self.text}{where} ({ending})" if self.text else f"{ending}{where}"
+
+
+NOTHING = Diagnosis(text="", pass_name=None, excerpt="")
+
+
+def of_file(path: Path) -> Diagnosis:
+    """However long it is: of more than a bound only the beginning and the end are read."""
+    try:
+        with path.open("rb") as file:
+            beginning = file.read(_SEARCHED_BYTES)
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(len(beginning), size - _KEPT_BYTES))
+            end = file.read()
+    except FileNotFoundError:
+        return NOTHING
+    said = of_text(beginning.decode(errors="replace"))
+    if not end:
+        return said
+    return replace(said, excerpt=_joined(beginning[:_KEPT_BYTES], size - 2 * _KEPT_BYTES, end))
+
+
+def of_text(text: str) -> Diagnosis:
+    text = text.strip()
+    telling = [line[:_LINE_CHARACTERS] for line in text.splitlines() if _TELLING.search(line)]
+    found = next((match["name"] for line in telling if (match := _PASS.search(line))), None)
+    return Diagnosis(text=_first_reason(telling), pass_name=found, excerpt=_excerpt(text))
+
+
+def _first_reason(lines: Iterable[str]) -> str:
+    """An assertion wins over a diagnostic before it: the process died of it."""
+    diagnostic = ""
+    for line in lines:
+        for pattern, word in ((_ASSERTION, "Assertion "), (_UNREACHABLE, "unreachable: "), (_LLVM_ERROR, "")):
+            if match := pattern.search(line):
+                return _said(f"{word}{match['text'] or ''}".strip(), match)
+        if not diagnostic and not _SUMMARY.search(line) and (match := _DIAGNOSTIC.search(line)):
+            diagnostic = _said(match["text"], match)
+    return diagnostic
+
+
+def _said(text: str, match: re.Match[str]) -> str:
+    """`Assertion x != y (ConvertToBufferOps.cpp:486)`."""
+    places = match.groupdict()
+    place = f" ({Path(places['file']).name}:{places['line']})" if places.get("file") else ""
+    return " ".join(text.split())[:_CHARACTERS] + place
+
+
+def _excerpt(text: str) -> str:
+    content = text.encode()
+    if len(content) <= 2 * _KEPT_BYTES:
+        return text
+    return _joined(content[:_KEPT_BYTES], len(content) - 2 * _KEPT_BYTES, content[-_KEPT_BYTES:])
+
+
+def _joined(beginning: bytes, left_out: int, end: bytes) -> str:
+    first, last = (part.decode(errors="replace").strip() for part in (beginning, end))
+    return f"{first}\n[… {left_out} bytes left out …]\n{last}"

@@ -1,0 +1,351 @@
+"""Histories with real processes: several writers, a killed one, an index of wheels, and the site in a browser."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from irdiff import config as configuration
+from irdiff.history import database, points, site
+from tests.integration import browser
+from tests.integration.browser import Watched
+from tests.unit.history import histories
+
+pytestmark = pytest.mark.integration
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+ROOT = Path(__file__).parents[2]
+VERSIONS = [f"3.{minor}.0" for minor in range(10)]
+CASES = 970
+MAX_BYTES, MAX_OPEN_S = 5_000_000, 1.0
+HOSTILE = "<img src=x onerror=window.pwned=1>`</code><script>window.pwned=1</script>"
+
+
+# several processes
+
+_WRITER = """
+import sys, time
+from pathlib import Path
+from irdiff.history import database
+from tests.unit.history import histories
+path, name, pause_s = Path(sys.argv[1]), sys.argv[2], float(sys.argv[3])
+for number in range(int(sys.argv[4])):
+    with database.writing(path) as history:
+        history.put("facts", [(name, f"case{i}", f"fact{number}", 1.0, "measured") for i in range(200)])
+        print("inside", flush=True)
+        time.sleep(pause_s)
+"""
+
+
+def writer(path: Path, name: str, pause_s: float, times: int) -> subprocess.Popen:
+    words = [sys.executable, "-c", _WRITER, str(path), name, str(pause_s), str(times)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.Popen(words, env=environment, stdout=subprocess.PIPE, text=True)
+
+
+def test_writers_at_the_same_time_wait_for_each_other(tmp_path: Path) -> None:
+    file = tmp_path / "history.duckdb"
+    both = [writer(file, name, 0.02, 5) for name in ("one", "other")]
+    assert [process.wait(60) for process in both] == [0, 0]
+    with database.reading(file) as history:
+        rows = history.rows("SELECT version, count(*) FROM facts GROUP BY version ORDER BY version")
+    assert rows == [("one", 200), ("other", 200)]  # each write replaces that version's facts
+
+
+def test_a_killed_writer_leaves_the_file_whole(tmp_path: Path) -> None:
+    file = tmp_path / "history.duckdb"
+    histories.filled(file, ["3.8.0"], 40)
+    with database.reading(file) as history:
+        before = history.rows("SELECT * FROM facts ORDER BY ALL")
+    killed = writer(file, "killed", 60.0, 1)
+    assert killed.stdout is not None
+    assert killed.stdout.readline() == "inside\n"
+    killed.send_signal(signal.SIGKILL)
+    killed.wait(30)
+    with database.writing(file) as history:
+        assert history.rows("SELECT * FROM facts ORDER BY ALL") == before
+        history.put("facts", [("later", "case", "fact", 1.0, "measured")])
+    with database.reading(file) as history:
+        assert history.value("SELECT count(*) FROM facts") == len(before) + 1
+
+
+# versions of an index
+
+
+def wheel(folder: Path, version: str) -> None:
+    import zipfile
+
+    with zipfile.ZipFile(folder / f"triton-{version}-py3-none-any.whl", "w") as file:
+        info = f"triton-{version}.dist-info"
+        file.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: triton\nVersion: {version}\n")
+        file.writestr(
+            f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: a\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
+        file.writestr(f"{info}/RECORD", "")
+
+
+def test_nightlies_of_an_index_are_found_and_thinned(tmp_path: Path) -> None:
+    index = tmp_path / "simple" / "triton"
+    index.mkdir(parents=True)
+    names = ["3.4.0", *(f"3.5.0.dev202506{day:02d}" for day in (1, 2, 3, 9))]
+    for name in names:
+        wheel(index, name)
+    rows = "".join(f'<a href="{path.name}">{path.name}</a>' for path in sorted(index.iterdir()))
+    (index / "index.html").write_text(f"<!doctype html><html><body>{rows}</body></html>")
+    config = points.with_index(configuration.load(cache=tmp_path / "cache"), index.parent.as_uri())
+    found = points.of_specs(["triton==3.5.0.dev20250601..3.5.0.dev20250630"], 0, tmp_path, config)
+    assert [point.label for point in found] == names[1:]
+    weekly = points.of_specs(["triton==3.5.0.dev20250601..3.5.0"], 7, tmp_path, config)
+    assert [point.day for point in weekly] == ["2025-06-01", "2025-06-03", "2025-06-09"]
+    assert {point.series for point in weekly} == {"nightlies"}
+
+
+def test_commits_between_two_revisions(tmp_path: Path) -> None:
+    def git(*words: str) -> str:
+        identity = ("-c", "user.name=a", "-c", "user.email=a@b")
+        return subprocess.run(
+            ["git", *identity, *words], cwd=tmp_path, check=True, capture_output=True, text=True
+        ).stdout
+
+    git("init", "-q", "-b", "main")
+    commits = []
+    for number in range(4):
+        git("commit", "-q", "--allow-empty", "-m", f"commit {number}")
+        commits.append(git("rev-parse", "HEAD").strip())
+    found = points.of_specs(["main~2..main"], 0, tmp_path, configuration.load(cache=tmp_path / "cache"))
+    assert [point.spec for point in found] == commits[1:]
+    assert [point.sort_key for point in found] == sorted(point.sort_key for point in found)
+
+
+# the site
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    if reason := browser.missing():
+        pytest.skip(reason)
+    with browser.chromium() as found:
+        yield found
+
+
+@pytest.fixture
+def page(chromium: Browser) -> Iterator[Watched]:
+    watched = Watched(chromium)
+    yield watched
+    watched.page.close()
+
+
+def written(folder: Path, labels: list[str], cases: int) -> tuple[Path, site.Written]:
+    ids = histories.filled(folder / "h.duckdb", labels, cases)
+    with database.writing(folder / "h.duckdb") as history:
+        timed = {label: (1.0 + place / 50, 0.003) for place, label in enumerate(labels)}
+        histories.session(history, ids[0], timed)
+        history.run("UPDATE groups SET title = ? WHERE group_id = 'group0-1'", [HOSTILE])
+    with database.reading(folder / "h.duckdb") as history:
+        told = site.write(history, folder / "out", ROOT / "reports" / "history", None)
+    return folder / "out" / "index.html", told
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return written(tmp_path_factory.mktemp("small"), VERSIONS[:5], 80)[0]
+
+
+def show(page: Watched, path: Path, hash_: str = "#/") -> None:
+    page.open(path, hash_)
+    page.page.wait_for_function("document.documentElement.dataset.ready")
+
+
+def go(page: Watched, hash_: str) -> None:
+    page.evaluate(f"location.hash = {hash_!r}")
+    page.page.wait_for_function(
+        "(wanted) => document.documentElement.dataset.ready === wanted", arg=hash_, timeout=8000
+    )
+
+
+def text(page: Watched, selector: str) -> str:
+    return page.evaluate(f"document.querySelector({selector!r})?.textContent ?? ''")
+
+
+def count(page: Watched, selector: str) -> int:
+    return page.evaluate(f"document.querySelectorAll({selector!r}).length")
+
+
+def inked(page: Watched) -> int:
+    """Pixels of the first chart that are not empty."""
+    return page.evaluate(
+        "(() => { const c = document.querySelector('canvas');"
+        "return c.getContext('2d').getImageData(0, 0, c.width, c.height).data.filter((v, i) => i % 4 === 3 && v).length })()"
+    )
+
+
+def test_ten_versions_of_970_cases_open_at_once(page: Watched, tmp_path: Path) -> None:
+    path, told = written(tmp_path, VERSIONS, CASES)
+    took_s = []
+    for _ in range(5):  # other tests may hold the cores
+        begin = time.monotonic()
+        show(page, path)
+        took_s.append(time.monotonic() - begin)
+    loaded = sum(
+        Path(url.removeprefix("file://").partition("#")[0]).stat().st_size
+        for url in page.requests
+        if url.startswith("file:")
+    )
+    print(
+        f"{len(VERSIONS)} versions, {CASES} cases: {loaded / 1e6:.2f} MB loaded, open in {min(took_s):.2f} s"
+    )
+    print(f"the whole site: {told.size_bytes / 1e6:.1f} MB, {told.steps} change points")
+    assert loaded == told.overview_bytes < MAX_BYTES
+    assert min(took_s) < MAX_OPEN_S
+    assert [url for url in page.requests if not url.startswith(("file:", "data:"))] == []
+    assert count(page, "main tbody tr") == len(VERSIONS) - 1
+    assert page.complaints == []
+
+
+def test_every_page_draws_and_says_nothing_to_the_console(page: Watched, small: Path) -> None:
+    show(page, small)
+    assert inked(page) > 500
+    links = set()
+    for start in ("#/", "#/kernels", "#/steps", "#/search?q=fence"):
+        go(page, start)
+        links |= set(
+            page.evaluate("[...document.querySelectorAll('main a')].map((a) => a.getAttribute('href'))")
+        )
+    assert {link.split("/")[1].partition("?")[0] for link in links} >= {"kernel", "pair", "step", "steps"}
+    for link in sorted(links)[:60]:
+        go(page, link)
+        assert count(page, ".error") == 0, link
+    assert page.complaints == []
+
+
+def test_what_the_history_says_is_text(page: Watched, small: Path) -> None:
+    show(page, small, "#/steps?v=1")
+    step = page.evaluate(
+        "[...document.querySelectorAll('.steps a')].find((a) => a.textContent.includes('onerror')).getAttribute('href')"
+    )
+    go(page, step)
+    assert "onerror" in text(page, "h1")
+    assert page.evaluate("window.pwned") is None
+
+
+def test_a_kernel_has_lines_for_every_fact_and_target(page: Watched, small: Path) -> None:
+    show(page, small, "#/kernel/family0%2Fworkload00")
+    facts = page.evaluate("[...document.querySelectorAll('label select')].map((s) => s.options.length)")
+    assert max(facts) >= len(histories.FACTS)
+    assert text(page, "h1") == "family0/workload00"
+    labels = page.evaluate("[...document.querySelectorAll('label')].map((l) => l.firstChild.textContent)")
+    assert labels == ["Target", "Fact", "From", "To", "Cases"]
+    assert count(page, ".legend button") >= 1
+    page.evaluate(
+        "(() => { const s = document.querySelectorAll('label select')[1]; s.value = 'ptx.class_3'; s.dispatchEvent(new Event('change')) })()"
+    )
+    page.page.wait_for_function("document.documentElement.dataset.ready.includes('f=ptx.class_3')")
+    assert text(page, "main section h2").startswith("ptx.class_3 on ")
+
+
+def test_hover_zoom_and_hidden_lines_are_in_the_address(page: Watched, small: Path) -> None:
+    show(page, small, "#/kernel/family0%2Fworkload00?t=sm_90&f=registers")
+    box = page.page.locator(".chart .u-over").bounding_box()
+    assert box
+    page.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 50)
+    assert re.match(r"3\.2\.0 .*fp16-", text(page, ".readout"))
+    page.page.mouse.down()
+    page.page.mouse.move(box["x"] + box["width"] - 2, box["y"] + 50, steps=4)
+    page.page.mouse.up()
+    assert "a=2" in page.evaluate("location.hash")
+    page.page.locator(".legend button").first.click()
+    assert "off=" in page.evaluate("location.hash")
+    shared = page.evaluate("location.hash")
+    show(page, small, shared)
+    assert page.evaluate("document.querySelector('.legend button').getAttribute('aria-pressed')") == "false"
+    assert page.evaluate("document.querySelectorAll('label select')[2].value") == "2"
+    assert page.complaints == []
+
+
+def test_everything_can_be_done_with_keys(page: Watched, small: Path) -> None:
+    show(page, small, "#/kernel/family0%2Fworkload00?t=sm_90&f=registers")
+    page.page.locator(".chart").focus()
+    page.page.keyboard.press("ArrowRight")
+    assert text(page, ".readout").startswith("3.0.0")
+    page.page.keyboard.press("End")
+    assert text(page, ".readout").startswith("3.4.0")
+    page.page.keyboard.press("+")
+    assert "a=" in page.evaluate("location.hash")
+    page.page.keyboard.press("0")
+    assert "a=" not in page.evaluate("location.hash")
+    page.page.keyboard.press("Escape")
+    page.evaluate("document.activeElement.blur()")
+    page.page.keyboard.press("/")
+    page.page.keyboard.type("workload01")
+    page.page.keyboard.press("Enter")
+    page.page.wait_for_function("document.documentElement.dataset.ready.startsWith('#/search')")
+    assert "family" in text(page, "main section ul")
+    page.page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.tagName") == "A"
+    page.page.keyboard.press("Enter")
+    page.page.wait_for_function("document.documentElement.dataset.ready.startsWith('#/kernel/')")
+
+
+def test_steps_are_filtered(page: Watched, small: Path) -> None:
+    show(page, small, "#/steps")
+    every = count(page, ".steps li")
+    go(page, "#/steps?v=3")
+    some = count(page, ".steps li")
+    assert 0 < some < every
+    versions = page.evaluate("[...document.querySelectorAll('.steps div.dim')].map((d) => d.textContent)")
+    assert all("→ 3.3.0" in told for told in versions)
+    go(page, "#/steps?f=time")
+    assert text(page, "main h2") == "0 change points" or "time" in text(page, ".steps")
+
+
+@pytest.mark.parametrize("hash_", ["#/kernel/absent", "#/step/absent", "#/pair/0/7/9", "#/nowhere", "#/?s=9"])
+def test_a_page_that_is_not_there_is_said(page: Watched, small: Path, hash_: str) -> None:
+    show(page, small, hash_)
+    assert text(page, ".error h1") == "This page cannot be shown"
+    go(page, "#/")
+    assert count(page, ".error") == 0
+
+
+def test_data_that_are_gone_are_said(page: Watched, small: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(small.parent, copy)
+    next(iter((copy / "data").glob("kernel-0-0.js"))).unlink()
+    show(page, copy / "index.html", "#/kernel/family0%2Fworkload00")
+    assert "is the whole folder here?" in text(page, ".error")
+
+
+def test_phone_and_dark(chromium: Browser, small: Path) -> None:
+    for dark in (False, True):
+        watched = Watched(chromium, width=390, dark=dark)
+        for hash_ in ("#/", "#/kernel/family0%2Fworkload00", "#/steps", "#/kernels"):
+            show(watched, small, hash_)
+            assert watched.evaluate("document.documentElement.scrollWidth") == 390, hash_
+        shade = watched.evaluate(
+            "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)[0]"
+        )
+        assert (shade < 60) is dark
+        assert watched.complaints == []
+        watched.page.close()
+
+
+def test_a_folder_of_someone_else_is_left_as_it_is(small: Path, tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "thesis.txt").write_text("mine")
+    with (
+        database.reading(small.parent.parent / "h.duckdb") as history,
+        pytest.raises(database.HistoryError, match="was not written by irdiff"),
+    ):
+        site.write(history, mine, ROOT / "reports" / "history", None)
+    assert [path.name for path in mine.iterdir()] == ["thesis.txt"]

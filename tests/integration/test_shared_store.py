@@ -1,0 +1,138 @@
+"""A bucket on a server that speaks S3, in a process of its own, between two machines."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from irdiff.config import SharedStoreConfig, StoreMode
+from irdiff.shared_store import pruning
+from irdiff.shared_store.place import Place
+from irdiff.shared_store.session import Session
+from irdiff.store import Store
+from tests.integration.conftest import Result
+
+pytestmark = pytest.mark.integration
+SERVE = "import sys; from moto.server import main; main(['-H', '127.0.0.1', '-p', sys.argv[1]])"
+TOOLCHAIN, PART = "a" * 64, "matmul/tma@sm_90"
+CASES = ("--case", "elementwise/vector_add", "--target", "sm_90", "--target", "gfx942")
+
+
+@dataclass
+class Server:
+    process: subprocess.Popen[bytes]
+    port: int
+
+    def ask(self, method: str, path: str) -> None:
+        request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", method=method)
+        with urllib.request.urlopen(request, timeout=10):
+            pass
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    process = subprocess.Popen(
+        [sys.executable, "-c", SERVE, str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    made = Server(process, port)
+    try:
+        for _ in range(600):
+            try:
+                made.ask("GET", "/moto-api/")
+                break
+            except OSError:
+                assert process.poll() is None
+                time.sleep(0.1)
+        made.ask("PUT", "/bucket")
+        yield made
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.fixture
+def url(server: Server, monkeypatch: pytest.MonkeyPatch) -> str:
+    variables = {
+        "AWS_ENDPOINT_URL": f"http://127.0.0.1:{server.port}",
+        "AWS_ACCESS_KEY_ID": "any",
+        "AWS_SECRET_ACCESS_KEY": "any",
+        "AWS_REGION": "us-east-1",
+    }
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    return "s3://bucket/nightly"
+
+
+def session(store: Path, url: str, mode: StoreMode) -> Session:
+    config = SharedStoreConfig(url=url, mode=mode, public_key=None, signing_key=None)
+    return Session(Store(store), Place(url), config)
+
+
+def quiet(_: object) -> None:
+    """No progress."""
+
+
+def test_files_go_through_a_bucket(url: str, tmp_path: Path) -> None:
+    one = session(tmp_path / "one", url, StoreMode.WRITE)
+    with one.noting(PART):
+        digest = Store(tmp_path / "one").put(b"not noted")
+        digest = one._store.put(b"text")
+    one.push(one.noted([TOOLCHAIN]), quiet)
+    two = session(tmp_path / "two", url, StoreMode.READ)
+    two.pull([TOOLCHAIN], [PART], quiet)
+    assert (two.trouble, two.traffic.files) == ("", 1)
+    assert Store(tmp_path / "two").get(digest) == b"text"
+    assert pruning.damaged(Place(url)) == []
+    assert pruning.prune(Place(url), 0, None).packs == 1
+    three = session(tmp_path / "three", url, StoreMode.READ)
+    three.pull([TOOLCHAIN], [PART], quiet)
+    assert (three.trouble, three.traffic.packs) == ("", 0)
+
+
+def test_a_comparison_takes_what_another_machine_made_and_says_the_same(
+    url: str, cache: Path, irdiff: Callable[..., Result], tmp_path: Path
+) -> None:
+    """The cache has the same path on both machines, so that captures hold."""
+    runs = []
+    for machine, mode in (("one", "write"), ("two", "read")):
+        words = ("compare", "triton==3.8.0", "triton==3.9.0", *CASES, "--store-mode", mode)
+        done = irdiff(*words, IRDIFF_STORE=url)
+        assert done.run is not None, done.stderr
+        runs.append(done.run)
+        (cache / "store").rename(tmp_path / f"store of {machine}")
+    one, two = runs
+    assert any("packs left there" in note for note in one["notes"])
+    assert any("packs taken" in note for note in two["notes"])
+    assert two["environment"]["address-randomization"] == "no compiler was started"
+    for name in ("cases", "groups", "summary", "launches"):
+        assert one[name] == two[name]
+
+
+def test_a_server_that_dies_in_mid_run_leaves_the_run_whole(url: str, server: Server, tmp_path: Path) -> None:
+    one = session(tmp_path / "one", url, StoreMode.WRITE)
+    one.pull([TOOLCHAIN], [PART], quiet)
+    with one.noting(PART):
+        digest = one._store.put(b"text")
+    server.process.kill()
+    server.process.wait()
+    one.push(one.noted([TOOLCHAIN]), quiet)
+    assert "does not answer" in one.trouble
+    assert Store(tmp_path / "one").get(digest) == b"text"
+
+
+def test_a_bucket_that_is_not_there_is_a_note(url: str, tmp_path: Path) -> None:
+    missing = session(tmp_path, "s3://another/nightly", StoreMode.WRITE)
+    missing.pull([TOOLCHAIN], [PART], quiet)
+    assert "does not answer" in missing.trouble
+    assert len(list(missing.notes())) == 1

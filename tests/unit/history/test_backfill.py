@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from irdiff.capture.catalogs import Wanted
+from irdiff.errors import ToolchainError
+from irdiff.history import backfill, database, points
+from irdiff.model import Verdict
+from tests.unit.history import histories
+
+CASE = "matmul/tma:fp16@sm_90"
+
+
+class Bench:
+    """A backfill whose compilers are told what to do."""
+
+    def __init__(self, folder: Path, build) -> None:
+        self.done: list[str] = []
+        self.broken: set[str] = set()
+        self.build = build
+        self.choice = backfill.Choice(
+            targets=(build.target(),),
+            wanted=Wanted(tiers=("gate",)),
+            corpus="c",
+            file=folder / "h.duckdb",
+            runs=folder / "runs",
+        )
+
+    def run(self, *labels: str) -> backfill.Backfilled:
+        steps = backfill.Steps(
+            resolve=self.resolve, measure=self.measure, compare=self.compare, say=lambda _text: None
+        )
+        return backfill.backfill([points.release(label) for label in labels], self.choice, steps)
+
+    def resolve(self, spec: str):
+        label = spec.removeprefix("triton==")
+        if label in self.broken:
+            raise ToolchainError(f"{spec}: no such wheel\nmore")
+        side = self.build.side()
+        object.__setattr__(side.toolchain, "spec", spec)
+        return side
+
+    def measure(self, side):
+        self.done.append(side.toolchain.spec.removeprefix("triton=="))
+        return histories.inventory(histories.made(CASE, registers=10))
+
+    def compare(self, sides, folder: Path):
+        base, head = (side.toolchain.spec.removeprefix("triton==") for side in sides)
+        self.done.append(f"{base}..{head}")
+        assert folder.parent == self.choice.runs
+        assert folder.name.startswith(f"{base}..{head}-")
+        return histories.run(base, head, self.build.case(CASE, Verdict.UNCHANGED))
+
+
+@pytest.fixture
+def bench(tmp_path: Path, build) -> Bench:
+    return Bench(tmp_path, build)
+
+
+def test_each_version_is_compiled_once_and_neighbours_are_compared(bench: Bench) -> None:
+    found = bench.run("3.7.0", "3.8.0", "3.9.0")
+    assert bench.done == ["3.7.0", "3.8.0", "3.7.0..3.8.0", "3.9.0", "3.8.0..3.9.0"]
+    assert (len(found.measured), len(found.compared), found.known, found.gaps) == (3, 2, 0, ())
+    with database.reading(bench.choice.file) as history:
+        names = history.rows("SELECT version FROM versions ORDER BY sort_key")
+    assert [name for (name,) in names] == ["triton==3.7.0", "triton==3.8.0", "triton==3.9.0"]
+
+
+def test_what_was_done_is_not_done_again(bench: Bench) -> None:
+    bench.run("3.7.0", "3.8.0")
+    bench.done.clear()
+    assert bench.run("3.7.0", "3.8.0").known == 3
+    assert bench.done == []
+    bench.run("3.7.0", "3.8.0", "3.9.0")
+    assert bench.done == ["3.9.0", "3.8.0..3.9.0"]
+
+
+def test_it_goes_on_where_it_was_stopped(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(_sides, _folder):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(bench, "compare", stop)
+        bench.run("3.7.0", "3.8.0")
+    bench.done.clear()
+    bench.run("3.7.0", "3.8.0")
+    assert bench.done == ["3.7.0..3.8.0"]
+
+
+def test_a_version_that_cannot_be_had_is_a_gap(bench: Bench) -> None:
+    bench.broken = {"3.8.0"}
+    found = bench.run("3.7.0", "3.8.0", "3.9.0")
+    assert bench.done == ["3.7.0", "3.9.0", "3.7.0..3.9.0"]
+    assert found.gaps == ("3.8.0: triton==3.8.0: no such wheel",)
+
+
+def test_another_choice_is_another_backfill(bench: Bench) -> None:
+    bench.run("3.8.0")
+    bench.done.clear()
+    bench.choice = backfill.Choice(
+        targets=bench.choice.targets,
+        wanted=Wanted(tiers=("core",)),
+        corpus="c",
+        file=bench.choice.file,
+        runs=bench.choice.runs,
+    )
+    bench.run("3.8.0")
+    assert bench.done == ["3.8.0"]

@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from irdiff.history import add, columns, database, lines, steps
+from irdiff.history.lines import SeriesLines, Timing
+from irdiff.model import Sides, Verdict
+from tests.unit.history import histories
+
+A, B = "matmul/tma:fp16@sm_90", "matmul/tma:bf16@sm_90"
+
+
+@pytest.fixture
+def series(tmp_path: Path, build) -> SeriesLines:
+    """Registers go up in 3.8.0 and come back in 3.9.0; a third case breaks."""
+
+    def moved(case: str, before: int, after: int, group: str):
+        return build.case(
+            case, Verdict.CHANGED, base={"registers": before}, head={"registers": after}, group=group
+        )
+
+    up = histories.run(
+        "3.7.0",
+        "3.8.0",
+        moved(A, 100, 140, "g1"),
+        moved(B, 90, 95, "g1"),
+        build.case("moe/x:fp8@sm_90", Verdict.BROKEN),
+        groups=(build.group("g1", A, B),),
+    )
+    down = histories.run("3.8.0", "3.9.0", moved(A, 140, 100, "g2"), groups=(build.group("g2", A),))
+    with database.writing(tmp_path / "h") as history:
+        add.add_run(history, up, None)
+        add.add_run(history, down, None)
+        histories.session(
+            history, A, {"3.7.0": (1.0, 0.002), "3.8.0": (1.05, 0.002), "3.9.0": (1.001, 0.002)}
+        )
+    with database.reading(tmp_path / "h") as history:
+        return lines.read(history, "releases")
+
+
+def test_cases_of_one_group_are_one_step(series: SeriesLines) -> None:
+    newest, *older = steps.find(series)
+    assert newest.cases == (A,)
+    assert (newest.base, newest.head, newest.faster, newest.slower) == (1, 2, 1, 0)
+    by_title = {step.title: step for step in older}
+    broken = by_title["compiles no more"]
+    (grouped,) = (step for step in older if step is not broken)
+    assert broken.cases == ("moe/x:fp8@sm_90",)
+    assert grouped.cases == (B, A)
+    assert {(move.case_id, move.fact, move.before, move.after) for move in grouped.moves} == {
+        (A, "registers", 100, 140),
+        (B, "registers", 90, 95),
+        (A, "time", 1.0, 1.05),
+    }
+
+
+def test_a_step_knows_that_it_was_undone_and_how_to_bisect_it(series: SeriesLines) -> None:
+    up = next(step for step in steps.find(series) if step.cases == (B, A))
+    assert up.undone_at == 2  # one of two moves is back
+    assert up.bisect.startswith('irdiff bisect "$(git merge-base v3.7.0 v3.8.0)" v3.8.0 --case ')
+    down = next(step for step in steps.find(series) if step.head == 2)
+    assert down.undone_at is None
+
+
+def timing(ratio: float, half: float = 0.002, floor: float = 0.002) -> Timing:
+    return Timing(
+        median_us=50 * ratio,
+        ratio=ratio,
+        low=ratio - half,
+        high=ratio + half,
+        noise_floor=floor,
+        outputs="equal",
+    )
+
+
+def test_intervals_decide_between_neighbours_of_a_session() -> None:
+    assert steps.timing_steps([timing(1.0), timing(1.05)]) == [(0, 1)]
+    assert steps.timing_steps([timing(1.0), None, timing(0.95)]) == [(0, 2)]
+    assert steps.timing_steps([timing(1.0), timing(1.012)]) == []
+    assert steps.timing_steps([timing(1.0), timing(1.05, half=0.05)]) == []
+    assert steps.timing_steps([timing(1.0), timing(1.05, floor=0.06)]) == []
+
+
+def test_a_long_line_is_judged_by_its_own_history() -> None:
+    wiggles = [1.0, 1.02, 0.99, 1.01, 1.0, 1.02, 0.985, 1.0, 1.01, 0.99]
+    assert steps.timing_steps([timing(ratio) for ratio in wiggles[:6]]) != []
+    assert steps.timing_steps([timing(ratio) for ratio in (*wiggles, *wiggles)]) == []
+    stepped = [*wiggles, *(1.2 * ratio for ratio in wiggles)]
+    assert steps.timing_steps([timing(ratio) for ratio in stepped]) == [(9, 10)]
+
+
+def test_columns_hold_each_line_once(series: SeriesLines) -> None:
+    found = columns.workload(series, "matmul/tma")
+    assert found["facts"]["registers"] == {A: (100, 140, 100), B: (90, 95, None)}
+    assert found["timings"][A][0]["ratio"] == [1.0, 1.05, 1.001]
+    assert found["verdicts"][B] == ["changed", None]
+    overview = columns.overview([series], {"releases": steps.find(series)}, "now")
+    row = overview["series"][0]
+    assert row["versions"] == ["3.7.0", "3.8.0", "3.9.0"]
+    assert [(pair["changed"], pair["slower"], pair["faster"]) for pair in row["pairs"]] == [
+        (2, 1, 0),
+        (1, 0, 1),
+    ]
+    assert overview["kernels"] == [
+        {"workload": "matmul/tma", "kernels": ["tma_kernel"], "cases": 2},
+        {"workload": "moe/x", "kernels": ["x_kernel"], "cases": 1},
+    ]
+
+
+def test_runs_of_one_pair_are_joined(tmp_path: Path, build) -> None:
+    with database.writing(tmp_path / "h") as history:
+        for case in (A, B):
+            run = histories.run("3.8.0", "3.9.0", build.case(case, Verdict.CHANGED))
+            add.add_run(
+                history, run, None, Sides(base=histories.version("3.8.0"), head=histories.version("3.9.0"))
+            )
+    with database.reading(tmp_path / "h") as history:
+        (pair,) = lines.read(history, "releases").pairs
+    assert set(pair.verdicts) == {A, B}

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from irdiff.errors import UsageError
+from irdiff.model import Run
+from irdiff.report import commands, group_names, html, markdown, terminal, wording
+from tests.unit.conftest import Build
+from tests.unit.report.runs import large_run
+
+
+def of_ids(*ids: str) -> Run:
+    groups = tuple(Build.group(name, f"a/b:{n}@sm_90") for n, name in enumerate(ids))
+    return replace(large_run(4, 0), groups=groups)
+
+
+def test_a_short_id_is_the_beginning_of_the_id_and_longer_where_two_begin_alike() -> None:
+    run = of_ids("b140aaaa00000000", "c0ffee0000000000", "c0ffee1111111111", "c0ff000000000000")
+    assert dict(group_names.short_ids(run)) == {
+        "b140aaaa00000000": "g:b140",
+        "c0ffee0000000000": "g:c0ffee0",
+        "c0ffee1111111111": "g:c0ffee1",
+        "c0ff000000000000": "g:c0ff0",
+    }
+
+
+def test_numbers_follow_the_order_of_every_report() -> None:
+    run = large_run(60, 6)
+    rows = group_names.named(run)
+    assert [row.group.id for row in rows] == [group.id for group in wording.ordered_groups(run)]
+    assert [row.number for row in rows] == [1, 2, 3, 4, 5, 6]
+
+
+@settings(derandomize=True, deadline=None, max_examples=100)
+@given(st.lists(st.text("0123456789abcdef", min_size=16, max_size=16), unique=True, min_size=1, max_size=40))
+def test_each_name_means_its_group_alone(ids: list[str]) -> None:
+    run = of_ids(*ids)
+    short = group_names.short_ids(run)
+    assert len(set(short.values())) == len(ids)
+    for row in group_names.named(run):
+        for name in (str(row.number), row.short, row.group.id, f"g:{row.group.id}"):
+            assert group_names.find(run, name) is row.group
+
+
+def test_a_beginning_of_two_groups_is_refused_with_both() -> None:
+    run = of_ids("c0ffee0000000000", "c0ffee1111111111")
+    with pytest.raises(UsageError) as raised:
+        group_names.find(run, "g:c0ff")
+    assert "g:c0ffee0, g:c0ffee1" in raised.value.hint
+
+
+@pytest.mark.parametrize("text", ["", "g:", "0", "3", "-1", "g:beef", "matmul", "²"])
+def test_other_words_mean_no_group(text: str) -> None:
+    assert group_names.find(of_ids("c0ffee0000000000", "b140ee1111111111"), text) is None
+
+
+def test_what_a_forged_run_calls_a_group_is_no_command() -> None:
+    (row,) = group_names.named(of_ids("; rm -rf ~\x1b #"))
+    assert commands.explain("RUN", row.short) == "irdiff explain RUN 'g:; rm -rf ~\\x1b #'"
+
+
+def test_every_report_shows_number_and_id(tmp_path: object) -> None:
+    import io
+    from pathlib import Path
+
+    from rich.console import Console
+
+    run = large_run(60, 6)
+    file = io.StringIO()
+    terminal.show(run, Path("run"), Console(file=file, width=80))
+    for row in group_names.named(run):
+        assert f"{row.number:>3}  {row.short}  " in file.getvalue()
+        assert f"{row.short}" in markdown.render(run).replace("&#58;", ":")
+        assert f"<code>{row.short}</code>" in html.render(run, Path("nowhere"))

@@ -1,0 +1,75 @@
+"""What `--known` leaves out: each thing that could hide a change has a test that it does not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from irdiff.findings import Finding, FindingKind
+from irdiff.model import Case, Run, Sides, StageStatus, Verdict
+from irdiff.run import known
+
+DIGEST = "a" * 64
+
+
+def changed(build: Any, name: str, **more: Any) -> Case:
+    case: Case = build.case(f"a/b:{name}@sm_90", Verdict.CHANGED, **{"edit": DIGEST, "group": "g1", **more})
+    return case
+
+
+def run_of(build: Any, *cases: Case) -> Run:
+    members = [case.id for case in cases if case.group]
+    groups = (build.group("g1", *members),) if members else ()
+    run: Run = build.run(*cases, groups=groups)
+    return run
+
+
+def test_the_same_edit_of_the_same_case_is_known(build: Any) -> None:
+    run = run_of(build, changed(build, "x"), changed(build, "y"), build.case("a/b:z@sm_90"))
+    found = known.news(run, run)
+    assert (found.cases, found.groups) == (2, 1)
+    assert [case.id for case in found.run.cases] == ["a/b:z@sm_90"]
+    assert found.run.groups == ()
+    assert found.run.summary.verdicts[Verdict.CHANGED] == 0
+
+
+def test_a_group_keeps_its_new_cases_and_shows_one_of_them(build: Any) -> None:
+    old = run_of(build, changed(build, "x"))
+    found = known.news(run_of(build, changed(build, "x"), changed(build, "y")), old)
+    (group,) = found.run.groups
+    assert (group.members, group.representative) == (("a/b:y@sm_90",), "a/b:y@sm_90")
+    assert (found.cases, found.groups) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"edit": "b" * 64},
+        {"edit": None},
+        {"verdict": Verdict.ABSORBED},
+        {"nondeterministic": ("head",)},
+        {"facts": Sides(base={"registers": 1}, head={"registers": 2})},
+        {"findings": (Finding(FindingKind.NOT_COMPARED, "ptx,sass"),)},
+        {"stages": {"ttir": StageStatus.CHANGED}},
+        {"id": "a/b:other@sm_90"},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_whatever_else_differs_is_new(build: Any, change: dict[str, Any]) -> None:
+    old = run_of(build, changed(build, "x"))
+    case = replace(old.cases[0], **change)
+    for run, earlier in ((run_of(build, case), old), (old, run_of(build, case))):
+        assert known.news(run, earlier).cases == 0
+        assert known.news(run, earlier).run == run
+
+
+def test_nothing_is_known_by_other_normalizers(build: Any) -> None:
+    run = run_of(build, changed(build, "x"))
+    assert known.news(run, replace(run, normalizer_version="another")).cases == 0
+
+
+def test_a_case_without_an_edit_is_never_known(build: Any) -> None:
+    run = build.run(build.case("a/b:x@sm_90", Verdict.ADDED), build.case("a/b:y@sm_90", Verdict.FAILING))
+    assert known.news(run, run).run == run
