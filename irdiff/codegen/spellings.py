@@ -112,8 +112,8 @@ SPELLINGS = (
     ),
     Spelling(
         name="nvvm.ex2.approx.f32",
-        probe="declare float @llvm.nvvm.ex2.approx.f32(float)\ndefine float @f(float %0) {\n  %2 = call float "
-        "@llvm.nvvm.ex2.approx.f32(float %0)\n  ret float %2\n}\n",
+        probe="declare float @llvm.nvvm.ex2.approx.f32(float)\ndefine float @f(float %0) {\n  %2 = call "
+        "float @llvm.nvvm.ex2.approx.f32(float %0)\n  ret float %2\n}\n",
         without=lambda text: _POWERS.sub(r"\1f(", text),
         exact=True,  # likewise: one name for each type came later
     ),
