@@ -18,6 +18,7 @@ from pathlib import Path
 
 import irdiff
 from irdiff import case_ids, normalize
+from irdiff.attribute import exercise
 from irdiff.attribute.attributor import NOT_AGAIN, Attributor, Subject, attributed, subject_of
 from irdiff.attribute.replayer import WorkerReplayer
 from irdiff.attribute.tool_replayer import ToolReplayer
@@ -73,8 +74,10 @@ class Comparison:
     options: Options
     command: tuple[str, ...]
     """The words that a user typed, for the record."""
+    exercised: bool = False
+    """Whether the base compiler is asked which cases run the passes that use an edited source."""
     edited: Edited | None = None
-    """What the trees of two revisions of Triton say, where both sides are such."""
+    """What the trees of two revisions say, where both sides are such."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,6 +92,7 @@ class _Steps:
     comparer: CaseComparer
     describer: CaseDescriber
     attributor: Attributor
+    replayer: WorkerReplayer | ToolReplayer
     rechecker: Rechecker
     unstable: UnstableAssemblers
     shared: Session | None
@@ -117,6 +121,7 @@ def compare(asked: Comparison, config: Config, out: Path, report: Report) -> Run
         asked_again: tuple[str, ...] = ()
         if asked.options.recheck:
             cases, groups, asked_again = _recheck(judged, cases, groups, pairs, steps)
+        exercised = _exercised(asked, pairs, steps)
         environment = _environment(steps)
         if steps.shared:
             steps.shared.push(steps.shared.noted(_toolchains(asked)), report)
@@ -139,6 +144,7 @@ def compare(asked: Comparison, config: Config, out: Path, report: Report) -> Run
         edited=asked.edited,
         notes=(
             *_notes(asked, matched, captured, steps.compiler),
+            *exercised,
             *_shared(pairs),
             *asked_again,
             *_of_shared_store(steps),
@@ -173,6 +179,7 @@ def _steps(asked: Comparison, config: Config, report: Report) -> Iterator[_Steps
             comparer=CaseComparer(compiler, judge, asked.sides, asked.options),
             describer=CaseDescriber(judge),
             attributor=Attributor(judge, replayer, asked.sides),
+            replayer=replayer,
             rechecker=Rechecker(compiler, replayer, judge, asked.sides),
             unstable=UnstableAssemblers(store, asked.sides),
             shared=_session(config, store),
@@ -452,6 +459,30 @@ def _workload(pair: Pair) -> str:
 
 def _of_shared_store(steps: _Steps) -> tuple[str, ...]:
     return tuple(steps.shared.notes()) if steps.shared else ()
+
+
+def _exercised(asked: Comparison, pairs: Sequence[Pair], steps: _Steps) -> tuple[str, ...]:
+    """Notes on the edited sources of the compiler: whether a silence is one of code that ran."""
+    edited = asked.sides.base.edited
+    if not edited:
+        return ()
+    compiler, replayer = steps.compiler, steps.replayer
+    if not asked.exercised or isinstance(compiler, ToolCompiler) or isinstance(replayer, ToolReplayer):
+        used = "; ".join(f"{path}: {_first_few(names)}" for path, names in edited.items())
+        return (f"edited sources and the passes that use them (--exercised counts the cases): {used}",)
+    exerciser = exercise.Exerciser(
+        side=asked.sides.base, compiler=compiler, replayer=replayer, store=steps.store
+    )
+    launches = [(pair.base, pair.target) for pair in pairs if isinstance(pair.base, Launch)]
+    rows = in_parallel(
+        lambda job: exerciser.of_launch(*job), launches, steps.config.jobs, "exercise", steps.report
+    )
+    return tuple(exercise.sentences(edited, [row for row in rows if row is not None]))
+
+
+def _first_few(names: Sequence[str]) -> str:
+    few = ", ".join(names[:3]) or "no pass was found"
+    return f"{few} and {len(names) - 3} more" if len(names) > 3 else few
 
 
 def _shared(pairs: Sequence[Pair]) -> Iterator[str]:

@@ -71,7 +71,7 @@ def capture_command(
     root = None if from_trace else captured_corpus.repository_root(config)
     out = out or captured_corpus.default_folder(root)
     words: list[str] = ["--out", str(out), "--target", json.dumps(asdict(target), default=dict)]
-    words += ["--repo", str(root)] if root else []
+    words += ["--repo", str(root)] if captured_corpus.is_inside(out, root) else []
     words += ["--no-gpu"] if no_gpu else []
     words += ["--json", str(json_path)] if json_path else []
     words += ["--from-trace", str(from_trace)] if from_trace else []
@@ -82,7 +82,7 @@ def capture_command(
     else:
         interpreter = _own_interpreter(python, root, config)
     code = record_program.run(interpreter, [*words, *program], config, click.echo)
-    if code == ExitCode.DONE and root:
+    if code == ExitCode.DONE and root and captured_corpus.is_inside(out, root):
         for line in captured_corpus.next_steps(root, out):
             click.echo(line)
     return code

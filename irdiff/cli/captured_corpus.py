@@ -28,6 +28,11 @@ def default_folder(root: Path | None) -> Path:
     return root / plan.workloads if root and plan else _DEFAULT
 
 
+def is_inside(out: Path, root: Path | None) -> bool:
+    """Whether workloads there can import the repository's kernels; elsewhere they hold copies."""
+    return root is not None and out.resolve().is_relative_to(root.resolve())
+
+
 def import_folders(root: Path | None) -> list[Path]:
     """Where the repository's own packages lie, for an interpreter in which they are not installed."""
     plan = _plan(root) if root else None
@@ -38,9 +43,6 @@ def import_folders(root: Path | None) -> list[Path]:
 def next_steps(root: Path, out: Path) -> Iterator[str]:
     """Lines for a user whose workloads were just written."""
     place = out.resolve()
-    if not place.is_relative_to(root.resolve()):
-        yield f"  next: irdiff compare triton==3.8.0 triton==3.9.0 --corpus {out}"
-        return
     plan = _plan(root)
     if plan is None:
         yield "  next: irdiff init, then commit both; after a change: irdiff compare"

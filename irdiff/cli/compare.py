@@ -14,7 +14,7 @@ from irdiff import case_ids, pipeline
 from irdiff import config as configuration
 from irdiff.api import run_name
 from irdiff.capture.notices import MISSING_PACKAGE
-from irdiff.cli import options, progress, run_argument, run_outputs, tool_sides
+from irdiff.cli import completing, options, progress, run_argument, run_outputs, tool_sides
 from irdiff.cli.run_argument import GivenRun
 from irdiff.cli.run_outputs import Outputs
 from irdiff.cli.status import status_line
@@ -22,14 +22,16 @@ from irdiff.errors import ExitCode, NothingComparedError, UsageError
 from irdiff.model import FailureKind, Options, Run, Verdict
 from irdiff.report import commands, edited, escape
 from irdiff.resolve import ir_files
-from irdiff.resolve.sides import Look, SideOptions, look, resolve_sides
+from irdiff.resolve.look import Look, look
+from irdiff.resolve.sides import SideOptions, resolve_sides
+from irdiff.resolve.toolchains import install_progress
 from irdiff.run import run_list, run_place, same_compiler
 from irdiff.stages import check_compared
 
 
 @click.command("compare")
-@click.argument("base", required=False)
-@click.argument("head", required=False)
+@click.argument("base", required=False, shell_complete=completing.sides)
+@click.argument("head", required=False, shell_complete=completing.sides)
 @options.repo_option
 @click.option(
     "--triton",
@@ -46,6 +48,11 @@ from irdiff.stages import check_compared
     metavar="NAME=VALUE",
     help="Of the launch, with --ir: num_warps=8.",
 )
+@click.option(
+    "--exercised",
+    is_flag=True,
+    help="Count the cases that run the passes which use an edited source: one more compilation of base.",
+)
 @click.option("--no-build", is_flag=True, help="Do not build a native part that is missing: fail.")
 @options.origin_option
 @options.ptxas_option
@@ -60,6 +67,7 @@ from irdiff.stages import check_compared
     "cases",
     multiple=True,
     metavar="PATTERN",
+    shell_complete=completing.workloads,
     help="family/workload:label@target; parts and globs work.",
 )
 @click.option("--tier", "tiers", multiple=True, type=click.Choice(["gate", "core", "extended"]))
@@ -92,9 +100,7 @@ from irdiff.stages import check_compared
     "--markdown", "markdown_path", type=options.OutputFile(), help="Write the Markdown report here."
 )
 @click.option("--html", "html_path", type=options.OutputFile(), help="Write the HTML report here, one file.")
-@click.option(
-    "--exit-code", is_flag=True, help="End with 1 where a case changed, broke, or is nondeterministic."
-)
+@click.option("--exit-code", is_flag=True, help="End with 1 where a case changed, broke, or was removed.")
 @options.cache_option
 @options.store_mode_option
 @options.limit_options
@@ -105,6 +111,7 @@ def compare_command(
     triton: str | None,
     is_ir: bool,
     ir_options: tuple[str, ...],
+    exercised: bool,
     no_build: bool,
     origin: str | None,
     ptxas: str | None,
@@ -169,7 +176,7 @@ def compare_command(
         shard=_parse_shard(shard),
         configs=configs,
     )
-    with status_line(console) as tell:
+    with status_line(console) as tell, install_progress.telling(tell):
         wanted = SideOptions(
             repo=repo,
             corpus=corpus,
@@ -200,10 +207,13 @@ def compare_command(
             if cases:
                 workloads = (name for side in sides for name in side.corpus.workloads)
                 chosen = replace(chosen, cases=case_ids.completed(cases, workloads))
-            edits = found.edited if found else None
-            words = tuple(sys.argv[1:])
             asked = pipeline.Comparison(
-                sides=sides, targets=targets, options=chosen, command=words, edited=edits
+                sides=sides,
+                targets=targets,
+                options=chosen,
+                command=tuple(sys.argv[1:]),
+                exercised=exercised,
+                edited=found.edited if found else None,
             )
             run = pipeline.compare(asked, config, folder, report)
     given = GivenRun(folder=folder, call=run_list.call_of(folder, config.runs), is_archive=False)

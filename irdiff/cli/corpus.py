@@ -15,6 +15,7 @@ from rich.text import Text
 from irdiff import case_ids, process
 from irdiff import config as configuration
 from irdiff.cli import options, progress
+from irdiff.cli.corpus_gaps import gaps_command
 from irdiff.compile import corpus_check
 from irdiff.config import Config
 from irdiff.errors import ExitCode, NothingComparedError, UsageError
@@ -44,7 +45,7 @@ _COLUMNS = tuple(Column(name=name) for name in ("launch", "kernel", "tier", "tar
 
 @click.group("corpus")
 def corpus_group() -> None:
-    """List, show and check workloads."""
+    """List, show, check and verify workloads."""
 
 
 def _launches(
@@ -250,3 +251,6 @@ def verify_command(
         options.write_output(markdown_path, verified.markdown(rows))
     click.echo(verified.last_line(rows))
     return ExitCode.DONE if all(row["ok"] for row in rows) else ExitCode.ANSWER_IS_NO
+
+
+corpus_group.add_command(gaps_command)

@@ -22,6 +22,7 @@ from irdiff.github import asked
 from irdiff.github.asked import Asked
 from irdiff.model import EVERYTHING, Run, Verdict
 from irdiff.report import edited, escape, failed, markdown
+from irdiff.resolve import look as trees
 from irdiff.resolve import sides
 from irdiff.resolve.sides import SideOptions
 from irdiff.resolve.toolchains import repository
@@ -93,7 +94,7 @@ def _read_asked(path: Path | None, head: str) -> Asked | None:
 
 
 def _write_where_nothing_can_change(base: str, head: str, wanted: Asked, out: Path, config: Config) -> bool:
-    found = sides.look(base, head, _side_options(), config)
+    found = trees.look(base, head, _side_options(), config)
     if found is None:
         return False
     for sentence in filter(None, (edited.differing(found.edited), edited.consequence(found.edited))):
@@ -110,7 +111,7 @@ def _write_where_nothing_can_change(base: str, head: str, wanted: Asked, out: Pa
 @options.cache_option
 def key_command(base: str, head: str, cache: Path | None) -> int:
     """Print what names the toolchains of both sides, for a cache."""
-    found = sides.cache_key(base, head, _side_options(), configuration.load(cache=cache))
+    found = trees.cache_key(base, head, _side_options(), configuration.load(cache=cache))
     _output(toolchains=found)
     return ExitCode.DONE
 

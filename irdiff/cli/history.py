@@ -13,8 +13,9 @@ from irdiff.cli.history_backfill import backfill_command
 from irdiff.cli.history_check import check_command
 from irdiff.cli.history_options import db_option
 from irdiff.errors import ExitCode, UsageError
-from irdiff.history import add, benchmark_records, database, exchange, lines, site
+from irdiff.history import add, add_timings, benchmark_records, database, exchange, lines, session, site
 from irdiff.run import run_folder
+from irdiff.timing import timing_file
 
 
 @click.group("history")
@@ -31,13 +32,52 @@ history_group.add_command(check_command)
 @db_option
 def add_command(runs: tuple[str, ...], file: Path) -> int:
     """Add RUNs: folders, archives, `last`, names of `irdiff runs`. What is there already is added once."""
-    loaded = []
+    new, timings = [], 0
     for run in runs:
         with run_argument.opened(run) as given:
-            loaded.append((run_folder.load(given.folder), None if given.is_archive else given.folder))
+            timed = session.load(given.folder)
+            if timed is not None:
+                timings += _add_timings(file, timed, given.folder)
+                continue
+            loaded, place = run_folder.load(given.folder), None if given.is_archive else given.folder
+        with database.writing(file) as history:
+            new.append(add.add_run(history, loaded, place))
+    told = [f"{sum(new)} added, {len(new) - sum(new)} known"] if new else []
+    click.echo(f"{', '.join([*told, *([f'{timings} timings'] if timings else [])])}: {file}")
+    return ExitCode.DONE
+
+
+def _add_timings(file: Path, timed: session.Session, folder: Path) -> int:
+    found = timing_file.load(folder)
+    if found is None:
+        raise UsageError(f"{folder} is not timed yet", hint=f"on a GPU host: irdiff time {folder} --versions")
     with database.writing(file) as history:
-        new = [add.add_run(history, run, path) for run, path in loaded]
-    click.echo(f"{sum(new)} added, {len(new) - sum(new)} known: {file}")
+        return add_timings.add(history, timed, found)
+
+
+@history_group.command("session")
+@click.argument("out", type=click.Path(path_type=Path, file_okay=False))
+@db_option
+@click.option("--series", default="releases", show_default=True, help="Whose versions are timed.")
+@options.target_option
+@options.targets_folder_option
+def session_command(
+    out: Path, file: Path, series: str, target_names: tuple[str, ...], targets_dir: Path | None
+) -> int:
+    """Write the binaries of all versions to OUT, to be timed in one session: `irdiff time OUT --versions`.
+
+    They come from the folders of the runs. Afterwards `irdiff history add OUT` adds the timings.
+    """
+    targets = options.selected_targets(target_names, targets_dir, configuration.load())
+    with database.reading(file) as history:
+        found = lines.read(history, series)
+    if not found.pairs:
+        raise UsageError(
+            f"the series {series!r} has no compared versions", hint="see irdiff history backfill"
+        )
+    made = session.write(found, targets, out)
+    entries = sum(len(set(same.values())) - 1 for same in made.same.values())
+    click.echo(f"{len(made.same)} cases, {entries} binaries against {made.reference}: {out}")
     return ExitCode.DONE
 
 

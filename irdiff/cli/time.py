@@ -20,6 +20,7 @@ from irdiff.cli.durations import Duration
 from irdiff.cli.run_argument import GivenRun
 from irdiff.config import Config
 from irdiff.errors import ExitCode, UsageError
+from irdiff.history import session
 from irdiff.report import commands, tables, timed
 from irdiff.report.tables import Column
 from irdiff.run import run_archive, run_folder, run_list, run_place
@@ -53,6 +54,9 @@ _COLUMNS = (
     "--budget", type=Duration(), default="15m", show_default=True, help="Time to spend: 90s, 10m, 1h."
 )
 @click.option("--all", "every", is_flag=True, help="Also cases whose code did not change.")
+@click.option(
+    "--versions", is_flag=True, help="RUN is of `irdiff history session`: all versions of a case interleaved."
+)
 @click.option("--verify-only", is_flag=True, help="Compare what both sides compute; time nothing.")
 @click.option("--simulate", type=click.Path(path_type=Path), help="Judge recorded samples; needs no GPU.")
 @click.option(
@@ -72,6 +76,7 @@ def time_command(
     cases: tuple[str, ...],
     budget: float,
     every: bool,
+    versions: bool,
     verify_only: bool,
     simulate: Path | None,
     take: str | None,
@@ -111,6 +116,7 @@ def time_command(
                 protocol=protocol,
                 environment=config.tool_environment,
                 say=lambda line: log.print(line, markup=False),
+                bundle_of=(lambda case: session.parse(case)[0]) if versions else None,
             )
             found = _timed(given, asked)
     if json_path is not None:

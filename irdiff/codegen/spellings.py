@@ -27,7 +27,7 @@ _POINTER_FLAGS = re.compile(r"(?<=getelementptr )((?:inbounds |nuw |nusw )+)")
 _TRUNC_FLAGS = re.compile(r"(?<=trunc )(?:nuw |nsw )+")
 _BUFFER = re.compile(
     r"(@llvm\.amdgcn\.make\.buffer\.rsrc\.[\w.]+\((?:[^(),\n]|\([^()\n]*\))*, "
-    r"i16 ?[^,()\n]*, )i64(?: (\d+))?(?=, )"
+    r"i16 ?[^,()\n]*, )i64(?: ([^,()\n]+))?(?=, )"
 )
 
 
@@ -60,15 +60,10 @@ def _declared_attributes(text: str) -> str:
 
 def _buffer_sizes(text: str) -> str:
     """The number of bytes of a buffer was 32 bits wide: a constant that fits says the same there."""
-    if any(m[2] is not None and int(m[2]) >= 1 << 31 for m in _BUFFER.finditer(text)):
-        return text
-    if any(m[2] is None for m in _BUFFER.finditer(text) if not _is_declaration(text, m.start())):
+    sizes = [match[2] for match in _BUFFER.finditer(text) if match[2]]
+    if not all(size.isdigit() and int(size) < 1 << 31 for size in sizes):
         return text
     return _BUFFER.sub(lambda m: f"{m[1]}i32{' ' + m[2] if m[2] else ''}", text)
-
-
-def _is_declaration(text: str, position: int) -> bool:
-    return text.startswith("declare ", text.rfind("\n", 0, position) + 1)
 
 
 _OLD_BARRIER = "@llvm.nvvm.barrier.n("

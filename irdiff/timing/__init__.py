@@ -54,6 +54,8 @@ class Options:
     environment: Mapping[str, str]
     """Of the GPU processes."""
     say: Callable[[str], None]
+    bundle_of: Callable[[str], str] | None = None
+    """Cases for which it gives the same have one base, and are timed together."""
 
 
 def chosen_cases(run: Run, patterns: Sequence[str], every: bool) -> list[Case]:
@@ -173,7 +175,9 @@ def _on_all_gpus(
             folder=folder.absolute(), environment=options.environment, log=log, index=index
         )
         try:
-            works[index] = schedule.run_gpu(place, parts[index], options.protocol, options.say, process)
+            works[index] = schedule.run_gpu(
+                place, parts[index], options.protocol, options.say, process, options.bundle_of
+            )
         except Exception as error:  # raised again in the caller's thread
             failures[index] = error
 

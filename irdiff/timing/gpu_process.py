@@ -25,7 +25,7 @@ from irdiff.timing.abi import AbiError, LaunchPlan
 from irdiff.timing.buffers import Buffers, Scratch, Storage
 from irdiff.timing.device import Card, Device, DriverError, ParameterBlock
 from irdiff.timing.kernel_entry import read_entry
-from irdiff.timing.measure import ARMS, Enqueue, Pace, measure
+from irdiff.timing.measure import Enqueue, Pace, measure
 from irdiff.timing.open_device import open_device
 
 BINARIES = {"cuda": Stage.CUBIN, "hip": Stage.HSACO}
@@ -172,15 +172,21 @@ def verify(session: Session, request: Request, say: Say) -> Reply:
 
 
 def timing(session: Session, request: Request, say: Say) -> Reply:
-    """Samples of one case in this process."""
+    """Samples of one case in this process; with `others`, of further heads of the same base, all interleaved.
+
+    The first head is the arm `head`, those of the others are `head 1`, `head 2` and so on.
+    """
     torch = session.torch
     _, sides = session.sides(request["case"])
+    copies = {"base": "base", "control": "base", "head": request.get("head", "head")}
+    for number, other in enumerate(request.get("others", ()), 1):
+        name = copies[f"head {number}"] = f"head {number}"
+        sides[name] = session.sides(other)[1]["head"]
     needed = session.needed(sides, 3)
     initial = buffers.initial_contents(torch, needed, _SEED)
     memory = Buffers(torch, needed)
-    copies = {"base": "base", "control": "base", "head": request.get("head", "head")}
-    order = reversed(ARMS) if request["reverse"] else ARMS
     arms = {}
+    order = list(reversed(copies)) if request["reverse"] else list(copies)
     for name in order:  # each alone first, so that an arm that faults whenever it runs is named
         say({"kind": "progress", "side": name})
         arms[name] = session.arm(sides[copies[name]])
@@ -194,7 +200,6 @@ def timing(session: Session, request: Request, say: Say) -> Reply:
         slice_s=request["slice_s"],
         l2_bytes=session.card.l2_bytes,
         seed=request["seed"],
-        reverse=request["reverse"],
     )
     timed = measure(torch, arms, needed, initial, memory, pace)
     rows = [[row.round, row.position, row.arm, row.launches, row.elapsed_us] for row in timed.rows]

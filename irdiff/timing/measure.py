@@ -1,4 +1,4 @@
-"""One case timed in one process: base, head and a second copy of base, interleaved.
+"""One case timed in one process: base, a second copy of base, and one head or more, interleaved.
 
 A sample is the time between two events around a replayed graph of `launches` launches. Before each, the L2
 cache is overwritten and inputs that the kernel changes are restored; each launch of a sample has buffers
@@ -11,13 +11,12 @@ from __future__ import annotations
 import math
 import random
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from irdiff.timing.buffers import Buffers, Storage
 
-ARMS = ("base", "control", "head")
 _SAMPLE_US = 200.0  # an event's own error is about 0.5 us: a sample this long keeps it below 0.3 %
 _MAX_LAUNCHES = 64
 _CHUNK_US = 20_000.0
@@ -63,8 +62,6 @@ class Pace:
     """Wall time for the samples, warm-up included."""
     l2_bytes: int
     seed: int
-    reverse: bool
-    """The order in which arms are set up: half of the processes do it the other way round."""
 
 
 class _Case:
@@ -93,7 +90,10 @@ def measure(
     first: Buffers,
     pace: Pace,
 ) -> Timed:
-    """Samples of all arms. `first` is a set of buffers, loaded, that the others are like."""
+    """Samples of all arms, which are set up in their order; half of the processes have it the other way.
+
+    `first` is a set of buffers, loaded, that the others are like.
+    """
     duration_us, changed, busy_us = _probe(torch, arms["base"], needed, initial, first)
     launches = max(1, min(_MAX_LAUNCHES, math.ceil(_SAMPLE_US / duration_us)))
     case = _capture(torch, arms, needed, initial, first, changed, launches, pace)
@@ -106,7 +106,7 @@ def measure(
     busy_us += warm_us
     done = 0
     while True:
-        ahead = [case.enqueue_round(_shuffled(rng)) for _ in range(rounds)]
+        ahead = [case.enqueue_round(_shuffled(arms, rng)) for _ in range(rounds)]
         if pending:
             busy_us += _read(pending, rows, done, launches)
             done += len(pending)
@@ -117,8 +117,9 @@ def measure(
     return Timed(rows=tuple(rows), busy_s=busy_us / 1e6)
 
 
-def _shuffled(rng: random.Random) -> list[str]:
-    return rng.sample(ARMS, len(ARMS))
+def _shuffled(arms: Iterable[str], rng: random.Random) -> list[str]:
+    names = list(arms)
+    return rng.sample(names, len(names))
 
 
 def _read(pending: Sequence[list[tuple[str, Any, Any]]], rows: list[Row], first: int, launches: int) -> float:
@@ -191,7 +192,7 @@ def _capture(
     torch.cuda.synchronize()
     prepare = _graph(torch, lambda _stream: restore())
     graphs = {}
-    for name in reversed(ARMS) if pace.reverse else ARMS:
+    for name in arms:
         arm = arms[name]
         bound = [arm.bind(buffers) for buffers in sets]
 
@@ -216,7 +217,7 @@ def _warm_up(case: _Case, rng: random.Random, deadline: float) -> tuple[float, f
     rounds = 2
     while True:
         rows: list[Row] = []
-        spent += _read([case.enqueue_round(_shuffled(rng)) for _ in range(rounds)], rows, 0, 1)
+        spent += _read([case.enqueue_round(_shuffled(case.graphs, rng)) for _ in range(rounds)], rows, 0, 1)
         base = sorted(row.elapsed_us for row in rows if row.arm == "base")
         middle = base[len(base) // 2]
         round_us = sum(row.elapsed_us for row in rows) / rounds * 1.3
@@ -227,14 +228,20 @@ def _warm_up(case: _Case, rng: random.Random, deadline: float) -> tuple[float, f
 
 
 def _precise(rows: Sequence[Row], rounds: int) -> bool:
-    """Whether this process's ratio of medians is known well enough."""
+    """Whether this process's ratios of medians are known well enough, that of the noisiest head too."""
     if rounds < _LEAST_ROUNDS:
         return False
-    square = 0.0
-    for arm in ("base", "head"):
-        values = sorted(row.elapsed_us for row in rows if row.arm == arm)
-        middle = values[len(values) // 2]
-        spread = sorted(abs(value - middle) for value in values)[len(values) // 2]
-        # the standard error of a median under normal noise, by the median absolute deviation
-        square += (1.2533 * 1.4826 * spread / middle) ** 2 / len(values)
-    return math.sqrt(square) <= _TARGET_ERROR
+    times: dict[str, list[float]] = {}
+    for row in rows:
+        times.setdefault(row.arm, []).append(row.elapsed_us)
+    squares = {arm: _square_of_error(sorted(values)) for arm, values in times.items()}
+    worst = max(square for arm, square in squares.items() if arm not in ("base", "control"))
+    return math.sqrt(squares["base"] + worst) <= _TARGET_ERROR
+
+
+def _square_of_error(values: Sequence[float]) -> float:
+    """Of the median of sorted values, relative to it."""
+    middle = values[len(values) // 2]
+    spread = sorted(abs(value - middle) for value in values)[len(values) // 2]
+    # the standard error of a median under normal noise, by the median absolute deviation
+    return (1.2533 * 1.4826 * spread / middle) ** 2 / len(values)

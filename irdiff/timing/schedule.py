@@ -6,6 +6,9 @@ The next ones import while the current one measures.
 
 A case that faults in any process is done: the fault is its result. Every process measures every other case,
 also when the budget is spent: fewer processes would leave all cases without a verdict.
+
+Cases that have one base (a session of many versions) may be timed together, as one bundle whose arms are all
+interleaved: the base runs once a round for all of them.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ from irdiff.timing.isolate import Ended, GpuProcess, GpuProcessError
 from irdiff.timing.results import FAULTS, MEASURABLE, OutputCheck, OutputStatus, Protocol
 from irdiff.timing.samples import Sample
 
-_ARMS = frozenset({"base", "control", "head"})
+_SHARED_ARMS = ("base", "control")
 _REVERSED = (False, True, True, False)
 _LAUNCH_LIMIT_S = 20.0
 _OPEN_LIMIT_S = 120.0
@@ -57,6 +60,8 @@ class GpuWork:
 
 
 Say = Callable[[str], None]
+Bundle = tuple[str, ...]
+"""Cases of one base, timed together."""
 
 
 class _Processes:
@@ -95,9 +100,14 @@ class _Processes:
 
 
 def run_gpu(
-    place: Place, cases: Sequence[str], protocol: Protocol, say: Say, first: GpuProcess | None = None
+    place: Place,
+    cases: Sequence[str],
+    protocol: Protocol,
+    say: Say,
+    first: GpuProcess | None = None,
+    bundle_of: Callable[[str], str] | None = None,
 ) -> GpuWork:
-    """Checks and times `cases` on one GPU.
+    """Checks and times `cases` on one GPU. Those for which `bundle_of` gives the same are timed together.
 
     Raises GpuProcessError where the GPU cannot be opened at all. Where that fails later (a fault took the GPU
     with it), what was found until then is returned, with the reason in `stopped`.
@@ -109,7 +119,8 @@ def run_gpu(
         _verify_all(processes, cases, work, say)
         timed = [case for case in cases if work.outputs[case].status in MEASURABLE]
         if timed and not protocol.verify_only:
-            _time_all(processes, timed, work, protocol, say, begin + protocol.budget_s)
+            bundles = _bundled(timed, bundle_of)
+            _time_all(processes, bundles, work, protocol, say, begin + protocol.budget_s)
     except GpuProcessError as error:
         if not work.card:
             raise
@@ -178,75 +189,117 @@ def _check(reply: Mapping[str, Any]) -> OutputCheck:
     )
 
 
+def _bundled(cases: Sequence[str], bundle_of: Callable[[str], str] | None) -> list[Bundle]:
+    bundles: dict[str, list[str]] = {}
+    for case in cases:
+        bundles.setdefault(bundle_of(case) if bundle_of else case, []).append(case)
+    return [tuple(bundle) for bundle in bundles.values()]
+
+
 def _time_all(
-    processes: _Processes, cases: Sequence[str], work: GpuWork, protocol: Protocol, say: Say, deadline: float
+    processes: _Processes,
+    bundles: Sequence[Bundle],
+    work: GpuWork,
+    protocol: Protocol,
+    say: Say,
+    deadline: float,
 ) -> None:
-    least_s = protocol.processes * len(cases) * (_SETUP_S + _LEAST_SLICE_S)
+    heads = sum(map(len, bundles))
+    least_s = protocol.processes * (len(bundles) * _SETUP_S + heads * _LEAST_SLICE_S)
     if least_s > deadline - time.monotonic():
-        say(f"{len(cases)} cases in {protocol.processes} processes take {least_s:.0f} s, beyond the budget")
-    waiting = list(cases)
+        say(f"{heads} cases in {protocol.processes} processes take {least_s:.0f} s, beyond the budget")
+    waiting = list(bundles)
     for number in range(protocol.processes):
         if not waiting:
             return
+        heads = sum(map(len, waiting))
         share_s = (deadline - time.monotonic()) / (protocol.processes - number)
-        slice_s = min(_MOST_SLICE_S, max(_LEAST_SLICE_S, 0.9 * share_s / len(waiting) - _SETUP_S))
-        say(f"process {number + 1}: {len(waiting)} cases, up to {slice_s:.2f} s each")
+        left_s = 0.9 * share_s - len(waiting) * _SETUP_S
+        slice_s = min(_MOST_SLICE_S, max(_LEAST_SLICE_S, left_s / heads))
+        say(f"process {number + 1}: {heads} cases, up to {slice_s:.2f} s each")
         waiting = _one_process(processes, waiting, number, slice_s, work, protocol)
 
 
 def _one_process(
     processes: _Processes,
-    cases: Sequence[str],
+    bundles: Sequence[Bundle],
     number: int,
     slice_s: float,
     work: GpuWork,
     protocol: Protocol,
-) -> list[str]:
-    """Adds one process's samples of every case; returns the cases that did not fault."""
+) -> list[Bundle]:
+    """Adds one process's samples of every case; returns the bundles, without the cases that faulted."""
     process = processes.fresh()
     sound = []
-    for place, case in enumerate(cases):
-        request = {
-            "op": "time",
-            "case": case,
-            "slice_s": slice_s,
-            "reverse": _REVERSED[number % len(_REVERSED)],
-            "seed": protocol.seed * 1_000_003 + number * 10_007 + place,
-        }
-        try:
-            reply = process.ask(request, _LAUNCH_LIMIT_S + 3 * slice_s)
-            rows = _samples(work.card["uuid"], case, number, reply)
-        except Ended as ended:
-            message = f"while timing, in process {number + 1} of {protocol.processes}: {ended.message}"
-            work.outputs[case] = _bad(ended.status, ended.side, message)
-            process = processes.fresh()
-            continue
-        sound.append(case)
-        work.busy_s += reply["busy_s"]
-        work.samples.setdefault(case, []).extend(rows)
+    for place, given in enumerate(bundles):
+        bundle = given
+        while bundle:
+            try:
+                request = _request(bundle, number, place, slice_s, protocol)
+                reply = process.ask(request, _LAUNCH_LIMIT_S + 3 * request["slice_s"])
+                rows = _samples(work.card["uuid"], bundle, number, reply)
+            except Ended as ended:
+                message = f"while timing, in process {number + 1} of {protocol.processes}: {ended.message}"
+                guilty = _guilty(bundle, ended.side)
+                side = ended.side if ended.side in (None, *_SHARED_ARMS) else "head"
+                work.outputs.update((case, _bad(ended.status, side, message)) for case in guilty)
+                bundle = tuple(case for case in bundle if case not in guilty)
+                process = processes.fresh()
+                continue
+            sound.append(bundle)
+            work.busy_s += reply["busy_s"]
+            for row in rows:
+                work.samples.setdefault(row.case, []).append(row)
+            break
     return sound
 
 
-def _samples(gpu: str, case: str, process: int, reply: Mapping[str, Any]) -> list[Sample]:
-    """The samples of a reply. Raises Ended where there are none to rely on: the same launches ran before."""
+def _request(bundle: Bundle, number: int, place: int, slice_s: float, protocol: Protocol) -> dict[str, Any]:
+    request: dict[str, Any] = {
+        "op": "time",
+        "case": bundle[0],
+        "slice_s": slice_s * len(bundle),
+        "reverse": _REVERSED[number % len(_REVERSED)],
+        "seed": protocol.seed * 1_000_003 + number * 10_007 + place,
+    }
+    return {**request, "others": bundle[1:]} if bundle[1:] else request
+
+
+def _arms(bundle: Bundle) -> dict[str, str]:
+    """The case of each head, by the name of its arm."""
+    return {f"head {number}" if number else "head": case for number, case in enumerate(bundle)}
+
+
+def _guilty(bundle: Bundle, side: str | None) -> Bundle:
+    """The case whose head is to blame; all of them where it is the base, or not known."""
+    case = _arms(bundle).get(side or "")
+    return (case,) if case else bundle
+
+
+def _samples(gpu: str, bundle: Bundle, process: int, reply: Mapping[str, Any]) -> list[Sample]:
+    """The samples of a reply, each case with those of the base.
+
+    Raises Ended where there are none to rely on: the same launches ran before.
+    """
     if reply["kind"] != "timed":
         raise Ended(OutputStatus.FAULT, None, str(reply.get("message") or reply["kind"]))
-    samples = [
+    arms = _arms(bundle)
+    for _, _, arm, launches, elapsed_us in reply["rows"]:
+        if not (math.isfinite(elapsed_us) and elapsed_us > 0 and launches > 0):
+            raise Ended(OutputStatus.FAULT, arm, f"{elapsed_us} us is no time of a launch")
+    if missing := {*_SHARED_ARMS, *arms} - {row[2] for row in reply["rows"]}:
+        raise Ended(OutputStatus.FAULT, None, f"it took no samples of {', '.join(sorted(missing))}")
+    return [
         Sample(
             gpu=gpu,
             case=case,
             process=process,
             round=row[0],
             position=row[1],
-            arm=row[2],
+            arm="head" if row[2] in arms else row[2],
             launches=row[3],
             elapsed_us=row[4],
         )
         for row in reply["rows"]
+        for case in ([arms[row[2]]] if row[2] in arms else bundle)
     ]
-    if missing := _ARMS - {row.arm for row in samples}:
-        raise Ended(OutputStatus.FAULT, None, f"it took no samples of {', '.join(sorted(missing))}")
-    for row in samples:
-        if not (math.isfinite(row.elapsed_us) and row.elapsed_us > 0 and row.launches > 0):
-            raise Ended(OutputStatus.FAULT, row.arm, f"{row.elapsed_us} us is no time of a launch")
-    return samples

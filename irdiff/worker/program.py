@@ -101,7 +101,12 @@ def _parser():
 def _family(arguments):
     if arguments.from_trace:
         return tritonparse_trace.family_of(arguments.from_trace)
-    return workload_files.family_of(os.path.basename(arguments.program[0]))
+    family = workload_files.family_of(os.path.basename(arguments.program[0]))
+    # beside a package of its name, a folder of workloads would be imported in the package's place
+    folders = [arguments.repo, *arguments.imports] if arguments.repo else []
+    folders += [os.path.join(arguments.repo, "src")] if arguments.repo else []
+    is_package = any(os.path.isdir(os.path.join(folder, family)) for folder in folders)
+    return f"{family}_program" if is_package else family
 
 
 def _is_occupied(arguments):

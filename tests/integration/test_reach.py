@@ -179,5 +179,11 @@ def test_a_link_that_leads_elsewhere_is_read(shared_cache: Path, tmp_path: Path)
     compared = comparing.compare_commits(repo, "base", "head", cache=cache)
     assert compared.run is not None, compared.stderr
     assert compared.run["reach"]["files"] == [
-        {"path": "src/kernels/chosen.csv", "change": "changed", "compiled_by": 0, "read_by": 1}
+        {
+            "path": "src/kernels/chosen.csv",
+            "change": "changed",
+            "compiled_by": 0,
+            "read_by": 1,
+            "not_run": [],
+        }
     ]

@@ -8,6 +8,7 @@ build goes on there.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import platform
 import re
@@ -24,7 +25,13 @@ from irdiff.config import Config
 from irdiff.errors import ToolchainError
 from irdiff.resolve.toolchains import checkout as checkouts
 from irdiff.resolve.toolchains import environments, identity, repository, source_parts
-from irdiff.resolve.toolchains.building import compilers, failures, kept_trees, precompiled_header
+from irdiff.resolve.toolchains.building import (
+    compilers,
+    failures,
+    kept_trees,
+    object_uses,
+    precompiled_header,
+)
 from irdiff.resolve.toolchains.building.build_progress import BuildProgress
 from irdiff.resolve.toolchains.building.kept_trees import BuildTree
 from irdiff.resolve.toolchains.building.linked_llvm import LinkedLlvm
@@ -133,6 +140,7 @@ def _installed(
             hint=failures.what_to_try([error.what], checkout.snapshot.spec),
             log_path=str(build.log),
         ) from error
+    _keep_uses(build, path, config)
     recorded = {n: v for n, v in config.tool_environment.items() if _RECORDED.fullmatch(n)}
     return {
         "spec": f"native part of {checkout.label}",
@@ -143,6 +151,13 @@ def _installed(
         "flags": _flags(build.tree.source),
         "python_files": sorted(part),
     }
+
+
+def _keep_uses(build: _Build, path: Path, config: Config) -> None:
+    """Which files use which, for `edited_passes`: the objects are gone when the tree is."""
+    with contextlib.suppress(process.CommandFailed, process.TimeoutExpired, OSError):
+        found = object_uses.index(build.tree.source, config.tool_environment)
+        (path / object_uses.FILE).write_text(json.dumps(found), encoding="utf-8")
 
 
 def _requirements(checkout: Checkout) -> list[str]:

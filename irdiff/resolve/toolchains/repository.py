@@ -139,11 +139,11 @@ class Snapshot:
 
     @property
     def name(self) -> str:
-        """As reports name it: `main 1a2b3c4`, `1a2b3c4`, `working tree 1a2b3c4` (of its tree)."""
-        if self.commit is None:
-            return f"working tree {self.tree[:7]}"
-        short = self.commit[:7]
-        return short if self.commit.startswith(self.spec) else f"{self.spec} {short}"
+        """As reports name it: `main 1a2b3c4`, `1a2b3c4`, `working tree 1a2b3c4` (of its commit or tree)."""
+        short = (self.commit or self.tree)[:7]
+        if self.spec == WORKING_TREE:
+            return f"working tree {short}"
+        return short if (self.commit or "").startswith(self.spec) else f"{self.spec} {short}"
 
     @property
     def title(self) -> str:

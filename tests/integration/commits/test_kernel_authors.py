@@ -134,6 +134,10 @@ def test_a_program_shows_what_is_computed_before_a_launch(author: Author) -> Non
     """The recorded workloads give the number of warps as it was: only the program computes it."""
     edit(author.repo, f"src/{author.repo.name}/ops/gate.py", "else 4", "else 2")
     commit(author.repo, "Fewer warps for short rows")
+    recorded = author.types("compare", "HEAD~1", "HEAD", *TARGETS)
+    assert changed(recorded) == set()
+    idle = f"no launch runs settings (src/{author.repo.name}/ops/gate.py), which changed: not compared"
+    assert idle in recorded.stdout
     words = ("compare", "HEAD~1", "HEAD", *TARGETS, "--program", "bench/run.py --small", "--configs", "1")
     result = author.types(*words)
     assert changed(result) == {"gate_kernel"}
@@ -171,3 +175,6 @@ def test_the_first_comparison_needs_no_workloads_at_base(author: Author) -> None
     commit(author.repo, "A real change")
     result = author.types("compare", "HEAD~2", "HEAD", *TARGETS)
     assert changed(result) == {"norm_kernel"}
+    releases = author.types("compare", "triton==3.8.0", "triton==3.9.0", *TARGETS)
+    assert {case["workload"] for case in releases.run["cases"]} == {"run/norm_kernel", "run/gate_kernel"}
+    assert re.search(r"^working tree (\w{7}), triton 3\.8\.0 \(", releases.stdout, re.MULTILINE)

@@ -78,6 +78,7 @@ class FakeReplayer:
         through: Sequence[State] = (),
         final: str = "",
         settings: Mapping[str, Sequence[str]] | None = None,
+        failed_in: str | None = None,
     ) -> None:
         made = output if isinstance(output, bytes) else output.encode()
         self.answers[side, stage, of] = Replayed(
@@ -86,6 +87,7 @@ class FakeReplayer:
             states=through,
             final=State.of(END, "", None, final.encode()) if final else None,
             settings=settings or {},
+            failed_in=failed_in,
         )
 
 
@@ -550,11 +552,53 @@ def test_only_changed_code_that_both_sides_have_is_attributed(bench: Bench) -> N
     case, target = bench.case({"ttir": ONE}, {"ttir": TWO}), bench.build.target()
     assert subject_of(case, target) is not None
     assert subject_of(replace(case, verdict=Verdict.ABSORBED), target) is not None
-    for verdict in set(Verdict) - {Verdict.CHANGED, Verdict.ABSORBED}:
+    failed = {Verdict.BROKEN, Verdict.FIXED}
+    for verdict in failed:
+        assert subject_of(replace(case, verdict=verdict), target) is not None
+    for verdict in set(Verdict) - {Verdict.CHANGED, Verdict.ABSORBED} - failed:
         assert subject_of(replace(case, verdict=verdict), target) is None
     assert subject_of(replace(case, origin=None), target) is None
     blind = bench.build.findings("not-compared:ttir,asm")
     assert subject_of(replace(case, findings=blind), target) is None
+
+
+def test_what_broke_names_the_pass_that_failed(bench: Bench) -> None:
+    stopped = bench.case({"ttir": ONE}, {"ttir": ONE})
+    case = replace(
+        stopped,
+        verdict=Verdict.BROKEN,
+        origin=Origin(stage="ttgir", pass_name=None, healed=(), charged=(), note=""),
+        error="head: Assertion x > 0 (Pipeliner.cpp:12) (the compiler died of SIGABRT)",
+    )
+    bench.replayer.makes("head", "ttgir", of=ONE, error="it died", failed_in="TritonGPUPipeline")
+    found = bench.attribute(case)
+    assert bench.replayer.asked == [("head", "ttgir", ONE, Dump.NAMES)]
+    told = attributor.attributed(case, found)
+    assert told.origin is not None
+    assert told.origin.pass_name == "TritonGPUPipeline"
+    assert told.error is not None
+    assert told.error.startswith("head: TritonGPUPipeline: Assertion x > 0 (Pipeliner.cpp:12)")
+    assert attributor.attributed(told, found) == told, "it is said once"
+
+
+def test_what_was_fixed_is_run_again_at_base(bench: Bench) -> None:
+    case = replace(
+        bench.case({"ttir": ONE}, {"ttir": ONE, "ttgir": ONE}),
+        verdict=Verdict.FIXED,
+        origin=Origin(stage="ttgir", pass_name=None, healed=(), charged=(), note=""),
+    )
+    bench.replayer.makes("base", "ttgir", of=ONE, error="it died", failed_in="TritonGPUPipeline")
+    assert bench.attribute(case).origin.pass_name == "TritonGPUPipeline"
+
+
+def test_what_failed_outside_of_passes_is_not_run_again(bench: Bench) -> None:
+    case = replace(
+        bench.case({"ptx": PTX}, {"ptx": PTX}),
+        verdict=Verdict.BROKEN,
+        origin=Origin(stage="cubin", pass_name=None, healed=(), charged=(), note=""),
+    )
+    assert bench.attribute(case).origin.pass_name is None
+    assert bench.replayer.asked == []
 
 
 def test_each_side_is_asked_for_its_own_launch(bench: Bench) -> None:

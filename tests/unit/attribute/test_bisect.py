@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from irdiff.attribute.bisect import Bisection, Finding, GitHistory, Question
+from irdiff.attribute.bisect import Bisection, Finding, GitHistory, Question, SideList
 from irdiff.capture.catalogs import NOTHING, Catalog
 from irdiff.compare.judge import Judge
 from irdiff.errors import ToolchainError, UsageError
@@ -105,7 +105,7 @@ def failed(message: str) -> Failed:
 class Bench:
     store: Store
     build: Any
-    history: FakeHistory = field(default_factory=lambda: line(*"abcdefgh"))
+    history: FakeHistory | SideList = field(default_factory=lambda: line(*"abcdefgh"))
     unbuildable: set[str] = field(default_factory=set)
     told: list[str] = field(default_factory=list)
     built: list[str] = field(default_factory=list)
@@ -315,3 +315,24 @@ def test_a_text_that_is_gone_has_no_lines_to_show(bench: Bench) -> None:
     gone = Artifact(stage="ttgir", digest="0" * 64, size_bytes=1)
     search: Any = SimpleNamespace(sameness=Judge(bench.store, no_llvm))
     assert Bisection._canonical(search, "ttgir", gone) == []
+
+
+def test_a_list_of_sides_is_searched_as_a_line() -> None:
+    names = ["llvm:/14", "llvm:/19", "llvm:/20", "llvm:/22"]
+    found = SideList(names)
+    assert found.merge_base("llvm:/14", "llvm:/22") == "llvm:/14"
+    assert found.merge_base("llvm:/22", "llvm:/14") == "llvm:/14"
+    assert set(found.order("llvm:/22", ["llvm:/14"])) == set(names[1:])
+    assert found.order("llvm:/22", ["llvm:/14"])[0] in names[1:3], "one that halves the rest comes first"
+    assert found.order("llvm:/20", ["llvm:/14", "llvm:/19"]) == ["llvm:/20"]
+    assert found.parents_of("llvm:/19") == ["llvm:/14"]
+    assert found.parents_of("llvm:/14") == []
+
+
+@pytest.mark.parametrize("first_bad", list("bcdefgh"))
+def test_the_first_side_of_a_list_that_changes_the_code_is_found(bench: Bench, first_bad: str) -> None:
+    bench.history = SideList("abcdefgh")
+    bench.makes = lambda commit: bench.code(2 if commit >= first_bad else 1)
+    found = bench.find()
+    assert found.commits == (first_bad,)
+    assert len(found.tried) <= 3

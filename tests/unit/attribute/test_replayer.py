@@ -93,7 +93,9 @@ def bench(tmp_path: Path, build: Any) -> Bench:
 
 
 def test_a_stage_is_run_on_the_text_as_the_launch_was_captured(bench: Bench) -> None:
-    assert bench.run() == Replayed(output=b"made", error="", states=(), final=None, settings={})
+    assert bench.run() == Replayed(
+        output=b"made", error="", states=(), final=None, settings={}, failed_in=None
+    )
     (row,) = bench.workers.asked
     assert (row["op"], row["launch"], row["stage"], row["input_stage"]) == (
         "replay",
@@ -226,6 +228,17 @@ def test_only_what_one_side_is_called_with_is_told(
     base: dict[str, list[str]], head: dict[str, list[str]], told: str
 ) -> None:
     ours, theirs = (
-        Replayed(output=b"", error="", states=(), final=None, settings=settings) for settings in (base, head)
+        Replayed(output=b"", error="", states=(), final=None, settings=settings, failed_in=None)
+        for settings in (base, head)
     )
     assert settings_change(ours, theirs) == told
+
+
+def test_the_pass_that_was_running_is_the_last_that_printed_its_name(bench: Bench) -> None:
+    heading = "// -----// IR Dump Before {} ({}) ('builtin.module' operation) //----- //\nmodule {{}}\n"
+    log = heading.format("TritonGPUCoalesce", "tritongpu-coalesce")
+    log += heading.format("TritonGPUPipeline", "tritongpu-pipeline") + "python: Assertion `x' failed.\n"
+    bench.workers.files["stderr"] = log
+    bench.workers.says(outcome="error", message="PassManager::run failed")
+    assert bench.run(Dump.NAMES).failed_in == "TritonGPUPipeline"
+    assert bench.run(Dump.NONE).failed_in is None

@@ -154,3 +154,14 @@ def test_a_side_that_is_no_revision_has_no_reach(bench: Bench, side: str) -> Non
     corpora = {name: bench.corpus(name) for name in ("base", "head")}
     corpora[side] = replace(corpora[side], files=None)
     assert reach.of_revisions(Sides(**corpora), [], []) is None
+
+
+def test_a_changed_function_that_nothing_ran_or_compiled_is_named(bench: Bench) -> None:
+    text = "def settings(n):\n    return {}\n\n\ndef call(n):\n    return {}\n"
+    bench.file("kernels/k.py", text.format(4, 1), "\n" + text.format(8, 2)).link("a/b.py", "kernels/k.py")
+    launch = bench.launch("a/b:c", "a/b.py")
+    bench.pair("a/b:c", launch, launch)
+    catalogs = Sides(base=NOTHING, head=replace(NOTHING, called=("a/b.py:6",)))
+    bench.captured.append(Captured(workload="a/b", target=bench.build.target(), catalogs=catalogs))
+    (file,) = bench.found().files
+    assert file.not_run == ("settings",), "the other one ran at head"

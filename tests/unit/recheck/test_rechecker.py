@@ -57,7 +57,9 @@ class Fakes:
         told = self.outputs.get((side, replay.stage), [])
         made = told.pop(0) if told else MADE[side][replay.stage]
         output = made.encode() if isinstance(made, str) else made
-        return Replayed(output=output, error="" if output else "no", states=(), final=None, settings={})
+        return Replayed(
+            output=output, error="" if output else "no", states=(), final=None, settings={}, failed_in=None
+        )
 
     def recompile(self, toolchain: Any, *_: Any, attempt: int, fresh: bool = False) -> Outcome:
         self.asked.append(f"{toolchain.spec} compiled{' fresh' if fresh else ''}")

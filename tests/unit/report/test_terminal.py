@@ -69,3 +69,22 @@ def test_the_picture_is_whole_fetches_nothing_and_is_the_same_twice() -> None:
     assert "url(http" not in picture.replace(" ", "")
     assert "@font-face" not in picture
     assert picture == terminal.svg(run)
+
+
+def test_revisions_of_kernels_are_shown_with_their_compiler() -> None:
+    run = large_run(6, 1)
+    base = replace(run.base, revision="main 1a2b3c4")
+    head = replace(run.head, revision="HEAD 5d6e7f8")
+    two = shown(replace(run, base=base, head=head))
+    assert "main 1a2b3c4, triton 3.8.0 (aaaaaaaaaaaa) -> HEAD 5d6e7f8, triton 3.9.0 (" in two
+    one = shown(replace(run, base=replace(head, revision="main 1a2b3c4"), head=head))
+    assert "\nmain 1a2b3c4 -> HEAD 5d6e7f8, triton 3.9.0  in " in one
+
+
+def test_what_was_renamed_is_said_once_for_all_targets() -> None:
+    cases = [
+        replace(make_case(1, Verdict.UNCHANGED), id=f"a/b:c@{name}", renamed_from=f"a/old:c@{name}")
+        for name in ("sm_90", "gfx942")
+    ]
+    text = shown(make_run(tuple(cases)))
+    assert text.count("renamed: a/old:c -> a/b:c\n") == 1

@@ -132,7 +132,7 @@ class FakeReplayer:
 
     def run(self, replay: Replay) -> Replayed:
         FakeReplayer.asked.append(replay)
-        return Replayed(output=None, error="not here", states=(), final=None, settings={})
+        return Replayed(output=None, error="not here", states=(), final=None, settings={}, failed_in=None)
 
 
 def test_a_case_is_attributed_with_the_texts_of_its_run(

@@ -60,7 +60,8 @@ class Fake:
                 return {"kind": "peaks", "tflops": 1.0, "tb_per_s": 1.0, "busy_s": 0.1}
             case "verify":
                 return {"kind": "compared", "differences": [], "base_repeats": True}
-        return timed()
+        others = request.get("others", ())
+        return timed(**{f"head {number}": 101.0 for number in range(1, len(others) + 1)})
 
     def close(self):
         self.closed = True
@@ -76,12 +77,12 @@ def timed(**elapsed):
 
 @pytest.fixture
 def go(monkeypatch):
-    def go(cases, *, faults=(), opens=1000, say=lambda line: None, **changes):
+    def go(cases, *, faults=(), opens=1000, say=lambda line: None, bundle_of=None, **changes):
         Fake.faults, Fake.opens, Fake.log, Fake.living = dict(faults), opens, [], set()
         monkeypatch.setattr(schedule, "GpuProcess", Fake)
         place = schedule.Place(folder=Path("run"), environment={}, log=Path("log"), index=0)
         try:
-            return schedule.run_gpu(place, cases, protocol(**changes), say)
+            return schedule.run_gpu(place, cases, protocol(**changes), say, bundle_of=bundle_of)
         finally:
             assert not Fake.living
 
@@ -211,3 +212,61 @@ def test_figures_of_merit_may_be_missing(go):
 def test_a_gpu_that_cannot_be_opened_is_an_error(go):
     with pytest.raises(GpuProcessError, match="cannot be opened"):
         go(["a"], faults={("open", None, 1): OutputStatus.FAULT})
+
+
+# many versions at once
+
+
+def family(case):
+    return case.partition("~")[0]
+
+
+def test_a_bundle_is_one_request_and_each_case_has_the_samples_of_the_base(go):
+    work = go(["a~1", "b~1", "a~2", "a~3"], bundle_of=family)
+    requests = operations("time")
+    assert [(row["case"], row.get("others", ())) for row in requests[:2]] == [
+        ("a~1", ("a~2", "a~3")),
+        ("b~1", ()),
+    ]
+    assert len(requests) == 2 * PROCESSES
+    assert requests[0]["slice_s"] == pytest.approx(3 * requests[1]["slice_s"], rel=0.2)
+    rows = judged(work)
+    assert set(rows) == {"a~1", "a~2", "a~3", "b~1"}
+    assert rows["a~2"].measurement.ratio == pytest.approx(1.01)
+    assert rows["a~1"].measurement.ratio == pytest.approx(1.0)
+    assert {len(samples) for samples in work.samples.values()} == {3 * PROCESSES}
+
+
+class FaultyHead(Fake):
+    """The second head of a bundle dies whenever it runs."""
+
+    def ask(self, request, timeout_s):
+        if request["op"] == "time" and "a~2" in request.get("others", ()):
+            Fake.log.append(request)
+            place = 1 + request["others"].index("a~2")
+            raise Ended(OutputStatus.FAULT, f"head {place}", "gone")
+        return super().ask(request, timeout_s)
+
+
+def test_a_head_that_faults_leaves_its_bundle(monkeypatch):
+    Fake.faults, Fake.opens, Fake.log, Fake.living = {}, 1000, [], set()
+    monkeypatch.setattr(schedule, "GpuProcess", FaultyHead)
+    place = schedule.Place(folder=Path("run"), environment={}, log=Path("log"), index=0)
+    work = schedule.run_gpu(place, ["a~1", "a~2", "a~3"], protocol(), lambda line: None, bundle_of=family)
+    assert not Fake.living
+    rows = judged(work)
+    assert (rows["a~2"].outputs.status, rows["a~2"].outputs.side) == (OutputStatus.FAULT, "head")
+    assert rows["a~2"].measurement is None
+    for case in ("a~1", "a~3"):  # nothing of theirs is lost
+        assert rows[case].measurement.processes == PROCESSES
+
+
+def test_a_bundle_without_a_sample_of_a_head_is_a_fault_of_all(go):
+    work = go(["a~1", "a~2"], faults={("time", "a~1", 1): timed()}, bundle_of=family)
+    assert {row.outputs.status for row in judged(work).values()} == {OutputStatus.FAULT}
+    assert "it took no samples of head 1" in work.outputs["a~2"].message
+
+
+@pytest.mark.parametrize(("side", "gone"), [("control", "ab"), ("head", "a"), ("head 1", "b"), (None, "ab")])
+def test_who_is_to_blame_in_a_bundle(side, gone):
+    assert schedule._guilty(("a", "b"), side) == tuple(gone)

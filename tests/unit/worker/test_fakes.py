@@ -84,3 +84,46 @@ def test_where_a_launch_is_meant_to_compile(
 def test_an_unknown_tier_is_an_error() -> None:
     with pytest.raises(ValueError, match="one of gate, core, extended"):
         corpus_api.launch(print, tier="nightly")
+
+
+class Kernel:
+    """As Triton's JIT functions and autotuners look from outside."""
+
+    def __init__(self, function: object) -> None:
+        self.fn = function
+
+    def run(self) -> None: ...
+
+    def __getitem__(self, grid: object) -> object:
+        return lambda *_: None
+
+    __call__ = run
+
+
+def test_a_kernel_without_its_grid_is_told_the_right_call() -> None:
+    def rope(q_ptr, k_ptr, n, BLOCK):
+        pass
+
+    for kernel in (Kernel(rope), Kernel(Kernel(rope))):
+        with pytest.raises(
+            TypeError, match=r"write launch\(rope\[grid\], q_ptr, k_ptr, n, BLOCK\), not launch\(rope"
+        ):
+            corpus_api.launch(kernel, corpus_api.tensor((1,)))
+        assert corpus_api.launch(kernel[(1,)], corpus_api.tensor((1,)))
+
+
+def test_a_grid_goes_by_the_config_and_is_large_enough_for_one_that_was_never_seen() -> None:
+    grid = corpus_api.grid_by(("BLOCK_M", "BLOCK_N"), {(64, 64): (8, 2, 1), (128, 32): (4, 4, 1)})
+    assert grid({"BLOCK_M": 128, "BLOCK_N": 32, "n": 3}) == (4, 4, 1)
+    assert grid({"BLOCK_M": 256, "BLOCK_N": 32}) == (8, 4, 1)
+
+
+def test_a_program_is_a_row_of_its_own() -> None:
+    entry = corpus_api.program("bench/run.py", "--small", tier="gate", configs=2)
+    assert isinstance(entry, corpus_api.ProgramEntry)
+    assert (entry.args, entry.facts["tier"], entry.facts["configs"]) == (
+        ("bench/run.py", "--small"),
+        "gate",
+        2,
+    )
+    assert entry.expects("sm_90", "3.9.0")

@@ -1,0 +1,149 @@
+"""Which passes of a compiler run in which cases, and in which they do anything.
+
+"Nothing changed" tells a safe edit from one that was never reached only together with this. Each stage of
+MLIR passes of one side is run again on the text that it compiled, with the IR between passes kept: a pass did
+something where the text after it is another one than before. The answer is kept by what it was made from.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from irdiff.attribute.passes import State
+from irdiff.attribute.replayer import Dump, Replay, WorkerReplayer
+from irdiff.compile.compiler import WorkerCompiler, below_frontend
+from irdiff.model import Compiled, Launch, Target
+from irdiff.resolve.sides import Side
+from irdiff.stages import Stage
+from irdiff.store import Store, key_of
+
+_STAGES = ((Stage.SOURCE, Stage.TTIR), (Stage.SOURCE, Stage.GLIR), (Stage.TTIR, Stage.TTGIR))
+_LOWERING = ((Stage.GLIR, Stage.TTGIR), (Stage.TTGIR, Stage.LLIR))
+"""Stages that are made of MLIR passes, with what enters them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaseExercise:
+    """The passes of one case, each once."""
+
+    case_id: str
+    ran: frozenset[str]
+    acted: frozenset[str]
+    """Those after which the text was another one."""
+    unseen: tuple[str, ...]
+    """Stages that could not be run alone, with the reason."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PassUse:
+    """One pass over all cases."""
+
+    name: str
+    ran: int
+    acted: int
+    examples: tuple[str, ...]
+    """Cases in which it did something, the first three."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exerciser:
+    """Asks one compiler. Thread-safe."""
+
+    side: Side
+    compiler: WorkerCompiler
+    replayer: WorkerReplayer
+    store: Store
+
+    def of_launch(self, launch: Launch, target: Target) -> CaseExercise | None:
+        """None where the launch does not compile."""
+        case_id = f"{launch.id}@{target.name}"
+        key = self._key(launch, target)
+        known = self.store.get_record("exercise", key) if key else None
+        if known is not None:
+            return CaseExercise(
+                case_id=case_id,
+                ran=frozenset(known["ran"]),
+                acted=frozenset(known["acted"]),
+                unseen=tuple(known["unseen"]),
+            )
+        toolchain, corpus = self.side.toolchain, self.side.corpus
+        outcome = self.compiler.compile(toolchain, corpus, launch, target, assemble=False)
+        if not isinstance(outcome, Compiled):
+            return None
+        found = self._measured(case_id, launch, target, outcome)
+        if key:
+            row = {"ran": sorted(found.ran), "acted": sorted(found.acted), "unseen": found.unseen}
+            self.store.put_record("exercise", key, row)
+        return found
+
+    def _key(self, launch: Launch, target: Target) -> str | None:
+        if launch.digest is None:
+            return None
+        made_of = (self.compiler.requests.conditions, launch.digest, target.backend)
+        return key_of("exercise/1", *made_of, below_frontend(self.side.toolchain, target))
+
+    def _measured(self, case_id: str, launch: Launch, target: Target, compiled: Compiled) -> CaseExercise:
+        ran: set[str] = set()
+        acted: set[str] = set()
+        unseen = []
+        for before, stage in (*_STAGES, *_LOWERING):
+            if before not in compiled.artifacts or stage not in compiled.artifacts:
+                continue
+            replayed = self.replayer.run(
+                Replay(
+                    side=self.side,
+                    launch_id=launch.id,
+                    target=target,
+                    stage=stage,
+                    input_stage=before,
+                    input_digest=compiled.artifacts[before].digest,
+                    metadata=compiled.metadata,
+                    dump=Dump.ALL,
+                    randomized=False,
+                )
+            )
+            if replayed.error or not replayed.states:
+                unseen.append(f"{stage}: {replayed.error or 'it printed no pass'}")
+            for name, did in steps(replayed.states):
+                ran.add(name)
+                acted |= {name} if did else set()
+        return CaseExercise(case_id=case_id, ran=frozenset(ran), acted=frozenset(acted), unseen=tuple(unseen))
+
+
+def steps(states: Sequence[State]) -> Iterable[tuple[str, bool]]:
+    """Each pass that ran, in order, and whether the text after it is another one than before it."""
+    for before, after in itertools.pairwise(states):
+        yield before.name, before.digest != after.digest
+
+
+def summarize(found: Iterable[CaseExercise]) -> list[PassUse]:
+    """By name. A pass that runs more than once in a case counts once."""
+    ran: Counter[str] = Counter()
+    acted: dict[str, list[str]] = {}
+    for case in sorted(found, key=lambda case: case.case_id):
+        ran.update(case.ran)
+        for name in case.acted:
+            acted.setdefault(name, []).append(case.case_id)
+    rows = [(name, ran[name], acted.get(name, [])) for name in sorted(ran)]
+    return [
+        PassUse(name=name, ran=count, acted=len(ids), examples=tuple(ids[:3])) for name, count, ids in rows
+    ]
+
+
+def sentences(passes_of_files: Mapping[str, Sequence[str]], found: Sequence[CaseExercise]) -> list[str]:
+    """For each edited file the passes that use it, and how many cases run them and let them do anything."""
+    rows = []
+    for path, names in sorted(passes_of_files.items()):
+        if not names:
+            rows.append(f"{path}: no pass was found that uses it; whether it was exercised is not known")
+            continue
+        wanted = set(names)
+        ran = sum(bool(case.ran & wanted) for case in found)
+        acted = sum(bool(case.acted & wanted) for case in found)
+        used = names[0] if len(names) == 1 else f"{len(names)} passes"
+        told = f"{path}: used by {used}; of {len(found)} cases {ran} run it, and in {acted} it does something"
+        rows.append(told if acted else f"{told}: {'never reached' if ran == 0 else 'nothing came of it'}")
+    return rows

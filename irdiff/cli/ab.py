@@ -1,0 +1,95 @@
+"""`irdiff ab A B C…`."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from irdiff import config as configuration
+from irdiff import pipeline
+from irdiff.api import run_name
+from irdiff.cli import options, progress
+from irdiff.cli.status import status_line
+from irdiff.errors import ExitCode, UsageError
+from irdiff.model import EVERYTHING
+from irdiff.report import candidates
+from irdiff.report.candidates import Candidate
+from irdiff.resolve.sides import SideOptions, resolve_sides
+from irdiff.run import run_list
+
+
+@click.command("ab")
+@click.argument("base", metavar="A")
+@click.argument("heads", metavar="B C…", nargs=-1, required=True)
+@options.repo_option
+@click.option("--triton", metavar="SPEC", help="The compiler of all where revisions select kernels.")
+@click.option("--no-build", is_flag=True, help="Do not build a native part that is missing: fail.")
+@options.target_option
+@options.targets_folder_option
+@options.corpus_option
+@options.pack_option
+@click.option(
+    "--case",
+    "cases",
+    multiple=True,
+    metavar="PATTERN",
+    help="family/workload:label@target; parts and globs work.",
+)
+@click.option("--tier", "tiers", multiple=True, type=click.Choice(["gate", "core", "extended"]))
+@click.option("--attribute/--no-attribute", default=True, help="Look for the pass behind each change.")
+@click.option(
+    "--out", type=options.OutputFile(), default="-", help="Write the Markdown here; default: stdout."
+)
+@options.cache_option
+@options.limit_options
+def ab_command(
+    *,
+    base: str,
+    heads: tuple[str, ...],
+    repo: Path | None,
+    triton: str | None,
+    no_build: bool,
+    target_names: tuple[str, ...],
+    targets_dir: Path | None,
+    corpus: Path | None,
+    packs: tuple[str, ...],
+    cases: tuple[str, ...],
+    tiers: tuple[str, ...],
+    attribute: bool,
+    out: Path,
+    cache: Path | None,
+    jobs: int | None,
+    timeout_s: float,
+    memory_mib: int,
+) -> int:
+    """Compare the candidates B, C … with one base A, in one report.
+
+    Sides are written as for `irdiff compare`; owner/name@rev and a git URL with @rev name forks. The base is
+    compiled once. Each comparison is a run of its own, for `irdiff report` and `irdiff time`.
+    """
+    if len({base, *heads}) != 1 + len(heads):
+        raise UsageError("a side is there twice", hint="irdiff ab main owner/name@idea owner/name@other")
+    config = configuration.load(cache=cache, jobs=jobs, timeout_s=timeout_s, memory_mib=memory_mib)
+    targets = options.selected_targets(target_names, targets_dir, config)
+    console = Console(stderr=True, no_color=config.color is False)
+    chosen = replace(EVERYTHING, cases=cases, tiers=tiers, attribute=attribute)
+    found = []
+    for head in heads:
+        with status_line(console) as tell:
+            wanted = SideOptions(
+                repo=repo, corpus=corpus, triton=triton, build=not no_build, progress=tell, packs=packs
+            )
+            sides = resolve_sides(base, head, wanted, config)
+        folder = config.runs / run_name(base, head)
+        with progress.shown(console) as report:
+            asked = pipeline.Comparison(
+                sides=sides, targets=targets, options=chosen, command=tuple(sys.argv[1:])
+            )
+            run = pipeline.compare(asked, config, folder, report)
+        found.append(Candidate(name=head, run=run, place=run_list.call_of(folder, config.runs)))
+    options.write_output(out, candidates.render(base, found))
+    return ExitCode.DONE

@@ -1,0 +1,101 @@
+"""Repositories that a side names by where they are: `owner/name@rev`, `https://…@rev`, `git@host:path@rev`.
+
+Their branches and tags are fetched into a repository of the cache, a bare one, and read from there like a
+checkout. A fork of Triton is a compiler, a repository with an irdiff.toml one of kernels.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from irdiff import process
+from irdiff.config import Config
+from irdiff.errors import UsageError
+from irdiff.resolve.toolchains import repository
+from irdiff.store import key_of
+
+_URL = re.compile(
+    r"(?P<where>(?:https|ssh|file)://[^\s@]*(?:@[^\s@]*)?|git@[^\s@:]+:[^\s@]+)@(?P<revision>[^@\s]+)"
+)
+_OWNER = re.compile(r"(?P<where>[\w][\w.-]*/[\w][\w.-]*)@(?P<revision>[^@\s{]+)")
+_REFS = ("+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*")
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Remote:
+    """A revision of a repository that is elsewhere."""
+
+    url: str
+    revision: str
+
+
+def parse(spec: str) -> Remote | None:
+    """None for a spec that means a revision of the checkout at hand."""
+    if found := _URL.fullmatch(spec):
+        return Remote(url=found["where"], revision=found["revision"])
+    if found := _OWNER.fullmatch(spec):
+        return Remote(url=f"https://github.com/{found['where']}", revision=found["revision"])
+    return None
+
+
+def snapshot(spec: str, store: repository.Store, config: Config) -> repository.Snapshot:
+    """The tree of a side's revision, in the checkout at hand or elsewhere. Raises UsageError.
+
+    A branch of the checkout that is called `owner/name@x` is that branch.
+    """
+    remote = parse(spec)
+    if remote is None or _is_known(store, spec):
+        return repository.snapshot(store, spec, config)
+    found = repository.snapshot(fetched(remote, config), remote.revision, config)
+    return replace(found, spec=spec)
+
+
+def open_any(specs: Iterable[str | None], path: Path, config: Config) -> repository.Store:
+    """The checkout at `path`, or where there is none the first repository that a side names."""
+    try:
+        return repository.open_store(path, config)
+    except UsageError:
+        remote = next((found for spec in specs if spec and (found := parse(spec))), None)
+        if remote is None:
+            raise
+        return fetched(remote, config)
+
+
+def _is_known(store: repository.Store, spec: str) -> bool:
+    try:
+        repository.commit_of(store, spec)
+    except UsageError:
+        return False
+    return True
+
+
+def fetched(remote: Remote, config: Config) -> repository.Store:
+    """The copy of a repository, up to date. Raises UsageError where it cannot be fetched."""
+    folder = config.cache / "remotes" / key_of("remote/1", remote.url)[:20]
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder.parent / f"{folder.name}.lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "HEAD").is_file():
+            _git(folder, config, "init", "--quiet", "--bare", str(folder))
+        wanted = (remote.revision,) if _COMMIT.fullmatch(remote.revision) else _REFS
+        _git(folder, config, "fetch", "--quiet", "--no-auto-gc", "--", remote.url, *wanted)
+    return repository.open_store(folder, config)
+
+
+def _git(folder: Path, config: Config, *words: str) -> None:
+    fixed = {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C.UTF-8", "GIT_DIR": str(folder)}
+    try:
+        process.run_bytes(["git", *words], env={**config.tool_environment, **fixed}, cwd=folder, stdin=b"")
+    except process.CommandFailed as error:
+        what = " ".join(error.stderr.split())[:300]
+        raise UsageError(
+            f"the repository cannot be fetched: {what}",
+            hint="a side elsewhere is written owner/name@revision or https://host/path@revision",
+        ) from error
+    except OSError as error:
+        raise UsageError(f"git cannot be started: {error}", hint="install git") from error

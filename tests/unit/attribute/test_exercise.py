@@ -1,0 +1,54 @@
+"""Whether an edit was reached: passes that ran, and passes that did something."""
+
+from __future__ import annotations
+
+from irdiff.attribute import exercise
+from irdiff.attribute.exercise import CaseExercise, PassUse
+from irdiff.attribute.passes import END, State
+
+
+def states(*rows: tuple[str, str]) -> list[State]:
+    return [State.of(name, "", None, text.encode()) for name, text in rows]
+
+
+def case(name: str, *, ran: str, acted: str = "") -> CaseExercise:
+    return CaseExercise(case_id=name, ran=frozenset(ran.split()), acted=frozenset(acted.split()), unseen=())
+
+
+CASES = [
+    case("c@sm_90", ran="Coalesce Pipeline"),
+    case("a@sm_90", ran="Coalesce Pipeline", acted="Coalesce"),
+    case("b@gfx950", ran="Coalesce", acted="Coalesce"),
+]
+
+
+def test_a_pass_did_something_where_the_text_after_it_is_another() -> None:
+    log = states(("Inliner", "one"), ("Canonicalizer", "one"), ("CSE", "two"), (END, "two"))
+    assert list(exercise.steps(log)) == [("Inliner", False), ("Canonicalizer", True), ("CSE", False)]
+    assert list(exercise.steps([])) == []
+
+
+def test_uses_are_counted_by_case() -> None:
+    assert exercise.summarize(CASES) == [
+        PassUse(name="Coalesce", ran=3, acted=2, examples=("a@sm_90", "b@gfx950")),
+        PassUse(name="Pipeline", ran=2, acted=0, examples=()),
+    ]
+
+
+def test_a_silence_says_whether_the_edit_was_reached() -> None:
+    told = exercise.sentences(
+        {
+            "lib/Axis.cpp": ["Coalesce", "Pipeline"],
+            "lib/Hopper.cpp": ["WarpSpecialize"],
+            "lib/Pipeline.cpp": ["Pipeline"],
+            "python/src/llvm.cc": [],
+        },
+        CASES,
+    )
+    assert told == [
+        "lib/Axis.cpp: used by 2 passes; of 3 cases 3 run it, and in 2 it does something",
+        "lib/Hopper.cpp: used by WarpSpecialize; of 3 cases 0 run it, and in 0 it does something: never reached",
+        "lib/Pipeline.cpp: used by Pipeline; of 3 cases 2 run it, and in 0 it does something: "
+        "nothing came of it",
+        "python/src/llvm.cc: no pass was found that uses it; whether it was exercised is not known",
+    ]

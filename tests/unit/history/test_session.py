@@ -1,0 +1,150 @@
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from irdiff.history import add, add_timings, database, lines, session
+from irdiff.history.database import HistoryError
+from irdiff.model import Artifact, Case, Sides, Verdict
+from irdiff.run import run_folder
+from irdiff.store import Store, sha256
+from irdiff.timing import assemble, results
+from irdiff.timing.results import OutputCheck, OutputStatus
+from irdiff.timing.samples import Sample
+
+LABELS = ["3.6.0", "3.7.0", "3.8.0", "3.9.0"]
+CASE = "matmul/tma:fp16@sm_90"
+
+
+def coded(build, base: str, head: str, verdict: Verdict = Verdict.CHANGED) -> Case:
+    """A case whose binaries are the words given."""
+
+    def side(word: str) -> dict[str, Artifact]:
+        return {"cubin": Artifact(stage="cubin", digest=sha256(word.encode()), size_bytes=len(word))}
+
+    known = verdict is not Verdict.UNCHANGED
+    return replace(
+        build.case(CASE, verdict),
+        artifacts=Sides(base=side(base), head=side(head)),
+        metadata=Sides(base={"name": "k"}, head={"name": "k"}) if known else Sides(base={}, head={}),
+    )
+
+
+@pytest.fixture
+def file(tmp_path: Path, build) -> Path:
+    """3.7.0 has other code than 3.6.0, 3.8.0 the same as 3.7.0, 3.9.0 again another."""
+    store = Store(tmp_path / "store")
+    for word in ("a", "b", "c"):
+        store.put(word.encode())
+    cases = [coded(build, "a", "b"), coded(build, "b", "b", Verdict.UNCHANGED), coded(build, "b", "c")]
+    with database.writing(tmp_path / "h") as history:
+        for (base, head), case in zip(itertools.pairwise(LABELS), cases, strict=True):
+            run, folder = histories_run(base, head, case), tmp_path / f"{base}..{head}"
+            digests = (
+                []
+                if case.verdict is Verdict.UNCHANGED
+                else [a.digest for s in case.artifacts for a in s.values()]
+            )
+            run_folder.write(folder, run, store, digests)
+            add.add_run(history, run, folder)
+    return tmp_path / "h"
+
+
+def histories_run(base: str, head: str, case: Case):
+    from tests.unit.history import histories
+
+    return histories.run(base, head, case)
+
+
+def made(file: Path, build, out: Path) -> session.Session:
+    with database.reading(file) as history:
+        return session.write(lines.read(history, "releases"), [build.target()], out)
+
+
+def test_each_machine_code_is_held_against_the_newest_once(file: Path, build, tmp_path: Path) -> None:
+    found = made(file, build, tmp_path / "out")
+    assert found.reference == "triton==3.9.0"
+    assert found.same == {CASE: {"3.6.0": "3.6.0", "3.7.0": "3.7.0", "3.8.0": "3.7.0", "3.9.0": "3.9.0"}}
+    run = run_folder.load(tmp_path / "out")
+    assert [case.id for case in run.cases] == ["matmul/tma:fp16~3.6.0@sm_90", "matmul/tma:fp16~3.7.0@sm_90"]
+    contents = [
+        [run_folder.artifact(tmp_path / "out", side["cubin"].digest) for side in case.artifacts]
+        for case in run.cases
+    ]
+    assert contents == [[b"c", b"a"], [b"c", b"b"]]
+    assert session.load(tmp_path / "out") == found
+    assert session.load(tmp_path / "3.6.0..3.7.0") is None
+
+
+def test_a_run_whose_folder_is_gone_is_said(file: Path, build, tmp_path: Path) -> None:
+    (tmp_path / "3.7.0..3.8.0" / "run.json").unlink()
+    with pytest.raises(HistoryError, match="not where it was written"):
+        made(file, build, tmp_path / "out")
+
+
+def test_nothing_to_time_is_said(file: Path, build, tmp_path: Path) -> None:
+    with database.reading(file) as history, pytest.raises(HistoryError, match="no case has two versions"):
+        session.write(lines.read(history, "releases"), [build.target("gfx942")], tmp_path / "out")
+
+
+@pytest.mark.parametrize("case", [CASE, "moe/x:fp8/kernel#2@gfx942"])
+def test_an_entry_names_its_case_and_version(case: str) -> None:
+    assert session.parse(session.entry(case, "3.7.0")) == (case, "3.7.0")
+
+
+def test_timings_of_a_session_become_lines(file: Path, build, tmp_path: Path) -> None:
+    found = made(file, build, tmp_path / "out")
+    assert add_timings_of(file, found, {"3.6.0": 1.10, "3.7.0": 1.05}) == 4
+    assert add_timings_of(file, found, {"3.6.0": 1.10, "3.7.0": 1.05}) == 4
+    with database.reading(file) as history:
+        assert history.value("SELECT count(*) FROM sessions") == 1
+        (line,) = lines.read(history, "releases").timings[CASE]
+    assert [round(point.ratio, 3) for point in line.points if point] == [1.10, 1.05, 1.05, 1.0]
+    assert [round(point.median_us) for point in line.points if point] == [110, 105, 105, 100]
+    assert (line.gpu, line.reference) == ("NVIDIA H200", "triton==3.9.0")
+
+
+def add_timings_of(file: Path, found: session.Session, ratios: dict[str, float]) -> int:
+    protocol = results.Protocol(
+        budget_s=60.0, threshold=0.01, confidence=0.95, processes=18, seed=0, verify_only=False
+    )
+    samples = {
+        session.entry(CASE, label): [
+            Sample(gpu="GPU-1", case=session.entry(CASE, label), process=p, round=0, position=0, arm=arm, launches=1,
+                   elapsed_us=100.0 * (ratio if arm == "head" else 1.0) * math.exp(1e-4 * (p % 5)))
+            for p in range(18)
+            for arm in ("base", "control", "head")
+        ]
+        for label, ratio in ratios.items()
+    }  # fmt: skip
+    check = OutputCheck(
+        status=OutputStatus.EQUAL,
+        side=None,
+        message="",
+        arguments=(),
+        max_ulp=0,
+        relative_norm=0.0,
+        base_repeats=True,
+    )
+    rows = assemble.case_timings(
+        "GPU-1", dict.fromkeys(samples, check), samples, protocol, assemble.Measure(launches={}, peaks={})
+    )
+    with database.writing(file) as history:
+        return add_timings.add(history, found, timed(protocol, rows))
+
+
+def timed(protocol, rows) -> results.TimingResults:
+    gpu = results.GpuRecord(
+        uuid="GPU-1", name="NVIDIA H200", target="sm_90", driver="580", multiprocessors=132, memory_bytes=1, l2_bytes=1,
+        ecc=None, mig=None, sm_clock_mhz=(345.0, 1980.0, 1980.0), memory_clock_mhz=None, temperature_c=None, power_w=None,
+        power_limit_w=None, throttled=(), power_capped_fraction=None, other_processes=(), peak_tflops=None,
+        peak_tb_per_s=None, wall_s=1.0, busy_s=1.0, trustworthy=True, stopped="",
+    )  # fmt: skip
+    return results.TimingResults(
+        schema=results.SCHEMA, irdiff_version="0", created="2026-11-22", host={}, protocol=protocol, gpus=(gpu,),
+        cases=tuple(rows), not_timed=(), duration_s=1.0,
+    )  # fmt: skip
