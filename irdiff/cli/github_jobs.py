@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -25,6 +26,7 @@ from irdiff.report import edited, escape, failed, markdown
 from irdiff.resolve import look as trees
 from irdiff.resolve import sides
 from irdiff.resolve.sides import SideOptions
+from irdiff.resolve.toolchains import checkout as checkouts
 from irdiff.resolve.toolchains import repository
 from irdiff.run import failure, run_folder, same_compiler
 from irdiff.run.failure import PartFailure
@@ -49,7 +51,13 @@ def _side_options(progress: object = None) -> SideOptions:
 @click.command("plan")
 @click.option("--base", required=True, help="What the pull request goes to.")
 @click.option("--head", required=True, metavar="SHA", help="Its newest commit.")
-@click.option("--tier", "tiers", multiple=True, type=click.Choice(["gate", "core", "extended"]))
+@click.option(
+    "--tier",
+    "tiers",
+    multiple=True,
+    type=click.Choice(["gate", "core", "extended"]),
+    help="Of the corpus, for a checkout of Triton; a repository of kernels is compared as a whole.",
+)
 @click.option("--merge-base", is_flag=True, help="Compare with where the history of HEAD leaves BASE.")
 @click.option("--asked", "asked_path", type=click.Path(path_type=Path), help="What `github asked` wrote.")
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="The run, if nothing can change.")
@@ -68,7 +76,7 @@ def plan_command(
     store = repository.open_store(Path.cwd(), config)
     wanted = _read_asked(asked_path, head)
     if wanted is None:
-        wanted = Asked(base=None, tiers=tiers, targets=(), cases=())
+        wanted = Asked(base=None, tiers=None, targets=(), cases=())
     if wanted.base is not None:
         start = wanted.base
     else:
@@ -77,11 +85,14 @@ def plan_command(
         start = repository.commit_of(store, start)
     if sides.is_revision(head):
         head = repository.commit_of(store, head)
+    if wanted.tiers is None:
+        is_compiler = checkouts.is_triton(repository.snapshot(store, head, config), config)
+        wanted = replace(wanted, tiers=tiers if is_compiler else ())
     nothing = _write_where_nothing_can_change(start, head, wanted, out, config)
     _output(
         base=start,
         head=head,
-        tiers=" ".join(wanted.tiers),
+        tiers=" ".join(wanted.tiers or ()),
         targets=" ".join(wanted.targets),
         cases=" ".join(wanted.cases),
         nothing="true" if nothing else "false",
