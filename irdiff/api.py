@@ -14,7 +14,8 @@ from irdiff.config import Config
 from irdiff.model import EVERYTHING, Run, Target
 from irdiff.parallel import Progress
 from irdiff.resolve import targets as known_targets
-from irdiff.resolve.sides import SideOptions, look, resolve_sides
+from irdiff.resolve.look import look
+from irdiff.resolve.sides import SideOptions, resolve_sides
 from irdiff.run import run_place, same_compiler
 
 

@@ -78,7 +78,7 @@ class Comparison:
     exercised: bool = False
     """Whether the base compiler is asked which cases run the passes that use an edited source."""
     edited: Edited | None = None
-    """What the trees of two revisions of Triton say, where both sides are such."""
+    """What the trees of two revisions say, where both sides are such."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,7 +22,8 @@ from irdiff.errors import ExitCode, NothingComparedError, UsageError
 from irdiff.model import FailureKind, Options, Run, Verdict
 from irdiff.report import commands, edited, escape
 from irdiff.resolve import ir_files
-from irdiff.resolve.sides import Look, SideOptions, look, resolve_sides
+from irdiff.resolve.look import Look, look
+from irdiff.resolve.sides import SideOptions, resolve_sides
 from irdiff.resolve.toolchains import install_progress
 from irdiff.run import run_list, run_place, same_compiler
 from irdiff.stages import check_compared
@@ -205,15 +206,13 @@ def compare_command(
             if cases:
                 workloads = (name for side in sides for name in side.corpus.workloads)
                 chosen = replace(chosen, cases=case_ids.completed(cases, workloads))
-            edits = found.edited if found else None
-            words = tuple(sys.argv[1:])
             asked = pipeline.Comparison(
                 sides=sides,
                 targets=targets,
                 options=chosen,
-                command=words,
+                command=tuple(sys.argv[1:]),
                 exercised=exercised,
-                edited=edits,
+                edited=found.edited if found else None,
             )
             run = pipeline.compare(asked, config, folder, report)
     given = GivenRun(folder=folder, call=run_list.call_of(folder, config.runs), is_archive=False)

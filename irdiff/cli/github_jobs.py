@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -22,8 +23,10 @@ from irdiff.github import asked
 from irdiff.github.asked import Asked
 from irdiff.model import EVERYTHING, Run, Verdict
 from irdiff.report import edited, escape, failed, markdown
+from irdiff.resolve import look as trees
 from irdiff.resolve import sides
 from irdiff.resolve.sides import SideOptions
+from irdiff.resolve.toolchains import checkout as checkouts
 from irdiff.resolve.toolchains import repository
 from irdiff.run import failure, run_folder, same_compiler
 from irdiff.run.failure import PartFailure
@@ -48,7 +51,13 @@ def _side_options(progress: object = None) -> SideOptions:
 @click.command("plan")
 @click.option("--base", required=True, help="What the pull request goes to.")
 @click.option("--head", required=True, metavar="SHA", help="Its newest commit.")
-@click.option("--tier", "tiers", multiple=True, type=click.Choice(["gate", "core", "extended"]))
+@click.option(
+    "--tier",
+    "tiers",
+    multiple=True,
+    type=click.Choice(["gate", "core", "extended"]),
+    help="Of the corpus, for a checkout of Triton; a repository of kernels is compared as a whole.",
+)
 @click.option("--merge-base", is_flag=True, help="Compare with where the history of HEAD leaves BASE.")
 @click.option("--asked", "asked_path", type=click.Path(path_type=Path), help="What `github asked` wrote.")
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="The run, if nothing can change.")
@@ -67,7 +76,7 @@ def plan_command(
     store = repository.open_store(Path.cwd(), config)
     wanted = _read_asked(asked_path, head)
     if wanted is None:
-        wanted = Asked(base=None, tiers=tiers, targets=(), cases=())
+        wanted = Asked(base=None, tiers=None, targets=(), cases=())
     if wanted.base is not None:
         start = wanted.base
     else:
@@ -76,11 +85,14 @@ def plan_command(
         start = repository.commit_of(store, start)
     if sides.is_revision(head):
         head = repository.commit_of(store, head)
+    if wanted.tiers is None:
+        is_compiler = checkouts.is_triton(repository.snapshot(store, head, config), config)
+        wanted = replace(wanted, tiers=tiers if is_compiler else ())
     nothing = _write_where_nothing_can_change(start, head, wanted, out, config)
     _output(
         base=start,
         head=head,
-        tiers=" ".join(wanted.tiers),
+        tiers=" ".join(wanted.tiers or ()),
         targets=" ".join(wanted.targets),
         cases=" ".join(wanted.cases),
         nothing="true" if nothing else "false",
@@ -93,7 +105,7 @@ def _read_asked(path: Path | None, head: str) -> Asked | None:
 
 
 def _write_where_nothing_can_change(base: str, head: str, wanted: Asked, out: Path, config: Config) -> bool:
-    found = sides.look(base, head, _side_options(), config)
+    found = trees.look(base, head, _side_options(), config)
     if found is None:
         return False
     for sentence in filter(None, (edited.differing(found.edited), edited.consequence(found.edited))):
@@ -110,7 +122,7 @@ def _write_where_nothing_can_change(base: str, head: str, wanted: Asked, out: Pa
 @options.cache_option
 def key_command(base: str, head: str, cache: Path | None) -> int:
     """Print what names the toolchains of both sides, for a cache."""
-    found = sides.cache_key(base, head, _side_options(), configuration.load(cache=cache))
+    found = trees.cache_key(base, head, _side_options(), configuration.load(cache=cache))
     _output(toolchains=found)
     return ExitCode.DONE
 

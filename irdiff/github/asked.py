@@ -18,8 +18,6 @@ from irdiff.errors import UsageError
 
 KEY = "asked"
 """Of the comment that holds the record."""
-USUAL_TIERS = ("gate",)
-"""What is compared after a push."""
 USAGE = """\
 /irdiff compare [BASE] [--tier gate|core|extended|all] [--target NAME] [--case PATTERN]
 
@@ -43,8 +41,8 @@ class Asked:
 
     base: str | None
     """None for where the pull request begins."""
-    tiers: tuple[str, ...]
-    """None means all."""
+    tiers: tuple[str, ...] | None
+    """None for those that a push compares, an empty tuple for all."""
     targets: tuple[str, ...]
     cases: tuple[str, ...]
 
@@ -90,7 +88,7 @@ def _compared(words: list[str]) -> Asked:
         if not _WORDS[name].fullmatch(value):
             raise UsageError(f"{name} cannot be {value[:80]!a}", hint="/irdiff help")
         given[name].append(value)
-    tiers = () if "all" in given["--tier"] else tuple(given["--tier"]) or USUAL_TIERS
+    tiers = () if "all" in given["--tier"] else tuple(given["--tier"]) or None
     return Asked(base=base, tiers=tiers, targets=tuple(given["--target"]), cases=tuple(given["--case"]))
 
 
@@ -119,7 +117,8 @@ def read(comment: str | None, head: str) -> Asked | None:
 def in_words(asked: Asked) -> str:
     """The command that asks for it."""
     words = ["compare", *([asked.base] if asked.base else [])]
-    words += [word for tier in asked.tiers or ("all",) for word in ("--tier", tier)]
+    if asked.tiers is not None:
+        words += [word for tier in asked.tiers or ("all",) for word in ("--tier", tier)]
     words += [word for target in asked.targets for word in ("--target", target)]
     words += [word for case in asked.cases for word in ("--case", case)]
     return " ".join(words)

@@ -27,10 +27,15 @@ def between(base: Snapshot, head: Snapshot, config: Config) -> Edited | None:
     if not all(kernel_repository.has_plan(snap, config) for snap in (base, head)):
         return None
     plans = [kernel_repository.plan_of(snap, config) for snap in (base, head)]
-    trees = [{e.path: (e.mode, e.blob) for e in repository.entries(snap, config)} for snap in (base, head)]
+    trees = [contents(snap, config) for snap in (base, head)]
     paths = sorted({path for path, _ in trees[0].items() ^ trees[1].items()})
     files = tuple(_file(path, plans, in_base=path in trees[0], in_head=path in trees[1]) for path in paths)
     return Edited(files=files, of_kernels=True, identical=not any(file.counts for file in files))
+
+
+def contents(snap: Snapshot, config: Config) -> dict[str, tuple[str, str]]:
+    """Mode and blob of every file."""
+    return {entry.path: (entry.mode, entry.blob) for entry in repository.entries(snap, config)}
 
 
 def _file(path: str, plans: Sequence[Plan], *, in_base: bool, in_head: bool) -> EditedFile:

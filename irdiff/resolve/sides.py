@@ -7,20 +7,17 @@ unless each revision pins its own. Any other kind of side (`triton==3.9.0`) mixe
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from irdiff.config import Config
 from irdiff.errors import UsageError
-from irdiff.model import Edited, Sides, Toolchain
+from irdiff.model import Sides, Toolchain
 from irdiff.resolve import (
-    edited_kernels,
     kernel_repository,
     packages,
     packs,
-    pins,
     programs,
     remote_repositories,
     toolchains,
@@ -29,11 +26,10 @@ from irdiff.resolve import (
 from irdiff.resolve.corpus import Corpus
 from irdiff.resolve.kernel_repository import Plan
 from irdiff.resolve.toolchains import checkout as checkouts
-from irdiff.resolve.toolchains import commits, edited, edits, native, repository
+from irdiff.resolve.toolchains import commits, edits, repository
 from irdiff.resolve.toolchains.checkout import Checkout
 from irdiff.resolve.toolchains.repository import Snapshot, Store
 from irdiff.resolve.tools.substitute import Substitute
-from irdiff.store import key_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,93 +72,41 @@ class SideOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Named:
+class NamedSides:
     """Base and head as they are meant, before anything of them is looked at."""
 
-    sides: Sides[str]
+    specs: Sides[str]
     store: Store | None
     """The repository, where a side is a revision."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Look:
-    """What the trees of two revisions say."""
-
-    snapshots: Sides[Snapshot]
-    edited: Edited
-
-    @property
-    def specs(self) -> tuple[str, str]:
-        return self.snapshots.base.spec, self.snapshots.head.spec
-
-
-def _named(base: str | None, head: str | None, options: SideOptions, config: Config) -> _Named:
-    """Both sides, with their defaults."""
+def named(base: str | None, head: str | None, options: SideOptions, config: Config) -> NamedSides:
+    """Both sides, with their defaults. Raises UsageError."""
     if base and head and not (is_revision(base) or is_revision(head)):
-        sides = Sides(base=base, head=head)
-        if _has_own_kernels(options):
-            return _Named(sides=sides, store=repository.open_store(options.repo or Path.cwd(), config))
-        _no_program(options, f"{base} and {head}")
-        return _Named(sides=sides, store=None)
+        return NamedSides(specs=Sides(base=base, head=head), store=None)
     store = remote_repositories.open_any((base, head), options.repo or Path.cwd(), config)
     head = head or (repository.WORKING_TREE if repository.is_dirty(store) else "HEAD")
     if not base and (not is_revision(head) or remote_repositories.parse(head)):
         raise UsageError(f"{head} has no default base", hint=f"name the base: irdiff compare BASE {head}")
-    return _Named(sides=Sides(base=base or repository.default_base(store, head), head=head), store=store)
-
-
-def look(base: str | None, head: str | None, options: SideOptions, config: Config) -> Look | None:
-    """What can matter of two revisions, before anything is made of them; None for other sides.
-
-    Raises UsageError.
-    """
-    asked = _named(base, head, options, config)
-    store = asked.store
-    if store is None or not all(map(is_revision, asked.sides)):
-        return None
-    snapshots = asked.sides.map(lambda spec: remote_repositories.snapshot(spec, store, config))
-    found = edited.between(snapshots.base, snapshots.head, config)
-    if found is None and not options.packs and options.program is None:
-        found = edited_kernels.between(snapshots.base, snapshots.head, config)
-    return Look(snapshots=snapshots, edited=found) if found else None
-
-
-def cache_key(base: str, head: str, options: SideOptions, config: Config) -> str:
-    """What names the toolchains of both sides before they are made, for the cache of a CI service.
-
-    Equal keys are of toolchains that serve each other; another key may be of the same ones.
-    """
-    asked = _named(base, head, options, config)
-    store = asked.store
-    parts: list[object] = [f"python {sys.version_info.major}.{sys.version_info.minor}"]
-    for spec in asked.sides:
-        if store is None or not is_revision(spec):
-            parts.append(spec)
-            continue
-        snap = remote_repositories.snapshot(spec, store, config)
-        if checkouts.is_triton(snap, config):
-            parts.append(native.key_of_build(checkouts.read(snap, config), config).name)
-        else:
-            named = (kernel_repository.FILE, "pyproject.toml", *pins.FILES)
-            rows = [(e.path, e.blob) for e in repository.entries(snap, config) if e.path in named]
-            parts.append([options.triton, rows])
-    return key_of("cache/1", parts)[:32]
+    return NamedSides(specs=Sides(base=base or repository.default_base(store, head), head=head), store=store)
 
 
 def resolve_sides(base: str | None, head: str | None, options: SideOptions, config: Config) -> Sides[Side]:
     """Both sides, with their defaults. Raises UsageError, ToolchainError, CorpusError."""
-    asked = _named(base, head, options, config)
+    asked = named(base, head, options, config)
+    base, head = asked.specs
     if asked.store is None:
+        if _has_own_kernels(options):
+            resolver = Resolver(repository.open_store(options.repo or Path.cwd(), config), options, config)
+            return asked.specs.map(resolver.side)
+        _no_program(options, f"{base} and {head}")
         kernels = load_corpus(options, config)
-        return asked.sides.map(
+        return asked.specs.map(
             lambda spec: _side(toolchains.resolve(spec, config), kernels, "", options, config)
         )
     resolver = Resolver(asked.store, options, config)
-    base, head = asked.sides
-    if not (is_revision(base) or is_revision(head)):
-        return asked.sides.map(resolver.side)
     sides = Sides(base=resolver.side(base, beside=head), head=resolver.side(head, beside=base))
-    return resolver.with_warnings(resolver.with_edits(sides, asked.sides))
+    return resolver.with_warnings(resolver.with_edits(sides, asked.specs))
 
 
 def is_revision(spec: str) -> bool:

@@ -11,7 +11,7 @@ from irdiff import normalize
 from irdiff.compare import radius
 from irdiff.config import Config
 from irdiff.model import SCHEMA, Options, Revision, Run, Target
-from irdiff.resolve.sides import Look
+from irdiff.resolve.look import Look
 from irdiff.resolve.toolchains.repository import Snapshot
 from irdiff.run import run_folder
 from irdiff.store import Store
