@@ -75,6 +75,8 @@ class Comparison:
     options: Options
     command: tuple[str, ...]
     """The words that a user typed, for the record."""
+    notes: tuple[str, ...] = ()
+    """What is known before it begins, for the run's own notes."""
     exercised: bool = False
     """Whether the base compiler is asked which cases run the passes that use an edited source."""
     edited: Edited | None = None
@@ -105,13 +107,15 @@ class _Steps:
         return self.shared.noting(part_of(workload, target)) if self.shared else nullcontext()
 
 
-def compare(asked: Comparison, config: Config, out: Path, report: Report) -> Run:
-    """Compares two sides and writes the run folder `out`.
+def compare(
+    asked: Comparison, config: Config, out: Path, report: Report, *, workers: Workers | None = None
+) -> Run:
+    """Compares two sides and writes the run folder `out`; with processes that stay, where they are given.
 
     Raises NothingComparedError where not one case could be compared, StoreError, ToolchainError.
     """
     started = time.monotonic()
-    with _steps(asked, config, report) as steps:
+    with _steps(asked, config, report, workers) as steps:
         captured = _capture(asked, steps)
         matched = _match(captured, asked)
         pairs = _shard(matched, asked.options.shard)
@@ -144,6 +148,7 @@ def compare(asked: Comparison, config: Config, out: Path, report: Report) -> Run
         reach=_reach(asked, matched, captured),
         edited=asked.edited,
         notes=(
+            *asked.notes,
             *_notes(asked, matched, captured, steps.compiler),
             *exercised,
             *_shared(pairs),
@@ -157,11 +162,12 @@ def compare(asked: Comparison, config: Config, out: Path, report: Report) -> Run
 
 
 @contextmanager
-def _steps(asked: Comparison, config: Config, report: Report) -> Iterator[_Steps]:
+def _steps(asked: Comparison, config: Config, report: Report, warm: Workers | None) -> Iterator[_Steps]:
     store = Store(config.store)
     chosen = asked.options
     wanted = Wanted(tiers=chosen.tiers, cases=chosen.cases, configs=chosen.configs)
-    with closing(Workers(config)) as workers, llvm_process.opened(config) as llvm:
+    processes = nullcontext(warm) if warm else closing(Workers(config))
+    with processes as workers, llvm_process.opened(config) as llvm:
         judge = Judge(store, llvm.reprint)
         reuse = asked.options.shortcut
         compiler: WorkerCompiler | ToolCompiler

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,8 +19,10 @@ from irdiff.cli import completing, options, progress, run_argument, run_outputs,
 from irdiff.cli.run_argument import GivenRun
 from irdiff.cli.run_outputs import Outputs
 from irdiff.cli.status import status_line
+from irdiff.config import Config
 from irdiff.errors import ExitCode, NothingComparedError, UsageError
 from irdiff.model import FailureKind, Options, Run, Verdict
+from irdiff.parallel import Report
 from irdiff.report import commands, edited, escape
 from irdiff.resolve import ir_files
 from irdiff.resolve.look import Look, look
@@ -103,6 +106,11 @@ from irdiff.stages import check_compared
 @click.option("--exit-code", is_flag=True, help="End with 1 where a case changed, broke, or was removed.")
 @options.cache_option
 @options.store_mode_option
+@click.option(
+    "--cluster",
+    metavar="URL",
+    help="A Dask scheduler, tcp://HOST:8786: its machines do the work (irdiff[cluster]).",
+)
 @options.limit_options
 def compare_command(
     base: str | None,
@@ -141,6 +149,7 @@ def compare_command(
     exit_code: bool,
     cache: Path | None,
     store_mode: str | None,
+    cluster: str | None,
     jobs: int | None,
     timeout_s: float,
     memory_mib: int,
@@ -214,6 +223,8 @@ def compare_command(
                 exercised=exercised,
                 edited=found.edited if found else None,
             )
+            if cluster:
+                asked = replace(asked, notes=_filled(asked, config, cluster, report))
             run = pipeline.compare(asked, config, folder, report)
     given = GivenRun(folder=folder, call=run_list.call_of(folder, config.runs), is_archive=False)
     part = run_outputs.part_of(run, given.call, earlier, is_bump=bump)
@@ -247,6 +258,14 @@ def _ir_files(
             "--ir needs two files", hint="irdiff compare --ir base.ttgir head.ttgir --target sm_90"
         )
     return ir_files.IrFiles(base=Path(base), head=Path(head), options=ir_options, triton=triton)
+
+
+def _filled(asked: pipeline.Comparison, config: Config, url: str, report: Report) -> tuple[str, ...]:
+    """Has a cluster make what the comparison needs; notes of what it did not make."""
+    from irdiff.cluster import client
+
+    with closing(client.DaskCluster(url)) as machines:
+        return client.fill(asked, config, machines, report)
 
 
 def _parse_shard(text: str) -> tuple[int, int]:
