@@ -18,7 +18,7 @@ from irdiff.resolve.toolchains import repository
 POLICY = "irdiff-policy.toml"
 _ACTION = Path(".github", "actions", "irdiff", "action.yml")
 _SHARDS = {True: 4, False: 1}
-_ADDRESS = re.compile(r"(?:https?://|ssh://git@|git@)[^/:]+[/:]([\w.-]+/[\w.-]+?)(?:\.git)?/?")
+_ADDRESS = re.compile(r"(?:https?://(?:[^/@]+@)?|ssh://git@|git@)[^/:]+[/:]([\w.-]+/[\w.-]+?)(?:\.git)?/?")
 
 
 def files(action: str | None, shards: int | None, config: Config, *, is_compiler: bool) -> dict[str, str]:
