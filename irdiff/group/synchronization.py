@@ -15,7 +15,8 @@ from irdiff.compare import loops
 from irdiff.compare.edits import EditLine, typeless
 
 FENCE = re.compile(r"fence|membar|buffer_(?:wbl2|inv)|s_dcache")
-BARRIER = re.compile(r"barrier|\bbar\.|\bbar\b")
+BARRIER = re.compile(r"(?<!sched\.)(?<!sched\.group\.)(?<!sched_)barrier|\bbar\.|\bbar\b")
+"""Not the marks that keep AMD's scheduler from moving instructions."""
 WAIT = re.compile(r"wait|depbar|commit_group")
 SIGNAL = re.compile(r"mbarrier|arrive|expect|(?:init|inval|wait)_barrier|cluster")
 """What counts arrivals."""
