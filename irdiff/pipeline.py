@@ -20,7 +20,7 @@ import irdiff
 from irdiff import case_ids, normalize
 from irdiff.attribute import exercise
 from irdiff.attribute.attribution import NOT_AGAIN, Subject, attributed, subject_of
-from irdiff.attribute.attributor import Attributor
+from irdiff.attribute.attributor import Attributor, Replayer
 from irdiff.attribute.replayer import WorkerReplayer
 from irdiff.attribute.tool_replayer import ToolReplayer
 from irdiff.capture import catalogs, kernel_sources, notices, pairing, reach, renames
@@ -42,6 +42,7 @@ from irdiff.model import (
     SCHEMA,
     Case,
     ChangeGroup,
+    Edited,
     Launch,
     Options,
     Pair,
@@ -74,8 +75,12 @@ class Comparison:
     options: Options
     command: tuple[str, ...]
     """The words that a user typed, for the record."""
+    notes: tuple[str, ...] = ()
+    """What is known before it begins, for the run's own notes."""
     exercised: bool = False
     """Whether the base compiler is asked which cases run the passes that use an edited source."""
+    edited: Edited | None = None
+    """What the trees of two revisions say, where both sides are such."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +95,7 @@ class _Steps:
     comparer: CaseComparer
     describer: CaseDescriber
     attributor: Attributor
-    replayer: WorkerReplayer | ToolReplayer
+    replayer: Replayer
     rechecker: Rechecker
     unstable: UnstableAssemblers
     shared: Session | None
@@ -102,13 +107,15 @@ class _Steps:
         return self.shared.noting(part_of(workload, target)) if self.shared else nullcontext()
 
 
-def compare(asked: Comparison, config: Config, out: Path, report: Report) -> Run:
-    """Compares two sides and writes the run folder `out`.
+def compare(
+    asked: Comparison, config: Config, out: Path, report: Report, *, workers: Workers | None = None
+) -> Run:
+    """Compares two sides and writes the run folder `out`; with processes that stay, where they are given.
 
     Raises NothingComparedError where not one case could be compared, StoreError, ToolchainError.
     """
     started = time.monotonic()
-    with _steps(asked, config, report) as steps:
+    with _steps(asked, config, report, workers) as steps:
         captured = _capture(asked, steps)
         matched = _match(captured, asked)
         pairs = _shard(matched, asked.options.shard)
@@ -139,7 +146,9 @@ def compare(asked: Comparison, config: Config, out: Path, report: Report) -> Run
         launches=_launches(pairs),
         groups=groups,
         reach=_reach(asked, matched, captured),
+        edited=asked.edited,
         notes=(
+            *asked.notes,
             *_notes(asked, matched, captured, steps.compiler),
             *exercised,
             *_shared(pairs),
@@ -153,11 +162,12 @@ def compare(asked: Comparison, config: Config, out: Path, report: Report) -> Run
 
 
 @contextmanager
-def _steps(asked: Comparison, config: Config, report: Report) -> Iterator[_Steps]:
+def _steps(asked: Comparison, config: Config, report: Report, warm: Workers | None) -> Iterator[_Steps]:
     store = Store(config.store)
     chosen = asked.options
     wanted = Wanted(tiers=chosen.tiers, cases=chosen.cases, configs=chosen.configs)
-    with closing(Workers(config)) as workers, llvm_process.opened(config) as llvm:
+    processes = nullcontext(warm) if warm else closing(Workers(config))
+    with processes as workers, llvm_process.opened(config) as llvm:
         judge = Judge(store, llvm.reprint)
         reuse = asked.options.shortcut
         compiler: WorkerCompiler | ToolCompiler
@@ -461,14 +471,13 @@ def _of_shared_store(steps: _Steps) -> tuple[str, ...]:
 def _exercised(asked: Comparison, pairs: Sequence[Pair], steps: _Steps) -> tuple[str, ...]:
     """Notes on the edited sources of the compiler: whether a silence is one of code that ran."""
     edited = asked.sides.base.edited
-    if not edited:
+    if not edited or not isinstance(steps.compiler, WorkerCompiler):
         return ()
-    compiler, replayer = steps.compiler, steps.replayer
-    if not asked.exercised or isinstance(compiler, ToolCompiler) or isinstance(replayer, ToolReplayer):
+    if not asked.exercised:
         used = "; ".join(f"{path}: {_first_few(names)}" for path, names in edited.items())
         return (f"edited sources and the passes that use them (--exercised counts the cases): {used}",)
     exerciser = exercise.Exerciser(
-        side=asked.sides.base, compiler=compiler, replayer=replayer, store=steps.store
+        side=asked.sides.base, compiler=steps.compiler, replayer=steps.replayer, store=steps.store
     )
     launches = [(pair.base, pair.target) for pair in pairs if isinstance(pair.base, Launch)]
     rows = in_parallel(

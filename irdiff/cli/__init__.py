@@ -40,6 +40,7 @@ _COMMANDS = {
     "ab": ("irdiff.cli.ab", "ab_command", "Compare several candidates with one base."),
     "history": ("irdiff.cli.history", "history_group", "Every kernel over every version."),
     "release-report": ("irdiff.cli.release_report", "release_report_command", "One document over many runs."),
+    "github": ("irdiff.cli.github", "github_group", "What the workflows of `init --github` call."),
     "init": ("irdiff.cli.init", "init_command", "Prepare a repository: irdiff.toml, workflows, policy."),
     "hook": ("irdiff.cli.hook", "hook_command", "Install a hook that compares before every push."),
     "corpus": ("irdiff.cli.corpus", "corpus_group", "List, show, check and verify workloads."),

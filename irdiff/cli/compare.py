@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,13 +19,16 @@ from irdiff.cli import completing, options, progress, run_argument, run_outputs,
 from irdiff.cli.run_argument import GivenRun
 from irdiff.cli.run_outputs import Outputs
 from irdiff.cli.status import status_line
+from irdiff.config import Config
 from irdiff.errors import ExitCode, NothingComparedError, UsageError
 from irdiff.model import FailureKind, Options, Run, Verdict
-from irdiff.report import commands
+from irdiff.parallel import Report
+from irdiff.report import commands, edited, escape
 from irdiff.resolve import ir_files
+from irdiff.resolve.look import Look, look
 from irdiff.resolve.sides import SideOptions, resolve_sides
 from irdiff.resolve.toolchains import install_progress
-from irdiff.run import run_list, run_place
+from irdiff.run import run_list, run_place, same_compiler
 from irdiff.stages import check_compared
 
 
@@ -102,6 +106,11 @@ from irdiff.stages import check_compared
 @click.option("--exit-code", is_flag=True, help="End with 1 where a case changed, broke, or was removed.")
 @options.cache_option
 @options.store_mode_option
+@click.option(
+    "--cluster",
+    metavar="URL",
+    help="A Dask scheduler, tcp://HOST:8786: its machines do the work (irdiff[cluster]).",
+)
 @options.limit_options
 def compare_command(
     base: str | None,
@@ -140,6 +149,7 @@ def compare_command(
     exit_code: bool,
     cache: Path | None,
     store_mode: str | None,
+    cluster: str | None,
     jobs: int | None,
     timeout_s: float,
     memory_mib: int,
@@ -160,8 +170,7 @@ def compare_command(
         cache=cache, jobs=jobs, timeout_s=timeout_s, memory_mib=memory_mib, store_mode=store_mode
     )
     console = Console(stderr=True, no_color=config.color is False, quiet=quiet)
-    if known:
-        run_list.find(known, config.runs)  # before any work is done
+    earlier = run_outputs.earlier_of(known, config)
     targets = options.selected_targets(target_names, targets_dir, config, cases)
     stage_names = tuple(part for part in stages.split(",") if part)
     check_compared(stage_names, (target.backend for target in targets))
@@ -186,33 +195,45 @@ def compare_command(
             packages=packages,
             program=program,
         )
-        if tool_sides.is_tool(base, head):
+        is_tool = tool_sides.is_tool(base, head)
+        found = None if is_ir or is_tool else look(base, head, wanted, config)
+        same = found if found and found.edited.identical and chosen.shortcut else None
+        if is_tool:
             texts = tool_sides.ToolSides(origin=origin, ptxas=ptxas, wanted=wanted)
             sides = tool_sides.resolve(base or "", head or "", texts, config)
         elif is_ir:
             sides = ir_files.sides(_ir_files(base, head, ir_options, triton), config)
-        else:
+        elif same is None:
+            _say(found, console)
             sides = resolve_sides(base, head, wanted, config)
-    folder = out or config.runs / run_name(*(side.revision or side.toolchain.spec for side in sides))
-    with progress.shown(console) as report:
-        if cases:
-            workloads = (name for side in sides for name in side.corpus.workloads)
-            chosen = replace(chosen, cases=case_ids.completed(cases, workloads))
-        asked = pipeline.Comparison(
-            sides=sides,
-            targets=targets,
-            options=chosen,
-            command=tuple(sys.argv[1:]),
-            exercised=exercised,
-        )
-        run = pipeline.compare(asked, config, folder, report)
+    if same:
+        folder = out or config.runs / run_name(*same.specs)
+        run = same_compiler.write(same, targets, chosen, config, folder)
+    else:
+        folder = out or config.runs / run_name(*(side.revision or side.toolchain.spec for side in sides))
+        with progress.shown(console) as report:
+            if cases:
+                workloads = (name for side in sides for name in side.corpus.workloads)
+                chosen = replace(chosen, cases=case_ids.completed(cases, workloads))
+            asked = pipeline.Comparison(
+                sides=sides,
+                targets=targets,
+                options=chosen,
+                command=tuple(sys.argv[1:]),
+                exercised=exercised,
+                edited=found.edited if found else None,
+            )
+            if cluster:
+                asked = replace(asked, notes=_filled(asked, config, cluster, report))
+            run = pipeline.compare(asked, config, folder, report)
     given = GivenRun(folder=folder, call=run_list.call_of(folder, config.runs), is_archive=False)
-    part = run_outputs.part_of(run, given.call, known, config, is_bump=bump)
+    part = run_outputs.part_of(run, given.call, earlier, is_bump=bump)
     outputs = Outputs(json=json_path, markdown=markdown_path, html=html_path, quiet=quiet, limit=limit)
     run_outputs.write(run, part, given, None, outputs)
     if "-" not in map(str, (json_path, markdown_path, html_path)):
         run_outputs.print_report(part, given, None, outputs, config)
-    _require_whole(run, given)
+    if same is None:
+        _require_whole(run, given)
     return _code(part.run) if exit_code else ExitCode.DONE
 
 
@@ -220,6 +241,13 @@ def _compiler_of_both(triton: str | None, python: str | None) -> str | None:
     if triton and python:
         raise UsageError("--triton and --python name two compilers", hint="give one of them")
     return f"python:{Path(python).expanduser().absolute()}" if python else triton
+
+
+def _say(found: Look | None, console: Console) -> None:
+    """What differs and what follows, before anything is made."""
+    if found and found.edited.files:
+        for sentence in filter(None, (edited.differing(found.edited), edited.consequence(found.edited))):
+            console.print(escape.terminal(sentence), soft_wrap=True, highlight=False, markup=False)
 
 
 def _ir_files(
@@ -230,6 +258,14 @@ def _ir_files(
             "--ir needs two files", hint="irdiff compare --ir base.ttgir head.ttgir --target sm_90"
         )
     return ir_files.IrFiles(base=Path(base), head=Path(head), options=ir_options, triton=triton)
+
+
+def _filled(asked: pipeline.Comparison, config: Config, url: str, report: Report) -> tuple[str, ...]:
+    """Has a cluster make what the comparison needs; notes of what it did not make."""
+    from irdiff.cluster import client
+
+    with closing(client.DaskCluster(url)) as machines:
+        return client.fill(asked, config, machines, report)
 
 
 def _parse_shard(text: str) -> tuple[int, int]:

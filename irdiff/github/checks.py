@@ -10,7 +10,7 @@ from typing import Any
 
 from irdiff.github.client import Client, ForbiddenError
 from irdiff.model import Case, ChangeGroup, Run, Verdict
-from irdiff.report import together, wording
+from irdiff.report import edited, together, wording
 from irdiff.report.escape import clean
 
 ANNOTATIONS_PER_REQUEST = 50
@@ -40,6 +40,8 @@ class Annotation:
 
 def conclusion(run: Run) -> Conclusion:
     """Broken fails, changed is neutral: whether a change is wanted is the reviewer's to say."""
+    if edited.same_compiler(run):
+        return Conclusion.SUCCESS
     verdicts = {case.verdict for case in run.cases}
     if Verdict.BROKEN in verdicts or not run.cases:
         return Conclusion.FAILURE

@@ -15,6 +15,7 @@ from irdiff.model import Case, Run, Verdict
 from irdiff.report import (
     bump_words,
     commands,
+    edited,
     escape,
     families,
     launch_changes,
@@ -87,7 +88,7 @@ def _frame(run: Run, timing: Forest | None, as_: Shown) -> dict[str, Any]:
         "base": wording.side(run.base),
         "head": wording.side(run.head),
         "timing": timing,
-        "reach": reach.sentence(run),
+        "reach": reach.sentence(run) or edited.sentence(run),
         "coverage": wording.coverage(run),
         "radius": _radius(run)[:_MAX_TARGETS],
         "radius_left_out": max(0, len(run.summary.radius) - _MAX_TARGETS),

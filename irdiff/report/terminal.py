@@ -20,6 +20,7 @@ from irdiff.model import Case, ChangeGroup, Run, Verdict
 from irdiff.report import (
     bump_terminal,
     commands,
+    edited,
     escape,
     families,
     reach,
@@ -81,7 +82,8 @@ def show(
     plain = not console.is_terminal
     width = None if plain else console.width
     limits = Limits(groups=limit or _MAX_GROUPS, cases=limit or _MAX_LISTED, quiet=limit or _MAX_QUIET)
-    for line in (*_report(run, timing, limits, width, as_), *_footer(run, folder, as_)):
+    footer = () if edited.same_compiler(run) else _footer(run, folder, as_)
+    for line in (*_report(run, timing, limits, width, as_), *footer):
         text = Text(line.plain.translate(_ASCII)) if plain else line
         text.rstrip()
         console.print(text, soft_wrap=True, highlight=False)
@@ -116,10 +118,12 @@ class Limits:
 def _report(run: Run, timing: Forest | None, limits: Limits, width: int | None, as_: Shown) -> Iterator[Text]:
     yield Text(escape.terminal(as_.headline(run)), style="bold")
     yield Text(_sides(run))
-    if reached := reach.sentence(run):
-        yield Text(escape.terminal(reached))
+    for sentence in filter(None, (edited.sentence(run), reach.sentence(run))):
+        yield Text(escape.terminal(sentence))
     yield from _renamed(run)
     yield from _notes(run)
+    if edited.same_compiler(run):
+        return
     if timing:
         yield Text(escape.terminal(timing.headline), style="bold")
     yield from bump_terminal.lines(run) if as_.is_bump else ()
@@ -256,6 +260,8 @@ def _matrix(run: Run, width: int | None) -> Iterator[Text]:
         [Text(escape.terminal(workload)), *(_cell(by_target.get(name, ())) for name in targets)]
         for workload, by_target in sorted(cases.items())
     ]
+    if not rows:
+        return
     yield from _heading("changed of all cases, by kernel and target, with the first changed stages")
     yield from tables.lines(_columns("kernel", *targets), rows, width)
 
@@ -303,7 +309,6 @@ def _share(share: families.Share) -> Text:
 
 
 def _radius(run: Run, width: int | None) -> Iterator[Text]:
-    yield from _heading("blast radius: changed of compared cases, and of each stage")
     rows = []
     for name, radius in wording.in_target_order(run):
         stages = "  ".join(
@@ -313,4 +318,6 @@ def _radius(run: Run, width: int | None) -> Iterator[Text]:
         )
         cells = (escape.terminal(name), f"{radius.changed}/{radius.compared}", f"{radius.fraction:.0%}")
         rows.append([*map(Text, cells), Text(escape.terminal(stages), style="dim")])
-    yield from tables.lines(_columns("target", "changed", "", "stages"), rows, width) if rows else ()
+    if rows:
+        yield from _heading("blast radius: changed of compared cases, and of each stage")
+        yield from tables.lines(_columns("target", "changed", "", "stages"), rows, width)

@@ -21,7 +21,7 @@ from irdiff.config import Config
 from irdiff.errors import ExitCode, IrdiffError, UsageError
 from irdiff.model import Case, Revision, Run, Sides
 from irdiff.normalize import llvm_process
-from irdiff.resolve import packs
+from irdiff.resolve import packs, tools
 from irdiff.resolve.sides import Side, SideOptions, is_revision, resolve_sides
 from irdiff.resolve.toolchains import environments
 from irdiff.run import run_folder
@@ -36,7 +36,12 @@ def sides_again(
     run: Run, case: Case, corpus: Path | None, config: Config, progress: Callable[[str], None]
 ) -> Sides[Side]:
     """For one case. Raises IrdiffError where a side cannot be had again, or is another one by now."""
-    chosen = packs.named_by(case.id, corpus or config.shipped / "corpus")
+    if any(tools.is_tool(revision.spec) for revision in (run.base, run.head)):
+        raise IrdiffError("a tool has no passes of Triton's: what it made of the stored text is all there is")
+    shipped = config.shipped / "corpus"
+    chosen = packs.named_by(case.id, corpus or shipped)
+    if not run.head.revision:  # of a repository of kernels its own are taken, as far as somebody is there
+        corpus = corpus or shipped
     wanted = SideOptions(repo=None, corpus=corpus, triton=None, build=False, progress=progress, packs=chosen)
     revisions = Sides(base=run.base, head=run.head)
     specs = revisions.map(lambda revision: _spec_again(revision, config))

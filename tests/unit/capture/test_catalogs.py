@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from irdiff.capture import catalogs
 from irdiff.capture.catalogs import Capturer, Catalog, Selection, Wanted
 from irdiff.capture.disk import state_of
-from irdiff.model import Failure, FailureKind, Launch, Target, Toolchain
+from irdiff.model import Argument, Failure, FailureKind, Launch, Target, Toolchain
 from irdiff.resolve.corpus import Corpus
 from irdiff.store import Store
 from irdiff.worker_client.workers import Ended
@@ -160,3 +161,24 @@ def test_what_is_wanted_of_a_workload() -> None:
     assert wanted.selection("a/b", target) == Selection(tiers=("gate",), labels=("fp16-*",))
     assert wanted.selection("c/d", target).labels == ()
     assert Wanted(cases=("a/b:x", "a/b")).selection("a/b", target).labels == ()
+
+
+def test_launches_share_what_they_have_in_common_and_nothing_that_is_only_equal(launch: Launch) -> None:
+    def argument(value: object) -> Argument:
+        return Argument(
+            name="n", kind="scalar", type="i32", value=value, dtype=None, shape=None, strides=None,  # type: ignore[arg-type]
+            storage_offset=None, alias=None, fill=None, block_shape=None,
+        )  # fmt: skip
+
+    def captured(*values: object) -> Launch:
+        given = replace(launch, arguments=tuple(map(argument, values)), options={"num_warps": "4"})
+        found = catalogs._sharing(given)
+        assert found == given
+        return found
+
+    one, other = captured(1, True, 0.0), captured(1.0, 1, -0.0)
+    assert one.options is other.options
+    assert one.arguments[0] is other.arguments[1]
+    assert [repr(row.value) for row in (*one.arguments, *other.arguments)] == [
+        "1", "True", "0.0", "1.0", "1", "-0.0",
+    ]  # fmt: skip

@@ -2,21 +2,23 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import click
 import pytest
 from click.testing import CliRunner
 
-from irdiff.cli import cli
+from irdiff.cli import cli, compare
 from irdiff.cli.diff import diff_command
 from irdiff.cli.report import report_command
 from irdiff.cli.runs import runs_group
-from irdiff.errors import UsageError
-from irdiff.model import Run, Verdict
+from irdiff.errors import ExitCode, UsageError
+from irdiff.model import Run, Sides, Verdict
 from irdiff.run import run_folder
 
 OLD, NEW = "20261121-100000-000001-a-b", "20261122-110000-000002-c-d"
@@ -128,9 +130,34 @@ def test_only_what_is_new_is_shown_and_the_rest_is_counted(runs: Path, tmp_path:
     assert made.read_bytes() == (runs / NEW / "run.json").read_bytes(), "JSON is whole"
 
 
-def test_nothing_new_is_not_said_to_be_nothing(runs: Path) -> None:
+def test_a_run_is_not_compared_with_itself(runs: Path) -> None:
+    for name in ("last", NEW, str(runs / NEW)):
+        with pytest.raises(UsageError, match="nothing would be shown"):
+            call(report_command, "last", "--known", name)
+
+
+def test_last_is_the_run_before_the_one_that_is_made(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read after the comparison, `last` would be the new run, and hide all of it."""
+    new = run_folder.load(runs / NEW)
+    shutil.rmtree(runs / NEW)
+
+    def made(_: object, __: object, folder: Path, ___: object) -> Run:
+        write(folder, new, 2_000_000_000)
+        return new
+
+    toolchain = SimpleNamespace(spec="triton==3.9.0")
+    side = SimpleNamespace(toolchain=toolchain, revision=None)
+    monkeypatch.setattr(compare, "resolve_sides", lambda *_: Sides(base=side, head=side))
+    monkeypatch.setattr(compare.pipeline, "compare", made)
+    words = ("triton==3.8.0", "triton==3.9.0", "--known", "last", "--quiet", "--exit-code")
+    found = CliRunner().invoke(compare.compare_command, words, standalone_mode=False, catch_exceptions=False)
+    assert "new since 20261121-100000: 1 of 1 compared case changed" in found.output
+    assert found.return_value == ExitCode.ANSWER_IS_NO
+
+
+def test_where_all_is_known_nothing_is_new_and_the_rest_is_counted(runs: Path) -> None:
     first = call(report_command, OLD, "--known", NEW).splitlines()[0]
-    assert first.endswith("; 1 known case in 1 whole group not shown")
+    assert first == "new since 20261122-110000: nothing; 1 known case in 1 whole group not shown"
 
 
 def test_a_list_is_as_long_as_asked_for(runs: Path) -> None:

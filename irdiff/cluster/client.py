@@ -1,0 +1,153 @@
+"""The work of a comparison given to the machines of a Dask cluster, before the comparison itself.
+
+Dask brings batches to machines, and to another one where a machine dies. Whatever is not made there, because
+machines refuse, hang or go away, or the scheduler does, is made here by the comparison that follows, and the
+run says so. Through the scheduler go only the batches' names and counts.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future
+from concurrent.futures import wait as wait_for
+from typing import Any, Protocol
+
+from irdiff.cluster import on_worker
+from irdiff.cluster.batches import Batch, Worked, parts
+from irdiff.config import Config
+from irdiff.errors import UsageError
+from irdiff.parallel import Progress, Report
+from irdiff.pipeline import Comparison
+
+_CONNECT_S = 15
+STALLED_S = 900.0
+"""So long without any batch coming back, and the cluster is given up: a batch takes minutes at most."""
+
+
+class Cluster(Protocol):
+    """What is needed of a cluster."""
+
+    def submit(self, work: Callable[[Batch], Worked], batch: Batch) -> Future[Worked]: ...
+
+    def workers(self) -> int:
+        """How many there are now."""
+        ...
+
+
+def fill(asked: Comparison, config: Config, cluster: Cluster, report: Report) -> tuple[str, ...]:
+    """Has the cluster make what a comparison needs; returns notes of what it did not make."""
+    if asked.options.shard != (1, 1):
+        raise UsageError("--cluster and --shard exclude each other", hint="leave --shard out")
+    with _token(config) as token:
+        batches = [
+            Batch(
+                name=name,
+                asked=part,
+                cache=config.cache,
+                token=token,
+                store_url=config.shared_store.url if config.shared_store else None,
+                limits=config.limits,
+            )
+            for name, part in parts(asked)
+        ]
+        return tuple(_worked(batches, cluster, report))
+
+
+def _worked(batches: Sequence[Batch], cluster: Cluster, report: Report) -> Iterator[str]:
+    """Notes, once all batches are back or no more of them are coming."""
+    pending = {cluster.submit(on_worker.work, batch) for batch in batches}
+    refused: list[str] = []
+    while pending:
+        done, pending = wait_for(pending, timeout=STALLED_S, return_when=FIRST_COMPLETED)
+        if not done:
+            refused += [f"nothing came back for {STALLED_S:g} s"] * len(pending)
+            break
+        refused += filter(None, map(_refusal, done))
+        came = len(batches) - len(pending)
+        report(
+            Progress(phase="cluster", done=came, total=len(batches), detail=f"{cluster.workers()} workers")
+        )
+    if refused:
+        yield f"cluster: {len(refused)} of {len(batches)} batches were made here instead: {refused[0][:200]}"
+
+
+def _refusal(done: Future[Worked]) -> str:
+    """Why a batch was not worked on; empty where it was."""
+    error = done.exception()
+    if error is not None:  # of Dask: its worker died too often, or the scheduler is gone
+        return f"{type(error).__name__}: {error}"
+    return done.result().refused
+
+
+@contextlib.contextmanager
+def _token(config: Config) -> Iterator[str | None]:
+    """A file by which machines see that they have the same cache; None with a shared store between them."""
+    if config.shared_store is not None:
+        yield None
+        return
+    path = config.cache / f"cluster-{uuid.uuid4().hex}"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch()
+    try:
+        yield str(path)
+    finally:
+        path.unlink(missing_ok=True)
+
+
+# Dask
+
+
+class DaskCluster:
+    """By the address of its scheduler. Certificates of `tls://` are those of Dask's configuration."""
+
+    def __init__(self, address: str) -> None:
+        try:
+            from distributed import Client
+        except ImportError as error:
+            raise UsageError(
+                "--cluster needs the extra `cluster`", hint="pip install 'irdiff[cluster]'"
+            ) from error
+        try:
+            connect: Any = Client
+            self._client = connect(address, timeout=_CONNECT_S, set_as_default=False)
+        except (OSError, ValueError, TypeError) as error:
+            raise UsageError(
+                f"no Dask scheduler answers at {address}: {' '.join(str(error).split())[:200]}",
+                hint="start one: dask scheduler; see irdiff/cluster/README.md",
+            ) from error
+        if not self.workers():
+            self.close()
+            raise UsageError(
+                f"the scheduler at {address} has no workers",
+                hint=f"start one: dask worker {address} --nthreads 1",
+            )
+
+    def submit(self, work: Callable[[Batch], Worked], batch: Batch) -> Future[Worked]:
+        made: Future[Worked] = Future()
+        running = self._client.submit(
+            work, batch, key=f"irdiff-{batch.name}-{uuid.uuid4().hex}", pure=False, retries=2
+        )
+
+        def done(dask: Any) -> None:
+            if dask.status == "finished":
+                made.set_result(dask.result())
+            elif dask.status == "error":
+                made.set_exception(dask.exception())
+            else:  # the scheduler is gone, and with it what it knew
+                made.set_exception(ConnectionError(f"the scheduler lost it ({dask.status})"))
+
+        running.add_done_callback(done)
+        made.dask = running  # type: ignore[attr-defined]  # Dask forgets a task whose future nobody holds
+        return made
+
+    def workers(self) -> int:
+        try:
+            return len(self._client.scheduler_info(n_workers=-1)["workers"])
+        except (OSError, KeyError, ValueError, TimeoutError):  # it is gone: batches tell
+            return 0
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError, TimeoutError):
+            self._client.close(timeout=5)

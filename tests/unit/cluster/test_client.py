@@ -1,0 +1,189 @@
+"""A cluster that loses, refuses or forgets batches, and what is said of it. The comparison itself follows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from irdiff import config as configuration
+from irdiff.cluster import client, on_worker
+from irdiff.cluster.batches import Batch, Worked, parts
+from irdiff.config import Config, SharedStoreConfig, StoreMode
+from irdiff.errors import NothingComparedError, UsageError
+from irdiff.model import EVERYTHING, Sides
+from irdiff.parallel import Progress
+from irdiff.pipeline import Comparison
+from irdiff.resolve import corpus as corpora
+
+
+@dataclass
+class FakeCluster:
+    """Answers batches as it was told, by name; a batch that it was told nothing of is worked on."""
+
+    answers: dict[str, str | Exception | None] = field(default_factory=dict)
+    batches: list[Batch] = field(default_factory=list)
+    seen: list[bool] = field(default_factory=list)
+
+    def submit(self, work: Callable[[Batch], Worked], batch: Batch) -> Future[Worked]:
+        assert work is on_worker.work
+        self.batches.append(batch)
+        if batch.token:
+            self.seen.append(Path(batch.token).exists())
+        made: Future[Worked] = Future()
+        answer = self.answers.get(batch.name, "")
+        if isinstance(answer, Exception):
+            made.set_exception(answer)
+        elif answer is not None:
+            made.set_result(Worked(name=batch.name, cases=1, refused=answer, wall_s=0.1))
+        return made
+
+    def workers(self) -> int:
+        return 3
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Config:
+    return configuration.load(cache=tmp_path / "cache")
+
+
+@pytest.fixture
+def asked(tmp_path: Path, build: Any) -> Comparison:
+    for name in ("f/one.py", "f/two.py"):
+        path = tmp_path / "corpus" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("LAUNCHES = {}\n")
+    corpus = corpora.load(tmp_path / "corpus")
+    sides = Sides(base=build.side("base", corpus=corpus), head=build.side("head", corpus=corpus))
+    targets = (build.target("sm_90"), build.target("gfx942"))
+    return Comparison(sides=sides, targets=targets, options=EVERYTHING, command=())
+
+
+def quiet(_: Progress) -> None:
+    """No progress."""
+
+
+NAMES = ["f/one@sm_90", "f/one@gfx942", "f/two@sm_90", "f/two@gfx942"]
+
+
+def test_a_part_is_one_workload_for_one_target_under_the_same_digests(asked: Comparison) -> None:
+    found = dict(parts(asked))
+    assert list(found) == NAMES
+    part = found["f/two@gfx942"]
+    assert [target.name for target in part.targets] == ["gfx942"]
+    assert part.sides.map(lambda side: side.corpus.workloads) == Sides(base=("f/two",), head=("f/two",))
+    assert part.sides.base.corpus.digest == asked.sides.base.corpus.digest
+    assert part.options == asked.options
+
+
+def test_only_parts_that_are_asked_for(asked: Comparison) -> None:
+    asked = replace(asked, options=replace(EVERYTHING, cases=("f/two",)))
+    assert [name for name, _ in parts(asked)] == NAMES[2:]
+
+
+def test_all_that_comes_back_needs_no_note(asked: Comparison, config: Config) -> None:
+    told: list[Progress] = []
+    cluster = FakeCluster()
+    assert client.fill(asked, config, cluster, told.append) == ()
+    assert [batch.name for batch in cluster.batches] == NAMES
+    assert (told[-1].done, told[-1].total, told[-1].detail) == (4, 4, "3 workers")
+    assert all(cluster.seen)
+    assert list(config.cache.iterdir()) == []  # the token is gone
+
+
+def test_what_does_not_come_back_is_told_and_made_here(
+    asked: Comparison, config: Config, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "STALLED_S", 0.05)
+    answers = {NAMES[0]: "another toolchain here", NAMES[1]: RuntimeError("killed"), NAMES[2]: None}
+    (note,) = client.fill(asked, config, FakeCluster(dict(answers)), quiet)
+    assert note.startswith("cluster: 3 of 4 batches were made here instead: ")
+
+
+def test_shards_are_for_machines_that_know_nothing_of_each_other(asked: Comparison, config: Config) -> None:
+    asked = replace(asked, options=replace(EVERYTHING, shard=(1, 2)))
+    with pytest.raises(UsageError, match="exclude each other"):
+        client.fill(asked, config, FakeCluster(), quiet)
+
+
+# on a machine
+
+
+@pytest.fixture
+def batch(asked: Comparison, config: Config, tmp_path: Path) -> Batch:
+    token = tmp_path / "token"
+    token.touch()
+    name, part = parts(asked)[0]
+    return Batch(
+        name=name, asked=part, cache=config.cache, token=str(token), store_url=None, limits=config.limits
+    )
+
+
+@pytest.fixture
+def compared(monkeypatch: pytest.MonkeyPatch, asked: Comparison, build: Any) -> list[Any]:
+    """What the comparison of a batch is given; toolchains are found as they are."""
+    calls: list[Any] = []
+
+    def compare(part: Comparison, config: Config, out: Path, report: Any, *, workers: Any) -> Any:
+        calls.append((part, config, workers))
+        return build.run(build.case())
+
+    known = {side.toolchain.spec: side.toolchain for side in asked.sides}
+    monkeypatch.setattr(on_worker.pipeline, "compare", compare)
+    monkeypatch.setattr(on_worker.toolchains, "resolve", lambda spec, _: known[spec])
+    monkeypatch.setattr(on_worker, "Workers", lambda _: object())
+    monkeypatch.setattr(on_worker, "_warm", {})
+    return calls
+
+
+def test_a_machine_keeps_its_processes_from_batch_to_batch(batch: Batch, compared: list[Any]) -> None:
+    for _ in range(2):
+        worked = on_worker.work(batch)
+        assert (worked.name, worked.cases, worked.refused) == (NAMES[0], 1, "")
+    assert compared[0][2] is compared[1][2]
+    assert compared[0][1].cache == batch.cache
+
+
+def test_a_machine_without_the_same_folder_refuses(batch: Batch, compared: list[Any]) -> None:
+    assert "not the same folder" in on_worker.work(replace(batch, token="/nowhere")).refused
+    assert compared == []
+
+
+def test_a_machine_with_another_toolchain_refuses(
+    batch: Batch, compared: list[Any], monkeypatch: pytest.MonkeyPatch, build: Any
+) -> None:
+    other = replace(build.side("base").toolchain, digest="0" * 64)
+    monkeypatch.setattr(on_worker.toolchains, "resolve", lambda *_: other)
+    assert "another toolchain here" in on_worker.work(batch).refused
+
+
+def test_a_machine_with_another_corpus_refuses(batch: Batch, compared: list[Any]) -> None:
+    root = batch.asked.sides.base.corpus.root
+    (root / "f" / "one.py").write_text("LAUNCHES = {1: 2}\n")
+    assert "another corpus" in on_worker.work(batch).refused
+
+
+def test_a_shared_store_must_be_the_same_and_is_written(
+    batch: Batch, compared: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    far = replace(batch, token=None, store_url="s3://bucket/path")
+    assert "IRDIFF_STORE is not s3://bucket/path" in on_worker.work(far).refused
+    monkeypatch.setenv("IRDIFF_STORE", "s3://bucket/path")
+    assert on_worker.work(far).refused == ""
+    store: SharedStoreConfig = compared[0][1].shared_store
+    assert store.mode is StoreMode.WRITE
+
+
+def test_a_part_of_which_nothing_can_be_compared_is_done(
+    batch: Batch, compared: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def nothing(*_: Any, **__: Any) -> None:
+        raise NothingComparedError("nothing was compared")
+
+    monkeypatch.setattr(on_worker.pipeline, "compare", nothing)
+    worked = on_worker.work(batch)
+    assert (worked.cases, worked.refused) == (0, "")
