@@ -206,10 +206,27 @@ def _may_be_kept(result: Mapping[str, Any], failures: Sequence[Mapping[str, Any]
     return not transient and not curable
 
 
+_shared: dict[object, Any] = {}
+"""Parts of launches by themselves: tens of thousands of launches have a few hundred sets of options."""
+
+
+def _sharing(launch: Launch) -> Launch:
+    """The same launch, which holds the parts that another one has too only once.
+
+    Values are told apart by how they are written: True, 1 and 1.0 are equal, and are not the same argument.
+    """
+    maps = {name: getattr(launch, name) for name in ("signature", "constexprs", "attributes", "options")}
+    return replace(
+        launch,
+        arguments=tuple(_shared.setdefault((repr(row.value), row), row) for row in launch.arguments),
+        **{name: _shared.setdefault((name, *row.items()), row) for name, row in maps.items()},
+    )
+
+
 def _catalog(record: Mapping[str, Any]) -> Catalog:
     chosen = record["selection"]
     return Catalog(
-        launches=tuple(_launch_list.validate_python(record["launches"])),
+        launches=tuple(map(_sharing, _launch_list.validate_python(record["launches"]))),
         failures=tuple(
             CaptureFailure(
                 id=row["id"], expected=row["expected"], failure=_failure.validate_python(row["failure"])

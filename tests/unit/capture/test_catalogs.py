@@ -160,3 +160,24 @@ def test_what_is_wanted_of_a_workload() -> None:
     assert wanted.selection("a/b", target) == Selection(tiers=("gate",), labels=("fp16-*",))
     assert wanted.selection("c/d", target).labels == ()
     assert Wanted(cases=("a/b:x", "a/b")).selection("a/b", target).labels == ()
+
+
+def test_launches_share_what_they_have_in_common_and_nothing_that_is_only_equal(launch: Launch) -> None:
+    def argument(value: object) -> Argument:
+        return Argument(
+            name="n", kind="scalar", type="i32", value=value, dtype=None, shape=None, strides=None,  # type: ignore[arg-type]
+            storage_offset=None, alias=None, fill=None, block_shape=None,
+        )  # fmt: skip
+
+    def captured(*values: object) -> Launch:
+        given = replace(launch, arguments=tuple(map(argument, values)), options={"num_warps": "4"})
+        found = catalogs._sharing(given)
+        assert found == given
+        return found
+
+    one, other = captured(1, True, 0.0), captured(1.0, 1, -0.0)
+    assert one.options is other.options
+    assert one.arguments[0] is other.arguments[1]
+    assert [repr(row.value) for row in (*one.arguments, *other.arguments)] == [
+        "1", "True", "0.0", "1.0", "1", "-0.0",
+    ]  # fmt: skip
