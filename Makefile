@@ -38,9 +38,12 @@ lint: $(VENV)/.installed
 	$(BIN)/mypy
 
 lint-workflows: $(VENV)/.installed
-	$(BIN)/zizmor --quiet --offline .github
-	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
-	$(BIN)/check-jsonschema --builtin-schema vendor.github-actions .github/actions/irdiff/action.yml
+	rm -rf $(VENV)/workflows
+	$(BIN)/python -m tests.rendered_workflows $(VENV)/workflows
+	# a file that is no YAML is no finding of zizmor's: the schema is checked first
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml $(VENV)/workflows/*/.github/workflows/*.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-actions .github/actions/*/action.yml
+	$(BIN)/zizmor --quiet --offline .github $(VENV)/workflows/*/.github
 
 mutation: $(VENV)/.installed  ## the full mutation suite of the normalizers
 	nice $(BIN)/python -m tests.mutation --full
@@ -86,3 +89,7 @@ picture: $(VENV)/.installed  ## the pictures of the page, from the run folder RU
 lock: $(VENV)/.installed  ## pin the newest versions of every dependency
 	$(BIN)/uv pip compile --quiet --upgrade pyproject.toml --group dev --generate-hashes --universal \
 		--python-version 3.11 --no-header --output-file requirements.lock
+	$(BIN)/uv pip compile --quiet pyproject.toml --group build --constraint requirements.lock --generate-hashes --universal \
+		--python-version 3.11 --no-header --no-annotate --output-file .github/actions/install/requirements.txt
+	$(BIN)/uv pip compile --quiet pyproject.toml --group build --extra history --constraint requirements.lock --generate-hashes \
+		--universal --python-version 3.11 --no-header --no-annotate --output-file .github/actions/install/requirements-history.txt

@@ -14,8 +14,9 @@ from irdiff.config import Config
 from irdiff.model import EVERYTHING, Run, Target
 from irdiff.parallel import Progress
 from irdiff.resolve import targets as known_targets
+from irdiff.resolve.look import look
 from irdiff.resolve.sides import SideOptions, resolve_sides
-from irdiff.run import run_place
+from irdiff.run import run_place, same_compiler
 
 
 def compare(
@@ -38,11 +39,16 @@ def compare(
         build=True,
         progress=_unsaid,
     )
+    options = replace(EVERYTHING, cases=tuple(cases))
+    found = look(base, head, wanted, config)
+    if found and found.edited.identical:
+        return same_compiler.write(found, _targets(targets, config), options, config, folder)
     asked = pipeline.Comparison(
         sides=resolve_sides(base, head, wanted, config),
         targets=_targets(targets, config),
-        options=replace(EVERYTHING, cases=tuple(cases)),
+        options=options,
         command=("irdiff.compare", base, head),
+        edited=found.edited if found else None,
     )
     return pipeline.compare(asked, config, folder, _silent)
 

@@ -509,6 +509,30 @@ class Reach:
 
 
 @dataclass(frozen=True, kw_only=True)
+class EditedFile:
+    """A file of a repository that differs between base and head."""
+
+    path: str
+    change: FileChange
+    feeds: tuple[str, ...]
+    """What is made of it, in words: `native code`, `Python of the backend amd`, `tests`."""
+    counts: bool
+    """Whether generated code could follow it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Edited:
+    """What differs between two revisions of one repository, looked at before anything is made of them."""
+
+    files: tuple[EditedFile, ...]
+    of_kernels: bool
+    """Whether it is a repository of kernels, not a checkout of Triton."""
+    identical: bool
+    """Whether no file counts: both revisions make the same compiler, or have the same code. Then nothing
+    was installed or built, and there are no cases."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class StageRadius:
     compared: int
     changed: int
@@ -578,6 +602,8 @@ class Run:
     groups: tuple[ChangeGroup, ...]
     reach: Reach | None
     """Of two revisions of one repository of kernels."""
+    edited: Edited | None = None
+    """Of two revisions of one repository. Earlier runs do not say, which is why it has a default."""
     notes: tuple[str, ...]
     """Anything not compared, and why."""
     duration_s: float

@@ -19,7 +19,8 @@ from pathlib import Path
 import irdiff
 from irdiff import case_ids, normalize
 from irdiff.attribute import exercise
-from irdiff.attribute.attributor import NOT_AGAIN, Attributor, Subject, attributed, subject_of
+from irdiff.attribute.attribution import NOT_AGAIN, Subject, attributed, subject_of
+from irdiff.attribute.attributor import Attributor, Replayer
 from irdiff.attribute.replayer import WorkerReplayer
 from irdiff.attribute.tool_replayer import ToolReplayer
 from irdiff.capture import catalogs, kernel_sources, notices, pairing, reach, renames
@@ -41,6 +42,7 @@ from irdiff.model import (
     SCHEMA,
     Case,
     ChangeGroup,
+    Edited,
     Launch,
     Options,
     Pair,
@@ -77,6 +79,8 @@ class Comparison:
     """What is known before it begins, for the run's own notes."""
     exercised: bool = False
     """Whether the base compiler is asked which cases run the passes that use an edited source."""
+    edited: Edited | None = None
+    """What the trees of two revisions say, where both sides are such."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +95,7 @@ class _Steps:
     comparer: CaseComparer
     describer: CaseDescriber
     attributor: Attributor
-    replayer: WorkerReplayer
+    replayer: Replayer
     rechecker: Rechecker
     unstable: UnstableAssemblers
     shared: Session | None
@@ -142,6 +146,7 @@ def compare(
         launches=_launches(pairs),
         groups=groups,
         reach=_reach(asked, matched, captured),
+        edited=asked.edited,
         notes=(
             *asked.notes,
             *_notes(asked, matched, captured, steps.compiler),
@@ -466,7 +471,7 @@ def _of_shared_store(steps: _Steps) -> tuple[str, ...]:
 def _exercised(asked: Comparison, pairs: Sequence[Pair], steps: _Steps) -> tuple[str, ...]:
     """Notes on the edited sources of the compiler: whether a silence is one of code that ran."""
     edited = asked.sides.base.edited
-    if not edited:
+    if not edited or not isinstance(steps.compiler, WorkerCompiler):
         return ()
     if not asked.exercised:
         used = "; ".join(f"{path}: {_first_few(names)}" for path, names in edited.items())

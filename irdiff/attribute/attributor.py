@@ -20,27 +20,24 @@ from typing import Protocol
 from pydantic import TypeAdapter
 
 from irdiff import normalize
-from irdiff.attribute import passes
+from irdiff.attribute import passes, survival
+from irdiff.attribute.attribution import FAILED, NOT_AGAIN, Attribution, Step, Subject, stages_of
 from irdiff.attribute.passes import Culprit, State
 from irdiff.attribute.replayer import Dump, Replay, Replayed, settings_change
 from irdiff.attribute.state_comparer import StateComparer
-from irdiff.compare import cases
 from irdiff.compare.edits import EditSource
 from irdiff.compare.judge import DamagedArtifactError, Judge
 from irdiff.errors import NormalizeError
 from irdiff.findings import FindingKind
-from irdiff.model import Artifact, Case, Component, Origin, Sides, StageStatus, Target, Verdict
+from irdiff.model import Artifact, Component, Origin, Sides, StageStatus, Verdict
 from irdiff.resolve.sides import Side
-from irdiff.stages import INPUT, MACHINE_STAGES, MLIR, TEXTS, Stage
+from irdiff.stages import INPUT, MACHINE_STAGES, MLIR, Stage
 from irdiff.store import key_of
 
-ATTRIBUTED = frozenset({Verdict.CHANGED, Verdict.ABSORBED})
-FAILED = frozenset({Verdict.BROKEN, Verdict.FIXED})
-_VERSION = "origin/10"
+_VERSION = "origin/12"
 """Part of the cache key: raised with any change of how cases are judged or replayed."""
 MAX_LLVM_TEXT_BYTES = 200_000
 """LLVM IR up to this size is followed through LLVM's passes: about 115 print it each, 25 MB together."""
-_ORDER = tuple(stage for stage in Stage if stage in TEXTS or stage in MACHINE_STAGES)
 _COMPONENTS: Mapping[str, Component] = {
     Stage.TTIR: Component.TTIR_PASSES,
     Stage.GLIR: Component.TTIR_PASSES,
@@ -53,41 +50,7 @@ _COMPONENTS: Mapping[str, Component] = {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
-class Step:
-    """The responsible pass with what enters and leaves it, for a test of that pass alone. Digests."""
-
-    name: str
-    argument: str
-    options: str | None
-    entering: Sides[str]
-    leaving: Sides[str]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Attribution:
-    case_id: str
-    origin: Origin
-    edit: EditSource | None
-    """Between the outputs of the responsible pass; None: the stage's artifacts say it best."""
-    step: Step | None
-    again: Sides[Mapping[str, bool]]
-    """By stage that a side ran again on its own text, with addresses and hashes randomized: whether it made
-    what was compared."""
-
-
-NOT_AGAIN: Sides[Mapping[str, bool]] = Sides(base={}, head={})
-"""Of a case of which no stage was run again."""
 _adapter = TypeAdapter(Attribution)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Subject:
-    """One case with what is needed to run it again."""
-
-    case: Case
-    target: Target
-    launch_ids: Sides[str]
 
 
 class Replayer(Protocol):
@@ -148,6 +111,9 @@ class _Trial:
         self._culprit: Culprit | None = None
         self._drifted: dict[str, bool] = {}
         self._again = Sides[dict[str, bool]](base={}, head={})
+        self._cause = ""
+        """The last stage that makes head's output of base's text: what is before it has no effect."""
+        self._healed_before: Culprit | None = None
 
     @cached_property
     def stages(self) -> list[str]:
@@ -169,6 +135,9 @@ class _Trial:
         stage = self._first_stage(origin.stage)
         if stage != origin.stage:
             notes.insert(0, f"{origin.stage} differs only in how it is printed")
+        if self._cause:
+            notes.insert(0, self._without_effect(stage, self._cause))
+            stage = MACHINE_STAGES.get(self._cause, self._cause)
         found = Origin(
             stage=stage,
             pass_name=culprit.name if culprit else None,
@@ -263,6 +232,8 @@ class _Trial:
                 continue
             if self._same_output(stage, swapped.output, text):
                 return _Charge(component=None, note="")
+            if compiler == "head" and self._same_output(stage, swapped.output, "head"):
+                return self._alone(stage)
             if stage == Stage.CUBIN:
                 return _Charge(component=_COMPONENTS[stage], note="")
             own = self._replay(text, text, stage, dump)
@@ -277,6 +248,23 @@ class _Trial:
         )
         return _Charge(component=Component.NOT_SEPARABLE, note=note)
 
+    def _alone(self, stage: str) -> _Charge:
+        """The stage makes head's output of base's text: whatever differs before it has no effect."""
+        self._healed_before = self._healed_before or self._culprit
+        self._cause, self._culprit, self._step = stage, None, None
+        if stage != Stage.LLIR:
+            return _Charge(component=_COMPONENTS[stage], note="")
+        ours, theirs = (self._replay(side, "base", stage, Dump.ALL) for side in ("base", "head"))
+        if ours.error or theirs.error:
+            return _Charge(component=_COMPONENTS[stage], note="")
+        return self._by_passes(stage, ours, theirs)
+
+    def _without_effect(self, first: str, cause: str) -> str:
+        edit = (
+            f"the edit of {self._healed_before.name}" if self._healed_before else f"what differs in {first}"
+        )
+        return f"{edit} has no effect: head's {cause} stage makes the same of base's text"
+
     def _by_passes(self, stage: str, ours: Replayed, theirs: Replayed) -> _Charge:
         """In the first changed stage: the pass that began it."""
         base, head = ours.states, theirs.states
@@ -288,6 +276,15 @@ class _Trial:
                 self._culprit = self._llvm_culprit(stage)
             return charge
         if self._culprit is None:
+            left = base[culprit.leaving[0]], head[culprit.leaving[1]]
+            later = (
+                self._llvm_culprit(stage) if stage == Stage.LLIR and survival.tells_nothing(*left) else None
+            )
+            if later:
+                healed = (*culprit.healed, culprit.name, *later.healed)
+                self._culprit = replace(later, healed=tuple(dict.fromkeys(healed)))
+                note = f"LLVM's optimizer makes the same of what {culprit.name} lowers otherwise"
+                return _Charge(component=Component.LLVM_CODEGEN, note=note)
             self._culprit = culprit
             self._step = self._kept(culprit, base, head)
         note = f"{culprit.name}: {culprit.note}" if culprit.note else ""
@@ -312,7 +309,7 @@ class _Trial:
         if size > MAX_LLVM_TEXT_BYTES or not all(map(self._prints_llvm_fast, ("base", "head"))):
             return None
         base, head = (self._replay(side, side, stage, Dump.LLVM).states for side in ("base", "head"))
-        return passes.find_culprit(base, head, lambda ours, theirs: ours.digest == theirs.digest)
+        return survival.llvm_culprit(base, head)
 
     def _prints_llvm_fast(self, side: str) -> bool:
         version = re.match(r"(\d+)\.(\d+)", self.sides.of(side).toolchain.version)
@@ -409,27 +406,3 @@ class _Trial:
     def _contents(self, stage: str) -> tuple[bytes | None, bytes | None]:
         artifacts = self.case.artifacts
         return self.store.get(artifacts.base[stage].digest), self.store.get(artifacts.head[stage].digest)
-
-
-def attributed(case: Case, found: Attribution) -> Case:
-    """The case with its origin; one that broke or was fixed says in its error which pass failed."""
-    name = found.origin.pass_name
-    if case.verdict not in FAILED or name is None or case.error is None or name in case.error:
-        return replace(case, origin=found.origin)
-    side = "head" if case.verdict is Verdict.BROKEN else "base"
-    error = case.error.replace(f"{side}: ", f"{side}: {name}: ", 1)
-    return replace(case, origin=found.origin, error=error)
-
-
-def stages_of(case: Case) -> list[str]:
-    """The stages of which both sides have an artifact, in the order they are made."""
-    common = case.artifacts.base.keys() & case.artifacts.head.keys()
-    return [name for name in _ORDER if name in common]
-
-
-def subject_of(case: Case, target: Target) -> Subject | None:
-    """None for a case that is not attributed: nothing changed, or its code was not compared."""
-    if case.verdict not in (ATTRIBUTED | FAILED) or case.origin is None or cases.not_compared(case):
-        return None
-    ids = [case_id.rpartition("@")[0] for case_id in (case.renamed_from or case.id, case.id)]
-    return Subject(case=case, target=target, launch_ids=Sides(base=ids[0], head=ids[1]))

@@ -12,8 +12,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from irdiff.attribute.attributor import Replayer
 from irdiff.attribute.passes import State
-from irdiff.attribute.replayer import Dump, Replay, WorkerReplayer
+from irdiff.attribute.replayer import Dump, Replay
 from irdiff.compile.compiler import WorkerCompiler, below_frontend
 from irdiff.model import Compiled, Launch, Target
 from irdiff.resolve.sides import Side
@@ -54,7 +55,7 @@ class Exerciser:
 
     side: Side
     compiler: WorkerCompiler
-    replayer: WorkerReplayer
+    replayer: Replayer
     store: Store
 
     def of_launch(self, launch: Launch, target: Target) -> CaseExercise | None:

@@ -18,7 +18,7 @@ from typing import Protocol
 
 from irdiff import normalize, process
 from irdiff.attribute import lit_flow, lit_text
-from irdiff.attribute.attributor import Step
+from irdiff.attribute.attribution import Step
 from irdiff.capture.catalogs import Wanted
 from irdiff.compare import edits
 from irdiff.config import Config

@@ -8,6 +8,8 @@ Verdicts do not use these: a case whose TTGIR is only printed otherwise is still
 - `tt.load … {cachePolicy = #tt.cache_policy<cache_modifier = M, eviction_policy = E>}` →
   `cacheModifier = M evictionPolicy = E`, without what is at its default: since 3.9 one attribute holds both
   (Triton dialect, `TT_CachePolicyAttr`). Other dialects' loads had no eviction policy before: they stay.
+- `rocdl.sched.barrier none`, `rocdl.sched.group.barrier mfma_wmma, …` → its number: since 3.9 the mask is an
+  enumeration.
 
 Of the dialects that are translated to LLVM IR (`translated`):
 
@@ -37,6 +39,9 @@ _ISOLATED = re.compile(r"\S*(?:\.func\b|\.global\b)")
 _VALUE = re.compile(r"%\d+\b")
 _CONSTANT = re.compile(r"(%\d+) = llvm\.mlir\.constant(\(.*\)) : (.+)$")
 _INDEX = re.compile(r"^\((-?\d+) : (?:index|(i\d+))\)$")
+_SCHEDULED = re.compile(r"^(rocdl\.sched\.(?:group\.)?barrier )(none|salu|mfma_wmma)\b")
+_MASKS = {"none": "0", "salu": "4", "mfma_wmma": "8"}
+"""Of the classes of instructions that Triton names; in LLVM's order each is one bit."""
 _AUX = re.compile(r"^((?:%\d+ = )?rocdl\.raw\.ptr\.buffer\..*, )\((-?\d+) : i32\)(?= :| \{|$)")
 _MFMA = re.compile(r"^((?:%\d+ = )?rocdl\.s?mfma\..*, \d+, \d+), none(?= :)")
 
@@ -58,6 +63,8 @@ def undone(line: str) -> str:
     """The canonical line in the spelling of older releases."""
     if "cachePolicy" in line and _CACHED.match(line):
         return _EMPTY.sub("", _CACHE.sub(_separate, line))
+    if line.startswith("rocdl.sched."):
+        return _SCHEDULED.sub(lambda found: found[1] + _MASKS[found[2]], line)
     if "allocation.size" in line:
         return _EMPTY.sub("", _SIZE.sub("", line))
     return line

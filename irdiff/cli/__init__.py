@@ -10,6 +10,7 @@ import traceback
 from pathlib import Path
 
 import click
+from click.exceptions import NoSuchCommand
 
 from irdiff import __version__
 from irdiff.errors import ExitCode, IrdiffError
@@ -19,14 +20,18 @@ _COMMANDS = {
     # name: (module, attribute, one line for --help)
     "compare": ("irdiff.cli.compare", "compare_command", "Compare two sides over the corpus."),
     "report": ("irdiff.cli.report", "report_command", "Show a run again, in any format."),
-    "diff": ("irdiff.cli.diff", "diff_command", "Show what changed in one case."),
-    "explain": ("irdiff.cli.explain", "explain_command", "Tell where the change of one case comes from."),
+    "diff": ("irdiff.cli.diff", "diff_command", "Show the lines that changed in a case or a group."),
+    "explain": (
+        "irdiff.cli.explain",
+        "explain_command",
+        "Tell where a change comes from, and run each side alone.",
+    ),
     "runs": ("irdiff.cli.runs", "runs_group", "List and remove runs, or show one in a browser."),
     "diff-runs": ("irdiff.cli.diff_runs", "diff_runs_command", "Tell what is new between two runs."),
     "time": (
         "irdiff.cli.time",
         "time_command",
-        "Time the changed cases of a run on the GPUs of this machine.",
+        "Time the changed cases of a run on the GPUs of this machine, or take timings of another.",
     ),
     "bisect": ("irdiff.cli.bisect", "bisect_command", "Find the commit that changes a case."),
     "merge": ("irdiff.cli.merge", "merge_command", "Join the runs of shards or targets to one."),
@@ -35,12 +40,17 @@ _COMMANDS = {
     "ab": ("irdiff.cli.ab", "ab_command", "Compare several candidates with one base."),
     "history": ("irdiff.cli.history", "history_group", "Every kernel over every version."),
     "release-report": ("irdiff.cli.release_report", "release_report_command", "One document over many runs."),
-    "init": ("irdiff.cli.init", "init_command", "Write a repository's workflows and policy."),
-    "hook": ("irdiff.cli.hook", "hook_command", "Compare before every push."),
-    "corpus": ("irdiff.cli.corpus", "corpus_group", "List, show and check workloads."),
+    "github": ("irdiff.cli.github", "github_group", "What the workflows of `init --github` call."),
+    "init": ("irdiff.cli.init", "init_command", "Prepare a repository: irdiff.toml, workflows, policy."),
+    "hook": ("irdiff.cli.hook", "hook_command", "Install a hook that compares before every push."),
+    "corpus": ("irdiff.cli.corpus", "corpus_group", "List, show, check and verify workloads."),
     "capture": ("irdiff.cli.capture", "capture_command", "Record a program's kernels as a corpus."),
-    "toolchain": ("irdiff.cli.toolchain", "toolchain_group", "List and remove installed toolchains."),
-    "store": ("irdiff.cli.store", "store_group", "Show and prune the store."),
+    "toolchain": (
+        "irdiff.cli.toolchain",
+        "toolchain_group",
+        "Install, build, check and remove toolchains.",
+    ),
+    "store": ("irdiff.cli.store", "store_group", "Show, check, share and prune the store."),
     "completion": ("irdiff.cli.completion", "completion_command", "Print the completion of a shell."),
     "normalize": ("irdiff.cli.normalize", "normalize_command", "Print the canonical text of an IR file."),
 }
@@ -58,6 +68,14 @@ class _LazyGroup(click.Group):
         module, attribute, _ = _COMMANDS[cmd_name]
         command: click.Command = getattr(importlib.import_module(module), attribute)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does, which looks for names that come near only among commands that are imported."""
+        if args[0] not in _COMMANDS and not args[0].startswith("-"):
+            raise NoSuchCommand(args[0], possibilities=_COMMANDS, ctx=ctx)
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):

@@ -14,6 +14,7 @@ from irdiff.cli import options, tool_sides
 from irdiff.cli.status import status_line
 from irdiff.config import Config
 from irdiff.errors import ExitCode, UsageError
+from irdiff.model import Target
 from irdiff.report import escape
 from irdiff.resolve.sides import Resolver, Side, SideOptions, is_revision, resolve_sides
 from irdiff.resolve.toolchains import repository
@@ -25,6 +26,13 @@ _MAX_LINES = 80
 @click.argument("sides", nargs=-1, required=True, metavar="GOOD [SIDE…] BAD")
 @click.option("--case", "case_id", required=True, metavar="ID", help="family/workload:label@target")
 @click.option("--stage", help="Look for the first change of this stage's canonical text.")
+@click.option(
+    "--measure",
+    type=click.Choice(["code", "time"]),
+    default="code",
+    show_default=True,
+    help="What the commit moves; time needs a GPU of the case's target here, and may answer `unclear`.",
+)
 @click.option("--triton", metavar="SPEC", help="The compiler, where revisions select kernels.")
 @options.origin_option
 @options.ptxas_option
@@ -40,6 +48,7 @@ def bisect_command(
     sides: tuple[str, ...],
     case_id: str,
     stage: str | None,
+    measure: str,
     triton: str | None,
     origin: str | None,
     ptxas: str | None,
@@ -71,17 +80,46 @@ def bisect_command(
         question = Question(good=sides[0], bad=sides[-1], case_id=case_id, stage=stage)
         if len(sides) == 2 and all(map(is_revision, sides)):
             resolver = Resolver(repository.open_store(repo or Path.cwd(), config), wanted, config)
-            finding = bisect(question, target, commits_of(resolver), config)
+            among, store = commits_of(resolver), resolver.store
+            if measure == "time":
+                return _by_time(question, target, among, store, config, json_path)
+            finding = bisect(question, target, among, config)
             titles = [_title(resolver.store, commit) for commit in finding.commits]
         else:
             given = tool_sides.ToolSides(origin=origin, ptxas=ptxas, wanted=wanted)
             found = _listed(sides, given, config)
+            if measure == "time":
+                return _by_time(question, target, found, None, config, json_path)
             finding = bisect(question, target, found, config)
             titles = [_version(found.side_of(name)) for name in finding.commits]
     if json_path:
         options.write_output(json_path, json.dumps(_row(finding), indent=1) + "\n")
     if str(json_path) != "-":
         _show(finding, titles)
+    return ExitCode.DONE
+
+
+def _by_time(
+    question: Question,
+    target: Target,
+    among: Among,
+    store: repository.Store | None,
+    config: Config,
+    json_path: Path | None,
+) -> int:
+    from irdiff.cli import bisect_time
+
+    if question.stage:
+        raise UsageError("--stage is of the code, and --measure time is not", hint="leave one out")
+    ends = (question.good, question.bad)
+    finding = bisect_time.search(ends, question.case_id, target, among, store, config)
+    titles = [_title(store, commit) if store else commit for commit in finding.commits]
+    if json_path:
+        options.write_output(
+            json_path, json.dumps(bisect_time.row(finding, question.case_id), indent=1) + "\n"
+        )
+    if str(json_path) != "-":
+        bisect_time.show(finding, question.case_id, titles)
     return ExitCode.DONE
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from pathlib import Path
 
 import click
 
@@ -12,14 +13,17 @@ from irdiff.cli import run_argument
 from irdiff.config import Config
 from irdiff.errors import ExitCode, UsageError
 from irdiff.github import checks, comment, since
-from irdiff.github.checks import Check
+from irdiff.github.checks import Annotation, Check, Conclusion
 from irdiff.github.client import Client
 from irdiff.model import Run
-from irdiff.report import escape, markdown, shown, timed, wording
+from irdiff.report import escape, failed, markdown, shown, timed, wording
 from irdiff.report.forest import Forest
-from irdiff.run import run_folder
+from irdiff.run import failure, run_folder
+from irdiff.run.failure import PartFailure
 from irdiff.timing import timing_file
 
+_LEAST = 1_000
+"""Characters that hold a report."""
 _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 
 
@@ -91,13 +95,55 @@ def comment_command(
         )
     )
     with run_argument.opened(run, config) as given:
-        loaded = run_folder.load(given.folder)
-        measured = timing_file.load(given.folder if given.folder.is_dir() else given.folder.parent)
-    timing = timed.forest_of(measured) if measured else None
+        story = _story(given.folder)
     if dry_run:
-        click.echo(_dry(place, loaded, timing), nl=False)
+        click.echo(_dry(place, story), nl=False)
         return ExitCode.DONE
-    return _send(place, loaded, timing, config)
+    return _send(place, story, config)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Story:
+    """What there is to tell: a run, what of it failed, or both."""
+
+    run: Run | None
+    failed: tuple[PartFailure, ...]
+    timing: Forest | None
+
+    def markdown(self, limit: int = markdown.LIMIT, *, url: str | None = None) -> str:
+        text = ""
+        if self.failed:
+            room = limit // 4 if self.run else limit
+            text = failed.markdown(self.failed, has_run=self.run is not None, limit=max(room, _LEAST))
+        if self.run is None:
+            return text
+        left = max(limit - len(text), _LEAST)
+        return text + markdown.render(self.run, self.timing, limit=left, as_=shown.of_job(url))
+
+    @property
+    def title(self) -> str:
+        if self.failed or self.run is None:
+            return failed.headline(has_run=self.run is not None)
+        return wording.headline(self.run)
+
+    @property
+    def conclusion(self) -> Conclusion:
+        if self.failed or self.run is None:
+            return Conclusion.FAILURE
+        return checks.conclusion(self.run)
+
+    def annotations(self, root: str) -> tuple[Annotation, ...]:
+        return checks.annotate(self.run, root) if self.run else ()
+
+
+def _story(folder: Path) -> _Story:
+    """Raises RunFolderError for what is neither a run nor a failure, or is damaged."""
+    wrong = failure.load(folder)
+    if wrong and not (folder / "run.json").exists():
+        return _Story(run=None, failed=wrong, timing=None)
+    run = run_folder.load(folder)
+    measured = timing_file.load(folder if folder.is_dir() else folder.parent)
+    return _Story(run=run, failed=wrong, timing=timed.forest_of(measured) if measured else None)
 
 
 def _checked(place: _Place) -> _Place:
@@ -124,18 +170,17 @@ def _footer(place: _Place) -> str:
     return f"\n<sub>irdiff {', '.join(parts)}</sub>\n" if parts else "\n"
 
 
-def _dry(place: _Place, run: Run, timing: Forest | None) -> str:
-    text = comment.body(place.key, markdown.render(run, timing, as_=shown.of_job(place.url)), _footer(place))
+def _dry(place: _Place, story: _Story) -> str:
+    text = comment.body(place.key, story.markdown(url=place.url), _footer(place))
     where = f"pull request {place.number}" if place.number else f"the pull request of {place.branch}"
     lines = [f"would write to {where} of {place.repository}, {len(text)} characters:", ""]
     if place.check:
-        found = checks.annotate(run, place.root)
-        word = checks.conclusion(run).value
-        lines.insert(1, f"would publish a check: {word}, {len(found)} annotations")
+        found = story.annotations(place.root)
+        lines.insert(1, f"would publish a check: {story.conclusion.value}, {len(found)} annotations")
     return "\n".join(map(escape.terminal, lines)) + "\n" + text
 
 
-def _send(place: _Place, run: Run, timing: Forest | None, config: Config) -> int:
+def _send(place: _Place, story: _Story, config: Config) -> int:
     if not config.github_token:
         raise UsageError("no token", hint="set GITHUB_TOKEN in the environment, or use --dry-run")
     client = Client(config.github_token, place.repository, api_url=place.api_url)
@@ -145,32 +190,32 @@ def _send(place: _Place, run: Run, timing: Forest | None, config: Config) -> int
         assert place.commit is not None
         number = comment.find_pull_request(client, place.branch, place.commit)
     if place.check and place.commit is not None:
-        click.echo(f"{checks.publish(client, _check(place, run))} published")
+        click.echo(f"{checks.publish(client, _check(place, story))} published")
     if number is None:
         click.echo("no comment: no open pull request has this commit as its head")
         return ExitCode.DONE
     posted = comment.post(
         client,
         number,
-        lambda limit: markdown.render(run, timing, limit=limit, as_=shown.of_job(place.url)),
+        lambda limit: story.markdown(limit, url=place.url),
         key=place.key,
         footer=_footer(place),
         commit=place.commit,
-        pushed=since.of_run(run, place.commit),
+        pushed=since.of_run(story.run, place.commit) if story.run else None,
     )
     older = f", {posted.minimized} older ones minimized" if posted.minimized else ""
     click.echo(escape.terminal(f"comment {posted.done}{older}" + (f": {posted.url}" if posted.url else "")))
     return ExitCode.DONE
 
 
-def _check(place: _Place, run: Run) -> Check:
+def _check(place: _Place, story: _Story) -> Check:
     assert place.commit is not None
     return Check(
         commit=place.commit,
         name="irdiff" if place.key == "default" else f"irdiff ({place.key})",
-        conclusion=checks.conclusion(run),
-        title=wording.headline(run),
-        summary=markdown.render(run),
-        annotations=checks.annotate(run, place.root),
+        conclusion=story.conclusion,
+        title=story.title,
+        summary=story.markdown(),
+        annotations=story.annotations(place.root),
         details_url=place.url,
     )

@@ -15,7 +15,7 @@ from irdiff import case_ids, pipeline
 from irdiff import config as configuration
 from irdiff.api import run_name
 from irdiff.capture.notices import MISSING_PACKAGE
-from irdiff.cli import options, progress, run_argument, run_outputs, tool_sides
+from irdiff.cli import completing, options, progress, run_argument, run_outputs, tool_sides
 from irdiff.cli.run_argument import GivenRun
 from irdiff.cli.run_outputs import Outputs
 from irdiff.cli.status import status_line
@@ -23,16 +23,18 @@ from irdiff.config import Config
 from irdiff.errors import ExitCode, NothingComparedError, UsageError
 from irdiff.model import FailureKind, Options, Run, Verdict
 from irdiff.parallel import Report
-from irdiff.report import commands
+from irdiff.report import commands, edited, escape
 from irdiff.resolve import ir_files
+from irdiff.resolve.look import Look, look
 from irdiff.resolve.sides import SideOptions, resolve_sides
-from irdiff.run import run_list, run_place
+from irdiff.resolve.toolchains import install_progress
+from irdiff.run import run_list, run_place, same_compiler
 from irdiff.stages import check_compared
 
 
 @click.command("compare")
-@click.argument("base", required=False)
-@click.argument("head", required=False)
+@click.argument("base", required=False, shell_complete=completing.sides)
+@click.argument("head", required=False, shell_complete=completing.sides)
 @options.repo_option
 @click.option(
     "--triton",
@@ -68,6 +70,7 @@ from irdiff.stages import check_compared
     "cases",
     multiple=True,
     metavar="PATTERN",
+    shell_complete=completing.workloads,
     help="family/workload:label@target; parts and globs work.",
 )
 @click.option("--tier", "tiers", multiple=True, type=click.Choice(["gate", "core", "extended"]))
@@ -100,9 +103,7 @@ from irdiff.stages import check_compared
     "--markdown", "markdown_path", type=options.OutputFile(), help="Write the Markdown report here."
 )
 @click.option("--html", "html_path", type=options.OutputFile(), help="Write the HTML report here, one file.")
-@click.option(
-    "--exit-code", is_flag=True, help="End with 1 where a case changed, broke, or is nondeterministic."
-)
+@click.option("--exit-code", is_flag=True, help="End with 1 where a case changed, broke, or was removed.")
 @options.cache_option
 @options.store_mode_option
 @click.option(
@@ -169,8 +170,7 @@ def compare_command(
         cache=cache, jobs=jobs, timeout_s=timeout_s, memory_mib=memory_mib, store_mode=store_mode
     )
     console = Console(stderr=True, no_color=config.color is False, quiet=quiet)
-    if known:
-        run_list.find(known, config.runs)  # before any work is done
+    earlier = run_outputs.earlier_of(known, config)
     targets = options.selected_targets(target_names, targets_dir, config, cases)
     stage_names = tuple(part for part in stages.split(",") if part)
     check_compared(stage_names, (target.backend for target in targets))
@@ -184,7 +184,7 @@ def compare_command(
         shard=_parse_shard(shard),
         configs=configs,
     )
-    with status_line(console) as tell:
+    with status_line(console) as tell, install_progress.telling(tell):
         wanted = SideOptions(
             repo=repo,
             corpus=corpus,
@@ -195,35 +195,45 @@ def compare_command(
             packages=packages,
             program=program,
         )
-        if tool_sides.is_tool(base, head):
+        is_tool = tool_sides.is_tool(base, head)
+        found = None if is_ir or is_tool else look(base, head, wanted, config)
+        same = found if found and found.edited.identical and chosen.shortcut else None
+        if is_tool:
             texts = tool_sides.ToolSides(origin=origin, ptxas=ptxas, wanted=wanted)
             sides = tool_sides.resolve(base or "", head or "", texts, config)
         elif is_ir:
             sides = ir_files.sides(_ir_files(base, head, ir_options, triton), config)
-        else:
+        elif same is None:
+            _say(found, console)
             sides = resolve_sides(base, head, wanted, config)
-    folder = out or config.runs / run_name(*(side.revision or side.toolchain.spec for side in sides))
-    with progress.shown(console) as report:
-        if cases:
-            workloads = (name for side in sides for name in side.corpus.workloads)
-            chosen = replace(chosen, cases=case_ids.completed(cases, workloads))
-        asked = pipeline.Comparison(
-            sides=sides,
-            targets=targets,
-            options=chosen,
-            command=tuple(sys.argv[1:]),
-            exercised=exercised,
-        )
-        if cluster:
-            asked = replace(asked, notes=_filled(asked, config, cluster, report))
-        run = pipeline.compare(asked, config, folder, report)
+    if same:
+        folder = out or config.runs / run_name(*same.specs)
+        run = same_compiler.write(same, targets, chosen, config, folder)
+    else:
+        folder = out or config.runs / run_name(*(side.revision or side.toolchain.spec for side in sides))
+        with progress.shown(console) as report:
+            if cases:
+                workloads = (name for side in sides for name in side.corpus.workloads)
+                chosen = replace(chosen, cases=case_ids.completed(cases, workloads))
+            asked = pipeline.Comparison(
+                sides=sides,
+                targets=targets,
+                options=chosen,
+                command=tuple(sys.argv[1:]),
+                exercised=exercised,
+                edited=found.edited if found else None,
+            )
+            if cluster:
+                asked = replace(asked, notes=_filled(asked, config, cluster, report))
+            run = pipeline.compare(asked, config, folder, report)
     given = GivenRun(folder=folder, call=run_list.call_of(folder, config.runs), is_archive=False)
-    part = run_outputs.part_of(run, given.call, known, config, is_bump=bump)
+    part = run_outputs.part_of(run, given.call, earlier, is_bump=bump)
     outputs = Outputs(json=json_path, markdown=markdown_path, html=html_path, quiet=quiet, limit=limit)
     run_outputs.write(run, part, given, None, outputs)
     if "-" not in map(str, (json_path, markdown_path, html_path)):
         run_outputs.print_report(part, given, None, outputs, config)
-    _require_whole(run, given)
+    if same is None:
+        _require_whole(run, given)
     return _code(part.run) if exit_code else ExitCode.DONE
 
 
@@ -231,6 +241,13 @@ def _compiler_of_both(triton: str | None, python: str | None) -> str | None:
     if triton and python:
         raise UsageError("--triton and --python name two compilers", hint="give one of them")
     return f"python:{Path(python).expanduser().absolute()}" if python else triton
+
+
+def _say(found: Look | None, console: Console) -> None:
+    """What differs and what follows, before anything is made."""
+    if found and found.edited.files:
+        for sentence in filter(None, (edited.differing(found.edited), edited.consequence(found.edited))):
+            console.print(escape.terminal(sentence), soft_wrap=True, highlight=False, markup=False)
 
 
 def _ir_files(

@@ -45,7 +45,7 @@ _COLUMNS = tuple(Column(name=name) for name in ("launch", "kernel", "tier", "tar
 
 @click.group("corpus")
 def corpus_group() -> None:
-    """List, show and check workloads."""
+    """List, show, check and verify workloads."""
 
 
 def _launches(

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from irdiff import config as configuration
 from irdiff import normalize
-from irdiff.attribute.attributor import Attribution
+from irdiff.attribute.attribution import Attribution
 from irdiff.cli import case_argument, disassembly, options, run_argument
 from irdiff.cli.run_argument import GivenRun
 from irdiff.cli.status import status_line
@@ -24,7 +24,7 @@ from irdiff.report.diff_view import View
 from irdiff.report.rank import moved_facts
 from irdiff.report.stage_diff import StageDiff
 from irdiff.resolve.sides import Side
-from irdiff.run import explanation, run_folder
+from irdiff.run import explanation, run_folder, tool_commands
 from irdiff.stages import Stage, in_stage_order
 from irdiff.store import Store
 from irdiff.timing import timing_file
@@ -196,12 +196,16 @@ class _Teller:
 
     def _alone(self, sides: Sides[Side] | None) -> None:
         self.title("each side alone, from the IR that enters that stage")
-        for row in explanation.reproduction(self.run, self.case):
+        by_tools = tool_commands.of_case(self.run, self.folder, self.case)
+        for command in by_tools:
+            self.say(command)
+        for row in () if by_tools else explanation.reproduction(self.run, self.case):
             python = sides.of(row.side).toolchain.python if sides else "PYTHON"
             self.say(f"{row.side}: {row.command(python)}")
         words = commands.explain(self.call, self.case.id)
         self.say(f"files:    {words} --save DIR")
-        self.say(f"run here: {words} --exec head", "dim")
+        if not by_tools:
+            self.say(f"run here: {words} --exec head", "dim")
 
     def _origin(self, story: Attribution | None) -> None:
         origin = story.origin if story else self.case.origin

@@ -6,52 +6,58 @@ from pathlib import Path
 
 import click
 
-from irdiff import __version__
 from irdiff import config as configuration
-from irdiff.cli import init_toml, options
+from irdiff.cli import init_github, init_toml, options
 from irdiff.errors import ExitCode, UsageError
-from irdiff.github import workflows
 from irdiff.resolve import kernel_repository
+from irdiff.resolve.toolchains import source_parts
 
 
 @click.command("init")
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False), default=".")
-@click.option("--github", is_flag=True, help="Write the GitHub action, workflows and a release policy.")
+@click.option("--github", is_flag=True, help="Write GitHub workflows and a release policy.")
 @click.option(
-    "--install",
-    default=f"irdiff=={__version__}",
-    show_default=True,
-    help="What pip installs in the jobs: a release, or an address that it takes.",
+    "--action",
+    metavar="OWNER/NAME@COMMIT",
+    help="The irdiff that the jobs run; default: where this one came from.",
+)
+@click.option(
+    "--shards",
+    type=click.IntRange(1, 64),
+    help="Jobs that share one comparison; default: 4 for a checkout of Triton, else 1.",
 )
 @click.option("--force", is_flag=True, help="Replace files that are there and differ.")
-def init_command(folder: Path, github: bool, install: str, force: bool) -> int:
+def init_command(folder: Path, github: bool, action: str | None, shards: int | None, force: bool) -> int:
     """Prepare the repository in FOLDER: writes files, and changes none that is there."""
-    files: dict[str, str] = {}
+    config = configuration.load()
+    is_compiler = (folder / source_parts.PACKAGE_MARK).exists()
+    files = _project_file(folder, asked=not github)
     if github:
-        files |= _github_files(install)
-    files |= _project_file(folder, asked=not github)
+        files |= init_github.files(action, shards, config, is_compiler=is_compiler)
     if not files:
         raise UsageError("nothing to write", hint="irdiff init --github")
     for path, content in _to_write(folder, files, force).items():
         options.write_output(path, content)
         click.echo(f"wrote {path}")
+    if github:
+        _say_what_is_left(folder, action or init_github.own_action(config) or "", is_compiler=is_compiler)
     return ExitCode.DONE
+
+
+def _say_what_is_left(folder: Path, action: str, *, is_compiler: bool) -> None:
+    has_workloads = not is_compiler and init_toml.look_around(folder).has_workloads
+    rows = init_github.still_to_do(action, is_compiler=is_compiler, has_workloads=has_workloads)
+    click.echo(f"\nThe jobs run {action}. What you must still do:")
+    for number, row in enumerate(rows, 1):
+        click.echo(f"  {number}. {row}")
 
 
 def _project_file(folder: Path, *, asked: bool) -> dict[str, str]:
     """An `irdiff.toml` for a repository of kernels that has none; a checkout of Triton needs none."""
-    if (folder / kernel_repository.FILE).exists() or (folder / "python/triton/__init__.py").exists():
+    if (folder / kernel_repository.FILE).exists() or (folder / source_parts.PACKAGE_MARK).exists():
         return {}
     found = init_toml.look_around(folder)
     return {kernel_repository.FILE: init_toml.irdiff_toml(found)} if asked or found.kernels else {}
-
-
-def _github_files(install: str) -> dict[str, str]:
-    if not install.isprintable() or any(mark in install for mark in "\"'\\$`{}"):
-        raise UsageError(f"--install {install[:80]!a} cannot be quoted in a workflow")
-    reports = configuration.load().shipped / "reports"
-    policy = (reports / "irdiff-policy.toml").read_text(encoding="utf-8")
-    return {**workflows.rendered(reports / "github", install), "irdiff-policy.toml": policy}
 
 
 def _to_write(folder: Path, files: dict[str, str], force: bool) -> dict[Path, str]:

@@ -32,15 +32,22 @@ def merge_command(runs: tuple[str, ...], out: Path, partial: bool, json_path: Pa
             raise UsageError(
                 f"{out} is one of the runs to merge: it would be lost", hint="--out DIR, another"
             )
-        loaded = [run_folder.load(folder) for folder in folders]
-        joined = merge.merge(loaded, partial=partial)
-        store = Store(Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="irdiff-merge-"))))
-        run_folder.write(out, joined, store, _collect(folders, loaded, store))
-        timing_file.join(out, [folder for folder in folders if folder.is_dir()])
+        joined = merged(folders, out, partial=partial)
     if json_path:
         options.write_output(json_path, run_folder.dump(joined))
     click.echo(escape.terminal(f"{len(runs)} runs merged: {wording.headline(joined)}"), err=True)
     return ExitCode.DONE
+
+
+def merged(folders: list[Path], out: Path, *, partial: bool) -> Run:
+    """Writes one run of the runs in `folders` to `out`, with what lies beside them."""
+    loaded = [run_folder.load(folder) for folder in folders]
+    joined = merge.merge(loaded, partial=partial)
+    with tempfile.TemporaryDirectory(prefix="irdiff-merge-") as scratch:
+        store = Store(Path(scratch))
+        run_folder.write(out, joined, store, _collect(folders, loaded, store))
+        timing_file.join(out, [folder for folder in folders if folder.is_dir()])
+    return joined
 
 
 def _collect(folders: list[Path], runs: list[Run], store: Store) -> set[str]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from irdiff.cli import completing
 from irdiff.config import Config
 from irdiff.errors import UsageError
 from irdiff.model import Target
@@ -84,6 +85,7 @@ target_option = click.option(
     "target_names",
     multiple=True,
     metavar="NAME",
+    shell_complete=completing.target_names,
     help="A target, repeatable; `all` for every known one. Default: sm_90 sm_100 gfx942 gfx950.",
 )
 targets_folder_option = click.option(

@@ -15,6 +15,22 @@ from irdiff.parallel import Progress
 _PLAIN_INTERVAL_S = 15.0
 
 
+_UNITS = {"capture": "workloads of a side and a target", "compare": "cases", "attribute": "cases"}
+
+
+def counted(step: Progress) -> str:
+    unit = _UNITS.get(step.phase, "")
+    return f"{step.done}/{step.total} {unit}".rstrip()
+
+
+def left(step: Progress, passed_s: float) -> str:
+    """An estimate of what is left, by what is done."""
+    if not 0 < step.done < step.total:
+        return ""
+    seconds = passed_s / step.done * (step.total - step.done)
+    return f", about {seconds:.0f} s left" if seconds < 120 else f", about {seconds / 60:.0f} min left"
+
+
 @contextmanager
 def shown(console: Console) -> Iterator[Callable[[Progress], None]]:
     """A reporter for the pipeline."""
@@ -36,13 +52,15 @@ def shown(console: Console) -> Iterator[Callable[[Progress], None]]:
 
             yield report
         return
-    phase, printed = "", 0.0
+    phase, printed, begin = "", 0.0, 0.0
 
     def plain(step: Progress) -> None:
-        nonlocal phase, printed
+        nonlocal phase, printed, begin
         now = time.monotonic()
+        if step.phase != phase:
+            begin = now
         if step.phase != phase or step.done == step.total or now - printed >= _PLAIN_INTERVAL_S:
             phase, printed = step.phase, now
-            console.print(f"{step.phase}: {step.done}/{step.total}", highlight=False)
+            console.print(f"{step.phase}: {counted(step)}{left(step, now - begin)}", highlight=False)
 
     yield plain

@@ -56,7 +56,8 @@ def report_command(
     outputs = Outputs(json=json_path, markdown=markdown_path, html=html_path, quiet=quiet, limit=limit)
     with run_argument.opened(run, config) as given:
         found, timing = run_folder.load(given.folder), _timing(given.folder)
-        part = run_outputs.part_of(found, given.call, known, config, is_bump=bump)
+        earlier = run_outputs.earlier_of(known, config)
+        part = run_outputs.part_of(found, given.call, earlier, is_bump=bump)
         run_outputs.write(found, part, given, timing, outputs)
         if svg_path:
             from irdiff.report import terminal

@@ -11,6 +11,7 @@ from rich.console import Console
 from irdiff.cli import options, run_argument
 from irdiff.cli.run_argument import GivenRun
 from irdiff.config import Config
+from irdiff.errors import UsageError
 from irdiff.model import Run
 from irdiff.report import bump, escape, shown
 from irdiff.report.forest import Forest
@@ -35,14 +36,31 @@ class Part:
     as_: Shown
 
 
-def part_of(run: Run, call: str, earlier: str | None, config: Config, *, is_bump: bool = False) -> Part:
-    """The whole run, or what of it an earlier run did not have. Raises RunFolderError for the earlier one."""
+@dataclass(frozen=True, kw_only=True)
+class Earlier:
+    """The run of `--known`, read before another one is made: `last` means another run by then."""
+
+    run: Run
+    call: str
+
+
+def earlier_of(text: str | None, config: Config) -> Earlier | None:
+    """Raises RunFolderError."""
+    if text is None:
+        return None
+    with run_argument.opened(text, config) as given:
+        return Earlier(run=run_folder.load(given.folder), call=given.call)
+
+
+def part_of(run: Run, call: str, earlier: Earlier | None, *, is_bump: bool = False) -> Part:
+    """The whole run, or what of it an earlier run did not have. Raises UsageError for the run itself."""
     if earlier is None:
         as_bump = is_bump or bump.is_wanted(run)
         return Part(run=run, as_=replace(shown.whole(call), is_bump=as_bump))
-    with run_argument.opened(earlier, config) as given:
-        found = known.news(run, run_folder.load(given.folder))
-    return Part(run=found.run, as_=shown.news(run, found.cases, found.groups, call=call, since=given.call))
+    if earlier.run == run:
+        raise UsageError(f"{call} knows all of itself: nothing would be shown", hint="--known another run")
+    found = known.news(run, earlier.run)
+    return Part(run=found.run, as_=shown.news(run, found.cases, found.groups, call=call, since=earlier.call))
 
 
 def write(run: Run, part: Part, given: GivenRun, timing: Forest | None, outputs: Outputs) -> None:

@@ -56,7 +56,7 @@ def runs_group(
     if opened:
         with run_argument.opened(opened, config) as given:
             run = run_folder.load(given.folder)
-            pages.open_page(run_outputs.part_of(run, given.call, None, config), given, None, config)
+            pages.open_page(run_outputs.part_of(run, given.call, None), given, None, config)
         return ExitCode.DONE
     rows = run_list.listed(config.runs)
     if json_path:

@@ -26,7 +26,7 @@ _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 @click.group("store")
 def store_group() -> None:
-    """Show and prune the store of compiled artifacts."""
+    """Show, check, share and prune the store of compiled artifacts."""
 
 
 @store_group.command("show")

@@ -7,21 +7,23 @@ import time
 from pathlib import Path
 
 import click
+from rich.console import Console
 
 from irdiff import config as configuration
 from irdiff.cli import options
+from irdiff.cli.status import status_line
 from irdiff.cli.toolchain_commits import adopt_command, build_command, key_command
 from irdiff.cli.toolchain_doctor import doctor_command, prepare_command
 from irdiff.config import Config
 from irdiff.errors import ExitCode, ToolchainError, UsageError
 from irdiff.resolve import toolchains
-from irdiff.resolve.toolchains import environments, identity
+from irdiff.resolve.toolchains import environments, identity, install_progress
 from irdiff.resolve.toolchains.building import kept_trees
 
 
 @click.group("toolchain")
 def toolchain_group() -> None:
-    """List, install and remove toolchains."""
+    """Install, build, check, list and remove toolchains."""
 
 
 @toolchain_group.command("list")
@@ -70,7 +72,8 @@ def _digest(found: environments.Environment, config: Config) -> str:
 @options.cache_option
 def install_command(spec: str, cache: Path | None) -> int:
     """Install a toolchain ahead of its use."""
-    found = toolchains.resolve(spec, configuration.load(cache=cache))
+    with status_line(Console(stderr=True)) as tell, install_progress.telling(tell):
+        found = toolchains.resolve(spec, configuration.load(cache=cache))
     click.echo(f"{found.spec}: Triton {found.version}, {found.digest[:12]}, {found.path}")
     return ExitCode.DONE
 

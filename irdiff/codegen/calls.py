@@ -21,6 +21,8 @@ _MAX_PTX = ((3, 7), 90, 86)
 """Triton asks LLVM for no newer PTX than this, from 3.7 on and before."""
 _MAD_WIDE_SINCE = (3, 7)
 _TRUE16_UNTIL = (3, 8)
+_ALLOCATION_SINCE = (3, 7)
+_CHECKED_SINCE = (3, 8)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,17 +77,21 @@ def llvm_call(launch: Launch, target: Target, version: str, ptx: str | None) -> 
     )
 
 
-def ptxas_flags(launch: Launch, ptx: str) -> tuple[str, ...]:
-    """As Triton calls ptxas for a launch. Raises ValueError where the PTX has no header."""
+def ptxas_flags(launch: Launch, version: str, ptx: str) -> tuple[str, ...]:
+    """As Triton `version` calls ptxas for a launch. Raises ValueError where the PTX has no header."""
     found = _HEADER.search(ptx)
     if not found:
         raise ValueError("the PTX has no header that tells its target")
-    extra = launch.options.get("ptx_options", "None")
+    release, extra = _release(version), launch.options.get("ptx_options", "None")
+    modes = launch.options.get("instrumentation_mode", "")
+    checked = release >= _CHECKED_SINCE and any(mode in modes for mode in ("consan", "fpsan"))
     return (
         "-lineinfo",
         *(() if launch.options.get("enable_fp_fusion", "True") == "True" else ("--fmad=false",)),
         "-v",
+        *(["--regAllocOptLevel=2"] if release >= _ALLOCATION_SINCE else []),
         *(extra.split(" ") if extra not in ("None", "") else ()),
+        *(["--opt-level", "1"] if checked else []),
         f"--gpu-name={found[3]}",
     )
 

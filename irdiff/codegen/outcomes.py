@@ -13,6 +13,8 @@ from irdiff.process import Ended
 _LOCATED = re.compile(r"\S+?:(\d+):(\d+): error: ([^\n]*)\n([^\n]*)")
 _LLVMLITE_LOCATED = re.compile(r"<string>:(\d+):(\d+): error: ([^\n]*)\n([^\n]*)")
 _INTRINSIC = re.compile(r"Intrinsic has incorrect (?:argument|return) type!\n[^\n]*@(llvm\.[\w.]+)")
+_BROKEN = "Broken module found"
+_CALLED = re.compile(r"call [^@\n]*@(llvm\.[\w.]+)\(")
 _PROCESSOR = re.compile(r"'(\S+)' is not a recognized processor")
 _PTX_ERROR = re.compile(r"^ptxas [^\n]*?(?:error|fatal)\s*:\s*([^\n]*)", re.M)
 _TOKEN = re.compile(r"[\w.@%#!\"$-]+(?:\([^()]*\))?|\S")
@@ -93,6 +95,8 @@ def _told(text: str) -> str:
         return f"cannot read {_construct(located)}"
     if said := _PTX_ERROR.search(text):
         return f"says: {said[1]}"
+    if _BROKEN in text and (named := _CALLED.search(text)):
+        return f"takes calls of {named[1]} for broken IR"
     telling = [line for line in text.splitlines() if "LLVM ERROR" in line or "error:" in line]
     first = (telling or text.splitlines() or ["nothing before it ended"])[0]
     return f"says: {first.strip()[:300]}"

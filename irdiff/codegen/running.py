@@ -81,29 +81,14 @@ class Runner:
 
     def translate(self, tool: Tool, call: LlvmCall, folder: Path, *, randomized: bool = False) -> Ended:
         """`kernel.ll` to `kernel.s` in `folder`; with llvmlite, for AMD, to `kernel.o` too."""
-        features = (*call.features, *((f"+ptx{call.ptx}",) if call.ptx else ()))
         if "llvmlite" in tool.programs:
-            return self._with_llvmlite(tool, call, ",".join(features), folder, randomized=randomized)
-        if (folder / "kernel.ll").read_text(encoding="utf-8").count(
-            "\ndefine "
-        ) > 1 and "opt" in tool.programs:
+            return self._with_llvmlite(tool, call, folder, randomized=randomized)
+        text = (folder / "kernel.ll").read_text(encoding="utf-8")
+        if text.count("\ndefine ") > 1 and "opt" in tool.programs:
             inlined = self._inlined(tool, folder, randomized=randomized)
             if inlined.code:
                 return inlined
-        words: list[str | Path] = [
-            "llc",
-            "-O3",
-            f"-mtriple={call.triple}",
-            f"-mcpu={call.processor}",
-            f"-mattr={','.join(features)}",
-            "--relocation-model=pic",
-            "--trap-unreachable",
-            *(["--fp-contract=fast"] if call.fuses else []),
-            *(f"--{flag}" for flag in call.flags),
-            "kernel.ll",
-            "-o",
-            "kernel.s",
-        ]
+        words: list[str | Path] = ["llc", *llc_words(call), "kernel.ll", "-o", "kernel.s"]
         return self._run(words, folder, executable=tool.programs["llc"], randomized=randomized)
 
     def _inlined(self, tool: Tool, folder: Path, *, randomized: bool) -> Ended:
@@ -111,14 +96,12 @@ class Runner:
         words += ["-force-attribute=alwaysinline", "kernel.ll", "-o", "kernel.ll"]
         return self._run(words, folder, executable=tool.programs["opt"], randomized=randomized)
 
-    def _with_llvmlite(
-        self, tool: Tool, call: LlvmCall, features: str, folder: Path, *, randomized: bool
-    ) -> Ended:
+    def _with_llvmlite(self, tool: Tool, call: LlvmCall, folder: Path, *, randomized: bool) -> Ended:
         request = {
             "input": "kernel.ll",
             "triple": call.triple,
             "processor": call.processor,
-            "features": features,
+            "features": _features(call),
             "flags": call.flags,
             "assembly": "kernel.s",
             "object": "" if call.header else "kernel.o",
@@ -171,3 +154,21 @@ class Runner:
             environment=_PTXAS_ENVIRONMENT,
             randomized=randomized,
         )
+
+
+def llc_words(call: LlvmCall) -> list[str]:
+    """The switches of llc for a call."""
+    return [
+        "-O3",
+        f"-mtriple={call.triple}",
+        f"-mcpu={call.processor}",
+        f"-mattr={_features(call)}",
+        "--relocation-model=pic",
+        "--trap-unreachable",
+        *(["--fp-contract=fast"] if call.fuses else []),
+        *(f"--{flag}" for flag in call.flags),
+    ]
+
+
+def _features(call: LlvmCall) -> str:
+    return ",".join((*call.features, *((f"+ptx{call.ptx}",) if call.ptx else ())))

@@ -66,6 +66,7 @@ def _buffer_sizes(text: str) -> str:
     return _BUFFER.sub(lambda m: f"{m[1]}i32{' ' + m[2] if m[2] else ''}", text)
 
 
+_POWERS = re.compile(r"(@llvm\.nvvm\.ex2\.approx\.(?:ftz\.)?)f32\(")
 _OLD_BARRIER = "@llvm.nvvm.barrier.n("
 _BODY = "define void @f(ptr %0, i32 %1) {{\n{body}\n  ret void\n}}\n"
 SPELLINGS = (
@@ -108,6 +109,13 @@ SPELLINGS = (
         "@llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)\n  ret void\n}\n",
         without=lambda text: text.replace("@llvm.nvvm.barrier.cta.sync.aligned.all(", _OLD_BARRIER),
         exact=True,  # LLVM upgrades the older name to this one, with the same argument (AutoUpgrade.cpp)
+    ),
+    Spelling(
+        name="nvvm.ex2.approx.f32",
+        probe="declare float @llvm.nvvm.ex2.approx.f32(float)\ndefine float @f(float %0) {\n  %2 = call "
+        "float @llvm.nvvm.ex2.approx.f32(float %0)\n  ret float %2\n}\n",
+        without=lambda text: _POWERS.sub(r"\1f(", text),
+        exact=True,  # likewise: one name for each type came later
     ),
     Spelling(
         name="captures(…)",

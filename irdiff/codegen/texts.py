@@ -86,7 +86,7 @@ class Texts:
         flags: tuple[str, ...] = ()
         if Stage.PTX in kept:
             ptx = self._store.get(kept[Stage.PTX].digest) or b""
-            flags = ptxas_flags(launch, ptx.decode(errors="replace"))
+            flags = ptxas_flags(launch, substitute.version, ptx.decode(errors="replace"))
         return Compiled(
             entered=(),
             artifacts=kept,
@@ -106,7 +106,10 @@ def above_stage(compiled: Compiled, stage: str) -> Compiled:
     kept = (*_ABOVE, Stage.PTX) if stage == Stage.PTX else _ABOVE
     artifacts = {name: row for name, row in compiled.artifacts.items() if name in kept}
     times = {name: seconds for name, seconds in compiled.stage_times_s.items() if name in artifacts}
-    return replace(compiled, artifacts=artifacts, stage_times_s=times, assembler_log="", notes=())
+    cpu = {name: seconds for name, seconds in compiled.stage_cpu_s.items() if name in artifacts}
+    return replace(
+        compiled, artifacts=artifacts, stage_times_s=times, stage_cpu_s=cpu, assembler_log="", notes=()
+    )
 
 
 def _not_kept(missing: list[Stage]) -> Failure:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from irdiff.compare.reasons import reason
 from irdiff.findings import Finding, FindingKind
 from irdiff.model import (
     CaptureFailure,
@@ -87,7 +88,7 @@ def failed(pair: Pair, failures: Sides[Failure | None]) -> Case:
     loud = verdict in (Verdict.BROKEN, Verdict.FIXED)
     return replace(
         blank(pair, verdict),
-        error="; ".join(f"{name}: {failure.message}" for name, failure in named),
+        error="; ".join(f"{name}: {reason(failure)}" for name, failure in named),
         failures=failures,
         origin=origin(named[-1][1].stage) if loud else None,
     )

@@ -12,7 +12,7 @@ from irdiff.gate.policy import Policy
 from irdiff.gate.settling import Settler
 from irdiff.gate.timings import Timed
 from irdiff.model import Run
-from irdiff.report import group_names
+from irdiff.report import edited, group_names
 
 __all__ = ["Outcome", "Policy", "Timed", "evaluate"]
 
@@ -28,7 +28,10 @@ def evaluate(
     accepted: Sequence[Accepted] = (),
     today: datetime.date,
 ) -> Outcome:
-    """Every rule of the policy over the run. Passes only where no blocking finding is left unsettled."""
+    """Every rule of the policy over the run. Passes only where no blocking finding is left unsettled.
+
+    A run without cases does not pass, unless there is nothing to compare: one compiler on both sides.
+    """
     evidence = rules.Evidence(
         run=run,
         groups={group.id: group for group in run.groups},
@@ -41,15 +44,19 @@ def evaluate(
         settled = tuple(settle(rule, finding) for finding in found)
         outcomes.append(RuleOutcome(rule=rule, examined=examined, findings=settled))
     return Outcome(
-        passed=bool(run.cases) and all(outcome.holds for outcome in outcomes),
+        passed=bool(run.cases or edited.same_compiler(run)) and all(outcome.holds for outcome in outcomes),
         base=run.base.spec,
         head=run.head.spec,
         timed_on=tuple(sorted({timed.device for timed in timings})),
         rules=tuple(outcomes),
         expired=tuple(settle.expired),
         group_names={row.group.id: row.short for row in group_names.named(run)},
-        notes=(*[*run.notes, *notes][:MAX_NOTES], *_unread(run, timings), *settle.unused()),
+        notes=(*_same(run), *[*run.notes, *notes][:MAX_NOTES], *_unread(run, timings), *settle.unused()),
     )
+
+
+def _same(run: Run) -> list[str]:
+    return [edited.headline(run.edited)] if run.edited and run.edited.identical else []
 
 
 def _by_case(run: Run, timings: Sequence[Timed]) -> dict[str, list[Timed]]:

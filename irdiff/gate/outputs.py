@@ -30,13 +30,12 @@ def _text_lines(outcome: Outcome, again: Again) -> Iterator[str]:
         yield f"{rule.word:8} {rule.rule.id}: {wording.summary(rule)}"
         if rule.findings:
             yield f"{'':8}   {escape.terminal(rule.rule.reason)}"
-        for finding in wording.ordered(rule.findings)[:_SHOWN]:
-            groups = wording.groups(outcome, finding)
-            name = wording.subject(finding) + (f" [{groups}]" if groups else "")
-            line = f"{name}: {wording.state(finding)}: {wording.detail(finding)}"
-            yield f"{'':8} - {escape.terminal(line)}"
-        if len(rule.findings) > _SHOWN:
-            yield f"{'':8}   … {len(rule.findings) - _SHOWN} more: see --json"
+        told = wording.together(outcome, rule.findings)
+        for row in told[:_SHOWN]:
+            groups = f" [{row.groups}]" if row.groups else ""
+            yield f"{'':8} - {escape.terminal(f'{row.name}{row.more}{groups}: {row.words}')}"
+        if len(told) > _SHOWN:
+            yield f"{'':8}   … {len(told) - _SHOWN} more: see --json"
     for note in wording.notes(outcome):
         yield f"note     {escape.terminal(note)}"
     if step := wording.next_step(outcome, again):
@@ -143,11 +142,10 @@ def _markdown_rule(whole: Outcome, outcome: RuleOutcome, shown: int) -> Iterator
     title = f"{outcome.word}: {outcome.rule.id}, {wording.summary(outcome)}"
     yield f"\n<details{opened}><summary>{escape.github_html(title)}</summary>\n"
     yield escape.markdown(outcome.rule.reason, limit=1000) + "\n"
-    for finding in wording.ordered(outcome.findings)[:shown]:
-        words = escape.markdown(f"{wording.state(finding)}: {wording.detail(finding)}")
-        groups = wording.groups(whole, finding)
-        name = escape.code(wording.subject(finding)) + (f" ({escape.code(groups)})" if groups else "")
-        yield f"- {name}: {words}"
-    if len(outcome.findings) > shown:
-        yield f"- … {len(outcome.findings) - shown} more"
+    told = wording.together(whole, outcome.findings)
+    for row in told[:shown]:
+        groups = f" ({escape.code(row.groups)})" if row.groups else ""
+        yield f"- {escape.code(row.name)}{row.more}{groups}: {escape.markdown(row.words)}"
+    if len(told) > shown:
+        yield f"- … {len(told) - shown} more"
     yield "\n</details>"

@@ -13,7 +13,7 @@ from irdiff.gate.policy import Action
 from irdiff.gate.wording import headline as gate_headline
 from irdiff.gate.wording import state, subject
 from irdiff.model import ChangeGroup, Run, Verdict
-from irdiff.report import wording
+from irdiff.report import together, wording
 from irdiff.report.escape import code, markdown
 from irdiff.report.templates import markdown_prose
 from irdiff.timing.results import BAD_OUTPUTS, FAULTS, CaseTiming, Speed, TimingResults
@@ -156,9 +156,10 @@ def _not_known(parts: Sequence[Part]) -> Iterator[str]:
 
 def _broken(parts: Sequence[Part]) -> Iterator[str]:
     for number, part in enumerate(parts, 1):
-        for case in part.run.cases:
-            if case.verdict is Verdict.BROKEN:
-                yield f"- run {number}: broken: {code(case.id)}: {markdown(case.error or 'no message')}"
+        broken = (case for case in part.run.cases if case.verdict is Verdict.BROKEN)
+        for shared in together.errors(broken):
+            more = f" and {len(shared.cases) - 1} more" if len(shared.cases) > 1 else ""
+            yield f"- run {number}: broken: {code(shared.cases[0].id)}{more}: {markdown(shared.words)}"
 
 
 def _bad_timings(parts: Sequence[Part]) -> Iterator[str]:
@@ -248,9 +249,9 @@ def _unchecked(parts: Sequence[Part]) -> Iterator[str]:
         for (target, verdict), count in sorted(counts.items()):
             cases = wording.cases_in_words(count)
             yield f"- run {number}: {code(target)}: {cases} {verdict.value} on both sides"
-        unstable = [case.id for case in part.run.cases if case.nondeterministic]
-        for case_id in unstable[:10]:
-            yield f"- run {number}: nondeterministic: {code(case_id)}"
+        unstable = [case for case in part.run.cases if case.nondeterministic]
+        for case in unstable[:10]:
+            yield f"- run {number}: {together.unstable_words(case)}: {code(case.id)}"
         for note in part.run.notes[:10]:
             yield f"- run {number}: {markdown(note)}"
         yield from _untimed(number, part)

@@ -84,6 +84,31 @@ def ordered(findings: Sequence[Finding]) -> list[Finding]:
     return sorted(findings, key=lambda f: (not f.blocks, f.settled_by is not None, f.certainty, f.name))
 
 
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """What is said of one finding, or of several of which the same is to say."""
+
+    name: str
+    """Of the first."""
+    more: str
+    """` and 3 more`, or nothing."""
+    groups: str
+    words: str
+
+
+def together(outcome: Outcome, findings: Sequence[Finding]) -> list[Line]:
+    """What to say of the findings, in order. Equal words are said once."""
+    rows: dict[tuple[str, str], list[Finding]] = {}
+    for finding in ordered(findings):
+        words = f"{state(finding)}: {detail(finding)}"
+        rows.setdefault((groups(outcome, finding), words), []).append(finding)
+    found = []
+    for (named, words), same in rows.items():
+        more = f" and {len(same) - 1} more" if len(same) > 1 else ""
+        found.append(Line(name=subject(same[0]), more=more, groups=named, words=words))
+    return found
+
+
 def notes(outcome: Outcome) -> list[str]:
     ended = [
         f"the waiver of {waiver.rule} by {waiver.owner} ended on {waiver.expires} ({waiver.issue})"

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from pathlib import PurePosixPath
 from typing import Any
 
 from irdiff.github.client import Client, ForbiddenError
 from irdiff.model import Case, ChangeGroup, Run, Verdict
-from irdiff.report import wording
+from irdiff.report import edited, together, wording
 from irdiff.report.escape import clean
 
 ANNOTATIONS_PER_REQUEST = 50
@@ -40,6 +40,8 @@ class Annotation:
 
 def conclusion(run: Run) -> Conclusion:
     """Broken fails, changed is neutral: whether a change is wanted is the reviewer's to say."""
+    if edited.same_compiler(run):
+        return Conclusion.SUCCESS
     verdicts = {case.verdict for case in run.cases}
     if Verdict.BROKEN in verdicts or not run.cases:
         return Conclusion.FAILURE
@@ -58,11 +60,15 @@ def annotate(run: Run, root: str) -> tuple[Annotation, ...]:
 
 
 def _of_broken(run: Run, root: str) -> Iterator[Annotation]:
-    for case in run.cases:
-        path = _path(run, case, root) if case.verdict is Verdict.BROKEN else None
-        if path:
-            title, message = f"broken: {case.id}", case.error or "no message"
-            yield _annotation(path, "failure", title, message)
+    """One error of one file once, however many cases have it."""
+    for shared in together.errors(case for case in run.cases if case.verdict is Verdict.BROKEN):
+        of_path: dict[str, list[Case]] = {}
+        for case in shared.cases:
+            if path := _path(run, case, root):
+                of_path.setdefault(path, []).append(case)
+        for path, cases in of_path.items():
+            names = replace(shared, cases=tuple(cases)).names
+            yield _annotation(path, "failure", f"broken: {names}", shared.words)
 
 
 def _of_groups(run: Run, cases: dict[str, Case], root: str) -> Iterator[Annotation]:

@@ -10,10 +10,12 @@ import ipaddress
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
 import github
+import requests
 from github.GithubException import GithubException
 
 from irdiff.errors import ExitCode, IrdiffError, UsageError
@@ -75,6 +77,7 @@ class Client:
         self.owner, self.name = owner, name
         self.host = _checked_host(api_url)
         self._token = token
+        self._api_url = api_url.rstrip("/")
         self._time = timekeeping or Timekeeping()
         self._github = github.Github(
             auth=github.Auth.Token(token),
@@ -118,6 +121,29 @@ class Client:
             return self._github.requester.graphql_query(query, dict(variables))[1]["data"]
 
         return self._patiently(send, to, True)
+
+    def download(self, path: str, place: Path, *, limit_bytes: int, to: str) -> None:
+        """What GitHub has at an address that leads elsewhere, as an artifact's does.
+
+        The token goes to GitHub alone, not to where it leads. Raises GithubError for more than `limit_bytes`.
+        """
+        address = f"{self._api_url}/repos/{self.repository}{path}"
+
+        def ask() -> str:
+            answer = requests.get(
+                address,
+                headers={"Authorization": f"token {self._token}", "User-Agent": "irdiff"},
+                allow_redirects=False,
+                timeout=_TIMEOUT_S,
+            )
+            if answer.status_code != 302:
+                shown = answer.json() if "json" in answer.headers.get("content-type", "") else {}
+                raise GithubException(answer.status_code, shown, dict(answer.headers))
+            return str(answer.headers["location"])
+
+        location = self._patiently(ask, to, True)
+        _checked_host(location, queried=True)
+        self._patiently(lambda: _fetch(location, place, limit_bytes, to), to, True)
 
     def _patiently(self, send: Callable[[], Any], to: str, repeatable: bool) -> Any:
         waited_s = 0.0
@@ -210,14 +236,27 @@ def _graphql_types(error: GithubException) -> set[str]:
     return {str(row.get("type")) for row in rows or () if isinstance(row, dict)}
 
 
+def _fetch(location: str, place: Path, limit_bytes: int, to: str) -> None:
+    with requests.get(location, stream=True, timeout=_TIMEOUT_S, allow_redirects=False) as answer:
+        if answer.status_code != 200:
+            raise GithubException(answer.status_code, {}, dict(answer.headers))
+        left = limit_bytes
+        with place.open("wb") as file:
+            for chunk in answer.iter_content(1 << 20):
+                left -= len(chunk)
+                if left < 0:
+                    raise GithubError(f"could not {to}: it has more than {limit_bytes} bytes")
+                file.write(chunk)
+
+
 def _is_plain(text: str) -> bool:
     return all(character.isascii() and (character.isalnum() or character in "-_.") for character in text)
 
 
-def _checked_host(api_url: str) -> str:
-    """Checks the host that the token is sent to: it takes TLS only, or is this very machine."""
+def _checked_host(api_url: str, *, queried: bool = False) -> str:
+    """Checks the host that is asked: TLS only, or this very machine. An API's address has no query."""
     parts = urlsplit(api_url)
-    if not parts.hostname or parts.username or parts.query or parts.fragment:
+    if not parts.hostname or parts.username or parts.fragment or (parts.query and not queried):
         raise UsageError(f"{clean(api_url, limit=100)} is not the address of a GitHub API")
     if parts.scheme != "https" and not (parts.scheme == "http" and _is_loopback(parts.hostname)):
         raise UsageError(f"the token is sent over https only, not to {clean(api_url, limit=100)}")

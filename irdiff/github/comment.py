@@ -190,6 +190,12 @@ def _find(client: Client, number: int, mark: str) -> _PullRequest:
     return _PullRequest(open=pull["state"] == "OPEN", head=pull["headRefOid"], ours=tuple(ours))
 
 
+def find_own(client: Client, number: int, key: str) -> str | None:
+    """The text of this account's newest comment with a key; None where there is none."""
+    found = _find(client, number, marker(key)).ours
+    return found[-1].body if found else None
+
+
 def _plain_login(actor: Mapping[str, Any] | None) -> str | None:
     """An app is `NAME[bot]` as the viewer and `NAME` as an author."""
     return str(actor["login"]).removesuffix("[bot]") if actor else None

@@ -1,31 +1,57 @@
-"""The action and the workflows that `irdiff init --github` writes, from the templates in `reports/github/`.
+"""The workflows that `irdiff init --github` writes, from the templates in `reports/github/`.
 
-This repository's own `.github/` is rendered from the same templates, with `.` as what pip installs; a test
-holds the two together.
+They use the actions in this repository's `.github/actions`, at one commit: what is installed is irdiff at
+that commit, with its dependencies by hash.
 """
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
 from pathlib import Path
 
 import jinja2
+
+from irdiff.errors import UsageError
 
 PINS = {
     # action: (repository, commit, tag that the commit had in the action's own repository when it was pinned)
     "checkout": ("actions/checkout", "3d3c42e5aac5ba805825da76410c181273ba90b1", "v7.0.1"),
     "setup_python": ("actions/setup-python", "5fda3b95a4ea91299a34e894583c3862153e4b97", "v7.0.0"),
-    "cache": ("actions/cache", "27d5ce7f107fe9357f9df03efb73ab90386fccae", "v5.0.5"),
+    "cache_restore": ("actions/cache/restore", "27d5ce7f107fe9357f9df03efb73ab90386fccae", "v5.0.5"),
+    "cache_save": ("actions/cache/save", "27d5ce7f107fe9357f9df03efb73ab90386fccae", "v5.0.5"),
     "upload_artifact": ("actions/upload-artifact", "bbbca2ddaa5d8feaa63e36b76fdaad77386f024f", "v7.0.0"),
     "download_artifact": ("actions/download-artifact", "3e5f45b2cfb9172054b4087a40e8e0b5a5461e7c", "v8.0.1"),
 }
-_WORKFLOWS = ("irdiff-pr", "irdiff-comment", "irdiff-time", "irdiff-release", "irdiff-nightly")
+NAMES = ("irdiff-pr", "irdiff-comment", "irdiff-command", "irdiff-time", "irdiff-release", "irdiff-nightly")
+_MINUTES = {"irdiff-pr": 120}
+_MINUTES_OTHERWISE = 300
+_ACTION = re.compile(r"([A-Za-z0-9][\w.-]{0,99})/([\w.-]{1,100})@([0-9a-f]{40})")
 
 
-def rendered(templates: Path, install: str, policy: str = "irdiff-policy.toml") -> dict[str, str]:
-    """Every file by its path in a repository. `templates` is the folder `reports/github`.
+@dataclass(frozen=True, kw_only=True)
+class Setup:
+    """What a repository needs of the workflows."""
 
-    `install` is what pip installs: `irdiff==1.2.3` in a user's repository; `policy` is where the rules lie.
-    """
+    action: str
+    """Where irdiff's actions are: `OWNER/NAME@COMMIT`, the whole commit."""
+    version: str
+    """Of that irdiff, for a reader."""
+    is_compiler: bool
+    """Whether it is a checkout of Triton, whose sides may need a native build."""
+    shards: int
+    """Jobs that share the comparison of a pull request."""
+    policy: str = "irdiff-policy.toml"
+
+
+def rendered(templates: Path, wanted: Setup) -> dict[str, str]:
+    """Every workflow by its path in a repository. `templates` is the folder `reports/github`."""
+    found = _ACTION.fullmatch(wanted.action)
+    if not found:
+        raise UsageError(
+            f"{wanted.action[:150]!a} is not OWNER/NAME@COMMIT with a whole commit id",
+            hint="the repository and commit of irdiff, as GitHub has them",
+        )
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(templates),
         undefined=jinja2.StrictUndefined,
@@ -37,11 +63,19 @@ def rendered(templates: Path, install: str, policy: str = "irdiff-policy.toml") 
         comment_start_string="[#",
         comment_end_string="#]",
         keep_trailing_newline=True,
+        trim_blocks=True,
     )
-    values = {name: f"{repository}@{commit} # {tag}" for name, (repository, commit, tag) in PINS.items()}
-    files = {f".github/workflows/{name}.yml": f"{name}.yml" for name in _WORKFLOWS}
-    files[".github/actions/irdiff/action.yml"] = "action.yml"
+    owner, name, commit = found.groups()
+    values = {key: f"{repository}@{pin} # {tag}" for key, (repository, pin, tag) in PINS.items()}
     return {
-        path: environment.get_template(template).render(install=install, policy=policy, **values)
-        for path, template in sorted(files.items())
+        f".github/workflows/{workflow}.yml": environment.get_template(f"{workflow}.yml").render(
+            action=lambda action: f"{owner}/{name}/.github/actions/{action}@{commit} # {wanted.version}",
+            numbers=lambda count: list(range(1, count + 1)),
+            minutes=_MINUTES.get(workflow, _MINUTES_OTHERWISE),
+            shards=wanted.shards * (1 if workflow == "irdiff-pr" else 2),
+            native=wanted.is_compiler,
+            policy=wanted.policy,
+            **values,
+        )
+        for workflow in NAMES
     }

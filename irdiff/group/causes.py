@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from irdiff.compare import edits, instructions
@@ -26,6 +26,7 @@ _TOLD_FIRST = (
 _TOLD_LAST = re.compile(
     r"constant`$|(?:ext|trunc|cast)\w*`$|^`llvm\.(?:mlir|insert|extract|and|or|u|s|add|mul)"
 )
+_INFERRED = re.compile(r"^LLVM |the same otherwise$")
 _DECLARES = re.compile(r"define|declare|attributes")
 _MATRIX_UNITS = {
     "warp_group_dot": "wgmma",
@@ -37,12 +38,19 @@ _MATRIX_UNITS = {
 
 def of_edit(edit: Edit) -> tuple[Cause, ...]:
     """The causes in the order in which they are told; none for an edit without lines."""
-    numbers = _numbers(edit, operation_names.told)
+    tallies = _tallies(edit, operation_names.told)
+    numbers = _numbers(tallies)
     layouts = list(values.layouts(edit))
     if layouts:  # index vectors are there once for each layout
         numbers = [row for row in numbers if row.subject.strip("`") not in INDEX_ARITHMETIC]
-    hidden = _numbers(edit, _hidden_name)
-    found = [*replacements.joined(numbers, hidden), *values.of_edit(edit), *layouts, *_flags(edit)]
+    hidden = _numbers(_tallies(edit, _hidden_name))
+    found = [
+        *replacements.joined(numbers, hidden),
+        *_hoisted(tallies),
+        *values.of_edit(edit),
+        *layouts,
+        *_flags(edit),
+    ]
     if not found:
         found = [*_places(edit), *hidden] or [*_classes(edit)]
     return tuple(sorted(found, key=order))[:MAX_CAUSES]
@@ -59,7 +67,8 @@ def _place(cause: Cause) -> int:
     for place, pattern in enumerate(_TOLD_FIRST):
         if pattern.search(cause.subject):
             return place
-    return len(_TOLD_FIRST) + bool(_TOLD_LAST.search(cause.subject))
+    last = _INFERRED if cause.kind is CauseKind.STATE else _TOLD_LAST
+    return len(_TOLD_FIRST) + bool(last.search(cause.subject))
 
 
 # what became more or fewer
@@ -74,7 +83,7 @@ class _Tally:
     ahead: Counter[tuple[str, str]] = field(default_factory=Counter)
 
 
-def _numbers(edit: Edit, name_of: operation_names.Name) -> list[Cause]:
+def _tallies(edit: Edit, name_of: operation_names.Name) -> dict[str, _Tally]:
     tallies: dict[str, _Tally] = {}
     for line in edit.lines:
         name = name_of(edit.stage, line.text)
@@ -85,7 +94,20 @@ def _numbers(edit: Edit, name_of: operation_names.Name) -> list[Cause]:
         tally.more += step
         tally.more_in_loops += step if line.depth else 0
         tally.ahead[line.sign, line.ahead] += 1
+    return tallies
+
+
+def _numbers(tallies: Mapping[str, _Tally]) -> list[Cause]:
     return [_number(name, tally) for name, tally in tallies.items() if tally.more]
+
+
+def _hoisted(tallies: Mapping[str, _Tally]) -> Iterator[Cause]:
+    """What is there as often as before, and more or less often in loops."""
+    for name, tally in tallies.items():
+        if not tally.more and tally.more_in_loops:
+            way = "into" if tally.more_in_loops > 0 else "out of"
+            moved = operation_names.plural(name, tally.more_in_loops)
+            yield Cause.uncounted(CauseKind.STATE, f"{moved} moved {way} the loop")
 
 
 def _number(name: str, tally: _Tally) -> Cause:
@@ -136,7 +158,7 @@ def _flags(edit: Edit) -> Iterator[Cause]:
                 CauseKind.STATE, f"LLVM {'infers' if count > 0 else 'no longer infers'} `{flag}`"
             )
         elif count:
-            row = Cause.uncounted(CauseKind.NUMBER, f"`{flag}` flag")
+            row = Cause.uncounted(CauseKind.NUMBER, f"`{flag}`{operation_names.FLAG}")
             yield Cause(**{**vars(row), "count": count})
     if only and more:
         yield Cause.uncounted(CauseKind.STATE, f"the {_STAGE_WORDS[Stage(edit.stage)]} is the same otherwise")

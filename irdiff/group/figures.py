@@ -40,8 +40,16 @@ _AFTER_ACCESS = (
 )
 _ACCESS = re.compile(r"(ptx|amdgcn)\.(load|store)_(global|shared)_(\d+)")
 _SYNCHRONIZATION = (
-    (re.compile(r"barrier"), "ptx.barrier", "as many `bar` and `mbarrier` in PTX"),
-    (re.compile(r"barrier"), "amdgcn.barrier", "as many `s_barrier` in the assembly"),
+    (
+        re.compile(r"(?<!sched\.)(?<!sched\.group\.)barrier"),
+        "ptx.barrier",
+        "as many `bar` and `mbarrier` in PTX",
+    ),
+    (
+        re.compile(r"(?<!sched\.)(?<!sched\.group\.)barrier"),
+        "amdgcn.barrier",
+        "as many `s_barrier` in the assembly",
+    ),
     (re.compile(r"fence"), "ptx.fence", "as many `fence` in PTX"),
 )
 

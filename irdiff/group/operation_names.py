@@ -32,6 +32,7 @@ _CLASSES = {
     "conversions": "conversion",
     "lane exchange": "lane exchange",
 }
+FLAG = " flag"
 _MAX_INSTRUCTIONS = 3
 _MAX_NAME = 90
 
@@ -78,7 +79,7 @@ def plural(name: str, count: int) -> str:
         return name
     if name.startswith("call of "):
         return "calls of " + name.removeprefix("call of ")
-    if name in _CLASSES.values():
+    if name in _CLASSES.values() or name.endswith(FLAG):
         return name + "s"
     return name
 

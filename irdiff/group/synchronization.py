@@ -1,8 +1,9 @@
 """Whether an edit takes synchronization away, or adds it. Pure.
 
 A fence, barrier or wait that is gone may be a race; one more is only waited for. What counts arrivals is
-neither: one more is as wrong as one fewer. A barrier that left a loop counts as gone, for the loop ran
-it in every round.
+neither: one more is as wrong as one fewer. A barrier that left a loop counts as gone, for the loop ran it in
+every round. `s_waitcnt` counts where nothing else differs: AMD's code generator puts one before each use of
+what is loaded, so their number follows the order of the rest.
 """
 
 from __future__ import annotations
@@ -14,10 +15,12 @@ from irdiff.compare import loops
 from irdiff.compare.edits import EditLine, typeless
 
 FENCE = re.compile(r"fence|membar|buffer_(?:wbl2|inv)|s_dcache")
-BARRIER = re.compile(r"barrier|\bbar\.|\bbar\b")
+BARRIER = re.compile(r"(?<!sched\.)(?<!sched\.group\.)(?<!sched_)barrier|\bbar\.|\bbar\b")
+"""Not the marks that keep AMD's scheduler from moving instructions."""
 WAIT = re.compile(r"wait|depbar|commit_group")
 SIGNAL = re.compile(r"mbarrier|arrive|expect|(?:init|inval|wait)_barrier|cluster")
 """What counts arrivals."""
+_BY_CODE_GENERATOR = re.compile(r"s_wait")
 _PENDING = re.compile(
     r"\b(?:num|pendings) = (\d+)|\b(?:vmcnt|lgkmcnt|vscnt|expcnt)\((\d+)\)|wait_group\S* (\d+)"
 )
@@ -43,7 +46,10 @@ def added(lines: Sequence[EditLine]) -> float:
 
 
 def _of_kind(pattern: re.Pattern[str], lines: Sequence[EditLine]) -> list[EditLine]:
-    return [line for line in lines if pattern.search(line.text) and not SIGNAL.search(line.text)]
+    found = [line for line in lines if pattern.search(line.text) and not SIGNAL.search(line.text)]
+    if len(found) == len(lines):
+        return found
+    return [line for line in found if not _BY_CODE_GENERATOR.match(line.text)]
 
 
 def _net(lines: Iterable[EditLine]) -> int:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from irdiff.compare import cases
 from irdiff.compare.edits import Edit
+from irdiff.compare.reasons import reason
 from irdiff.findings import Finding, FindingKind
 from irdiff.group import causes, figures, launch_causes, operation_names
 from irdiff.model import Case, Cause, CauseKind, Launch, Sides, Verdict
@@ -85,7 +86,7 @@ def _failure(case: Case) -> Cause:
     verb = "no longer compiles" if case.verdict is Verdict.BROKEN else "compiles again"
     if failure is None:
         return Cause.uncounted(CauseKind.FAILURE, verb)
-    return Cause.uncounted(CauseKind.FAILURE, f"{verb} ({failure.stage})", failure.message)
+    return Cause.uncounted(CauseKind.FAILURE, f"{verb} ({failure.stage})", reason(failure))
 
 
 def _of_failures(rows: Sequence[Told]) -> str:
@@ -141,7 +142,7 @@ def _cause_words(shared: Sequence[Sequence[Cause]], cases_count: int) -> Iterato
     shown = shared[: _MAX_CAUSES if len(shared) <= _MAX_CAUSES else _MAX_CAUSES - 1]
     subjects: set[str] = set()
     for found in shown:
-        words = _words(found)
+        words = _words(found, told_of_all=len(found) == cases_count)
         if found[0].subject in subjects:
             words = words.replace(found[0].subject, "others", 1)
         subjects.add(found[0].subject)
@@ -150,15 +151,16 @@ def _cause_words(shared: Sequence[Sequence[Cause]], cases_count: int) -> Iterato
         yield f"{len(shared) - len(shown)} other edits"
 
 
-def _words(found: Sequence[Cause]) -> str:
+def _words(found: Sequence[Cause], *, told_of_all: bool) -> str:
     first = found[0]
+    place = _place(found, told_of_all=told_of_all)
     match first.kind:
         case CauseKind.NUMBER:
-            return _numbered(found)
+            return f"{_numbered(found)}{place}"
         case CauseKind.REPLACED:
-            return f"{first.subject}{_times(found)}"
+            return f"{first.subject}{_times(found)}{place}"
         case CauseKind.VALUE:
-            return f"{first.subject}{_otherwise([row.detail for row in found])}{_places(found)}"
+            return f"{first.subject}{_otherwise([row.detail for row in found])}{place}"
         case CauseKind.LAUNCH | CauseKind.FAILURE:
             return f"{first.subject}{_otherwise([row.detail for row in found])}"
         case CauseKind.STATE:
@@ -176,7 +178,7 @@ def _numbered(found: Sequence[Cause]) -> str:
         return f"more or fewer {name} ({low:+d} … {high:+d}){before}"
     few, many = sorted((abs(low), abs(high)))
     number = ("one" if few == 1 else str(few)) if few == many else f"{few} to {many}"
-    return f"{number} {'more' if low > 0 else 'fewer'} {name}{before}{_places(found)}"
+    return f"{number} {'more' if low > 0 else 'fewer'} {name}{before}"
 
 
 def _times(found: Sequence[Cause]) -> str:
@@ -184,14 +186,13 @@ def _times(found: Sequence[Cause]) -> str:
         return f" ({found[0].detail})"
     counts = [row.count for row in found]
     low, high = min(counts), max(counts)
-    times = "" if high == 1 else f" ({low}×)" if low == high else f" ({low} to {high}×)"
-    return times + _places(found)
+    return "" if high == 1 else f" ({low}×)" if low == high else f" ({low} to {high}×)"
 
 
-def _places(found: Sequence[Cause]) -> str:
-    """Whether it lies in loops: of all, of some of them, of some cases."""
+def _place(found: Sequence[Cause], *, told_of_all: bool) -> str:
+    """Whether it lies in loops: of all, of some of them, of some cases where it is told of all cases."""
     inside = [row for row in found if row.in_loops]
-    if not inside:
+    if not inside or (len(inside) < len(found) and not told_of_all):
         return ""
     if len(inside) < len(found):
         return f" (in the loop in {len(inside)} of {len(found)} cases)"

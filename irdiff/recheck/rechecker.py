@@ -16,7 +16,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from irdiff import normalize
-from irdiff.attribute.attributor import Replayer, stages_of
+from irdiff.attribute.attribution import stages_of
+from irdiff.attribute.attributor import Replayer
 from irdiff.attribute.replayer import Dump, Replay
 from irdiff.compare import cases
 from irdiff.compare.compiler import Compiler

@@ -23,6 +23,7 @@ from irdiff.report import (
     bump_words,
     charts,
     commands,
+    edited,
     escape,
     html_diffs,
     html_overview,
@@ -30,6 +31,7 @@ from irdiff.report import (
     provenance,
     reach,
     templates,
+    together,
     wording,
 )
 from irdiff.report.forest import Forest
@@ -69,7 +71,7 @@ def render(run: Run, folder: Path, timing: Forest | None = None, *, as_: Shown =
             sheet=sheet,
             script=script,
             headline=as_.headline(run),
-            reach=reach.sentence(run),
+            reach=reach.sentence(run) or edited.sentence(run),
             mood=html_overview.mood(run),
             run=run,
             base=wording.side(run.base),
@@ -116,12 +118,14 @@ def _digest(content: str) -> str:
 def _failures(run: Run, verdict: Verdict) -> list[dict[str, Any]]:
     return [
         {
-            "id": case.id,
-            "error": case.error or "no message",
-            "sides": [(name, _failure(failure)) for name, failure in _named(case.failures) if failure],
+            "id": shared.cases[0].id,
+            "others": [case.id for case in shared.cases[1:]],
+            "error": shared.words,
+            "sides": [
+                (name, _failure(failure)) for name, failure in _named(shared.cases[0].failures) if failure
+            ],
         }
-        for case in run.cases
-        if case.verdict is verdict
+        for shared in together.errors(case for case in run.cases if case.verdict is verdict)
     ]
 
 
@@ -172,7 +176,7 @@ def _entries(run: Run, ranked: Sequence[Case], folder: Path, as_: Shown) -> list
             diffs=html_diffs.entry(folder, case, share, call=as_.call),
             commands=[commands.explain(as_.call, entry["short"]), commands.diff(as_.call, entry["short"])],
             stage=case.origin.stage if case.origin else "",
-            unstable=", ".join(case.nondeterministic),
+            unstable=together.unstable_words(case),
             story=_story(case),
         )
     return found
@@ -313,7 +317,7 @@ def _case_rows(run: Run, ranked: Sequence[Case], entry_of: Mapping[str, int]) ->
             "workload": case.workload,
             "target": case.target,
             "verdict": case.verdict.value,
-            "unstable": ", ".join(case.nondeterministic),
+            "unstable": together.unstable_words(case),
             "css_class": html_overview.css_class(case),
             "origin": wording.origin(case) if case.origin else "",
             "stages": [

@@ -15,18 +15,21 @@ from irdiff.model import Case, Run, Verdict
 from irdiff.report import (
     bump_words,
     commands,
+    edited,
     escape,
     families,
     launch_changes,
     provenance,
     reach,
     templates,
+    together,
     wording,
 )
 from irdiff.report.forest import Forest, ForestRow
 from irdiff.report.group_names import NamedGroup
 from irdiff.report.rank import rank
 from irdiff.report.shown import PLAIN, Shown
+from irdiff.report.together import SharedError
 
 LIMIT = 60_000
 """GitHub refuses comments of more than 65,536 characters; some are left to whoever wraps this text."""
@@ -85,7 +88,7 @@ def _frame(run: Run, timing: Forest | None, as_: Shown) -> dict[str, Any]:
         "base": wording.side(run.base),
         "head": wording.side(run.head),
         "timing": timing,
-        "reach": reach.sentence(run),
+        "reach": reach.sentence(run) or edited.sentence(run),
         "coverage": wording.coverage(run),
         "radius": _radius(run)[:_MAX_TARGETS],
         "radius_left_out": max(0, len(run.summary.radius) - _MAX_TARGETS),
@@ -150,7 +153,7 @@ def _items(run: Run, timing: Forest | None, as_: Shown) -> list[tuple[str, Any]]
     cases = {case.id: case for case in run.cases}
     broken = sorted((case for case in run.cases if case.verdict is Verdict.BROKEN), key=lambda case: case.id)
     return [
-        *(("broken", {"id": case.id, "error": case.error or "no message"}) for case in broken),
+        *(("broken", _error(shared)) for shared in together.errors(broken)),
         *(("wrong", {"id": row.case_id, "text": row.words}) for row in (timing.wrong if timing else ())),
         *(("slower", _slower(row)) for row in (timing.rows if timing else ()) if row.verdict == "slower"),
         *(("families", found) for found in _families(run)),
@@ -218,7 +221,7 @@ def _slower(row: ForestRow) -> dict[str, str]:
 
 
 def _row(case: Case) -> dict[str, str]:
-    unstable = f" (nondeterministic: {', '.join(case.nondeterministic)})" if case.nondeterministic else ""
+    unstable = f" ({together.unstable_words(case)})" if case.nondeterministic else ""
     return {
         "id": case.id,
         "origin": wording.origin(case),
@@ -227,19 +230,26 @@ def _row(case: Case) -> dict[str, str]:
     }
 
 
-def _others(run: Run) -> list[dict[str, str]]:
-    rows = [
-        {"title": verdict.value, "id": case.id, "text": case.error or ""}
-        for verdict in _OTHERS
-        for case in run.cases
-        if case.verdict is verdict
-    ]
+def _others(run: Run) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
+    for verdict in _OTHERS:
+        cases = [case for case in run.cases if case.verdict is verdict]
+        silent = [case for case in cases if not case.error]
+        shared = together.errors(case for case in cases if case.error)
+        rows += [{"title": verdict.value, "cases": len(each.cases), **_error(each)} for each in shared]
+        rows += [
+            {"title": verdict.value, "cases": 1, "id": case.id, "more": 0, "error": ""} for case in silent
+        ]
     unstable = [
-        {"title": "nondeterministic", "id": case.id, "text": ", ".join(case.nondeterministic)}
-        for case in run.cases
-        if case.nondeterministic
+        {"title": f"nondeterministic: {words}", "cases": 1, "id": case.id, "more": 0, "error": ""}
+        for words, cases in together.unstable(run.cases)
+        for case in cases
     ]
     return [*unstable, *rows]
+
+
+def _error(shared: SharedError) -> dict[str, Any]:
+    return {"id": shared.cases[0].id, "more": len(shared.cases) - 1, "error": shared.words}
 
 
 def _kept(items: Sequence[tuple[str, Any]], count: int) -> dict[str, Any]:
@@ -249,7 +259,10 @@ def _kept(items: Sequence[tuple[str, Any]], count: int) -> dict[str, Any]:
     by_title: dict[str, list[Any]] = {}
     for line in kept["others"]:
         by_title.setdefault(line["title"], []).append(line)
-    others = [{"title": f"{title}: {len(lines)}", "lines": lines} for title, lines in by_title.items()]
+    others = [
+        {"title": f"{title}: {sum(line['cases'] for line in lines)}", "lines": lines}
+        for title, lines in by_title.items()
+    ]
     return {**kept, "others": others, "left_out": _left_out(items[count:])}
 
 

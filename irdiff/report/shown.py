@@ -44,7 +44,8 @@ class Shown:
         ]
 
     def headline(self, run: Run) -> str:
-        return self.first + wording.headline(run) + (f"; {self.hidden}" if self.hidden else "")
+        told = wording.headline(run) if run.cases or not self.hidden else "nothing"
+        return self.first + told + (f"; {self.hidden}" if self.hidden else "")
 
 
 PLAIN = Shown(call=commands.UNNAMED, fetch="", whole=None, first="", hidden="")

@@ -17,7 +17,17 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from irdiff.model import Case, ChangeGroup, Run, Verdict
-from irdiff.report import bump_terminal, commands, escape, families, reach, tables, wording
+from irdiff.report import (
+    bump_terminal,
+    commands,
+    edited,
+    escape,
+    families,
+    reach,
+    tables,
+    together,
+    wording,
+)
 from irdiff.report.rank import rank
 from irdiff.report.shown import PLAIN, Shown
 from irdiff.report.tables import Column
@@ -72,7 +82,8 @@ def show(
     plain = not console.is_terminal
     width = None if plain else console.width
     limits = Limits(groups=limit or _MAX_GROUPS, cases=limit or _MAX_LISTED, quiet=limit or _MAX_QUIET)
-    for line in (*_report(run, timing, limits, width, as_), *_footer(run, folder, as_)):
+    footer = () if edited.same_compiler(run) else _footer(run, folder, as_)
+    for line in (*_report(run, timing, limits, width, as_), *footer):
         text = Text(line.plain.translate(_ASCII)) if plain else line
         text.rstrip()
         console.print(text, soft_wrap=True, highlight=False)
@@ -107,16 +118,19 @@ class Limits:
 def _report(run: Run, timing: Forest | None, limits: Limits, width: int | None, as_: Shown) -> Iterator[Text]:
     yield Text(escape.terminal(as_.headline(run)), style="bold")
     yield Text(_sides(run))
-    if reached := reach.sentence(run):
-        yield Text(escape.terminal(reached))
+    for sentence in filter(None, (edited.sentence(run), reach.sentence(run))):
+        yield Text(escape.terminal(sentence))
     yield from _renamed(run)
     yield from _notes(run)
+    if edited.same_compiler(run):
+        return
     if timing:
         yield Text(escape.terminal(timing.headline), style="bold")
     yield from bump_terminal.lines(run) if as_.is_bump else ()
     yield from _failures(run, Verdict.BROKEN, limits.cases)
     yield from _groups(run, limits.groups, as_)
     yield from _singles(run, limits.cases)
+    yield from _unstable(run)
     yield from _failures(run, Verdict.FIXED, limits.quiet)
     yield from _failures(run, Verdict.FAILING, limits.quiet)
     yield from _matrix(run, width)
@@ -168,11 +182,24 @@ def _failures(run: Run, verdict: Verdict, limit: int) -> Iterator[Text]:
     cases = [case for case in run.cases if case.verdict is verdict]
     if cases:
         yield from _heading(f"{verdict.value}: {len(cases)}")
-    for case in cases[:limit]:
-        error = escape.terminal(case.error or "", limit=100)
-        yield Text.assemble((escape.terminal(case.id), _VERDICT_STYLE[verdict]), "  ", error)
-    if len(cases) > limit:
-        yield Text(f"… and {len(cases) - limit} more", style="dim")
+    errors = together.errors(cases)
+    for shared in errors[:limit]:
+        words = escape.terminal(shared.words, limit=200)
+        yield Text.assemble((escape.terminal(shared.names), _VERDICT_STYLE[verdict]), "  ", words)
+    if len(errors) > limit:
+        yield Text(f"… and {len(errors) - limit} more errors", style="dim")
+
+
+def _unstable(run: Run) -> Iterator[Text]:
+    """Base's alone too: that head mended it is good news."""
+    rows = together.unstable(run.cases)
+    if rows:
+        yield from _heading("nondeterministic: compiled again, a side gave other code")
+    for words, cases in rows:
+        yield Text(f"{words}: {wording.cases_in_words(len(cases))}")
+        yield from (Text(f"     {escape.terminal(case.id)}", style="dim") for case in cases[:_MAX_LISTED])
+        if len(cases) > _MAX_LISTED:
+            yield Text(f"     … and {len(cases) - _MAX_LISTED} more", style="dim")
 
 
 def _groups(run: Run, limit: int, as_: Shown) -> Iterator[Text]:
@@ -208,7 +235,7 @@ def _singles(run: Run, limit: int) -> Iterator[Text]:
     yield from _heading("changed cases" + (" outside of any group" if run.groups else ", by what moved"))
     width = max(len(case.id) for case in cases[:limit])
     for case in cases[:limit]:
-        unstable = f"  nondeterministic: {', '.join(case.nondeterministic)}" if case.nondeterministic else ""
+        unstable = f"  {together.unstable_words(case)}" if case.nondeterministic else ""
         stage = case.origin.stage if case.origin else ""
         yield Text.assemble(
             escape.terminal(case.id).ljust(width),
@@ -233,6 +260,8 @@ def _matrix(run: Run, width: int | None) -> Iterator[Text]:
         [Text(escape.terminal(workload)), *(_cell(by_target.get(name, ())) for name in targets)]
         for workload, by_target in sorted(cases.items())
     ]
+    if not rows:
+        return
     yield from _heading("changed of all cases, by kernel and target, with the first changed stages")
     yield from tables.lines(_columns("kernel", *targets), rows, width)
 
@@ -280,7 +309,6 @@ def _share(share: families.Share) -> Text:
 
 
 def _radius(run: Run, width: int | None) -> Iterator[Text]:
-    yield from _heading("blast radius: changed of compared cases, and of each stage")
     rows = []
     for name, radius in wording.in_target_order(run):
         stages = "  ".join(
@@ -290,4 +318,6 @@ def _radius(run: Run, width: int | None) -> Iterator[Text]:
         )
         cells = (escape.terminal(name), f"{radius.changed}/{radius.compared}", f"{radius.fraction:.0%}")
         rows.append([*map(Text, cells), Text(escape.terminal(stages), style="dim")])
-    yield from tables.lines(_columns("target", "changed", "", "stages"), rows, width) if rows else ()
+    if rows:
+        yield from _heading("blast radius: changed of compared cases, and of each stage")
+        yield from tables.lines(_columns("target", "changed", "", "stages"), rows, width)

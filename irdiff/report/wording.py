@@ -9,7 +9,7 @@ from typing import TypeVar
 from irdiff.compare import cases as case_forms
 from irdiff.findings import Finding, FindingKind
 from irdiff.model import Case, ChangeGroup, Fact, Radius, Revision, Run, Verdict
-from irdiff.report import reach
+from irdiff.report import edited, reach, together
 from irdiff.report.rank import moved_facts
 
 T = TypeVar("T")
@@ -33,6 +33,8 @@ def in_target_order(run: Run) -> list[tuple[str, Radius]]:
 
 def headline(run: Run) -> str:
     """The verdict in words and counts: the first line of every report, what broke before all else."""
+    if run.edited and run.edited.identical:
+        return edited.headline(run.edited)
     counts, total = run.summary.verdicts, run.summary.compared
     changed = counts.get(Verdict.CHANGED, 0)
     ways = len(changed_groups(run))
@@ -53,9 +55,7 @@ def headline(run: Run) -> str:
     blind = sum(case_forms.not_compared(case) for case in run.cases)
     if blind:
         parts.append(f"{blind} of the changed not compared in code")
-    unstable = sum(bool(case.nondeterministic) for case in run.cases)
-    if unstable:
-        parts.append(f"{unstable} nondeterministic")
+    parts += together.unstable_counts(run.cases)
     return ", ".join(parts)
 
 
@@ -138,7 +138,8 @@ def renamed(run: Run) -> list[tuple[str, str]]:
 
 
 def _compiler(revision: Revision) -> str:
-    return f"triton {revision.version}" if revision.spec.startswith("triton==") else revision.spec
+    kind, _, place = revision.spec.partition(":")
+    return f"triton {revision.version}" + (f" of {place}" if kind == "python" else "")
 
 
 def origin(case: Case) -> str:

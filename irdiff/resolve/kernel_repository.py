@@ -93,7 +93,7 @@ def plan_of(snap: Snapshot, config: Config) -> Plan:
         return parse_plan((worktree / FILE).read_bytes(), str(worktree / FILE))
     raise UsageError(
         f"{snap.label} is neither a checkout of Triton nor has it an {FILE} that says where its kernels are",
-        hint="`irdiff init` writes one; or name a checkout with --repo PATH",
+        hint="`irdiff init` writes one; --program 'bench/run.py' does without; --repo PATH names a checkout",
     )
 
 
@@ -199,7 +199,10 @@ def corpus_of(snap: Snapshot, config: Config, beside: Snapshot | None = None) ->
 
 
 def contents(snap: Snapshot, config: Config) -> dict[str, str]:
-    return {entry.path: f"{entry.mode} {entry.blob}" for entry in repository.entries(snap, config)}
+    """Git's name of the content of each file, but for those that say how to compile and not what."""
+    read_for_the_sides = {FILE, *pins.FILES}
+    rows = repository.entries(snap, config)
+    return {row.path: f"{row.mode} {row.blob}" for row in rows if row.path not in read_for_the_sides}
 
 
 def link(root: Path, folders: list[Path]) -> None:

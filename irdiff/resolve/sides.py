@@ -71,25 +71,42 @@ class SideOptions:
     """A command line of the repository that launches kernels, in place of workloads."""
 
 
-def resolve_sides(base: str | None, head: str | None, options: SideOptions, config: Config) -> Sides[Side]:
-    """Both sides, with their defaults. Raises UsageError, ToolchainError, CorpusError."""
+@dataclass(frozen=True, kw_only=True)
+class NamedSides:
+    """Base and head as they are meant, before anything of them is looked at."""
+
+    specs: Sides[str]
+    store: Store | None
+    """The repository, where a side is a revision."""
+
+
+def named(base: str | None, head: str | None, options: SideOptions, config: Config) -> NamedSides:
+    """Both sides, with their defaults. Raises UsageError."""
     if base and head and not (is_revision(base) or is_revision(head)):
-        if _has_own_kernels(options):
-            resolver = Resolver(repository.open_store(options.repo or Path.cwd(), config), options, config)
-            return Sides(base=base, head=head).map(resolver.side)
-        _no_program(options, f"{base} and {head}")
-        kernels = load_corpus(options, config)
-        return Sides(base=base, head=head).map(
-            lambda spec: _side(toolchains.resolve(spec, config), kernels, "", options, config)
-        )
+        return NamedSides(specs=Sides(base=base, head=head), store=None)
     store = remote_repositories.open_any((base, head), options.repo or Path.cwd(), config)
     head = head or (repository.WORKING_TREE if repository.is_dirty(store) else "HEAD")
     if not base and (not is_revision(head) or remote_repositories.parse(head)):
         raise UsageError(f"{head} has no default base", hint=f"name the base: irdiff compare BASE {head}")
-    base = base or repository.default_base(store, head)
-    resolver = Resolver(store, options, config)
+    return NamedSides(specs=Sides(base=base or repository.default_base(store, head), head=head), store=store)
+
+
+def resolve_sides(base: str | None, head: str | None, options: SideOptions, config: Config) -> Sides[Side]:
+    """Both sides, with their defaults. Raises UsageError, ToolchainError, CorpusError."""
+    asked = named(base, head, options, config)
+    base, head = asked.specs
+    if asked.store is None:
+        if _has_own_kernels(options):
+            resolver = Resolver(repository.open_store(options.repo or Path.cwd(), config), options, config)
+            return asked.specs.map(resolver.side)
+        _no_program(options, f"{base} and {head}")
+        kernels = load_corpus(options, config)
+        return asked.specs.map(
+            lambda spec: _side(toolchains.resolve(spec, config), kernels, "", options, config)
+        )
+    resolver = Resolver(asked.store, options, config)
     sides = Sides(base=resolver.side(base, beside=head), head=resolver.side(head, beside=base))
-    return resolver.with_warnings(resolver.with_edits(sides, Sides(base=base, head=head)))
+    return resolver.with_warnings(resolver.with_edits(sides, asked.specs))
 
 
 def is_revision(spec: str) -> bool:

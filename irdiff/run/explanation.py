@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from irdiff import process
-from irdiff.attribute import attributor
-from irdiff.attribute.attributor import Attribution, Attributor
+from irdiff.attribute import attribution
+from irdiff.attribute.attribution import Attribution
+from irdiff.attribute.attributor import Attributor
 from irdiff.attribute.kernel_lines import Locations
 from irdiff.attribute.replayer import WorkerReplayer
 from irdiff.capture.catalogs import Wanted
@@ -20,7 +21,7 @@ from irdiff.config import Config
 from irdiff.errors import ExitCode, IrdiffError, UsageError
 from irdiff.model import Case, Revision, Run, Sides
 from irdiff.normalize import llvm_process
-from irdiff.resolve import packs
+from irdiff.resolve import packs, tools
 from irdiff.resolve.sides import Side, SideOptions, is_revision, resolve_sides
 from irdiff.resolve.toolchains import environments
 from irdiff.run import run_folder
@@ -35,7 +36,12 @@ def sides_again(
     run: Run, case: Case, corpus: Path | None, config: Config, progress: Callable[[str], None]
 ) -> Sides[Side]:
     """For one case. Raises IrdiffError where a side cannot be had again, or is another one by now."""
-    chosen = packs.named_by(case.id, corpus or config.shipped / "corpus")
+    if any(tools.is_tool(revision.spec) for revision in (run.base, run.head)):
+        raise IrdiffError("a tool has no passes of Triton's: what it made of the stored text is all there is")
+    shipped = config.shipped / "corpus"
+    chosen = packs.named_by(case.id, corpus or shipped)
+    if not run.head.revision:  # of a repository of kernels its own are taken, as far as somebody is there
+        corpus = corpus or shipped
     wanted = SideOptions(repo=None, corpus=corpus, triton=None, build=False, progress=progress, packs=chosen)
     revisions = Sides(base=run.base, head=run.head)
     specs = revisions.map(lambda revision: _spec_again(revision, config))
@@ -74,7 +80,7 @@ def attribute(run: Run, folder: Path, case: Case, sides: Sides[Side], config: Co
             if content is not None:
                 store.put(content)
     target = next(target for target in run.targets if target.name == case.target)
-    subject = attributor.subject_of(case, target)
+    subject = attribution.subject_of(case, target)
     if subject is None:
         return None
     with closing(Workers(config)) as workers, llvm_process.opened(config) as llvm:

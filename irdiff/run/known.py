@@ -28,10 +28,15 @@ class News:
 
 def news(run: Run, earlier: Run) -> News:
     known = _known(run, earlier)
+    if not known:
+        return News(run=run, cases=0, groups=0)
     cases = tuple(case for case in run.cases if case.id not in known)
     groups = tuple(left for group in run.groups if (left := _left(group, known)))
+    names = {case.target for case in cases}
+    targets = tuple(target for target in run.targets if target.name in names)
+    summary = radius.summarize(cases, targets)
     return News(
-        run=replace(run, cases=cases, groups=groups, summary=radius.summarize(cases, run.targets)),
+        run=replace(run, cases=cases, groups=groups, targets=targets, summary=summary),
         cases=len(known),
         groups=len(run.groups) - len(groups),
     )

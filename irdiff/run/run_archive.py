@@ -32,7 +32,7 @@ _MAX_TAR_READ_BYTES = 4 << 20
 _MAX_WINDOW_BYTES = 128 << 20
 
 # An optional folder that everything lies in, then a file of a run folder. Other files stay packed.
-_PART = re.compile(r"(?:([^/]+)/)?(run\.json|timing\.json|artifacts/[0-9a-f]{2}/[0-9a-f]{62})")
+_PART = re.compile(r"(?:([^/]+)/)?(run\.json|timing\.json|failure\.json|artifacts/[0-9a-f]{2}/[0-9a-f]{62})")
 _DAMAGED = (
     zipfile.BadZipFile,
     tarfile.TarError,
@@ -81,7 +81,7 @@ def unpack(archive: Path, folder: Path) -> None:
         raise RunFolderError(f"{archive} is not there") from error
     except _DAMAGED as error:
         raise RunFolderError(f"{archive} cannot be unpacked: {str(error)[:200]!a}") from error
-    if not (folder / "run.json").exists():
+    if not ((folder / "run.json").exists() or (folder / "failure.json").exists()):
         raise RunFolderError(f"{archive} holds no run.json", hint="give the zip of a run folder")
 
 

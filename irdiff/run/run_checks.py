@@ -19,6 +19,7 @@ MAX_VALUES = 12_000_000
 """Values in one `run.json`. A value costs some 100 bytes of memory, and a case has about 400 of them."""
 MAX_CASES = 50_000
 MAX_TARGETS = 100
+MAX_EDITED = 100_000
 MAX_NAME = 1_000
 """Characters of an id or a name."""
 MAX_DEPTH = 32
@@ -45,6 +46,8 @@ def check_run(run: Run, path: Path) -> None:
     _check_sizes(run, refuse)
     _check_cases(run, refuse)
     _check_groups(run, refuse)
+    if run.edited and run.edited.identical and (run.cases or run.launches or run.groups):
+        raise refuse("it is called one of the same compiler, and has cases")
     if run.summary != radius.summarize(run.cases, run.targets):
         raise refuse("its summary is not that of its cases")
     _check_numbers(run, refuse)
@@ -56,6 +59,7 @@ def _check_sizes(run: Run, refuse: _Refuse) -> None:
         ("launches", len(run.launches), 2 * MAX_CASES),
         ("groups", len(run.groups), MAX_CASES),
         ("targets", len(run.targets), MAX_TARGETS),
+        ("edited files", len(run.edited.files) if run.edited else 0, MAX_EDITED),
     )
     for what, count, limit in bounds:
         if count > limit:
@@ -70,10 +74,13 @@ def _names(run: Run) -> Iterator[str]:
         yield from (target.name, target.backend, str(target.arch), target.title)
     for case in run.cases:
         yield from (case.id, case.workload, case.kernel, case.target, case.tier, *case.stages)
+        yield case.told.severity if case.told else ""
     for launch in run.launches.values():
         yield from (launch.id, launch.workload, launch.kernel, launch.label, launch.source_path)
     for group in run.groups:
         yield from (group.id, group.severity, group.origin_stage, group.pass_name or "")
+    for file in run.edited.files if run.edited else ():
+        yield from (file.path, *file.feeds)
 
 
 def _check_cases(run: Run, refuse: _Refuse) -> None:

@@ -22,7 +22,7 @@ from irdiff.errors import UsageError
 _HINT = "name a folder that is not there yet: --out DIR"
 _MARKER = re.compile(rb'\s*\{\s*"schema":\s*"irdiff-run/\d+"')
 _FILES = re.compile(
-    r"run\.json|timing\.json|timing-samples\.(jsonl\.zst|parquet)|artifacts/[0-9a-f]{2}/[0-9a-f]{62}"
+    r"run\.json|timing\.json|failure\.json|timing-samples\.(jsonl\.zst|parquet)|artifacts/[0-9a-f]{2}/[0-9a-f]{62}"
 )
 _FOLDERS = re.compile(r"artifacts(/[0-9a-f]{2})?")
 

@@ -55,7 +55,7 @@ class Builder:
     def ask(self, **request):
         self.count += 1
         folder = Path(tempfile.mkdtemp())
-        everything = {"tiers": [], "labels": [], "frontend": True}
+        everything = {"tiers": [], "labels": [], "frontend": True, "configs": None}
         bounds = {"timeout_s": 200, "memory_bytes": 32 << 30}
         row = request | {"id": self.count, "folder": str(folder), "select": everything} | bounds
         self.process.stdin.write(json.dumps(row | {"target": self.row}) + "\n")

@@ -151,7 +151,7 @@ def written(folder: Path, labels: list[str], cases: int) -> tuple[Path, site.Wri
     with database.writing(folder / "h.duckdb") as history:
         timed = {label: (1.0 + place / 50, 0.003) for place, label in enumerate(labels)}
         histories.session(history, ids[0], timed)
-        history.run("UPDATE groups SET title = ? WHERE group_id = 'group0-1'", [HOSTILE])
+        history.run("UPDATE groups SET title = ? WHERE group_id = 'group1-1'", [HOSTILE])
     with database.reading(folder / "h.duckdb") as history:
         told = site.write(history, folder / "out", ROOT / "reports" / "history", None)
     return folder / "out" / "index.html", told
@@ -230,7 +230,7 @@ def test_every_page_draws_and_says_nothing_to_the_console(page: Watched, small: 
 
 
 def test_what_the_history_says_is_text(page: Watched, small: Path) -> None:
-    show(page, small, "#/steps?v=1")
+    show(page, small, "#/steps?v=2")
     step = page.evaluate(
         "[...document.querySelectorAll('.steps a')].find((a) => a.textContent.includes('onerror')).getAttribute('href')"
     )

@@ -24,6 +24,8 @@ class Checkout:
     """The files of the tree, and under the path of every link what it leads to."""
     native_digest: str
     """SHA-256 over path and content of everything that feeds the native part."""
+    native_rows: Mapping[str, str]
+    """What the digest is made of: by path, what a file counts by."""
     native_paths: tuple[str, ...]
     """Paths of what feeds the native part, and of what is read there through links."""
     llvm: str | None
@@ -68,6 +70,7 @@ def read(snap: Snapshot, config: Config) -> Checkout:
         tree=tree,
         files=files,
         native_digest=key_of("native/2", sorted(rows.items())),
+        native_rows=rows,
         native_paths=tuple(sorted({*rows, *behind})),
         llvm=source_parts.llvm_pin(pins, lambda paths: _contents(files, paths)),
     )

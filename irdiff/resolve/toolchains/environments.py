@@ -25,6 +25,7 @@ from typing import Any, TextIO
 from irdiff import process
 from irdiff.config import Config
 from irdiff.errors import ToolchainError
+from irdiff.resolve.toolchains.install_progress import InstallProgress
 
 _STATE = "irdiff.json"
 
@@ -210,8 +211,14 @@ def uv(words: list[str | Path], log: Path, config: Config) -> None:
     import uv as uv_package
 
     lines: list[str] = []
+    progress = InstallProgress(log.stem)
+
+    def on_line(line: str) -> None:
+        lines.append(line)
+        progress.line(line)
+
     code = process.run_logged(
-        [uv_package.find_uv_bin(), *words], log=log, env=uv_environment(config), on_line=lines.append
+        [uv_package.find_uv_bin(), *words], log=log, env=uv_environment(config), on_line=on_line
     )
     if code:
         raise ToolchainError("\n".join(lines[-12:]), log_path=str(log))

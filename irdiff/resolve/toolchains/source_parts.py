@@ -30,7 +30,7 @@ _PACKAGES = (
     (re.compile(r"third_party/[^/]+/language/(.+/.+)"), r"triton/language/extra/\1"),
     (re.compile(r"third_party/[^/]+/tools/(.+/.+)"), r"triton/tools/extra/\1"),
 )
-_DOCUMENTS = (".md", ".rst", ".mlir", ".ipynb", ".pdf", ".png", ".svg", ".jpg", ".gif")
+DOCUMENTS = (".md", ".rst", ".mlir", ".ipynb", ".pdf", ".png", ".svg", ".jpg", ".gif")
 _FOR_PEOPLE = frozenset({"LICENSE", "CODEOWNERS", "Makefile"})
 """At the root: setup.py runs CMake and Ninja, which do not read them."""
 
@@ -64,7 +64,7 @@ def python_part(tree: Mapping[str, E], installed: Collection[str]) -> dict[str, 
     found = {}
     for path, entry in tree.items():
         place = place_of(path)
-        if place is None or place.endswith(_DOCUMENTS):
+        if place is None or place.endswith(DOCUMENTS):
             continue
         if path.startswith("third_party/") and _package_of(place) not in folders:
             continue
@@ -75,7 +75,7 @@ def python_part(tree: Mapping[str, E], installed: Collection[str]) -> dict[str, 
 def is_installed(path: str) -> bool:
     """Whether a path of the tree can be part of the installed package."""
     place = place_of(path)
-    return place is not None and not place.endswith(_DOCUMENTS)
+    return place is not None and not place.endswith(DOCUMENTS)
 
 
 def place_of(path: str) -> str | None:
@@ -126,7 +126,7 @@ def _feeds(path: str, reach: Reach, scripts: Collection[str]) -> bool:
 def _is_for_people(path: PurePosixPath) -> bool:
     """Documents, and what belongs to git, editors and services: names that begin with a dot."""
     hidden = any(part.startswith(".") for part in path.parts)
-    return hidden or path.name.lower().endswith(_DOCUMENTS) or str(path) in _FOR_PEOPLE
+    return hidden or path.name.lower().endswith(DOCUMENTS) or str(path) in _FOR_PEOPLE
 
 
 def _scripts(tree: Collection[str], reach: Reach, read: Read) -> set[str]:

@@ -333,7 +333,7 @@ def test_two_at_once_build_once(project: Path, build: Builder) -> None:
 
 
 def test_without_a_build_it_says_how_to_get_one(project: Path, irdiff, own_config: Config) -> None:
-    done = irdiff("compare", "HEAD", "HEAD", "--no-build", cwd=project)
+    done = irdiff("compare", "HEAD", "HEAD", "--no-shortcut", "--no-build", cwd=project)
     assert done.code == 3
     assert "irdiff toolchain build HEAD" in done.stderr
     key = irdiff("toolchain", "key", "HEAD", "--paths", cwd=project)

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from pytest_httpserver import HTTPServer
@@ -37,6 +38,11 @@ class FakeGithub:
     may_comment: bool = True
     may_check: bool = True
     page_size: int = 100
+    permissions: dict[str, str] = field(default_factory=dict)
+    """What people may do, by login; anybody else may read."""
+    runs: list[WorkflowRun] = field(default_factory=list)
+    caches: list[dict[str, Any]] = field(default_factory=list)
+    reruns: list[int] = field(default_factory=list)
     faults: list[Callable[[Request], Response | None]] = field(default_factory=list)
     requests: list[dict[str, Any]] = field(default_factory=list)
     slept: list[float] = field(default_factory=list)
@@ -49,8 +55,23 @@ class FakeGithub:
             ("POST", "/api/v3/repos/o/n/check-runs", self._check),
             ("PATCH", "/api/v3/repos/o/n/check-runs/5", self._check),
             ("POST", f"/api/v3/repos/o/n/statuses/{COMMIT}", self._ok),
+            ("GET", "/api/v3/repos/o/n/pulls/7", self._pull),
+            ("GET", "/api/v3/repos/o/n/actions/workflows/irdiff-pr.yml/runs", self._workflow_runs),
+            ("GET", "/api/v3/repos/o/n/actions/caches", self._caches),
         ):
             self.server.expect_request(path, method=method).respond_with_handler(self._record(answer))
+        for method, pattern, answer in (
+            ("GET", r"actions/runs/\d+/artifacts", self._artifacts),
+            ("GET", r"actions/runs/\d+/jobs", self._jobs),
+            ("GET", r"actions/artifacts/\d+/zip", self._zip),
+            ("POST", r"actions/runs/\d+/rerun", self._rerun),
+            ("DELETE", r"actions/caches/\d+", self._remove_cache),
+            ("GET", r"collaborators/[^/]+/permission", self._permission),
+            ("POST", r"issues/comments/\d+/reactions", self._ok),
+        ):
+            path = re.compile(f"/api/v3/repos/o/n/{pattern}")
+            self.server.expect_request(path, method=method).respond_with_handler(self._record(answer))
+        self.server.expect_request(re.compile(r"/storage/\d+")).respond_with_handler(self._stored)
         comments = re.compile(r"/api/v3/repos/o/n/issues/comments/\d+")
         self.server.expect_request(comments, method="PATCH").respond_with_handler(self._record(self._update))
 
@@ -138,6 +159,80 @@ class FakeGithub:
 
     def _ok(self, request: Request) -> Response:
         return answer_json({}, 201)
+
+    # actions
+
+    def _pull(self, request: Request) -> Response:
+        return answer_json({"number": 7, "state": self.state.lower(), "head": {"sha": self.head}})
+
+    def _workflow_runs(self, request: Request) -> Response:
+        rows = [
+            {"id": run.number, "run_number": n, "status": run.status, "conclusion": run.conclusion,
+             "html_url": f"https://github.example/o/n/actions/runs/{run.number}"}
+            for n, run in enumerate(self.runs)
+            if run.head == request.args["head_sha"]
+        ]  # fmt: skip
+        return answer_json({"workflow_runs": rows})
+
+    def _run_of(self, request: Request) -> WorkflowRun:
+        number = int(request.path.split("/runs/")[1].split("/")[0])
+        return [run for run in self.runs if run.number == number][-1]
+
+    def _artifacts(self, request: Request) -> Response:
+        run = self._run_of(request)
+        rows = [
+            {
+                "id": run.number * 10 + n,
+                "name": path.stem,
+                "size_in_bytes": path.stat().st_size,
+                "expired": False,
+            }
+            for n, path in enumerate(run.artifacts)
+            if path.stem == request.args["name"]
+        ]
+        return answer_json({"artifacts": rows})
+
+    def _zip(self, request: Request) -> Response:
+        number = request.path.split("/")[-2]
+        return Response(
+            status=302, headers={"Location": self.server.url_for(f"/storage/{number}") + "?sig=x"}
+        )
+
+    def _stored(self, request: Request) -> Response:
+        assert "Authorization" not in request.headers, "the token went to another host"
+        number, place = divmod(int(request.path.rpartition("/")[2]), 10)
+        run = [run for run in self.runs if run.number == number][-1]
+        return Response(run.artifacts[place].read_bytes(), content_type="application/zip")
+
+    def _jobs(self, request: Request) -> Response:
+        return answer_json({"jobs": self._run_of(request).jobs})
+
+    def _rerun(self, request: Request) -> Response:
+        self.reruns.append(self._run_of(request).number)
+        return answer_json({}, 201)
+
+    def _caches(self, request: Request) -> Response:
+        rows = [row for row in self.caches if row["key"].startswith(request.args["key"])]
+        return answer_json({"actions_caches": rows})
+
+    def _remove_cache(self, request: Request) -> Response:
+        number = int(request.path.rpartition("/")[2])
+        self.caches = [row for row in self.caches if row["id"] != number]
+        return Response(status=204)
+
+    def _permission(self, request: Request) -> Response:
+        login = request.path.split("/")[-2]
+        return answer_json({"permission": self.permissions.get(login, "read")})
+
+
+@dataclass
+class WorkflowRun:
+    number: int
+    head: str
+    status: str = "completed"
+    conclusion: str = "success"
+    artifacts: list[Path] = field(default_factory=list)
+    jobs: list[dict[str, Any]] = field(default_factory=list)
 
 
 def counted(run: re.Match[str]) -> str:

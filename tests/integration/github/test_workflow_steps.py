@@ -1,10 +1,11 @@
-"""The steps of the workflows as scripts, from a bare clone of Triton to the posted comment.
+"""The workflows of `irdiff init --github`, run for real: from a push to the comment, every step of every job.
 
-Everything but GitHub's own services: checkout, cache and artifacts are stood in for by git and zip, `gh` by a
-script that hands out the zip, the API by `fake_github`. The pull request comes from a fork.
+GitHub itself is stood in for by `tests/workflow_runner` (events, expressions, jobs, checkouts, caches, artifacts) and
+`fake_github` (its API). Each job is a machine of its own: an empty HOME, a new Python, irdiff installed from the
+action's commit by hash, nothing in the environment but what GitHub sets. Toolchains are linked in, since a release is
+a gigabyte; the pull requests come from a fork.
 
-The comments that come out are the ones in `reports/examples/`; `IRDIFF_EXAMPLES=1` (`make examples`) keeps them
-there.
+The comments that come out are the ones in `reports/examples/`; `IRDIFF_EXAMPLES=1` (`make examples`) keeps them there.
 """
 
 from __future__ import annotations
@@ -13,100 +14,308 @@ import json
 import os
 import re
 import runpy
-import shutil
 import subprocess
 import sys
-import zipfile
-from dataclasses import dataclass, replace
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
-from checkouts import commit, edit, git
-from fake_github import TOKEN, FakeGithub
+from checkouts import commit, edit, git, new_repository, write
+from fake_github import FakeGithub, WorkflowRun
 from pytest_httpserver import HTTPServer
 
+from irdiff.github import asked
 from irdiff.model import Verdict
 from irdiff.run import run_folder
 from tests import examples
+from tests.rendered_workflows import KINDS, TEMPLATES
+from tests.workflow_runner.runner import TOKEN, Event, Machine, Outcome
+from tests.workflow_runner.services import DEFAULT
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(1800)]
 
 ROOT = Path(__file__).parents[3]
-EXAMPLE_WORKLOADS = ("elementwise/vector_add", "activation/rope", "normalization/softmax", "matmul/pointer")
 NVIDIA = "third_party/nvidia/backend/compiler.py"
-_EXPRESSION = re.compile(r"\$\{\{ *([\w.-]+) *\}\}")
+ACTION = KINDS["kernels"].action
+MERGE = "refs/pull/7/merge"
 
 
-@dataclass(frozen=True)
-class Step:
-    name: str
-    env: dict[str, str]
-    script: str
+@dataclass
+class Project:
+    """A repository on GitHub with one pull request, number 7, from a fork."""
 
+    hub: FakeGithub
+    machine: Machine
+    work: Path
+    """Somebody's clone, with the branch of the pull request."""
+    base: str = ""
+    head: str = ""
+    labels: list[str] = field(default_factory=list)
 
-def steps(path: Path) -> dict[str, Step]:
-    """The named steps with a `run`, of a file written in the plain form of our templates."""
-    found = {}
-    for block in re.split(r"^ *- (?=name: |uses: )", path.read_text(), flags=re.MULTILINE)[1:]:
-        name = re.match(r"name: (.*)", block)
-        run = re.search(r"^( *)run: (?:\|\n((?:\1  .*\n|\n)+)|(.*)\n?)", block, re.MULTILINE)
-        if not name or not run:
-            continue
-        lines = (run[2] or "").splitlines()
-        script = "\n".join(line[len(run[1]) + 2 :] for line in lines) if run[2] else run[3]
-        rows = re.search(r"^( *)env:\n((?:\1  .*\n)+)", block, re.MULTILINE)
-        env = dict(re.findall(r"^ *(\w+): (.*)$", rows[2], re.MULTILINE)) if rows else {}
-        found[name[1]] = Step(name[1], env, script)
-    return found
+    def push(self, message: str, files: dict[str, str] | None = None) -> None:
+        """A commit to the pull request's branch; GitHub makes the merge that its workflows check out."""
+        write(self.work, files or {})
+        self.head = commit(self.work, message)
+        self.base = git(self.work, "rev-parse", "origin/main")
+        git(self.work, "push", "-q", "--force", "origin", "HEAD:refs/pull/7/head", f"HEAD:{MERGE}")
+        self.hub.head = self.head
 
-
-class Job:
-    """Runs steps as a runner does: its own shell each, expressions filled in where they stand in `env`."""
-
-    def __init__(self, folder: Path, cwd: Path, context: dict[str, str], environment: dict[str, str]) -> None:
-        self.temp = folder / "temp"
-        self.temp.mkdir(parents=True)
-        self.cwd = cwd
-        self.context = {**context, "runner.temp": str(self.temp)}
-        self.summary, self.output = folder / "summary", folder / "output"
-        tools = folder / "bin"
-        tools.mkdir()
-        (tools / "python3").symlink_to(sys.executable)
-        (tools / "irdiff").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m irdiff "$@"\n')
-        (tools / "irdiff").chmod(0o755)
-        kept = {name: os.environ[name] for name in ("HOME", "LANG", "TMPDIR") if name in os.environ}
-        self.environment = {
-            **kept,
-            "PATH": f"{tools}:{os.environ['PATH']}",
-            "PYTHONPATH": str(ROOT),
-            "RUNNER_TEMP": str(self.temp),
-            "GITHUB_STEP_SUMMARY": str(self.summary),
-            "GITHUB_OUTPUT": str(self.output),
-            **environment,
-        }
-        self.tools = tools
-
-    def run(self, step: Step, code: int = 0) -> str:
-        assert "${{" not in step.script
-        self.output.write_text("")
-        env = {name: _EXPRESSION.sub(self._value, value.strip('"')) for name, value in step.env.items()}
-        done = subprocess.run(
-            ["bash", "-e", "-o", "pipefail", "-c", step.script],
-            cwd=self.cwd,
-            env={**self.environment, **env},
-            capture_output=True,
-            text=True,
-            timeout=1500,
-            check=False,
+    def start(self, workflow: str, name: str, ref: str, payload: dict[str, Any], **more: Any) -> Outcome:
+        """As GitHub starts it: `pull_request` by the file of the merge, everything else by the default branch's."""
+        where = ref if name == "pull_request" else DEFAULT
+        text = git(
+            self.work,
+            "--git-dir",
+            str(self.machine.origin),
+            "show",
+            f"{where}:.github/workflows/{workflow}.yml",
         )
-        assert done.returncode == code, f"{step.name}: {done.stdout}\n{done.stderr}"
-        return done.stdout
+        return self.machine.run(workflow, text, Event(name, ref, self.head, payload), **more)
 
-    def outputs(self) -> dict[str, str]:
-        return dict(line.split("=", 1) for line in self.output.read_text().splitlines())
+    def compare(self, action: str = "synchronize", number: int | None = None, **more: Any) -> Outcome:
+        pull = {
+            "number": 7,
+            "base": {"sha": self.base},
+            "head": {"sha": self.head},
+            "labels": [{"name": name} for name in self.labels],
+        }
+        payload = {"action": action, "pull_request": pull, **more}
+        done = self.start("irdiff-pr", "pull_request", MERGE, payload, number=number)
+        kept = [done.artifacts.place(name) for name in done.artifacts.names()]
+        jobs = [{"name": name, "conclusion": result} for name, result in done.jobs.items()]
+        self.hub.runs.append(
+            WorkflowRun(
+                number=done.number, head=self.head, conclusion=done.conclusion, artifacts=kept, jobs=jobs
+            )
+        )
+        return done
 
-    def _value(self, match: re.Match[str]) -> str:
-        return self.context[match[1]]
+    def comment(self, done: Outcome) -> Outcome:
+        event = {
+            "id": done.number,
+            "event": "pull_request",
+            "conclusion": done.conclusion,
+            "head_repository": {"full_name": "fork/n", "owner": {"login": "fork"}},
+            "head_branch": "branch",
+            "head_sha": self.head,
+            "html_url": f"https://github.example/o/n/actions/runs/{done.number}",
+        }
+        return self.start("irdiff-comment", "workflow_run", DEFAULT, {"workflow_run": event})
+
+    def says(self, login: str, body: str) -> Outcome:
+        payload = {
+            "action": "created",
+            "issue": {"number": 7, "pull_request": {}},
+            "comment": {"id": 99, "body": body, "user": {"login": login}},
+        }
+        return self.start("irdiff-command", "issue_comment", DEFAULT, payload)
+
+    def report(self) -> str:
+        """The comment that irdiff keeps up to date."""
+        (found,) = [
+            row.body for row in self.hub.comments if row.body.startswith("<!-- irdiff:comment:default")
+        ]
+        return found
+
+    def check(self) -> dict[str, Any]:
+        return [row["body"] for row in self.hub.requests if row["path"].endswith("/check-runs")][-1]
+
+
+@pytest.fixture
+def hub(httpserver: HTTPServer) -> FakeGithub:
+    return FakeGithub(httpserver, permissions={"maintainer": "write", "admin": "admin", "visitor": "read"})
+
+
+@pytest.fixture
+def project(
+    tmp_path: Path, hub: FakeGithub, httpserver: HTTPServer, shared_cache: Path
+) -> Callable[..., Project]:
+    """Makes a project of a repository whose `main` is what its clones see."""
+
+    def make(source: Path, more: Callable[[Path], None] = lambda temp: None) -> Project:
+        origin, work = tmp_path / "origin.git", tmp_path / "work"
+        git(tmp_path, "clone", "-q", "--bare", str(source), str(origin))
+        git(tmp_path, "clone", "-q", str(origin), str(work))
+
+        def prepare(temp: Path) -> None:
+            (temp / "irdiff" / "toolchains").mkdir(parents=True)
+            for path in (shared_cache / "toolchains").glob("triton-3.[89].0-*"):
+                (temp / "irdiff" / "toolchains" / path.name).symlink_to(path.resolve())
+            more(temp / "irdiff")
+
+        machine = Machine(
+            folder=tmp_path / "github", origin=origin, api_url=httpserver.url_for("/api/v3"), prepare=prepare
+        )
+        return Project(hub=hub, machine=machine, work=work)
+
+    return make
+
+
+def typed(cwd: Path, *words: str) -> str:
+    """A command of a person, as the README has it; its output."""
+    done = subprocess.run(
+        [sys.executable, "-m", "irdiff", *words], cwd=cwd, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout + done.stderr
+
+
+# a maintainer of kernels sets up CI
+
+
+KERNEL = """\
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def square(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offsets, mask=offsets < n)
+    tl.store(out_ptr + offsets, x * x, mask=offsets < n)
+"""
+WORKLOAD = """\
+import triton
+from irdiff_corpus import empty, launch, tensor
+from mykernels import square
+
+
+def run(x):
+    out = empty(x.shape, x.dtype)
+    square[(triton.cdiv(x.numel(), 1024),)](x, out, x.numel(), BLOCK=1024)
+    return out
+
+
+LAUNCHES = {"fp32": launch(run, tensor((1 << 20,), "fp32"))}
+"""
+
+
+@pytest.fixture
+def kernels(tmp_path: Path) -> Path:
+    source = new_repository(tmp_path / "kernels")
+    files = {
+        "mykernels.py": KERNEL,
+        "bench/elementwise/square.py": WORKLOAD,
+        "requirements.txt": "triton==3.9.0\n",
+    }
+    write(source, files)
+    commit(source, "Kernels")
+    return source
+
+
+def test_a_maintainer_sets_up_ci(project: Callable[..., Project], kernels: Path) -> None:
+    """The first hour of a maintainer: two commands, then pull requests of each kind."""
+    ours = project(kernels)
+    started = time.monotonic()
+    said = typed(ours.work, "init", "--github", "--action", ACTION)
+    assert "wrote irdiff.toml" in said
+    assert "What you must still do:\n  1. Read irdiff.toml" in said
+    commit(ours.work, "Set up irdiff")
+    git(ours.work, "push", "-q", "origin", "HEAD:main")
+    git(ours.work, "fetch", "-q", "origin")
+    git(ours.work, "checkout", "-q", "-b", "branch")
+
+    # a kernel changes: every job runs, and the comment says what
+    edit(ours.work, "mykernels.py", "x * x", "x * x + 1.0")
+    ours.push("Another function <!-- $(id) `id` -->")
+    done = ours.compare("opened")
+    assert done.jobs == {
+        "plan": "success",
+        "toolchains": "success",
+        "compare": "success",
+        "finish": "success",
+    }, done.log
+    assert ours.comment(done).conclusion == "success"
+    assert re.search(r"4 of 4 compared cases changed", ours.report().splitlines()[1]), ours.report()
+    assert ours.check()["conclusion"] == "neutral"
+    print(
+        f"first true answer: {time.monotonic() - started:.0f} s, of which {sum(done.took_s.values()):.0f} s in jobs"
+    )
+    assert {scope for scope, _ in ours.machine.caches.saved} == {MERGE}, (
+        "a pull request writes for itself alone"
+    )
+    assert {re.sub("-Linux.*", "", key) for _, key in ours.machine.caches.saved} == {
+        "irdiff-toolchains", "irdiff-results",
+    }  # fmt: skip
+
+    # documents alone: one job, no toolchain, and the comment follows
+    git(ours.work, "reset", "-q", "--hard", "origin/main")
+    ours.push("Documents", {"README.md": "# Kernels\n"})
+    done = ours.compare()
+    assert done.jobs == {
+        "plan": "success",
+        "toolchains": "skipped",
+        "compare": "skipped",
+        "finish": "skipped",
+    }, done.log
+    assert done.artifacts.names() == ["irdiff-run"]
+    assert "no code, data or pin differs" in done.summary
+    ours.comment(done)
+    assert (
+        "### irdiff: no code, data or pin differs: nothing was compared (1 file looked at)" in ours.report()
+    )
+    assert ours.check()["conclusion"] == "success"
+
+    # a label that means nothing here starts nothing
+    assert ours.compare("labeled", label={"name": "bug"}).conclusion == "skipped"
+
+    # a comparison that cannot be made: the comment says why, and cannot be written to by the reason
+    toml = (ours.work / "irdiff.toml").read_text()
+    ours.push("Break irdiff.toml", {"irdiff.toml": toml + "</details> @everyone ```\n"})
+    done = ours.compare()
+    assert done.conclusion == "failure", done.log
+    ours.comment(done)
+    assert "### irdiff: the comparison failed" in ours.report()
+    assert "**planning ended with code 2**" in ours.report()
+    assert "irdiff.toml" in ours.report()
+    assert ours.check()["conclusion"] == "failure"
+
+
+def test_commands_of_people_who_may_write(project: Callable[..., Project], kernels: Path) -> None:
+    typed(kernels, "init", "--github", "--action", ACTION)
+    commit(kernels, "Set up irdiff")
+    ours = project(kernels)
+    git(ours.work, "checkout", "-q", "-b", "branch")
+    edit(ours.work, "mykernels.py", "x * x", "x * x + 2.0")
+    ours.push("Another function")
+    ours.hub.runs.append(WorkflowRun(number=500, head=ours.head))
+
+    # of everybody else: nothing is done, and nothing is said
+    said = ours.says("visitor", "/irdiff compare triton==3.8.0")
+    assert "not obeyed: visitor may not write" in said.log
+    assert not ours.hub.comments
+    assert not ours.hub.reruns
+    assert ours.says("maintainer", "what does /irdiff do?").conclusion == "skipped"
+
+    # a mistake is answered
+    ours.says("maintainer", "/irdiff compare $(id) --tier all")
+    assert "is no revision or release" in ours.hub.comments[-1].body
+    assert not ours.hub.reruns
+
+    # a command is written down for this commit, and its comparison starts again with it
+    said = ours.says("maintainer", "/irdiff compare triton==3.8.0 --target sm_90\nthank you")
+    assert said.conclusion == "success", said.log
+    assert ours.hub.reruns == [500]
+    done = ours.compare("opened", number=500)
+    assert done.conclusion == "success", done.log
+    ours.comment(done)
+    assert "`triton==3.8.0`" in ours.report()
+    assert "| `sm_90` |" in ours.report()
+    assert "gfx942" not in ours.report()
+    (record,) = filter(None, (asked.read(row.body, ours.head) for row in ours.hub.comments))
+    assert (record.base, record.targets) == ("triton==3.8.0", ("sm_90",))
+
+    # after the next push it is as ever
+    ours.push("Another commit", {"README.md": "new"})
+    done = ours.compare()
+    assert "nothing was asked for at this commit" in done.log
+    assert TOKEN not in done.log
+
+
+# a checkout of Triton
 
 
 @dataclass(frozen=True)
@@ -143,150 +352,143 @@ STORIES = [
         "failure",
     ),
 ]
+ONLY = (
+    "/irdiff compare --target sm_90 --tier gate --case elementwise/vector_add --case activation/rope "
+    "--case normalization/softmax --case matmul/pointer"
+)
 
 
 @pytest.fixture
-def bare(irdiff, cache: Path, newest, tmp_path: Path) -> tuple[Path, Path]:
-    """A bare clone of Triton's Python part with the release adopted for it, and the cache that knows it."""
+def triton(irdiff, cache: Path, newest, tmp_path: Path, project: Callable[..., Project]) -> Project:
+    """A repository of Triton's Python part, with its workflows and a runner that knows the release for it."""
     import checkouts
 
     from irdiff import config as configuration
     from irdiff.resolve.toolchains import checkout
 
-    shared = (cache / "toolchains").resolve()
-    (cache / "toolchains").unlink()
-    (cache / "toolchains").mkdir()
-    for path in shared.glob("triton-*"):
-        (cache / "toolchains" / path.name).symlink_to(path)
-    origin = tmp_path / "origin"
-    checkouts.triton_checkout(origin, checkout.site_packages(newest, configuration.load()))
-    done = irdiff("toolchain", "adopt", "HEAD", "triton==3.9.0", cwd=origin)
+    source = tmp_path / "triton"
+    checkouts.triton_checkout(source, checkout.site_packages(newest, configuration.load()))
+    typed(source, "init", "--github", "--action", ACTION, "--shards", "2")
+    commit(source, "Set up irdiff")
+    done = irdiff("toolchain", "adopt", "HEAD", "triton==3.9.0", cwd=source)
     assert done.code == 0, done.stderr
-    git(tmp_path, "clone", "-q", "--bare", str(origin), str(tmp_path / "triton.git"))
-    return tmp_path / "triton.git", cache
-
-
-@pytest.fixture
-def corpus(tmp_path: Path) -> Path:
-    """A copy of a few workloads: enough for a comment that shows something."""
-    for name in EXAMPLE_WORKLOADS:
-        path = tmp_path / "corpus" / f"{name}.py"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / "corpus" / f"{name}.py", path)
-    return tmp_path / "corpus"
+    ours = project(source, lambda place: (place / "adoptions").symlink_to(cache / "adoptions"))
+    git(ours.work, "checkout", "-q", "-b", "branch")
+    return ours
 
 
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.name)
-def test_from_a_bare_clone_to_the_comment(
-    story: Story, bare: tuple[Path, Path], tmp_path: Path, corpus: Path, httpserver: HTTPServer
-) -> None:
-    repository, cache = bare
-    work = tmp_path / "work"
-    git(tmp_path, "clone", "-q", str(repository), str(work))
-    base = git(work, "rev-parse", "HEAD")
-    git(work, "checkout", "-q", "-b", "branch")
-    edit(work, *story.edited)
-    head = commit(work, "The pull request")
-
-    # irdiff-pr: the pull request's code, no token
-    inputs = {
-        "base": base,
-        "head": head,
-        "targets": "sm_90",
-        "corpus": os.path.relpath(corpus, work),
-        "tiers": "gate",
-        "shard": "1/1",
-        "budget": "300",
-    }
-    context = {"github.event.pull_request.base.sha": base, "github.event.pull_request.head.sha": head}
-    context |= {f"inputs.{name}": value for name, value in inputs.items()}
-    job = Job(tmp_path / "pr", work, context, {})
-    (job.temp / "irdiff").symlink_to(cache)
-    job.run(steps(ROOT / ".github/workflows/irdiff-pr.yml")["Where the pull request begins"])
-    assert job.outputs() == {"base": base}
-    action = steps(ROOT / ".github/actions/irdiff/action.yml")
-    job.run(action["Cache key"])
-    assert re.fullmatch("[0-9a-f]{32}", job.outputs()["toolchains"])
-    job.run(action["Compare"])
-    assert re.search(story.headline, job.summary.read_text().splitlines()[0])
-    job.run(action["Outcome"])
-    outputs = job.outputs()
-    assert outputs["verdict"] == story.verdict
-    assert json.loads(outputs["counts"])[story.verdict]
-    packed = _zipped(Path(outputs["run"]), tmp_path / "artifact.zip")
-
-    # irdiff-comment: trusted code, a token, and the run as data; the pull request is that of a fork
-    hub = FakeGithub(httpserver, head=head)
-    event = {
-        "id": "1",
-        "head_repository.owner.login": "fork",
-        "head_branch": "branch",
-        "head_sha": head,
-        "html_url": "https://github.example/o/n/actions/runs/1",
-    }
-    context = {f"github.event.workflow_run.{name}": value for name, value in event.items()}
-    environment = {"GITHUB_REPOSITORY": "o/n", "GITHUB_API_URL": httpserver.url_for("/api/v3")}
-    second = Job(tmp_path / "comment", ROOT, {**context, "github.token": TOKEN}, environment)
-    _stand_in_for_gh(second.tools / "gh", packed)
-    workflow = steps(ROOT / ".github/workflows/irdiff-comment.yml")
-    second.run(workflow["Download the run"])
-    said = second.run(workflow["Comment"])
-    assert said.startswith("check published\ncomment created: https://github.example/")
-    assert TOKEN not in said
-    (posted,) = hub.comments
-    assert re.search(story.headline, posted.body)
-    check = next(row["body"] for row in hub.requests if row["path"].endswith("/check-runs"))
-    assert (check["conclusion"], check["head_sha"]) == (story.conclusion, head)
+def test_from_a_bare_clone_to_the_comment(story: Story, triton: Project, tmp_path: Path) -> None:
+    edit(triton.work, *story.edited)
+    triton.push("The pull request")
+    triton.hub.runs.append(WorkflowRun(number=500, head=triton.head))
+    triton.says("maintainer", ONLY)
+    done = triton.compare("opened")
+    assert done.jobs["compare"] == "success", done.log
+    assert "only Python differs: both sides share one native build" in done.log
+    assert len(re.findall(r"^=== compare", done.log, re.MULTILINE)) == 2
+    assert re.search(story.headline, done.summary.splitlines()[0] + done.summary), done.summary
+    triton.comment(done)
+    assert re.search(story.headline, triton.report().splitlines()[1])
+    assert (triton.check()["conclusion"], triton.check()["head_sha"]) == (story.conclusion, triton.head)
+    assert TOKEN not in json.dumps([row["body"] for row in triton.hub.requests])
 
     # the same run again: nothing new to say
-    shutil.rmtree(tmp_path / "comment" / "temp")
-    (tmp_path / "comment" / "temp").mkdir()
-    second.run(workflow["Download the run"])
-    assert "comment unchanged" in second.run(workflow["Comment"])
+    again = triton.comment(done)
+    assert "comment unchanged" in again.log
 
     # what this repository shows of it
     example = examples.EXAMPLES / f"comment-{story.name}.md"
-    text = posted.body.replace(f"{tmp_path}/pr/temp/", "")
+    text = triton.report().replace(f"{tmp_path}/github/machine/temp/", "")
     if os.environ.get("IRDIFF_EXAMPLES"):
         examples.keep(example, text)
     assert examples.settled(text) == examples.settled(examples.read(example)), "stale: `make examples`"
 
 
+# the other workflows
+
+
 @pytest.mark.parametrize(("verdict", "passes"), [(Verdict.UNCHANGED, True), (Verdict.BROKEN, False)])
 @pytest.mark.parametrize("workflow", ["irdiff-release", "irdiff-nightly"])
-def test_shards_are_merged_reported_and_gated(
-    tmp_path: Path, workflow: str, verdict: Verdict, passes: bool
+def test_a_run_is_reported_and_gated(
+    project: Callable[..., Project], kernels: Path, workflow: str, verdict: Verdict, passes: bool
 ) -> None:
+    """The last job of a release and of the night, over what the jobs before it keep."""
     build = runpy.run_path(str(ROOT / "tests/unit/conftest.py"))["Build"]
+    typed(kernels, "init", "--github", "--action", ACTION)
+    commit(kernels, "Set up irdiff")
+    ours = project(kernels)
     cases = [build.case(f"a/x:{n}@sm_90", verdict if n == 3 else Verdict.UNCHANGED) for n in range(24)]
-    job = Job(tmp_path / "gate", ROOT, {}, {})
-    for number in (1, 2):
-        run = build.run(*cases[number - 1 :: 2])
-        folder = job.temp / "shards" / f"irdiff-shard-{number}"
-        folder.mkdir(parents=True)
-        content = run_folder.dump(replace(run, options=replace(run.options, shard=(number, 2))))
-        (folder / "run.json").write_bytes(content)
-    found = steps(ROOT / f".github/workflows/{workflow}.yml")
-    job.run(found["Merge"])
-    job.run(found["Report"])
-    said = job.run(found["Gate"], code=0 if passes else 1)
-    job.run(found["Summary"])
+    text = (ours.work / ".github/workflows" / f"{workflow}.yml").read_text()
+    head, _, _ = text.partition("\njobs:\n")
+    gate = re.search(r"\n  gate:\n(?:    .*\n|\n)+", text)
+    assert gate
+    alone = (
+        head
+        + "\njobs:"
+        + gate[0]
+        .replace("    needs: [plan, finish]\n", "")
+        .replace(
+            "    if: ${{ !cancelled() && (needs.finish.result == 'success' || needs.plan.outputs.nothing == 'true') }}\n",
+            "",
+        )
+    )
+    event = Event("workflow_dispatch", DEFAULT, git(ours.work, "rev-parse", "HEAD"), {"inputs": {}})
+    before = ours.machine.folder / "artifacts" / f"1000-{ours.machine.attempts + 1}"
+    runs = [build.run(*cases[number - 1 :: 2]) for number in (1, 2)]
+    _keep(before, [replace(run, options=replace(run.options, shard=(n, 2))) for n, run in enumerate(runs, 1)])
+    done = ours.machine.run(workflow, alone, event)
+    assert done.jobs == {"gate": "success" if passes else "failure"}, done.log
     headline = "gate passes" if passes else "gate fails: 1 of "
-    assert said.startswith(headline)
-    assert job.summary.read_text().startswith(f"### {headline}")
-    names = {path.name for path in (job.temp / "report").iterdir()}
+    assert f"\n{headline}" in done.log
+    assert f"### {headline}" in done.summary
+    done.artifacts.download("irdiff-report", ours.machine.folder / "report")
+    names = {path.name for path in (ours.machine.folder / "report" / "report").iterdir()}
     assert names == {"irdiff.html", "irdiff.md", "gate.md", "gate.json", "gate.xml", "gate.sarif"}
 
 
-def _zipped(folder: Path, path: Path) -> Path:
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for file in sorted(folder.rglob("*")):
-            if file.is_file():
-                archive.write(file, file.relative_to(folder))
-    return path
+def _keep(place: Path, runs: list[Any]) -> None:
+    """The artifact `irdiff-run`, as `irdiff github finish` makes it of the shards' runs."""
+    from tests.workflow_runner.services import Artifacts
+
+    parts = place.parent / f"{place.name}-parts"
+    for number, run in enumerate(runs, 1):
+        (parts / f"irdiff-part-{number}").mkdir(parents=True)
+        (parts / f"irdiff-part-{number}" / "run.json").write_bytes(run_folder.dump(run))
+    typed(place.parent, "github", "finish", str(parts), "--out", str(place.parent / "joined"))
+    Artifacts(place).upload("irdiff-run", [str(place.parent / "joined")], overwrite=False)
 
 
-def _stand_in_for_gh(path: Path, packed: Path) -> None:
-    """Answers the two calls of the workflow: the list of artifacts (through its `--jq`), and the zip."""
-    path.write_text(f'#!/bin/sh\ncase "$2" in\n  */zip) cat "{packed}" ;;\n  *artifacts*) echo 5 ;;\nesac\n')
-    path.chmod(0o755)
+def test_old_caches_are_removed_at_night(project: Callable[..., Project], kernels: Path) -> None:
+    typed(kernels, "init", "--github", "--action", ACTION)
+    commit(kernels, "Set up irdiff")
+    ours = project(kernels)
+    ours.hub.state = "CLOSED"  # pull request 7
+    rows = [
+        (1, MERGE, "irdiff-toolchains-x", 1),
+        (2, DEFAULT, "irdiff-toolchains-y", 5),
+        (3, DEFAULT, "irdiff-old", 4),
+    ]
+    ours.hub.caches = [
+        {
+            "id": number,
+            "ref": ref,
+            "key": key,
+            "size_in_bytes": size << 30,
+            "last_accessed_at": f"2026-01-0{9 - number}",
+        }
+        for number, ref, key, size in rows
+    ]
+    ours.hub.caches.append({**ours.hub.caches[0], "id": 4, "key": "somebody-elses"})
+    text = (ours.work / ".github/workflows/irdiff-nightly.yml").read_text()
+    job = re.search(r"\n  prune:\n(?:    .*\n|\n)+", text)
+    assert job
+    event = Event("schedule", DEFAULT, git(ours.work, "rev-parse", "HEAD"), {})
+    done = ours.machine.run("prune", text.partition("\njobs:\n")[0] + "\njobs:" + job[0], event)
+    assert done.conclusion == "success", done.log
+    assert [row["id"] for row in ours.hub.caches] == [2, 4]
+
+
+def test_the_templates_are_what_is_run() -> None:
+    """The workflows above are those that every repository gets."""
+    assert TEMPLATES == ROOT / "reports" / "github"

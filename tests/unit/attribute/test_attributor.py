@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from irdiff.attribute import attributor
-from irdiff.attribute.attributor import Attribution, Attributor, Subject, subject_of
+from irdiff.attribute import attribution, attributor
+from irdiff.attribute.attribution import Attribution, Subject, subject_of
+from irdiff.attribute.attributor import Attributor
 from irdiff.attribute.passes import END, State
 from irdiff.attribute.replayer import Dump, Replay, Replayed
 from irdiff.compare.judge import Judge
@@ -444,6 +445,63 @@ def test_llvms_passes_are_printed_from_3_7_on(bench: Bench, version: str) -> Non
     assert made.asked == 2
 
 
+def test_an_edit_that_llvm_takes_back_is_healed_and_what_llvm_does_after_it_is_the_cause(
+    bench: Bench,
+) -> None:
+    """A lowering that computes an address otherwise, which `sroa` makes the same."""
+    made = LlvmBench(bench)
+    lowering(bench, lowered("%0 = llvm.mlir.zero : i32"), lowered("%0 = llvm.mlir.undef : i32"))
+    found = made.origin()
+    assert (found.charged, found.pass_name) == ((Component.LLVM_CODEGEN,), "instcombine")
+    assert found.healed == ("Convert",)
+    assert "LLVM's optimizer makes the same of what Convert lowers otherwise" in found.note
+
+
+def test_an_edit_that_tells_something_is_not_followed_through_llvm(bench: Bench) -> None:
+    made = LlvmBench(bench)
+    lowering(bench, lowered("nvvm.barrier0"), lowered("nvvm.fence"))
+    found = made.origin()
+    assert (found.charged, found.pass_name) == ((Component.LLVM_LOWERING,), "Convert")
+    assert made.asked == 0
+
+
+# what has no effect
+
+
+def test_where_heads_stage_makes_heads_output_of_bases_text_it_is_the_cause(bench: Bench) -> None:
+    own_passes(bench, "ttgir", ONE, TWO, THREE)
+    bench.replayer.makes("base", "llir", of=TWO, output=llvm(1), through=states(("Q", TWO), (END, TWO)))
+    bench.replayer.makes("head", "llir", of=TWO, output=llvm(2), through=states(("Q", TWO), (END, FOUR)))
+    found = bench.attribute(bench.case(*DIFFERING))
+    assert (found.origin.stage, found.origin.pass_name) == ("llir", "Q")
+    assert found.edit is not None
+    assert found.edit.ir == "mlir"
+    assert found.origin.note.startswith(
+        "the edit of P has no effect: head's llir stage makes the same of base's"
+    )
+
+
+def test_without_effect_is_all_that_is_before_the_last_such_stage(bench: Bench) -> None:
+    """Another LLVM IR, another PTX; and head's assembler makes head's code of base's PTX too."""
+    base = {"ttgir": ONE, "llir": llvm(1), "ptx": PTX, "cubin": CUBIN}
+    head = {"ttgir": ONE, "llir": llvm(2), "ptx": OTHER_PTX, "cubin": OTHER_CUBIN}
+    lowering(bench, lowered("nvvm.barrier0"), lowered("nvvm.fence"))
+    bench.replayer.makes("base", "ptx", of=llvm(1), output=PTX)
+    bench.replayer.makes("head", "ptx", of=llvm(1), output=PTX.replace("16", "18"))
+    bench.replayer.makes("head", "cubin", of=PTX, output=OTHER_CUBIN)
+    found = bench.attribute(bench.case(base, head))
+    assert (found.origin.stage, found.origin.pass_name, found.edit, found.step) == ("sass", None, None, None)
+    assert found.origin.charged == (Component.LLVM_LOWERING, Component.LLVM_CODEGEN, Component.PTXAS)
+    assert found.origin.note.startswith(
+        "the edit of Convert has no effect: head's cubin stage makes the same"
+    )
+    bench.replayer.makes(
+        "head", "cubin", of=PTX, output=rebuilt(CUBIN, content(".text.", lambda old: b"\2" + old[1:]))
+    )
+    other = bench.attribute(bench.case(base, {**head, "ptx": OTHER_PTX + "\n// again\n"}))
+    assert (other.origin.stage, other.origin.pass_name) == ("llir", "Convert")
+
+
 # what only looks different
 
 
@@ -573,12 +631,12 @@ def test_what_broke_names_the_pass_that_failed(bench: Bench) -> None:
     bench.replayer.makes("head", "ttgir", of=ONE, error="it died", failed_in="TritonGPUPipeline")
     found = bench.attribute(case)
     assert bench.replayer.asked == [("head", "ttgir", ONE, Dump.NAMES)]
-    told = attributor.attributed(case, found)
+    told = attribution.attributed(case, found)
     assert told.origin is not None
     assert told.origin.pass_name == "TritonGPUPipeline"
     assert told.error is not None
     assert told.error.startswith("head: TritonGPUPipeline: Assertion x > 0 (Pipeliner.cpp:12)")
-    assert attributor.attributed(told, found) == told, "it is said once"
+    assert attribution.attributed(told, found) == told, "it is said once"
 
 
 def test_what_was_fixed_is_run_again_at_base(bench: Bench) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from irdiff import process
 from irdiff.attribute import lit_test
-from irdiff.attribute.attributor import Step
+from irdiff.attribute.attribution import Step
 from irdiff.attribute.lit_test import LitTest, Means, Outputs, WorkerPassRunner
 from irdiff.errors import IrdiffError
 from irdiff.model import Case, Run, Sides, Verdict

@@ -31,6 +31,9 @@ def translated(lines: list[str]) -> list[str]:
             "tt.store %0, %1 {cachePolicy = #tt.cache_policy<cache_modifier = wt, eviction_policy = normal>} : T",
             "tt.store %0, %1 cacheModifier = wt : T",
         ),
+        ("rocdl.sched.barrier none", "rocdl.sched.barrier 0"),
+        ("rocdl.sched.group.barrier mfma_wmma, 1, 0", "rocdl.sched.group.barrier 8, 1, 0"),
+        ("rocdl.sched.group.barrier salu, 3, 0", "rocdl.sched.group.barrier 4, 3, 0"),
         ("%1 = tt.histogram %0 {allocation.size = 8 : i32} : T", "%1 = tt.histogram %0 : T"),
     ],
 )
@@ -44,6 +47,7 @@ def test_the_newer_spelling_is_the_older_one(new: str, old: str) -> None:
     [
         "%1 = tt.bitcast %0 : !tt.ptr<f16> -> !tt.ptr<i16>",
         "%1 = ttg.local_alloc {allocation.offset = 8 : i32}",
+        "rocdl.sched.group.barrier ds_read, 1, 0",
         "%1 = amdg.buffer_load %0[%2] : tensor<8xf16>",
         "%1 = amdg.buffer_load %0[%2] {cachePolicy = #tt.cache_policy<cache_modifier = none, eviction_policy = evict_last>}",
     ],
@@ -71,6 +75,15 @@ def test_constants_stand_where_they_are_used() -> None:
     old = ["llvm.func @k(%0: i32) {", CONSTANT, LOAD_OF.format(2, "%1"), "llvm.return %2"]
     new = ["llvm.func @k(%0: i32) {", LOAD_OF.format(1, "0"), "llvm.return %1"]
     assert translated(old) == translated(new) == [new[0], LOAD_OF.format(1, "0"), new[2]]
+
+
+MFMA = "%1 = rocdl.mfma.f32.32x32x8f16 %0, %0, %0, {} : (vector<4xf16>, vector<4xf16>, vector<16xf32>)"
+
+
+def test_an_immediate_argument_that_became_an_enumeration() -> None:
+    assert translated([MFMA.format("0, 0, none")]) == translated([MFMA.format("0, 0, 0")])
+    assert translated([MFMA.format("0, 1, none")]) != translated([MFMA.format("0, 0, 0")])
+    assert translated([MFMA.format("0, 0, rotate_16_right")]) != translated([MFMA.format("0, 0, 0")])
 
 
 def test_a_constant_of_type_index_is_the_same_number() -> None:

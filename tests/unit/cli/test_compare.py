@@ -17,6 +17,7 @@ RUN = large_run(60, 6)
 def compared(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
     """The words of a comparison that finds `RUN` without a toolchain."""
     side = SimpleNamespace(toolchain=SimpleNamespace(spec="triton==3.9.0"))
+    monkeypatch.setattr(compare, "look", lambda *_: None)
     monkeypatch.setattr(compare, "resolve_sides", lambda *_: (side, side))
     monkeypatch.setattr(pipeline, "compare", lambda *_: RUN)
     return ["--cache", str(tmp_path / "cache"), "--out", str(tmp_path / "run")]

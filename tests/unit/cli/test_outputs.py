@@ -107,7 +107,7 @@ def test_init_forced_replaces_files_and_nothing_else(tmp_path: Path) -> None:
     (tmp_path / ".github").write_text("a file")
     before = tree(tmp_path)
     with pytest.raises(UsageError, match=r"not a file to write|is not a folder"):
-        invoke(init_command, str(tmp_path), "--github", "--force")
+        invoke(init_command, str(tmp_path), "--github", "--force", "--action", f"o/irdiff@{'a' * 40}")
     assert tree(tmp_path) == before
 
 

@@ -33,10 +33,11 @@ def test_options_of_the_launch_reach_the_tools() -> None:
     call = llvm_call(chosen, Build.target("sm_90"), "3.9.0", PTX)
     assert not call.fuses
     assert call.flags[-1] == "nvptx-sched4reg"
-    assert ptxas_flags(chosen, PTX) == (
+    assert ptxas_flags(chosen, "3.9.0", PTX) == (
         "-lineinfo",
         "--fmad=false",
         "-v",
+        "--regAllocOptLevel=2",
         "--maxrregcount",
         "64",
         "--gpu-name=sm_90a",

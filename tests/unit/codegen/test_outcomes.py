@@ -38,6 +38,14 @@ def ended(stderr: str, code: int = 1, *, timed_out: bool = False) -> Ended:
             "LLVM 22 knows llvm.amdgcn.raw.ptr.buffer.load.async.lds with other arguments",
         ),
         (
+            "immarg operand has non-immediate parameter\n  %85 = select i1 %80, i32 %84, i32 0\n"
+            "  tail call void @llvm.amdgcn.raw.ptr.buffer.load.async.lds(ptr addrspace(8) %81, i32 0)\n"
+            "LLVM ERROR: Broken module found, compilation aborted!\n",
+            -6,
+            FailureKind.CRASH,
+            "LLVM 22 takes calls of llvm.amdgcn.raw.ptr.buffer.load.async.lds for broken IR",
+        ),
+        (
             "'sm_100a' is not a recognized processor for this target (ignoring processor)\n",
             0,
             FailureKind.UNSUPPORTED,

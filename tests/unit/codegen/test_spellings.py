@@ -7,7 +7,7 @@ import pytest
 from irdiff.codegen.spellings import SPELLINGS, rewritten
 
 ALL = [row.name for row in SPELLINGS]
-FLOATS, TRIPLE, ATTRIBUTES, CAPTURES_NONE, BUFFERS, BARRIER, CAPTURES, POINTERS, SIGNS, TRUNC = ALL
+FLOATS, TRIPLE, ATTRIBUTES, CAPTURES_NONE, BUFFERS, BARRIER, POWERS, CAPTURES, POINTERS, SIGNS, TRUNC = ALL
 BUFFER = (
     "declare ptr addrspace(8) @llvm.amdgcn.make.buffer.rsrc.p8.p1(ptr addrspace(1) readnone, i16, {0}, i32)\n"
     "define void @k(ptr addrspace(1) %0) {{\n"
@@ -36,6 +36,11 @@ BUFFER = (
             BARRIER,
             "  call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)",
             "  call void @llvm.nvvm.barrier.n(i32 0)",
+        ),
+        (
+            POWERS,
+            "  %2 = call float @llvm.nvvm.ex2.approx.ftz.f32(float %1)",
+            "  %2 = call float @llvm.nvvm.ex2.approx.ftz.f(float %1)",
         ),
         (BUFFERS, BUFFER.format("i64", "i64 2147483646"), BUFFER.format("i32", "i32 2147483646")),
     ],

@@ -72,6 +72,7 @@ class FakeInner:
             },
             metadata={"shared": 4},
             stage_times_s={"ptx": 1.0},
+            stage_cpu_s={"ptx": 1.0},
             assembler=Assembler(digest="p", flags=("-v", "--gpu-name=sm_90a")),
             assembler_log="",
             notes=(),

@@ -392,6 +392,10 @@ def test_one_sided_and_equal_inputs_compile_nothing(bench: Bench) -> None:
     )  # fmt: skip
     assert told(comparer.compare(pair).findings) == ("not-compiled:same-input-and-stages",)
     assert bench.compiler.asked == []
+    # what is expected to fail is no `unchanged` of two sides that compile nothing
+    unexpected = replace(bench.launch, expected=False)
+    bench.compiler.outcomes = {"base": failed(error()), "head": failed(error())}
+    assert comparer.compare(replace(pair, base=unexpected, head=unexpected)).verdict is Verdict.FAILING
 
 
 # failures

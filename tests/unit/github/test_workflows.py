@@ -4,91 +4,158 @@ import re
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
 from irdiff.cli.init import init_command
 from irdiff.errors import UsageError
 from irdiff.gate import policy
 from irdiff.github import workflows
+from irdiff.resolve import kernel_repository
+from tests.rendered_workflows import KINDS, ROOT, TEMPLATES
 
-ROOT = Path(__file__).parents[3]
-TEMPLATES = ROOT / "reports" / "github"
+ACTION = KINDS["kernels"].action
+FILES = {
+    f"{kind} {path}": content
+    for kind, wanted in KINDS.items()
+    for path, content in workflows.rendered(TEMPLATES, wanted).items()
+}
+ACTIONS = {str(path): path.read_text() for path in (ROOT / ".github" / "actions").glob("*/action.yml")}
+OWN = {str(path): path.read_text() for path in (ROOT / ".github" / "workflows").glob("*.yml")}
+EVERYTHING = {**FILES, **ACTIONS, **OWN}
+ALLOWED = {
+    "irdiff-comment": {"pull-requests", "checks"},
+    "irdiff-time": {"pull-requests", "checks"},
+    "irdiff-command": {"actions", "pull-requests"},
+    "irdiff-nightly": {"actions", "issues"},
+}
+"""What a job of each workflow may write. `irdiff-nightly` removes caches and writes an issue: it compares
+nothing where it may."""
 
 
-def _init(*arguments: object) -> None:
+def _init(*arguments: object) -> Result:
     result = CliRunner().invoke(init_command, [str(a) for a in arguments], standalone_mode=False)
     if result.exception:
         raise result.exception
+    return result
 
 
-@pytest.mark.parametrize(
-    ("path", "content"), workflows.rendered(TEMPLATES, ".", "reports/irdiff-policy.toml").items()
-)
-def test_our_own_workflows_are_those_of_the_templates(path: str, content: str) -> None:
-    assert (ROOT / path).read_text() == content
+def _jobs(content: str) -> list[str]:
+    return re.split(r"^  (?=[a-z]+:\n)", content[content.index("\njobs:") :], flags=re.MULTILINE)[1:]
 
 
-def test_every_action_is_pinned_to_a_commit() -> None:
-    for path, content in workflows.rendered(TEMPLATES, "irdiff==1").items():
-        for used in re.findall(r"uses: (.*)", content):
-            assert re.fullmatch(r"\./\.github/actions/irdiff|[\w-]+/[\w-]+@[0-9a-f]{40} # v[\d.]+", used), (
-                path
-            )
+@pytest.mark.parametrize("path", EVERYTHING)
+def test_every_action_is_pinned_to_a_commit(path: str) -> None:
+    for used in re.findall(r"uses: (.*)", EVERYTHING[path]):
+        assert re.fullmatch(r"[\w-]+/[\w./-]+@[0-9a-f]{40} # (v[\d.]+|irdiff [\d.]+)", used), used
 
 
-def test_no_script_holds_an_expression() -> None:
-    for path, content in workflows.rendered(TEMPLATES, "irdiff==1").items():
-        for script in re.findall(r"run: (\|\n(?:(?: {10}| {8}).*\n|\n)+|.*\n)", content):
-            assert "${{" not in script, path
+def test_the_actions_are_pinned_as_the_workflows_are() -> None:
+    pins = {f"{name}@{commit} # {tag}" for name, commit, tag in workflows.PINS.values()}
+    for content in {**ACTIONS, **OWN}.values():
+        assert set(re.findall(r"uses: (.*)", content)) <= pins
 
 
-def test_no_job_has_more_than_it_says() -> None:
-    for path, content in workflows.rendered(TEMPLATES, "irdiff==1").items():
-        if "/workflows/" in path:
-            assert "\npermissions: {}\n" in content
-            granted = set(re.findall(r"^ {6}([\w-]+): write", content, re.MULTILINE))
-            allowed = {"pull-requests", "checks"} if "comment" in path or "time" in path else set()
-            allowed |= {"issues"} if "nightly" in path else set()
-            assert granted == allowed, path
+@pytest.mark.parametrize("path", EVERYTHING)
+def test_no_script_holds_an_expression(path: str) -> None:
+    scripts = re.findall(r"^( *)run: (\|\n(?:\1  .*\n|\n)+|.*\n)", EVERYTHING[path], re.MULTILINE)
+    assert len(scripts) == len(re.findall(r"^ *run: ", EVERYTHING[path], re.MULTILINE))
+    for _, script in scripts:
+        assert "${{" not in script
 
 
-def test_a_job_that_runs_the_pull_request_has_no_secret() -> None:
-    content = workflows.rendered(TEMPLATES, "irdiff==1")[".github/workflows/irdiff-pr.yml"]
+@pytest.mark.parametrize("path", FILES)
+def test_no_job_has_more_than_it_says(path: str) -> None:
+    content = FILES[path]
+    assert "\npermissions: {}\n" in content
+    granted = set(re.findall(r"^ {6}([\w-]+): write", content, re.MULTILINE))
+    assert granted == ALLOWED.get(Path(path).stem, set())
     assert "secrets." not in content
-    assert "github.token" not in content
-    assert "persist-credentials: false" in content
+    for job in _jobs(content):
+        assert re.search(r"^    permissions:", job, re.MULTILINE), job
+        assert "persist-credentials: true" not in job
+        assert job.count("actions/checkout@") == job.count("persist-credentials: false")
+
+
+@pytest.mark.parametrize("path", FILES)
+def test_what_may_write_neither_checks_out_nor_installs_by_name(path: str) -> None:
+    """Everything but irdiff's own action could bring code of a pull request, or of somebody who took a name."""
+    for job in _jobs(FILES[path]):
+        if ": write" not in job:
+            continue
+        if "nightly" not in path:  # which is of the default branch alone
+            assert "actions/checkout" not in job
+            assert "actions/cache" not in job
+        assert not re.search(r"\b(pip|uv|npm|apt-get|curl|wget)\b", job), job
+
+
+@pytest.mark.parametrize("file", ["requirements.txt", "requirements-history.txt"])
+def test_what_is_installed_is_installed_by_hash(file: str) -> None:
+    script = (ROOT / ".github/actions/install/install.sh").read_text()
+    *by_name, own = [line for line in script.splitlines() if " install " in line or '"${uv[@]}"' in line]
+    by_name = [line for line in by_name if not line.startswith("uv=")]
+    assert len(by_name) == 2
+    for line in by_name:
+        assert "--require-hashes --only-binary :all: --requirement" in line
+    assert {"--no-deps", "--no-index", "--no-build-isolation"} <= set(own.split())
+    wanted = (ROOT / ".github/actions/install" / file).read_text()
+    names = re.findall(r"^([\w.-]+)==\S+.*\\$", wanted, re.MULTILINE)
+    assert len(names) == len(re.findall(r"^\S", wanted, re.MULTILINE))
+    assert len(re.findall(r"--hash=sha256:[0-9a-f]{64}", wanted)) >= len(names)
+    locked = (ROOT / "requirements.lock").read_text()
+    for name, version in re.findall(r"^([\w.-]+)==(\S+)", wanted, re.MULTILINE):
+        if f"\n{name}==" in f"\n{locked}":
+            assert f"\n{name}=={version} " in f"\n{locked}", "make lock"
+
+
+def test_a_job_that_runs_the_pull_request_has_no_token() -> None:
+    content = FILES["kernels .github/workflows/irdiff-pr.yml"]
+    plan, *others = _jobs(content)
+    assert all("github.token" not in job for job in others)
+    assert "irdiff compare" not in plan, "the job with a token that reads runs no code of the pull request"
+    assert "actions/irdiff@" not in plan
+
+
+def test_the_pull_request_never_runs_where_the_default_branch_is_trusted() -> None:
+    """`issue_comment`, `pull_request_target` and `workflow_run` write into the caches of the default branch."""
+    for path, content in FILES.items():
+        if re.search(r"^  (issue_comment|pull_request_target|workflow_run):", content, re.MULTILINE):
+            assert "actions/checkout" not in content, path
+            assert "actions/irdiff@" not in content, path
+            assert "irdiff compare" not in re.sub("#.*", "", content), path
 
 
 def test_the_gpu_host_checks_out_nothing() -> None:
-    content = workflows.rendered(TEMPLATES, "irdiff==1")[".github/workflows/irdiff-time.yml"]
-    job = content[content.index("\n  time:") : content.index("\n  comment:")]
+    content = FILES["kernels .github/workflows/irdiff-time.yml"]
+    job = next(job for job in _jobs(content) if job.startswith("time:"))
     assert "permissions: {}" in job
     assert "checkout" not in job
     assert "TOKEN" not in job
 
 
 def test_init_writes_everything_once(tmp_path: Path) -> None:
-    _init(tmp_path, "--github", "--install", "irdiff==1.2.3")
+    (tmp_path / "kernels.py").write_text("import triton\n\n\n@triton.jit\ndef k():\n    pass\n")
+    said = _init(tmp_path, "--github", "--action", ACTION).stdout
     written = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
-    assert len(written) == 7
-    assert (
-        'pip install --quiet --disable-pip-version-check "irdiff==1.2.3"'
-        in (tmp_path / ".github/workflows/irdiff-comment.yml").read_text()
-    )
+    names = {f".github/workflows/{name}.yml" for name in workflows.NAMES}
+    assert written == {"kernels.py", "irdiff.toml", "irdiff-policy.toml", *names}
     assert policy.load(tmp_path / "irdiff-policy.toml").rule
-    _init(tmp_path, "--github", "--install", "irdiff==1.2.3")
+    assert kernel_repository.parse_plan((tmp_path / "irdiff.toml").read_bytes(), "").workloads
+    assert f"The jobs run {ACTION}. What you must still do:" in said
+    assert "shard: [1]" in (tmp_path / ".github/workflows/irdiff-pr.yml").read_text()
+    _init(tmp_path, "--github", "--action", ACTION)
     changed = tmp_path / ".github/workflows/irdiff-pr.yml"
     changed.write_text("mine")
     with pytest.raises(UsageError, match="is there and differs"):
-        _init(tmp_path, "--github", "--install", "irdiff==1.2.3")
+        _init(tmp_path, "--github", "--action", ACTION)
     assert changed.read_text() == "mine"
-    _init(tmp_path, "--github", "--install", "irdiff==1.2.3", "--force")
-    assert changed.read_text() != "mine"
+    _init(tmp_path, "--github", "--action", ACTION, "--force", "--shards", "3")
+    assert "shard: [1, 2, 3]" in changed.read_text()
 
 
 @pytest.mark.parametrize(
-    "install", ['x" && curl evil | sh #', "a\nb", "$(id)", "`id`", "${{ github.token }}"]
+    "action",
+    ["irdiff", "o/n@v1", "o/n@" + "a" * 39, f"o/n@{'a' * 40}\n", f"$(id)/n@{'a' * 40}", f"o/n/x@{'a' * 40}"],
 )
-def test_what_is_installed_cannot_break_out_of_its_quotes(tmp_path: Path, install: str) -> None:
-    with pytest.raises(UsageError, match="cannot be quoted"):
-        _init(tmp_path, "--github", "--install", install)
+def test_an_action_is_a_repository_and_a_whole_commit(tmp_path: Path, action: str) -> None:
+    with pytest.raises(UsageError, match="is not OWNER/NAME@COMMIT"):
+        _init(tmp_path, "--github", "--action", action)

@@ -83,6 +83,14 @@ def test_synchronization_says_what_it_stands_before() -> None:
     assert first(edit("ttgir", removed("ttg.barrier", ahead="tt.store"))).ahead == "`tt.store`"
 
 
+def test_what_left_the_loop_is_told_before_what_merely_moved() -> None:
+    """3.9 puts a barrier of a Gluon matmul for Hopper behind its loop."""
+    lines = [removed("nvvm.barrier", depth=1), added("nvvm.barrier"), removed("tt.aa"), added("tt.aa")]
+    assert subjects(edit("mlir", *lines)) == [("`nvvm.barrier` moved out of the loop", 0)]
+    back = [removed("tt.splat"), added("tt.splat", depth=1)]
+    assert subjects(edit("ttgir", *back)) == [("`tt.splat` moved into the loop", 0)]
+
+
 # what else
 
 
@@ -108,8 +116,8 @@ def test_flags_of_instructions_are_counted_and_inferred_attributes_named() -> No
     assert subjects(edit("llir", *back))[0] == ("LLVM no longer infers `nofree`", 0)
     flags = replaced("%1 = fadd float %0, %0", "%1 = fadd nnan float %0, %0")
     assert subjects(edit("llir", *flags)) == [("`nnan` flag", 1), same]
-    more = edit("llir", *flags, added("%2 = fadd float %0, %0"))
-    assert subjects(more) == [("`nnan` flag", 1), ("float instruction", 1)]
+    more = edit("llir", *define, *flags, added("%2 = fadd float %0, %0"))
+    assert subjects(more) == [("`nnan` flag", 1), ("float instruction", 1), ("LLVM infers `nofree`", 0)]
     rounding = replaced("add.rn.f32 %f1, %f2;", "add.rz.f32 %f1, %f2;")
     assert ("`rz` flag", 1) in subjects(edit("ptx", *rounding))
 

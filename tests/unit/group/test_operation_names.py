@@ -65,6 +65,7 @@ def test_what_every_change_touches_is_told_by_its_bare_name_alone(stage: str, li
 def test_names_after_a_count() -> None:
     assert operation_names.plural("call of `f`", 3) == "calls of `f`"
     assert operation_names.plural("float instruction", -2) == "float instructions"
+    assert operation_names.plural("`nuw` flag", 2) == "`nuw` flags"
     assert operation_names.plural("lane exchange", -1) == "lane exchange"
     assert operation_names.plural("`tt.load`", 2) == "`tt.load`"
 

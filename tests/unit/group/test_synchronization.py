@@ -59,6 +59,13 @@ def test_a_wait_of_several_counts_is_stricter_only_where_none_grew() -> None:
     assert taken(WAIT, gone) == 0.5
 
 
+@pytest.mark.parametrize(
+    "line", ["rocdl.sched.barrier 0", "rocdl.sched.group.barrier 8, 1, 0", "; sched_barrier mask(0x0)"]
+)
+def test_a_mark_for_the_scheduler_synchronizes_nothing(line: str) -> None:
+    assert taken(BARRIER, [removed(line)]) == more([added(line)]) == 0.0
+
+
 def test_another_scope_or_ordering_is_a_risk_either_way() -> None:
     device, group = "llvm.fence syncscope(agent) release", "llvm.fence syncscope(workgroup) release"
     assert taken(FENCE, replaced(device, group)) == taken(FENCE, replaced(group, device)) == 0.5
@@ -71,3 +78,9 @@ def test_another_scope_or_ordering_is_a_risk_either_way() -> None:
 def test_what_counts_arrivals_is_no_plain_synchronization(line: str) -> None:
     for change in (added(line), removed(line)):
         assert taken(BARRIER, [change]) == taken(WAIT, [change]) == more([change]) == 0.0
+
+
+def test_waits_of_amds_code_generator_follow_the_order_of_the_rest() -> None:
+    wait = "s_waitcnt vmcnt(0)"
+    assert taken(WAIT, [removed(wait)]) == 0.5, "nothing else differs: it is the wait itself"
+    assert taken(WAIT, [removed(wait), added("v_add_u32 v1, v2, v3")]) == 0.0

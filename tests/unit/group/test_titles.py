@@ -271,6 +271,12 @@ def test_a_cause_that_not_all_have_says_how_many_do_and_a_rare_one_is_not_told(b
     assert group(build, *strangers) == "one more `tt.op0` (in 1 of 3 cases)"
 
 
+def test_the_place_of_what_not_all_have_is_not_told_where_it_is_that_of_some(build: Any) -> None:
+    inside, outside = (added("tt.load", depth=1), added("tt.other")), (added("tt.load"), added("tt.other"))
+    text = group(build, inside, outside, (added("tt.other"),))
+    assert text == "one more `tt.other`, one more `tt.load` (in 2 of 3 cases)"
+
+
 def test_values_are_told_where_they_are_few(build: Any) -> None:
     def wait(count: int) -> tuple[EditLine, ...]:
         return replaced(f"ttg.async_wait {{num = {count}}}", "ttg.async_wait {num = 0}")

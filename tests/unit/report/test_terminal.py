@@ -49,7 +49,23 @@ def test_without_groups_the_changed_cases_are_listed_whole() -> None:
     long = replace(case, id="family/" + "w" * 90 + ":label@sm_90", nondeterministic=("head",))
     text = shown(make_run((case, long)))
     assert long.id in text
-    assert "nondeterministic: head" in text
+    assert "head disagrees with itself, base does not: 1 case" in text
+
+
+def test_a_base_that_disagrees_with_itself_is_good_news_of_head() -> None:
+    case = replace(make_case(1, Verdict.CHANGED), nondeterministic=("base",))
+    text = shown(make_run((case,)))
+    assert "1 nondeterministic at base alone" in text
+    assert "base disagrees with itself, head does not: 1 case" in text
+    assert case.id in text.partition("base disagrees with itself")[2]
+
+
+def test_the_same_error_is_one_line_with_a_count() -> None:
+    cases = [replace(make_case(n, Verdict.BROKEN), error=f"head: needs {n} bytes") for n in range(36)]
+    lines = shown(make_run(tuple(cases))).splitlines()
+    assert [line for line in lines if "needs" in line] == [
+        f"{min(case.id for case in cases)} and 35 more  head: needs ... bytes"
+    ]
 
 
 def test_groups_that_are_left_out_are_counted() -> None:

@@ -87,7 +87,12 @@ def test_the_sides_of_a_run_are_resolved_again_without_building(
     config: Any = SimpleNamespace(shipped=Path("/shipped"))
     assert explanation.sides_again(run, case, None, config, print) is sides
     base, head, wanted = asked[0]
-    assert (base, head, wanted.build, wanted.corpus) == (run.base.spec, run.head.spec, False, None)
+    assert (base, head, wanted.build, wanted.corpus) == (
+        run.base.spec,
+        run.head.spec,
+        False,
+        Path("/shipped/corpus"),
+    )
 
 
 @pytest.mark.parametrize("other", ["base", "head"])

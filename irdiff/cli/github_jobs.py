@@ -1,0 +1,203 @@
+"""`irdiff github`: what jobs call that may run the code of a pull request. They have no token that writes.
+
+What a step hands on is printed as `name=value` lines for GITHUB_OUTPUT; every value is made here, or checked.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from irdiff import config as configuration
+from irdiff.cli import options
+from irdiff.cli.merge import merged
+from irdiff.cli.status import status_line
+from irdiff.config import Config
+from irdiff.errors import ExitCode, IrdiffError, UsageError
+from irdiff.github import asked
+from irdiff.github.asked import Asked
+from irdiff.model import EVERYTHING, Run, Verdict
+from irdiff.report import edited, escape, failed, markdown
+from irdiff.resolve import look as trees
+from irdiff.resolve import sides
+from irdiff.resolve.sides import SideOptions
+from irdiff.resolve.toolchains import checkout as checkouts
+from irdiff.resolve.toolchains import repository
+from irdiff.run import failure, run_folder, same_compiler
+from irdiff.run.failure import PartFailure
+
+_GRAVE = (Verdict.BROKEN, Verdict.CHANGED, Verdict.ABSORBED)
+_OUTPUT = re.compile(r"[ -~]*")
+_LOG_LINES = 200
+
+
+def _output(**rows: str) -> None:
+    for name, value in rows.items():
+        if not _OUTPUT.fullmatch(value):
+            raise UsageError(f"{name} has characters that no output has: {value[:80]!a}")
+        click.echo(f"{name}={value}")
+
+
+def _side_options(progress: object = None) -> SideOptions:
+    tell = progress if callable(progress) else (lambda _: None)
+    return SideOptions(repo=None, corpus=None, triton=None, build=True, progress=tell)
+
+
+@click.command("plan")
+@click.option("--base", required=True, help="What the pull request goes to.")
+@click.option("--head", required=True, metavar="SHA", help="Its newest commit.")
+@click.option(
+    "--tier",
+    "tiers",
+    multiple=True,
+    type=click.Choice(["gate", "core", "extended"]),
+    help="Of the corpus, for a checkout of Triton; a repository of kernels is compared as a whole.",
+)
+@click.option("--merge-base", is_flag=True, help="Compare with where the history of HEAD leaves BASE.")
+@click.option("--asked", "asked_path", type=click.Path(path_type=Path), help="What `github asked` wrote.")
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="The run, if nothing can change.")
+@options.cache_option
+def plan_command(
+    base: str,
+    head: str,
+    tiers: tuple[str, ...],
+    merge_base: bool,
+    asked_path: Path | None,
+    out: Path,
+    cache: Path | None,
+) -> int:
+    """Print what to compare, and whether anything can change at all: then no other job need start."""
+    config = configuration.load(cache=cache)
+    store = repository.open_store(Path.cwd(), config)
+    wanted = _read_asked(asked_path, head)
+    if wanted is None:
+        wanted = Asked(base=None, tiers=None, targets=(), cases=())
+    if wanted.base is not None:
+        start = wanted.base
+    else:
+        start = repository.merge_base(store, base, head) if merge_base else base
+    if sides.is_revision(start):
+        start = repository.commit_of(store, start)
+    if sides.is_revision(head):
+        head = repository.commit_of(store, head)
+    if wanted.tiers is None:
+        is_compiler = checkouts.is_triton(repository.snapshot(store, head, config), config)
+        wanted = replace(wanted, tiers=tiers if is_compiler else ())
+    nothing = _write_where_nothing_can_change(start, head, wanted, out, config)
+    _output(
+        base=start,
+        head=head,
+        tiers=" ".join(wanted.tiers or ()),
+        targets=" ".join(wanted.targets),
+        cases=" ".join(wanted.cases),
+        nothing="true" if nothing else "false",
+    )
+    return ExitCode.DONE
+
+
+def _read_asked(path: Path | None, head: str) -> Asked | None:
+    return asked.read(path.read_text(encoding="utf-8"), head) if path and path.is_file() else None
+
+
+def _write_where_nothing_can_change(base: str, head: str, wanted: Asked, out: Path, config: Config) -> bool:
+    found = trees.look(base, head, _side_options(), config)
+    if found is None:
+        return False
+    for sentence in filter(None, (edited.differing(found.edited), edited.consequence(found.edited))):
+        click.echo(escape.terminal(sentence), err=True)
+    if found.edited.identical:
+        targets = options.selected_targets(wanted.targets, None, config)
+        same_compiler.write(found, targets, EVERYTHING, config, out)
+    return found.edited.identical
+
+
+@click.command("key")
+@click.argument("base")
+@click.argument("head")
+@options.cache_option
+def key_command(base: str, head: str, cache: Path | None) -> int:
+    """Print what names the toolchains of both sides, for a cache."""
+    found = trees.cache_key(base, head, _side_options(), configuration.load(cache=cache))
+    _output(toolchains=found)
+    return ExitCode.DONE
+
+
+@click.command("prepare")
+@click.argument("base")
+@click.argument("head")
+@options.cache_option
+def prepare_command(base: str, head: str, cache: Path | None) -> int:
+    """Install or build the toolchains of both sides, for the jobs that compare."""
+    config = configuration.load(cache=cache)
+    with status_line(Console(stderr=True, no_color=config.color is False)) as tell:
+        found = sides.resolve_sides(base, head, _side_options(tell), config)
+    for name, side in found.items():
+        click.echo(escape.terminal(f"{name}: {side.toolchain.spec}: Triton {side.toolchain.version}"))
+    return ExitCode.DONE
+
+
+@click.command("failed")
+@click.option("--step", required=True, help="What was done, for a reader.")
+@click.option("--code", required=True, type=int, help="How it ended.")
+@click.option("--log", type=click.Path(path_type=Path, exists=True), required=True, help="What it printed.")
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="The folder of the run.")
+def failed_command(step: str, code: int, log: Path, out: Path) -> int:
+    """Keep the reason of a step that failed, in the place of a run or beside it."""
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()[-_LOG_LINES:]
+    failure.write(out, [*failure.load(out), failure.of_output(step, code, lines)])
+    return ExitCode.DONE
+
+
+@click.command("finish")
+@click.argument("parts", type=click.Path(path_type=Path, file_okay=False))
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="The run folder to write.")
+@click.option("--markdown", "markdown_path", type=options.OutputFile(), help="Write the report here.")
+def finish_command(parts: Path, out: Path, markdown_path: Path | None) -> int:
+    """Join what the jobs kept, one folder each in PARTS: runs of shards, and reasons of failures."""
+    folders = sorted(path for path in parts.iterdir() if path.is_dir()) if parts.is_dir() else []
+    wrong = [part for folder in folders for part in failure.load(folder)]
+    run: Run | None = None
+    runs = [folder for folder in folders if (folder / "run.json").is_file()]
+    if runs:
+        try:
+            run = merged(runs, out, partial=True)
+        except IrdiffError as error:
+            wrong.append(
+                PartFailure(step="joining the shards", code=int(error.exit_code), lines=(error.what,))
+            )
+        else:
+            missing = [note for note in run.notes if "are missing" in note]
+            wrong += [PartFailure(step="some shards", code=1, lines=(note,)) for note in missing if not wrong]
+    elif not wrong:
+        wrong = [PartFailure(step="the comparison", code=1, lines=("no job left a result",))]
+    if wrong:
+        failure.write(out, wrong)
+    _output(**_outcome(run, failed=bool(wrong)))
+    if markdown_path:
+        text = failed.markdown(wrong, has_run=run is not None, limit=markdown.LIMIT // 4) if wrong else ""
+        options.write_output(markdown_path, text + (markdown.render(run) if run else ""))
+    return ExitCode.DONE
+
+
+@click.command("outcome")
+@click.argument("folder", type=click.Path(path_type=Path))
+def outcome_command(folder: Path) -> int:
+    """Print the gravest verdict of a run and its counts; `unknown` where there is none."""
+    run = run_folder.load(folder) if (folder / "run.json").is_file() else None
+    _output(**_outcome(run, failed=run is None or bool(failure.load(folder))))
+    return ExitCode.DONE
+
+
+def _outcome(run: Run | None, *, failed: bool) -> dict[str, str]:
+    counts = run.summary.verdicts if run else {}
+    verdict = next((verdict for verdict in _GRAVE if counts.get(verdict)), Verdict.UNCHANGED)
+    return {
+        "verdict": verdict.value if run else "unknown",
+        "counts": json.dumps({name.value: count for name, count in counts.items()}),
+        "failed": "true" if failed else "false",
+    }

@@ -1,0 +1,163 @@
+"""GitHub Actions through its API: runs of workflows, what they kept, their caches, who may write."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from irdiff.errors import UsageError
+from irdiff.github.client import Client, GithubError
+from irdiff.run import run_archive
+from irdiff.run.failure import PartFailure
+
+_PAGE = 100
+_MAX_PAGES = 20
+_FAILED = frozenset({"failure", "timed_out", "startup_failure"})
+_LOGIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}(\[bot\])?")
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkflowRun:
+    number: int
+    """The id that addresses name it by."""
+    is_done: bool
+    conclusion: str
+    url: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cache:
+    number: int
+    ref: str
+    """The branch or pull request whose jobs may read it: `refs/heads/main`, `refs/pull/7/merge`."""
+    key: str
+    size_bytes: int
+    last_used: str
+    """ISO 8601, UTC."""
+
+
+def newest_run(client: Client, workflow: str, commit: str) -> WorkflowRun | None:
+    """The newest run of a workflow for a commit of a pull request, leaving out those that did nothing."""
+    parameters = {"head_sha": commit, "event": "pull_request", "per_page": _PAGE}
+    path = f"/actions/workflows/{workflow}/runs"
+    rows = client.rest("GET", path, to=f"look for runs of {workflow}", parameters=parameters)["workflow_runs"]
+    found = [row for row in rows if row.get("conclusion") != "skipped"]
+    newest = max(found, key=lambda row: int(row["run_number"]), default=None)
+    if newest is None:
+        return None
+    return WorkflowRun(
+        number=int(newest["id"]),
+        is_done=newest.get("status") == "completed",
+        conclusion=str(newest.get("conclusion")),
+        url=str(newest.get("html_url") or ""),
+    )
+
+
+def rerun(client: Client, run: WorkflowRun) -> None:
+    client.rest(
+        "POST", f"/actions/runs/{run.number}/rerun", to="start the comparison again", repeatable=False
+    )
+
+
+def fetch_artifact(client: Client, run_id: int, name: str, place: Path) -> bool:
+    """Downloads the newest artifact of that name as the zip file that it is; False where there is none.
+
+    Raises GithubError, where it is larger than any run too.
+    """
+    parameters = {"name": name, "per_page": _PAGE}
+    path = f"/actions/runs/{run_id}/artifacts"
+    rows = client.rest("GET", path, to="list what the run kept", parameters=parameters)["artifacts"]
+    mine = [row for row in rows if row.get("name") == name and not row.get("expired")]
+    if not mine:
+        return False
+    newest = max(mine, key=lambda row: int(row["id"]))
+    limit = run_archive.MAX_ARCHIVE_BYTES
+    if int(newest.get("size_in_bytes") or 0) > limit:
+        raise GithubError(f"the artifact {name} has more than {limit} bytes")
+    address = f"/actions/artifacts/{int(newest['id'])}/zip"
+    client.download(address, place, limit_bytes=limit, to=f"download the artifact {name}")
+    return True
+
+
+def failures(client: Client, run_id: int) -> tuple[PartFailure, ...]:
+    """Jobs that failed and the step that each failed in, as GitHub knows it: who runs them names them."""
+    path = f"/actions/runs/{run_id}/jobs"
+    rows = client.rest("GET", path, to="list the jobs of the run", parameters={"per_page": _PAGE})["jobs"]
+    return tuple(
+        PartFailure(step=f"job {str(row.get('name'))[:100]}", code=1, lines=_failed_steps(row))
+        for row in rows
+        if row.get("conclusion") in _FAILED
+    )[:20]
+
+
+def _failed_steps(job: Mapping[str, Any]) -> tuple[str, ...]:
+    steps = [step for step in job.get("steps") or () if step.get("conclusion") in _FAILED]
+    return tuple(f"failed in the step: {str(step.get('name'))[:200]}" for step in steps[:5])
+
+
+def may_write(client: Client, login: str) -> bool:
+    """Whether somebody may push to the repository. What a comment says of its author's role is not asked."""
+    if not _LOGIN.fullmatch(login):
+        raise UsageError(f"{login[:100]!a} is not the name of an account")
+    found = client.rest("GET", f"/collaborators/{login}/permission", to=f"ask what {login} may do")
+    return found.get("permission") in {"admin", "write"}  # `maintain` is `write` here
+
+
+def head_of(client: Client, number: int) -> str:
+    """The newest commit of a pull request."""
+    return str(client.rest("GET", f"/pulls/{number}", to=f"read pull request {number}")["head"]["sha"])
+
+
+def is_open(client: Client, number: int) -> bool:
+    return bool(client.rest("GET", f"/pulls/{number}", to=f"read pull request {number}")["state"] == "open")
+
+
+def react(client: Client, comment: int, content: str) -> None:
+    path = f"/issues/comments/{comment}/reactions"
+    client.rest("POST", path, {"content": content}, to="answer a comment")
+
+
+# caches
+
+
+def caches(client: Client, prefix: str) -> Iterator[Cache]:
+    """Every cache whose key begins with `prefix`."""
+    for page in range(1, _MAX_PAGES + 1):
+        parameters = {"key": prefix, "per_page": _PAGE, "page": page}
+        rows = client.rest("GET", "/actions/caches", to="list caches", parameters=parameters)[
+            "actions_caches"
+        ]
+        for row in rows:
+            yield Cache(
+                number=int(row["id"]),
+                ref=str(row["ref"]),
+                key=str(row["key"]),
+                size_bytes=int(row["size_in_bytes"]),
+                last_used=str(row["last_accessed_at"]),
+            )
+        if len(rows) < _PAGE:
+            return
+
+
+def to_remove(rows: list[Cache], closed: set[int], max_bytes: int) -> list[Cache]:
+    """Caches of closed pull requests, then those that were unused longest until the rest fits. Pure."""
+    gone = [row for row in rows if (number := pull_request_of(row)) is not None and number in closed]
+    kept = sorted((row for row in rows if row not in gone), key=lambda row: row.last_used, reverse=True)
+    total = 0
+    for row in kept:
+        total += row.size_bytes
+        if total > max_bytes:
+            gone.append(row)
+    return gone
+
+
+def pull_request_of(cache: Cache) -> int | None:
+    found = re.fullmatch(r"refs/pull/(\d{1,9})/(?:merge|head)", cache.ref)
+    return int(found[1]) if found else None
+
+
+def remove_cache(client: Client, cache: Cache) -> None:
+    client.rest("DELETE", f"/actions/caches/{cache.number}", to=f"remove the cache {cache.key[:80]}")

@@ -1,0 +1,124 @@
+"""Commands in comments of a pull request: `/irdiff compare v3.9.0 --tier all`. Pure, and by a strict grammar.
+
+Anybody can write a comment. Trusted code obeys those of people who may write to the repository, and records
+what they asked for in a comment of its own, for one commit. The jobs of the pull request read that record
+alone: they never read what people write.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from dataclasses import asdict, dataclass
+
+from pydantic import TypeAdapter, ValidationError
+
+from irdiff.errors import UsageError
+
+KEY = "asked"
+"""Of the comment that holds the record."""
+USAGE = """\
+/irdiff compare [BASE] [--tier gate|core|extended|all] [--target NAME] [--case PATTERN]
+
+BASE is a branch, tag or commit, or a release as in triton==3.8.0. Without it the pull request is compared
+with where it begins, as after every push. --tier, --target and --case can be repeated."""
+
+_COMMAND = re.compile(r"/irdiff(?:[ \t]+(.{0,500}))?[ \t]*")
+_BASE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/=+~^-]{0,199}")
+_WORDS = {
+    "--tier": re.compile(r"gate|core|extended|all"),
+    "--target": re.compile(r"[a-z0-9][a-z0-9_]{0,39}"),
+    "--case": re.compile(r"[A-Za-z0-9_.:@/*?-]{1,200}"),
+}
+_RECORD = re.compile(r"<!-- irdiff:record (\{[ -~]{1,4000}\}) -->")
+_MAX_WORDS = 40
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What to compare a pull request with, and how much of the corpus."""
+
+    base: str | None
+    """None for where the pull request begins."""
+    tiers: tuple[str, ...] | None
+    """None for those that a push compares, an empty tuple for all."""
+    targets: tuple[str, ...]
+    cases: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _AskedOf:
+    head: str
+    asked: Asked
+
+
+_adapter = TypeAdapter(_AskedOf)
+
+
+def parse(comment: str) -> Asked | None:
+    """What the first line of a comment asks for; None for help. Raises UsageError for anything else."""
+    found = _COMMAND.fullmatch(comment.strip().partition("\n")[0].rstrip("\r"))
+    try:
+        words = shlex.split(found[1] or "") if found else None
+    except ValueError:
+        words = None
+    if words is None or len(words) > _MAX_WORDS:
+        raise UsageError("this is no command", hint="/irdiff help")
+    match words:
+        case [] | ["help", *_]:
+            return None
+        case ["compare", *rest]:
+            return _compared(rest)
+        case [first, *_]:
+            raise UsageError(f"there is no command {first[:40]!a}", hint="/irdiff help")
+    raise AssertionError(words)
+
+
+def _compared(words: list[str]) -> Asked:
+    base = words.pop(0) if words and not words[0].startswith("-") else None
+    if base is not None and (not _BASE.fullmatch(base) or ".." in base):
+        raise UsageError(f"{base[:80]!a} is no revision or release", hint="/irdiff help")
+    given: dict[str, list[str]] = {name: [] for name in _WORDS}
+    while words:
+        name, _, value = words.pop(0).partition("=")
+        if name not in _WORDS:
+            raise UsageError(f"there is no option {name[:40]!a}", hint="/irdiff help")
+        value = value or (words.pop(0) if words else "")
+        if not _WORDS[name].fullmatch(value):
+            raise UsageError(f"{name} cannot be {value[:80]!a}", hint="/irdiff help")
+        given[name].append(value)
+    tiers = () if "all" in given["--tier"] else tuple(given["--tier"]) or None
+    return Asked(base=base, tiers=tiers, targets=tuple(given["--target"]), cases=tuple(given["--case"]))
+
+
+def record(asked: Asked, head: str) -> str:
+    """The hidden line that holds a command for one commit."""
+    content = json.dumps(asdict(_AskedOf(head=head, asked=asked)), separators=(",", ":"))
+    line = f"<!-- irdiff:record {content} -->"
+    assert _RECORD.fullmatch(line)
+    return line
+
+
+def read(comment: str | None, head: str) -> Asked | None:
+    """What a record asks for at a commit; None where it says nothing of it. Checked as a comment is."""
+    found = _RECORD.search(comment or "")
+    if found is None:
+        return None
+    try:
+        recorded = _adapter.validate_json(found[1])
+    except ValidationError:
+        return None
+    if recorded.head != head:
+        return None
+    return parse(f"/irdiff {in_words(recorded.asked)}")
+
+
+def in_words(asked: Asked) -> str:
+    """The command that asks for it."""
+    words = ["compare", *([asked.base] if asked.base else [])]
+    if asked.tiers is not None:
+        words += [word for tier in asked.tiers or ("all",) for word in ("--tier", tier)]
+    words += [word for target in asked.targets for word in ("--target", target)]
+    words += [word for case in asked.cases for word in ("--case", case)]
+    return " ".join(words)

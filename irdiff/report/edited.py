@@ -1,0 +1,67 @@
+"""What differs between two revisions and what it feeds, in sentences: said before anything else."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from irdiff.model import Edited, EditedFile, Run
+
+_SHOWN = 4
+NATIVE = "native code"
+
+
+def same_compiler(run: Run) -> bool:
+    """Whether both sides have the same compiler, or the same code: there are no cases, and none is missed."""
+    return run.edited is not None and run.edited.identical
+
+
+def headline(edited: Edited) -> str:
+    """For revisions that nothing can follow from."""
+    if edited.of_kernels:
+        return f"no code, data or pin differs: nothing was compared ({_files(len(edited.files))} looked at)"
+    return f"identical compilers: nothing can change ({_files(len(edited.files))} looked at)"
+
+
+def sentence(run: Run) -> str:
+    """What differs, and what that feeds; empty where `reach` says more."""
+    is_told = run.edited and run.edited.files and not run.reach
+    return differing(run.edited) if run.edited and is_told else ""
+
+
+def differing(edited: Edited) -> str:
+    """`14 files differ: native code (1: lib/Analysis/AxisInfo.cpp), tests (11), documents (2)`."""
+    counting = [file for file in edited.files if file.counts]
+    beside = [file for file in edited.files if not file.counts]
+    parts = [f"{word} ({count}: {_names(counting, word)})" for word, count in _counted(counting)]
+    parts += [f"{word} ({count})" for word, count in _counted(beside)]
+    count = len(edited.files)
+    return f"{_files(count)} {'differs' if count == 1 else 'differ'}: {', '.join(parts)}"
+
+
+def consequence(edited: Edited) -> str:
+    """What follows for what has to be made."""
+    if edited.identical:
+        return headline(edited)
+    if edited.of_kernels:
+        return ""
+    if any(NATIVE in file.feeds for file in edited.files):
+        return "native code differs: each side needs a native build of its own"
+    return "only Python differs: both sides share one native build"
+
+
+def _counted(files: Sequence[EditedFile]) -> list[tuple[str, int]]:
+    """How many files feed each thing; one that feeds two counts for both."""
+    return sorted(
+        Counter(word for file in files for word in file.feeds).items(), key=lambda row: (-row[1], row[0])
+    )
+
+
+def _names(files: Sequence[EditedFile], word: str) -> str:
+    paths = [file.path for file in files if word in file.feeds]
+    more = f" and {len(paths) - _SHOWN} more" if len(paths) > _SHOWN else ""
+    return ", ".join(paths[:_SHOWN]) + more
+
+
+def _files(count: int) -> str:
+    return "1 file" if count == 1 else f"{count} files"

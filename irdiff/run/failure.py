@@ -1,0 +1,75 @@
+"""Why a comparison, or a part of it, gave no run: `failure.json`, in the place of a run or beside it.
+
+It comes from a job that nobody trusts, as a run does: it is read within bounds, and shown escaped.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from irdiff.errors import RunFolderError
+from irdiff.run import run_folder
+
+FILE = "failure.json"
+MAX_PARTS = 64
+_MAX_BYTES = 1 << 20
+_MAX_LINES = 30
+_MAX_LINE = 400
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartFailure:
+    """One step that ended with another code than zero."""
+
+    step: str
+    """What was done, in words: `compare 2/4`."""
+    code: int
+    """How it ended; 124 where it ran out of time."""
+    lines: tuple[str, ...]
+    """The last lines that it printed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _FailureFile:
+    schema: Literal["irdiff-failure/1"]
+    parts: tuple[PartFailure, ...] = Field(max_length=MAX_PARTS)
+
+
+_adapter = TypeAdapter(_FailureFile)
+
+
+def of_output(step: str, code: int, lines: Sequence[str]) -> PartFailure:
+    """Keeps the end of what was printed, where the reason stands."""
+    kept = [line.rstrip()[:_MAX_LINE] for line in lines if line.strip()][-_MAX_LINES:]
+    return PartFailure(step=step[:200], code=code, lines=tuple(kept))
+
+
+def write(folder: Path, parts: Iterable[PartFailure]) -> None:
+    content = _adapter.dump_python(
+        _FailureFile(schema="irdiff-failure/1", parts=tuple(parts)[:MAX_PARTS]), mode="json"
+    )
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / FILE).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+
+
+def load(folder: Path) -> tuple[PartFailure, ...]:
+    """What failed; nothing where the folder says of no failure. Raises RunFolderError for a damaged file."""
+    if not folder.is_dir() or not (folder / FILE).exists():
+        return ()
+    content = run_folder.read_file(folder, (FILE,), _MAX_BYTES)
+    try:
+        return _adapter.validate_json(content, strict=True).parts
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        raise RunFolderError(f"{folder / FILE} is not a failure: {first['msg'][:200]}") from error
+
+
+def in_words(part: PartFailure) -> str:
+    """`compare 2/4 ran out of time`, `toolchains ended with code 3`."""
+    return f"{part.step} ran out of time" if part.code == 124 else f"{part.step} ended with code {part.code}"

@@ -1,0 +1,107 @@
+"""Two revisions of Triton that make one compiler: answered from the trees, on an empty cache."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+from checkouts import commit, edit, git, new_repository, write
+
+pytestmark = pytest.mark.integration
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_documents_and_tests_alone_end_at_once(irdiff, triton_repository: Path, tmp_path: Path) -> None:
+    write(triton_repository, {f"docs/{n}.md": "text\n" for n in range(9)})
+    write(triton_repository, {f"python/test/unit/test_{n}.py": "" for n in range(5)})
+    commit(triton_repository, "Documents and tests")
+    empty, out = tmp_path / "empty-cache", tmp_path / "run"
+    started = time.monotonic()
+    done = irdiff(
+        "compare",
+        "HEAD~1",
+        "HEAD",
+        "--out",
+        out,
+        "--exit-code",
+        cwd=triton_repository,
+        IRDIFF_CACHE=str(empty),
+    )
+    took_s = time.monotonic() - started
+    print(f"{took_s:.2f} s")
+    assert done.code == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0] == "identical compilers: nothing can change (14 files looked at)"
+    assert lines[2] == "14 files differ: documents (9), tests (5)"
+    assert not (empty / "toolchains").exists()
+    assert took_s < 20  # a second on a machine that does nothing else
+    assert done.verdicts() == {}
+    assert len(done.run["edited"]["files"]) == 14
+    # what else is made of such a run
+    page = tmp_path / "page.html"
+    assert irdiff("report", str(out), "--html", str(page)).code == 0
+    assert "identical compilers" in page.read_text()
+    policy = ROOT / "reports" / "irdiff-policy.toml"
+    passed = irdiff("gate", str(out), "--policy", str(policy))
+    assert passed.code == 0
+    assert "note     identical compilers: nothing can change" in passed.stdout
+    said = irdiff(
+        "comment", str(out), "--repo", "o/n", "--pr", "7", "--check", "--commit", "a" * 40, "--dry-run"
+    )
+    assert "would publish a check: success" in said.stdout
+    assert "### irdiff: identical compilers: nothing can change (14 files looked at)" in said.stdout
+    forged = json.loads((out / "run.json").read_text())
+    forged["edited"]["identical"] = False
+    (out / "run.json").write_text(json.dumps(forged))
+    assert irdiff("gate", str(out), "--policy", str(policy)).code == 1, "a run without cases holds no release"
+
+
+def test_what_differs_is_said_before_anything_is_built(irdiff, triton_repository: Path) -> None:
+    edit(triton_repository, "python/triton/language/semantic.py", "class ", "# a comment\n\nclass ")
+    write(triton_repository, {"lib/stand_in.cpp": "int other;\n", "docs/index.md": ""})
+    commit(triton_repository, "Frontend and native code")
+    done = irdiff("compare", "HEAD~1", "HEAD", "--no-build", cwd=triton_repository)
+    assert done.code == 3
+    said = done.stderr.splitlines()
+    assert said[0] == (
+        "3 files differ: Python frontend (1: python/triton/language/semantic.py), native code (1: lib/stand_in.cpp), "
+        "documents (1)"
+    )
+    assert said[1] == "native code differs: each side needs a native build of its own"
+
+
+def test_the_working_tree_is_looked_at_too(irdiff, triton_repository: Path) -> None:
+    write(triton_repository, {"README.md": "new\n"})
+    done = irdiff("compare", "HEAD", ".", cwd=triton_repository)
+    assert (done.code, done.stdout.splitlines()[0]) == (
+        0,
+        "identical compilers: nothing can change (1 file looked at)",
+    )
+    assert git(triton_repository, "status", "--porcelain") == "?? README.md"
+
+
+def test_a_repository_of_kernels_of_which_only_documents_differ(irdiff, tmp_path: Path) -> None:
+    """Nothing is installed for it; whatever a workload could read is compared."""
+    repository = new_repository(tmp_path / "kernels")
+    write(
+        repository,
+        {"irdiff.toml": '[kernels]\nworkloads = ".bench"\n', ".bench/a/b.py": "", "kernels.py": ""},
+    )
+    commit(repository, "Kernels")
+    write(repository, {"README.md": "", ".github/workflows/test.yml": "", "LICENSE": ""})
+    commit(repository, "Documents")
+    empty = str(tmp_path / "empty-cache")
+    done = irdiff("compare", "HEAD~1", "HEAD", cwd=repository, IRDIFF_CACHE=empty)
+    assert (done.code, done.stdout.splitlines()[0]) == (
+        0,
+        "no code, data or pin differs: nothing was compared (3 files looked at)",
+    )
+    for name in ("kernels.py", "shapes.json", "requirements.txt", ".bench/README.md"):
+        write(repository, {name: f"# {name}\n"})
+        commit(repository, f"Edit {name}")
+        done = irdiff("compare", "HEAD~1", "HEAD", cwd=repository, IRDIFF_CACHE=empty)
+        assert done.code == 2, name
+        assert "does not say which Triton to use" in done.stderr

@@ -1,0 +1,140 @@
+"""An LLVM and a ptxas as sides, against the releases whose texts they compile."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from irdiff.attribute.replayer import Dump, Replay, WorkerReplayer
+from irdiff.capture.catalogs import Wanted
+from irdiff.codegen.calls import llvm_call, ptxas_flags
+from irdiff.compile.compiler import WorkerCompiler
+from irdiff.config import Config
+from irdiff.model import Compiled, Toolchain
+from irdiff.resolve import corpus as corpora
+from irdiff.resolve import targets, toolchains
+from irdiff.resolve.sides import Side
+from irdiff.store import Store
+from irdiff.worker_client.worker_requests import Requests
+from irdiff.worker_client.workers import Workers
+
+pytestmark = pytest.mark.integration
+
+ROOT = Path(__file__).parents[2]
+CASE = "elementwise/vector_add:fp32-16m"
+LLVM = next(
+    (path for path in sorted(Path("/usr/lib").glob("llvm-2[2-9]")) if (path / "bin/llc").exists()), None
+)
+needs_llvm = pytest.mark.skipif(LLVM is None, reason="no llc of LLVM 22 or later: apt-get install llvm-22")
+
+
+def ptxas_of(toolchain: Toolchain, name: str) -> str:
+    return next(path for path in toolchain.programs if path.endswith(f"/{name}"))
+
+
+@pytest.mark.parametrize("target", ["sm_90", "gfx942"])
+@pytest.mark.parametrize("release", ["3.5.1", "3.8.0", "3.9.0"])
+def test_calls_are_derived_as_the_release_makes_them(config: Config, release: str, target: str) -> None:
+    toolchain = toolchains.resolve(f"triton=={release}", config)
+    chosen = targets.select([target], [ROOT / "targets"])[0]
+    corpus = corpora.load(ROOT / "corpus")
+    wanted = Wanted(cases=(CASE,))
+    store = Store(config.store)
+    with closing(Workers(config)) as workers:
+        compiler = WorkerCompiler(Requests(config, workers), store, wanted, reuse=False)
+        catalog = compiler.catalog(toolchain, corpus, "elementwise/vector_add", chosen)
+        launch = next(row for row in catalog.launches if row.id == CASE)
+        made = compiler.compile(toolchain, corpus, launch, chosen, assemble=False)
+        assert isinstance(made, Compiled)
+        stage = "ptx" if chosen.backend == "cuda" else "amdgcn"
+        replay = Replay(
+            side=Side(toolchain=toolchain, corpus=corpus, note=""),
+            launch_id=launch.id,
+            target=chosen,
+            stage=stage,
+            input_stage="llir",
+            input_digest=made.artifacts["llir"].digest,
+            metadata=made.metadata,
+            dump=Dump.NONE,
+            randomized=False,
+        )
+        settings = WorkerReplayer(config, store, workers, wanted).run(replay).settings
+    ptx = (store.get(made.artifacts["ptx"].digest) or b"").decode() if stage == "ptx" else None
+    call = llvm_call(launch, chosen, release, ptx)
+    words = settings.get("translate_to_asm") or settings["compile_amdgpu"]
+    assert f"2={call.processor}" in words
+    assert f"3={f'+ptx{call.ptx}' if call.ptx else ','.join(call.features)}" in words
+    assert ("5=True" in words or "enable_fp_fusion=True" in words) is call.fuses
+    if ptx is not None:
+        assert f"1={call.triple}" in words
+        given = [word for word in words if word.startswith("nvptx-")]
+        # up to 3.8 short pointers are set by a function of its own
+        assert set(given) | {"nvptx-short-ptr"} == set(call.flags)
+        assert made.assembler
+        assert made.assembler.flags == ptxas_flags(launch, release, ptx)
+
+
+def test_the_ptxas_of_the_release_changes_nothing(irdiff: Callable[..., Any], newest: Toolchain) -> None:
+    tool = f"ptxas:{ptxas_of(newest, 'ptxas-blackwell')}"
+    done = irdiff("compare", "triton==3.9.0", tool, "--case", CASE, "--target", "sm_90", "--target", "gfx942")
+    assert done.code == 0, done.stderr
+    assert done.verdicts() == {"unchanged": 2}
+    assert any("PTX and all IR above it are the same inputs" in note for note in done.run["notes"])
+    assert done.case(f"{CASE}@sm_90")["stages"]["ptx"] == "identical"
+
+
+def test_two_assemblers_change_nothing_for_amd_and_are_told_apart(
+    irdiff: Callable[..., Any], newest: Toolchain, previous: Toolchain
+) -> None:
+    ours, theirs = (f"ptxas:{ptxas_of(side, 'ptxas-blackwell')}" for side in (previous, newest))
+    words = ("--case", "reduction/reduce:all-fp32-16m", "--target", "sm_100", "--target", "gfx942")
+    done = irdiff("compare", ours, theirs, "--from", "triton==3.8.0", *words)
+    assert done.code == 0, done.stderr
+    assert done.case("reduction/reduce:all-fp32-16m@gfx942")["verdict"] == "unchanged"
+    case = done.case("reduction/reduce:all-fp32-16m@sm_100")
+    assert case["stages"]["ptx"] == "identical"
+    assert (case["verdict"] == "changed") is (case["stages"]["sass"] == "changed")
+    assert "distributions: better / same / worse" in done.stdout
+
+
+@needs_llvm
+def test_an_llvm_compiles_what_a_release_or_a_run_has(
+    irdiff: Callable[..., Any], tmp_path: Path, newest: Toolchain
+) -> None:
+    targets = ("--target", "sm_90", "--target", "gfx942")
+    first = irdiff(
+        "compare", "triton==3.9.0", f"llvm:{LLVM}", "--case", CASE, *targets, "--out", str(tmp_path / "run")
+    )
+    assert first.code == 0, first.stderr
+    stages = {case["target"]: case["stages"] for case in first.run["cases"]}
+    assert stages["sm_90"]["llir"] == stages["gfx942"]["llir"] == "identical"
+    assert first.case(f"{CASE}@gfx942")["facts"]["head"]["vgprs"] > 0
+    again = irdiff(
+        "compare", f"llvm:{LLVM}", f"llvm:{LLVM}/bin/llc", "--from", str(tmp_path / "run"), "--case", CASE, *targets,
+        "--ptxas", ptxas_of(newest, "ptxas-blackwell"),
+    )  # fmt: skip
+    assert again.code == 0, again.stderr
+    assert again.case(f"{CASE}@gfx942")["verdict"] == "unchanged"
+
+
+def test_a_list_is_searched(irdiff: Callable[..., Any], newest: Toolchain, previous: Toolchain) -> None:
+    names = [f"ptxas:{ptxas_of(side, name)}" for side, name in (
+        (previous, "ptxas"), (previous, "ptxas-blackwell"), (newest, "ptxas-blackwell"),
+    )]  # fmt: skip
+    done = irdiff(
+        "bisect", *names, "--from", "triton==3.9.0", "--case", "elementwise/vector_add:fp16-16m@sm_90"
+    )
+    assert "first commit that changes" in done.stdout or "is the same at" in done.stderr
+
+
+def test_what_is_no_tool_is_said(irdiff: Callable[..., Any], tmp_path: Path) -> None:
+    shutil.copy("/bin/true", tmp_path / "llc")
+    assert "there is no" in irdiff("compare", "triton==3.9.0", "llvm:/nowhere").stderr
+    assert "tells no version of LLVM" in irdiff("compare", "triton==3.9.0", f"llvm:{tmp_path}/llc").stderr
+    both = irdiff("compare", "ptxas:/bin/true", "ptxas:/bin/true")
+    assert "nothing said of which texts" in both.stderr

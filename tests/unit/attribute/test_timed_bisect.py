@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from irdiff.attribute.bisect import SideList
+from irdiff.attribute.timed_bisect import Answer, TimedBisection, TimedFinding
+from tests import bench_timed_bisect as bench
+
+NAMES = [f"c{number}" for number in range(16)]
+
+
+class Clock:
+    """Commits with the levels given; the others are as the one before."""
+
+    def __init__(
+        self, levels: Mapping[int, float], *, noise: float = 0.001, broken: Sequence[str] = ()
+    ) -> None:
+        level, codes = 0.0, []
+        for number in range(len(NAMES)):
+            level = levels.get(number, level)
+            codes.append(level)
+        self.levels = dict(zip(NAMES, codes, strict=True))
+        self.noise, self.broken = noise, set(broken)
+        self.ready: set[str] = set()
+        self.timed: list[str] = []
+
+    def code(self, commit: str) -> str | None:
+        return None if commit in self.broken else f"code {self.levels[commit]}"
+
+    def logs(self, commit: str, attempt: int) -> Sequence[float]:
+        self.timed.append(commit)
+        return [self.levels[commit] + self.noise * (-1) ** number for number in range(12)]
+
+    def is_ready(self, commit: str) -> bool:
+        return commit in self.ready
+
+
+def bisect(clock: Clock) -> TimedFinding:
+    return TimedBisection(
+        good=NAMES[0], bad=NAMES[-1], history=SideList(NAMES), clock=clock, tell=lambda _line: None
+    ).run()
+
+
+@pytest.mark.parametrize("place", [1, 7, 15])
+@pytest.mark.parametrize("step", [0.05, -0.05])
+def test_the_commit_is_found(place: int, step: float) -> None:
+    found = bisect(Clock({place: step}))
+    assert (found.answer, found.commits) == (Answer.FOUND, (f"c{place}",))
+    assert found.share == pytest.approx(step, abs=0.003)
+
+
+def test_commits_that_do_not_change_the_code_are_not_timed() -> None:
+    clock = Clock({6: 0.05})
+    assert bisect(clock).commits == ("c6",)
+    assert set(clock.timed) <= {"c6", "c15"}
+
+
+def test_nothing_is_found_in_noise() -> None:
+    assert bisect(Clock({5: 0.004})).answer is Answer.NOISE
+    assert bisect(Clock({5: 0.05}, noise=0.5)).answer is Answer.NOISE
+    assert bisect(Clock({})).answer is Answer.NOISE
+
+
+def test_two_commits_that_share_it_are_not_told_as_one() -> None:
+    found = bisect(Clock({4: 0.02, 8: 0.04, 12: 0.06}, noise=0.002))
+    assert found.answer is Answer.UNCLEAR
+    assert "other commits have part in it" in found.why
+
+
+def test_commits_that_cannot_be_built_are_left_with_it() -> None:
+    found = bisect(Clock({7: 0.05}, broken=["c5", "c6"]))
+    assert found.answer is Answer.UNCLEAR
+    assert set(found.commits) == {"c5", "c6", "c7"}
+
+
+def test_one_that_is_built_goes_first() -> None:
+    clock = Clock({3: 0.05})
+    clock.ready = {"c8"}
+    assert bisect(clock).tried[0] == "c8"
+
+
+def test_of_simulated_histories_none_is_named_wrongly() -> None:
+    """As `python -m tests.bench_timed_bisect` counts over 200."""
+    told = [bench.judged(bench.Simulated(seed=seed)) for seed in range(25)]
+    assert told.count("wrong") == 0
+    assert told.count("right") >= 20
+    noise = [bench.judged(bench.Simulated(seed=seed, step=False)) for seed in range(100, 110)]
+    assert noise == ["rightly none"] * 10

@@ -1,0 +1,203 @@
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from irdiff.cli import cli, compare
+from irdiff.cli.diff import diff_command
+from irdiff.cli.report import report_command
+from irdiff.cli.runs import runs_group
+from irdiff.errors import ExitCode, UsageError
+from irdiff.model import Run, Sides, Verdict
+from irdiff.run import run_folder
+
+OLD, NEW = "20261121-100000-000001-a-b", "20261122-110000-000002-c-d"
+Call = Callable[..., str]
+
+
+def write(folder: Path, run: Run, written: int) -> None:
+    (folder / "artifacts").mkdir(parents=True)
+    (folder / "run.json").write_bytes(run_folder.dump(run))
+    os.utime(folder / "run.json", (written, written))
+
+
+@pytest.fixture
+def runs(tmp_path: Path, build: Any, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two runs of one comparison: the newer one has one group more."""
+    monkeypatch.setenv("IRDIFF_CACHE", str(tmp_path / "cache"))
+    cases = [
+        build.case(f"a/b:{name}@sm_90", Verdict.CHANGED, edit="e" * 64, group=f"{name}eeeaaaabbbbcccc")
+        for name in ("a", "b")
+    ]
+    groups = [build.group(case.group, case.id) for case in cases]
+    folder = tmp_path / "cache" / "runs"
+    write(folder / OLD, build.run(cases[0], groups=(groups[0],)), 1)
+    write(folder / NEW, build.run(*cases, groups=tuple(groups)), 2)
+    return folder
+
+
+def call(command: click.Command, *words: str) -> str:
+    found = CliRunner().invoke(command, words, standalone_mode=False, catch_exceptions=False)
+    return found.output
+
+
+def test_the_list_has_date_sides_and_counts(runs: Path) -> None:
+    lines = call(runs_group).splitlines()
+    assert lines[0].split() == [
+        "run",
+        "written",
+        "base",
+        "head",
+        "cases",
+        "changed",
+        "broken",
+        "groups",
+        "size",
+    ]
+    assert [line.split()[0] for line in lines[1:3]] == ["20261122-110000", "20261121-100000"]
+    assert lines[1].split()[3:9] == ["triton==3.8.0", "triton==3.9.0", "2", "2", "0", "2"]
+    rows = json.loads(call(runs_group, "--json", "-"))
+    assert [(row["name"], row["groups"]) for row in rows] == [(NEW, 2), (OLD, 1)]
+    assert "… and 1 older ones" in call(runs_group, "--limit", "1")
+
+
+def test_removing_takes_names_of_the_list_and_nothing_else(runs: Path, tmp_path: Path, build: Any) -> None:
+    write(tmp_path / "elsewhere", build.run(build.case("a/b:c@sm_90")), 3)
+    with pytest.raises(UsageError, match="nothing was removed"):
+        call(runs_group, "rm", OLD, str(tmp_path / "elsewhere"))
+    assert (runs / OLD).exists()
+    (runs / NEW / "notes.txt").write_text("mine")
+    with pytest.raises(UsageError, match="left as it is"):
+        call(runs_group, "rm", NEW)
+    assert (runs / NEW / "run.json").exists()
+    assert call(runs_group, "rm", "20261121") == f"removed {OLD}\n"
+    assert not (runs / OLD).exists()
+
+
+def test_pruning_keeps_what_it_is_told_to(runs: Path) -> None:
+    with pytest.raises(UsageError, match="nothing says which runs are old"):
+        call(runs_group, "prune")
+    assert f"would remove {OLD}" in call(runs_group, "prune", "--keep", "1", "--dry-run")
+    assert (runs / OLD).exists()
+    assert "0 removed" in call(runs_group, "prune", "--keep", "2", "--older-than", "1d")
+    assert "1 removed" in call(runs_group, "prune", "--keep", "1")
+    assert [path.name for path in runs.iterdir()] == [NEW]
+    os.utime(runs / NEW / "run.json")
+    assert "0 removed" in call(runs_group, "prune", "--older-than", "1d")
+
+
+def test_a_page_is_opened(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr(click, "launch", lambda path: opened.append(path) or 0)
+    assert call(runs_group, "--open", "last").strip() == opened[0]
+    assert Path(opened[0]).read_text().startswith("<!doctype html>")
+
+
+@pytest.mark.parametrize("name", ["last", NEW, "20261122", "folder", "zip"])
+def test_every_form_of_a_run_shows_the_same(runs: Path, tmp_path: Path, name: str) -> None:
+    if name == "zip":
+        name = str(tmp_path / "run.zip")
+        with zipfile.ZipFile(name, "w") as archive:
+            archive.writestr("run/run.json", (runs / NEW / "run.json").read_bytes())
+    text = call(report_command, str(runs / NEW) if name == "folder" else name)
+    assert text.startswith("2 of 2 compared cases changed in 2 distinct ways")
+    word = name if name.endswith("zip") else "20261122-110000"
+    assert f"irdiff explain {word} g:aeee" in text
+
+
+def test_only_what_is_new_is_shown_and_the_rest_is_counted(runs: Path, tmp_path: Path) -> None:
+    text = call(report_command, "last", "--known", OLD)
+    first = "new since 20261121-100000: 1 of 1 compared case changed in one way"
+    assert text.startswith(f"{first}; 1 known case in 1 whole group not shown")
+    assert "  2  g:beee  " in text, "a group has the number of the whole run"
+    assert "g:aeee" not in text
+    assert text.splitlines()[0] in call(report_command, "last", "--known", OLD, "--quiet")
+    for kind in ("markdown", "html"):
+        call(report_command, "last", "--known", OLD, f"--{kind}", str(tmp_path / kind))
+        assert "1 known case in 1 whole group not shown" in (tmp_path / kind).read_text()
+    made = tmp_path / "run.json"
+    call(report_command, "last", "--known", OLD, "--json", str(made))
+    assert made.read_bytes() == (runs / NEW / "run.json").read_bytes(), "JSON is whole"
+
+
+def test_a_run_is_not_compared_with_itself(runs: Path) -> None:
+    for name in ("last", NEW, str(runs / NEW)):
+        with pytest.raises(UsageError, match="nothing would be shown"):
+            call(report_command, "last", "--known", name)
+
+
+def test_last_is_the_run_before_the_one_that_is_made(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read after the comparison, `last` would be the new run, and hide all of it."""
+    new = run_folder.load(runs / NEW)
+    shutil.rmtree(runs / NEW)
+
+    def made(_: object, __: object, folder: Path, ___: object) -> Run:
+        write(folder, new, 2_000_000_000)
+        return new
+
+    toolchain = SimpleNamespace(spec="triton==3.9.0")
+    side = SimpleNamespace(toolchain=toolchain, revision=None)
+    monkeypatch.setattr(compare, "resolve_sides", lambda *_: Sides(base=side, head=side))
+    monkeypatch.setattr(compare.pipeline, "compare", made)
+    words = ("triton==3.8.0", "triton==3.9.0", "--known", "last", "--quiet", "--exit-code")
+    found = CliRunner().invoke(compare.compare_command, words, standalone_mode=False, catch_exceptions=False)
+    assert "new since 20261121-100000: 1 of 1 compared case changed" in found.output
+    assert found.return_value == ExitCode.ANSWER_IS_NO
+
+
+def test_where_all_is_known_nothing_is_new_and_the_rest_is_counted(runs: Path) -> None:
+    first = call(report_command, OLD, "--known", NEW).splitlines()[0]
+    assert first == "new since 20261122-110000: nothing; 1 known case in 1 whole group not shown"
+
+
+def test_a_list_is_as_long_as_asked_for(runs: Path) -> None:
+    text = call(report_command, "last", "--limit", "1")
+    assert "... and 1 more groups: --limit 2 shows all" in text
+
+
+def test_a_group_of_a_run_is_diffed_by_each_of_its_names(runs: Path) -> None:
+    for name in ("2", "g:beee"):
+        with pytest.raises(Exception, match="the run folder holds no ttgir text"):
+            call(diff_command, "last", name)
+    with pytest.raises(UsageError, match="no change group '3'"):
+        call(diff_command, "last", "3")
+
+
+def test_completion_offers_runs_groups_targets_and_workloads(
+    runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from click.shell_completion import ShellComplete
+
+    def offered(*words: str) -> list[str]:
+        found = ShellComplete(cli, {}, "irdiff", "_IRDIFF_COMPLETE")
+        return [item.value for item in found.get_completions(list(words[:-1]), words[-1])]
+
+    assert offered("re") == ["report", "release-report"]
+    assert offered("report", "2026") == [NEW, OLD]
+    assert offered("explain", "last", "g:") == ["g:aeee", "g:beee"]
+    assert offered("diff", "no such run", "g:") == []
+    assert offered("compare", "--target", "sm_9") == ["sm_90"]
+    assert offered("compare", "--case", "matmul/po") == ["matmul/pointer"]
+    assert "matmul@gfx942" in offered("compare", "--case", "matmul@gfx")
+    assert offered("runs", "pr") == ["prune"]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_completion_of_each_shell(shell: str) -> None:
+    assert "_IRDIFF_COMPLETE" in call(cli, "completion", shell)
+
+
+def test_a_misspelt_command_is_answered_with_the_right_one() -> None:
+    with pytest.raises(click.UsageError) as raised:
+        call(cli, "comparre")
+    assert "'compare'" in raised.value.format_message()

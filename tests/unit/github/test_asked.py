@@ -1,0 +1,101 @@
+"""Commands in comments: what is taken, what is not, and that the record cannot be made to say anything else."""
+
+from __future__ import annotations
+
+import pytest
+
+from irdiff.errors import UsageError
+from irdiff.github import asked
+from irdiff.github.asked import Asked
+
+HEAD = "a" * 40
+
+
+@pytest.mark.parametrize(
+    ("comment", "wanted"),
+    [
+        ("/irdiff compare", Asked(base=None, tiers=None, targets=(), cases=())),
+        ("/irdiff compare v3.9.0", Asked(base="v3.9.0", tiers=None, targets=(), cases=())),
+        (
+            "  /irdiff  compare\ttriton==3.8.0 \r\nthank you",
+            Asked(base="triton==3.8.0", tiers=None, targets=(), cases=()),
+        ),
+        ("/irdiff compare main~2 --tier all", Asked(base="main~2", tiers=(), targets=(), cases=())),
+        (
+            "/irdiff compare --tier=gate --tier core --target sm_90 --target gfx942 --case 'matmul/*:fp16-*@gfx9?2'",
+            Asked(
+                base=None,
+                tiers=("gate", "core"),
+                targets=("sm_90", "gfx942"),
+                cases=("matmul/*:fp16-*@gfx9?2",),
+            ),
+        ),
+    ],
+)
+def test_a_command_is_read_and_recorded_for_one_commit(comment: str, wanted: Asked) -> None:
+    assert asked.parse(comment) == wanted
+    record = asked.record(wanted, HEAD)
+    assert asked.read(f"<!-- irdiff:comment:asked -->\n{record}\nsomebody asked", HEAD) == wanted
+    assert asked.read(record, "b" * 40) is None
+    assert asked.parse(f"/irdiff {asked.in_words(wanted)}") == wanted
+
+
+@pytest.mark.parametrize("comment", ["/irdiff", "/irdiff help", "/irdiff help me"])
+def test_help(comment: str) -> None:
+    assert asked.parse(comment) is None
+
+
+@pytest.mark.parametrize(
+    "comment",
+    [
+        "/irdiffcompare",
+        "please /irdiff compare",
+        "/irdiff time",
+        "/irdiff compare --out /etc/passwd",
+        "/irdiff compare -x",
+        "/irdiff compare $(id)",
+        "/irdiff compare `id`",
+        "/irdiff compare 'a b'",
+        "/irdiff compare main..head",
+        "/irdiff compare python:/usr/bin/python3",
+        "/irdiff compare wheel:x.whl",
+        "/irdiff compare https://example.org/x@main",
+        "/irdiff compare ../main",
+        "/irdiff compare main head",
+        "/irdiff compare --target 'sm_90;id'",
+        "/irdiff compare --case 'a-->'",
+        "/irdiff compare --case '$(id)'",
+        "/irdiff compare --tier nightly",
+        "/irdiff compare --tier",
+        "/irdiff compare 'unclosed",
+        "/irdiff compare " + "--tier gate " * 30,
+        "/irdiff compare ＶＩＲ",
+        "/irdiff compare a\x00b",
+    ],
+)
+def test_anything_else_is_no_command(comment: str) -> None:
+    with pytest.raises(UsageError):
+        asked.parse(comment)
+
+
+@pytest.mark.parametrize(
+    "asked_for",
+    [
+        {"base": "x;id", "tiers": None, "targets": [], "cases": []},
+        {"base": None, "tiers": ["gate"], "targets": ["$(id)"], "cases": []},
+        {"base": None, "tiers": ["other"], "targets": [], "cases": []},
+    ],
+)
+def test_a_record_is_checked_as_a_comment_is(asked_for: dict[str, object]) -> None:
+    import json
+
+    line = f"<!-- irdiff:record {json.dumps({'head': HEAD, 'asked': asked_for})} -->"
+    with pytest.raises(UsageError):
+        asked.read(line, HEAD)
+
+
+@pytest.mark.parametrize(
+    "text", [None, "", "<!-- irdiff:record {} -->", '<!-- irdiff:record {"head": 1} -->']
+)
+def test_what_is_no_record_asks_for_nothing(text: str | None) -> None:
+    assert asked.read(text, HEAD) is None

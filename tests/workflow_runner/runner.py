@@ -1,0 +1,388 @@
+"""Runs a workflow for an event: jobs in their order, each on a machine that has nothing of the others."""
+
+from __future__ import annotations
+
+import fnmatch
+import functools
+import itertools
+import json
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.workflow_runner import expressions
+from tests.workflow_runner.services import Artifacts, Caches, emptied
+
+ROOT = Path(__file__).parents[2]
+TOKEN = "ghs_verysecrettoken"
+
+
+@dataclass
+class Event:
+    """What starts a workflow."""
+
+    name: str
+    ref: str
+    """Its scope of caches."""
+    sha: str
+    payload: dict[str, Any]
+
+
+@dataclass
+class Outcome:
+    """A run of a workflow that has ended."""
+
+    number: int
+    conclusion: str
+    jobs: dict[str, str]
+    """Result by the name of the job."""
+    artifacts: Artifacts
+    log: str
+    summary: str
+    took_s: dict[str, float]
+
+
+class StepFailed(Exception):
+    pass
+
+
+@dataclass
+class Machine:
+    """GitHub's side of one repository: where runs, caches and artifacts live."""
+
+    folder: Path
+    origin: Path
+    """The repository, bare; pull requests are `refs/pull/N/merge` in it."""
+    api_url: str
+    repository: str = "o/n"
+    attempts: int = 0
+    runs: list[Outcome] = field(default_factory=list)
+    prepare: Callable[[Path], None] = lambda temp: None
+    """What a machine of one's own has in `RUNNER_TEMP` before a job begins."""
+
+    def __post_init__(self) -> None:
+        self.caches = Caches(self.folder / "caches")
+        self.actions = _exported(self.folder / "irdiff")
+
+    def run(self, workflow: str, text: str, event: Event, number: int | None = None) -> Outcome:
+        number = number or 1000 + len(self.runs)
+        self.attempts += 1
+        running = _Run(machine=self, workflow=yaml.safe_load(text), event=event, number=number)
+        outcome = running.ended()
+        self.runs.append(outcome)
+        print(f"{workflow}: {outcome.conclusion} {outcome.jobs}")
+        return outcome
+
+
+def _exported(place: Path) -> Path:
+    """Irdiff as GitHub has it at a commit: what git tracks or would."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-co", "--exclude-standard", "-z"],
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
+        text=True,
+    ).stdout
+    for name in filter(None, listed.split("\0")):
+        if (ROOT / name).is_file() and not name.startswith("tests/"):
+            (place / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, place / name)
+    return place
+
+
+@dataclass
+class _Run:
+    machine: Machine
+    workflow: dict[str, Any]
+    event: Event
+    number: int
+    results: dict[str, str] = field(default_factory=dict)
+    outputs: dict[str, dict[str, str]] = field(default_factory=dict)
+    log: list[str] = field(default_factory=list)
+    summary: list[str] = field(default_factory=list)
+    took_s: dict[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.artifacts = Artifacts(
+            self.machine.folder / "artifacts" / f"{self.number}-{self.machine.attempts}"
+        )
+
+    def ended(self) -> Outcome:
+        jobs = dict(self.workflow["jobs"])
+        while jobs:
+            name = next(
+                name for name, job in jobs.items() if set(_list(job.get("needs"))) <= self.results.keys()
+            )
+            started = time.monotonic()
+            self._job(name, jobs.pop(name))
+            self.took_s[name] = round(time.monotonic() - started, 1)
+        found = set(self.results.values())
+        conclusion = "failure" if "failure" in found else "success" if "success" in found else "skipped"
+        return Outcome(
+            number=self.number,
+            conclusion=conclusion,
+            jobs=self.results,
+            artifacts=self.artifacts,
+            log="\n".join(self.log),
+            summary="".join(self.summary),
+            took_s=self.took_s,
+        )
+
+    def _job(self, name: str, job: dict[str, Any]) -> None:
+        needs = _list(job.get("needs"))
+        context = {
+            "github": self._github(),
+            "needs": {
+                other: {"result": self.results[other], "outputs": self.outputs.get(other, {})}
+                for other in needs
+            },
+            "inputs": self.event.payload.get("inputs", {}),
+        }
+        functions = _status(all(self.results[other] == "success" for other in needs))
+        if not expressions.condition(job.get("if"), context, functions):
+            self.results[name] = "skipped"
+            return
+        matrix = job.get("strategy", {}).get("matrix", {})
+        rows = [dict(zip(matrix, values, strict=True)) for values in itertools.product(*matrix.values())]
+        ended = [_Job(self, name, job, {**context, "matrix": row}).ended() for row in rows]
+        self.results[name] = "success" if all(ended) else "failure"
+
+    def _github(self) -> dict[str, Any]:
+        return {
+            "event": self.event.payload,
+            "event_name": self.event.name,
+            "ref": self.event.ref,
+            "sha": self.event.sha,
+            "repository": self.machine.repository,
+            "run_id": str(self.number),
+            "run_attempt": str(self.machine.attempts),
+            "server_url": "https://github.example",
+            "token": TOKEN,
+        }
+
+
+class _Job:
+    """One machine: the same paths as every other one, and nothing in them."""
+
+    def __init__(self, run: _Run, name: str, job: dict[str, Any], context: dict[str, Any]) -> None:
+        self.run, self.name, self.job = run, name, job
+        machine = run.machine.folder / "machine"
+        emptied(machine)
+        self.temp, self.home, self.work, self.tools = (
+            machine / part for part in ("temp", "home", "work", "tools")
+        )
+        for folder in (self.temp, self.home, self.work):
+            folder.mkdir()
+        run.machine.prepare(self.temp)
+        (machine / "event.json").write_text(json.dumps(run.event.payload))
+        self.context = {**context, "runner": {"temp": str(self.temp), "os": "Linux", "arch": "X64"}}
+        self.path = "/usr/bin:/bin"
+        self.environment = {
+            "HOME": str(self.home),
+            "LANG": "C.UTF-8",
+            "CI": "true",
+            "GITHUB_ACTIONS": "true",
+            "GITHUB_REPOSITORY": run.machine.repository,
+            "GITHUB_API_URL": run.machine.api_url,
+            "GITHUB_EVENT_PATH": str(machine / "event.json"),
+            "RUNNER_TEMP": str(self.temp),
+            "SSL_CERT_FILE": "/etc/ssl/certs/ca-certificates.crt",
+        }
+
+    def ended(self) -> bool:
+        self.run.log.append(f"=== {self.name} {self.context.get('matrix') or ''}")
+        steps: dict[str, Any] = {}
+        ok = self._steps(self.job["steps"], {**self.context, "steps": steps}, self.environment)
+        functions = _status(ok)
+        self.run.outputs[self.name] = {
+            name: expressions.interpolated(str(text), {**self.context, "steps": steps}, functions)
+            for name, text in self.job.get("outputs", {}).items()
+        }
+        return ok
+
+    def _steps(
+        self, steps: list[dict[str, Any]], context: dict[str, Any], environment: dict[str, str]
+    ) -> bool:
+        ok = True
+        for number, step in enumerate(steps):
+            key = step.get("id", f"#{number}")
+            functions = _status(ok)
+            if not expressions.condition(_text(step.get("if")), context, functions):
+                context["steps"][key] = {"outcome": "skipped", "conclusion": "skipped", "outputs": {}}
+                continue
+            fill = functools.partial(expressions.interpolated, context=context, functions=functions)
+            outputs: dict[str, str] = {}
+            try:
+                if "run" in step:
+                    self._script(step, fill, environment, outputs)
+                else:
+                    self._action(step, fill, environment, outputs)
+                outcome = "success"
+            except StepFailed:
+                outcome, ok = "failure", False
+            context["steps"][key] = {"outcome": outcome, "conclusion": outcome, "outputs": outputs}
+        return ok
+
+    def _script(
+        self,
+        step: dict[str, Any],
+        fill: Callable[[str], str],
+        environment: Mapping[str, str],
+        outputs: dict[str, str],
+    ) -> None:
+        assert "${{" not in step["run"], "an expression in a script"
+        output, summary = self.temp / "_output", self.temp / "_summary"
+        output.write_text("")
+        summary.write_text("")
+        env = {name: fill(_text(value) or "") for name, value in step.get("env", {}).items()}
+        done = subprocess.run(
+            ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
+            cwd=self.work,
+            env={
+                **environment,
+                "PATH": self.path,
+                "GITHUB_OUTPUT": str(output),
+                "GITHUB_STEP_SUMMARY": str(summary),
+                **env,
+            },
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=1500,
+            check=False,
+        )
+        assert TOKEN not in done.stdout
+        name = step.get("name") or step["run"]
+        self.run.log.append(f"--- {name}: {done.returncode}\n{done.stdout}")
+        self.run.summary.append(summary.read_text())
+        for line in output.read_text().splitlines():
+            key, equals, value = line.partition("=")
+            assert equals, f"{name} wrote the output {line!r}"
+            outputs[key] = value
+        if done.returncode:
+            raise StepFailed(name)
+
+    def _action(
+        self,
+        step: dict[str, Any],
+        fill: Callable[[str], str],
+        environment: dict[str, str],
+        outputs: dict[str, str],
+    ) -> None:
+        name, _, _ = step["uses"].partition("@")
+        given = {key: fill(_text(value) or "") for key, value in step.get("with", {}).items()}
+        self.run.log.append(f"--- {name} {given}")
+        if "/.github/actions/" in name:
+            self._composite(name.rpartition("/")[2], given, environment, outputs)
+            return
+        known = {
+            "actions/checkout": self._checkout,
+            "actions/setup-python": self._setup_python,
+            "actions/cache/restore": self._restore,
+            "actions/cache/save": self._save,
+            "actions/upload-artifact": self._upload,
+            "actions/download-artifact": self._download,
+        }
+        outputs.update(known[name](given) or {})
+
+    def _composite(
+        self, name: str, given: dict[str, str], environment: dict[str, str], outputs: dict[str, str]
+    ) -> None:
+        folder = self.run.machine.actions / ".github" / "actions" / name
+        action = yaml.safe_load((folder / "action.yml").read_text())
+        assert given.keys() <= action.get("inputs", {}).keys(), f"{name} has no such input"
+        inputs = {
+            key: _text(row.get("default")) or "" for key, row in action.get("inputs", {}).items()
+        } | given
+        needed = [key for key, row in action.get("inputs", {}).items() if row.get("required")]
+        assert all(inputs[key] for key in needed), f"{name} needs {needed}"
+        steps: dict[str, Any] = {}
+        context = {
+            "github": self.context["github"],
+            "runner": self.context["runner"],
+            "inputs": inputs,
+            "steps": steps,
+        }
+        assert all(step.get("shell") == "bash" for step in action["runs"]["steps"] if "run" in step)
+        ok = self._steps(action["runs"]["steps"], context, {**environment, "GITHUB_ACTION_PATH": str(folder)})
+        for key, row in action.get("outputs", {}).items():
+            outputs[key] = expressions.interpolated(row["value"], context, _status(ok))
+        if not ok:
+            raise StepFailed(name)
+
+    # what GitHub's own actions do
+
+    def _checkout(self, given: dict[str, str]) -> None:
+        assert given.get("persist-credentials") == "false"
+        assert self.run.workflow["jobs"][self.name]["permissions"].get("contents") == "read"
+        event = self.run.event
+        git = ["git", "-c", "init.defaultBranch=main", "-C", str(self.work)]
+        subprocess.run([*git, "init", "-q"], check=True)
+        refs = [
+            f"+{event.ref}:refs/remotes/event",
+            "+refs/heads/*:refs/remotes/origin/*",
+            "+refs/tags/*:refs/tags/*",
+        ]
+        deep = given.get("fetch-depth") == "0"
+        fetched = refs if deep else ["--depth=1", refs[0]]
+        subprocess.run([*git, "fetch", "-q", f"file://{self.run.machine.origin}", *fetched], check=True)
+        subprocess.run([*git, "checkout", "-q", "--detach", "refs/remotes/event"], check=True)
+
+    def _setup_python(self, given: dict[str, str]) -> None:
+        python = getattr(sys, "_base_executable", sys.executable)
+        subprocess.run([python, "-m", "venv", self.tools], check=True, env={"PATH": "/usr/bin:/bin"})
+        self.path = f"{self.tools}/bin:{self.path}"
+
+    def _restore(self, given: dict[str, str]) -> dict[str, str]:
+        found = self.run.machine.caches.restore(
+            self.run.event.ref, _lines(given["path"]), given["key"], _lines(given.get("restore-keys", ""))
+        )
+        self.run.log.append(f"    restored: {found}")
+        return {"cache-hit": "" if found is None else "true" if found == given["key"] else "false"}
+
+    def _save(self, given: dict[str, str]) -> None:
+        saved = self.run.machine.caches.save(self.run.event.ref, _lines(given["path"]), given["key"])
+        self.run.log.append(f"    saved: {saved}")
+
+    def _upload(self, given: dict[str, str]) -> None:
+        overwrite = given.get("overwrite") == "true"
+        self.run.artifacts.upload(given["name"], _lines(given["path"]), overwrite=overwrite)
+
+    def _download(self, given: dict[str, str]) -> None:
+        place = Path(given["path"])
+        if "name" in given:
+            if given["name"] not in self.run.artifacts.names():
+                raise StepFailed(f"there is no artifact {given['name']}")
+            self.run.artifacts.download(given["name"], place)
+            return
+        for name in fnmatch.filter(self.run.artifacts.names(), given["pattern"]):
+            self.run.artifacts.download(name, place / name)
+
+
+def _status(ok: bool) -> dict[str, Callable[..., Any]]:
+    return {
+        "success": lambda: ok,
+        "failure": lambda: not ok,
+        "always": lambda: True,
+        "cancelled": lambda: False,
+    }
+
+
+def _list(value: Any) -> list[str]:
+    return [value] if isinstance(value, str) else list(value or ())
+
+
+def _lines(text: str) -> list[str]:
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else expressions.as_text(value)
