@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from irdiff.capture import catalogs
 from irdiff.capture.catalogs import Capturer, Catalog, Selection, Wanted
 from irdiff.capture.disk import state_of
-from irdiff.model import Failure, FailureKind, Launch, Target, Toolchain
+from irdiff.model import Argument, Failure, FailureKind, Launch, Target, Toolchain
 from irdiff.resolve.corpus import Corpus
 from irdiff.store import Store
 from irdiff.worker_client.workers import Ended
