@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from irdiff.compare import edits, instructions
 from irdiff.compare.edits import INDEX_ARITHMETIC, MLIR_STAGES, Edit, EditLine
@@ -153,13 +153,14 @@ def _flags(edit: Edit) -> Iterator[Cause]:
         for flag in ours - theirs:
             more[bool(_DECLARES.match(line.text)), flag] += 1 if line.sign == "+" else -1
     for (declared, flag), count in more.items():
-        if declared and count:
-            yield Cause.uncounted(
-                CauseKind.STATE, f"LLVM {'infers' if count > 0 else 'no longer infers'} `{flag}`"
-            )
-        elif count:
+        if not count or (declared and not only):  # what is inferred tells nothing beside other edits
+            continue
+        if declared:
+            verb = "infers" if count > 0 else "no longer infers"
+            yield Cause.uncounted(CauseKind.STATE, f"LLVM {verb} `{flag}`")
+        else:
             row = Cause.uncounted(CauseKind.NUMBER, f"`{flag}`{operation_names.FLAG}")
-            yield Cause(**{**vars(row), "count": count})
+            yield replace(row, count=count)
     if only and more:
         yield Cause.uncounted(CauseKind.STATE, f"the {_STAGE_WORDS[Stage(edit.stage)]} is the same otherwise")
 

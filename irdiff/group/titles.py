@@ -15,7 +15,7 @@ from irdiff.compare.edits import Edit
 from irdiff.compare.reasons import reason
 from irdiff.findings import Finding, FindingKind
 from irdiff.group import causes, figures, launch_causes, operation_names
-from irdiff.model import Case, Cause, CauseKind, Launch, Sides, Verdict
+from irdiff.model import Case, Cause, CauseKind, Launch, Sides, StageStatus, Verdict
 from irdiff.stages import Stage
 
 MAX_TITLE = 160
@@ -116,7 +116,9 @@ def _known(case: Case, edit: Edit | None) -> Cause | None:
 def _unknown(case: Case) -> Cause:
     stage = case.origin.stage if case.origin else "code"
     if stage == Stage.SASS:
-        return Cause.uncounted(CauseKind.STATE, "same PTX, other machine code from `ptxas`")
+        same = case.stages.get(Stage.PTX) is not StageStatus.CHANGED
+        words = "same PTX, other" if same else "what differs in PTX has no effect; other"
+        return Cause.uncounted(CauseKind.STATE, f"{words} machine code from `ptxas`")
     words = _STAGE_WORDS.get(stage, stage if stage == "code" else stage.upper())
     return Cause.uncounted(CauseKind.STATE, f"other {words}")
 

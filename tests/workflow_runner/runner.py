@@ -337,8 +337,13 @@ class _Job:
         subprocess.run([*git, "checkout", "-q", "--detach", "refs/remotes/event"], check=True)
 
     def _setup_python(self, given: dict[str, str]) -> None:
-        python = getattr(sys, "_base_executable", sys.executable)
-        subprocess.run([python, "-m", "venv", self.tools], check=True, env={"PATH": "/usr/bin:/bin"})
+        fresh = self.run.machine.folder / "python"
+        if fresh.exists():  # as it was made: with nothing in it
+            shutil.copytree(fresh, self.tools, symlinks=True)
+        else:
+            python = getattr(sys, "_base_executable", sys.executable)
+            subprocess.run([python, "-m", "venv", self.tools], check=True, env={"PATH": "/usr/bin:/bin"})
+            shutil.copytree(self.tools, fresh, symlinks=True)
         self.path = f"{self.tools}/bin:{self.path}"
 
     def _restore(self, given: dict[str, str]) -> dict[str, str]:

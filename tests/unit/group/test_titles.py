@@ -9,7 +9,7 @@ import pytest
 from irdiff.compare import edits
 from irdiff.compare.edits import Edit, EditLine
 from irdiff.group import titles
-from irdiff.model import Case, Cause, Failure, FailureKind, Launch, Origin, Sides, Verdict
+from irdiff.model import Case, Cause, Failure, FailureKind, Launch, Origin, Sides, StageStatus, Verdict
 from tests.unit.group.edits_of import added, edit, removed, replaced
 from tests.unit.group.test_causes import WRAP
 from tests.unit.group.test_operation_names import ASSEMBLY
@@ -162,7 +162,10 @@ def test_a_changed_option_is_the_headline(build: Any) -> None:
 
 
 def test_without_an_edit_the_stage_is_told(build: Any) -> None:
-    assert title(build, None, "sass") == "same PTX, other machine code from `ptxas`"
+    ptx = {"stages": {"ptx": StageStatus.IDENTICAL}}
+    assert title(build, None, "sass", **ptx) == "same PTX, other machine code from `ptxas`"
+    told = "what differs in PTX has no effect; other machine code from `ptxas`"
+    assert title(build, None, "sass", stages={"ptx": StageStatus.CHANGED}) == told
     assert title(build, None, "amdgcn") == "other assembly"
     assert title(build, None, "npuasm") == "other NPUASM"
     assert titles.of_case(case(build, None), titles.causes_of(case(build, None), None, NONE)) == "other code"
