@@ -16,8 +16,6 @@ from __future__ import annotations
 import fnmatch
 import itertools
 
-from . import running
-
 # Triton's short name → (torch's name, size in bytes, is floating point)
 _DTYPES = {
     "fp64": ("float64", 8, True),
@@ -392,6 +390,8 @@ def program(*words, tier="core", targets=("*",), since=None, until=None, configs
     CPU, and kernels compute nothing. The rest is as for `launch`.
     """
     facts = _facts(tier=tier, targets=targets, since=since, until=until, failing=None, configs=configs)
+    from . import running  # not with this module alone, which other tools may load as `irdiff_corpus`
+
     return ProgramEntry(running.run, words, {}, facts)
 
 

@@ -58,10 +58,10 @@ def test_a_file_that_an_option_names_is_the_same_in_every_export(shared_cache: P
     """The catalog of one revision serves another where it may, and their exports lie in different folders."""
     row = next(row for row in ROWS if row.name == "extern_library")
     repo = Repository.new(tmp_path / "kernels")
-    repo.commit("first", {**row.base, "README.md": "first"})
-    repo.commit("second", {**row.base, "README.md": "second"})
-    repo.commit("third", {**row.head, "README.md": "second"})
+    repo.commit("first", {**row.base, "other.py": "A = 1\n"})
+    repo.commit("second", {**row.base, "other.py": "A = 2\n"})
+    repo.commit("third", {**row.head, "other.py": "A = 2\n"})
     cache = comparing.new_cache(tmp_path / "cache", shared_cache)
-    for base, head, expected in (("first", "first", "unchanged"), ("second", "third", "changed")):
+    for base, head, expected in (("first", "second", "unchanged"), ("second", "third", "changed")):
         compared = comparing.compare_commits(repo, base, head, cache=cache)
         assert compared.verdicts_of(row.workload) == [expected], compared.cases()
