@@ -39,7 +39,7 @@ def test_two_releases(irdiff, tmp_path: Path) -> None:
     schema = json.loads((Path(__file__).parent.parent.parent / "reports" / "run.schema.json").read_text())
     jsonschema.validate(first.run, schema)
 
-    shown = irdiff("diff", str(tmp_path / "run"), FENCE)
+    shown = irdiff("diff", str(tmp_path / "run"), FENCE, "--stage", "ttgir")
     assert "+" in shown.stdout
     assert "fence_async_shared" in shown.stdout
 
