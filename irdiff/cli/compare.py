@@ -221,7 +221,7 @@ def compare_command(
                 options=chosen,
                 command=tuple(sys.argv[1:]),
                 exercised=exercised,
-                edited=found.edited if found else None,
+                edited=found.edited if found and not found.edited.identical else None,
             )
             if cluster:
                 asked = replace(asked, notes=_filled(asked, config, cluster, report))

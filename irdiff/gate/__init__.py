@@ -56,7 +56,7 @@ def evaluate(
 
 
 def _same(run: Run) -> list[str]:
-    return [edited.headline(run.edited)] if run.edited and run.edited.identical else []
+    return [edited.headline(run.edited)] if run.edited and edited.same_compiler(run) else []
 
 
 def _by_case(run: Run, timings: Sequence[Timed]) -> dict[str, list[Timed]]:

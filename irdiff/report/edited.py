@@ -12,8 +12,11 @@ NATIVE = "native code"
 
 
 def same_compiler(run: Run) -> bool:
-    """Whether both sides have the same compiler, or the same code: there are no cases, and none is missed."""
-    return run.edited is not None and run.edited.identical
+    """Whether both sides have the same compiler, or the same code, and so nothing was compared.
+
+    With `--no-shortcut` cases are compared all the same: then they are what there is to say.
+    """
+    return run.edited is not None and run.edited.identical and not run.cases
 
 
 def headline(edited: Edited) -> str:

@@ -33,7 +33,7 @@ def in_target_order(run: Run) -> list[tuple[str, Radius]]:
 
 def headline(run: Run) -> str:
     """The verdict in words and counts: the first line of every report, what broke before all else."""
-    if run.edited and run.edited.identical:
+    if run.edited and edited.same_compiler(run):
         return edited.headline(run.edited)
     counts, total = run.summary.verdicts, run.summary.compared
     changed = counts.get(Verdict.CHANGED, 0)

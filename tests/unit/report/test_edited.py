@@ -47,6 +47,13 @@ def test_a_run_without_cases_is_no_success_by_itself(same: Run) -> None:
     assert checks.conclusion(replace(same, edited=None)) is Conclusion.FAILURE
 
 
+def test_cases_that_were_compared_all_the_same_are_what_is_said(build, same: Run) -> None:
+    """As with `--no-shortcut`: no headline and no gate may pass over them."""
+    run = replace(build.run(build.case()), edited=same.edited)
+    assert not edited.same_compiler(run)
+    assert "nothing can change" not in wording.headline(run)
+
+
 def test_a_run_of_the_same_compiler_has_no_cases(build, same: Run) -> None:
     case = build.case()
     run = replace(build.run(case), edited=same.edited)

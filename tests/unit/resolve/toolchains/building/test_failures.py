@@ -1,4 +1,4 @@
-"""Hints say the real cause: texts are those that builds printed."""
+"""Hints say the real cause: texts in the form in which builds print them, some of them from real builds."""
 
 from __future__ import annotations
 
