@@ -174,7 +174,7 @@ def finish_command(parts: Path, out: Path, markdown_path: Path | None) -> int:
             missing = [note for note in run.notes if "are missing" in note]
             wrong += [PartFailure(step="some shards", code=1, lines=(note,)) for note in missing if not wrong]
     elif not wrong:
-        wrong = [PartFailure(step="the comparison", code=1, lines=("no job left a result",))]
+        wrong = [failure.NOTHING_KEPT]
     if wrong:
         failure.write(out, wrong)
     _output(**_outcome(run, failed=bool(wrong)))

@@ -70,6 +70,9 @@ def load(folder: Path) -> tuple[PartFailure, ...]:
         raise RunFolderError(f"{folder / FILE} is not a failure: {first['msg'][:200]}") from error
 
 
+NOTHING_KEPT = PartFailure(step="the comparison", code=1, lines=("no job left a result",))
+
+
 def in_words(part: PartFailure) -> str:
     """`compare 2/4 ran out of time`, `toolchains ended with code 3`."""
     return f"{part.step} ran out of time" if part.code == 124 else f"{part.step} ended with code {part.code}"

@@ -1,0 +1,95 @@
+"""`irdiff github fetch` against a server that answers as GitHub does: what a comparison kept, or why it kept nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import zipfile
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from fake_github import COMMIT, TOKEN, FakeGithub, WorkflowRun
+from pytest_httpserver import HTTPServer
+
+from irdiff.cli import github
+from irdiff.errors import UsageError
+from irdiff.run import failure
+
+PLAN = {
+    "name": "plan",
+    "conclusion": "failure",
+    "steps": [{"name": "What was asked for", "conclusion": "failure"}],
+}
+DONE = {"name": "compare (1)", "conclusion": "success", "steps": []}
+
+
+@pytest.fixture
+def hub(httpserver: HTTPServer, monkeypatch: pytest.MonkeyPatch) -> FakeGithub:
+    for name, value in (
+        ("GITHUB_TOKEN", TOKEN),
+        ("GITHUB_REPOSITORY", "o/n"),
+        ("GITHUB_API_URL", httpserver.url_for("/api/v3")),
+    ):
+        monkeypatch.setitem(os.environ, name, value)
+    return FakeGithub(httpserver)
+
+
+def _fetched(out: Path, *words: str) -> set[str]:
+    done = CliRunner().invoke(github.fetch_command, [*words, "--out", str(out)], standalone_mode=False)
+    if done.exception:
+        raise done.exception
+    return {path.name for path in out.iterdir()}
+
+
+def _zip(place: Path, files: dict[str, bytes]) -> Path:
+    with zipfile.ZipFile(place, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return place
+
+
+def test_a_run_is_unpacked_and_nothing_else(hub: FakeGithub, tmp_path: Path) -> None:
+    kept = _zip(tmp_path / "irdiff-run.zip", {"run.json": b"{}", "evil.sh": b"rm"})
+    hub.runs = [WorkflowRun(number=5, head=COMMIT, artifacts=[tmp_path / "other.zip", kept])]
+    (tmp_path / "other.zip").write_bytes(b"")
+    assert _fetched(tmp_path / "a", "--run", "5") == {"run.json"}
+    assert _fetched(tmp_path / "b", "--commit", COMMIT) == {"run.json"}
+    assert not [row for row in hub.requests if "storage" in row["path"]], "the token stays with GitHub"
+
+
+@pytest.mark.parametrize(
+    ("files", "told"),
+    [
+        (None, "job plan"),
+        (
+            {
+                "failure.json": json.dumps(
+                    {"schema": "irdiff-failure/1", "parts": [vars(failure.NOTHING_KEPT)]}
+                ).encode()
+            },
+            "job plan",
+        ),
+        ({"../run.json": b"{}"}, "reading the run"),
+        ({"readme": b""}, "reading the run"),
+    ],
+)
+def test_the_reason_is_kept_where_there_is_no_run(
+    hub: FakeGithub, tmp_path: Path, files: dict[str, bytes] | None, told: str
+) -> None:
+    artifacts = [_zip(tmp_path / "irdiff-run.zip", files)] if files else []
+    hub.runs = [
+        WorkflowRun(number=5, head=COMMIT, conclusion="failure", artifacts=artifacts, jobs=[PLAN, DONE])
+    ]
+    assert _fetched(tmp_path / "out", "--run", "5") == {"failure.json"}
+    (part,) = failure.load(tmp_path / "out")
+    assert part.step == told
+    if told == "job plan":
+        assert part.lines == ("failed in the step: What was asked for",)
+
+
+def test_a_comparison_that_is_on_its_way_is_waited_for(hub: FakeGithub, tmp_path: Path) -> None:
+    hub.runs = [WorkflowRun(number=5, head=COMMIT, status="in_progress")]
+    for commit in (COMMIT, "b" * 40):
+        with pytest.raises(UsageError, match="no finished comparison"):
+            _fetched(tmp_path / "out", "--commit", commit)
