@@ -55,7 +55,7 @@ _VOLATILE = (
     (re.compile(r"\bin( |&#160;)\d+(\.\d+)?( |&#160;)s\b"), "in DURATION"),
     (re.compile(r'textLength="[\d.]+"'), "textLength"),
     (re.compile(r"\b[0-9a-f]{1,64}(?=…)"), "DIGEST"),
-    (re.compile(r"\b[0-9a-f]{10,64}\b(?=[^;]|$)"), "DIGEST"),
+    (re.compile(r"(?<!&#)\b[0-9a-f]{10,64}\b"), "DIGEST"),
     (re.compile(r"address-randomization=[^`<]*"), "address-randomization=ANY"),
 )
 
