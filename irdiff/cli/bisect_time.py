@@ -13,7 +13,7 @@ import click
 
 from irdiff import binaries, pipeline, timing
 from irdiff.attribute.bisect import Among
-from irdiff.attribute.timed_bisect import Answer, TimedBisection, TimedFinding
+from irdiff.attribute.timed_bisect import TimedAnswer, TimedBisection, TimedFinding
 from irdiff.config import Config
 from irdiff.errors import NothingComparedError, ToolchainError, UsageError
 from irdiff.model import COMPARED_VERDICTS, EVERYTHING, Case, Run, Sides, Target, Verdict
@@ -154,11 +154,11 @@ def search(
 def show(finding: TimedFinding, case_id: str, titles: Sequence[str]) -> None:
     change = f"{100 * finding.share:+.2f} ± {100 * finding.error:.2f} %"
     match finding.answer:
-        case Answer.FOUND:
+        case TimedAnswer.FOUND:
             click.echo(f"the commit that moves the time of {case_id} ({change} between GOOD and BAD):")
-        case Answer.NOISE:
+        case TimedAnswer.NOISE:
             click.echo(f"{finding.answer}: {case_id} ({change})")
-        case Answer.UNCLEAR:
+        case TimedAnswer.UNCLEAR:
             click.echo(f"{finding.answer} ({change} between GOOD and BAD): one or several of these, or none:")
     for title in titles:
         click.echo("  " + escape.terminal(title))
