@@ -202,11 +202,11 @@ def _on_all_gpus(
 
 
 def _listed(process: GpuProcess) -> dict[str, Any]:
-    from irdiff.timing.isolate import Ended, GpuProcessError
+    from irdiff.timing.isolate import GpuProcessError, GpuProcessGone
 
     try:
         reply = process.ask({"op": "list"}, timeout_s=120.0)
-    except Ended as ended:
+    except GpuProcessGone as ended:
         raise GpuProcessError(f"the GPUs here cannot be listed: {ended.message}") from ended
     if reply["kind"] != "listed":
         process.close()

@@ -18,7 +18,7 @@ from irdiff.attribute.lit_test import LitTest, Means, PassOutputs, WorkerPassRun
 from irdiff.errors import IrdiffError
 from irdiff.model import Case, Run, Sides, Verdict
 from irdiff.store import Store
-from irdiff.worker_client.workers import Ended
+from irdiff.worker_client.workers import EndedChild
 
 CASE = "matmul/tma:fp16@sm_90"
 ENTERING = """#loc = loc("k.py":1:0)
@@ -275,7 +275,7 @@ class FakeWorkers:
     inputs: dict[str, list[str]] = field(default_factory=dict)
 
     def get(self, toolchain: Any, beside: Any) -> Any:
-        def request(row: Mapping[str, Any]) -> Ended:
+        def request(row: Mapping[str, Any]) -> EndedChild:
             folder = Path(row["folder"])
             self.asked[toolchain.spec] = row
             self.inputs[toolchain.spec] = [Path(name).read_text() for name in row["inputs"]]
@@ -283,7 +283,7 @@ class FakeWorkers:
                 (folder / "result.json").write_text(json.dumps(self.result))
             for number in range(len(row["inputs"]) - 1):
                 (folder / f"output.{number}").write_text("made loc(unknown)\n")
-            return Ended(signal=0, timed_out=False, worker_died=False)
+            return EndedChild(signal=0, timed_out=False, worker_died=False)
 
         return SimpleNamespace(request=request)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from irdiff.timing import assemble, schedule
-from irdiff.timing.isolate import Ended, GpuProcessError
+from irdiff.timing.isolate import GpuProcessError, GpuProcessGone
 from irdiff.timing.results import OutputStatus, Protocol, Speed, Unclear
 
 CARD = {"uuid": "GPU-1", "name": "card"}
@@ -48,7 +48,7 @@ class Fake:
         ]
         planted = Fake.faults.get((request["op"], request.get("case"), len(same)))
         if isinstance(planted, OutputStatus):
-            raise Ended(planted, "head", "gone")
+            raise GpuProcessGone(planted, "head", "gone")
         if planted is not None:
             return planted
         match request["op"]:
@@ -244,7 +244,7 @@ class FaultyHead(Fake):
         if request["op"] == "time" and "a~2" in request.get("others", ()):
             Fake.log.append(request)
             place = 1 + request["others"].index("a~2")
-            raise Ended(OutputStatus.FAULT, f"head {place}", "gone")
+            raise GpuProcessGone(OutputStatus.FAULT, f"head {place}", "gone")
         return super().ask(request, timeout_s)
 
 
