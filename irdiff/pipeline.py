@@ -60,7 +60,7 @@ from irdiff.recheck.rounds import Answer, Depth, Question, Rounds, UnstableAssem
 from irdiff.resolve.sides import Side
 from irdiff.run import run_folder
 from irdiff.shared_store.place import Place
-from irdiff.shared_store.session import Session, part_of
+from irdiff.shared_store.session import SharedStoreSession, part_of
 from irdiff.store import Store
 from irdiff.worker_client.worker_requests import Requests
 from irdiff.worker_client.workers import Workers
@@ -98,7 +98,7 @@ class _Steps:
     replayer: Replayer
     rechecker: Rechecker
     unstable: UnstableAssemblers
-    shared: Session | None
+    shared: SharedStoreSession | None
     """The store of many machines, where there is one."""
     report: Report
 
@@ -194,9 +194,9 @@ def _steps(asked: Comparison, config: Config, report: Report, warm: Workers | No
         )
 
 
-def _session(config: Config, store: Store) -> Session | None:
+def _session(config: Config, store: Store) -> SharedStoreSession | None:
     chosen = config.shared_store
-    return Session(store, Place(chosen.url), chosen) if chosen else None
+    return SharedStoreSession(store, Place(chosen.url), chosen) if chosen else None
 
 
 # capture

@@ -96,7 +96,7 @@ class History(Protocol):
 class GitHistory:
     """Of one repository."""
 
-    def __init__(self, store: repository.Store) -> None:
+    def __init__(self, store: repository.GitStore) -> None:
         self._store = store
 
     def commit_of(self, revision: str) -> str:

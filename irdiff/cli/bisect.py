@@ -103,7 +103,7 @@ def _by_time(
     question: BisectQuestion,
     target: Target,
     among: Among,
-    store: repository.Store | None,
+    store: repository.GitStore | None,
     config: Config,
     json_path: Path | None,
 ) -> int:
@@ -165,7 +165,7 @@ def _row(finding: FirstBadCommits) -> dict[str, object]:
     }
 
 
-def _title(store: repository.Store, commit: str) -> str:
+def _title(store: repository.GitStore, commit: str) -> str:
     return store.git("log", "-1", "--format=%h %an: %s", commit).decode(errors="replace").strip()
 
 

@@ -107,7 +107,7 @@ def _unsaid(_step: Progress) -> None:
     """The search itself says what it does."""
 
 
-def is_built(store: repository.Store | None, config: Config) -> Callable[[str], bool]:
+def is_built(store: repository.GitStore | None, config: Config) -> Callable[[str], bool]:
     """Whether a commit's native part is built or adopted; those of a list of sides need no build."""
 
     def asked(commit: str) -> bool:
@@ -127,7 +127,7 @@ def search(
     case_id: str,
     target: Target,
     among: Among,
-    store: repository.Store | None,
+    store: repository.GitStore | None,
     config: Config,
 ) -> TimedFinding:
     """Raises UsageError where GOOD is no ancestor of BAD, NothingTimedError without a GPU of the target."""

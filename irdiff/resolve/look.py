@@ -11,7 +11,7 @@ from irdiff.resolve import edited_kernels, kernel_repository, pins, remote_repos
 from irdiff.resolve.sides import SideOptions, is_revision, named
 from irdiff.resolve.toolchains import checkout as checkouts
 from irdiff.resolve.toolchains import edited, native
-from irdiff.resolve.toolchains.repository import Snapshot, Store
+from irdiff.resolve.toolchains.repository import GitStore, Snapshot
 from irdiff.store import key_of
 
 
@@ -54,7 +54,7 @@ def cache_key(base: str, head: str, options: SideOptions, config: Config) -> str
     return key_of("cache/1", python, parts)[:32]
 
 
-def _named_by(spec: str, store: Store | None, options: SideOptions, config: Config) -> object:
+def _named_by(spec: str, store: GitStore | None, options: SideOptions, config: Config) -> object:
     if store is None or not is_revision(spec):
         return spec
     snap = remote_repositories.snapshot(spec, store, config)

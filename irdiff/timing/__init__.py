@@ -171,7 +171,7 @@ def _on_all_gpus(
     failures: dict[int, Exception] = {}
 
     def work_on(index: int, process: GpuProcess | None) -> None:
-        place = schedule.Place(
+        place = schedule.GpuPlace(
             folder=folder.absolute(), environment=options.environment, log=log, index=index
         )
         try:

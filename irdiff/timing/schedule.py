@@ -36,7 +36,7 @@ _AHEAD = 2
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class GpuPlace:
     """Where the processes of one GPU run."""
 
     folder: Path
@@ -67,7 +67,7 @@ Bundle = tuple[str, ...]
 class _Processes:
     """The current process and the next ones, which import while the current one works."""
 
-    def __init__(self, place: Place, work: GpuWork, first: GpuProcess | None) -> None:
+    def __init__(self, place: GpuPlace, work: GpuWork, first: GpuProcess | None) -> None:
         self._place, self._work = place, work
         self._next = deque([first] if first else [])
         self._current: GpuProcess | None = None
@@ -100,7 +100,7 @@ class _Processes:
 
 
 def run_gpu(
-    place: Place,
+    place: GpuPlace,
     cases: Sequence[str],
     protocol: Protocol,
     say: Say,

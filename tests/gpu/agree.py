@@ -94,7 +94,7 @@ def launcher_ratios(folder, names):
     """Case → ratios Triton's launcher ÷ irdiff's, of the same binary, from fresh buffers each time."""
     import torch
 
-    session = gpu_process.Session(folder)
+    session = gpu_process.GpuSession(folder)
     card = session.open(0)
     found = {}
     for (workload, label), case in zip(KERNELS, names, strict=True):

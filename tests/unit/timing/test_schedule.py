@@ -80,7 +80,7 @@ def go(monkeypatch):
     def go(cases, *, faults=(), opens=1000, say=lambda line: None, bundle_of=None, **changes):
         Fake.faults, Fake.opens, Fake.log, Fake.living = dict(faults), opens, [], set()
         monkeypatch.setattr(schedule, "GpuProcess", Fake)
-        place = schedule.Place(folder=Path("run"), environment={}, log=Path("log"), index=0)
+        place = schedule.GpuPlace(folder=Path("run"), environment={}, log=Path("log"), index=0)
         try:
             return schedule.run_gpu(place, cases, protocol(**changes), say, bundle_of=bundle_of)
         finally:
@@ -251,7 +251,7 @@ class FaultyHead(Fake):
 def test_a_head_that_faults_leaves_its_bundle(monkeypatch):
     Fake.faults, Fake.opens, Fake.log, Fake.living = {}, 1000, [], set()
     monkeypatch.setattr(schedule, "GpuProcess", FaultyHead)
-    place = schedule.Place(folder=Path("run"), environment={}, log=Path("log"), index=0)
+    place = schedule.GpuPlace(folder=Path("run"), environment={}, log=Path("log"), index=0)
     work = schedule.run_gpu(place, ["a~1", "a~2", "a~3"], protocol(), lambda line: None, bundle_of=family)
     assert not Fake.living
     rows = judged(work)

@@ -9,10 +9,10 @@ import pytest
 from irdiff.model import FileChange, Sides
 from irdiff.resolve.toolchains import edited, links, source_parts
 from irdiff.resolve.toolchains.checkout import Checkout
-from irdiff.resolve.toolchains.repository import Entry, Snapshot, Store
+from irdiff.resolve.toolchains.repository import GitStore, Snapshot, TreeEntry
 from irdiff.store import key_of
 
-STORE = Store(git_dir=Path("/none"), common_dir=Path("/none"), worktree=None, objects=None, caller={})
+STORE = GitStore(git_dir=Path("/none"), common_dir=Path("/none"), worktree=None, objects=None, caller={})
 FILES = {
     "setup.py": "setup(name='triton')\n",
     "CMakeLists.txt": "add_subdirectory(lib)\nadd_subdirectory(third_party/nvidia)\n",
@@ -37,8 +37,10 @@ FILES = {
 
 def _checkout(files: dict[str, str], targets: dict[str, str] | None = None) -> Checkout:
     targets = targets or {}
-    tree = {path: Entry(path=path, mode="100644", blob=text, store=STORE) for path, text in files.items()}
-    tree |= {path: Entry(path=path, mode="120000", blob=text, store=STORE) for path, text in targets.items()}
+    tree = {path: TreeEntry(path=path, mode="100644", blob=text, store=STORE) for path, text in files.items()}
+    tree |= {
+        path: TreeEntry(path=path, mode="120000", blob=text, store=STORE) for path, text in targets.items()
+    }
     rows = source_parts.native_inputs(
         dict(files), lambda paths: {path: files[path].encode() for path in paths if path in files}
     )
