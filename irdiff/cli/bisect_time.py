@@ -85,7 +85,7 @@ class CommitClock:
             seed=attempt,
             verify_only=False,
         )
-        options = timing.Options(
+        options = timing.TimingOptions(
             patterns=(),
             every=False,
             protocol=protocol,

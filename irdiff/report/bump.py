@@ -110,7 +110,7 @@ class Distribution:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Part:
+class BumpPart:
     """The cases of one target, or of one family on one target."""
 
     name: str
@@ -132,9 +132,9 @@ class Outlier:
 
 @dataclass(frozen=True, kw_only=True)
 class Bump:
-    whole: Part
-    targets: tuple[Part, ...]
-    families: tuple[Part, ...]
+    whole: BumpPart
+    targets: tuple[BumpPart, ...]
+    families: tuple[BumpPart, ...]
     """By family, then target; named `matmul sm_90`. Those in which something moved."""
     outliers: tuple[Outlier, ...]
     """The worst first, then those that became better."""
@@ -178,9 +178,9 @@ def only_scheduled(case: Case) -> bool:
     )
 
 
-def _part(name: str, cases: Sequence[Case]) -> Part:
+def _part(name: str, cases: Sequence[Case]) -> BumpPart:
     changed = [case for case in cases if case.verdict is Verdict.CHANGED]
-    return Part(
+    return BumpPart(
         name=name,
         compared=len(cases),
         changed=len(changed),

@@ -28,7 +28,7 @@ def case_timings(
     outputs: Mapping[str, OutputCheck],
     samples: Mapping[str, Sequence[Sample]],
     protocol: Protocol,
-    measure: Measure,
+    measure: MeasurementMaker,
     stopped: str = "",
 ) -> list[CaseTiming]:
     """One record for each case that was looked at on a GPU.
@@ -65,7 +65,7 @@ def _why_not_measured(check: OutputCheck, processes: int, protocol: Protocol, st
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measure:
+class MeasurementMaker:
     """Makes the records of one GPU's decisions."""
 
     launches: Mapping[str, Launch | None]

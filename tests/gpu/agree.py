@@ -145,7 +145,7 @@ def irdiff_measurements(folder):
             budget_s=25.0, threshold=0.01, confidence=0.95, processes=18, seed=repetition,
             verify_only=False,
         )  # fmt: skip
-        options = timing.Options(
+        options = timing.TimingOptions(
             patterns=(), every=False, protocol=protocol, environment=dict(os.environ), say=lambda line: None
         )
         for name in ("timing.json", "timing-samples.jsonl.zst"):

@@ -73,7 +73,7 @@ def found(folder):
     protocol = Protocol(
         budget_s=20.0, threshold=0.01, confidence=0.95, processes=PROCESSES, seed=0, verify_only=False
     )
-    options = timing.Options(
+    options = timing.TimingOptions(
         patterns=(), every=False, protocol=protocol, environment=dict(os.environ), say=print
     )
     with pytest.MonkeyPatch.context() as planted:

@@ -131,7 +131,11 @@ def add_timings_of(file: Path, found: session.Session, ratios: dict[str, float])
         base_repeats=True,
     )
     rows = assemble.case_timings(
-        "GPU-1", dict.fromkeys(samples, check), samples, protocol, assemble.Measure(launches={}, peaks={})
+        "GPU-1",
+        dict.fromkeys(samples, check),
+        samples,
+        protocol,
+        assemble.MeasurementMaker(launches={}, peaks={}),
     )
     with database.writing(file) as history:
         return add_timings.add(history, found, timed(protocol, rows))

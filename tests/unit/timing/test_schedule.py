@@ -95,7 +95,7 @@ def operations(name):
 
 def judged(work, **changes):
     """Case → what `timing.json` says of it."""
-    measure = assemble.Measure(launches={}, peaks={})
+    measure = assemble.MeasurementMaker(launches={}, peaks={})
     rows = assemble.case_timings(
         "GPU-1", work.outputs, work.samples, protocol(**changes), measure, work.stopped
     )

@@ -128,7 +128,7 @@ def test_simulated_samples_are_judged():
 
 def test_rates_are_of_head_and_of_the_measured_peak():
     launch = SimpleNamespace(flops=2e9, min_bytes=1e8)
-    measure = assemble.Measure(launches={"c0": launch}, peaks={"tflops": 100.0, "tb_per_s": 4.0})
+    measure = assemble.MeasurementMaker(launches={"c0": launch}, peaks={"tflops": 100.0, "tb_per_s": 4.0})
     outputs = {"c0": timing._NOT_CHECKED}
     (row,) = assemble.case_timings("GPU-1", outputs, {"c0": samples(1.0, cases=1)}, PROTOCOL, measure)
     found = row.measurement
@@ -208,7 +208,7 @@ def on_two_gpus(monkeypatch, tmp_path, failing, error):
 
     monkeypatch.setattr(schedule, "run_gpu", run_gpu)
     monkeypatch.setattr(isolate, "GpuProcess", Listing)
-    options = timing.Options(patterns=(), every=False, protocol=PROTOCOL, environment={}, say=print)
+    options = timing.TimingOptions(patterns=(), every=False, protocol=PROTOCOL, environment={}, say=print)
     return timing._on_all_gpus(tmp_path, [case("a"), case("b")], options, tmp_path / "log")
 
 
