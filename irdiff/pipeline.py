@@ -25,7 +25,7 @@ from irdiff.attribute.replayer import WorkerReplayer
 from irdiff.attribute.tool_replayer import ToolReplayer
 from irdiff.capture import catalogs, kernel_sources, notices, pairing, reach, renames
 from irdiff.capture.catalogs import Catalog, Wanted
-from irdiff.capture.pairing import Captured
+from irdiff.capture.pairing import CapturedWorkload
 from irdiff.codegen.tool_compiler import ToolCompiler
 from irdiff.compare import edit_digest, launchers, radius
 from irdiff.compare.comparer import CaseComparer
@@ -202,7 +202,7 @@ def _session(config: Config, store: Store) -> SharedStoreSession | None:
 # capture
 
 
-def _capture(asked: Comparison, steps: _Steps) -> list[Captured]:
+def _capture(asked: Comparison, steps: _Steps) -> list[CapturedWorkload]:
     names = {
         name
         for side in asked.sides
@@ -222,14 +222,14 @@ def _capture(asked: Comparison, steps: _Steps) -> list[Captured]:
 
     found = dict(in_parallel(one, jobs, steps.config.jobs, "capture", steps.report))
     return [
-        Captured(
+        CapturedWorkload(
             workload=name, target=target, catalogs=Sides(base=found[row, "base"], head=found[row, "head"])
         )
         for row, (name, target) in enumerate(rows)
     ]
 
 
-def _match(captured: Sequence[Captured], asked: Comparison) -> list[Pair]:
+def _match(captured: Sequence[CapturedWorkload], asked: Comparison) -> list[Pair]:
     """What is one case on both sides, a kernel that was renamed between two revisions of a corpus too."""
     pairs = pairing.pairs(captured, asked.options)
     if not pairs:
@@ -426,7 +426,7 @@ def _environment(steps: _Steps) -> Mapping[str, str]:
     return {**kept, "address-randomization": randomization}
 
 
-def _reach(asked: Comparison, pairs: Sequence[Pair], captured: Sequence[Captured]) -> Reach | None:
+def _reach(asked: Comparison, pairs: Sequence[Pair], captured: Sequence[CapturedWorkload]) -> Reach | None:
     corpora = asked.sides.map(lambda side: side.corpus)
     return reach.of_revisions(corpora, pairs, captured)
 
@@ -434,7 +434,7 @@ def _reach(asked: Comparison, pairs: Sequence[Pair], captured: Sequence[Captured
 def _notes(
     asked: Comparison,
     pairs: Sequence[Pair],
-    captured: Sequence[Captured],
+    captured: Sequence[CapturedWorkload],
     compiler: WorkerCompiler | ToolCompiler,
 ) -> tuple[str, ...]:
     ours, theirs = (side.toolchain.launchers for side in asked.sides)

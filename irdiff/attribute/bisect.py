@@ -301,7 +301,7 @@ class Bisection:
         workload = self.question.case_id.partition(":")[0]
         sides = Sides(base=self._side(base), head=self._side(head))
         found = sides.map(lambda side: catalogs.of_side(self.compiler, side, workload, self.target))
-        captured = pairing.Captured(workload=workload, target=self.target, catalogs=found)
+        captured = pairing.CapturedWorkload(workload=workload, target=self.target, catalogs=found)
         return pairing.pairs([captured], self._options)
 
     def _no_case(self, base: str, head: str) -> UsageError:

@@ -70,12 +70,12 @@ class Acceptance:
 
 
 @dataclass(frozen=True, kw_only=True, config=_STRICT)
-class _File:
+class _AcceptanceFile:
     schema: Literal["irdiff-accepted/2"]
     accepted: tuple[Accepted, ...] = ()
 
 
-_file = TypeAdapter(_File)
+_file = TypeAdapter(_AcceptanceFile)
 
 
 def load(path: Path) -> tuple[Accepted, ...]:

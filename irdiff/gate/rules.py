@@ -43,15 +43,15 @@ class Evidence:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Seen:
+class _CaseDecision:
     """A decision about one case: None as certainty means that the rule holds."""
 
     certainty: Certainty | None
     detail: str
 
 
-_HOLDS = _Seen(certainty=None, detail="")
-_Decide = Callable[[Case], _Seen]
+_HOLDS = _CaseDecision(certainty=None, detail="")
+_Decide = Callable[[Case], _CaseDecision]
 
 
 def findings(rule: Rule, evidence: Evidence) -> tuple[int, list[GateFinding]]:
@@ -79,21 +79,23 @@ def _empty(rule: Rule) -> GateFinding:
     )
 
 
-def _unknown(detail: str) -> _Seen:
-    return _Seen(certainty=Certainty.UNKNOWN, detail=detail)
+def _unknown(detail: str) -> _CaseDecision:
+    return _CaseDecision(certainty=Certainty.UNKNOWN, detail=detail)
 
 
-def _violated(detail: str) -> _Seen:
-    return _Seen(certainty=Certainty.VIOLATED, detail=detail)
+def _violated(detail: str) -> _CaseDecision:
+    return _CaseDecision(certainty=Certainty.VIOLATED, detail=detail)
 
 
-def _of_case(rule: Rule, case: Case, seen: _Seen) -> GateFinding | None:
+def _of_case(rule: Rule, case: Case, seen: _CaseDecision) -> GateFinding | None:
     if seen.certainty is None:
         return None
     return _finding(rule, SubjectKind.CASE, case.id, seen, (case,) if case.group else ())
 
 
-def _finding(rule: Rule, subject: SubjectKind, name: str, seen: _Seen, behind: Sequence[Case]) -> GateFinding:
+def _finding(
+    rule: Rule, subject: SubjectKind, name: str, seen: _CaseDecision, behind: Sequence[Case]
+) -> GateFinding:
     """`behind` are the cases whose edits, all of them accepted, would settle it."""
     certainty = seen.certainty
     assert certainty is not None
@@ -139,7 +141,7 @@ def _if_changed(decide: _Decide) -> _Decide:
     return lambda case: decide(case) if case.verdict is Verdict.CHANGED else _HOLDS
 
 
-def _verdict(rule: VerdictRule, case: Case, run: Run) -> _Seen:
+def _verdict(rule: VerdictRule, case: Case, run: Run) -> _CaseDecision:
     if case.verdict not in rule.verdicts:
         return _HOLDS
     launch = run.launches.get(case.launches.head or "")
@@ -149,7 +151,7 @@ def _verdict(rule: VerdictRule, case: Case, run: Run) -> _Seen:
     return _violated(f"{case.verdict}{where}" + (f": {case.error}" if case.error else ""))
 
 
-def _facts(rule: FactRule, case: Case) -> _Seen:
+def _facts(rule: FactRule, case: Case) -> _CaseDecision:
     known = False
     worse: list[str] = []
     for name in rule.facts:
@@ -175,7 +177,7 @@ def _same_code(case: Case) -> bool:
     return bool(statuses) and all(s in {StageStatus.IDENTICAL, StageStatus.EQUIVALENT} for s in statuses)
 
 
-def _slower(rule: SlowerRule, timings: Sequence[TimedCase]) -> _Seen:
+def _slower(rule: SlowerRule, timings: Sequence[TimedCase]) -> _CaseDecision:
     if not timings:
         return _unknown("changed and not timed")
     for timed in timings:
@@ -206,7 +208,7 @@ def _interval(timed: TimedCase) -> str:
     return f"{middle}[{timed.low_percent:+.2f}, {high}] on {timed.device}"
 
 
-def _timed(timings: Sequence[TimedCase]) -> _Seen:
+def _timed(timings: Sequence[TimedCase]) -> _CaseDecision:
     for timed in timings:
         if timed.faulted:
             return _violated(_faulted(timed))
@@ -217,7 +219,7 @@ def _timed(timings: Sequence[TimedCase]) -> _Seen:
     return _violated(f"could not be timed on {timings[0].device}: {timings[0].note or 'no reason given'}")
 
 
-def _result(timings: Sequence[TimedCase]) -> _Seen:
+def _result(timings: Sequence[TimedCase]) -> _CaseDecision:
     for timed in timings:
         if timed.faulted and timed.same_result is False:
             return _violated(_faulted(timed))
@@ -233,14 +235,14 @@ def _result(timings: Sequence[TimedCase]) -> _Seen:
     return _HOLDS
 
 
-def _nondeterministic(case: Case, run: Run) -> _Seen:
+def _nondeterministic(case: Case, run: Run) -> _CaseDecision:
     if "head" not in case.nondeterministic:  # where base alone disagrees with itself, head has mended it
         unknown = case.verdict is Verdict.CHANGED and not run.options.recheck
         return _unknown("was not compiled again: --no-recheck") if unknown else _HOLDS
     return _violated(f"disagrees with itself when compiled again: {', '.join(case.nondeterministic)}")
 
 
-def _severity(rule: SeverityRule, case: Case, groups: Mapping[str, ChangeGroup]) -> _Seen:
+def _severity(rule: SeverityRule, case: Case, groups: Mapping[str, ChangeGroup]) -> _CaseDecision:
     group = groups.get(case.group) if case.group else None
     if group is None:
         return _unknown("changed and in no change group: its severity is not known")

@@ -12,7 +12,7 @@ is handed in. Each module states its rules, each with its reason and source.
 
 from __future__ import annotations
 
-from irdiff.normalize.canonical import CanonicalText, Comparison, Printed, Reprint
+from irdiff.normalize.canonical import CanonicalText, Printed, Reprint, TextEquality
 from irdiff.normalize.equality import canonicalize, compare, equivalent, lines
 from irdiff.normalize.histogram import instruction_facts
 
@@ -22,9 +22,9 @@ NORMALIZER_VERSION = "9"
 __all__ = [
     "NORMALIZER_VERSION",
     "CanonicalText",
-    "Comparison",
     "Printed",
     "Reprint",
+    "TextEquality",
     "canonicalize",
     "compare",
     "equivalent",

@@ -99,7 +99,7 @@ def _functions(text: str) -> list[str]:
     return parts
 
 
-class _Names(dict[str, str]):
+class _RegisterNames(dict[str, str]):
     """What each register or label of one function becomes."""
 
     def __init__(self, prefixes: set[str], labels: Numbering) -> None:
@@ -126,7 +126,7 @@ def _rename_registers(function: str, labels: Numbering) -> str:
     declared = {match.group(2) for match in _REGISTER_SET.finditer(function, inside)}
     prefixes = {prefix for prefix in declared if times[prefix] == 1}
     parts = _NAME.split(function)
-    parts[1::2] = map(_Names(prefixes, labels).__getitem__, parts[1::2])
+    parts[1::2] = map(_RegisterNames(prefixes, labels).__getitem__, parts[1::2])
     function = "".join(parts)
     return _REGISTER_SET.sub(
         lambda match: f"{match.group(1)}<>" if match.group(2) in prefixes else match.group(), function

@@ -125,12 +125,12 @@ def _objections_to_same(row: Estimate, p: float, protocol: Protocol) -> list[tup
         if strays := ratio.apart(apart):
             found.append((Unclear.TWO_HUMPS, _two_humps(name, ratio.logs, strays)))
     places = _place(row.head, threshold), _place(row.head_means, threshold)
-    if places != (_Place.WITHIN, _Place.WITHIN):
+    if places != (_IntervalPlace.WITHIN, _IntervalPlace.WITHIN):
         found.append(_interval(row, places, p, protocol))
     return found
 
 
-class _Place(Enum):
+class _IntervalPlace(Enum):
     """Where an interval lies."""
 
     WITHIN = "within the threshold"
@@ -138,12 +138,12 @@ class _Place(Enum):
     BEYOND = "beyond it"
 
 
-def _place(ratio: Ratio, threshold: float) -> _Place:
+def _place(ratio: Ratio, threshold: float) -> _IntervalPlace:
     edge = math.log1p(threshold)
     low, high = math.log(ratio.low), math.log(ratio.high)
     if -edge < low and high < edge:
-        return _Place.WITHIN
-    return _Place.BEYOND if low > edge or high < -edge else _Place.ACROSS
+        return _IntervalPlace.WITHIN
+    return _IntervalPlace.BEYOND if low > edge or high < -edge else _IntervalPlace.ACROSS
 
 
 def _two_humps(name: str, logs: tuple[float, ...], strays: tuple[float, ...]) -> str:
@@ -153,21 +153,21 @@ def _two_humps(name: str, logs: tuple[float, ...], strays: tuple[float, ...]) ->
 
 
 def _interval(
-    row: Estimate, places: tuple[_Place, _Place], p: float, protocol: Protocol
+    row: Estimate, places: tuple[_IntervalPlace, _IntervalPlace], p: float, protocol: Protocol
 ) -> tuple[Unclear, str]:
     """Why the intervals of medians and means give no verdict."""
     threshold = _percent(protocol.threshold)
     interval = f"the interval {_interval_words(row.head)}"
     match places:
-        case (_Place.BEYOND, _Place.BEYOND) if p <= 1 - protocol.confidence:
+        case (_IntervalPlace.BEYOND, _IntervalPlace.BEYOND) if p <= 1 - protocol.confidence:
             return Unclear.MANY_CASES, (
                 f"{interval} is beyond {threshold}, but not after the correction for the number of cases"
             )
-        case (_Place.BEYOND, _Place.BEYOND):
+        case (_IntervalPlace.BEYOND, _IntervalPlace.BEYOND):
             return Unclear.CONTROL, (
                 f"{interval} is beyond {threshold}, but not beyond what base's own binary may be off by"
             )
-        case (_Place.WITHIN | _Place.BEYOND, _):
+        case (_IntervalPlace.WITHIN | _IntervalPlace.BEYOND, _):
             return Unclear.TWO_HUMPS, (
                 f"{interval} of the medians and {_interval_words(row.head_means)} of the means disagree: "
                 "samples within a process lie in two humps"
