@@ -1,8 +1,8 @@
 """Canonical text of every IR: the only judge of `equivalent`, and what every diff shows.
 
     canonicalize(ir, text) -> CanonicalText    the canonical form, with the raw line of each line
-    compare(base, head) -> Comparison          equal canonical forms, or how they differ
-    equivalent(ir, base, head) -> Comparison   equal bytes or equal canonical forms
+    compare(base, head) -> TextEquality        equal canonical forms, or how they differ
+    equivalent(ir, base, head) -> TextEquality equal bytes or equal canonical forms
     lines(ir, text) -> canonical lines         the same one after another, for large texts
     instruction_facts(ir, text) -> counts      instructions by class
 
