@@ -22,7 +22,7 @@ from irdiff.report import escape
 from irdiff.resolve.toolchains import adopt, checkout, native, repository
 from irdiff.run import run_folder
 from irdiff.store import key_of
-from irdiff.timing.results import Protocol
+from irdiff.timing.results import TimingProtocol
 
 _PROCESSES = 12
 _BUDGET_S = 60.0
@@ -77,7 +77,7 @@ class CommitClock:
         return next((case for case in run.cases if case.id == self.case_id), None)
 
     def logs(self, commit: str, attempt: int) -> Sequence[float]:
-        protocol = Protocol(
+        protocol = TimingProtocol(
             budget_s=_BUDGET_S,
             threshold=0.01,
             confidence=0.95,

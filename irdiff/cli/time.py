@@ -33,8 +33,8 @@ from irdiff.timing.results import (
     PROCESSES,
     CaseTiming,
     OutputStatus,
-    Protocol,
     Speed,
+    TimingProtocol,
     TimingResults,
 )
 from irdiff.timing.samples import read_samples
@@ -94,7 +94,7 @@ def time_command(
     config = configuration.load()
     if processes < 2:
         raise UsageError("--processes must be at least 2: the interval is over processes")
-    protocol = Protocol(
+    protocol = TimingProtocol(
         budget_s=budget,
         threshold=threshold / 100,
         confidence=0.95,

@@ -75,7 +75,7 @@ MEASURES = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Change:
+class MeasuredChange:
     """One measure of one case."""
 
     case_id: str
@@ -105,8 +105,8 @@ class Distribution:
     """Cases whose facts do not tell."""
     quantiles: tuple[float, ...]
     """Relative change: least, 5th, 50th, 95th percentile, greatest; empty where nothing is known."""
-    best: tuple[Change, ...]
-    worst: tuple[Change, ...]
+    best: tuple[MeasuredChange, ...]
+    worst: tuple[MeasuredChange, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -207,7 +207,7 @@ def _distribution(measure: Measure, cases: Sequence[Case]) -> Distribution:
     )
 
 
-def _changes(measure: Measure, cases: Iterable[Case]) -> tuple[list[Change], int, int]:
+def _changes(measure: Measure, cases: Iterable[Case]) -> tuple[list[MeasuredChange], int, int]:
     """Of the changed cases whose facts tell; how many cases are the same, and of how many it is not known."""
     changes, same, unknown = [], 0, 0
     for case in cases:
@@ -218,11 +218,11 @@ def _changes(measure: Measure, cases: Iterable[Case]) -> tuple[list[Change], int
         if base is None or head is None:
             unknown += 1
         else:
-            changes.append(Change(case_id=case.id, base=base, head=head))
+            changes.append(MeasuredChange(case_id=case.id, base=base, head=head))
     return changes, same, unknown
 
 
-def _tail(changes: Iterable[Change]) -> tuple[Change, ...]:
+def _tail(changes: Iterable[MeasuredChange]) -> tuple[MeasuredChange, ...]:
     farthest = sorted(changes, key=lambda c: (-abs(c.relative), -abs(c.head - c.base), c.case_id))
     return tuple(farthest[:MAX_TAIL])
 
@@ -261,7 +261,7 @@ def _outliers(cases: Sequence[Case]) -> list[Outlier]:
     ]
 
 
-def _reason(measure: Measure, change: Change, ordered: Sequence[float]) -> str:
+def _reason(measure: Measure, change: MeasuredChange, ordered: Sequence[float]) -> str:
     if change.base == change.head:
         return ""
     if measure is SPILLS and not change.base:

@@ -6,7 +6,7 @@ from typing import Any
 
 from irdiff.model import Run
 from irdiff.report import bump
-from irdiff.report.bump import Bump, BumpPart, Change, Distribution
+from irdiff.report.bump import Bump, BumpPart, Distribution, MeasuredChange
 from irdiff.report.bump_terminal import quiet_words
 
 MAX_OUTLIERS = 30
@@ -52,7 +52,7 @@ def _row(part: BumpPart, one: Distribution) -> dict[str, Any]:
 
 
 def _tails(found: Bump) -> list[dict[str, Any]]:
-    def side(changes: tuple[Change, ...]) -> list[dict[str, str]]:
+    def side(changes: tuple[MeasuredChange, ...]) -> list[dict[str, str]]:
         return [{"id": change.case_id, "words": change.words} for change in changes]
 
     return [

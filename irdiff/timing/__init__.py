@@ -23,7 +23,7 @@ from irdiff.model import Case, Run, Verdict
 from irdiff.run import run_folder
 from irdiff.stages import Stage
 from irdiff.timing import results, timing_file
-from irdiff.timing.results import NotTimed, Protocol, TimingResults
+from irdiff.timing.results import NotTimed, TimingProtocol, TimingResults
 from irdiff.timing.samples import Sample, check_writable, write_samples
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class TimingOptions:
     patterns: tuple[str, ...]
     every: bool
     """All cases with a binary on both sides, not only changed ones."""
-    protocol: Protocol
+    protocol: TimingProtocol
     environment: Mapping[str, str]
     """Of the GPU processes."""
     say: Callable[[str], None]
@@ -214,7 +214,7 @@ def _listed(process: GpuProcess) -> dict[str, Any]:
     return reply
 
 
-def simulate(run: Run, samples: Sequence[Sample], protocol: Protocol) -> TimingResults:
+def simulate(run: Run, samples: Sequence[Sample], protocol: TimingProtocol) -> TimingResults:
     """What `time_run` would say of recorded samples. Outputs are not checked; nothing is written."""
     from irdiff.timing import assemble
 

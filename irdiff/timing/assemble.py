@@ -17,7 +17,7 @@ from irdiff.timing.results import (
     GpuRecord,
     Measurement,
     OutputCheck,
-    Protocol,
+    TimingProtocol,
     Unclear,
 )
 from irdiff.timing.samples import Sample
@@ -27,7 +27,7 @@ def case_timings(
     gpu: str,
     outputs: Mapping[str, OutputCheck],
     samples: Mapping[str, Sequence[Sample]],
-    protocol: Protocol,
+    protocol: TimingProtocol,
     measure: MeasurementMaker,
     stopped: str = "",
 ) -> list[CaseTiming]:
@@ -55,7 +55,7 @@ def case_timings(
     return rows
 
 
-def _why_not_measured(check: OutputCheck, processes: int, protocol: Protocol, stopped: str) -> str:
+def _why_not_measured(check: OutputCheck, processes: int, protocol: TimingProtocol, stopped: str) -> str:
     if check.status not in MEASURABLE:
         return check.message
     if protocol.verify_only:

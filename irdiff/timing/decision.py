@@ -29,7 +29,7 @@ from statistics import median
 from scipy import stats
 
 from irdiff.timing import statistics
-from irdiff.timing.results import PROCESSES, Protocol, Speed, Unclear
+from irdiff.timing.results import PROCESSES, Speed, TimingProtocol, Unclear
 from irdiff.timing.samples import Sample
 from irdiff.timing.statistics import Estimate, Ratio
 
@@ -52,7 +52,7 @@ class Decision:
     q_value: float
 
 
-def decide(samples: Iterable[Sample], protocol: Protocol) -> dict[str, Decision]:
+def decide(samples: Iterable[Sample], protocol: TimingProtocol) -> dict[str, Decision]:
     """Case → decision, of all samples of one GPU. Left out is what fewer than two processes measured."""
     by_case: dict[str, list[Sample]] = defaultdict(list)
     for row in samples:
@@ -65,7 +65,7 @@ def decide(samples: Iterable[Sample], protocol: Protocol) -> dict[str, Decision]
     return judge(estimates, protocol)
 
 
-def judge(estimates: Mapping[str, Estimate], protocol: Protocol) -> dict[str, Decision]:
+def judge(estimates: Mapping[str, Estimate], protocol: TimingProtocol) -> dict[str, Decision]:
     """The decision on each case, corrected for their number."""
     if not estimates:
         return {}
@@ -77,7 +77,7 @@ def judge(estimates: Mapping[str, Estimate], protocol: Protocol) -> dict[str, De
     }
 
 
-def p_value(row: Estimate, protocol: Protocol) -> float:
+def p_value(row: Estimate, protocol: TimingProtocol) -> float:
     """Of the hypothesis that medians or means are within the margin, two-sided."""
     margin = math.log1p(max(protocol.threshold, row.noise_floor))
     slower = max(row.head.p_greater(margin), row.head_means.p_greater(margin))
@@ -85,7 +85,7 @@ def p_value(row: Estimate, protocol: Protocol) -> float:
     return min(1.0, 2 * min(slower, faster))
 
 
-def verdict(row: Estimate, p: float, q: float, protocol: Protocol) -> Decision:
+def verdict(row: Estimate, p: float, q: float, protocol: TimingProtocol) -> Decision:
     """The decision on one case, given its p-value before (`p`) and after (`q`) the correction."""
     objections: list[tuple[Unclear, str]] = []
     speed = Speed.UNCLEAR
@@ -106,7 +106,7 @@ def verdict(row: Estimate, p: float, q: float, protocol: Protocol) -> Decision:
     )
 
 
-def few_processes(count: int, protocol: Protocol) -> str:
+def few_processes(count: int, protocol: TimingProtocol) -> str:
     """Why so many processes are too few, in words; empty where they are enough."""
     needed = max(PROCESSES, protocol.processes)
     if count >= needed:
@@ -114,7 +114,7 @@ def few_processes(count: int, protocol: Protocol) -> str:
     return f"only {count} {'process' if count == 1 else 'processes'} measured it, a verdict needs {needed}"
 
 
-def _objections_to_same(row: Estimate, p: float, protocol: Protocol) -> list[tuple[Unclear, str]]:
+def _objections_to_same(row: Estimate, p: float, protocol: TimingProtocol) -> list[tuple[Unclear, str]]:
     threshold = protocol.threshold
     found: list[tuple[Unclear, str]] = []
     if row.noise_floor > threshold:
@@ -153,7 +153,7 @@ def _two_humps(name: str, logs: tuple[float, ...], strays: tuple[float, ...]) ->
 
 
 def _interval(
-    row: Estimate, places: tuple[_IntervalPlace, _IntervalPlace], p: float, protocol: Protocol
+    row: Estimate, places: tuple[_IntervalPlace, _IntervalPlace], p: float, protocol: TimingProtocol
 ) -> tuple[Unclear, str]:
     """Why the intervals of medians and means give no verdict."""
     threshold = _percent(protocol.threshold)

@@ -64,7 +64,7 @@ class Pace:
     seed: int
 
 
-class _Case:
+class _GraphedCase:
     """The captured graphs of one case."""
 
     def __init__(self, torch: Any, launches: int, graphs: Mapping[str, Any], prepare: Any) -> None:
@@ -175,7 +175,7 @@ def _capture(
     changed: frozenset[int],
     launches: int,
     pace: Pace,
-) -> _Case:
+) -> _GraphedCase:
     footprint = sum(storage.size_bytes for storage in needed) or 1
     count = max(1, min(launches, _MAX_SETS_BYTES // footprint))
     sets = [first]
@@ -203,7 +203,7 @@ def _capture(
                 arm.launch(bound[number % len(bound)], stream)
 
         graphs[name] = _graph(torch, enqueue)
-    return _Case(torch, launches, graphs, prepare)
+    return _GraphedCase(torch, launches, graphs, prepare)
 
 
 def _graph(torch: Any, enqueue: Callable[[int], None]) -> Any:
@@ -213,7 +213,7 @@ def _graph(torch: Any, enqueue: Callable[[int], None]) -> Any:
     return graph
 
 
-def _warm_up(case: _Case, rng: random.Random, deadline: float) -> tuple[float, float]:
+def _warm_up(case: _GraphedCase, rng: random.Random, deadline: float) -> tuple[float, float]:
     """Rounds until base's time is steady: (GPU microseconds spent, microseconds of a round)."""
     spent, previous, round_us = 0.0, 0.0, 1.0
     rounds = 2

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from irdiff.timing.isolate import GpuProcess, GpuProcessError, GpuProcessGone
-from irdiff.timing.results import FAULTS, MEASURABLE, OutputCheck, OutputStatus, Protocol
+from irdiff.timing.results import FAULTS, MEASURABLE, OutputCheck, OutputStatus, TimingProtocol
 from irdiff.timing.samples import Sample
 
 _SHARED_ARMS = ("base", "control")
@@ -102,7 +102,7 @@ class _Processes:
 def run_gpu(
     place: GpuPlace,
     cases: Sequence[str],
-    protocol: Protocol,
+    protocol: TimingProtocol,
     say: Say,
     first: GpuProcess | None = None,
     bundle_of: Callable[[str], str] | None = None,
@@ -200,7 +200,7 @@ def _time_all(
     processes: _Processes,
     bundles: Sequence[Bundle],
     work: GpuWork,
-    protocol: Protocol,
+    protocol: TimingProtocol,
     say: Say,
     deadline: float,
 ) -> None:
@@ -226,7 +226,7 @@ def _one_process(
     number: int,
     slice_s: float,
     work: GpuWork,
-    protocol: Protocol,
+    protocol: TimingProtocol,
 ) -> list[Bundle]:
     """Adds one process's samples of every case; returns the bundles, without the cases that faulted."""
     process = processes.fresh()
@@ -254,7 +254,9 @@ def _one_process(
     return sound
 
 
-def _request(bundle: Bundle, number: int, place: int, slice_s: float, protocol: Protocol) -> dict[str, Any]:
+def _request(
+    bundle: Bundle, number: int, place: int, slice_s: float, protocol: TimingProtocol
+) -> dict[str, Any]:
     request: dict[str, Any] = {
         "op": "time",
         "case": bundle[0],

@@ -6,7 +6,7 @@ import pytest
 
 from irdiff.timing import assemble, schedule
 from irdiff.timing.isolate import GpuProcessError, GpuProcessGone
-from irdiff.timing.results import OutputStatus, Protocol, Speed, Unclear
+from irdiff.timing.results import OutputStatus, Speed, TimingProtocol, Unclear
 
 CARD = {"uuid": "GPU-1", "name": "card"}
 PROCESSES = 18
@@ -21,7 +21,7 @@ def protocol(**changes):
         "seed": 0,
         "verify_only": False,
     }
-    return Protocol(**(facts | changes))
+    return TimingProtocol(**(facts | changes))
 
 
 class Fake:

@@ -13,11 +13,13 @@ from irdiff.errors import ExitCode, UsageError
 from irdiff.model import Artifact, Sides, Verdict
 from irdiff.timing import assemble, isolate, schedule, timing_file
 from irdiff.timing.isolate import GpuProcessError
-from irdiff.timing.results import NotTimed, OutputStatus, Protocol, Speed
+from irdiff.timing.results import NotTimed, OutputStatus, Speed, TimingProtocol
 from irdiff.timing.samples import Sample
 from tests.unit.timing import test_results
 
-PROTOCOL = Protocol(budget_s=60.0, threshold=0.01, confidence=0.95, processes=18, seed=0, verify_only=False)
+PROTOCOL = TimingProtocol(
+    budget_s=60.0, threshold=0.01, confidence=0.95, processes=18, seed=0, verify_only=False
+)
 
 
 def case(name, verdict=Verdict.CHANGED, target="sm_90"):
