@@ -10,7 +10,7 @@ from irdiff.model import Edited, Sides
 from irdiff.resolve import edited_kernels, kernel_repository, pins, remote_repositories
 from irdiff.resolve.sides import SideOptions, is_revision, named
 from irdiff.resolve.toolchains import checkout as checkouts
-from irdiff.resolve.toolchains import edited, native
+from irdiff.resolve.toolchains import edited_files, native
 from irdiff.resolve.toolchains.repository import GitStore, Snapshot
 from irdiff.store import key_of
 
@@ -37,7 +37,7 @@ def look(base: str | None, head: str | None, options: SideOptions, config: Confi
     if store is None or not all(map(is_revision, asked.specs)):
         return None
     snapshots = asked.specs.map(lambda spec: remote_repositories.snapshot(spec, store, config))
-    found = edited.between(snapshots.base, snapshots.head, config)
+    found = edited_files.between(snapshots.base, snapshots.head, config)
     if found is None and not options.packs and options.program is None:
         found = edited_kernels.between(snapshots.base, snapshots.head, config)
     return Look(snapshots=snapshots, edited=found) if found else None

@@ -26,7 +26,7 @@ from irdiff.resolve import (
 from irdiff.resolve.corpus import Corpus
 from irdiff.resolve.kernel_repository import Plan
 from irdiff.resolve.toolchains import checkout as checkouts
-from irdiff.resolve.toolchains import commits, edits, repository
+from irdiff.resolve.toolchains import commits, edited_passes, repository
 from irdiff.resolve.toolchains.checkout import Checkout
 from irdiff.resolve.toolchains.repository import GitStore, Snapshot
 from irdiff.resolve.tools.substitute import Substitute
@@ -183,7 +183,7 @@ class Resolver:
         if found.base is None or found.head is None:
             return sides
         both = Sides(base=found.base, head=found.head)
-        edited = edits.passes_of_edits(both, sides.base.toolchain, self.config)
+        edited = edited_passes.passes_of_edits(both, sides.base.toolchain, self.config)
         return replace(sides, base=replace(sides.base, edited=edited))
 
     def _release(self, spec: str, beside: str) -> Side:
