@@ -201,12 +201,6 @@ def _addresses(*, fixed: bool) -> Iterator[None]:
             _libc.personality(before)
 
 
-def addresses_fixed() -> bool:
-    """Whether addresses can be kept from being randomized here."""
-    with _addresses(fixed=True):
-        return bool(_libc.personality(_ASK) & _ADDR_NO_RANDOMIZE)
-
-
 def run_logged(
     command: Sequence[str | Path],
     *,

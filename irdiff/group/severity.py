@@ -1,4 +1,4 @@
-"""How much a change matters: one table, its reasons, and how well it predicts measured times. Pure.
+"""How much a change matters: one table and its reasons. Pure.
 
 Every row of `TABLE` is tried on a change; the rows that hold are its reasons and their weights add up. The
 class of a change is the class of its first row that holds. Weights are ordinal: a class outweighs
@@ -371,25 +371,3 @@ def measures(case: Case, edit: Edit | None) -> dict[str, float]:
     """The rows of the table that hold for one case, with how far: above 0 and at most 1."""
     change = _Change(case=case, edit=edit)
     return {row.name: measure for row in TABLE if (measure := row.measure(change)) > 0}
-
-
-def rank_correlation(scores: Mapping[str, float], slowdowns: Mapping[str, float]) -> float | None:
-    """Spearman's rank correlation of severity scores and measured head ÷ base times, by case id.
-
-    Ties get their mean rank. None where fewer than three cases have both, or one side has no spread.
-    Source of the formula: C. Spearman, 1904; Pearson's coefficient of the ranks.
-    """
-    names = sorted(scores.keys() & slowdowns.keys())
-    if len(names) < 3:
-        return None
-    left, right = _ranks([scores[n] for n in names]), _ranks([slowdowns[n] for n in names])
-    mean = (len(names) + 1) / 2
-    covariance = sum((a - mean) * (b - mean) for a, b in zip(left, right, strict=True))
-    spread = sum((a - mean) ** 2 for a in left) * sum((b - mean) ** 2 for b in right)
-    return round(covariance / spread**0.5, 6) if spread else None
-
-
-def _ranks(values: Sequence[float]) -> list[float]:
-    order = sorted(values)
-    first = {value: order.index(value) for value in set(values)}
-    return [first[value] + (order.count(value) + 1) / 2 for value in values]

@@ -66,8 +66,6 @@ _MAX_QUIET = 5
 _MAX_CELL_MARKS = 3
 _SVG_WIDTH = 118
 
-headline = wording.headline
-
 
 def show(
     run: Run,
