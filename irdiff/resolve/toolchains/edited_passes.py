@@ -36,7 +36,7 @@ def passes_of_edits(
     """By path. Names are those of head, whose sources may define new passes; uses are of base's build."""
     if checkouts.base.native_digest == checkouts.head.native_digest:
         return {}
-    edited = sorted(path for path in _differing(checkouts) if path.endswith(_SOURCES))
+    edited = sorted(path for path in differing(checkouts) if path.endswith(_SOURCES))
     uses = _uses(base, config)
     key = key_of("edited-passes/1", checkouts.base.native_digest, checkouts.head.native_digest, uses)
     store = Store(config.cache / "digests")
@@ -54,7 +54,7 @@ def passes_of_edits(
     return found
 
 
-def _differing(checkouts: Sides[Checkout]) -> list[str]:
+def differing(checkouts: Sides[Checkout]) -> list[str]:
     """Paths of native inputs that are not the same on both sides."""
     paths = {*checkouts.base.native_paths, *checkouts.head.native_paths}
     blobs = checkouts.map(lambda checkout: {path: entry.blob for path, entry in checkout.files.items()})
