@@ -26,9 +26,9 @@ from irdiff.resolve import (
 from irdiff.resolve.corpus import Corpus
 from irdiff.resolve.kernel_repository import Plan
 from irdiff.resolve.toolchains import checkout as checkouts
-from irdiff.resolve.toolchains import commits, edits, repository
+from irdiff.resolve.toolchains import commits, edited_passes, repository
 from irdiff.resolve.toolchains.checkout import Checkout
-from irdiff.resolve.toolchains.repository import Snapshot, Store
+from irdiff.resolve.toolchains.repository import GitStore, Snapshot
 from irdiff.resolve.tools.substitute import Substitute
 
 
@@ -76,7 +76,7 @@ class NamedSides:
     """Base and head as they are meant, before anything of them is looked at."""
 
     specs: Sides[str]
-    store: Store | None
+    store: GitStore | None
     """The repository, where a side is a revision."""
 
 
@@ -151,7 +151,7 @@ def _side(toolchain: Toolchain, kernels: Corpus, note: str, options: SideOptions
 class Resolver:
     """Resolves sides of one repository; a compiler or a corpus that two sides share is made once."""
 
-    def __init__(self, store: Store, options: SideOptions, config: Config) -> None:
+    def __init__(self, store: GitStore, options: SideOptions, config: Config) -> None:
         self.store = store
         self.options = options
         self.config = config
@@ -183,7 +183,7 @@ class Resolver:
         if found.base is None or found.head is None:
             return sides
         both = Sides(base=found.base, head=found.head)
-        edited = edits.passes_of_edits(both, sides.base.toolchain, self.config)
+        edited = edited_passes.passes_of_edits(both, sides.base.toolchain, self.config)
         return replace(sides, base=replace(sides.base, edited=edited))
 
     def _release(self, spec: str, beside: str) -> Side:

@@ -144,7 +144,7 @@ def _link_native(site: Path, target: Path, python_files: frozenset[str]) -> None
         place.symlink_to((site / name).resolve())
 
 
-def _write(files: dict[str, repository.Entry], target: Path) -> None:
+def _write(files: dict[str, repository.TreeEntry], target: Path) -> None:
     contents = repository.read(list(files.values()))
     for name, entry in files.items():
         place = target / name
