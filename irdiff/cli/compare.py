@@ -17,7 +17,7 @@ from irdiff.api import run_name
 from irdiff.capture.notices import MISSING_PACKAGE
 from irdiff.cli import completing, options, progress, run_argument, run_outputs, tool_sides
 from irdiff.cli.run_argument import GivenRun
-from irdiff.cli.run_outputs import Outputs
+from irdiff.cli.run_outputs import RunOutputs
 from irdiff.cli.status import status_line
 from irdiff.config import Config
 from irdiff.errors import ExitCode, NothingComparedError, UsageError
@@ -228,7 +228,7 @@ def compare_command(
             run = pipeline.compare(asked, config, folder, report)
     given = GivenRun(folder=folder, call=run_list.call_of(folder, config.runs), is_archive=False)
     part = run_outputs.part_of(run, given.call, earlier, is_bump=bump)
-    outputs = Outputs(json=json_path, markdown=markdown_path, html=html_path, quiet=quiet, limit=limit)
+    outputs = RunOutputs(json=json_path, markdown=markdown_path, html=html_path, quiet=quiet, limit=limit)
     run_outputs.write(run, part, given, None, outputs)
     if "-" not in map(str, (json_path, markdown_path, html_path)):
         run_outputs.print_report(part, given, None, outputs, config)

@@ -81,7 +81,6 @@ class Edit:
 
     stage: str
     lines: tuple[EditLine, ...]
-    depth_known: bool
 
 
 def between(stage: str, base: Sequence[str], head: Sequence[str]) -> Edit:
@@ -98,7 +97,7 @@ def between(stage: str, base: Sequence[str], head: Sequence[str]) -> Edit:
         if i < a or j < b:
             lines += _hunk(stage, base, head, (i, a, j, b), depths)
         i, j = a + 1, b + 1
-    return Edit(stage=stage, lines=tuple(lines), depth_known=stage != Stage.SASS)
+    return Edit(stage=stage, lines=tuple(lines))
 
 
 def abstract(edit: Edit) -> Counter[str]:

@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from irdiff import __version__
 from irdiff.gate import wording
-from irdiff.gate.outcome import Certainty, Finding, Outcome, RuleOutcome
+from irdiff.gate.outcome import Certainty, GateFinding, Outcome, RuleOutcome
 from irdiff.gate.policy import Action
 from irdiff.model import Run
 from irdiff.report.escape import clean
@@ -69,7 +69,9 @@ def _rule(outcome: RuleOutcome) -> dict[str, Any]:
     }
 
 
-def _result(outcome: RuleOutcome, finding: Finding, sources: Mapping[str, str], root: str) -> dict[str, Any]:
+def _result(
+    outcome: RuleOutcome, finding: GateFinding, sources: Mapping[str, str], root: str
+) -> dict[str, Any]:
     name = wording.subject(finding)
     unknown = "not known: " if finding.certainty is Certainty.UNKNOWN else ""
     result: dict[str, Any] = {

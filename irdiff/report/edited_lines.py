@@ -11,7 +11,7 @@ _SHOWN = 4
 
 
 @dataclass(frozen=True, kw_only=True)
-class Stretch:
+class LinesNotRun:
     """Lines of one file that follow one another, comments between them aside, and that no case runs."""
 
     path: str
@@ -52,13 +52,13 @@ def _sentence(found: EditedLines) -> str:
     return "; ".join(parts)
 
 
-def not_run(run: Run) -> list[Stretch]:
+def not_run(run: Run) -> list[LinesNotRun]:
     """The edited lines that hold code and that no case runs."""
     sources = run.edited_lines.sources if run.edited_lines else ()
     return [stretch for source in sources for stretch in _stretches(source)]
 
 
-def _stretches(source: EditedSource) -> list[Stretch]:
+def _stretches(source: EditedSource) -> list[LinesNotRun]:
     found: list[list[EditedLine]] = []
     before = None
     for line in source.lines:
@@ -67,7 +67,7 @@ def _stretches(source: EditedSource) -> list[Stretch]:
                 found.append([])
             found[-1].append(line)
         before = line
-    return [Stretch(path=source.path, lines=tuple(lines)) for lines in found]
+    return [LinesNotRun(path=source.path, lines=tuple(lines)) for lines in found]
 
 
 def _cases(count: int) -> str:

@@ -67,8 +67,6 @@ _MAX_QUIET = 5
 _MAX_CELL_MARKS = 3
 _SVG_WIDTH = 118
 
-headline = wording.headline
-
 
 def show(
     run: Run,
@@ -82,7 +80,7 @@ def show(
     """At most `limit` groups and cases of each list."""
     plain = not console.is_terminal
     width = None if plain else console.width
-    limits = Limits(groups=limit or _MAX_GROUPS, cases=limit or _MAX_LISTED, quiet=limit or _MAX_QUIET)
+    limits = ListLimits(groups=limit or _MAX_GROUPS, cases=limit or _MAX_LISTED, quiet=limit or _MAX_QUIET)
     footer = () if edited.same_compiler(run) else _footer(run, folder, as_)
     for line in (*_report(run, timing, limits, width, as_), *footer):
         text = Text(line.plain.translate(_ASCII)) if plain else line
@@ -98,7 +96,7 @@ def svg(run: Run, timing: Forest | None = None) -> str:
     console = Console(
         record=True, width=_SVG_WIDTH, force_terminal=True, color_system="truecolor", file=io.StringIO()
     )
-    limits = Limits(groups=_MAX_GROUPS_IN_PICTURE, cases=_MAX_LISTED, quiet=_MAX_QUIET)
+    limits = ListLimits(groups=_MAX_GROUPS_IN_PICTURE, cases=_MAX_LISTED, quiet=_MAX_QUIET)
     for line in _report(run, timing, limits, _SVG_WIDTH, PLAIN):
         console.print(line, highlight=False)
     # without the web fonts: a picture in a README must not fetch anything
@@ -107,7 +105,7 @@ def svg(run: Run, timing: Forest | None = None) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Limits:
+class ListLimits:
     """The most entries of each list. What is left out is counted."""
 
     groups: int
@@ -116,7 +114,9 @@ class Limits:
     """Of cases that are no cause for alarm."""
 
 
-def _report(run: Run, timing: Forest | None, limits: Limits, width: int | None, as_: Shown) -> Iterator[Text]:
+def _report(
+    run: Run, timing: Forest | None, limits: ListLimits, width: int | None, as_: Shown
+) -> Iterator[Text]:
     yield Text(escape.terminal(as_.headline(run)), style="bold")
     yield Text(_sides(run))
     for sentence in filter(None, (edited.sentence(run), reach.sentence(run), edited_lines.sentence(run))):

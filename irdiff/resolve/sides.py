@@ -26,10 +26,10 @@ from irdiff.resolve import (
 from irdiff.resolve.corpus import Corpus
 from irdiff.resolve.kernel_repository import Plan
 from irdiff.resolve.toolchains import checkout as checkouts
-from irdiff.resolve.toolchains import commits, counting, edits, repository
+from irdiff.resolve.toolchains import commits, counting, edited_passes, repository
 from irdiff.resolve.toolchains.checkout import Checkout
 from irdiff.resolve.toolchains.counting import CountingToolchain
-from irdiff.resolve.toolchains.repository import Snapshot, Store
+from irdiff.resolve.toolchains.repository import GitStore, Snapshot
 from irdiff.resolve.tools.substitute import Substitute
 
 
@@ -79,7 +79,7 @@ class NamedSides:
     """Base and head as they are meant, before anything of them is looked at."""
 
     specs: Sides[str]
-    store: Store | None
+    store: GitStore | None
     """The repository, where a side is a revision."""
 
 
@@ -154,7 +154,7 @@ def _side(toolchain: Toolchain, kernels: Corpus, note: str, options: SideOptions
 class Resolver:
     """Resolves sides of one repository; a compiler or a corpus that two sides share is made once."""
 
-    def __init__(self, store: Store, options: SideOptions, config: Config) -> None:
+    def __init__(self, store: GitStore, options: SideOptions, config: Config) -> None:
         self.store = store
         self.options = options
         self.config = config
@@ -186,7 +186,7 @@ class Resolver:
         if found.base is None or found.head is None:
             return sides
         both = Sides(base=found.base, head=found.head)
-        edited = edits.passes_of_edits(both, sides.base.toolchain, self.config)
+        edited = edited_passes.passes_of_edits(both, sides.base.toolchain, self.config)
         counts = counting.find(both, self.config, toolchains.resolve) if edited else None
         return Sides(base=replace(sides.base, edited=edited), head=replace(sides.head, counting=counts))
 

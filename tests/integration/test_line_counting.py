@@ -15,7 +15,7 @@ from irdiff.attribute import lcov
 from irdiff.errors import ToolchainError
 from irdiff.resolve.toolchains.building import compilers, line_counting
 from irdiff.resolve.toolchains.building.compilers import Compilers
-from irdiff.resolve.toolchains.building.line_counting import ROOT, Counted
+from irdiff.resolve.toolchains.building.line_counting import ROOT, CountedUnits
 
 CLANG = next(filter(None, (shutil.which(name) for name in ("clang++-22", "clang++"))), None) or next(
     (str(path) for path in sorted(Path("/usr/lib").glob("llvm-*/bin/clang++"), reverse=True)), None
@@ -74,7 +74,11 @@ def lines_of(tmp_path_factory: pytest.TempPathFactory, chosen: Compilers) -> Cal
     for name, text in (("counted.cpp", COUNTED), ("twice.h", HEADER), ("other.cpp", OTHER)):
         (source / "lib" / name).write_text(text)
     launcher = line_counting.prepare(
-        Counted(units=("lib/counted.cpp",)), folder / "counting", source, chosen, {"PATH": os.environ["PATH"]}
+        CountedUnits(units=("lib/counted.cpp",)),
+        folder / "counting",
+        source,
+        chosen,
+        {"PATH": os.environ["PATH"]},
     )
     words = [str(launcher.folder / "launcher"), str(CLANG)]
     for name in ("counted", "other"):

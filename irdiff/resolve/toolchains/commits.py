@@ -18,7 +18,7 @@ from irdiff.errors import ToolchainError
 from irdiff.model import Toolchain
 from irdiff.resolve.toolchains import adopt, environments, identity, native, repository
 from irdiff.resolve.toolchains import checkout as checkouts
-from irdiff.resolve.toolchains.building.line_counting import Counted
+from irdiff.resolve.toolchains.building.line_counting import CountedUnits
 from irdiff.resolve.toolchains.checkout import Checkout
 from irdiff.store import key_of
 
@@ -50,7 +50,7 @@ def toolchain_of(
     *,
     build: bool,
     progress: Progress,
-    counted: Counted | None = None,
+    counted: CountedUnits | None = None,
 ) -> CommitToolchain:
     """The toolchain of a revision, made if need be; with `counted` one that counts these lines.
 
@@ -121,7 +121,7 @@ def native_part(
 
 
 def _built(
-    checkout: Checkout, config: Config, *, build: bool, progress: Progress, counted: Counted | None
+    checkout: Checkout, config: Config, *, build: bool, progress: Progress, counted: CountedUnits | None
 ) -> NativePart:
     """What a native build made, with lines that it counts or without."""
     built = (
@@ -165,7 +165,7 @@ def _link_native(site: Path, target: Path, python_files: frozenset[str]) -> None
         place.symlink_to((site / name).resolve())
 
 
-def _write(files: dict[str, repository.Entry], target: Path) -> None:
+def _write(files: dict[str, repository.TreeEntry], target: Path) -> None:
     contents = repository.read(list(files.values()))
     for name, entry in files.items():
         place = target / name

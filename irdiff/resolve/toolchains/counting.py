@@ -13,9 +13,9 @@ from irdiff.config import Config
 from irdiff.errors import ToolchainError, UsageError
 from irdiff.model import Sides, Toolchain
 from irdiff.resolve.toolchains import checkout as checkouts
-from irdiff.resolve.toolchains import commits, edited_lines, edits, includes, native, repository
+from irdiff.resolve.toolchains import commits, edited_lines, edited_passes, includes, native, repository
 from irdiff.resolve.toolchains.building import compilers, line_counting
-from irdiff.resolve.toolchains.building.line_counting import Counted
+from irdiff.resolve.toolchains.building.line_counting import CountedUnits
 from irdiff.resolve.toolchains.checkout import Checkout
 
 _CODE = (*includes.UNITS, *includes.HEADERS)
@@ -23,10 +23,10 @@ Resolve = Callable[[str, Config], Toolchain]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Edit:
+class NativeEdit:
     """What head's native code has that base's has not, by line."""
 
-    counted: Counted
+    counted: CountedUnits
     lines: Mapping[str, Mapping[int, str]]
     """By path and number, the text of each line of C++ that was added or changed."""
     without_lines: tuple[str, ...]
@@ -42,11 +42,11 @@ class CountingToolchain:
     """What holds the counted code."""
     tools: Path
     """The folder of the programs that read its counters."""
-    edit: Edit
+    edit: NativeEdit
 
 
-def edit_of(sides: Sides[Checkout]) -> Edit:
-    differing = edits.differing(sides)
+def edit_of(sides: Sides[Checkout]) -> NativeEdit:
+    differing = edited_passes.differing(sides)
     code = [path for path in differing if path.endswith(_CODE) and path in sides.head.files]
     others = [path for path in differing if path not in code and path in sides.head.files]
     texts = _texts(sides.head, [path for path in sides.head.native_paths if path.endswith(_CODE)])
@@ -57,7 +57,7 @@ def edit_of(sides: Sides[Checkout]) -> Edit:
         numbers = edited_lines.numbers(before.get(path, ""), texts[path])
         lines[path] = {number: after[number - 1] for number in numbers}
     units = includes.units_with((path for path in code if lines[path]), texts)
-    return Edit(counted=Counted(units=tuple(units)), lines=lines, without_lines=tuple(others))
+    return NativeEdit(counted=CountedUnits(units=tuple(units)), lines=lines, without_lines=tuple(others))
 
 
 def find(sides: Sides[Checkout], config: Config, resolve: Resolve) -> CountingToolchain | None:
@@ -83,7 +83,7 @@ def build(
 
 def _made(
     head: Checkout,
-    edit: Edit,
+    edit: NativeEdit,
     config: Config,
     resolve: Resolve,
     *,

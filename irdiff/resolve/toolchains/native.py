@@ -35,7 +35,7 @@ from irdiff.resolve.toolchains.building import (
 )
 from irdiff.resolve.toolchains.building.build_progress import BuildProgress
 from irdiff.resolve.toolchains.building.kept_trees import BuildTree
-from irdiff.resolve.toolchains.building.line_counting import Counted
+from irdiff.resolve.toolchains.building.line_counting import CountedUnits
 from irdiff.resolve.toolchains.building.linked_llvm import LinkedLlvm
 from irdiff.resolve.toolchains.checkout import Checkout
 from irdiff.resolve.toolchains.environments import Environment
@@ -70,7 +70,7 @@ class BuildKey:
         return f"native-{key[:20]}"
 
 
-def key_of_build(checkout: Checkout, config: Config, counted: Counted | None = None) -> BuildKey:
+def key_of_build(checkout: Checkout, config: Config, counted: CountedUnits | None = None) -> BuildKey:
     """With `counted` that of a build that counts lines, which is never taken for one that does not."""
     caller = config.tool_environment
     chosen = {
@@ -92,12 +92,12 @@ def key_of_build(checkout: Checkout, config: Config, counted: Counted | None = N
     return BuildKey(native_digest=checkout.native_digest, environment=chosen)
 
 
-def find(checkout: Checkout, config: Config, counted: Counted | None = None) -> Environment | None:
+def find(checkout: Checkout, config: Config, counted: CountedUnits | None = None) -> Environment | None:
     return environments.find(key_of_build(checkout, config, counted).name, config)
 
 
 def build(
-    checkout: Checkout, config: Config, progress: Progress, counted: Counted | None = None
+    checkout: Checkout, config: Config, progress: Progress, counted: CountedUnits | None = None
 ) -> Environment:
     """The environment with the native part of a revision. Raises ToolchainError with the last errors."""
     key = key_of_build(checkout, config, counted)
@@ -211,7 +211,7 @@ class _Build:
     tools: Environment
     log: Path
     key: BuildKey
-    counted: Counted | None
+    counted: CountedUnits | None
 
 
 def _make_wheel(build: _Build, config: Config, progress: Progress) -> Path:

@@ -7,15 +7,15 @@ from pathlib import Path
 from irdiff.attribute import line_counter
 from irdiff.attribute.line_counter import CaseLines
 from irdiff.model import EditedLine, EditedLines, EditedSource
-from irdiff.resolve.toolchains.building.line_counting import Counted
-from irdiff.resolve.toolchains.counting import CountingToolchain, Edit
+from irdiff.resolve.toolchains.building.line_counting import CountedUnits
+from irdiff.resolve.toolchains.counting import CountingToolchain, NativeEdit
 from tests.unit.conftest import Build
 
 PATH = "lib/Fence.cpp"
 
 
 def counting(build: type[Build], lines: dict[str, dict[int, str]], *without: str) -> CountingToolchain:
-    edit = Edit(counted=Counted(units=tuple(lines)), lines=lines, without_lines=without)
+    edit = NativeEdit(counted=CountedUnits(units=tuple(lines)), lines=lines, without_lines=without)
     return CountingToolchain(
         toolchain=build.side("head").toolchain, library=Path("libtriton.so"), tools=Path("bin"), edit=edit
     )

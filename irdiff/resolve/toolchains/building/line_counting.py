@@ -73,7 +73,7 @@ exec "$@" -fprofile-instr-generate -fcoverage-mapping \\
 
 
 @dataclass(frozen=True, kw_only=True)
-class Counted:
+class CountedUnits:
     """What of a compiler is to be counted."""
 
     units: tuple[str, ...]
@@ -116,7 +116,7 @@ def require(run: Compilers) -> Path:
 
 
 def prepare(
-    counted: Counted, folder: Path, source: Path, run: Compilers, environment: Mapping[str, str]
+    counted: CountedUnits, folder: Path, source: Path, run: Compilers, environment: Mapping[str, str]
 ) -> Launcher:
     """Writes the launcher, and links a library with it as a build would. Raises ToolchainError."""
     folder.mkdir(parents=True, exist_ok=True)

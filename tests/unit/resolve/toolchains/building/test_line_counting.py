@@ -9,7 +9,7 @@ import pytest
 from irdiff.errors import ToolchainError
 from irdiff.resolve.toolchains.building import compilers, line_counting
 from irdiff.resolve.toolchains.building.compilers import Compilers, Program
-from irdiff.resolve.toolchains.building.line_counting import Counted, Launcher
+from irdiff.resolve.toolchains.building.line_counting import CountedUnits, Launcher
 
 
 def chosen(version: str, path: str) -> Compilers:
@@ -18,9 +18,9 @@ def chosen(version: str, path: str) -> Compilers:
 
 
 def test_other_units_are_another_build() -> None:
-    first, second = Counted(units=("lib/A.cpp",)), Counted(units=("lib/A.cpp", "lib/B.cpp"))
+    first, second = CountedUnits(units=("lib/A.cpp",)), CountedUnits(units=("lib/A.cpp", "lib/B.cpp"))
     assert first.digest != second.digest
-    assert first.digest == Counted(units=("lib/A.cpp",)).digest
+    assert first.digest == CountedUnits(units=("lib/A.cpp",)).digest
 
 
 def test_the_build_keeps_what_the_caller_set() -> None:
