@@ -547,9 +547,11 @@ class EditedSource:
     """One file of an edit, by line."""
 
     path: str
-    edited: int
-    """Lines that were added or changed, those without code (declarations, comments) among them."""
+    hunks: tuple[tuple[int, int], ...]
+    """First and last of lines in a row that were added or changed, those without code (declarations,
+    comments) among them."""
     lines: tuple[EditedLine, ...]
+    """Those that hold code."""
 
 
 @dataclass(frozen=True, kw_only=True)

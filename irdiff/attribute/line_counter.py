@@ -7,7 +7,8 @@ for another reason than one in lines that no case reaches.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -107,7 +108,7 @@ def summarize(counting: CountingToolchain, asked: int, found: Iterable[CaseLines
             )
             for number in code
         )
-        sources.append(EditedSource(path=path, edited=len(texts), lines=tuple(lines)))
+        sources.append(EditedSource(path=path, hunks=tuple(_hunks(sorted(texts))), lines=tuple(lines)))
     return EditedLines(
         sources=tuple(sources),
         cases=len(rows),
@@ -116,3 +117,10 @@ def summarize(counting: CountingToolchain, asked: int, found: Iterable[CaseLines
         examples=tuple(running[:_EXAMPLES]),
         without_lines=counting.edit.without_lines,
     )
+
+
+def _hunks(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Numbers in a row as the first and the last."""
+    for _, row in itertools.groupby(enumerate(numbers), lambda pair: pair[1] - pair[0]):
+        hunk = [number for _, number in row]
+        yield hunk[0], hunk[-1]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import bisect
+import itertools
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from irdiff.model import EditedLine, EditedLines, EditedSource, Run
@@ -12,7 +14,7 @@ _SHOWN = 4
 
 @dataclass(frozen=True, kw_only=True)
 class LinesNotRun:
-    """Lines of one file that follow one another, comments between them aside, and that no case runs."""
+    """Lines of one hunk that follow one another, comments between them aside, and that no case runs."""
 
     path: str
     lines: tuple[EditedLine, ...]
@@ -58,16 +60,16 @@ def not_run(run: Run) -> list[LinesNotRun]:
     return [stretch for source in sources for stretch in _stretches(source)]
 
 
-def _stretches(source: EditedSource) -> list[LinesNotRun]:
-    found: list[list[EditedLine]] = []
-    before = None
-    for line in source.lines:
-        if line.cases == 0:
-            if before is None or before.cases:
-                found.append([])
-            found[-1].append(line)
-        before = line
-    return [LinesNotRun(path=source.path, lines=tuple(lines)) for lines in found]
+def _stretches(source: EditedSource) -> Iterator[LinesNotRun]:
+    """A line that runs ends one, and so does the end of its hunk."""
+    begins = [first for first, _ in source.hunks]
+
+    def place(line: EditedLine) -> tuple[int, bool]:
+        return bisect.bisect_right(begins, line.number), line.cases > 0
+
+    for (_, ran), lines in itertools.groupby(source.lines, place):
+        if not ran:
+            yield LinesNotRun(path=source.path, lines=tuple(lines))
 
 
 def _cases(count: int) -> str:

@@ -62,6 +62,7 @@ def _check_sizes(run: Run, refuse: _Refuse) -> None:
         ("edited files", len(run.edited.files) if run.edited else 0, MAX_EDITED),
         ("edited sources", len(_sources(run)), MAX_EDITED),
         ("edited lines", sum(len(source.lines) for source in _sources(run)), MAX_EDITED),
+        ("hunks", sum(len(source.hunks) for source in _sources(run)), MAX_EDITED),
     )
     for what, count, limit in bounds:
         if count > limit:

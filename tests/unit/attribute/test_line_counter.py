@@ -32,7 +32,7 @@ def test_lines_are_counted_by_case(build) -> None:
         sources=(
             EditedSource(
                 path=PATH,
-                edited=3,
+                hunks=((4, 6),),
                 lines=(
                     EditedLine(number=5, text="if (reads)", cases=2),
                     EditedLine(number=6, text="fence();", cases=1),
@@ -48,7 +48,7 @@ def test_lines_are_counted_by_case(build) -> None:
 
 
 def test_a_file_without_code_is_still_named(build) -> None:
-    counts = counting(build, {PATH: {4: "// why"}})
+    counts = counting(build, {PATH: {4: "// why", 8: "//", 9: "//"}})
     found = line_counter.summarize(counts, 1, [case("a@sm_90", [], [])])
-    assert found.sources == (EditedSource(path=PATH, edited=1, lines=()),)
+    assert found.sources == (EditedSource(path=PATH, hunks=((4, 4), (8, 9)), lines=()),)
     assert found.executed_by == 0

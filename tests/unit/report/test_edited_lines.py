@@ -17,9 +17,9 @@ from irdiff.run import run_checks, run_folder
 PATH = "lib/Fence.cpp"
 
 
-def source(*cases: int) -> EditedSource:
+def source(*cases: int, hunks: tuple[tuple[int, int], ...] = ()) -> EditedSource:
     lines = (EditedLine(number=10 + i, text=f"step({i});", cases=n) for i, n in enumerate(cases))
-    return EditedSource(path=PATH, edited=len(cases) + 2, lines=tuple(lines))
+    return EditedSource(path=PATH, hunks=hunks or ((9, 99),), lines=tuple(lines))
 
 
 def counted(*cases: int, unmeasured: int = 0, without: tuple[str, ...] = ()) -> EditedLines:
@@ -49,6 +49,13 @@ def test_a_sentence_counts_lines_and_cases(run: Run) -> None:
 def test_lines_that_follow_one_another_are_one_place(run: Run) -> None:
     places = [stretch.sentence for stretch in edited_lines.not_run(run)]
     assert places == [f"{PATH}:11-12  step(1);", f"{PATH}:14  step(4);"]
+
+
+def test_two_hunks_are_two_places(run: Run) -> None:
+    assert run.edited_lines is not None
+    apart = replace(run.edited_lines, sources=(source(0, 0, 0, hunks=((9, 10), (11, 12))),))
+    places = [stretch.place for stretch in edited_lines.not_run(replace(run, edited_lines=apart))]
+    assert places == [f"{PATH}:10", f"{PATH}:11-12"]
 
 
 def test_an_edit_that_nothing_reaches_is_said_to_be_one(run: Run) -> None:
