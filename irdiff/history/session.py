@@ -20,10 +20,9 @@ from irdiff.history.database import HistoryError
 from irdiff.history.lines import SeriesLines
 from irdiff.model import Artifact, Case, Launch, Run, Sides, StageStatus, Target, Verdict
 from irdiff.run import run_folder, run_place
-from irdiff.stages import MACHINE_STAGES, Stage
+from irdiff.stages import MACHINE_STAGES
 
 FILE = "session.json"
-BINARIES = (Stage.CUBIN, Stage.HSACO)
 _SEPARATOR = "~"
 _SAME_CODE = frozenset({Verdict.UNCHANGED, Verdict.ABSORBED})
 
@@ -145,7 +144,7 @@ def _codes(
 
 def _code(case: Case, which: str, run: Run, folder: Path) -> _Code | None:
     artifacts, metadata = case.artifacts.of(which), case.metadata.of(which)
-    binary = next((artifacts[stage] for stage in BINARIES if stage in artifacts), None)
+    binary = next((artifacts[stage] for stage in MACHINE_STAGES if stage in artifacts), None)
     launch = run.launches.get(case.launches.of(which) or "")
     if binary is None or launch is None or not metadata or not _file(folder, binary.digest).is_file():
         return None

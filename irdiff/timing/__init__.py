@@ -21,7 +21,7 @@ from irdiff import __version__, case_ids
 from irdiff.errors import ExitCode, IrdiffError
 from irdiff.model import Case, Run, Verdict
 from irdiff.run import run_folder
-from irdiff.stages import Stage
+from irdiff.stages import MACHINE_STAGES
 from irdiff.timing import results, timing_file
 from irdiff.timing.results import NotTimed, TimingProtocol, TimingResults
 from irdiff.timing.samples import Sample, check_writable, write_samples
@@ -29,8 +29,6 @@ from irdiff.timing.samples import Sample, check_writable, write_samples
 if TYPE_CHECKING:
     from irdiff.timing.isolate import GpuProcess
     from irdiff.timing.schedule import GpuWork
-
-ENTRY_BINARIES = (Stage.CUBIN, Stage.HSACO)
 
 
 class NothingTimedError(IrdiffError):
@@ -70,7 +68,7 @@ def chosen_cases(run: Run, patterns: Sequence[str], every: bool) -> list[Case]:
 
 def _has_binaries(case: Case) -> bool:
     sides = (case.artifacts.base or {}, case.artifacts.head or {})
-    return all(any(stage in side for stage in ENTRY_BINARIES) for side in sides)
+    return all(any(stage in side for stage in MACHINE_STAGES) for side in sides)
 
 
 def time_run(folder: Path, options: TimingOptions) -> TimingResults:
