@@ -146,9 +146,11 @@ def _import_folders(
 
 
 def _above_packages(path: Path, root: Path) -> Path:
-    """The folder above the outermost package that a file lies in, though one between them has no __init__.py."""
+    """The folder above the outermost package around a file; one between them may lack its __init__.py."""
     inside = path.relative_to(root).parents
-    packages = [root / folder for folder in inside if folder.name and (root / folder / "__init__.py").exists()]
+    packages = [
+        root / folder for folder in inside if folder.name and (root / folder / "__init__.py").exists()
+    ]
     return packages[-1].parent if packages else path.parent
 
 
@@ -162,9 +164,7 @@ def _pin(root: Path) -> tuple[str | None, str | None]:
     return None, pins.installed(root, "triton")
 
 
-def _packages(
-    imported: Iterable[str], asked: Sequence[str], pin: str | None, root: Path
-) -> tuple[str, ...]:
+def _packages(imported: Iterable[str], asked: Sequence[str], pin: str | None, root: Path) -> tuple[str, ...]:
     locked = (root / pin).read_bytes() if pin else b""
     wanted = {beside.name_of(text): text.strip() for text in asked}
     found = [_requirement(name, pin or "", locked, root) for name in imported]
