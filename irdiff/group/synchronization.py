@@ -8,6 +8,7 @@ what is loaded, so their number follows the order of the rest.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Sequence
 
@@ -46,10 +47,16 @@ def added(lines: Sequence[EditLine]) -> float:
 
 
 def _of_kind(pattern: re.Pattern[str], lines: Sequence[EditLine]) -> list[EditLine]:
-    found = [line for line in lines if pattern.search(line.text) and not SIGNAL.search(line.text)]
+    found = [line for line in lines if _matches(pattern, line.text) and not _matches(SIGNAL, line.text)]
     if len(found) == len(lines):
         return found
     return [line for line in found if not _BY_CODE_GENERATOR.match(line.text)]
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def _matches(pattern: re.Pattern[str], text: str) -> bool:
+    """Each kind is asked for several times, of the lines of one edit."""
+    return pattern.search(text) is not None
 
 
 def _net(lines: Iterable[EditLine]) -> int:
