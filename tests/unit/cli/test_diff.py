@@ -79,7 +79,7 @@ def a_run() -> Run:
 
 def test_a_part_of_an_id_must_be_of_one_case() -> None:
     run = a_run()
-    with pytest.raises(UsageError, match="'matmul' means \\d+ cases:\n    matmul/"):
+    with pytest.raises(UsageError, match=r"'matmul' means \d+ cases:\n    matmul/"):
         find_case(run, "matmul")
     with pytest.raises(UsageError, match="means no case of the run"):
         find_case(run, "nothing")
