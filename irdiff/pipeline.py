@@ -116,6 +116,8 @@ def compare(
     """
     started = time.monotonic()
     with _steps(asked, config, report, workers) as steps:
+        for side in asked.sides:
+            kernel_sources.keep_root(side.corpus, config)
         captured = _capture(asked, steps)
         matched = _match(captured, asked)
         pairs = _shard(matched, asked.options.shard)

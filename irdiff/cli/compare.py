@@ -11,11 +11,11 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from irdiff import case_ids, pipeline
 from irdiff import config as configuration
+from irdiff import pipeline
 from irdiff.api import run_name
 from irdiff.capture.notices import MISSING_PACKAGE
-from irdiff.cli import completing, options, progress, run_argument, run_outputs, tool_sides
+from irdiff.cli import case_patterns, completing, options, progress, run_argument, run_outputs, tool_sides
 from irdiff.cli.run_argument import GivenRun
 from irdiff.cli.run_outputs import RunOutputs
 from irdiff.cli.status import status_line
@@ -212,9 +212,8 @@ def compare_command(
     else:
         folder = out or config.runs / run_name(*(side.revision or side.toolchain.spec for side in sides))
         with progress.shown(console) as report:
-            if cases:
-                workloads = (name for side in sides for name in side.corpus.workloads)
-                chosen = replace(chosen, cases=case_ids.completed(cases, workloads))
+            meant = case_patterns.of_sides(cases, sides, targets, config, report)
+            chosen = replace(chosen, cases=case_patterns.flat(meant))
             asked = pipeline.Comparison(
                 sides=sides,
                 targets=targets,
@@ -222,9 +221,10 @@ def compare_command(
                 command=tuple(sys.argv[1:]),
                 exercised=exercised,
                 edited=found.edited if found and not found.edited.identical else None,
+                notes=case_patterns.notes(meant),
             )
             if cluster:
-                asked = replace(asked, notes=_filled(asked, config, cluster, report))
+                asked = replace(asked, notes=(*asked.notes, *_filled(asked, config, cluster, report)))
             run = pipeline.compare(asked, config, folder, report)
     given = GivenRun(folder=folder, call=run_list.call_of(folder, config.runs), is_archive=False)
     part = run_outputs.part_of(run, given.call, earlier, is_bump=bump)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from irdiff import case_ids
 from irdiff.model import Case, ChangeGroup, Run, Verdict
 from irdiff.report import (
     bump_terminal,
@@ -255,15 +256,21 @@ def _matrix(run: Run, width: int | None) -> Iterator[Text]:
     targets = [target.name for target in run.targets]
     cases: dict[str, dict[str, list[Case]]] = {}
     for case in run.cases:
-        cases.setdefault(case.workload, {}).setdefault(case.target, []).append(case)
+        cases.setdefault(_launcher(case), {}).setdefault(case.target, []).append(case)
     rows = [
-        [Text(escape.terminal(workload)), *(_cell(by_target.get(name, ())) for name in targets)]
-        for workload, by_target in sorted(cases.items())
+        [Text(escape.terminal(launcher)), *(_cell(by_target.get(name, ())) for name in targets)]
+        for launcher, by_target in sorted(cases.items())
     ]
     if not rows:
         return
     yield from _heading("changed of all cases, by kernel and target, with the first changed stages")
     yield from tables.lines(_columns("kernel", *targets), rows, width)
+
+
+def _launcher(case: Case) -> str:
+    """The workload, and the kernel where one of its labels launches several, as a program does."""
+    name = case_ids.parse(case.id)
+    return f"{case.workload} {case.kernel}" if "/" in name.label else case.workload
 
 
 def _columns(*names: str) -> list[Column]:
