@@ -22,6 +22,7 @@ from irdiff.report import (
     bump_terminal,
     commands,
     edited,
+    edited_lines,
     escape,
     families,
     reach,
@@ -119,8 +120,9 @@ def _report(
 ) -> Iterator[Text]:
     yield Text(escape.terminal(as_.headline(run)), style="bold")
     yield Text(_sides(run))
-    for sentence in filter(None, (edited.sentence(run), reach.sentence(run))):
+    for sentence in filter(None, (edited.sentence(run), reach.sentence(run), edited_lines.sentence(run))):
         yield Text(escape.terminal(sentence))
+    yield from _not_run(run)
     yield from _renamed(run)
     yield from _notes(run)
     if edited.same_compiler(run):
@@ -162,6 +164,15 @@ def _renamed(run: Run) -> Iterator[Text]:
         yield Text(f"renamed: {escape.terminal(before)} → {escape.terminal(after)}")
     if len(names) > _MAX_QUIET:
         yield Text(f"… and {len(names) - _MAX_QUIET} more renamed", style="dim")
+
+
+def _not_run(run: Run) -> Iterator[Text]:
+    """Edited lines that no case runs."""
+    stretches = edited_lines.not_run(run)
+    for stretch in stretches[:_MAX_LISTED]:
+        yield Text(f"  no case runs {escape.terminal(stretch.sentence)}", style="yellow")
+    if len(stretches) > _MAX_LISTED:
+        yield Text(f"  … and {len(stretches) - _MAX_LISTED} more places", style="dim")
 
 
 def _notes(run: Run) -> Iterator[Text]:
