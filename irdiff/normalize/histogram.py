@@ -48,7 +48,7 @@ def instruction_facts(ir: str, text: str) -> dict[str, int]:
     if ir not in tables:
         return {}
     pattern, classify = tables[ir]
-    if ir in _LANGUAGES:  # those of SASS are addresses and encodings, at places of their own
+    if ir in _LANGUAGES:  # the comments of SASS are addresses and encodings, which the pattern knows
         text = without_comments(_LANGUAGES[ir], text)
     counts: Counter[str] = Counter()
     for opcode, count in Counter(pattern.findall(text)).items():
