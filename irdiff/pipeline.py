@@ -18,7 +18,7 @@ from pathlib import Path
 
 import irdiff
 from irdiff import case_ids, normalize
-from irdiff.attribute import exercise
+from irdiff.attribute import exercise, line_counter
 from irdiff.attribute.attribution import NOT_AGAIN, Subject, attributed, subject_of
 from irdiff.attribute.attributor import Attributor, Replayer
 from irdiff.attribute.replayer import WorkerReplayer
@@ -43,6 +43,7 @@ from irdiff.model import (
     Case,
     ChangeGroup,
     Edited,
+    EditedLines,
     Launch,
     Options,
     Pair,
@@ -116,6 +117,8 @@ def compare(
     """
     started = time.monotonic()
     with _steps(asked, config, report, workers) as steps:
+        for side in asked.sides:
+            kernel_sources.keep_root(side.corpus, config)
         captured = _capture(asked, steps)
         matched = _match(captured, asked)
         pairs = _shard(matched, asked.options.shard)
@@ -126,7 +129,7 @@ def compare(
         asked_again: tuple[str, ...] = ()
         if asked.options.recheck:
             cases, groups, asked_again = _recheck(judged, cases, groups, pairs, steps)
-        exercised = _exercised(asked, pairs, steps)
+        exercised, lines = _exercised(asked, pairs, steps), _edited_lines(asked, pairs, steps)
         environment = _environment(steps)
         if steps.shared:
             steps.shared.push(steps.shared.noted(_toolchains(asked)), report)
@@ -147,6 +150,7 @@ def compare(
         groups=groups,
         reach=_reach(asked, matched, captured),
         edited=asked.edited,
+        edited_lines=lines,
         notes=(
             *asked.notes,
             *_notes(asked, matched, captured, steps.compiler),
@@ -487,7 +491,38 @@ def _exercised(asked: Comparison, pairs: Sequence[Pair], steps: _ComparisonSteps
     rows = in_parallel(
         lambda job: exerciser.of_launch(*job), launches, steps.config.jobs, "exercise", steps.report
     )
-    return tuple(exercise.sentences(edited, [row for row in rows if row is not None]))
+    told = exercise.sentences(edited, [row for row in rows if row is not None])
+    if asked.sides.head.counting is None:
+        told.append(_no_counts(asked.sides))
+    return tuple(told)
+
+
+def _no_counts(sides: Sides[Side]) -> str:
+    base, head = (side.toolchain.spec for side in sides)
+    return (
+        "which edited lines ran is not known: no compiler was built to count them "
+        f"(irdiff toolchain build {_revision_of(head)} --coverage {_revision_of(base)})"
+    )
+
+
+def _revision_of(spec: str) -> str:
+    """As it was typed: a label is `main (1a2b3c4d5e)`."""
+    return spec.partition(" ")[0]
+
+
+def _edited_lines(asked: Comparison, pairs: Sequence[Pair], steps: _ComparisonSteps) -> EditedLines | None:
+    """By line, where head's compiler was built to count them, too."""
+    head = asked.sides.head
+    if not asked.exercised or head.counting is None or not isinstance(steps.compiler, WorkerCompiler):
+        return None
+    counter = line_counter.LineCounter(
+        side=head, counting=head.counting, compiler=steps.compiler, store=steps.store
+    )
+    launches = [(pair.head, pair.target) for pair in pairs if isinstance(pair.head, Launch)]
+    rows = in_parallel(
+        lambda job: counter.of_launch(*job), launches, steps.config.jobs, "edited lines", steps.report
+    )
+    return line_counter.summarize(head.counting, len(launches), (row for row in rows if row is not None))
 
 
 def _first_few(names: Sequence[str]) -> str:

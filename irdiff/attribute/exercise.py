@@ -27,6 +27,9 @@ _LOWERING = ((Stage.GLIR, Stage.TTGIR), (Stage.TTGIR, Stage.LLIR))
 """Stages that are made of MLIR passes, with what enters them."""
 
 
+_NEVER = "never reached, unless head alone has it"
+
+
 @dataclass(frozen=True, kw_only=True)
 class CaseExercise:
     """The passes of one case, each once."""
@@ -146,6 +149,7 @@ def sentences(passes_of_files: Mapping[str, Sequence[str]], found: Sequence[Case
         ran = sum(bool(case.ran & wanted) for case in found)
         acted = sum(bool(case.acted & wanted) for case in found)
         used = names[0] if len(names) == 1 else f"{len(names)} passes"
-        told = f"{path}: used by {used}; of {len(found)} cases {ran} run it, and in {acted} it does something"
-        rows.append(told if acted else f"{told}: {'never reached' if ran == 0 else 'nothing came of it'}")
+        counted = f"at base {ran} of {len(found)} cases run it, and in {acted} it does something"
+        told = f"{path}: used by {used}; {counted}"
+        rows.append(told if acted else f"{told}: {_NEVER if ran == 0 else 'nothing came of it'}")
     return rows

@@ -13,11 +13,11 @@ from typing import Any
 import click
 from rich.console import Console
 
-from irdiff import case_ids, pipeline
 from irdiff import config as configuration
+from irdiff import pipeline
 from irdiff.api import run_name
 from irdiff.capture.notices import MISSING_PACKAGE
-from irdiff.cli import options, progress, run_outputs, tool_sides
+from irdiff.cli import case_patterns, options, progress, run_outputs, tool_sides
 from irdiff.cli.compare_options import CompareWords, compare_options
 from irdiff.cli.run_argument import GivenRun
 from irdiff.cli.run_outputs import RunOutputs, ShownRun
@@ -139,12 +139,14 @@ def _compared(
     asked: pipeline.Comparison, words: CompareWords, config: Config, folder: Path, console: Console
 ) -> Run:
     with progress.shown(console) as report:
-        if words.cases:
-            workloads = (name for side in asked.sides for name in side.corpus.workloads)
-            cases = case_ids.completed(words.cases, workloads)
-            asked = replace(asked, options=replace(asked.options, cases=cases))
+        meant = case_patterns.of_sides(words.cases, asked.sides, asked.targets, config, report)
+        asked = replace(
+            asked,
+            options=replace(asked.options, cases=case_patterns.flat(meant)),
+            notes=case_patterns.notes(meant),
+        )
         if words.cluster:
-            asked = replace(asked, notes=_filled(asked, config, words.cluster, report))
+            asked = replace(asked, notes=(*asked.notes, *_filled(asked, config, words.cluster, report)))
         return pipeline.compare(asked, config, folder, report)
 
 

@@ -16,11 +16,13 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from irdiff import case_ids
 from irdiff.model import Case, ChangeGroup, Run, Verdict
 from irdiff.report import (
     bump_terminal,
     commands,
     edited,
+    edited_lines,
     escape,
     families,
     reach,
@@ -118,8 +120,9 @@ def _report(
 ) -> Iterator[Text]:
     yield Text(escape.terminal(as_.headline(run)), style="bold")
     yield Text(_sides(run))
-    for sentence in filter(None, (edited.sentence(run), reach.sentence(run))):
+    for sentence in filter(None, (edited.sentence(run), reach.sentence(run), edited_lines.sentence(run))):
         yield Text(escape.terminal(sentence))
+    yield from _not_run(run)
     yield from _renamed(run)
     yield from _notes(run)
     if edited.same_compiler(run):
@@ -161,6 +164,15 @@ def _renamed(run: Run) -> Iterator[Text]:
         yield Text(f"renamed: {escape.terminal(before)} → {escape.terminal(after)}")
     if len(names) > _MAX_QUIET:
         yield Text(f"… and {len(names) - _MAX_QUIET} more renamed", style="dim")
+
+
+def _not_run(run: Run) -> Iterator[Text]:
+    """Edited lines that no case runs."""
+    stretches = edited_lines.not_run(run)
+    for stretch in stretches[:_MAX_LISTED]:
+        yield Text(f"  no case runs {escape.terminal(stretch.sentence)}", style="yellow")
+    if len(stretches) > _MAX_LISTED:
+        yield Text(f"  … and {len(stretches) - _MAX_LISTED} more places", style="dim")
 
 
 def _notes(run: Run) -> Iterator[Text]:
@@ -252,15 +264,21 @@ def _matrix(run: Run, width: int | None) -> Iterator[Text]:
     targets = [target.name for target in run.targets]
     cases: dict[str, dict[str, list[Case]]] = {}
     for case in run.cases:
-        cases.setdefault(case.workload, {}).setdefault(case.target, []).append(case)
+        cases.setdefault(_launcher(case), {}).setdefault(case.target, []).append(case)
     rows = [
-        [Text(escape.terminal(workload)), *(_cell(by_target.get(name, ())) for name in targets)]
-        for workload, by_target in sorted(cases.items())
+        [Text(escape.terminal(launcher)), *(_cell(by_target.get(name, ())) for name in targets)]
+        for launcher, by_target in sorted(cases.items())
     ]
     if not rows:
         return
     yield from tables.heading("changed of all cases, by kernel and target, with the first changed stages")
     yield from tables.lines(_columns("kernel", *targets), rows, width)
+
+
+def _launcher(case: Case) -> str:
+    """The workload, and the kernel where one of its labels launches several, as a program does."""
+    name = case_ids.parse(case.id)
+    return f"{case.workload} {case.kernel}" if "/" in name.label else case.workload
 
 
 def _columns(*names: str) -> list[Column]:

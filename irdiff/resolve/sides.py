@@ -26,8 +26,9 @@ from irdiff.resolve import (
 from irdiff.resolve.corpus import Corpus
 from irdiff.resolve.kernel_repository import Plan
 from irdiff.resolve.toolchains import checkout as checkouts
-from irdiff.resolve.toolchains import commits, edited_passes, repository
+from irdiff.resolve.toolchains import commits, counting, edited_passes, repository
 from irdiff.resolve.toolchains.checkout import Checkout
+from irdiff.resolve.toolchains.counting import CountingToolchain
 from irdiff.resolve.toolchains.repository import GitStore, Snapshot
 from irdiff.resolve.tools.substitute import Substitute
 
@@ -46,6 +47,8 @@ class Side:
     """The tool that compiles in place of the toolchain's own, from a stored text on."""
     edited: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Native sources in which the two sides differ, with the passes that use each; at base alone."""
+    counting: CountingToolchain | None = None
+    """The same compiler built to count which edited lines run; at head alone, where it was built."""
     revision: str = ""
     """Of a repository of kernels, as a reader names it: `main 1a2b3c4`."""
 
@@ -178,13 +181,14 @@ class Resolver:
         return sides.map(lambda side: replace(side, warnings=(warning, *side.warnings)))
 
     def with_edits(self, sides: Sides[Side], specs: Sides[str]) -> Sides[Side]:
-        """Notes which native sources two compilers of this checkout differ in."""
+        """Notes which native sources two compilers of this checkout differ in, and who counts their lines."""
         found = specs.map(self._checkouts.get)
         if found.base is None or found.head is None:
             return sides
         both = Sides(base=found.base, head=found.head)
         edited = edited_passes.passes_of_edits(both, sides.base.toolchain, self.config)
-        return replace(sides, base=replace(sides.base, edited=edited))
+        counts = counting.find(both, self.config, toolchains.resolve) if edited else None
+        return Sides(base=replace(sides.base, edited=edited), head=replace(sides.head, counting=counts))
 
     def _release(self, spec: str, beside: str) -> Side:
         toolchain = toolchains.resolve(spec, self.config)

@@ -61,9 +61,11 @@ def chosen_cases(run: Run, patterns: Sequence[str], every: bool) -> list[Case]:
     wanted = [
         case for case in run.cases if case.verdict is Verdict.CHANGED or (every and _has_binaries(case))
     ]
-    if patterns:
-        wanted = [case for case in wanted if case_ids.selects(patterns, case.id)]
-    return wanted
+    if not patterns:
+        return wanted
+    names = [case.id for case in wanted]
+    meant = {name for pattern in patterns for name in case_ids.meant(pattern, names)}
+    return [case for case in wanted if case.id in meant]
 
 
 def _has_binaries(case: Case) -> bool:

@@ -10,22 +10,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from irdiff.config import Config
 from irdiff.model import Sides, Toolchain
-from irdiff.resolve.toolchains import environments, repository
+from irdiff.resolve.toolchains import environments, includes, repository
 from irdiff.resolve.toolchains.building import object_uses
 from irdiff.resolve.toolchains.checkout import Checkout
+from irdiff.resolve.toolchains.includes import HEADERS
 from irdiff.store import Store, key_of
 
 _PASS = re.compile(r"^\s*def\s+(\w+)\s*:\s*Pass<", re.MULTILINE)
 _BASE = re.compile(r"\b(\w+)Base\b")
-_INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]+)[">]', re.MULTILINE)
-_HEADERS = (".h", ".hpp")
-_CODE = (".cpp", ".cc", *_HEADERS)
+_CODE = (".cpp", ".cc", *HEADERS)
 _SOURCES = (*_CODE, ".td")
 _BESIDE = re.compile(r"(?:^|/)(?:test|unittest|examples|bin)/")
 
@@ -85,13 +83,7 @@ class PassIndex:
         code = {path: text for path, text in kept.items() if path.endswith(_CODE)}
         self._own = {path: set(_BASE.findall(text)) & known for path, text in code.items()}
         self._uses = uses
-        self._includers: dict[str, set[str]] = defaultdict(set)
-        headers = [path for path in code if path.endswith(_HEADERS)]
-        for path, text in code.items():
-            for name in _INCLUDE.findall(text):
-                for header in headers:
-                    if header == name or header.endswith(f"/{name}"):
-                        self._includers[header].add(path)
+        self._includers = includes.includers(code)
 
     def passes_of(self, edited: Iterable[str]) -> dict[str, list[str]]:
         """For each edited source the passes that use it, as MLIR prints them."""
@@ -109,7 +101,7 @@ class PassIndex:
             found |= own
             if own:
                 continue  # what refers to a pass's file runs the pass, and is not part of it
-            users = self._includers[one] if one.endswith(_HEADERS) else set(self._uses.get(one, ()))
+            users = self._includers.get(one, set()) if one.endswith(HEADERS) else set(self._uses.get(one, ()))
             pending += users - seen
             seen |= users
         return sorted(found)

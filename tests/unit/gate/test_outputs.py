@@ -107,6 +107,8 @@ def test_junit_is_xml_with_counts(outcome: Outcome) -> None:
     counts = {name: root.get(name) for name in ("tests", "failures", "errors", "skipped")}
     assert counts == {"tests": "6", "failures": "2", "errors": "1", "skipped": "1"}
     assert root.find("testsuite[@name='broken']/testcase/failure") is not None
+    wide = root.find("testsuite[@name='wide']/testcase/failure")
+    assert wide is not None and str(wide.get("message")).endswith(" [g:abab]")
 
 
 def test_junit_stays_small(outcome: Outcome, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,6 +129,8 @@ def test_sarif(outcome: Outcome, run: Run) -> None:
     assert "irdiff-policy.toml" in uris
     assert len({result["partialFingerprints"]["irdiff/v1"] for result in results}) == len(results)
     assert sum("suppressions" in result for result in results) == 1
+    (wide,) = (result for result in results if result["ruleId"] == "wide")
+    assert wide["message"]["text"].startswith("sm_90 [g:abab]: ")
 
 
 @pytest.mark.parametrize("source", ["/etc/passwd", "../x.py", "C:\\x.py", "https://evil.example/x.py", ""])
