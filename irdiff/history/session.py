@@ -90,8 +90,26 @@ def write(series: SeriesLines, targets: Sequence[Target], out: Path) -> Session:
         raise HistoryError(
             "no case has two versions to be timed", hint="is there a run of the target? --target"
         )
-    newest = runs[-1][2][1]
-    run = replace(
+    run = _as_run(runs[-1][2][1], labels, targets, cases, launches)
+    session = Session(
+        reference=series.versions[-1].name,
+        versions={version.label: version.name for version in series.versions},
+        same=same,
+    )
+    _write(out, run, session, files)
+    return session
+
+
+def _as_run(
+    newest: Run,
+    labels: Sequence[str],
+    targets: Sequence[Target],
+    cases: Sequence[Case],
+    launches: Mapping[str, Launch],
+) -> Run:
+    """What a session's folder holds, in the form of the newest run."""
+    names = {target.name for target in targets}
+    return replace(
         newest,
         command=("history", "session"),
         targets=tuple(target for target in newest.targets if target.name in names),
@@ -102,13 +120,6 @@ def write(series: SeriesLines, targets: Sequence[Target], out: Path) -> Session:
         reach=None,
         notes=(f"not a comparison: {', '.join(labels)}, each against {labels[-1]}",),
     )
-    session = Session(
-        reference=series.versions[-1].name,
-        versions={version.label: version.name for version in series.versions},
-        same=same,
-    )
-    _write(out, run, session, files)
-    return session
 
 
 def _loaded(series: SeriesLines, folder: Path) -> tuple[Path, Run]:

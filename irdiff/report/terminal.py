@@ -198,7 +198,7 @@ def _failures(run: Run, verdict: Verdict, limit: int) -> Iterator[Text]:
 
 
 def _unstable(run: Run) -> Iterator[Text]:
-    """Base's alone too: that head mended it is good news."""
+    """Cases in which base alone disagrees are told too: that head mended them is good news."""
     rows = together.unstable(run.cases)
     if rows:
         yield from tables.heading("nondeterministic: compiled again, a side gave other code")
