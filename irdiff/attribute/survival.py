@@ -1,7 +1,7 @@
 """Which edits survive to the machine code: the first difference is not always its cause.
 
-An edit survives a stage unless that stage makes the same of the text without it. So where head's stage makes
-head's output of *base's* text, nothing that is before the stage has an effect: the stage alone is the cause.
+An edit survives a stage unless the stage gives the same output without it. So where head's stage makes head's
+output from *base's* text, nothing before the stage has an effect, and the stage alone is the cause.
 
 Inside the stage that makes LLVM IR there is no such test for each pass, but states between passes: where a
 lowering differs in nothing that can be told, and LLVM's optimizer makes the same of both on the way, the pass

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from irdiff.capture import functions
-from irdiff.capture.pairing import Captured
+from irdiff.capture.pairing import CapturedWorkload
 from irdiff.model import ChangedFile, FileChange, Launch, Pair, Reach, Sides
 from irdiff.resolve.corpus import Corpus
 
@@ -19,7 +19,9 @@ _MAX_STEPS = 4096
 """Links may lead in a circle."""
 
 
-def of_revisions(corpora: Sides[Corpus], pairs: Iterable[Pair], captured: Iterable[Captured]) -> Reach | None:
+def of_revisions(
+    corpora: Sides[Corpus], pairs: Iterable[Pair], captured: Iterable[CapturedWorkload]
+) -> Reach | None:
     """None where the two sides are not two revisions of one repository."""
     base, head = corpora.base.files, corpora.head.files
     if base is None or head is None:

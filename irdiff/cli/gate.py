@@ -13,7 +13,7 @@ from irdiff import gate
 from irdiff.cli import options, run_argument
 from irdiff.errors import ExitCode, UsageError
 from irdiff.gate import acceptance, outputs, policy, timings
-from irdiff.gate.acceptance import Decision
+from irdiff.gate.acceptance import Acceptance
 from irdiff.gate.junit import junit
 from irdiff.gate.outcome import Outcome
 from irdiff.gate.sarif import sarif
@@ -120,7 +120,7 @@ def _decision(
     today: datetime.date,
     *,
     needs_reason: bool,
-) -> Decision:
+) -> Acceptance:
     """Raises UsageError where it is not said who accepts, why, and until when."""
     hint = f"as in --owner YOU --reason WHY --until {today + _USUAL}"
     if not owner or until is None or (needs_reason and not reason):
@@ -129,7 +129,7 @@ def _decision(
         raise UsageError("--owner has at most 200 characters, --reason 10 to 1000")
     if until < today:
         raise UsageError(f"--until {until} is past: nothing would be accepted", hint=hint)
-    return Decision(owner=owner, reason=reason or "", on=today, expires=until)
+    return Acceptance(owner=owner, reason=reason or "", on=today, expires=until)
 
 
 def _write(

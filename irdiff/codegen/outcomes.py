@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from irdiff.model import Failure, FailureKind
-from irdiff.process import Ended
+from irdiff.process import EndedCommand
 
 _LOCATED = re.compile(r"\S+?:(\d+):(\d+): error: ([^\n]*)\n([^\n]*)")
 _LLVMLITE_LOCATED = re.compile(r"<string>:(\d+):(\d+): error: ([^\n]*)\n([^\n]*)")
@@ -44,7 +44,7 @@ class NotMade:
     """As of `model.Failed`."""
 
 
-def failure_of(ended: Ended, tool: str, stage: str, timeout_s: float) -> NotMade:
+def failure_of(ended: EndedCommand, tool: str, stage: str, timeout_s: float) -> NotMade:
     """Why a tool gave no result."""
     text = (ended.stderr + ended.stdout).decode(errors="replace").partition(_STACK)[0].strip()
     kind, message = _reason(ended, text, tool, timeout_s)
@@ -76,7 +76,7 @@ def error_of(stage: str, message: str, stderr: str = "") -> Failure:
     return Failure(kind=FailureKind.ERROR, stage=stage, message=message, signal=None, stderr=stderr)
 
 
-def _reason(ended: Ended, text: str, tool: str, timeout_s: float) -> tuple[FailureKind, str]:
+def _reason(ended: EndedCommand, text: str, tool: str, timeout_s: float) -> tuple[FailureKind, str]:
     if ended.timed_out:
         return FailureKind.TIMEOUT, f"{tool}: no result after {timeout_s:g} s"
     if any(word in text for word in _OUT_OF_MEMORY) or -ended.code in _FROM_OUTSIDE:

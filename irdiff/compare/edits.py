@@ -3,11 +3,12 @@
 Lines are aligned with value and register numbers blanked, for a new line renumbers all that follow. Where
 nothing but numbers differs, the edit is the lines whose operands differ.
 
-Abstraction keeps what a compiler change *is* and drops what a kernel *has*: types, shapes, layouts'
-parameters, constants and numbers go; operations, attribute names, kinds of layout that became others and
-flags stay. Of two aligned lines with the same operation only the part that differs is kept. Below MLIR,
-arithmetic and the like come as classes of instructions: an optimizer never moves just one of them.
-What is left of that without what hangs on the kernel is the *essence*: whose edits share it are one change.
+Abstraction keeps what belongs to a change of the compiler and drops what belongs to a kernel. Types, shapes,
+parameters of layouts, constants and numbers go; operations, names of attributes, flags, and kinds of layout
+that became others stay. Of two aligned lines with the same operation only the part that differs is kept.
+Below MLIR, arithmetic and the like are told as classes of instructions, for an optimizer never moves just one
+of them. The *essence* is the abstracted edit without what depends on the kernel: cases that share it have
+the same change.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ class EditLine:
     partner: str | None
     """The line of the other side that stands in its place, where there is one with the same operation."""
     ahead: str
-    """Of synchronization: the next operation of its side that moves data or multiplies. Else empty."""
+    """For synchronization, the next operation of its side that moves data or multiplies; else empty."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +82,6 @@ class Edit:
 
     stage: str
     lines: tuple[EditLine, ...]
-    depth_known: bool
 
 
 def between(stage: str, base: Sequence[str], head: Sequence[str]) -> Edit:
@@ -98,7 +98,7 @@ def between(stage: str, base: Sequence[str], head: Sequence[str]) -> Edit:
         if i < a or j < b:
             lines += _hunk(stage, base, head, (i, a, j, b), depths)
         i, j = a + 1, b + 1
-    return Edit(stage=stage, lines=tuple(lines), depth_known=stage != Stage.SASS)
+    return Edit(stage=stage, lines=tuple(lines))
 
 
 def abstract(edit: Edit) -> Counter[str]:
@@ -108,7 +108,7 @@ def abstract(edit: Edit) -> Counter[str]:
     for line in edit.lines:
         key = shorten(edit.stage, line)
         if key[1:] in instructions.UNTELLING:
-            # An optimizer moves them all at once: which, and on which side, says nothing of the cause.
+            # an optimizer moves all of them at once: which ones moved tells nothing of the cause
             counts.update([f"-{instructions.OTHERS}", f"+{instructions.OTHERS}"])
         else:
             counts[key] += 1
@@ -116,11 +116,11 @@ def abstract(edit: Edit) -> Counter[str]:
 
 
 def essence(counts: Counter[str]) -> tuple[str, ...]:
-    """The abstracted lines that make an edit this change, sorted. Three things hang on the kernel alone:
+    """The sorted abstracted lines that make an edit this change, without what depends on the kernel alone:
 
     - how many lines of an operation move beside those that became more or fewer;
-    - what only moves, where something else happens;
-    - index arithmetic beside other layouts: index vectors are there once for each layout.
+    - what only moves, where something else happens too;
+    - index arithmetic where layouts differ, for index vectors are there once for each layout.
     """
     net = {key: counts[key] - counts[_opposite(key)] for key in counts}
     gained = {key for key, more in net.items() if more > 0}
@@ -186,7 +186,7 @@ def _ahead(stage: str, lines: Sequence[str], number: int) -> str:
 
 
 def _blanked_all(stage: str, lines: Iterable[str]) -> Iterator[str]:
-    """Every line blanked, many in one go where that is the same: no pattern crosses the end of a line."""
+    """Every line blanked. Many lines are blanked at once: no pattern crosses the end of a line."""
     blank, rest = _blanking(stage), iter(lines)
     while some := list(islice(rest, _BLANKED_TOGETHER)):
         together = blank("\n".join(some)).split("\n")

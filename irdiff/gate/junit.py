@@ -10,7 +10,7 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 
 from irdiff.gate import wording
-from irdiff.gate.outcome import Certainty, Finding, Outcome, RuleOutcome
+from irdiff.gate.outcome import Certainty, GateFinding, Outcome, RuleOutcome
 from irdiff.report.escape import clean
 
 MAX_CASES = 2_000
@@ -45,7 +45,7 @@ def _suite(whole: Outcome, outcome: RuleOutcome) -> ET.Element:
     return suite
 
 
-def _test(whole: Outcome, outcome: RuleOutcome, finding: Finding) -> ET.Element:
+def _test(whole: Outcome, outcome: RuleOutcome, finding: GateFinding) -> ET.Element:
     test = ET.Element("testcase", classname=outcome.rule.id, name=clean(wording.subject(finding)))
     detail = clean(wording.with_groups(whole, finding, wording.detail(finding)), limit=1000)
     if finding.settled_by is not None:

@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from irdiff import __version__
 from irdiff.gate import wording
-from irdiff.gate.outcome import Certainty, Finding, Outcome, RuleOutcome
+from irdiff.gate.outcome import Certainty, GateFinding, Outcome, RuleOutcome
 from irdiff.gate.policy import Action
 from irdiff.model import Run
 from irdiff.report.escape import clean
@@ -73,7 +73,7 @@ def _rule(outcome: RuleOutcome) -> dict[str, Any]:
 
 
 def _result(
-    whole: Outcome, outcome: RuleOutcome, finding: Finding, location: Mapping[str, Any]
+    whole: Outcome, outcome: RuleOutcome, finding: GateFinding, location: Mapping[str, Any]
 ) -> dict[str, Any]:
     name = wording.subject(finding)
     named = wording.with_groups(whole, finding, name)

@@ -75,7 +75,7 @@ MEASURES = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Change:
+class MeasuredChange:
     """One measure of one case."""
 
     case_id: str
@@ -105,12 +105,12 @@ class Distribution:
     """Cases whose facts do not tell."""
     quantiles: tuple[float, ...]
     """Relative change: least, 5th, 50th, 95th percentile, greatest; empty where nothing is known."""
-    best: tuple[Change, ...]
-    worst: tuple[Change, ...]
+    best: tuple[MeasuredChange, ...]
+    worst: tuple[MeasuredChange, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Part:
+class BumpPart:
     """The cases of one target, or of one family on one target."""
 
     name: str
@@ -132,9 +132,9 @@ class Outlier:
 
 @dataclass(frozen=True, kw_only=True)
 class Bump:
-    whole: Part
-    targets: tuple[Part, ...]
-    families: tuple[Part, ...]
+    whole: BumpPart
+    targets: tuple[BumpPart, ...]
+    families: tuple[BumpPart, ...]
     """By family, then target; named `matmul sm_90`. Those in which something moved."""
     outliers: tuple[Outlier, ...]
     """The worst first, then those that became better."""
@@ -178,9 +178,9 @@ def only_scheduled(case: Case) -> bool:
     )
 
 
-def _part(name: str, cases: Sequence[Case]) -> Part:
+def _part(name: str, cases: Sequence[Case]) -> BumpPart:
     changed = [case for case in cases if case.verdict is Verdict.CHANGED]
-    return Part(
+    return BumpPart(
         name=name,
         compared=len(cases),
         changed=len(changed),
@@ -207,7 +207,7 @@ def _distribution(measure: Measure, cases: Sequence[Case]) -> Distribution:
     )
 
 
-def _changes(measure: Measure, cases: Iterable[Case]) -> tuple[list[Change], int, int]:
+def _changes(measure: Measure, cases: Iterable[Case]) -> tuple[list[MeasuredChange], int, int]:
     """Of the changed cases whose facts tell; how many cases are the same, and of how many it is not known."""
     changes, same, unknown = [], 0, 0
     for case in cases:
@@ -218,11 +218,11 @@ def _changes(measure: Measure, cases: Iterable[Case]) -> tuple[list[Change], int
         if base is None or head is None:
             unknown += 1
         else:
-            changes.append(Change(case_id=case.id, base=base, head=head))
+            changes.append(MeasuredChange(case_id=case.id, base=base, head=head))
     return changes, same, unknown
 
 
-def _tail(changes: Iterable[Change]) -> tuple[Change, ...]:
+def _tail(changes: Iterable[MeasuredChange]) -> tuple[MeasuredChange, ...]:
     farthest = sorted(changes, key=lambda c: (-abs(c.relative), -abs(c.head - c.base), c.case_id))
     return tuple(farthest[:MAX_TAIL])
 
@@ -261,7 +261,7 @@ def _outliers(cases: Sequence[Case]) -> list[Outlier]:
     ]
 
 
-def _reason(measure: Measure, change: Change, ordered: Sequence[float]) -> str:
+def _reason(measure: Measure, change: MeasuredChange, ordered: Sequence[float]) -> str:
     if change.base == change.head:
         return ""
     if measure is SPILLS and not change.base:

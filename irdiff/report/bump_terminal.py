@@ -8,7 +8,7 @@ from rich.text import Text
 
 from irdiff.model import Run
 from irdiff.report import bump, escape
-from irdiff.report.bump import Bump, Distribution, Part
+from irdiff.report.bump import Bump, BumpPart, Distribution
 
 _MAX_OUTLIERS = 15
 _MAX_FAMILIES = 40
@@ -30,7 +30,7 @@ def lines(run: Run) -> Iterator[Text]:
     yield from _outliers(found)
 
 
-def quiet_words(part: Part) -> str:
+def quiet_words(part: BumpPart) -> str:
     """How many of the changed cases moved in nothing that counts."""
     return (
         f"{part.name}: {part.changed} of {part.compared} compared cases changed; in {part.quiet} of these "
@@ -43,7 +43,7 @@ def _heading(text: str) -> Iterator[Text]:
     yield Text(text, style="bold underline")
 
 
-def _row(part: Part, one: Distribution) -> list[str]:
+def _row(part: BumpPart, one: Distribution) -> list[str]:
     name = one.measure.name + ("" if not one.unknown else f" ({one.unknown} unknown)")
     far = [f"{value:+.1%}" if value else "0" for value in one.quantiles] or ["-"] * 5
     return [escape.terminal(part.name), name, str(one.better), str(one.same), str(one.worse), *far]

@@ -22,6 +22,7 @@ from irdiff.report import (
     bump_terminal,
     commands,
     edited,
+    edited_lines,
     escape,
     families,
     reach,
@@ -67,8 +68,6 @@ _MAX_QUIET = 5
 _MAX_CELL_MARKS = 3
 _SVG_WIDTH = 118
 
-headline = wording.headline
-
 
 def show(
     run: Run,
@@ -82,7 +81,7 @@ def show(
     """At most `limit` groups and cases of each list."""
     plain = not console.is_terminal
     width = None if plain else console.width
-    limits = Limits(groups=limit or _MAX_GROUPS, cases=limit or _MAX_LISTED, quiet=limit or _MAX_QUIET)
+    limits = ListLimits(groups=limit or _MAX_GROUPS, cases=limit or _MAX_LISTED, quiet=limit or _MAX_QUIET)
     footer = () if edited.same_compiler(run) else _footer(run, folder, as_)
     for line in (*_report(run, timing, limits, width, as_), *footer):
         text = Text(line.plain.translate(_ASCII)) if plain else line
@@ -98,7 +97,7 @@ def svg(run: Run, timing: Forest | None = None) -> str:
     console = Console(
         record=True, width=_SVG_WIDTH, force_terminal=True, color_system="truecolor", file=io.StringIO()
     )
-    limits = Limits(groups=_MAX_GROUPS_IN_PICTURE, cases=_MAX_LISTED, quiet=_MAX_QUIET)
+    limits = ListLimits(groups=_MAX_GROUPS_IN_PICTURE, cases=_MAX_LISTED, quiet=_MAX_QUIET)
     for line in _report(run, timing, limits, _SVG_WIDTH, PLAIN):
         console.print(line, highlight=False)
     # without the web fonts: a picture in a README must not fetch anything
@@ -107,7 +106,7 @@ def svg(run: Run, timing: Forest | None = None) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Limits:
+class ListLimits:
     """The most entries of each list. What is left out is counted."""
 
     groups: int
@@ -116,11 +115,14 @@ class Limits:
     """Of cases that are no cause for alarm."""
 
 
-def _report(run: Run, timing: Forest | None, limits: Limits, width: int | None, as_: Shown) -> Iterator[Text]:
+def _report(
+    run: Run, timing: Forest | None, limits: ListLimits, width: int | None, as_: Shown
+) -> Iterator[Text]:
     yield Text(escape.terminal(as_.headline(run)), style="bold")
     yield Text(_sides(run))
-    for sentence in filter(None, (edited.sentence(run), reach.sentence(run))):
+    for sentence in filter(None, (edited.sentence(run), reach.sentence(run), edited_lines.sentence(run))):
         yield Text(escape.terminal(sentence))
+    yield from _not_run(run)
     yield from _renamed(run)
     yield from _notes(run)
     if edited.same_compiler(run):
@@ -162,6 +164,15 @@ def _renamed(run: Run) -> Iterator[Text]:
         yield Text(f"renamed: {escape.terminal(before)} → {escape.terminal(after)}")
     if len(names) > _MAX_QUIET:
         yield Text(f"… and {len(names) - _MAX_QUIET} more renamed", style="dim")
+
+
+def _not_run(run: Run) -> Iterator[Text]:
+    """Edited lines that no case runs."""
+    stretches = edited_lines.not_run(run)
+    for stretch in stretches[:_MAX_LISTED]:
+        yield Text(f"  no case runs {escape.terminal(stretch.sentence)}", style="yellow")
+    if len(stretches) > _MAX_LISTED:
+        yield Text(f"  … and {len(stretches) - _MAX_LISTED} more places", style="dim")
 
 
 def _notes(run: Run) -> Iterator[Text]:

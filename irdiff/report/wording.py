@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TypeVar
 
 from irdiff.compare import cases as case_forms
 from irdiff.findings import Finding, FindingKind
 from irdiff.model import Case, ChangeGroup, Fact, Radius, Revision, Run, Verdict
 from irdiff.report import edited, reach, together
 from irdiff.report.rank import moved_facts
-
-T = TypeVar("T")
 
 _AFTER_CHANGED = (
     Verdict.FIXED,

@@ -23,7 +23,7 @@ from irdiff.model import Case, Run, Verdict
 from irdiff.run import run_folder
 from irdiff.stages import Stage
 from irdiff.timing import results, timing_file
-from irdiff.timing.results import NotTimed, Protocol, TimingResults
+from irdiff.timing.results import NotTimed, TimingProtocol, TimingResults
 from irdiff.timing.samples import Sample, check_writable, write_samples
 
 if TYPE_CHECKING:
@@ -44,13 +44,13 @@ class NoGpuError(NothingTimedError):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
+class TimingOptions:
     """What `irdiff time` was asked for."""
 
     patterns: tuple[str, ...]
     every: bool
     """All cases with a binary on both sides, not only changed ones."""
-    protocol: Protocol
+    protocol: TimingProtocol
     environment: Mapping[str, str]
     """Of the GPU processes."""
     say: Callable[[str], None]
@@ -75,7 +75,7 @@ def _has_binaries(case: Case) -> bool:
     return all(any(stage in side for stage in ENTRY_BINARIES) for side in sides)
 
 
-def time_run(folder: Path, options: Options) -> TimingResults:
+def time_run(folder: Path, options: TimingOptions) -> TimingResults:
     """Times a run's cases on the GPUs of this host and writes `timing.json` and the samples into its folder.
 
     Raises NothingTimedError where the run has nothing for the GPUs that are here.
@@ -100,7 +100,7 @@ def time_run(folder: Path, options: Options) -> TimingResults:
     launches = assemble.head_launches(run)
     for work in works:
         uuid = work.card["uuid"]
-        measure = assemble.Measure(launches=launches, peaks=work.peaks)
+        measure = assemble.MeasurementMaker(launches=launches, peaks=work.peaks)
         rows += assemble.case_timings(
             uuid, work.outputs, work.samples, options.protocol, measure, work.stopped
         )
@@ -151,7 +151,7 @@ def assign(cases: Sequence[Case], cards: Sequence[str]) -> tuple[dict[int, list[
 
 
 def _on_all_gpus(
-    folder: Path, cases: Sequence[Case], options: Options, log: Path
+    folder: Path, cases: Sequence[Case], options: TimingOptions, log: Path
 ) -> tuple[list[GpuWork], list[NotTimed], str]:
     """Each GPU in a thread of its own, side by side."""
     from irdiff.timing import schedule
@@ -173,7 +173,7 @@ def _on_all_gpus(
     failures: dict[int, Exception] = {}
 
     def work_on(index: int, process: GpuProcess | None) -> None:
-        place = schedule.Place(
+        place = schedule.GpuPlace(
             folder=folder.absolute(), environment=options.environment, log=log, index=index
         )
         try:
@@ -204,11 +204,11 @@ def _on_all_gpus(
 
 
 def _listed(process: GpuProcess) -> dict[str, Any]:
-    from irdiff.timing.isolate import Ended, GpuProcessError
+    from irdiff.timing.isolate import GpuProcessError, GpuProcessGone
 
     try:
         reply = process.ask({"op": "list"}, timeout_s=120.0)
-    except Ended as ended:
+    except GpuProcessGone as ended:
         raise GpuProcessError(f"the GPUs here cannot be listed: {ended.message}") from ended
     if reply["kind"] != "listed":
         process.close()
@@ -216,11 +216,11 @@ def _listed(process: GpuProcess) -> dict[str, Any]:
     return reply
 
 
-def simulate(run: Run, samples: Sequence[Sample], protocol: Protocol) -> TimingResults:
+def simulate(run: Run, samples: Sequence[Sample], protocol: TimingProtocol) -> TimingResults:
     """What `time_run` would say of recorded samples. Outputs are not checked; nothing is written."""
     from irdiff.timing import assemble
 
-    measure = assemble.Measure(launches=assemble.head_launches(run), peaks={})
+    measure = assemble.MeasurementMaker(launches=assemble.head_launches(run), peaks={})
     rows: list[results.CaseTiming] = []
     for gpu in sorted({row.gpu for row in samples}):
         by_case: dict[str, list[Sample]] = {}

@@ -17,7 +17,7 @@ from irdiff.resolve.toolchains.interpreter_answers import WORKER
 from irdiff.stages import INPUT, MLIR, TEXTS, Stage
 from irdiff.store import key_of
 from irdiff.worker_client import diagnosis
-from irdiff.worker_client.workers import Ended, Workers
+from irdiff.worker_client.workers import EndedChild, Workers
 
 NOT_COMPILING = frozenset(
     {"captured_folder.py", "fills.py", "importable.py", "inductor_on_gpu.py"}
@@ -58,7 +58,7 @@ class Requests:
         folder: Path,
         *,
         randomized: bool = False,
-    ) -> Ended:
+    ) -> EndedChild:
         """Serves one request, which leaves its results in `folder`."""
         limits = self.config.limits
         request = {
@@ -70,7 +70,7 @@ class Requests:
         with self._cores:
             return self.workers.get(toolchain, beside, randomized=randomized).request(request)
 
-    def failure(self, ended: Ended, result: Mapping[str, Any] | None, folder: Path) -> Failure:
+    def failure(self, ended: EndedChild, result: Mapping[str, Any] | None, folder: Path) -> Failure:
         """Why a request gave no result, or what its result says went wrong."""
         return _failure_of(ended, result, folder, self.config)
 
@@ -102,7 +102,7 @@ def artifacts_of_the_dead(folder: Path) -> Iterable[str]:
     return sorted(path.name for path in folder.iterdir() if path.name in TEXTS)
 
 
-def _failure_of(ended: Ended, result: Mapping[str, Any] | None, folder: Path, config: Config) -> Failure:
+def _failure_of(ended: EndedChild, result: Mapping[str, Any] | None, folder: Path, config: Config) -> Failure:
     said = diagnosis.of_file(folder / "stderr")
     stderr = said.excerpt
     stage = result["stage"] if result else _stage_of_the_dead(folder)
@@ -128,7 +128,7 @@ def _failure_of(ended: Ended, result: Mapping[str, Any] | None, folder: Path, co
     return Failure(kind=kind, stage=stage, message=message, signal=name, stderr=stderr)
 
 
-def _ending(ended: Ended) -> str:
+def _ending(ended: EndedChild) -> str:
     name = signal.Signals(ended.signal).name if ended.signal else "an exit without a result"
     return f"the compiler died of {name}"
 

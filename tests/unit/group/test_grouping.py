@@ -193,15 +193,6 @@ def test_alignment_is_exact_on_small_texts_and_bounded_on_huge_ones() -> None:
     assert time.monotonic() - began < 10
 
 
-def test_rank_correlation_is_spearmans() -> None:
-    times = {"a": 1.0, "b": 1.1, "c": 1.2, "d": 2.0}
-    assert severity.rank_correlation({"a": 1, "b": 2, "c": 3, "d": 9}, times) == 1.0
-    assert severity.rank_correlation({"a": 9, "b": 3, "c": 2, "d": 1}, times) == -1.0
-    assert severity.rank_correlation({"a": 1, "b": 1, "c": 2, "d": 2}, times) == pytest.approx(0.894427)
-    assert severity.rank_correlation({"a": 1, "b": 1, "c": 1}, times) is None
-    assert severity.rank_correlation({"a": 1}, times) is None
-
-
 def test_every_row_of_the_table_has_a_reason_and_lower_classes_weigh_less() -> None:
     weights: dict[severity.Severity, list[float]] = {}
     for row in severity.TABLE:
