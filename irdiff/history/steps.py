@@ -148,14 +148,17 @@ def _undone_at(series: SeriesLines, head: int, moves: Sequence[Move]) -> int | N
     return None
 
 
-def bisect_command(series: SeriesLines, base: int, head: int, case: str) -> str:
+def bisect_command(
+    series: SeriesLines, base: int, head: int, case: str, *, measure_time: bool = False
+) -> str:
     """Empty where the versions are no commits, and lie on no line of any."""
     good, bad = series.versions[base], series.versions[head]
+    asked = f"--case '{case}'{' --measure time' if measure_time else ''}"
     if series.name == COMMITS:
-        return f"irdiff bisect {good.name} {bad.name} --case '{case}'"
+        return f"irdiff bisect {good.name} {bad.name} {asked}"
     if series.name == RELEASES:  # each release is on a branch of its own
         merge_base = f'"$(git merge-base v{good.label} v{bad.label})"'
-        return f"irdiff bisect {merge_base} v{bad.label} --case '{case}'"
+        return f"irdiff bisect {merge_base} v{bad.label} {asked}"
     return ""
 
 
