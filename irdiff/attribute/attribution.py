@@ -31,7 +31,7 @@ class Attribution:
     case_id: str
     origin: Origin
     edit: EditSource | None
-    """Between the outputs of the responsible pass; None: the stage's artifacts say it best."""
+    """The edit between the outputs of the responsible pass. None where the stage's artifacts show it best."""
     step: ResponsiblePass | None
     again: Sides[Mapping[str, bool]]
     """By stage that a side ran again on its own text, with addresses and hashes randomized: whether it made
@@ -39,7 +39,7 @@ class Attribution:
 
 
 NOT_AGAIN: Sides[Mapping[str, bool]] = Sides(base={}, head={})
-"""Of a case of which no stage was run again."""
+"""For a case of which no stage was run again."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,8 +1,9 @@
 """Which passes of a compiler run in which cases, and in which they do anything.
 
-"Nothing changed" tells a safe edit from one that was never reached only together with this. Each stage of
-MLIR passes of one side is run again on the text that it compiled, with the IR between passes kept: a pass did
-something where the text after it is another one than before. The answer is kept by what it was made from.
+Only together with this does "nothing changed" tell a safe edit from one that was never reached. Each stage of
+MLIR passes of one side is run again on the text that it compiled, and the IR between passes is kept: a pass
+did something where the text after it differs from the one before. The answer is stored under what it was made
+from.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ _SURE = 4.5
 _PART = 0.5
 """The share of the whole difference that a commit has to make to be named."""
 _NEAR_BEST = 0.25
-"""Among so many of the commits that halve best, one that need not be built is taken first."""
+"""Among this many of the commits that halve best, one that need not be built is tried first."""
 
 
 class TimedAnswer(StrEnum):

@@ -96,7 +96,7 @@ def _llvm_class(name: str, line: str) -> str:
 
 @functools.lru_cache(maxsize=1 << 12)
 def _named_class(name: str) -> str:
-    """Of an operation of LLVM's whose operands say nothing."""
+    """The class of an LLVM operation whose operands tell nothing."""
     if BY_NAME.search(name):
         return re.sub(r"\d+", "N", name)
     bare = re.sub(r"^(?:llvm\.)?(?:nvvm\.|amdgcn\.|intr\.)?", "", name)

@@ -36,7 +36,10 @@ def sarif(outcome: Outcome, run: Run, root: str = "corpus") -> str:
     }
     found = [(rule, finding) for rule in outcome.rules for finding in rule.findings]
     found.sort(key=lambda row: (row[1].settled_by is not None, list(_LEVELS).index(row[1].action)))
-    results = [_result(rule, finding, sources, root) for rule, finding in found[:MAX_RESULTS]]
+    results = [
+        _result(outcome, rule, finding, _location(sources.get(finding.name, ""), root))
+        for rule, finding in found[:MAX_RESULTS]
+    ]
     left_out = len(found) - len(results)
     driver = {
         "name": "irdiff",
@@ -70,15 +73,16 @@ def _rule(outcome: RuleOutcome) -> dict[str, Any]:
 
 
 def _result(
-    outcome: RuleOutcome, finding: GateFinding, sources: Mapping[str, str], root: str
+    whole: Outcome, outcome: RuleOutcome, finding: GateFinding, location: Mapping[str, Any]
 ) -> dict[str, Any]:
     name = wording.subject(finding)
+    named = wording.with_groups(whole, finding, name)
     unknown = "not known: " if finding.certainty is Certainty.UNKNOWN else ""
     result: dict[str, Any] = {
         "ruleId": outcome.rule.id,
         "level": _LEVELS[finding.action],
-        "message": {"text": clean(f"{name}: {unknown}{wording.detail(finding)}", limit=900)},
-        "locations": [_location(sources.get(finding.name, ""), root)],
+        "message": {"text": clean(f"{named}: {unknown}{wording.detail(finding)}", limit=900)},
+        "locations": [location],
         # The same finding of two runs is one alert: named by rule and subject, not by its figures.
         "partialFingerprints": {"irdiff/v1": _fingerprint(outcome.rule.id, name)},
     }

@@ -59,6 +59,12 @@ def groups(outcome: Outcome, finding: GateFinding) -> str:
     return " ".join([*names[:_MAX_GROUPS], *(["…"] if len(names) > _MAX_GROUPS else [])])
 
 
+def with_groups(outcome: Outcome, finding: GateFinding, words: str) -> str:
+    """`words [g:b140]`: as a line names the groups that a person can look at, and accept."""
+    named = groups(outcome, finding)
+    return f"{words} [{named}]" if named else words
+
+
 def state(finding: GateFinding) -> str:
     """`violated`, `unknown`, `waived by …` or `accepted by …`."""
     match finding.settled_by:

@@ -14,7 +14,8 @@ from enum import StrEnum
 from functools import partial
 
 from irdiff.compare import cases, loops
-from irdiff.compare.edits import Edit, EditLine, operation, typeless
+from irdiff.compare.edits import Edit, EditLine
+from irdiff.compare.line_forms import operation, typeless
 from irdiff.findings import FindingKind
 from irdiff.group import synchronization
 from irdiff.model import Case, Fact, Telling, Verdict
@@ -55,7 +56,7 @@ class _SeverityRow:
     weight: float
     reason: str
     measure: Measure
-    """0 where the row does not hold, else 0 to 1: how far."""
+    """How far the row holds: above 0 and at most 1; 0 where it does not hold."""
 
 
 _ATOMIC = re.compile(r"atomic|cmpxchg|\batom\b|\bred\.")
@@ -69,7 +70,7 @@ _MOVE_OVERHEAD = ("convert_layout", "local_load", "local_store", "shuffle")
 
 
 def _touched(pattern: re.Pattern[str], change: _Change) -> float:
-    """Whether lines of the edit that match are more or fewer on one side, deepest loop first."""
+    """How much weight matching lines have of which one side has more, by the deepest loop; 0 for none."""
     if change.edit is None:
         return 0.0
     lines = [line for line in change.edit.lines if pattern.search(line.text)]
@@ -87,7 +88,7 @@ def _differs(line: EditLine, pattern: re.Pattern[str]) -> bool:
     """Whether the line says something else than its partner about what the pattern finds."""
     if line.partner is None:
         return False
-    if pattern in (synchronization.SIGNAL, _ATOMIC):  # their counts, scopes and orderings
+    if pattern in (synchronization.SIGNAL, _ATOMIC):  # counts, scopes and orderings matter here
         return typeless(line.text) != typeless(line.partner)
     return pattern.findall(line.text) != pattern.findall(line.partner)
 
@@ -335,12 +336,12 @@ TABLE: tuple[_SeverityRow, ...] = (
 
 
 def gravity(ranked: Ranked | Telling) -> tuple[int, float]:
-    """What is graver is more."""
+    """The graver of two is the larger: by its class, then by its score."""
     return class_gravity(ranked.severity), ranked.score
 
 
 def class_gravity(name: str) -> int:
-    """Of a class of severity, by its name."""
+    """The number of a class of severity, by its name."""
     return -list(Severity).index(Severity(name))
 
 

@@ -27,6 +27,8 @@ LEAST_POINTS = 2
 _QUARTILE_RANGES = 3.0
 _PENALTY = 6.0
 """Of PELT, in units of noise² × log(points); on the planted lines of `tests.bench_change_points`."""
+_NEAR = 5
+"""Points by which squares may misplace a step."""
 _LEAST_NOISE = 1e-4
 """Of log values: events tick, and a line of equal numbers is not known beyond that."""
 _LEAST_HISTORY = 4
@@ -54,13 +56,15 @@ class LevelStep:
 def level_steps(values: Sequence[float]) -> list[LevelStep]:
     """The steps of a line of positive values, the oldest first."""
     logs = np.log(np.asarray(values, dtype=float))
-    places = _proposed(logs)
+    places = _placed(logs, _proposed(logs))
     while True:
         judged = _judged(logs, places)
         weak = [row for row in judged if abs(math.log(row.after / row.before)) <= math.log1p(row.threshold)]
         if not weak:
             return judged
-        weakest = min(weak, key=lambda row: abs(row.share) / row.threshold)
+        weakest = min(
+            weak, key=lambda row: (abs(row.share) / row.threshold, _unexplained(logs, places, row.index))
+        )
         places.remove(weakest.index)  # its neighbours' stretches are longer now, and are judged again
 
 
@@ -88,6 +92,22 @@ def _proposed(logs: np.ndarray) -> list[int]:
     return [int(place) for place in search.predict(pen=_PENALTY * math.log(len(logs)))[:-1]]
 
 
+def _placed(logs: np.ndarray, places: Sequence[int]) -> list[int]:
+    """Each place moved by a few points to where least is left beside both levels: squares draw a step to a
+    slow night near it, absolute distances do not.
+    """
+    moved = list(places)
+    for number, place in enumerate(places):
+        low = moved[number - 1] if number else 0
+        high = places[number + 1] if number + 1 < len(places) else len(logs)
+        first, last = max(low + LEAST_POINTS, place - _NEAR), min(high - LEAST_POINTS, place + _NEAR)
+        near = sorted(range(first, last + 1), key=lambda other: abs(other - place))
+        moved[number] = min(
+            near, key=lambda other: float(_distances(logs[low:high], [other - low]).sum()), default=place
+        )
+    return moved
+
+
 def _noise(logs: np.ndarray) -> float:
     """The standard deviation of a point around its level, from differences of neighbours, which steps hardly
     move: by their median absolute deviation.
@@ -105,22 +125,39 @@ def _judged(logs: np.ndarray, places: Sequence[int]) -> list[LevelStep]:
         # medians of a few points are surer than one, by the root of their number
         points = min(len(left), len(right))
         threshold = max(LEAST_SHARE, math.expm1(reach * math.sqrt(LEAST_POINTS / points)))
-        before, after = _level(left, np.median(right)), _level(right, np.median(left))
+        before = _level(left, float(np.median(right)), reach)
+        after = _level(right, float(np.median(left)), reach)
         rows.append(LevelStep(index=place, before=before, after=after, threshold=threshold))
     return rows
 
 
-def _level(stretch: np.ndarray, other: float) -> float:
-    """The median; of two points the one that is nearer to the other side, since one alone is no level."""
-    if len(stretch) > LEAST_POINTS:
+def _level(stretch: np.ndarray, other: float, reach: float) -> float:
+    """The median. Of a few points the level is where two neighbours agree within the line's noise, and of
+    those the point that is nearer to the other side; where none agree there is no level but the other side's.
+    """
+    if len(stretch) >= _LEAST_HISTORY:
         return math.exp(float(np.median(stretch)))
-    return math.exp(float(stretch[np.argmin(np.abs(stretch - other))]))
+    pairs = [pair for pair in itertools.pairwise(stretch) if abs(pair[0] - pair[1]) <= 2 * reach]
+    nearer = [min(pair, key=lambda point: abs(point - other)) for pair in pairs]
+    return math.exp(float(max(nearer, key=lambda point: abs(point - other), default=other)))
 
 
 def _reach(logs: np.ndarray, places: Sequence[int]) -> float:
     """How far a point lies from its level at most, by the quartiles of all that did."""
-    bounds = [0, *places, len(logs)]
-    parts = [logs[low:high] for low, high in itertools.pairwise(bounds)]
-    distances = np.concatenate([np.abs(part - np.median(part)) for part in parts])
+    distances = _distances(logs, places)
     lower, upper = np.quantile(distances, (0.25, 0.75))
     return max(_LEAST_NOISE, float(upper + _QUARTILE_RANGES * (upper - lower)))
+
+
+def _unexplained(logs: np.ndarray, places: Sequence[int], without: int) -> float:
+    """What is left of a line beside its levels where one place is no step: of two ends of a stretch that is
+    no level, the one goes that leaves less.
+    """
+    return float(_distances(logs, [place for place in places if place != without]).sum())
+
+
+def _distances(logs: np.ndarray, places: Sequence[int]) -> np.ndarray:
+    """Of each point from the level of its stretch."""
+    bounds = [0, *places, len(logs)]
+    parts = [logs[low:high] for low, high in itertools.pairwise(bounds)]
+    return np.concatenate([np.abs(part - np.median(part)) for part in parts])

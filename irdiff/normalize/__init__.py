@@ -6,8 +6,8 @@
     lines(ir, text) -> canonical lines         the same one after another, for large texts
     instruction_facts(ir, text) -> counts      instructions by class
 
-Functions without effects, one module an IR; what reads LLVM IR with LLVM runs elsewhere (`llvm_reader`) and
-is handed in. Each module states its rules, each with its reason and source.
+These are functions without effects, in one module for each IR. What reads LLVM IR with LLVM runs elsewhere
+(`llvm_reader`) and is handed in. Each module states its rules, each with its reason and source.
 """
 
 from __future__ import annotations

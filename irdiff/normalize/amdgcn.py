@@ -73,7 +73,7 @@ _RECOGNIZED = re.compile(
 
 def rows(text: str) -> Rows:
     strings = Strings(AMDGCN)
-    text = f"\n{collapse_spaces(strings.read(text))}\n"  # a constant beginning is what a search is fast with
+    text = f"\n{collapse_spaces(strings.read(text))}\n"  # makes searches begin with constant text
     if _PUTS_TOGETHER.search(text):
         raise UnclearError
     _check_quoted(text, strings)
@@ -89,7 +89,7 @@ def rows(text: str) -> Rows:
 
 
 def _check_quoted(text: str, strings: Strings) -> None:
-    """A symbol may be quoted; one that is spelled both ways is not known to be one."""
+    """A symbol may be quoted. One that is spelled both ways is not known to be one symbol."""
     lines = [line for line in text.partition(_METADATA)[0].split("\n") if not line.isascii()]
     quoting = "\n".join(line for line in lines if not _QUOTES_CONTENT.match(line))
     found = map(strings.restore, re.findall(_STRING, quoting))

@@ -123,7 +123,7 @@ def _rows(ir: str, text: str) -> Rows:
 
 
 def _as_it_is(text: str) -> Rows:
-    """Blank lines and blanks too: no rule is known to hold in such a text."""
+    """Keeps blank lines and blanks too: no rule is known to hold in such a text."""
     return Rows(body=[], tail=list(enumerate(text.split("\n"), 1)), header={})
 
 

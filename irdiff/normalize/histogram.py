@@ -25,6 +25,8 @@ _SASS_OPCODE = re.compile(
     re.M,
 )
 _MLIR_OPERATION = re.compile(r'^[ \t]*(?:%[^="\n]*= )?"?([a-z_]+\.[a-z_0-9]+)', re.M)
+_FORMER_DIALECTS = re.compile(r"^triton_(nvidia_)?gpu(?=\.)")
+"""What 3.2 calls the dialects `ttg` and `ttng`."""
 _LAYOUT = re.compile(r"^#(?!loc)\w+ = ([^\n]*)$", re.M)
 _LANGUAGES: Mapping[str, re.Pattern[str]] = {Stage.PTX: PTX, Stage.AMDGCN: AMDGCN}
 
@@ -48,7 +50,7 @@ def instruction_facts(ir: str, text: str) -> dict[str, int]:
     if ir not in tables:
         return {}
     pattern, classify = tables[ir]
-    if ir in _LANGUAGES:  # those of SASS are addresses and encodings, at places of their own
+    if ir in _LANGUAGES:  # the comments of SASS are addresses and encodings, which the pattern knows
         text = without_comments(_LANGUAGES[ir], text)
     counts: Counter[str] = Counter()
     for opcode, count in Counter(pattern.findall(text)).items():
@@ -110,8 +112,12 @@ def _sass_class(opcode: str) -> str:
     return f"{'load' if memory.group(1) == 'LD' else 'store'}_{space}_{width.lstrip('US')}"
 
 
+def _of_today(operation: str) -> str:
+    return _FORMER_DIALECTS.sub(lambda found: "ttng" if found[1] else "ttg", operation)
+
+
 def _mlir_facts(text: str) -> dict[str, int]:
-    operations = Counter(_MLIR_OPERATION.findall(text))
+    operations = Counter(map(_of_today, _MLIR_OPERATION.findall(text)))
 
     def count(pattern: str) -> int:
         return sum(number for name, number in operations.items() if re.fullmatch(pattern, name))

@@ -60,7 +60,7 @@ _PARAMETER = re.compile(r"(?P<function>.+)_param_\d+")
 _REGISTER_SET = re.compile(r"(\.reg \.\w+ %([A-Za-z_$]+))<(\d*)>")
 _ANY_SET = re.compile(r"%([A-Za-z_$]+)(\d*+[\w$]*+)<")
 _NAME = re.compile(r"([%$](?:(?<=%)[A-Za-z_$]++\d++(?![\w$])|(?<=\$)L[\w$]++))")
-"""Begins with a set of characters and only then looks at what came before: such a search is quick."""
+"""Matches a set of characters first, and what stands before it afterwards: this makes the search fast."""
 _BRACE = re.compile(r"[{}]")
 _RECOGNIZED = re.compile(r"\.(?:version|target|entry|func)\b")
 
@@ -138,7 +138,7 @@ def _rename_kernel(text: str) -> str:
     if len(names) != 1 or KERNEL in text:
         return text
     name = re.escape(names[0])
-    # the constant text comes first and what stands before it is looked at then: such a search is quick
+    # the constant text is matched first, and what stands before it afterwards: this makes the search fast
     text = re.sub(rf"{name}(?<=\b{name})(?=_param_\d+(?![\w$]))", KERNEL, text)
     return re.sub(rf"\.entry {name}(?![\w$])", f".entry {KERNEL}", text)
 

@@ -182,14 +182,21 @@ class Hosts:
         return {host.from_host: host for host in self.by_key.values()}
 
     def close(self):
-        """Hosts end their children's groups when their pipe closes; those that do not are killed."""
+        """Hosts end their children's groups when their pipe closes; those that do not are killed.
+
+        All are waited for: what they cost the processor counts as irdiff's own only then.
+        """
         for host in self.by_key.values():
             host.close()
+        left = {host.pid for host in self.by_key.values()}
         give_up = time.monotonic() + 2
+        while left and time.monotonic() < give_up:
+            left -= {pid for pid in left if os.waitpid(pid, os.WNOHANG)[0]}
+            time.sleep(0.005)
         for host in self.by_key.values():
-            while time.monotonic() < give_up and os.waitpid(host.pid, os.WNOHANG)[0] == 0:
-                time.sleep(0.005)
             _kill_group(host.pid)
+        for pid in left:
+            os.waitpid(pid, 0)
 
 
 def _host_limit():

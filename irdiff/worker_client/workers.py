@@ -19,6 +19,9 @@ from irdiff.model import Toolchain
 from irdiff.resolve.corpus import Beside
 from irdiff.resolve.toolchains import interpreter_answers
 
+_CLOSE_S = 30
+"""A worker that ends its hosts takes two seconds and their reaping; a killed one's processor time is lost."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class EndedChild:
@@ -117,7 +120,7 @@ class Worker:
             assert self._process.stdin is not None
             self._process.stdin.close()
         try:
-            self._process.wait(timeout=5)
+            self._process.wait(timeout=_CLOSE_S)
         except process.TimeoutExpired:
             self._process.kill()
             self._process.wait()

@@ -31,6 +31,19 @@ def test_two_points_are_a_level() -> None:
     assert [step.index for step in found] == [20, 22]
 
 
+def test_slow_nights_that_do_not_agree_are_no_level() -> None:
+    for slow in ((60.0, 53.0), (60.0, 50.0, 56.0), (54.0, 50.0, 54.0)):
+        values = line((20, 50.0), (len(slow), 1.0), (20, 50.0))
+        values[20 : 20 + len(slow)] = slow
+        assert change_points.level_steps(values) == [], slow
+
+
+def test_a_slow_night_before_a_step_does_not_move_it() -> None:
+    values = line((20, 50.0), (20, 55.0))
+    values[17] = 60.0
+    assert [step.index for step in change_points.level_steps(values)] == [20]
+
+
 def test_a_noisy_line_needs_a_larger_step_than_a_quiet_one() -> None:
     quiet, noisy = (line((20, 50.0), (3, 51.5), noise=noise) for noise in (0.001, 0.02))
     assert [step.index for step in change_points.level_steps(quiet)] == [20]
@@ -48,7 +61,7 @@ def test_planted_steps_are_found_and_no_others() -> None:
         for seed in range(3):
             found = bench.score(bench.lines(seed, processes), bench.ours)
             assert found.recall >= 0.95, (processes, seed)
-            assert found.false_per_thousand <= 1.25, (processes, seed)
+            assert found.false_per_thousand <= 1, (processes, seed)
 
 
 def test_the_last_point_is_held_against_its_own_line() -> None:
