@@ -95,8 +95,8 @@ def missing(wanted: list[Download], environment: Mapping[str, str]) -> list[Down
 def provide(wanted: list[Download], backend: Path, home: Path) -> list[Download]:
     """Copies what is wanted from an installed release's `triton/backends/nvidia`; returns what it lacks.
 
-    Where a checkout takes two parts from one archive (`ptxas` and `ptxas-blackwell` of one version), the first
-    one's file is for both.
+    Where a checkout takes two parts from one archive (`ptxas` and `ptxas-blackwell` of one version), the file
+    of the first is for both.
     """
     lacking, places = [], set[Path]()
     for one in wanted:
