@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -166,9 +166,18 @@ def _pin(root: Path) -> tuple[str | None, str | None]:
 
 def _packages(imported: Iterable[str], asked: Sequence[str], pin: str | None, root: Path) -> tuple[str, ...]:
     locked = (root / pin).read_bytes() if pin else b""
-    wanted = {beside.name_of(text): text.strip() for text in asked}
+    wanted = {name: _unlocked(text.strip(), name, pin or "", locked) for name, text in _named(asked)}
     found = [_requirement(name, pin or "", locked, root) for name in imported]
     return tuple(sorted([*wanted.values(), *(text for text in found if beside.name_of(text) not in wanted)]))
+
+
+def _named(requirements: Iterable[str]) -> Iterator[tuple[str, str]]:
+    return ((beside.name_of(text), text) for text in requirements)
+
+
+def _unlocked(requirement: str, name: str, pin: str, locked: bytes) -> str:
+    """Without its version where the lock file names the same: a bump there is followed."""
+    return name if requirement == f"{name}=={pins.version(pin, locked, name)}" else requirement
 
 
 def _requirement(module: str, pin: str, locked: bytes, root: Path) -> str:

@@ -26,6 +26,8 @@ _MAX_AHEAD = 2
 VARYING = re.compile(r"0x[0-9a-fA-F]+|\d+|'[^']*'|\"[^\"]*\"|/\S+")
 """What differs between two messages of one failure: numbers, names, paths."""
 _VALUE = re.compile(r"(`[\w.]+`) \S.* → ")
+_NUMBERS = re.compile(r"`-?\d+` → `-?\d+`")
+"""Of an operand without a name: what a constant of the program was, and is."""
 _STAGE_WORDS: Mapping[str, str] = {
     Stage.LLIR: "LLVM IR",
     Stage.PTX: "PTX",
@@ -148,9 +150,15 @@ def _cause_words(shared: Sequence[Sequence[Cause]], cases_count: int) -> Iterato
         if found[0].subject in subjects:
             words = words.replace(found[0].subject, "others", 1)
         subjects.add(found[0].subject)
-        yield words if len(found) == cases_count else f"{words} (in {len(found)} of {cases_count} cases)"
+        yield (
+            words if len(found) == cases_count else _of_some(words, f"in {len(found)} of {cases_count} cases")
+        )
     if len(shared) > len(shown):
         yield f"{len(shared) - len(shown)} other edits"
+
+
+def _of_some(words: str, cases: str) -> str:
+    return f"{words[:-1]}, {cases})" if words.endswith(")") else f"{words} ({cases})"
 
 
 def _words(found: Sequence[Cause], *, told_of_all: bool) -> str:
@@ -210,6 +218,8 @@ def _otherwise(details: Sequence[str]) -> str:
         names = {match.group(1) if (match := _VALUE.match(text)) else "" for text in own}
         return f": other {names.pop()}" if len(names) == 1 and all(names) else " otherwise"
     text = " or ".join(own)
+    if all(_NUMBERS.fullmatch(detail) for detail in own):
+        return f": constant {text}"
     return f" {text}" if not text.startswith("`") else f": {text}"
 
 

@@ -211,7 +211,8 @@ def _import_trace(arguments):
 
 def _report(arguments, count, rows, skipped, failed):
     kernels = len({launch_id.split(":")[0] for launch_id, _ in rows})
-    _say(f"{count} launches, {len(rows)} different ones of {kernels} kernels, in {arguments.out}")
+    launched = f"{_counted(count, 'launch', 'launches')}, {len(rows)} different"
+    _say(f"{launched}, of {_counted(kernels, 'kernel', 'kernels')}, in {arguments.out}")
     for kernel, why in skipped:
         _say(f"not written: {kernel}: {why}")
     if arguments.json:
@@ -221,6 +222,10 @@ def _report(arguments, count, rows, skipped, failed):
     if arguments.repo is None:
         _say(f"  next: irdiff compare triton==3.8.0 triton==3.9.0 --corpus {arguments.out}")
     return 0
+
+
+def _counted(count, one, many):
+    return f"{count} {one if count == 1 else many}"
 
 
 def _end(arguments, code):

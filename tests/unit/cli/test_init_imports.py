@@ -65,3 +65,6 @@ def test_a_package_of_the_repository_is_not_taken_for_one_that_it_is_called_like
 def test_packages_that_were_asked_for_come_with_their_versions(tmp_path: Path) -> None:
     found = init_toml.look_around(repository(tmp_path), ["torch==2.13.0", "scipy"])
     assert found.packages == ("einops", "packaging", "scipy", "torch==2.13.0")
+    (tmp_path / "requirements.txt").write_text("triton==3.9.0\ntorch==2.13.0\nscipy==1.16.0\n")
+    found = init_toml.look_around(tmp_path, ["torch==2.13.0", "scipy==1.15.0"])
+    assert found.packages == ("einops", "packaging", "scipy==1.15.0", "torch"), "the lock file names torch"

@@ -184,6 +184,20 @@ def test_the_command_answers_with_its_exit_code(tmp_path: Path, folder: Path) ->
     assert output.startswith("gate fails")
 
 
+def test_without_a_policy_the_rules_are_those_of_the_folder_or_of_irdiff(
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, output = _invoke(folder)
+    assert code == 1 and "the rules are irdiff's own" in output and "deny     coverage: " in output
+    who = ("--owner", "jane", "--until", "2999-12-31", "--reason", "looked at every one")
+    with pytest.raises(UsageError, match="kept beside a policy of yours"):
+        _invoke(folder, "--accept", "abababab", *who)
+    _policy_file(tmp_path, 'kind="radius"\npercent=1').rename(tmp_path / "irdiff-policy.toml")
+    assert _invoke(folder, "--accept", "abababab", *who)[0] == 0
+    assert (tmp_path / "irdiff-accepted.toml").is_file()
+
+
 def test_the_command_accepts_and_writes(tmp_path: Path, folder: Path) -> None:
     rules = _policy_file(tmp_path, 'kind="radius"\npercent=1')
     names = ("json", "markdown", "junit", "sarif")
