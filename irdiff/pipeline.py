@@ -18,9 +18,9 @@ from pathlib import Path
 
 import irdiff
 from irdiff import case_ids, normalize
-from irdiff.attribute import exercise, line_counter
 from irdiff.attribute.attribution import NOT_AGAIN, Subject, attributed, subject_of
 from irdiff.attribute.attributor import Attributor, Replayer
+from irdiff.attribute.edited_sources import EditedSources
 from irdiff.attribute.replayer import WorkerReplayer
 from irdiff.attribute.tool_replayer import ToolReplayer
 from irdiff.capture import catalogs, kernel_sources, notices, pairing, reach, renames
@@ -129,7 +129,7 @@ def compare(
         asked_again: tuple[str, ...] = ()
         if asked.options.recheck:
             cases, groups, asked_again = _recheck(judged, cases, groups, pairs, steps)
-        exercised, lines = _exercised(asked, pairs, steps), _edited_lines(asked, pairs, steps)
+        exercised, lines = _exercised(asked, pairs, steps)
         environment = _environment(steps)
         if steps.shared:
             steps.shared.push(steps.shared.noted(_toolchains(asked)), report)
@@ -476,58 +476,22 @@ def _of_shared_store(steps: _ComparisonSteps) -> tuple[str, ...]:
     return tuple(steps.shared.notes()) if steps.shared else ()
 
 
-def _exercised(asked: Comparison, pairs: Sequence[Pair], steps: _ComparisonSteps) -> tuple[str, ...]:
-    """Notes on the edited sources of the compiler: whether a silence is one of code that ran."""
-    edited = asked.sides.base.edited
-    if not edited or not isinstance(steps.compiler, WorkerCompiler):
-        return ()
-    if not asked.exercised:
-        used = "; ".join(f"{path}: {_first_few(names)}" for path, names in edited.items())
-        return (f"edited sources and the passes that use them (--exercised counts the cases): {used}",)
-    exerciser = exercise.Exerciser(
-        side=asked.sides.base, compiler=steps.compiler, replayer=steps.replayer, store=steps.store
+def _exercised(
+    asked: Comparison, pairs: Sequence[Pair], steps: _ComparisonSteps
+) -> tuple[tuple[str, ...], EditedLines | None]:
+    """Notes on the edited sources of the compiler, and which of their lines ran."""
+    if not isinstance(steps.compiler, WorkerCompiler):
+        return (), None
+    edited = EditedSources(
+        sides=asked.sides,
+        pairs=pairs,
+        compiler=steps.compiler,
+        replayer=steps.replayer,
+        store=steps.store,
+        jobs=steps.config.jobs,
+        report=steps.report,
     )
-    launches = [(pair.base, pair.target) for pair in pairs if isinstance(pair.base, Launch)]
-    rows = in_parallel(
-        lambda job: exerciser.of_launch(*job), launches, steps.config.jobs, "exercise", steps.report
-    )
-    told = exercise.sentences(edited, [row for row in rows if row is not None])
-    if asked.sides.head.counting is None:
-        told.append(_no_counts(asked.sides))
-    return tuple(told)
-
-
-def _no_counts(sides: Sides[Side]) -> str:
-    base, head = (side.toolchain.spec for side in sides)
-    return (
-        "which edited lines ran is not known: no compiler was built to count them "
-        f"(irdiff toolchain build {_revision_of(head)} --coverage {_revision_of(base)})"
-    )
-
-
-def _revision_of(spec: str) -> str:
-    """As it was typed: a label is `main (1a2b3c4d5e)`."""
-    return spec.partition(" ")[0]
-
-
-def _edited_lines(asked: Comparison, pairs: Sequence[Pair], steps: _ComparisonSteps) -> EditedLines | None:
-    """By line, where head's compiler was built to count them, too."""
-    head = asked.sides.head
-    if not asked.exercised or head.counting is None or not isinstance(steps.compiler, WorkerCompiler):
-        return None
-    counter = line_counter.LineCounter(
-        side=head, counting=head.counting, compiler=steps.compiler, store=steps.store
-    )
-    launches = [(pair.head, pair.target) for pair in pairs if isinstance(pair.head, Launch)]
-    rows = in_parallel(
-        lambda job: counter.of_launch(*job), launches, steps.config.jobs, "edited lines", steps.report
-    )
-    return line_counter.summarize(head.counting, len(launches), (row for row in rows if row is not None))
-
-
-def _first_few(names: Sequence[str]) -> str:
-    few = ", ".join(names[:3]) or "no pass was found"
-    return f"{few} and {len(names) - 3} more" if len(names) > 3 else few
+    return (edited.exercised(), edited.lines()) if asked.exercised else (edited.named(), None)
 
 
 def _shared(pairs: Sequence[Pair]) -> Iterator[str]:

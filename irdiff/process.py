@@ -25,6 +25,8 @@ _ADDR_NO_RANDOMIZE = 0x0040000
 _ASK = 0xFFFFFFFF
 """Of `personality`: changes nothing."""
 _libc = ctypes.CDLL(None)
+FROM_OUTSIDE = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
+"""No program ends of these by a fault of its own."""
 
 
 def _die_with_parent() -> None:

@@ -20,7 +20,7 @@ from irdiff import normalize, process
 from irdiff.attribute import lit_flow, lit_text
 from irdiff.attribute.attribution import ResponsiblePass
 from irdiff.capture.catalogs import Wanted
-from irdiff.compare import edits
+from irdiff.compare import abstraction, edits
 from irdiff.config import Config
 from irdiff.errors import IrdiffError, NormalizeError
 from irdiff.model import Case, Run, Sides
@@ -200,7 +200,7 @@ def _edit(outputs: PassOutputs) -> frozenset[str]:
         lines = [normalize.canonicalize(Stage.TTGIR, text).lines for text in (outputs.base, outputs.head)]
     except NormalizeError:
         return frozenset()
-    return frozenset(edits.abstract(edits.between(Stage.TTGIR, *lines)))
+    return frozenset(abstraction.abstract(edits.between(Stage.TTGIR, *lines)))
 
 
 def _reduced(text: str, runner: PassRunner) -> str:

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 from irdiff.attribute import passes, syntax_drift
 from irdiff.attribute.passes import Culprit, State
-from irdiff.compare import edits, instructions
+from irdiff.compare import abstraction, edits, instructions
 from irdiff.errors import NormalizeError
 from irdiff.normalize.compressed_text import PackedLines
 from irdiff.parallel import LARGE_TEXT
@@ -39,7 +39,7 @@ def tells_nothing(base: State, head: State) -> bool:
             lines = [PackedLines(syntax_drift.canonical("mlir", state.text)) for state in (base, head)]
         except NormalizeError:
             return False
-        return set(edits.essence(edits.abstract(edits.between("mlir", *lines)))) <= _QUIET
+        return set(abstraction.essence(abstraction.abstract(edits.between("mlir", *lines)))) <= _QUIET
 
 
 def _same(base: State, head: State) -> bool:

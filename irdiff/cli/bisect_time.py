@@ -21,6 +21,7 @@ from irdiff.parallel import Progress
 from irdiff.report import escape
 from irdiff.resolve.toolchains import adopt, checkout, native, repository
 from irdiff.run import run_folder
+from irdiff.stages import MACHINE_STAGES
 from irdiff.store import key_of
 from irdiff.timing.results import TimingProtocol
 
@@ -59,7 +60,7 @@ class CommitClock:
             return None
         if case.verdict is not Verdict.CHANGED:
             return _SAME
-        for stage in timing.ENTRY_BINARIES:
+        for stage in MACHINE_STAGES:
             if stage in case.artifacts.head:
                 content = run_folder.artifact(self._place(commit), case.artifacts.head[stage].digest)
                 return binaries.machine_code(stage, content).digest if content else None

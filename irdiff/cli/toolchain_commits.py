@@ -13,7 +13,7 @@ from irdiff.cli import options
 from irdiff.cli.status import status_line
 from irdiff.cli.toolchain_doctor import read
 from irdiff.config import Config
-from irdiff.errors import ExitCode, ToolchainError
+from irdiff.errors import BuildInterrupted, ExitCode, ToolchainError
 from irdiff.model import Sides
 from irdiff.resolve import toolchains
 from irdiff.resolve.toolchains import adopt, commits, counting, environments, native, repository
@@ -57,10 +57,13 @@ def build_command(
                 _tell_counting(counting.build(sides, config, toolchains.resolve, progress))
                 return ExitCode.DONE
             made = commits.toolchain_of(found, config, toolchains.resolve, build=True, progress=progress)
-    except (ToolchainError, KeyboardInterrupt):
-        if not keep_failed:
-            counted = counting.edit_of(sides).counted if sides else None
-            kept_trees.remove(native.key_of_build(found, config, counted).name, config)
+    except (ToolchainError, KeyboardInterrupt) as error:
+        if keep_failed:
+            raise
+        counted = counting.edit_of(sides).counted if sides else None
+        kept_trees.remove(native.key_of_build(found, config, counted).name, config)
+        if isinstance(error, KeyboardInterrupt):
+            raise BuildInterrupted("nothing of the build is kept, as --no-keep-failed says") from None
         raise
     toolchain = made.toolchain
     click.echo(f"{toolchain.spec}: Triton {toolchain.version}, {toolchain.digest[:12]}, {toolchain.path}")

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from irdiff.compare import edits
+from irdiff.compare import line_forms
 from irdiff.stages import Stage
 
 _WORD_BYTES = 16
@@ -38,7 +38,7 @@ def same_lines(base: Sequence[str], head: Sequence[str]) -> bool:
 
 
 def _blanked(lines: Sequence[str]) -> list[str]:
-    return [edits.blanked(Stage.AMDGCN, line) for line in lines]
+    return [line_forms.blanked(Stage.AMDGCN, line) for line in lines]
 
 
 def _data(sections: Mapping[str, bytes]) -> dict[str, bytes]:

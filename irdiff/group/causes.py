@@ -12,8 +12,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from irdiff.compare import edits, instructions
-from irdiff.compare.edits import INDEX_ARITHMETIC, MLIR_STAGES, Edit, EditLine
+from irdiff.compare import instructions, line_forms
+from irdiff.compare.abstraction import INDEX_ARITHMETIC
+from irdiff.compare.edits import Edit, EditLine
+from irdiff.compare.line_forms import MLIR_STAGES
 from irdiff.group import operation_names, replacements, values
 from irdiff.model import Cause, CauseKind
 from irdiff.stages import Stage
@@ -198,7 +200,7 @@ def _classes(edit: Edit) -> Iterator[Cause]:
 
 
 def _class(stage: str, line: EditLine) -> str:
-    name = edits.operation(stage, line.text)
+    name = line_forms.operation(stage, line.text)
     if stage not in MLIR_STAGES:
         return instructions.klass(stage, name, line.text)
     if name.startswith(("llvm.", "nvvm.", "rocdl.")):

@@ -14,7 +14,7 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from irdiff.attribute import syntax_drift
-from irdiff.compare import edits
+from irdiff.compare import edits, line_forms
 from irdiff.compare.edits import Edit, EditSource
 from irdiff.compare.judge import DamagedArtifactError, Judge
 from irdiff.errors import NormalizeError
@@ -65,7 +65,7 @@ class CaseDescriber:
         if ir == "mlir":
             return syntax_drift.canonical(ir, self._judge.content(digest).decode())
         lines = self._judge.text(ir, digest).lines
-        return map(syntax_drift.undone, lines) if ir in edits.MLIR_STAGES else lines
+        return map(syntax_drift.undone, lines) if ir in line_forms.MLIR_STAGES else lines
 
 
 def _digest_of_code() -> str:

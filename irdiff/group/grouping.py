@@ -13,7 +13,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from irdiff.compare.edits import Edit, abstract, essence
+from irdiff.compare.abstraction import abstract, essence
+from irdiff.compare.edits import Edit
 from irdiff.findings import FindingKind
 from irdiff.group import severity, titles
 from irdiff.model import (

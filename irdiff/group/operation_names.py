@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 
 from irdiff.compare import instructions
-from irdiff.compare.edits import MLIR_STAGES, operation
+from irdiff.compare.line_forms import MLIR_STAGES, operation
 
 _CALLEE = re.compile(r"@([\w.$-]+)")
 _ASSEMBLY = re.compile(r'(?:asm|inline_asm) [^"]*"([^"]*)"')

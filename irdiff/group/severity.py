@@ -14,7 +14,8 @@ from enum import StrEnum
 from functools import partial
 
 from irdiff.compare import cases, loops
-from irdiff.compare.edits import Edit, EditLine, operation, typeless
+from irdiff.compare.edits import Edit, EditLine
+from irdiff.compare.line_forms import operation, typeless
 from irdiff.findings import FindingKind
 from irdiff.group import synchronization
 from irdiff.model import Case, Fact, Telling, Verdict

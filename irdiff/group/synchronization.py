@@ -13,7 +13,8 @@ import re
 from collections.abc import Iterable, Sequence
 
 from irdiff.compare import loops
-from irdiff.compare.edits import EditLine, typeless
+from irdiff.compare.edits import EditLine
+from irdiff.compare.line_forms import typeless
 
 FENCE = re.compile(r"fence|membar|buffer_(?:wbl2|inv)|s_dcache")
 BARRIER = re.compile(r"(?<!sched\.)(?<!sched\.group\.)(?<!sched_)barrier|\bbar\.|\bbar\b")

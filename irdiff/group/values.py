@@ -6,8 +6,9 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from irdiff.compare import alignment, edits
-from irdiff.compare.edits import MLIR_STAGES, Edit, EditLine
+from irdiff.compare import abstraction, alignment, line_forms
+from irdiff.compare.edits import Edit, EditLine
+from irdiff.compare.line_forms import MLIR_STAGES
 from irdiff.group import operation_names
 from irdiff.model import Cause, CauseKind
 from irdiff.stages import Stage
@@ -54,7 +55,7 @@ def _detail(stage: str, line: EditLine) -> str:
         return _moves(ours, theirs) or _side_effects(line.text, line.partner)
     if stage not in MLIR_STAGES:
         return ""
-    before, after = _difference(edits.typeless(line.text), edits.typeless(line.partner))
+    before, after = _difference(line_forms.typeless(line.text), line_forms.typeless(line.partner))
     if not before and not after:
         return ""
     if not before or not after:
@@ -115,12 +116,12 @@ def layouts(edit: Edit) -> Iterator[Cause]:
     """Where most lines differ only in the layout of their values: both kinds, or the parameter."""
     if edit.stage not in MLIR_STAGES:
         return
-    lines = [line for line in edit.lines if line.partner and edits.differs_in_layout(line)]
+    lines = [line for line in edit.lines if line.partner and abstraction.differs_in_layout(line)]
     if not lines or 2 * len(lines) < len(edit.lines):
         return
     kinds: dict[str, Counter[str]] = {"-": Counter(), "+": Counter()}
     for line in lines:
-        mine, other = edits.layout_kinds(line.text), edits.layout_kinds(line.partner or "")
+        mine, other = line_forms.layout_kinds(line.text), line_forms.layout_kinds(line.partner or "")
         kinds[line.sign].update(kind for kind in (mine - other or mine) if kind != "ttg.slice")
     before, after = most_frequent(kinds["-"]), most_frequent(kinds["+"])
     if before == after:

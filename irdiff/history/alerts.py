@@ -33,6 +33,13 @@ class Slowdown:
     """How much slower than its level before; negative where it is faster."""
     allowed: float
     """What its own noise allows."""
+    after_us: float
+    edit: str
+    """The title of its change group in this version, with its pass; empty where it is in none."""
+
+    @property
+    def before_us(self) -> float:
+        return self.after_us / (1 + self.share)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,12 +70,16 @@ def check(series: SeriesLines, place: int | None = None) -> Alert:
     grave = tuple(step for step in found if _is_grave(step))
     verdicts = pair.verdicts if pair else {}
     broken = tuple(sorted(case for case, told in verdicts.items() if told.verdict == Verdict.BROKEN))
-    moved = list(_moved_times(series, last))
+    moved = list(_moved_times(series, last, _edits(found)))
     worst = sorted((row for row in moved if row.share > 0), key=lambda row: -row.share)
-    shown = [*(row.case_id for row in worst[:1]), *broken[:1]]
     commands = [
+        *(steps.bisect_command(series, pair.base, last, case) for case in broken[:1] if pair),
+        *(
+            steps.bisect_command(series, pair.base, last, row.case_id, measure_time=True)
+            for row in worst[:1]
+            if pair
+        ),
         *(step.bisect for step in grave),
-        *(steps.bisect_command(series, pair.base, last, case) for case in shown if pair),
     ]
     return Alert(
         series=series.name,
@@ -92,12 +103,29 @@ def _is_grave(step: Step) -> bool:
     )
 
 
-def _moved_times(series: SeriesLines, last: int) -> Iterable[Slowdown]:
+def _edits(found: Iterable[Step]) -> dict[str, str]:
+    """By case: the change group that holds it."""
+    return {
+        case: f"{step.title} (pass {step.group.pass_name})" if step.group.pass_name else step.title
+        for step in found
+        if step.group
+        for case in step.cases
+    }
+
+
+def _moved_times(series: SeriesLines, last: int, edits: Mapping[str, str]) -> Iterable[Slowdown]:
     for case, lines in series.timings.items():
         for line in lines:
-            found = newest(line, last)
-            if found:
-                yield Slowdown(case_id=case, gpu=line.gpu, share=found[0], allowed=found[1])
+            found, point = newest(line, last), line.points[last]
+            if found and point:
+                yield Slowdown(
+                    case_id=case,
+                    gpu=line.gpu,
+                    share=found[0],
+                    allowed=found[1],
+                    after_us=point.median_us,
+                    edit=edits.get(case, ""),
+                )
 
 
 def newest(line: TimingLine, last: int) -> tuple[float, float] | None:
@@ -159,11 +187,19 @@ def markdown(alert: Alert) -> str:
     parts += _section("No longer compile", [escape.code(case) for case in alert.broken])
     parts += _section("Slower than their own noise allows", [_time_row(row) for row in alert.slower])
     parts += _section(
-        "Edits that may be wrong, or cost spills or occupancy", [_step_row(step) for step in alert.grave]
+        "Edits to review: they may be wrong, or cost spills or occupancy",
+        [_step_row(step) for step in alert.grave],
     )
     parts += _section("Faster", [_time_row(row) for row in alert.faster])
     if alert.bisect:
-        parts += ["To find the commit, in a checkout:", "", "```", *alert.bisect, "```", ""]
+        parts += [
+            "To find the commit, in a checkout (times: on that GPU):",
+            "",
+            "```",
+            *alert.bisect,
+            "```",
+            "",
+        ]
     return "\n".join(parts).rstrip() + "\n"
 
 
@@ -172,7 +208,7 @@ def headline(alert: Alert) -> str:
     counts = [
         (len(alert.broken), "no longer compiles" if len(alert.broken) == 1 else "no longer compile"),
         (len(alert.slower), "slower"),
-        (len(alert.grave), "grave edit" if len(alert.grave) == 1 else "grave edits"),
+        (len(alert.grave), "edit to review" if len(alert.grave) == 1 else "edits to review"),
     ]
     return ", ".join(f"{count} {word}" for count, word in counts if count)
 
@@ -186,8 +222,10 @@ def _section(title: str, rows: Sequence[str]) -> list[str]:
 
 
 def _time_row(row: Slowdown) -> str:
-    told = f"{100 * row.share:+.1f} % on {escape.markdown(row.gpu)}"
-    return f"{escape.code(row.case_id)}: {told}, where ±{100 * row.allowed:.1f} % is noise"
+    times = f"{row.before_us:.1f} → {row.after_us:.1f} µs"
+    told = f"{100 * row.share:+.1f} % ({times}) on {escape.markdown(row.gpu)}"
+    edit = f". Its change: {markdown_prose(row.edit)}" if row.edit else ""
+    return f"{escape.code(row.case_id)}: {told}, where ±{100 * row.allowed:.1f} % is noise{edit}"
 
 
 def _step_row(step: Step) -> str:

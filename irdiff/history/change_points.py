@@ -93,15 +93,15 @@ def _proposed(logs: np.ndarray) -> list[int]:
 
 
 def _placed(logs: np.ndarray, places: Sequence[int]) -> list[int]:
-    """Each place moved by a few points to where least is left beside both levels: squares draw a step to a slow
-    night near it, absolute distances do not.
+    """Each place moved by a few points to where least is left beside both levels: squares draw a step to a
+    slow night near it, absolute distances do not.
     """
     moved = list(places)
     for number, place in enumerate(places):
         low = moved[number - 1] if number else 0
         high = places[number + 1] if number + 1 < len(places) else len(logs)
         first, last = max(low + LEAST_POINTS, place - _NEAR), min(high - LEAST_POINTS, place + _NEAR)
-        near = sorted(range(first, last + 1), key=lambda other: abs(other - place))  # noqa: B023
+        near = sorted(range(first, last + 1), key=lambda other: abs(other - place))
         moved[number] = min(
             near, key=lambda other: float(_distances(logs[low:high], [other - low]).sum()), default=place
         )
@@ -150,8 +150,8 @@ def _reach(logs: np.ndarray, places: Sequence[int]) -> float:
 
 
 def _unexplained(logs: np.ndarray, places: Sequence[int], without: int) -> float:
-    """What is left of a line beside its levels where one place is no step: of two ends of a stretch that is no
-    level, the one goes that leaves less.
+    """What is left of a line beside its levels where one place is no step: of two ends of a stretch that is
+    no level, the one goes that leaves less.
     """
     return float(_distances(logs, [place for place in places if place != without]).sum())
 

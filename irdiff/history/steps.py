@@ -25,6 +25,8 @@ LONG = 12
 """Timings of a line from which on its own history says more than the intervals of two sessions."""
 _BACK = 0.5
 """The share of a step's moves that must be back where they were for it to be undone."""
+_NAMED = 3
+"""Workloads in the title of a step without a group."""
 _WITHOUT_GROUP: Mapping[str, str] = {
     Verdict.BROKEN: "compiles no more",
     Verdict.FIXED: "compiles now",
@@ -121,12 +123,19 @@ def _step(
         base=pair.base,
         head=pair.head,
         group=group,
-        title=group.title if group else _WITHOUT_GROUP.get(verdict, f"moved, though {verdict}"),
+        title=group.title if group else _title(verdict, cases),
         cases=tuple(sorted(cases)),
         moves=listed,
         undone_at=_undone_at(series, pair.head, listed),
         bisect=bisect_command(series, pair.base, pair.head, shown),
     )
+
+
+def _title(verdict: str, cases: Sequence[str]) -> str:
+    """Of cases that are in no group: what is with them, and of which workloads they are."""
+    names = sorted({case.partition(":")[0] for case in cases})
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"{_WITHOUT_GROUP.get(verdict, f'moved, though {verdict}')}: {', '.join(names[:_NAMED])}{more}"
 
 
 def _undone_at(series: SeriesLines, head: int, moves: Sequence[Move]) -> int | None:
@@ -139,14 +148,17 @@ def _undone_at(series: SeriesLines, head: int, moves: Sequence[Move]) -> int | N
     return None
 
 
-def bisect_command(series: SeriesLines, base: int, head: int, case: str) -> str:
+def bisect_command(
+    series: SeriesLines, base: int, head: int, case: str, *, measure_time: bool = False
+) -> str:
     """Empty where the versions are no commits, and lie on no line of any."""
     good, bad = series.versions[base], series.versions[head]
+    asked = f"--case '{case}'{' --measure time' if measure_time else ''}"
     if series.name == COMMITS:
-        return f"irdiff bisect {good.name} {bad.name} --case '{case}'"
+        return f"irdiff bisect {good.name} {bad.name} {asked}"
     if series.name == RELEASES:  # each release is on a branch of its own
         merge_base = f'"$(git merge-base v{good.label} v{bad.label})"'
-        return f"irdiff bisect {merge_base} v{bad.label} --case '{case}'"
+        return f"irdiff bisect {merge_base} v{bad.label} {asked}"
     return ""
 
 

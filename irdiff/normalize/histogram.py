@@ -25,6 +25,8 @@ _SASS_OPCODE = re.compile(
     re.M,
 )
 _MLIR_OPERATION = re.compile(r'^[ \t]*(?:%[^="\n]*= )?"?([a-z_]+\.[a-z_0-9]+)', re.M)
+_FORMER_DIALECTS = re.compile(r"^triton_(nvidia_)?gpu(?=\.)")
+"""What 3.2 calls the dialects `ttg` and `ttng`."""
 _LAYOUT = re.compile(r"^#(?!loc)\w+ = ([^\n]*)$", re.M)
 _LANGUAGES: Mapping[str, re.Pattern[str]] = {Stage.PTX: PTX, Stage.AMDGCN: AMDGCN}
 
@@ -110,8 +112,12 @@ def _sass_class(opcode: str) -> str:
     return f"{'load' if memory.group(1) == 'LD' else 'store'}_{space}_{width.lstrip('US')}"
 
 
+def _of_today(operation: str) -> str:
+    return _FORMER_DIALECTS.sub(lambda found: "ttng" if found[1] else "ttg", operation)
+
+
 def _mlir_facts(text: str) -> dict[str, int]:
-    operations = Counter(_MLIR_OPERATION.findall(text))
+    operations = Counter(map(_of_today, _MLIR_OPERATION.findall(text)))
 
     def count(pattern: str) -> int:
         return sum(number for name, number in operations.items() if re.fullmatch(pattern, name))

@@ -84,7 +84,7 @@ class MeasuredChange:
 
     @property
     def relative(self) -> float:
-        """Of the larger one where base is 0."""
+        """Head's change as a share of base, or of head where base is 0."""
         return (self.head - self.base) / (self.base or abs(self.head) or 1.0)
 
     @property
@@ -135,11 +135,11 @@ class Bump:
     whole: BumpPart
     targets: tuple[BumpPart, ...]
     families: tuple[BumpPart, ...]
-    """By family, then target; named `matmul sm_90`. Those in which something moved."""
+    """Those in which something moved, by family and target. Their names are like `matmul sm_90`."""
     outliers: tuple[Outlier, ...]
     """The worst first, then those that became better."""
     not_compared: Mapping[str, int]
-    """By verdict."""
+    """Cases by verdict."""
 
 
 def is_wanted(run: Run) -> bool:
@@ -208,7 +208,7 @@ def _distribution(measure: Measure, cases: Sequence[Case]) -> Distribution:
 
 
 def _changes(measure: Measure, cases: Iterable[Case]) -> tuple[list[MeasuredChange], int, int]:
-    """Of the changed cases whose facts tell; how many cases are the same, and of how many it is not known."""
+    """The changes of cases whose facts tell them, the number of equal cases, and that of unknown ones."""
     changes, same, unknown = [], 0, 0
     for case in cases:
         if case.verdict is not Verdict.CHANGED:
@@ -228,7 +228,7 @@ def _tail(changes: Iterable[MeasuredChange]) -> tuple[MeasuredChange, ...]:
 
 
 def quantile(ordered: Sequence[float], q: float) -> float:
-    """Between the two nearest of the ordered values, in proportion."""
+    """The value at the share `q` of the ordered values, between the two nearest ones in proportion."""
     place = q * (len(ordered) - 1)
     low = int(place)
     high = min(low + 1, len(ordered) - 1)
@@ -239,7 +239,7 @@ def quantile(ordered: Sequence[float], q: float) -> float:
 
 
 def _outliers(cases: Sequence[Case]) -> list[Outlier]:
-    """Of one target."""
+    """The outliers among the cases of one target."""
     found: dict[str, list[tuple[str, bool, float]]] = {}
     for measure in MEASURES:
         changes, same, _ = _changes(measure, cases)

@@ -182,18 +182,13 @@ def _notes(run: Run) -> Iterator[Text]:
         yield Text(f"… and {len(run.notes) - _MAX_LISTED} more notes", style="dim")
 
 
-def _heading(text: str) -> Iterator[Text]:
-    yield Text()
-    yield Text(text, style="bold underline")
-
-
 # what broke, and what changed
 
 
 def _failures(run: Run, verdict: Verdict, limit: int) -> Iterator[Text]:
     cases = [case for case in run.cases if case.verdict is verdict]
     if cases:
-        yield from _heading(f"{verdict.value}: {len(cases)}")
+        yield from tables.heading(f"{verdict.value}: {len(cases)}")
     errors = together.errors(cases)
     for shared in errors[:limit]:
         words = escape.terminal(shared.words, limit=200)
@@ -203,10 +198,10 @@ def _failures(run: Run, verdict: Verdict, limit: int) -> Iterator[Text]:
 
 
 def _unstable(run: Run) -> Iterator[Text]:
-    """Base's alone too: that head mended it is good news."""
+    """Cases in which base alone disagrees are told too: that head mended them is good news."""
     rows = together.unstable(run.cases)
     if rows:
-        yield from _heading("nondeterministic: compiled again, a side gave other code")
+        yield from tables.heading("nondeterministic: compiled again, a side gave other code")
     for words, cases in rows:
         yield Text(f"{words}: {wording.cases_in_words(len(cases))}")
         yield from (Text(f"     {escape.terminal(case.id)}", style="dim") for case in cases[:_MAX_LISTED])
@@ -218,7 +213,7 @@ def _groups(run: Run, limit: int, as_: Shown) -> Iterator[Text]:
     if not run.groups:
         return
     coverage = wording.coverage(run)
-    yield from _heading("change groups" + (f": {coverage}" if coverage else ""))
+    yield from tables.heading("change groups" + (f": {coverage}" if coverage else ""))
     cases = {case.id: case for case in run.cases}
     for row in as_.groups(run)[:limit]:
         group = row.group
@@ -244,7 +239,9 @@ def _singles(run: Run, limit: int) -> Iterator[Text]:
     cases = wording.ungrouped(run, rank(run.cases))
     if not cases:
         return
-    yield from _heading("changed cases" + (" outside of any group" if run.groups else ", by what moved"))
+    yield from tables.heading(
+        "changed cases" + (" outside of any group" if run.groups else ", by what moved")
+    )
     width = max(len(case.id) for case in cases[:limit])
     for case in cases[:limit]:
         unstable = f"  {together.unstable_words(case)}" if case.nondeterministic else ""
@@ -274,7 +271,7 @@ def _matrix(run: Run, width: int | None) -> Iterator[Text]:
     ]
     if not rows:
         return
-    yield from _heading("changed of all cases, by kernel and target, with the first changed stages")
+    yield from tables.heading("changed of all cases, by kernel and target, with the first changed stages")
     yield from tables.lines(_columns("kernel", *targets), rows, width)
 
 
@@ -317,7 +314,7 @@ def _families(run: Run, width: int | None) -> Iterator[Text]:
         [Text(escape.terminal(family.name)), *map(_share, (*family.by_target, family.total))]
         for family in found
     ]
-    yield from _heading("changed of compared cases, by family and target")
+    yield from tables.heading("changed of compared cases, by family and target")
     yield from tables.lines(columns, rows, width)
 
 
@@ -337,5 +334,5 @@ def _radius(run: Run, width: int | None) -> Iterator[Text]:
         cells = (escape.terminal(name), f"{radius.changed}/{radius.compared}", f"{radius.fraction:.0%}")
         rows.append([*map(Text, cells), Text(escape.terminal(stages), style="dim")])
     if rows:
-        yield from _heading("blast radius: changed of compared cases, and of each stage")
+        yield from tables.heading("blast radius: changed of compared cases, and of each stage")
         yield from tables.lines(_columns("target", "changed", "", "stages"), rows, width)

@@ -111,7 +111,7 @@ def side(revision: Revision) -> str:
 
 
 def sides(run: Run) -> str:
-    """Both: `main 1a2b3c4 → HEAD 5d6e7f8, triton 3.9.0` where one compiler compiles two revisions."""
+    """Both sides: `main 1a2b3c4 → HEAD 5d6e7f8, triton 3.9.0` where one compiler compiles two revisions."""
     base, head = run.base, run.head
     if base.revision and head.revision and base.digest == head.digest:
         return f"{base.revision} → {head.revision}, {_compiler(head)}"

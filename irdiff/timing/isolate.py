@@ -71,7 +71,7 @@ class GpuProcess:
         self._ready = True
 
     def ask(self, request: Mapping[str, Any], timeout_s: float) -> dict[str, Any]:
-        """The reply to one request. Raises Ended where the process died or outran its limit."""
+        """The reply to one request. Raises GpuProcessGone where the process died or outran its limit."""
         self.wait_ready()
         assert self._child.stdin
         self._side = None

@@ -281,7 +281,7 @@ def _guilty(bundle: Bundle, side: str | None) -> Bundle:
 def _samples(gpu: str, bundle: Bundle, process: int, reply: Mapping[str, Any]) -> list[Sample]:
     """The samples of a reply, each case with those of the base.
 
-    Raises Ended where there are none to rely on: the same launches ran before.
+    Raises GpuProcessGone where there are none to rely on: the same launches ran before.
     """
     if reply["kind"] != "timed":
         raise GpuProcessGone(OutputStatus.FAULT, None, str(reply.get("message") or reply["kind"]))

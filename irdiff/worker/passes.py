@@ -94,7 +94,7 @@ def _recorded_settings(backend):
 
         return call
 
-    module = sys.modules[type(backend).__module__]
+    module = sys.modules.get(type(backend).__module__)  # before 3.4 it is in none
     for owner, name in (
         (llvm, "optimize_module"),
         (llvm, "translate_to_asm"),

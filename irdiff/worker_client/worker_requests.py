@@ -12,6 +12,7 @@ from typing import Any
 
 from irdiff.config import Config
 from irdiff.model import Failure, FailureKind, Toolchain
+from irdiff.process import FROM_OUTSIDE
 from irdiff.resolve.corpus import Beside
 from irdiff.resolve.toolchains.interpreter_answers import WORKER
 from irdiff.stages import INPUT, MLIR, TEXTS, Stage
@@ -32,8 +33,6 @@ _UNKNOWN_ARCHITECTURE = (
     "is not a recognized processor",  # LLVM
     "unknown target",
 )
-_FROM_OUTSIDE = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
-"""No program ends of these by a fault of its own."""
 _PLACES = ("PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH")
 """Variables that say where things lie: what is found there is known by its content."""
 
@@ -114,7 +113,7 @@ def _failure_of(ended: EndedChild, result: Mapping[str, Any] | None, folder: Pat
             kind = FailureKind.UNSUPPORTED
         elif "bad_alloc" in message or "Cannot allocate memory" in message:
             kind = FailureKind.MEMORY
-    elif ended.worker_died or ended.signal in _FROM_OUTSIDE:
+    elif ended.worker_died or ended.signal in FROM_OUTSIDE:
         # of the compiler that says nothing: it is not kept
         kind, message = FailureKind.MEMORY, "the worker process died (killed by the system, out of memory?)"
     else:

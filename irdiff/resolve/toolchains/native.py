@@ -22,7 +22,7 @@ from typing import Any
 
 from irdiff import process
 from irdiff.config import Config
-from irdiff.errors import ToolchainError
+from irdiff.errors import BuildInterrupted, ToolchainError
 from irdiff.resolve.toolchains import checkout as checkouts
 from irdiff.resolve.toolchains import environments, identity, repository, source_parts
 from irdiff.resolve.toolchains.building import (
@@ -119,8 +119,12 @@ def build(
                 "llvm": checkout.llvm,
                 "requirements": requirements,
             }
-        except BaseException:
+        except BaseException as error:
             kept_trees.remove_beyond(kept_trees.LIMIT_BYTES, config)
+            if isinstance(error, KeyboardInterrupt):
+                raise BuildInterrupted(
+                    f"what was built is kept, and the same build goes on there: {tree.path}"
+                ) from None
             raise
 
     made = environments.make(key.name, config, install, waiting=progress)

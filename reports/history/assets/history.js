@@ -45,6 +45,7 @@
     : Number.isInteger(value) ? value.toLocaleString("en") : Math.abs(value) >= 100 ? value.toFixed(1) : value.toPrecision(4);
   const percent = (part, whole) => whole ? `${(100 * part / whole).toFixed(part && part < whole / 100 ? 1 : 0)} %` : "–";
   const plural = (count, word) => `${number(count)} ${word}${count === 1 ? "" : "s"}`;
+  const moment = (text) => `${text.slice(0, 10)} ${text.slice(11, 16)} UTC`;
   /* Titles have `code` in them. */
   const rich = (text) => text.split("`").map((part, place) => place % 2 ? el("code", {}, part) : part);
   const section = (title, ...children) => el("section", {}, title ? el("h2", {}, title) : null, ...children);
@@ -99,7 +100,7 @@
 
   function showOverview(query) {
     const place = Number(query.s ?? 0), series = overview.series[place], target = query.t ?? "";
-    title("Every kernel over every version", `${plural(series.versions.length, "version")}, ${plural(overview.kernels.length, "workload")}, ${plural(overview.kernels.reduce((sum, row) => sum + row.cases, 0), "case")} · written ${overview.created}`);
+    title("Every kernel over every version", `${plural(series.versions.length, "version")}, ${plural(overview.kernels.length, "workload")}, ${plural(overview.kernels.reduce((sum, row) => sum + row.cases, 0), "case")} · written ${moment(overview.created)}`);
     main.append(el("div", { class: "controls" }, seriesControl([], query, place),
       select("Target", [["", "all"], ...series.targets.map((name) => [name, name])], target, (value) => { location.hash = address([], { ...query, t: value }); })));
     const rows = [...series.pairs].reverse().map((pair) => {
@@ -222,7 +223,7 @@
   async function showPair(place, base, head) {
     const series = overview.series[place], pair = series?.pairs.find((row) => row.base === base && row.head === head);
     if (!pair) throw new Error("these two versions were not compared");
-    title(`${series.versions[base]} → ${series.versions[head]}`, `${number(pair.changed)} of ${number(pair.compared)} compared cases changed, in ${plural(pair.groups, "group")} · compared ${pair.created} in ${number(Math.round(pair.duration_s))} s`);
+    title(`${series.versions[base]} → ${series.versions[head]}`, `${number(pair.changed)} of ${number(pair.compared)} compared cases changed, in ${plural(pair.groups, "group")} · compared ${moment(pair.created)} in ${number(Math.round(pair.duration_s))} s`);
     if (pair.report) main.append(el("p", {}, el("a", { href: pair.report }, "The whole report of this comparison"), ": every group with its edit, and every case."));
     main.append(section("By target", key(), el("div", { class: "scroll" }, el("table", {}, el("tbody", {}, series.targets.map((name) => el("tr", {}, el("td", {}, name), el("td", {}, bar(pair.counts.filter(([where]) => where === name))), el("td", { class: "number" }, `${count(pair, "changed", name)} changed`), el("td", { class: "number" }, `${count(pair, "broken", name)} broken`))))))));
     main.append(section("What moved", stepList(place, series.steps.filter((step) => step.base === base && step.head === head))));
@@ -245,8 +246,8 @@
     ];
     main.append(section(null, el("div", { class: "scroll" }, el("table", {}, el("tbody", {}, rows.filter(([, value]) => value).map(([name, value]) => el("tr", {}, el("th", {}, name), el("td", {}, value)))))),
       step.bisect ? el("div", {}, el("p", { class: "dim" }, "To find the commit, in a checkout:"), el("pre", {}, step.bisect)) : null));
-    const facts = Object.keys(step.moves);
-    const chosen = facts.includes(query.f) ? query.f : facts[0];
+    const facts = [...new Set([...step.facts, ...Object.keys(step.moves)])].filter((name) => step.moves[name]);
+    const chosen = facts.includes(query.f) ? query.f : facts.find((name) => name !== "code_bytes") ?? facts[0];
     if (chosen) {
       const moves = step.moves[chosen];
       main.append(section("What moved", el("div", { class: "controls" }, select("Fact", facts.map((name) => [name, `${name} (${step.moves[name].length})`]), chosen, (value) => { location.hash = address(["step", id], { ...query, f: value }); })),

@@ -13,7 +13,7 @@ from irdiff.capture.pairing import CapturedWorkload
 from irdiff.model import CaptureFailure, Failure, FailureKind, Sides
 
 TRACEBACK = """\
-  File "/opt/irdiff/worker/serving.py", line 51, in prepare
+  File "/opt/irdiff/worker/operations.py", line 51, in prepare
   File "run/rope.py", line 3, in <module>
   File "mykernels/rope.py", line 1, in <module>
   File "<frozen importlib._bootstrap>", line 1178, in _find_and_load

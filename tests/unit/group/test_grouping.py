@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 
-from irdiff.compare import alignment, edits, loops
+from irdiff.compare import abstraction, alignment, edits, loops
 from irdiff.group import grouping, severity
 from irdiff.model import Case, Failure, FailureKind, Origin, Sides, Verdict
 from tests.unit.conftest import Build
@@ -64,12 +64,12 @@ def test_a_new_line_does_not_drag_the_renumbered_ones_along() -> None:
     )
     edit = edits.between("ttgir", base, head)
     assert [(line.sign, line.depth) for line in edit.lines] == [("+", 1)]
-    assert list(edits.abstract(edit)) == ["+ttg.local_alloc"]
+    assert list(abstraction.abstract(edit)) == ["+ttg.local_alloc"]
 
 
 def test_swapped_operands_are_an_edit_where_nothing_else_differs() -> None:
     edit = edits.between("ttgir", ["%2 = arith.subf %0, %1 : f32"], ["%2 = arith.subf %1, %0 : f32"])
-    assert sorted(edits.abstract(edit)) == ["+arith.subf: operands (other)", "-arith.subf: operands"]
+    assert sorted(abstraction.abstract(edit)) == ["+arith.subf: operands (other)", "-arith.subf: operands"]
 
 
 def test_cases_with_the_same_edit_in_other_shapes_are_one_group() -> None:
@@ -265,4 +265,4 @@ def test_other_parameters_of_layouts_are_one_change_whatever_the_kind() -> None:
     ],
 )
 def test_what_makes_an_edit_this_change(lines: tuple[str, ...], wanted: tuple[str, ...]) -> None:
-    assert edits.essence(Counter(lines)) == wanted
+    assert abstraction.essence(Counter(lines)) == wanted

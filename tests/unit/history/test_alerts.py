@@ -58,8 +58,16 @@ def test_a_slower_case_is_news_with_its_noise_and_a_command(bench: Bench, build)
     alert = bench.add("3.7.0", "3.8.0", build.case(A, Verdict.CHANGED), ratio=1.06)
     text = alerts.markdown(alert)
     assert text.startswith("### 3.8.0 after 3.7.0: 1 slower\n")
-    assert f"`{A}`: +6.0 % on NVIDIA H200, where ±1.0 % is noise" in text
-    assert f"v3.8.0 --case '{A}'" in text
+    assert f"`{A}`: +6.0 % (50.0 → 53.0 µs) on NVIDIA H200, where ±1.0 % is noise\n" in text
+    assert f"v3.8.0 --case '{A}' --measure time" in text
+
+
+def test_a_slower_case_names_its_change(bench: Bench, build) -> None:
+    bench.add("3.6.0", "3.7.0", bench.same(), ratio=1.0)
+    group = build.group("g1", A, title="one more `ttng.fence`")
+    case = build.case(A, Verdict.CHANGED, base={"registers": 90}, head={"registers": 92})
+    text = alerts.markdown(bench.add("3.7.0", "3.8.0", case, groups=(group,), ratio=1.06))
+    assert "is noise. Its change: one more `ttng.fence`" in text
 
 
 def test_a_faster_case_alone_is_no_news(bench: Bench, build) -> None:

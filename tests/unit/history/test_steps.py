@@ -45,7 +45,7 @@ def test_cases_of_one_group_are_one_step(series: SeriesLines) -> None:
     assert newest.cases == (A,)
     assert (newest.base, newest.head, newest.faster, newest.slower) == (1, 2, 1, 0)
     by_title = {step.title: step for step in older}
-    broken = by_title["compiles no more"]
+    broken = by_title["compiles no more: moe/x"]
     (grouped,) = (step for step in older if step is not broken)
     assert broken.cases == ("moe/x:fp8@sm_90",)
     assert grouped.cases == (B, A)

@@ -12,9 +12,17 @@ from enum import StrEnum
 from pathlib import Path
 
 from irdiff.config import Config
+from irdiff.errors import ToolchainError
 from irdiff.resolve.toolchains import repository
-from irdiff.resolve.toolchains.building import compilers, kept_trees, linked_llvm, offline_parts
+from irdiff.resolve.toolchains.building import (
+    compilers,
+    kept_trees,
+    line_counting,
+    linked_llvm,
+    offline_parts,
+)
 from irdiff.resolve.toolchains.building import precompiled_header as precompiled
+from irdiff.resolve.toolchains.building.compilers import Compilers
 from irdiff.resolve.toolchains.building.linked_llvm import LinkedLlvm
 from irdiff.resolve.toolchains.checkout import Checkout
 
@@ -66,7 +74,7 @@ def examine(checkout: Checkout, config: Config) -> Readiness:
     llvm, findings = _llvm(checkout, caller)
     findings += _headers(checkout, llvm) if llvm else []
     findings += [*_compilers(caller, llvm), *_offline(checkout, caller), *_machine(config)]
-    findings += [*_sources(checkout), *_cache(caller)]
+    findings += [*_sources(checkout), *_cache(caller), _coverage(compilers.chosen(caller))]
     return Readiness(findings=tuple(findings), environment=recommended(caller, llvm))
 
 
@@ -199,7 +207,7 @@ def _offline(checkout: Checkout, caller: Mapping[str, str]) -> Iterator[Prerequi
     wanted = wanted_tools(checkout)
     lacking = offline_parts.missing(wanted, caller)
     if lacking:
-        names = ", ".join(f"{Path(one.place).name} {one.version}" for one in lacking)
+        names = ", ".join(f"{one.title} {one.version}" for one in lacking)
         yield _missing(
             "NVIDIA's tools",
             f"not below {offline_parts.home_of(caller)}/.triton/nvidia: {names}",
@@ -270,6 +278,20 @@ def _cache(caller: Mapping[str, str]) -> Iterator[Prerequisite]:
             "not with this compiler, or turned off",
             "with clang (TRITON_BUILD_WITH_CLANG_LLD=true) and LLVM_SYSPATH a file costs a third",
         )
+
+
+def _coverage(run: Compilers) -> Prerequisite:
+    """Whether `irdiff toolchain build --coverage` would work."""
+    try:
+        tools, can = line_counting.require(run), line_counting.has_runtime(run)
+    except ToolchainError as error:
+        return _note("coverage", f"{error.what}: `--coverage` does not work", error.hint)
+    if not can:
+        package = f"libclang-rt-{run.cxx.major}-dev"
+        return _note(
+            "coverage", "clang's runtime for profiles is missing", f"install {package} (compiler-rt)"
+        )
+    return _fine("coverage", f"clang counts lines, and {tools} reads its counters")
 
 
 def _jobs() -> int:

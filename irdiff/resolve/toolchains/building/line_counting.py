@@ -115,6 +115,16 @@ def require(run: Compilers) -> Path:
     return folder
 
 
+def has_runtime(run: Compilers) -> bool:
+    """Whether clang's runtime for profiles is installed beside the one for its builtins."""
+    try:
+        words = [str(run.cxx.path), "-rtlib=compiler-rt", "--print-libgcc-file-name"]
+        beside = Path(process.run(words, timeout_s=_TIMEOUT_S).strip()).parent
+    except (process.CommandFailed, process.TimeoutExpired, OSError):
+        return False
+    return beside.is_absolute() and any(beside.glob("libclang_rt.profile*"))
+
+
 def prepare(
     counted: CountedUnits, folder: Path, source: Path, run: Compilers, environment: Mapping[str, str]
 ) -> Launcher:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from irdiff import process
 from irdiff.errors import ToolchainError
 from irdiff.resolve.toolchains.building import compilers, line_counting
 from irdiff.resolve.toolchains.building.compilers import Compilers, Program
@@ -53,3 +54,13 @@ def test_only_clang_with_its_own_tools_can_count(tmp_path: Path) -> None:
     for name in line_counting.TOOLS:
         (tmp_path / name).touch()
     assert line_counting.require(chosen("clang version 22.1.8", str(clang))) == tmp_path
+
+
+def test_the_runtime_is_looked_for_where_clang_has_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "run", lambda *_, **__: f"{tmp_path}/libclang_rt.builtins-x86_64.a\n")
+    run = chosen("clang version 22.1.8", "/usr/bin/clang++")
+    assert not line_counting.has_runtime(run)
+    (tmp_path / "libclang_rt.profile-x86_64.a").touch()
+    assert line_counting.has_runtime(run)

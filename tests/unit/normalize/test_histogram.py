@@ -1,0 +1,18 @@
+from __future__ import annotations
+
+from irdiff.normalize import instruction_facts
+
+LOOP = """
+    %1 = {gpu}.async_copy_global_to_local %0, %b : tensor<64x64x!tt.ptr<f16>> -> <64x64xf16>
+    %2 = {gpu}.async_wait %1 {{num = 0 : i32}}
+    {nvidia}.fence_async_shared {{bCluster = false}}
+    %3 = {nvidia}.warp_group_dot %a, %b, %c : !m * !m -> tensor<64x64xf32>
+"""
+
+
+def test_dialects_of_3_2_are_counted_by_their_names_of_today() -> None:
+    """Otherwise every matmul would have gained its matrix instructions with 3.3."""
+    today = instruction_facts("ttgir", LOOP.format(gpu="ttg", nvidia="ttng"))
+    former = instruction_facts("ttgir", LOOP.format(gpu="triton_gpu", nvidia="triton_nvidia_gpu"))
+    assert former == today
+    assert [today[f"ttgir.{name}"] for name in ("async_copy", "async_wait", "fence", "dot")] == [1, 1, 1, 1]
