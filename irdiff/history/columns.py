@@ -128,6 +128,7 @@ def _step_row(step: Step) -> Json:
         "cases": len(step.cases),
         "facts": [name for name, _ in _told_first(facts)],
         "workloads": sorted({case.partition(":")[0] for case in step.cases}),
+        "targets": sorted({case.rpartition("@")[2] for case in step.cases}),
         "slower": step.slower,
         "faster": step.faster,
         "undone": step.undone_at,

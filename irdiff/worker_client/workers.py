@@ -20,7 +20,7 @@ from irdiff.resolve.corpus import Beside
 from irdiff.resolve.toolchains import interpreter_answers
 
 _CLOSE_S = 30
-"""A worker that ends its hosts takes two seconds and their reaping; one that is killed loses their processor time."""
+"""Its hosts get two seconds and are reaped; a worker that is killed loses their processor time."""
 
 
 @dataclass(frozen=True, kw_only=True)

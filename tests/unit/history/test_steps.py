@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -119,3 +120,15 @@ def test_runs_of_one_pair_are_joined(tmp_path: Path, build) -> None:
     with database.reading(tmp_path / "h") as history:
         (pair,) = lines.read(history, "releases").pairs
     assert set(pair.verdicts) == {A, B}
+
+
+def test_a_group_that_a_later_run_superseded_is_gone(tmp_path: Path, build) -> None:
+    """A run without attribution, and the same one again with it: the cases are in the groups of the later one."""
+    case = build.case(A, Verdict.CHANGED, base={"registers": 90}, head={"registers": 92})
+    with database.writing(tmp_path / "h") as history:
+        for day, name in ((1, "before"), (2, "after")):
+            made = histories.run("3.8.0", "3.9.0", case, groups=(build.group(name, A),))
+            add.add_run(history, replace(made, created=f"2026-11-0{day}T00:00:00+00:00"), None)
+    with database.reading(tmp_path / "h") as history:
+        (pair,) = lines.read(history, "releases").pairs
+    assert list(pair.groups) == ["after"]
