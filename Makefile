@@ -83,7 +83,8 @@ examples: $(VENV)/.installed  ## the committed reports and the picture of the te
 
 picture: $(VENV)/.installed  ## the pictures of the page, from the run folder RUN; needs Chromium (see reports/README.md)
 	$(BIN)/irdiff report $(RUN) --html report.html
-	$(BIN)/python tests/integration/browser.py report.html reports/screenshot.png --height 960
+	$(BIN)/python tests/integration/browser.py report.html reports/screenshot.png --width 1400 --height 1050
+	$(BIN)/python tests/integration/browser.py report.html reports/screenshot-narrow.png --width 500 --height 1100
 	$(BIN)/python tests/integration/browser.py report.html reports/screenshot-group.png --height 1020 --hash '#group-1'
 
 lock: $(VENV)/.installed  ## pin the newest versions of every dependency

@@ -4,18 +4,21 @@
     family/workload:label/kernel#2@target    the second launch of a kernel, where one label launches several
 
 A pattern is such a name of which parts may be left out: `matmul` is a family or a workload, `:fp16-4096` a
-label, `@sm_90` a target, `matmul/pointer:fp16-*@gfx9*` all three. Globs work in each part.
+label, `@sm_90` a target, `matmul/pointer:fp16-*@gfx9*` all three. Globs work in each part. What fits no case
+so is words, each a part of a name or of one of its parts: `fp16`, `pointer:fp16`, `matmul fp16 gfx942`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 
 from irdiff.errors import UsageError
+
+_GLOB = re.compile(r"[*?\[]")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,34 +92,80 @@ def _is_workload(name: str, pattern: str) -> bool:
 # patterns as users type them
 
 
-def completed(patterns: Sequence[str], workloads: Iterable[str]) -> tuple[str, ...]:
-    """The patterns with whole names of workloads: a part of a name stands for every workload that has it.
-
-    A name or a glob that fits a workload is taken as it is. Raises UsageError for one that fits none, with
-    the names that come near: a comparison that leaves out what was asked for must not look like one.
-    """
-    known = tuple(dict.fromkeys(workloads))
-    return tuple(dict.fromkeys(full for pattern in patterns for full in _completed(pattern, known)))
+def meant(pattern: str, names: Iterable[str]) -> list[str]:
+    """The cases or launches that a pattern means: those that it fits, or else those that have its words."""
+    known = list(names)
+    fitting = [name for name in known if _selects(pattern, name)]
+    return fitting or [name for name in known if all(_has(word, name) for word in pattern.split())]
 
 
-def _completed(pattern: str, known: Sequence[str]) -> list[str]:
-    wanted = parse(pattern)
-    if any(_is_workload(name, wanted.workload) for name in known):
-        return [pattern]
-    rest = pattern[len(wanted.workload) :]
-    within = [name for name in known if wanted.workload in name]
-    if within:
-        return [name + rest for name in within]
-    raise UsageError(
-        f"--case {pattern!r}: no workload is called {wanted.workload!r}", hint=_near(wanted.workload, known)
+def _has(word: str, name: str) -> bool:
+    wanted, case = parse(word), parse(name)
+    if not wanted.label and not wanted.target:
+        return _is_within(word, name)
+    where = case.workload if wanted.label else name.partition("@")[0]
+    return (
+        _is_within(wanted.workload, where)
+        and _is_within(wanted.label, case.label)
+        and _is_within(wanted.target, case.target)
     )
 
 
-def _near(text: str, known: Sequence[str]) -> str:
-    parts = dict.fromkeys(part for name in known for part in (name, *name.split("/", 1)))
-    near = get_close_matches(text, list(parts), n=3)
-    listed = "`irdiff corpus list` lists them"
-    return f"did you mean {', '.join(near)}? {listed}" if near else listed
+def _is_within(part: str, text: str) -> bool:
+    return fnmatchcase(text, f"*{part}*")
+
+
+LaunchesOf = Callable[[Sequence[str]], Iterable[str]]
+"""The names of what workloads launch."""
+
+
+def completed(
+    patterns: Sequence[str], workloads: Iterable[str], launches_of: LaunchesOf, targets: Sequence[str] = ()
+) -> Mapping[str, tuple[str, ...]]:
+    """By each pattern as it was typed, patterns with whole names that mean the same.
+
+    Labels are known only once a workload has run: `launches_of` is asked where a name of a workload does not
+    do. Raises UsageError for a pattern that means nothing, with the names that come near: a comparison
+    that leaves out what was asked for must not look like one.
+    """
+    known = tuple(dict.fromkeys(workloads))
+    return {pattern: _completed(pattern, known, launches_of, targets) for pattern in patterns}
+
+
+def _completed(
+    pattern: str, known: Sequence[str], launches_of: LaunchesOf, targets: Sequence[str]
+) -> tuple[str, ...]:
+    wanted = parse(pattern)
+    fitting = [name for name in known if _is_workload(name, wanted.workload)]
+    if fitting and (not wanted.label or _GLOB.search(wanted.label)):
+        return (pattern,)
+    within = fitting or [name for name in known if wanted.workload in name]
+    if within and not wanted.label:
+        return tuple(name + pattern[len(wanted.workload) :] for name in within)
+    is_workload = "/" in wanted.workload  # a part of a label is not written so
+    launches = [] if is_workload and not within else list(dict.fromkeys(launches_of(within or known)))
+    found = meant(pattern, launches)
+    if not found:  # one of the words names a target
+        found = meant(pattern, [f"{launch}@{target}" for launch in launches for target in targets])
+    if not found:
+        words, listed = near(pattern, [*known, *launches]), "`irdiff corpus list` lists them"
+        hint = f"did you mean {', '.join(words)}? {listed}" if words else listed
+        raise UsageError(f"--case {pattern!r} means no case", hint=hint)
+    if any(_selects(pattern, name) for name in found):
+        return (pattern,)
+    return tuple(found)
+
+
+def near(text: str, names: Iterable[str]) -> list[str]:
+    """The names and parts of names that come near to a text which means nothing."""
+    parts = dict.fromkeys(
+        part
+        for name in names
+        for case in (parse(name),)
+        for part in (name, case.workload, *case.workload.split("/", 1), case.label, case.target)
+        if part
+    )
+    return get_close_matches(text, list(parts), n=3)
 
 
 def may_select(patterns: Sequence[str], target: str) -> bool:

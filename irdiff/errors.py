@@ -21,6 +21,10 @@ class ExitCode(IntEnum):
     INTERRUPTED = 130
 
 
+class BuildInterrupted(KeyboardInterrupt):
+    """A native build was interrupted; its text says what is kept of it."""
+
+
 class IrdiffError(Exception):
     """A failure that a user can act on: `what` happened, the `hint` says what to do next."""
 

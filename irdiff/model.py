@@ -533,6 +533,45 @@ class Edited:
 
 
 @dataclass(frozen=True, kw_only=True)
+class EditedLine:
+    """A line of head's compiler that was added or changed, and that holds code."""
+
+    number: int
+    text: str
+    cases: int
+    """How many cases run it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EditedSource:
+    """One file of an edit, by line."""
+
+    path: str
+    hunks: tuple[tuple[int, int], ...]
+    """First and last of lines in a row that were added or changed, those without code (declarations,
+    comments) among them."""
+    lines: tuple[EditedLine, ...]
+    """Those that hold code."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EditedLines:
+    """Which edited lines of head's compiler run, as one that counts them compiles the cases."""
+
+    sources: tuple[EditedSource, ...]
+    cases: int
+    """Those whose lines were counted."""
+    unmeasured: int
+    """Those that left no counters: the compiler crashed."""
+    executed_by: int
+    """Cases that run at least one edited line."""
+    examples: tuple[str, ...]
+    """The first of them."""
+    without_lines: tuple[str, ...]
+    """Native inputs that differ and have no lines that run: `.td`, CMake, tables."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class StageRadius:
     compared: int
     changed: int
@@ -604,6 +643,8 @@ class Run:
     """Of two revisions of one repository of kernels."""
     edited: Edited | None = None
     """Of two revisions of one repository. Earlier runs do not say, which is why it has a default."""
+    edited_lines: EditedLines | None = None
+    """Where head's compiler was built to count lines, too, and that was asked for."""
     notes: tuple[str, ...]
     """Anything not compared, and why."""
     duration_s: float

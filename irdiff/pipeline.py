@@ -18,14 +18,14 @@ from pathlib import Path
 
 import irdiff
 from irdiff import case_ids, normalize
-from irdiff.attribute import exercise
 from irdiff.attribute.attribution import NOT_AGAIN, Subject, attributed, subject_of
 from irdiff.attribute.attributor import Attributor, Replayer
+from irdiff.attribute.edited_sources import EditedSources
 from irdiff.attribute.replayer import WorkerReplayer
 from irdiff.attribute.tool_replayer import ToolReplayer
 from irdiff.capture import catalogs, kernel_sources, notices, pairing, reach, renames
 from irdiff.capture.catalogs import Catalog, Wanted
-from irdiff.capture.pairing import Captured
+from irdiff.capture.pairing import CapturedWorkload
 from irdiff.codegen.tool_compiler import ToolCompiler
 from irdiff.compare import edit_digest, launchers, radius
 from irdiff.compare.comparer import CaseComparer
@@ -43,6 +43,7 @@ from irdiff.model import (
     Case,
     ChangeGroup,
     Edited,
+    EditedLines,
     Launch,
     Options,
     Pair,
@@ -60,7 +61,7 @@ from irdiff.recheck.rounds import Answer, Depth, Question, Rounds, UnstableAssem
 from irdiff.resolve.sides import Side
 from irdiff.run import run_folder
 from irdiff.shared_store.place import Place
-from irdiff.shared_store.session import Session, part_of
+from irdiff.shared_store.session import SharedStoreSession, part_of
 from irdiff.store import Store
 from irdiff.worker_client.worker_requests import Requests
 from irdiff.worker_client.workers import Workers
@@ -84,7 +85,7 @@ class Comparison:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Steps:
+class _ComparisonSteps:
     """What the steps work with."""
 
     config: Config
@@ -98,7 +99,7 @@ class _Steps:
     replayer: Replayer
     rechecker: Rechecker
     unstable: UnstableAssemblers
-    shared: Session | None
+    shared: SharedStoreSession | None
     """The store of many machines, where there is one."""
     report: Report
 
@@ -116,6 +117,8 @@ def compare(
     """
     started = time.monotonic()
     with _steps(asked, config, report, workers) as steps:
+        for side in asked.sides:
+            kernel_sources.keep_root(side.corpus, config)
         captured = _capture(asked, steps)
         matched = _match(captured, asked)
         pairs = _shard(matched, asked.options.shard)
@@ -126,7 +129,7 @@ def compare(
         asked_again: tuple[str, ...] = ()
         if asked.options.recheck:
             cases, groups, asked_again = _recheck(judged, cases, groups, pairs, steps)
-        exercised = _exercised(asked, pairs, steps)
+        exercised, lines = _exercised(asked, pairs, steps)
         environment = _environment(steps)
         if steps.shared:
             steps.shared.push(steps.shared.noted(_toolchains(asked)), report)
@@ -147,6 +150,7 @@ def compare(
         groups=groups,
         reach=_reach(asked, matched, captured),
         edited=asked.edited,
+        edited_lines=lines,
         notes=(
             *asked.notes,
             *_notes(asked, matched, captured, steps.compiler),
@@ -162,7 +166,9 @@ def compare(
 
 
 @contextmanager
-def _steps(asked: Comparison, config: Config, report: Report, warm: Workers | None) -> Iterator[_Steps]:
+def _steps(
+    asked: Comparison, config: Config, report: Report, warm: Workers | None
+) -> Iterator[_ComparisonSteps]:
     store = Store(config.store)
     chosen = asked.options
     wanted = Wanted(tiers=chosen.tiers, cases=chosen.cases, configs=chosen.configs)
@@ -177,7 +183,7 @@ def _steps(asked: Comparison, config: Config, report: Report, warm: Workers | No
         if tools := [side.substitute for side in asked.sides if side.substitute]:
             compiler = ToolCompiler(workers_alone, tools, store, config, reuse=reuse)
             replayer = ToolReplayer(again, compiler, store)
-        yield _Steps(
+        yield _ComparisonSteps(
             config=config,
             store=store,
             workers=workers,
@@ -194,15 +200,15 @@ def _steps(asked: Comparison, config: Config, report: Report, warm: Workers | No
         )
 
 
-def _session(config: Config, store: Store) -> Session | None:
+def _session(config: Config, store: Store) -> SharedStoreSession | None:
     chosen = config.shared_store
-    return Session(store, Place(chosen.url), chosen) if chosen else None
+    return SharedStoreSession(store, Place(chosen.url), chosen) if chosen else None
 
 
 # capture
 
 
-def _capture(asked: Comparison, steps: _Steps) -> list[Captured]:
+def _capture(asked: Comparison, steps: _ComparisonSteps) -> list[CapturedWorkload]:
     names = {
         name
         for side in asked.sides
@@ -222,14 +228,14 @@ def _capture(asked: Comparison, steps: _Steps) -> list[Captured]:
 
     found = dict(in_parallel(one, jobs, steps.config.jobs, "capture", steps.report))
     return [
-        Captured(
+        CapturedWorkload(
             workload=name, target=target, catalogs=Sides(base=found[row, "base"], head=found[row, "head"])
         )
         for row, (name, target) in enumerate(rows)
     ]
 
 
-def _match(captured: Sequence[Captured], asked: Comparison) -> list[Pair]:
+def _match(captured: Sequence[CapturedWorkload], asked: Comparison) -> list[Pair]:
     """What is one case on both sides, a kernel that was renamed between two revisions of a corpus too."""
     pairs = pairing.pairs(captured, asked.options)
     if not pairs:
@@ -281,7 +287,7 @@ class _Judged:
         return self.case.id
 
 
-def _compare(pairs: Sequence[Pair], asked: Comparison, steps: _Steps) -> list[_Judged]:
+def _compare(pairs: Sequence[Pair], asked: Comparison, steps: _ComparisonSteps) -> list[_Judged]:
     """In the order of their ids; described, unless attribution is to find better texts to describe."""
 
     def one(pair: Pair) -> _Judged:
@@ -305,7 +311,7 @@ def _compare(pairs: Sequence[Pair], asked: Comparison, steps: _Steps) -> list[_J
 # attribute and group
 
 
-def _attribute(judged: Sequence[_Judged], asked: Comparison, steps: _Steps) -> list[_Judged]:
+def _attribute(judged: Sequence[_Judged], asked: Comparison, steps: _ComparisonSteps) -> list[_Judged]:
     """The cases with where their change comes from, described between the texts that show it best."""
 
     def one(subject: Subject) -> _Judged:
@@ -323,7 +329,9 @@ def _attribute(judged: Sequence[_Judged], asked: Comparison, steps: _Steps) -> l
     return [done.get(row.id, row) for row in judged]
 
 
-def _group(judged: Sequence[_Judged], steps: _Steps) -> tuple[tuple[Case, ...], tuple[ChangeGroup, ...]]:
+def _group(
+    judged: Sequence[_Judged], steps: _ComparisonSteps
+) -> tuple[tuple[Case, ...], tuple[ChangeGroup, ...]]:
     if all(row.case.verdict is Verdict.UNSUPPORTED for row in judged):
         raise NothingComparedError(
             f"nothing was compared: {len(judged)} cases, none of which a toolchain supports",
@@ -337,7 +345,7 @@ def _group(judged: Sequence[_Judged], steps: _Steps) -> tuple[tuple[Case, ...], 
     return tuple(cases), groups
 
 
-def _described(row: _Judged, steps: _Steps) -> _Judged:
+def _described(row: _Judged, steps: _ComparisonSteps) -> _Judged:
     """As it was for a case that no group takes."""
     if row.case.verdict not in GROUPED_VERDICTS:
         return row
@@ -352,7 +360,7 @@ def _recheck(
     cases: Sequence[Case],
     groups: Sequence[ChangeGroup],
     pairs: Sequence[Pair],
-    steps: _Steps,
+    steps: _ComparisonSteps,
 ) -> tuple[tuple[Case, ...], tuple[ChangeGroup, ...], tuple[str, ...]]:
     """Cases and groups with what disagreed with itself when asked again, and a note of what was asked."""
     rows, pair_of = {row.id: row for row in judged}, {pair.id: pair for pair in pairs}
@@ -413,7 +421,7 @@ def _launches(pairs: Iterable[Pair]) -> Mapping[str, Launch]:
     return dict(sorted(found.items()))
 
 
-def _environment(steps: _Steps) -> Mapping[str, str]:
+def _environment(steps: _ComparisonSteps) -> Mapping[str, str]:
     kept = {
         name: value
         for name, value in steps.config.compiler_environment.items()
@@ -426,7 +434,7 @@ def _environment(steps: _Steps) -> Mapping[str, str]:
     return {**kept, "address-randomization": randomization}
 
 
-def _reach(asked: Comparison, pairs: Sequence[Pair], captured: Sequence[Captured]) -> Reach | None:
+def _reach(asked: Comparison, pairs: Sequence[Pair], captured: Sequence[CapturedWorkload]) -> Reach | None:
     corpora = asked.sides.map(lambda side: side.corpus)
     return reach.of_revisions(corpora, pairs, captured)
 
@@ -434,7 +442,7 @@ def _reach(asked: Comparison, pairs: Sequence[Pair], captured: Sequence[Captured
 def _notes(
     asked: Comparison,
     pairs: Sequence[Pair],
-    captured: Sequence[Captured],
+    captured: Sequence[CapturedWorkload],
     compiler: WorkerCompiler | ToolCompiler,
 ) -> tuple[str, ...]:
     ours, theirs = (side.toolchain.launchers for side in asked.sides)
@@ -464,31 +472,26 @@ def _workload(pair: Pair) -> str:
     return pair.launch_id.partition(":")[0]
 
 
-def _of_shared_store(steps: _Steps) -> tuple[str, ...]:
+def _of_shared_store(steps: _ComparisonSteps) -> tuple[str, ...]:
     return tuple(steps.shared.notes()) if steps.shared else ()
 
 
-def _exercised(asked: Comparison, pairs: Sequence[Pair], steps: _Steps) -> tuple[str, ...]:
-    """Notes on the edited sources of the compiler: whether a silence is one of code that ran."""
-    edited = asked.sides.base.edited
-    if not edited or not isinstance(steps.compiler, WorkerCompiler):
-        return ()
-    if not asked.exercised:
-        used = "; ".join(f"{path}: {_first_few(names)}" for path, names in edited.items())
-        return (f"edited sources and the passes that use them (--exercised counts the cases): {used}",)
-    exerciser = exercise.Exerciser(
-        side=asked.sides.base, compiler=steps.compiler, replayer=steps.replayer, store=steps.store
+def _exercised(
+    asked: Comparison, pairs: Sequence[Pair], steps: _ComparisonSteps
+) -> tuple[tuple[str, ...], EditedLines | None]:
+    """Notes on the edited sources of the compiler, and which of their lines ran."""
+    if not isinstance(steps.compiler, WorkerCompiler):
+        return (), None
+    edited = EditedSources(
+        sides=asked.sides,
+        pairs=pairs,
+        compiler=steps.compiler,
+        replayer=steps.replayer,
+        store=steps.store,
+        jobs=steps.config.jobs,
+        report=steps.report,
     )
-    launches = [(pair.base, pair.target) for pair in pairs if isinstance(pair.base, Launch)]
-    rows = in_parallel(
-        lambda job: exerciser.of_launch(*job), launches, steps.config.jobs, "exercise", steps.report
-    )
-    return tuple(exercise.sentences(edited, [row for row in rows if row is not None]))
-
-
-def _first_few(names: Sequence[str]) -> str:
-    few = ", ".join(names[:3]) or "no pass was found"
-    return f"{few} and {len(names) - 3} more" if len(names) > 3 else few
+    return (edited.exercised(), edited.lines()) if asked.exercised else (edited.named(), None)
 
 
 def _shared(pairs: Sequence[Pair]) -> Iterator[str]:

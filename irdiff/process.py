@@ -25,6 +25,8 @@ _ADDR_NO_RANDOMIZE = 0x0040000
 _ASK = 0xFFFFFFFF
 """Of `personality`: changes nothing."""
 _libc = ctypes.CDLL(None)
+FROM_OUTSIDE = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
+"""No program ends of these by a fault of its own."""
 
 
 def _die_with_parent() -> None:
@@ -133,7 +135,7 @@ def run_bytes(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ended:
+class EndedCommand:
     """How a bounded command ended."""
 
     code: int
@@ -152,7 +154,7 @@ def run_bounded(
     timeout_s: float,
     memory_bytes: int,
     randomized: bool = False,
-) -> Ended:
+) -> EndedCommand:
     """A compiler on one text, whatever comes of it: it may crash, hang, or ask for all memory.
 
     Its addresses are not randomized unless that is asked for, so that its result depends on its input alone.
@@ -175,11 +177,11 @@ def run_bounded(
             resource.prlimit(child.pid, resource.RLIMIT_CORE, (0, 0))
         try:
             out, err = child.communicate(timeout=timeout_s)
-            return Ended(code=child.returncode, stdout=out, stderr=err, timed_out=False)
+            return EndedCommand(code=child.returncode, stdout=out, stderr=err, timed_out=False)
         except TimeoutExpired:
             child.kill()
             out, err = child.communicate()
-            return Ended(code=child.returncode, stdout=out, stderr=err, timed_out=True)
+            return EndedCommand(code=child.returncode, stdout=out, stderr=err, timed_out=True)
         except BaseException:
             child.kill()
             raise
@@ -199,12 +201,6 @@ def _addresses(*, fixed: bool) -> Iterator[None]:
     finally:
         if fixed and before >= 0:
             _libc.personality(before)
-
-
-def addresses_fixed() -> bool:
-    """Whether addresses can be kept from being randomized here."""
-    with _addresses(fixed=True):
-        return bool(_libc.personality(_ASK) & _ADDR_NO_RANDOMIZE)
 
 
 def run_logged(

@@ -25,7 +25,7 @@ import numpy as np
 from scipy import stats
 
 from irdiff.timing import decision
-from irdiff.timing.results import PROCESSES, Protocol, Speed
+from irdiff.timing.results import PROCESSES, Speed, TimingProtocol
 from tests import timing_noise
 from tests.timing_noise import Noise
 
@@ -36,8 +36,8 @@ MOST_WRONG_SAME, MOST_WRONG_DIFFERENT = 0.01, 0.05
 CROWD = 200
 
 
-def protocol(processes: int = PROCESSES) -> Protocol:
-    return Protocol(
+def protocol(processes: int = PROCESSES) -> TimingProtocol:
+    return TimingProtocol(
         budget_s=600.0, threshold=THRESHOLD, confidence=0.95, processes=processes, seed=0, verify_only=False
     )
 

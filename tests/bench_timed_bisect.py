@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from irdiff.attribute.bisect import SideList
-from irdiff.attribute.timed_bisect import Answer, TimedBisection
+from irdiff.attribute.timed_bisect import TimedAnswer, TimedBisection
 from tests.timing_noise import measured_spreads
 
 COMMITS = 64
@@ -79,8 +79,8 @@ class Simulated:
 def judged(history: Simulated) -> str:
     found = history.bisect()
     if not history.step:
-        return "named in noise" if found.answer is Answer.FOUND else "rightly none"
-    if found.answer is not Answer.FOUND:
+        return "named in noise" if found.answer is TimedAnswer.FOUND else "rightly none"
+    if found.answer is not TimedAnswer.FOUND:
         suspects = "culprit among them" if history.culprit in found.commits else "culprit not among them"
         return f"{found.answer} ({suspects})" if found.commits else str(found.answer)
     return "right" if found.commits == (history.culprit,) else "wrong"

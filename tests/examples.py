@@ -80,7 +80,7 @@ def recorded() -> dict[Path, str]:
         EXAMPLES / "gate-fails.md": outputs.markdown(default),
         EXAMPLES / "gate-passes.md": outputs.markdown(passing),
         EXAMPLES / "release-report.md": release.render(
-            [release.Part(run=run, timing=measured, outcome=passing)]
+            [release.ReleaseRun(run=run, timing=measured, outcome=passing)]
         ),
     }
 

@@ -35,7 +35,7 @@ from rich.console import Console
 from irdiff import gate
 from irdiff.errors import RunFolderError
 from irdiff.gate import junit, outputs, policy, release, sarif
-from irdiff.gate.release import Part
+from irdiff.gate.release import ReleaseRun
 from irdiff.github import checks
 from irdiff.model import Run, Verdict
 from irdiff.report import html, markdown, templates, terminal
@@ -274,7 +274,7 @@ class Fuzzer:
     def _render(self, run: Run) -> None:
         text = markdown.render(run)
         outcome = gate.evaluate(run, self.rules, today=TODAY)
-        part = Part(run=run, timing=None, outcome=outcome)
+        part = ReleaseRun(run=run, timing=None, outcome=outcome)
         makers: list[Callable[[], str]] = [
             lambda: outputs.text(outcome),
             lambda: outputs.markdown(outcome),

@@ -16,7 +16,7 @@ _ORDER = tuple(stage for stage in Stage if stage in TEXTS or stage in MACHINE_ST
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step:
+class ResponsiblePass:
     """The responsible pass with what enters and leaves it, for a test of that pass alone. Digests."""
 
     name: str
@@ -31,15 +31,15 @@ class Attribution:
     case_id: str
     origin: Origin
     edit: EditSource | None
-    """Between the outputs of the responsible pass; None: the stage's artifacts say it best."""
-    step: Step | None
+    """The edit between the outputs of the responsible pass. None where the stage's artifacts show it best."""
+    step: ResponsiblePass | None
     again: Sides[Mapping[str, bool]]
     """By stage that a side ran again on its own text, with addresses and hashes randomized: whether it made
     what was compared."""
 
 
 NOT_AGAIN: Sides[Mapping[str, bool]] = Sides(base={}, head={})
-"""Of a case of which no stage was run again."""
+"""For a case of which no stage was run again."""
 
 
 @dataclass(frozen=True, kw_only=True)

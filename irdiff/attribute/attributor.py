@@ -21,7 +21,7 @@ from pydantic import TypeAdapter
 
 from irdiff import normalize
 from irdiff.attribute import passes, survival
-from irdiff.attribute.attribution import FAILED, NOT_AGAIN, Attribution, Step, Subject, stages_of
+from irdiff.attribute.attribution import FAILED, NOT_AGAIN, Attribution, ResponsiblePass, Subject, stages_of
 from irdiff.attribute.passes import Culprit, State
 from irdiff.attribute.replayer import Dump, Replay, Replayed, settings_change
 from irdiff.attribute.state_comparer import StateComparer
@@ -107,7 +107,7 @@ class _Trial:
         self.replayer = replayer
         self.sides = sides
         self._states = StateComparer()
-        self._step: Step | None = None
+        self._step: ResponsiblePass | None = None
         self._culprit: Culprit | None = None
         self._drifted: dict[str, bool] = {}
         self._again = Sides[dict[str, bool]](base={}, head={})
@@ -315,10 +315,10 @@ class _Trial:
         version = re.match(r"(\d+)\.(\d+)", self.sides.of(side).toolchain.version)
         return version is not None and (int(version.group(1)), int(version.group(2))) >= (3, 7)
 
-    def _kept(self, culprit: Culprit, base: Sequence[State], head: Sequence[State]) -> Step:
+    def _kept(self, culprit: Culprit, base: Sequence[State], head: Sequence[State]) -> ResponsiblePass:
         entering, leaving = culprit.entering, culprit.leaving
         responsible = head[entering[1]] if head[entering[1]].name == culprit.name else base[entering[0]]
-        return Step(
+        return ResponsiblePass(
             name=responsible.name,
             argument=responsible.argument,
             options=responsible.options,

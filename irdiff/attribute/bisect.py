@@ -50,7 +50,7 @@ _BINARY_TEXT: Mapping[str, str] = {Stage.SASS: Stage.PTX}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Question:
+class BisectQuestion:
     """What is looked for."""
 
     good: str
@@ -62,7 +62,7 @@ class Question:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Finding:
+class FirstBadCommits:
     """The first commit that is bad, or those of which one is."""
 
     commits: tuple[str, ...]
@@ -75,7 +75,7 @@ class Finding:
     skipped: tuple[str, ...]
 
 
-class Compiler(comparing.Compiler, Cataloger, Protocol):
+class BisectCompiler(comparing.Compiler, Cataloger, Protocol):
     """What a search asks of a compiler."""
 
 
@@ -96,7 +96,7 @@ class History(Protocol):
 class GitHistory:
     """Of one repository."""
 
-    def __init__(self, store: repository.Store) -> None:
+    def __init__(self, store: repository.GitStore) -> None:
         self._store = store
 
     def commit_of(self, revision: str) -> str:
@@ -153,7 +153,7 @@ def commits_of(resolver: Resolver) -> Among:
     return Among(history=history, side_of=resolver.side, tools=(), tell=resolver.options.progress)
 
 
-def bisect(question: Question, target: Target, among: Among, config: Config) -> Finding:
+def bisect(question: BisectQuestion, target: Target, among: Among, config: Config) -> FirstBadCommits:
     """Raises UsageError where GOOD and BAD do not differ or are no line of commits."""
     store = Store(config.store)
     wanted = Wanted(cases=(question.case_id,))
@@ -174,19 +174,19 @@ def bisect(question: Question, target: Target, among: Among, config: Config) -> 
 class Bisection:
     """One search. Compares many commits with GOOD and keeps what it learned."""
 
-    question: Question
+    question: BisectQuestion
     target: Target
     history: History
     side_of: Callable[[str], Side]
     """Raises ToolchainError for a commit that cannot be built."""
-    compiler: Compiler
+    compiler: BisectCompiler
     sameness: Judge
     tell: Callable[[str], None]
     tried: list[str] = field(default_factory=list, init=False)
     skipped: list[str] = field(default_factory=list, init=False)
     _sides: dict[str, Side] = field(default_factory=dict, init=False)
 
-    def run(self) -> Finding:
+    def run(self) -> FirstBadCommits:
         """Raises UsageError where GOOD and BAD do not differ or are no line of commits."""
         good = self.history.commit_of(self.question.good)
         bad = self.history.commit_of(self.question.bad)
@@ -207,7 +207,7 @@ class Bisection:
             )
         return self._search(good, bad, whole)
 
-    def _search(self, good: str, bad: str, whole: Case) -> Finding:
+    def _search(self, good: str, bad: str, whole: Case) -> FirstBadCommits:
         goods = [good]
         while True:
             candidates = self.history.order(bad, goods)
@@ -226,7 +226,7 @@ class Bisection:
                 goods.append(commit)
         suspects = tuple(self.history.order(bad, goods))
         case = self._shown(bad, goods)
-        return Finding(
+        return FirstBadCommits(
             commits=suspects,
             case=case,
             diff=tuple(self._diff(case)),
@@ -301,7 +301,7 @@ class Bisection:
         workload = self.question.case_id.partition(":")[0]
         sides = Sides(base=self._side(base), head=self._side(head))
         found = sides.map(lambda side: catalogs.of_side(self.compiler, side, workload, self.target))
-        captured = pairing.Captured(workload=workload, target=self.target, catalogs=found)
+        captured = pairing.CapturedWorkload(workload=workload, target=self.target, catalogs=found)
         return pairing.pairs([captured], self._options)
 
     def _no_case(self, base: str, head: str) -> UsageError:

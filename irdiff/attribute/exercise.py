@@ -1,8 +1,9 @@
 """Which passes of a compiler run in which cases, and in which they do anything.
 
-"Nothing changed" tells a safe edit from one that was never reached only together with this. Each stage of
-MLIR passes of one side is run again on the text that it compiled, with the IR between passes kept: a pass did
-something where the text after it is another one than before. The answer is kept by what it was made from.
+Only together with this does "nothing changed" tell a safe edit from one that was never reached. Each stage of
+MLIR passes of one side is run again on the text that it compiled, and the IR between passes is kept: a pass
+did something where the text after it differs from the one before. The answer is stored under what it was made
+from.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ from irdiff.store import Store, key_of
 _STAGES = ((Stage.SOURCE, Stage.TTIR), (Stage.SOURCE, Stage.GLIR), (Stage.TTIR, Stage.TTGIR))
 _LOWERING = ((Stage.GLIR, Stage.TTGIR), (Stage.TTGIR, Stage.LLIR))
 """Stages that are made of MLIR passes, with what enters them."""
+
+
+_NEVER = "never reached, unless head alone has it"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,6 +149,7 @@ def sentences(passes_of_files: Mapping[str, Sequence[str]], found: Sequence[Case
         ran = sum(bool(case.ran & wanted) for case in found)
         acted = sum(bool(case.acted & wanted) for case in found)
         used = names[0] if len(names) == 1 else f"{len(names)} passes"
-        told = f"{path}: used by {used}; of {len(found)} cases {ran} run it, and in {acted} it does something"
-        rows.append(told if acted else f"{told}: {'never reached' if ran == 0 else 'nothing came of it'}")
+        counted = f"at base {ran} of {len(found)} cases run it, and in {acted} it does something"
+        told = f"{path}: used by {used}; {counted}"
+        rows.append(told if acted else f"{told}: {_NEVER if ran == 0 else 'nothing came of it'}")
     return rows

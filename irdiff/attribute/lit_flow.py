@@ -1,4 +1,4 @@
-"""Blocks and branches of a function made fewer, on the text of its IR: for lit tests. Pure.
+"""Takes blocks and branches out of a function, on the text of its IR, for lit tests. Pure.
 
 Whether the smaller text still shows what it must is for the caller to try. MLIR prints the blocks of a
 function at its own indentation, `^bb1(%0: i32):  // pred: ^bb0`, and those of inner regions deeper.
@@ -102,7 +102,7 @@ def _reached(blocks: Sequence[_Block]) -> list[_Block]:
 
 
 def _joined(blocks: list[_Block]) -> list[_Block]:
-    """A block that only the one before it goes to becomes part of it, its arguments what it is given."""
+    """Joins a block to the only one that goes to it; its arguments become the values that it is given."""
     for number, (before, after) in enumerate(itertools.pairwise(blocks)):
         branch = _BRANCH.match(before.lines[-1]) if before.lines else None
         entered = sum(_successors(block).count(after.name) for block in blocks)

@@ -18,9 +18,9 @@ from typing import Protocol
 
 from irdiff import normalize, process
 from irdiff.attribute import lit_flow, lit_text
-from irdiff.attribute.attribution import Step
+from irdiff.attribute.attribution import ResponsiblePass
 from irdiff.capture.catalogs import Wanted
-from irdiff.compare import edits
+from irdiff.compare import abstraction, edits
 from irdiff.config import Config
 from irdiff.errors import IrdiffError, NormalizeError
 from irdiff.model import Case, Run, Sides
@@ -41,7 +41,7 @@ class LitTest:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outputs:
+class PassOutputs:
     """What the pass makes of one text; None where it refuses it. A side without the pass gives its input."""
 
     base: str | None
@@ -56,7 +56,7 @@ class PassRunner(Protocol):
         """By side, the pipeline that ran; None where a side does not have the pass."""
         ...
 
-    def outputs(self, texts: Sequence[str]) -> list[Outputs]: ...
+    def outputs(self, texts: Sequence[str]) -> list[PassOutputs]: ...
 
 
 Holds = Callable[[Sequence[str], str], bool]
@@ -77,7 +77,13 @@ class WorkerPassRunner:
     """By a worker of each side."""
 
     def __init__(
-        self, run: Run, case: Case, sides: Sides[Side], step: Step, config: Config, workers: Workers
+        self,
+        run: Run,
+        case: Case,
+        sides: Sides[Side],
+        step: ResponsiblePass,
+        config: Config,
+        workers: Workers,
     ) -> None:
         self._case = case
         self._sides = sides
@@ -88,10 +94,10 @@ class WorkerPassRunner:
         self._target = next(target for target in run.targets if target.name == case.target)
         self.pipelines: dict[str, str | None] = {}
 
-    def outputs(self, texts: Sequence[str]) -> list[Outputs]:
+    def outputs(self, texts: Sequence[str]) -> list[PassOutputs]:
         with ThreadPoolExecutor(2) as pool:
             base, head = pool.map(lambda side: self._run(side, texts), ("base", "head"))
-        return [Outputs(base=ours, head=theirs) for ours, theirs in zip(base, head, strict=True)]
+        return [PassOutputs(base=ours, head=theirs) for ours, theirs in zip(base, head, strict=True)]
 
     def _run(self, name: str, texts: Sequence[str]) -> list[str | None]:
         side = self._sides.of(name)
@@ -134,7 +140,12 @@ class WorkerPassRunner:
 
 
 def generate(
-    run: Run, case: Case, sides: Sides[Side], step: Step, config: Config, tell: Callable[[str], None]
+    run: Run,
+    case: Case,
+    sides: Sides[Side],
+    step: ResponsiblePass,
+    config: Config,
+    tell: Callable[[str], None],
 ) -> LitTest:
     """Raises IrdiffError where the pass alone does not make the difference."""
     content = Store(config.store).get(step.entering.head)
@@ -148,7 +159,7 @@ def generate(
         return written(run, case, step, content.decode(), means)
 
 
-def written(run: Run, case: Case, step: Step, entering: str, means: Means) -> LitTest:
+def written(run: Run, case: Case, step: ResponsiblePass, entering: str, means: Means) -> LitTest:
     """The test of a step, from the IR that enters it at head.
 
     Raises IrdiffError where the pass alone does not make the difference.
@@ -170,7 +181,7 @@ def written(run: Run, case: Case, step: Step, entering: str, means: Means) -> Li
     )
 
 
-def _first_that_parses(runner: PassRunner, raw: str, step: Step) -> str:
+def _first_that_parses(runner: PassRunner, raw: str, step: ResponsiblePass) -> str:
     for text in (lit_text.without_locations(raw), raw):
         outputs = runner.outputs([text])[0]
         if outputs.base is not None and outputs.head is not None and _edit(outputs):
@@ -181,7 +192,7 @@ def _first_that_parses(runner: PassRunner, raw: str, step: Step) -> str:
     )
 
 
-def _edit(outputs: Outputs) -> frozenset[str]:
+def _edit(outputs: PassOutputs) -> frozenset[str]:
     """The abstracted edit between both outputs; empty where they are the same, or one is no IR."""
     if outputs.base is None or outputs.head is None:
         return frozenset()
@@ -189,7 +200,7 @@ def _edit(outputs: Outputs) -> frozenset[str]:
         lines = [normalize.canonicalize(Stage.TTGIR, text).lines for text in (outputs.base, outputs.head)]
     except NormalizeError:
         return frozenset()
-    return frozenset(edits.abstract(edits.between(Stage.TTGIR, *lines)))
+    return frozenset(abstraction.abstract(edits.between(Stage.TTGIR, *lines)))
 
 
 def _reduced(text: str, runner: PassRunner) -> str:
@@ -265,7 +276,9 @@ def _filecheck(sides: Sides[Side], config: Config) -> Holds | None:
     return holds
 
 
-def _format(run: Run, case: Case, step: Step, pipeline: str, small: str, checks: Sequence[str]) -> str:
+def _format(
+    run: Run, case: Case, step: ResponsiblePass, pipeline: str, small: str, checks: Sequence[str]
+) -> str:
     command = pipeline.replace("any(", "builtin.module(", 1)
     return (
         f"// RUN: triton-opt %s --pass-pipeline='{command}' | FileCheck %s\n\n"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from irdiff import normalize
 from irdiff.compare import alignment
-from irdiff.compare.edits import blanked
+from irdiff.compare.line_forms import blanked
 from irdiff.stages import Stage
 
 _LOCATION_LINE = re.compile(r"^#loc\d* = loc\(.*\)$\n?", re.MULTILINE)

@@ -32,6 +32,8 @@ _OPTIONS = re.compile(r"\{(.*)\}$", re.DOTALL)
 _NOISE = re.compile(r"\bdump-intermediate-steps=\w+\s*")
 _OPERATION = re.compile(r'^ *(?:%[^="\n]*= )?"?([a-z]\w*(?:\.\w+)+)', re.MULTILINE)
 _SYNCHRONIZATION = re.compile(r"\bbar\.|barrier|fence")
+_BAR = re.compile(r"bar\.(?<!\wbar\.)")
+"""The first of these, as a word: the pattern begins with letters, so that a search is a search for them."""
 _PART_BYTES = 1 << 20
 END = "the end of the stage"
 
@@ -244,8 +246,13 @@ def _only_synchronizes(base: State, head: State) -> bool:
 
 def _synchronizations(state: State) -> Counter[str]:
     """How many barriers and how many fences a state has, whatever dialect or assembly spells them."""
-    words = (word for part in state.parts() for word in _SYNCHRONIZATION.findall(part))
-    return Counter("fence" if "fence" in word else "barrier" for word in words)
+    found: Counter[str] = Counter()
+    for part in state.parts():
+        found["fence"] += part.count("fence")
+        found["barrier"] += part.count("barrier")
+        if "bar." in part:
+            found["barrier"] += len(_BAR.findall(part))
+    return found
 
 
 def _working(states: Sequence[State], same: Same) -> list[str]:

@@ -1,7 +1,7 @@
 """Whether two states between the passes of a stage are the same IR: for attribution.
 
-More is the same here than in verdicts: spellings of other releases, and for what is on the way to LLVM IR all
-that is not translated.
+More counts as the same here than in verdicts: spellings of other releases, and, on the way to LLVM IR,
+everything that is not translated.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _CONSTANT = "llvm.mlir.constant"
 
 
 class StateComparer:
-    """Remembers what it has read, by digest: not for longer than one case."""
+    """Keeps what it has read, by digest, for no longer than one case."""
 
     def __init__(self) -> None:
         self._canonical: dict[tuple[str, str], str] = {}
@@ -45,7 +45,7 @@ class StateComparer:
         return self._operations[key]
 
     def _digest(self, ir: str, state: State) -> str:
-        """Of the canonical lines, none of which is kept."""
+        """The digest of the canonical lines, none of which is kept."""
         key = ir, state.digest
         if key not in self._canonical:
             with LARGE_TEXT:

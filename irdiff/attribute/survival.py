@@ -1,7 +1,7 @@
 """Which edits survive to the machine code: the first difference is not always its cause.
 
-An edit survives a stage unless that stage makes the same of the text without it. So where head's stage makes
-head's output of *base's* text, nothing that is before the stage has an effect: the stage alone is the cause.
+An edit survives a stage unless the stage gives the same output without it. So where head's stage makes head's
+output from *base's* text, nothing before the stage has an effect, and the stage alone is the cause.
 
 Inside the stage that makes LLVM IR there is no such test for each pass, but states between passes: where a
 lowering differs in nothing that can be told, and LLVM's optimizer makes the same of both on the way, the pass
@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 from irdiff.attribute import passes, syntax_drift
 from irdiff.attribute.passes import Culprit, State
-from irdiff.compare import edits, instructions
+from irdiff.compare import abstraction, edits, instructions
 from irdiff.errors import NormalizeError
 from irdiff.normalize.compressed_text import PackedLines
 from irdiff.parallel import LARGE_TEXT
@@ -39,7 +39,7 @@ def tells_nothing(base: State, head: State) -> bool:
             lines = [PackedLines(syntax_drift.canonical("mlir", state.text)) for state in (base, head)]
         except NormalizeError:
             return False
-        return set(edits.essence(edits.abstract(edits.between("mlir", *lines)))) <= _QUIET
+        return set(abstraction.essence(abstraction.abstract(edits.between("mlir", *lines)))) <= _QUIET
 
 
 def _same(base: State, head: State) -> bool:

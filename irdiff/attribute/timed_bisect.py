@@ -35,10 +35,10 @@ _SURE = 4.5
 _PART = 0.5
 """The share of the whole difference that a commit has to make to be named."""
 _NEAR_BEST = 0.25
-"""Among so many of the commits that halve best, one that need not be built is taken first."""
+"""Among this many of the commits that halve best, one that need not be built is tried first."""
 
 
-class Answer(StrEnum):
+class TimedAnswer(StrEnum):
     FOUND = "found"
     NOISE = "not found between: noise"
     UNCLEAR = "unclear"
@@ -64,7 +64,7 @@ class Clock(Protocol):
 class TimedFinding:
     """What the times say."""
 
-    answer: Answer
+    answer: TimedAnswer
     commits: tuple[str, ...]
     """The one that was found, or those that are left; none where there is only noise."""
     share: float
@@ -113,11 +113,11 @@ class TimedBisection:
         )
         if whole is None or not whole.is_apart or abs(whole.value) < math.log1p(LEAST_SHARE):
             words = "GOOD and BAD have the same machine code, or times that do not differ beyond noise"
-            return self._finding(Answer.NOISE, (), whole, words)
+            return self._finding(TimedAnswer.NOISE, (), whole, words)
         suspects = self._search(whole)
         if len(suspects) > 1:
             return self._finding(
-                Answer.UNCLEAR, suspects, whole, "the others could not be built, or told apart"
+                TimedAnswer.UNCLEAR, suspects, whole, "the others could not be built, or told apart"
             )
         return self._confirmed(suspects[0], whole)
 
@@ -159,10 +159,12 @@ class TimedBisection:
             parent for parent in self.history.parents_of(commit) if self.clock.code(parent) is not None
         ]
         if not parents:
-            return self._finding(Answer.UNCLEAR, (commit,), whole, "the commit before it cannot be built")
+            return self._finding(
+                TimedAnswer.UNCLEAR, (commit,), whole, "the commit before it cannot be built"
+            )
         before = parents[0]
         if self.clock.code(before) == self.clock.code(commit):
-            return self._finding(Answer.UNCLEAR, (commit,), whole, "it does not change the machine code")
+            return self._finding(TimedAnswer.UNCLEAR, (commit,), whole, "it does not change the machine code")
         least = _PART * abs(whole.value)
         for _ in range(_ROUNDS):
             pair = [self._timed_again(name) for name in (commit, before)]
@@ -171,11 +173,11 @@ class TimedBisection:
             step = pair[0].minus(pair[1])  # type: ignore[union-attr, arg-type]
             same_way = (step.value > 0) == (whole.value > 0)
             if same_way and abs(step.value) - step.reach > least - whole.reach and step.is_apart:
-                return self._finding(Answer.FOUND, (commit,), whole, "")
+                return self._finding(TimedAnswer.FOUND, (commit,), whole, "")
             if abs(step.value) + step.reach < least:
                 break
         words = "it makes less than half of the difference: other commits have part in it, or only noise"
-        return self._finding(Answer.UNCLEAR, (commit,), whole, words)
+        return self._finding(TimedAnswer.UNCLEAR, (commit,), whole, words)
 
     # times
 
@@ -209,7 +211,7 @@ class TimedBisection:
         return _Level(value=fmean(times), reach=_SURE * stdev(times) / math.sqrt(len(times)))
 
     def _finding(
-        self, answer: Answer, commits: tuple[str, ...], whole: _Level | None, why: str
+        self, answer: TimedAnswer, commits: tuple[str, ...], whole: _Level | None, why: str
     ) -> TimedFinding:
         return TimedFinding(
             answer=answer,

@@ -1,4 +1,4 @@
-"""Stages of a tool's side run again by the tool, or from the store; others by their workers."""
+"""Runs stages of a tool's side again with the tool, or takes them from the store; workers run the others."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def machine_code(stage: str, binary: bytes) -> MachineCode:
 
     Raises NormalizeError for a binary that is damaged, or holds no code.
     """
-    readers: Mapping[str, Callable[[bytes], tuple[Mapping[str, bytes], Mapping[str, int | float | str]]]] = {
+    readers: Mapping[str, Reader] = {
         Stage.CUBIN: cubin.read,
         Stage.HSACO: hsaco.read,
     }

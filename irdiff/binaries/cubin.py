@@ -84,7 +84,7 @@ _ENTRY = 0x10
 def read(binary: bytes) -> tuple[dict[str, bytes], dict[str, int | float | str]]:
     """The contract by name, and facts of the one kernel, or of all functions together."""
     file = elf.read(binary, "cubin")
-    names = _Names(file)
+    names = _AnonymousNames(file)
     sections = [section for section in file.sections[1:] if _is_read(section)]
     if not any(section.name.startswith(".text.") for section in sections):
         raise NormalizeError("cubin: no code section")
@@ -143,7 +143,7 @@ def _barriers(file: Elf) -> dict[str, int]:
     return found
 
 
-def _content(section: Section, names: _Names) -> bytes:
+def _content(section: Section, names: _AnonymousNames) -> bytes:
     if section.name.startswith(".nv.info"):
         rows = (row for row in attributes(section.content) if _counts(*row))
         return "\n".join(_attribute(*row, names) for row in rows).encode()
@@ -162,13 +162,13 @@ def _counts(number: int, value: bytes) -> bool:
     return number not in _NEUTRAL and _ABSENT.get(number) != value
 
 
-def _attribute(number: int, value: bytes, names: _Names) -> str:
+def _attribute(number: int, value: bytes, names: _AnonymousNames) -> str:
     numbered = 4 if number in _OF_ONE_SYMBOL else len(value) if number == _EXTERNS else 0
     symbols = " ".join(names.symbol(n) for (n,) in elf.rows("<I", value[:numbered]))
     return f"{number:#x} {symbols} {value[numbered:].hex()}"
 
 
-class _Names:
+class _AnonymousNames:
     """Symbols by what they stand for, without the one kernel's name."""
 
     def __init__(self, file: Elf) -> None:

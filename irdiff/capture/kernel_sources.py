@@ -1,13 +1,19 @@
-"""The text of a launch's kernel, read from the corpus that launches it."""
+"""The text of a launch's kernel, read from the corpus that launches it; where that lies is kept for later."""
 
 from __future__ import annotations
 
 import ast
+import contextlib
 import functools
+import re
 from pathlib import Path
 
+from irdiff.config import Config
 from irdiff.model import Launch
 from irdiff.resolve.corpus import Corpus
+
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+"""A run folder is not trusted: nothing else is part of a path."""
 
 
 def source_of(corpus: Corpus, launch: Launch) -> str:
@@ -16,6 +22,26 @@ def source_of(corpus: Corpus, launch: Launch) -> str:
     if Path(launch.source_path).is_absolute() or not path.is_file():
         return ""
     return _functions(path).get(launch.kernel, "")
+
+
+def keep_root(corpus: Corpus, config: Config) -> None:
+    """Notes where the files of a revision lie, by the digest that a run knows its corpus by."""
+    place = _place(corpus.digest, config)
+    if corpus.anchor is None or place.is_symlink():
+        return
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with contextlib.suppress(FileExistsError):  # another process was first
+        place.symlink_to(corpus.root)
+
+
+def root_of(digest: str, config: Config) -> Path | None:
+    """Where the files of a corpus lie; None where they are not on this machine, or not any more."""
+    place = _place(digest, config)
+    return place.resolve() if _DIGEST.fullmatch(digest) and place.is_dir() else None
+
+
+def _place(digest: str, config: Config) -> Path:
+    return config.cache.resolve() / "exports" / "roots" / digest
 
 
 @functools.lru_cache(maxsize=256)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from irdiff.capture.pairing import Captured
+from irdiff.capture.pairing import CapturedWorkload
 from irdiff.model import Failure, Sides
 from irdiff.resolve.sides import Side
 
@@ -18,11 +18,11 @@ MISSING_PACKAGE = "needs the package"
 _MACHINERY = ("<frozen", "importlib/", "site-packages/", "irdiff/worker/")
 
 
-def notes(captured: Sequence[Captured], sides: Sides[Side]) -> list[str]:
+def notes(captured: Sequence[CapturedWorkload], sides: Sides[Side]) -> list[str]:
     return [*missing_packages(captured, sides), *_configs_left_out(captured)]
 
 
-def missing_packages(captured: Iterable[Captured], sides: Sides[Side]) -> list[str]:
+def missing_packages(captured: Iterable[CapturedWorkload], sides: Sides[Side]) -> list[str]:
     """A sentence for each package that some workload needs and a side lacks, with what to type."""
     files: dict[tuple[str, str, str], set[str]] = {}
     workloads: dict[tuple[str, str, str], set[str]] = {}
@@ -58,7 +58,7 @@ def _sentence(package: str, spec: str, python: str, files: list[str], workloads:
     )
 
 
-def _configs_left_out(captured: Iterable[Captured]) -> Iterator[str]:
+def _configs_left_out(captured: Iterable[CapturedWorkload]) -> Iterator[str]:
     left_out: dict[tuple[str, str], int] = {}
     at_most: int | None = None
     for row in captured:

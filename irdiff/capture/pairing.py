@@ -27,7 +27,7 @@ class Matched:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Captured:
+class CapturedWorkload:
     """What one workload launches for one target, on both sides."""
 
     workload: str
@@ -35,7 +35,7 @@ class Captured:
     catalogs: Sides[Catalog]
 
 
-def pairs(captured: Iterable[Captured], options: Options) -> list[Pair]:
+def pairs(captured: Iterable[CapturedWorkload], options: Options) -> list[Pair]:
     """Launches of both sides with the same id and target, those of one side only, and those that failed.
 
     A launch that is declared as not meant for a target is no case: `irdiff corpus check` looks at those.
@@ -44,7 +44,7 @@ def pairs(captured: Iterable[Captured], options: Options) -> list[Pair]:
     return sorted(found, key=lambda pair: pair.id)
 
 
-def _pairs(row: Captured, options: Options) -> Iterator[Pair]:
+def _pairs(row: CapturedWorkload, options: Options) -> Iterator[Pair]:
     base, head = row.catalogs
     supported = row.catalogs.map(lambda catalog: catalog.supported)
     for matched in match([*base.launches, *base.failures], [*head.launches, *head.failures]):

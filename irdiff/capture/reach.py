@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from irdiff.capture import functions
-from irdiff.capture.pairing import Captured
+from irdiff.capture.pairing import CapturedWorkload
 from irdiff.model import ChangedFile, FileChange, Launch, Pair, Reach, Sides
 from irdiff.resolve.corpus import Corpus
 
@@ -19,31 +19,22 @@ _MAX_STEPS = 4096
 """Links may lead in a circle."""
 
 
-def of_revisions(corpora: Sides[Corpus], pairs: Iterable[Pair], captured: Iterable[Captured]) -> Reach | None:
+def of_revisions(
+    corpora: Sides[Corpus], pairs: Iterable[Pair], captured: Iterable[CapturedWorkload]
+) -> Reach | None:
     """None where the two sides are not two revisions of one repository."""
     base, head = corpora.base.files, corpora.head.files
     if base is None or head is None:
         return None
     changes = _changes(base, head)
-    places = {id(corpus): _Places(corpus) for corpus in corpora}
-    launched: dict[str, set[str]] = {}
-    compiled: dict[str, set[str]] = {}
-    for pair in pairs:
-        if isinstance(pair.base, Launch) or isinstance(pair.head, Launch):
-            launched.setdefault(pair.launch_id.partition(":")[0], set()).add(pair.launch_id)
-        for corpus, launch in ((corpora.base, pair.base), (corpora.head, pair.head)):
-            for source in launch.sources if isinstance(launch, Launch) else ():
-                for path in places[id(corpus)].of_source(source):
-                    compiled.setdefault(path, set()).add(pair.launch_id)
-    read: dict[str, set[str]] = {}
-    for row in captured:
-        for corpus, catalog in corpora.zip(row.catalogs):
-            for path in (path for name in catalog.read for path in places[id(corpus)].of_read(name)):
-                read.setdefault(path, set()).update(launched.get(row.workload, ()))
+    pairs, captured = list(pairs), list(captured)
+    places = corpora.map(_Places)
+    compiled = _compiled(pairs, places)
+    read = _read(pairs, captured, places)
     called: Sides[set[tuple[str, int]]] = Sides(base=set(), head=set())
     for row in captured:
-        for corpus, catalog, names in zip(corpora, row.catalogs, called, strict=True):
-            names.update(_called(catalog.called, places[id(corpus)]))
+        for place, catalog, names in zip(places, row.catalogs, called, strict=True):
+            names.update(_called(catalog.called, place))
     readers = {path: compiled.get(path, set()) | read.get(path, set()) for path in changes}
     return Reach(
         files=tuple(
@@ -58,6 +49,33 @@ def of_revisions(corpora: Sides[Corpus], pairs: Iterable[Pair], captured: Iterab
         ),
         read_by=len(set().union(*readers.values())),
     )
+
+
+def _compiled(pairs: Iterable[Pair], places: Sides[_Places]) -> dict[str, set[str]]:
+    """By path, the launches for which the frontend compiled a function of the file."""
+    found: dict[str, set[str]] = {}
+    for pair in pairs:
+        for place, launch in ((places.base, pair.base), (places.head, pair.head)):
+            for source in launch.sources if isinstance(launch, Launch) else ():
+                for path in place.of_source(source):
+                    found.setdefault(path, set()).add(pair.launch_id)
+    return found
+
+
+def _read(
+    pairs: Iterable[Pair], captured: Iterable[CapturedWorkload], places: Sides[_Places]
+) -> dict[str, set[str]]:
+    """By path, the launches of the workloads that opened the file."""
+    launched: dict[str, set[str]] = {}
+    for pair in pairs:
+        if isinstance(pair.base, Launch) or isinstance(pair.head, Launch):
+            launched.setdefault(pair.launch_id.partition(":")[0], set()).add(pair.launch_id)
+    found: dict[str, set[str]] = {}
+    for row in captured:
+        for place, catalog in places.zip(row.catalogs):
+            for path in (path for name in catalog.read for path in place.of_read(name)):
+                found.setdefault(path, set()).update(launched.get(row.workload, ()))
+    return found
 
 
 def _called(names: Iterable[str], places: _Places) -> Iterator[tuple[str, int]]:

@@ -13,7 +13,7 @@ import click
 from click.exceptions import NoSuchCommand
 
 from irdiff import __version__
-from irdiff.errors import ExitCode, IrdiffError
+from irdiff.errors import BuildInterrupted, ExitCode, IrdiffError
 
 _M_MMAP_THRESHOLD, _M_ARENA_MAX = -3, -8  # malloc.h
 _COMMANDS = {
@@ -88,13 +88,20 @@ def cli() -> None:
     """Which kernels does a change of Triton, or of a repository of Triton kernels, really change?"""
 
 
+def _what_is_kept(error: BaseException) -> str:
+    """Click raises an `Abort` from what interrupted it."""
+    causes = (error, error.__cause__)
+    builds = (str(cause) for cause in causes if isinstance(cause, BuildInterrupted))
+    return next(builds, "what was compiled is in the store")
+
+
 def main() -> None:
     """Runs the command line and exits: see `ExitCode` and the README."""
     _share_freed_memory()
     try:
         code = cli.main(standalone_mode=False, prog_name="irdiff")
-    except (KeyboardInterrupt, click.exceptions.Abort):
-        click.echo("interrupted; what was compiled is in the store", err=True)
+    except (KeyboardInterrupt, click.exceptions.Abort) as error:
+        click.echo(f"interrupted; {_what_is_kept(error)}", err=True)
         code = ExitCode.INTERRUPTED
     except click.ClickException as error:
         error.show()

@@ -9,7 +9,7 @@ import click
 from rich.console import Console
 
 from irdiff import config as configuration
-from irdiff.attribute.bisect import Among, Finding, Question, SideList, bisect, commits_of
+from irdiff.attribute.bisect import Among, BisectQuestion, FirstBadCommits, SideList, bisect, commits_of
 from irdiff.cli import options, tool_sides
 from irdiff.cli.status import status_line
 from irdiff.config import Config
@@ -77,7 +77,7 @@ def bisect_command(
     console = Console(stderr=True, no_color=config.color is False)
     with status_line(console) as progress:
         wanted = SideOptions(repo=repo, corpus=corpus, triton=triton, build=not no_build, progress=progress)
-        question = Question(good=sides[0], bad=sides[-1], case_id=case_id, stage=stage)
+        question = BisectQuestion(good=sides[0], bad=sides[-1], case_id=case_id, stage=stage)
         if len(sides) == 2 and all(map(is_revision, sides)):
             resolver = Resolver(repository.open_store(repo or Path.cwd(), config), wanted, config)
             among, store = commits_of(resolver), resolver.store
@@ -100,10 +100,10 @@ def bisect_command(
 
 
 def _by_time(
-    question: Question,
+    question: BisectQuestion,
     target: Target,
     among: Among,
-    store: repository.Store | None,
+    store: repository.GitStore | None,
     config: Config,
     json_path: Path | None,
 ) -> int:
@@ -151,7 +151,7 @@ def _version(side: Side) -> str:
     return toolchain.spec + (f" ({toolchain.version})" if toolchain.version not in toolchain.spec else "")
 
 
-def _row(finding: Finding) -> dict[str, object]:
+def _row(finding: FirstBadCommits) -> dict[str, object]:
     case = finding.case
     return {
         "commits": finding.commits,
@@ -165,11 +165,11 @@ def _row(finding: Finding) -> dict[str, object]:
     }
 
 
-def _title(store: repository.Store, commit: str) -> str:
+def _title(store: repository.GitStore, commit: str) -> str:
     return store.git("log", "-1", "--format=%h %an: %s", commit).decode(errors="replace").strip()
 
 
-def _show(finding: Finding, titles: list[str]) -> None:
+def _show(finding: FirstBadCommits, titles: list[str]) -> None:
     console = Console(highlight=False, markup=False, soft_wrap=True)
     case = finding.case
     if len(finding.commits) == 1:

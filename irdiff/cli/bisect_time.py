@@ -13,7 +13,7 @@ import click
 
 from irdiff import binaries, pipeline, timing
 from irdiff.attribute.bisect import Among
-from irdiff.attribute.timed_bisect import Answer, TimedBisection, TimedFinding
+from irdiff.attribute.timed_bisect import TimedAnswer, TimedBisection, TimedFinding
 from irdiff.config import Config
 from irdiff.errors import NothingComparedError, ToolchainError, UsageError
 from irdiff.model import COMPARED_VERDICTS, EVERYTHING, Case, Run, Sides, Target, Verdict
@@ -21,8 +21,9 @@ from irdiff.parallel import Progress
 from irdiff.report import escape
 from irdiff.resolve.toolchains import adopt, checkout, native, repository
 from irdiff.run import run_folder
+from irdiff.stages import MACHINE_STAGES
 from irdiff.store import key_of
-from irdiff.timing.results import Protocol
+from irdiff.timing.results import TimingProtocol
 
 _PROCESSES = 12
 _BUDGET_S = 60.0
@@ -59,7 +60,7 @@ class CommitClock:
             return None
         if case.verdict is not Verdict.CHANGED:
             return _SAME
-        for stage in timing.ENTRY_BINARIES:
+        for stage in MACHINE_STAGES:
             if stage in case.artifacts.head:
                 content = run_folder.artifact(self._place(commit), case.artifacts.head[stage].digest)
                 return binaries.machine_code(stage, content).digest if content else None
@@ -77,7 +78,7 @@ class CommitClock:
         return next((case for case in run.cases if case.id == self.case_id), None)
 
     def logs(self, commit: str, attempt: int) -> Sequence[float]:
-        protocol = Protocol(
+        protocol = TimingProtocol(
             budget_s=_BUDGET_S,
             threshold=0.01,
             confidence=0.95,
@@ -85,7 +86,7 @@ class CommitClock:
             seed=attempt,
             verify_only=False,
         )
-        options = timing.Options(
+        options = timing.TimingOptions(
             patterns=(),
             every=False,
             protocol=protocol,
@@ -107,7 +108,7 @@ def _unsaid(_step: Progress) -> None:
     """The search itself says what it does."""
 
 
-def is_built(store: repository.Store | None, config: Config) -> Callable[[str], bool]:
+def is_built(store: repository.GitStore | None, config: Config) -> Callable[[str], bool]:
     """Whether a commit's native part is built or adopted; those of a list of sides need no build."""
 
     def asked(commit: str) -> bool:
@@ -127,7 +128,7 @@ def search(
     case_id: str,
     target: Target,
     among: Among,
-    store: repository.Store | None,
+    store: repository.GitStore | None,
     config: Config,
 ) -> TimedFinding:
     """Raises UsageError where GOOD is no ancestor of BAD, NothingTimedError without a GPU of the target."""
@@ -154,11 +155,11 @@ def search(
 def show(finding: TimedFinding, case_id: str, titles: Sequence[str]) -> None:
     change = f"{100 * finding.share:+.2f} ± {100 * finding.error:.2f} %"
     match finding.answer:
-        case Answer.FOUND:
+        case TimedAnswer.FOUND:
             click.echo(f"the commit that moves the time of {case_id} ({change} between GOOD and BAD):")
-        case Answer.NOISE:
+        case TimedAnswer.NOISE:
             click.echo(f"{finding.answer}: {case_id} ({change})")
-        case Answer.UNCLEAR:
+        case TimedAnswer.UNCLEAR:
             click.echo(f"{finding.answer} ({change} between GOOD and BAD): one or several of these, or none:")
     for title in titles:
         click.echo("  " + escape.terminal(title))

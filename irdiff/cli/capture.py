@@ -8,14 +8,17 @@ from dataclasses import asdict
 from pathlib import Path
 
 import click
+from rich.console import Console
 
 from irdiff import config as configuration
 from irdiff.capture import record_program
 from irdiff.cli import captured_corpus, options
+from irdiff.cli.status import status_line
 from irdiff.config import Config
 from irdiff.errors import ExitCode, UsageError
 from irdiff.resolve import packages as beside
 from irdiff.resolve import pins, toolchains
+from irdiff.resolve.toolchains import install_progress
 
 _DEFAULT_TOOLCHAIN = "triton==3.9.0"
 
@@ -77,13 +80,14 @@ def capture_command(
     words += ["--from-trace", str(from_trace)] if from_trace else []
     if spec or packages or (not python and from_trace):
         interpreter, more = _release(spec or _DEFAULT_TOOLCHAIN, python, packages, config)
-        words += more
+        words += [*more, "--cure", "record again with --with {}"]
         words += [word for path in captured_corpus.import_folders(root) for word in ("--import", str(path))]
     else:
         interpreter = _own_interpreter(python, root, config)
+        words += ["--cure", f"{interpreter} -m pip install {{}}"]
     code = record_program.run(interpreter, [*words, *program], config, click.echo)
     if code == ExitCode.DONE and root and captured_corpus.is_inside(out, root):
-        for line in captured_corpus.next_steps(root, out):
+        for line in captured_corpus.next_steps(root, out, packages):
             click.echo(line)
     return code
 
@@ -97,11 +101,10 @@ def _release(
             "--python names an interpreter; --toolchain and --with another one",
             hint="give --python alone, and install packages there",
         )
-    toolchain = toolchains.resolve(spec, config)
-    if not packages:
-        return toolchain.python, []
-    click.echo(f"irdiff: with {', '.join(packages)} (installed once: minutes and a gigabyte for torch)")
-    return toolchain.python, ["--packages", str(beside.site(packages, toolchain, config))]
+    with status_line(Console(stderr=True)) as tell, install_progress.telling(tell):
+        toolchain = toolchains.resolve(spec, config)
+        site = str(beside.site(packages, toolchain, config)) if packages else ""
+    return toolchain.python, ["--packages", site] if site else []
 
 
 def _own_interpreter(python: str | None, root: Path | None, config: Config) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from irdiff.cli import init_toml
 from irdiff.config import Config
 from irdiff.errors import UsageError
+from irdiff.report import commands
 from irdiff.resolve import kernel_repository
 from irdiff.resolve.kernel_repository import Plan
 from irdiff.resolve.toolchains import repository
@@ -40,12 +41,13 @@ def import_folders(root: Path | None) -> list[Path]:
     return [root / name for name in names if (root / name).is_dir()] if root else []
 
 
-def next_steps(root: Path, out: Path) -> Iterator[str]:
-    """Lines for a user whose workloads were just written."""
+def next_steps(root: Path, out: Path, packages: Sequence[str]) -> Iterator[str]:
+    """Lines for a user whose workloads were just written, with these packages."""
     place = out.resolve()
     plan = _plan(root)
     if plan is None:
-        yield "  next: irdiff init, then commit both; after a change: irdiff compare"
+        words = [word for package in packages for word in ("--with", package)]
+        yield f"  next: {commands.command('init', *words)}, then commit both; after a change: irdiff compare"
         return
     folder = root / plan.workloads
     if place != folder.resolve():

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-
 import click
 from click.shell_completion import CompletionItem
 
+from irdiff import case_ids
 from irdiff.cli import run_argument
 from irdiff.errors import IrdiffError, UsageError
 from irdiff.model import Case, Run
@@ -14,7 +13,6 @@ from irdiff.report import escape, group_names
 from irdiff.run import run_folder
 
 _MAX_CANDIDATES = 20
-_MAX_NEAR = 3
 
 
 def find(run: Run, text: str) -> Case:
@@ -27,7 +25,7 @@ def find(run: Run, text: str) -> Case:
         return cases[text]
     if text.startswith(group_names.PREFIX) or text.isdigit():
         raise group_names.unknown(run, text)
-    found = [case for case in run.cases if all(word in case.id for word in text.split())]
+    found = [cases[name] for name in case_ids.meant(text, cases)]
     if len(found) == 1:
         return found[0]
     if not found:
@@ -35,16 +33,15 @@ def find(run: Run, text: str) -> Case:
     names = [escape.terminal(case.id) for case in found[:_MAX_CANDIDATES]]
     more = [f"… and {len(found) - len(names)} more"] if len(found) > len(names) else []
     raise UsageError(
-        f"{len(found)} cases have {escape.terminal(text)!r} in their id:\n    "
-        + "\n    ".join([*names, *more]),
+        f"{escape.terminal(text)!r} means {len(found)} cases:\n    " + "\n    ".join([*names, *more]),
         hint="name one of them",
     )
 
 
 def _unknown(run: Run, text: str) -> UsageError:
-    near = get_close_matches(text, [case.id for case in run.cases], n=_MAX_NEAR, cutoff=0.5)
-    hint = "did you mean " + ", ".join(map(escape.terminal, near)) + "?" if near else "see: irdiff report RUN"
-    return UsageError(f"no case of the run has {escape.terminal(text)!r} in its id", hint=hint)
+    near = case_ids.near(text, [case.id for case in run.cases])
+    hint = f"did you mean {', '.join(map(escape.terminal, near))}?" if near else "see: irdiff report RUN"
+    return UsageError(f"{escape.terminal(text)!r} means no case of the run", hint=hint)
 
 
 def complete(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:

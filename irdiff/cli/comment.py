@@ -13,7 +13,7 @@ from irdiff.cli import run_argument
 from irdiff.config import Config
 from irdiff.errors import ExitCode, UsageError
 from irdiff.github import checks, comment, since
-from irdiff.github.checks import Annotation, Check, Conclusion
+from irdiff.github.checks import Annotation, CheckRun, Conclusion
 from irdiff.github.client import Client
 from irdiff.model import Run
 from irdiff.report import escape, failed, markdown, shown, timed, wording
@@ -28,7 +28,7 @@ _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Place:
+class _CommentPlace:
     """Where the comment goes, and the check."""
 
     repository: str
@@ -82,7 +82,7 @@ def comment_command(
     """
     config = configuration.load()
     place = _checked(
-        _Place(
+        _CommentPlace(
             repository=repository or config.github_repository or "",
             number=number,
             branch=branch,
@@ -146,7 +146,7 @@ def _story(folder: Path) -> _Story:
     return _Story(run=run, failed=wrong, timing=timed.forest_of(measured) if measured else None)
 
 
-def _checked(place: _Place) -> _Place:
+def _checked(place: _CommentPlace) -> _CommentPlace:
     if place.commit is not None and not _COMMIT.fullmatch(place.commit):
         raise UsageError(f"--commit {place.commit[:80]!a} is not a full commit id")
     if place.url is not None and not re.fullmatch(r"https://[!-~]{1,1000}", place.url):
@@ -161,7 +161,7 @@ def _checked(place: _Place) -> _Place:
     return place
 
 
-def _footer(place: _Place) -> str:
+def _footer(place: _CommentPlace) -> str:
     parts = []
     if place.commit:
         parts.append(f"at {escape.code(place.commit[:12])}")
@@ -170,7 +170,7 @@ def _footer(place: _Place) -> str:
     return f"\n<sub>irdiff {', '.join(parts)}</sub>\n" if parts else "\n"
 
 
-def _dry(place: _Place, story: _Story) -> str:
+def _dry(place: _CommentPlace, story: _Story) -> str:
     text = comment.body(place.key, story.markdown(url=place.url), _footer(place))
     where = f"pull request {place.number}" if place.number else f"the pull request of {place.branch}"
     lines = [f"would write to {where} of {place.repository}, {len(text)} characters:", ""]
@@ -180,7 +180,7 @@ def _dry(place: _Place, story: _Story) -> str:
     return "\n".join(map(escape.terminal, lines)) + "\n" + text
 
 
-def _send(place: _Place, story: _Story, config: Config) -> int:
+def _send(place: _CommentPlace, story: _Story, config: Config) -> int:
     if not config.github_token:
         raise UsageError("no token", hint="set GITHUB_TOKEN in the environment, or use --dry-run")
     client = Client(config.github_token, place.repository, api_url=place.api_url)
@@ -208,9 +208,9 @@ def _send(place: _Place, story: _Story, config: Config) -> int:
     return ExitCode.DONE
 
 
-def _check(place: _Place, story: _Story) -> Check:
+def _check(place: _CommentPlace, story: _Story) -> CheckRun:
     assert place.commit is not None
-    return Check(
+    return CheckRun(
         commit=place.commit,
         name="irdiff" if place.key == "default" else f"irdiff ({place.key})",
         conclusion=story.conclusion,

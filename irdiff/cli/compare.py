@@ -4,24 +4,27 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.console import Console
 
-from irdiff import case_ids, pipeline
 from irdiff import config as configuration
+from irdiff import pipeline
 from irdiff.api import run_name
 from irdiff.capture.notices import MISSING_PACKAGE
-from irdiff.cli import completing, options, progress, run_argument, run_outputs, tool_sides
+from irdiff.cli import case_patterns, options, progress, run_outputs, tool_sides
+from irdiff.cli.compare_options import CompareWords, compare_options
 from irdiff.cli.run_argument import GivenRun
-from irdiff.cli.run_outputs import Outputs
+from irdiff.cli.run_outputs import RunOutputs, ShownRun
 from irdiff.cli.status import status_line
 from irdiff.config import Config
 from irdiff.errors import ExitCode, NothingComparedError, UsageError
-from irdiff.model import FailureKind, Options, Run, Verdict
+from irdiff.model import Edited, FailureKind, Options, Run, Target, Verdict
 from irdiff.parallel import Report
 from irdiff.report import commands, edited, escape
 from irdiff.resolve import ir_files
@@ -33,127 +36,8 @@ from irdiff.stages import check_compared
 
 
 @click.command("compare")
-@click.argument("base", required=False, shell_complete=completing.sides)
-@click.argument("head", required=False, shell_complete=completing.sides)
-@options.repo_option
-@click.option(
-    "--triton",
-    metavar="SPEC",
-    help="The compiler of both sides where revisions select kernels: triton==3.9.0.",
-)
-@click.option(
-    "--ir", "is_ir", is_flag=True, help="BASE and HEAD are files of IR, .ttir or .ttgir, for one compiler."
-)
-@click.option(
-    "--option",
-    "ir_options",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="Of the launch, with --ir: num_warps=8.",
-)
-@click.option(
-    "--exercised",
-    is_flag=True,
-    help="Count the cases that run the passes which use an edited source: one more compilation of base.",
-)
-@click.option("--no-build", is_flag=True, help="Do not build a native part that is missing: fail.")
-@options.origin_option
-@options.ptxas_option
-@options.bump_option
-@options.target_option
-@options.targets_folder_option
-@options.corpus_option
-@options.pack_option
-@options.kernel_options
-@click.option(
-    "--case",
-    "cases",
-    multiple=True,
-    metavar="PATTERN",
-    shell_complete=completing.workloads,
-    help="family/workload:label@target; parts and globs work.",
-)
-@click.option("--tier", "tiers", multiple=True, type=click.Choice(["gate", "core", "extended"]))
-@click.option("--stages", default="", help="Stages to compare, comma-separated; default: all.")
-@click.option("--no-shortcut", is_flag=True, help="Compile both sides anew, even where they are the same.")
-@click.option(
-    "--recheck/--no-recheck",
-    default=True,
-    help="Make one changed case of each group again to see if a side agrees with itself.",
-)
-@click.option(
-    "--attribute/--no-attribute",
-    default=True,
-    help="Look for the pass and the component behind each change (about one more compilation of each).",
-)
-@click.option("--shard", default="1/1", help="K/N: the K-th of N parts of the cases.")
-@click.option(
-    "--out", type=click.Path(path_type=Path), help="The run folder; default: in the cache, `last` names it."
-)
-@click.option(
-    "--known",
-    metavar="RUN",
-    shell_complete=run_argument.complete,
-    help="Show only what this earlier run did not have, and count the rest; --exit-code asks about that.",
-)
-@click.option("--quiet", "-q", is_flag=True, help="Show no progress, and of the report its first line.")
-@options.limit_option
-@options.json_option
-@click.option(
-    "--markdown", "markdown_path", type=options.OutputFile(), help="Write the Markdown report here."
-)
-@click.option("--html", "html_path", type=options.OutputFile(), help="Write the HTML report here, one file.")
-@click.option("--exit-code", is_flag=True, help="End with 1 where a case changed, broke, or was removed.")
-@options.cache_option
-@options.store_mode_option
-@click.option(
-    "--cluster",
-    metavar="URL",
-    help="A Dask scheduler, tcp://HOST:8786: its machines do the work (irdiff[cluster]).",
-)
-@options.limit_options
-def compare_command(
-    base: str | None,
-    head: str | None,
-    repo: Path | None,
-    triton: str | None,
-    is_ir: bool,
-    ir_options: tuple[str, ...],
-    exercised: bool,
-    no_build: bool,
-    origin: str | None,
-    ptxas: str | None,
-    bump: bool,
-    target_names: tuple[str, ...],
-    targets_dir: Path | None,
-    corpus: Path | None,
-    packs: tuple[str, ...],
-    python: str | None,
-    packages: tuple[str, ...],
-    program: str | None,
-    configs: int | None,
-    cases: tuple[str, ...],
-    tiers: tuple[str, ...],
-    stages: str,
-    no_shortcut: bool,
-    recheck: bool,
-    attribute: bool,
-    shard: str,
-    out: Path | None,
-    known: str | None,
-    quiet: bool,
-    limit: int | None,
-    json_path: Path | None,
-    markdown_path: Path | None,
-    html_path: Path | None,
-    exit_code: bool,
-    cache: Path | None,
-    store_mode: str | None,
-    cluster: str | None,
-    jobs: int | None,
-    timeout_s: float,
-    memory_mib: int,
-) -> int:
+@compare_options
+def compare_command(**given: Any) -> int:
     """Compile every kernel of the corpus with BASE and with HEAD, and say what changed.
 
     A side is a release (triton==3.8.0), a wheel file (wheel:PATH), an interpreter that has Triton
@@ -163,78 +47,115 @@ def compare_command(
     With --ir both are files of IR, and one compiler compiles both. llvm:PATH and ptxas:PATH compile the
     LLVM IR, or the PTX, of a release or of a run: `triton==3.9.0 llvm:PATH`, or two tools and --from.
     """
-    if out:
-        run_place.check(out)
-        options.check_beside(out, (json_path, markdown_path, html_path))
+    words = CompareWords(**given)
+    if words.out:
+        run_place.check(words.out)
+        options.check_beside(words.out, words.files)
     config = configuration.load(
-        cache=cache, jobs=jobs, timeout_s=timeout_s, memory_mib=memory_mib, store_mode=store_mode
+        cache=words.cache,
+        jobs=words.jobs,
+        timeout_s=words.timeout_s,
+        memory_mib=words.memory_mib,
+        store_mode=words.store_mode,
     )
-    console = Console(stderr=True, no_color=config.color is False, quiet=quiet)
-    earlier = run_outputs.earlier_of(known, config)
-    targets = options.selected_targets(target_names, targets_dir, config, cases)
-    stage_names = tuple(part for part in stages.split(",") if part)
-    check_compared(stage_names, (target.backend for target in targets))
-    chosen = Options(
-        cases=cases,
-        tiers=tiers,
-        stages=stage_names,
-        shortcut=not no_shortcut,
-        recheck=recheck,
-        attribute=attribute,
-        shard=_parse_shard(shard),
-        configs=configs,
-    )
-    with status_line(console) as tell, install_progress.telling(tell):
-        wanted = SideOptions(
-            repo=repo,
-            corpus=corpus,
-            triton=_compiler_of_both(triton, python),
-            build=not no_build,
-            progress=tell,
-            packs=packs,
-            packages=packages,
-            program=program,
-        )
-        is_tool = tool_sides.is_tool(base, head)
-        found = None if is_ir or is_tool else look(base, head, wanted, config)
-        same = found if found and found.edited.identical and chosen.shortcut else None
-        if is_tool:
-            texts = tool_sides.ToolSides(origin=origin, ptxas=ptxas, wanted=wanted)
-            sides = tool_sides.resolve(base or "", head or "", texts, config)
-        elif is_ir:
-            sides = ir_files.sides(_ir_files(base, head, ir_options, triton), config)
-        elif same is None:
-            _say(found, console)
-            sides = resolve_sides(base, head, wanted, config)
-    if same:
-        folder = out or config.runs / run_name(*same.specs)
-        run = same_compiler.write(same, targets, chosen, config, folder)
+    console = Console(stderr=True, no_color=config.color is False, quiet=words.quiet)
+    earlier = run_outputs.earlier_of(words.known, config)
+    targets = options.selected_targets(words.target_names, words.targets_dir, config, words.cases)
+    asked = _asked(words, targets, config, console)
+    if isinstance(asked, Look):
+        folder = words.out or config.runs / run_name(*asked.specs)
+        run = same_compiler.write(asked, targets, _chosen(words), config, folder)
     else:
-        folder = out or config.runs / run_name(*(side.revision or side.toolchain.spec for side in sides))
-        with progress.shown(console) as report:
-            if cases:
-                workloads = (name for side in sides for name in side.corpus.workloads)
-                chosen = replace(chosen, cases=case_ids.completed(cases, workloads))
-            asked = pipeline.Comparison(
-                sides=sides,
-                targets=targets,
-                options=chosen,
-                command=tuple(sys.argv[1:]),
-                exercised=exercised,
-                edited=found.edited if found and not found.edited.identical else None,
-            )
-            if cluster:
-                asked = replace(asked, notes=_filled(asked, config, cluster, report))
-            run = pipeline.compare(asked, config, folder, report)
-    given = GivenRun(folder=folder, call=run_list.call_of(folder, config.runs), is_archive=False)
-    part = run_outputs.part_of(run, given.call, earlier, is_bump=bump)
-    outputs = Outputs(json=json_path, markdown=markdown_path, html=html_path, quiet=quiet, limit=limit)
-    run_outputs.write(run, part, given, None, outputs)
-    if "-" not in map(str, (json_path, markdown_path, html_path)):
-        run_outputs.print_report(part, given, None, outputs, config)
-    if same is None:
-        _require_whole(run, given)
-    return _code(part.run) if exit_code else ExitCode.DONE
+        names = (side.revision or side.toolchain.spec for side in asked.sides)
+        folder = words.out or config.runs / run_name(*names)
+        run = _compared(asked, words, config, folder, console)
+    made = GivenRun(folder=folder, call=run_list.call_of(folder, config.runs), is_archive=False)
+    part = run_outputs.part_of(run, made.call, earlier, is_bump=words.bump)
+    _show(run, part, made, words, config)
+    if not isinstance(asked, Look):
+        _require_whole(run, made)
+    return _code(part.run) if words.exit_code else ExitCode.DONE
+
+
+def _asked(
+    words: CompareWords, targets: tuple[Target, ...], config: Config, console: Console
+) -> pipeline.Comparison | Look:
+    """What to compare; or what was seen of two revisions that make the same compiler, so none is made."""
+    base, head, chosen = words.base, words.head, _chosen(words)
+    check_compared(chosen.stages, (target.backend for target in targets))
+    edited: Edited | None = None
+    with status_line(console) as tell, install_progress.telling(tell):
+        wanted = _wanted(words, tell)
+        if tool_sides.is_tool(base, head):
+            texts = tool_sides.ToolSides(origin=words.origin, ptxas=words.ptxas, wanted=wanted)
+            sides = tool_sides.resolve(base or "", head or "", texts, config)
+        elif words.is_ir:
+            sides = ir_files.sides(_ir_files(words), config)
+        else:
+            seen = look(base, head, wanted, config)
+            if seen and seen.edited.identical and chosen.shortcut:
+                return seen
+            if seen and not seen.edited.identical:
+                edited = seen.edited
+            _say(seen, console)
+            sides = resolve_sides(base, head, wanted, config)
+    return pipeline.Comparison(
+        sides=sides,
+        targets=targets,
+        options=chosen,
+        command=tuple(sys.argv[1:]),
+        exercised=words.exercised,
+        edited=edited,
+    )
+
+
+def _wanted(words: CompareWords, tell: Callable[[str], None]) -> SideOptions:
+    return SideOptions(
+        repo=words.repo,
+        corpus=words.corpus,
+        triton=_compiler_of_both(words.triton, words.python),
+        build=not words.no_build,
+        progress=tell,
+        packs=words.packs,
+        packages=words.packages,
+        program=words.program,
+    )
+
+
+def _chosen(words: CompareWords) -> Options:
+    return Options(
+        cases=words.cases,
+        tiers=words.tiers,
+        stages=tuple(part for part in words.stages.split(",") if part),
+        shortcut=not words.no_shortcut,
+        recheck=words.recheck,
+        attribute=words.attribute,
+        shard=_parse_shard(words.shard),
+        configs=words.configs,
+    )
+
+
+def _compared(
+    asked: pipeline.Comparison, words: CompareWords, config: Config, folder: Path, console: Console
+) -> Run:
+    with progress.shown(console) as report:
+        meant = case_patterns.of_sides(words.cases, asked.sides, asked.targets, config, report)
+        asked = replace(
+            asked,
+            options=replace(asked.options, cases=case_patterns.flat(meant)),
+            notes=case_patterns.notes(meant),
+        )
+        if words.cluster:
+            asked = replace(asked, notes=(*asked.notes, *_filled(asked, config, words.cluster, report)))
+        return pipeline.compare(asked, config, folder, report)
+
+
+def _show(run: Run, part: ShownRun, made: GivenRun, words: CompareWords, config: Config) -> None:
+    json, markdown, html = words.files
+    outputs = RunOutputs(json=json, markdown=markdown, html=html, quiet=words.quiet, limit=words.limit)
+    run_outputs.write(run, part, made, None, outputs)
+    if "-" not in map(str, words.files):
+        run_outputs.print_report(part, made, None, outputs, config)
 
 
 def _compiler_of_both(triton: str | None, python: str | None) -> str | None:
@@ -250,14 +171,14 @@ def _say(found: Look | None, console: Console) -> None:
             console.print(escape.terminal(sentence), soft_wrap=True, highlight=False, markup=False)
 
 
-def _ir_files(
-    base: str | None, head: str | None, ir_options: tuple[str, ...], triton: str | None
-) -> ir_files.IrFiles:
-    if base is None or head is None:
+def _ir_files(words: CompareWords) -> ir_files.IrFiles:
+    if words.base is None or words.head is None:
         raise UsageError(
             "--ir needs two files", hint="irdiff compare --ir base.ttgir head.ttgir --target sm_90"
         )
-    return ir_files.IrFiles(base=Path(base), head=Path(head), options=ir_options, triton=triton)
+    return ir_files.IrFiles(
+        base=Path(words.base), head=Path(words.head), options=words.ir_options, triton=words.triton
+    )
 
 
 def _filled(asked: pipeline.Comparison, config: Config, url: str, report: Report) -> tuple[str, ...]:

@@ -12,9 +12,9 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from irdiff import case_ids, process
 from irdiff import config as configuration
-from irdiff.cli import options, progress
+from irdiff import process
+from irdiff.cli import case_patterns, options, progress
 from irdiff.cli.corpus_gaps import gaps_command
 from irdiff.compile import corpus_check
 from irdiff.config import Config
@@ -59,9 +59,9 @@ def _launches(
 ) -> list[Any]:
     config = configuration.load(cache=cache)
     toolchain, kernels = _sources(spec, corpus, packs, config)
-    chosen = options.selected_targets(target_names, targets_dir, config)
-    cases = case_ids.completed(cases, kernels.workloads)
+    chosen = options.selected_targets(target_names, targets_dir, config, cases)
     with progress.shown(Console(stderr=True)) as report:
+        cases = case_patterns.of_corpus(cases, (toolchain, kernels), chosen, config, report)
         return corpus_check.captured(toolchain, kernels, chosen, cases, config, report)
 
 
@@ -171,9 +171,9 @@ def check_command(
     """
     config = configuration.load(cache=cache, jobs=jobs, timeout_s=timeout_s, memory_mib=memory_mib)
     toolchain, kernels = _sources(spec, corpus, packs, config)
-    chosen = options.selected_targets(("all",) if all_targets else target_names, targets_dir, config)
-    cases = case_ids.completed(cases, kernels.workloads)
+    chosen = options.selected_targets(("all",) if all_targets else target_names, targets_dir, config, cases)
     with progress.shown(Console(stderr=True)) as report:
+        cases = case_patterns.of_corpus(cases, (toolchain, kernels), chosen, config, report)
         rows = corpus_check.check(toolchain, kernels, chosen, cases, config, report)
     if json_path:
         options.write_output(json_path, json.dumps([asdict(row) for row in rows], indent=1) + "\n")

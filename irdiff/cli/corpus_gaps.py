@@ -17,7 +17,7 @@ from irdiff.attribute.replayer import WorkerReplayer
 from irdiff.capture.catalogs import Wanted
 from irdiff.cli import options, progress
 from irdiff.compile.compiler import WorkerCompiler
-from irdiff.compile.corpus_check import Check
+from irdiff.compile.corpus_check import CorpusCheck
 from irdiff.config import Config
 from irdiff.errors import ExitCode, NothingComparedError
 from irdiff.model import Launch, Target
@@ -86,7 +86,7 @@ def _exercise(
         compiler = WorkerCompiler(Requests(config, workers), store, wanted, reuse=True)
         replayer = WorkerReplayer(config, store, workers, wanted)
         exerciser = Exerciser(side=side, compiler=compiler, replayer=replayer, store=store)
-        asked = Check(
+        asked = CorpusCheck(
             compiler=compiler,
             toolchain=side.toolchain,
             corpus=side.corpus,

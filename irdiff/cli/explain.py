@@ -88,7 +88,7 @@ def explain_command(
         sides, story = _attributed(found, given.folder, chosen, corpus, config, teller)
         if lit_path is not None:
             return _write_lit(_lit_file(lit_path, save_path), found, chosen, sides, story, config)
-        teller.tell(story, sides, config, corpus or config.shipped / "corpus")
+        teller.tell(story, sides, config, explanation.corpus_roots(found, corpus, config))
     return ExitCode.DONE
 
 
@@ -169,7 +169,7 @@ class _Teller:
         self.say(text, "bold")
 
     def tell(
-        self, story: Attribution | None, sides: Sides[Side] | None, config: Config, corpus_root: Path
+        self, story: Attribution | None, sides: Sides[Side] | None, config: Config, corpora: Sides[Path]
     ) -> None:
         case, run = self.case, self.run
         self.say(f"{case.id}: {case.verdict.value}", "bold")
@@ -187,7 +187,7 @@ class _Teller:
         rows = [f"{name} {status.value}" for name, status in in_stage_order(case.stages)]
         self.say("stages:  " + " → ".join(rows))
         self._origin(story)
-        self._edit(story, Store(config.store), corpus_root)
+        self._edit(story, Store(config.store), corpora)
         self._facts()
         self._findings(config)
         self._launch()
@@ -224,7 +224,7 @@ class _Teller:
         if origin.note:
             self.say(f"note:    {origin.note}")
 
-    def _edit(self, story: Attribution | None, store: Store, corpus_root: Path) -> None:
+    def _edit(self, story: Attribution | None, store: Store, corpora: Sides[Path]) -> None:
         texts = _texts_of_step(story, store)
         stage = Stage.TTGIR if texts else self.case.origin.stage if self.case.origin else ""
         if not texts:
@@ -243,15 +243,15 @@ class _Teller:
                 self.say(f"… the rest: {commands.diff(self.call, self.case.id)}", "dim")
                 break
             self.console.print(line, soft_wrap=True, highlight=False)
-        self._source(diff, texts, corpus_root)
+        self._source(diff, texts, corpora)
 
-    def _source(self, diff: StageDiff, texts: tuple[str, str], corpus_root: Path) -> None:
+    def _source(self, diff: StageDiff, texts: tuple[str, str], corpora: Sides[Path]) -> None:
         shown: list[str] = []
-        for side, kind in ((0, Kind.REMOVED), (1, Kind.ADDED)):
+        for side, (kind, root) in enumerate(zip((Kind.REMOVED, Kind.ADDED), corpora, strict=True)):
             places = [row.head if side else row.base for row in diff.rows if row.kind is kind]
             numbers = normalize.canonicalize(diff.stage, texts[side]).numbers
             raw = [numbers[place] for place in places if place is not None and place < len(numbers)]
-            shown += explanation.source_lines(texts[side], raw, corpus_root)
+            shown += explanation.source_lines(texts[side], raw, root)
         unique = list(dict.fromkeys(shown))
         if unique:
             self.title("kernel lines behind it")

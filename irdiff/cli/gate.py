@@ -1,4 +1,4 @@
-"""`irdiff gate RUN --policy FILE`."""
+"""`irdiff gate RUN`."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from typing import Any, TypeVar
 
 import click
 
+from irdiff import config as configuration
 from irdiff import gate
 from irdiff.cli import options, run_argument
+from irdiff.cli.init_github import POLICY
 from irdiff.errors import ExitCode, UsageError
 from irdiff.gate import acceptance, outputs, policy, timings
-from irdiff.gate.acceptance import Decision
+from irdiff.gate.acceptance import Acceptance
 from irdiff.gate.junit import junit
 from irdiff.gate.outcome import Outcome
 from irdiff.gate.sarif import sarif
@@ -36,8 +38,7 @@ def _output(name: str, what: str) -> Callable[[F], F]:
     "--policy",
     "policy_path",
     type=click.Path(path_type=Path, dir_okay=False),
-    required=True,
-    help="The rules, as in reports/irdiff-policy.toml.",
+    help="The rules; default: irdiff-policy.toml of the current folder, else irdiff's own.",
 )
 @click.option(
     "--accept",
@@ -67,7 +68,7 @@ def _output(name: str, what: str) -> Callable[[F], F]:
 def gate_command(
     *,
     run: str,
-    policy_path: Path,
+    policy_path: Path | None,
     accept: tuple[str, ...],
     renew: bool,
     owner: str | None,
@@ -84,6 +85,7 @@ def gate_command(
     RUN is a run folder, a zip or tar file of one, `last`, or a name that `irdiff runs` lists. A GROUP is a
     number or an id of the report: 2, g:b140.
     """
+    policy_path = policy_path or _usual_policy()
     rules = policy.load(policy_path)
     file = accepted_path or policy_path.parent / "irdiff-accepted.toml"
     accepted = acceptance.load(file) if file.exists() else ()
@@ -92,6 +94,11 @@ def gate_command(
         loaded = run_folder.load(given.folder)
         measured = timing_file.load(given.folder if given.folder.is_dir() else given.folder.parent)
     if accept or renew:
+        if policy_path == _shipped() and not accepted_path:
+            raise UsageError(
+                f"what is accepted is kept beside a policy of yours, and there is no {POLICY} here",
+                hint=f"cp {policy_path} . && accept again",
+            )
         decision = _decision(owner, reason, until.date() if until else None, today, needs_reason=bool(accept))
         entries = acceptance.accept(loaded, accept, decision)
         entries += acceptance.renew(loaded, accepted + entries, decision) if renew else ()
@@ -113,6 +120,18 @@ def gate_command(
     return ExitCode.DONE if outcome.passed else ExitCode.ANSWER_IS_NO
 
 
+def _usual_policy() -> Path:
+    here = Path(POLICY)
+    if here.is_file():
+        return here
+    click.echo(f"irdiff: there is no {POLICY} here; the rules are irdiff's own: {_shipped()}", err=True)
+    return _shipped()
+
+
+def _shipped() -> Path:
+    return configuration.load().shipped / "reports" / POLICY
+
+
 def _decision(
     owner: str | None,
     reason: str | None,
@@ -120,7 +139,7 @@ def _decision(
     today: datetime.date,
     *,
     needs_reason: bool,
-) -> Decision:
+) -> Acceptance:
     """Raises UsageError where it is not said who accepts, why, and until when."""
     hint = f"as in --owner YOU --reason WHY --until {today + _USUAL}"
     if not owner or until is None or (needs_reason and not reason):
@@ -129,7 +148,7 @@ def _decision(
         raise UsageError("--owner has at most 200 characters, --reason 10 to 1000")
     if until < today:
         raise UsageError(f"--until {until} is past: nothing would be accepted", hint=hint)
-    return Decision(owner=owner, reason=reason or "", on=today, expires=until)
+    return Acceptance(owner=owner, reason=reason or "", on=today, expires=until)
 
 
 def _write(

@@ -26,12 +26,20 @@ from irdiff.resolve.toolchains import source_parts
     type=click.IntRange(1, 64),
     help="Jobs that share one comparison; default: 4 for a checkout of Triton, else 1.",
 )
+@options.packages_option
 @click.option("--force", is_flag=True, help="Replace files that are there and differ.")
-def init_command(folder: Path, github: bool, action: str | None, shards: int | None, force: bool) -> int:
+def init_command(
+    folder: Path,
+    github: bool,
+    action: str | None,
+    shards: int | None,
+    packages: tuple[str, ...],
+    force: bool,
+) -> int:
     """Prepare the repository in FOLDER: writes files, and changes none that is there."""
     config = configuration.load()
     is_compiler = (folder / source_parts.PACKAGE_MARK).exists()
-    files = _project_file(folder, asked=not github)
+    files = _project_file(folder, packages, asked=not github)
     if github:
         files |= init_github.files(action, shards, config, is_compiler=is_compiler)
     if not files:
@@ -52,11 +60,11 @@ def _say_what_is_left(folder: Path, action: str, *, is_compiler: bool) -> None:
         click.echo(f"  {number}. {row}")
 
 
-def _project_file(folder: Path, *, asked: bool) -> dict[str, str]:
+def _project_file(folder: Path, packages: tuple[str, ...], *, asked: bool) -> dict[str, str]:
     """An `irdiff.toml` for a repository of kernels that has none; a checkout of Triton needs none."""
     if (folder / kernel_repository.FILE).exists() or (folder / source_parts.PACKAGE_MARK).exists():
         return {}
-    found = init_toml.look_around(folder)
+    found = init_toml.look_around(folder, packages)
     return {kernel_repository.FILE: init_toml.irdiff_toml(found)} if asked or found.kernels else {}
 
 

@@ -26,7 +26,7 @@ class Imports:
             folder
             for start in starts
             for module in _imported(start, "")
-            if (place := self._find(module)) and (folder := _folder_of(module, place)) is not None
+            if (place := self._find(module, start)) and (folder := _folder_of(module, place)) is not None
         }
         return tuple(sorted(found))
 
@@ -39,22 +39,28 @@ class Imports:
                 continue
             seen.add(path)
             for module in _imported(path, self._package_of(path)):
-                place = self._find(module)
+                place = self._find(module, path)
                 if place is not None:
                     pending += self._with_packages(module, place)
-                elif self._find(module.partition(".")[0]) is None:
+                elif self._find(module.partition(".")[0], path) is None:
                     found.add(module.partition(".")[0])
         return tuple(sorted(found - _THERE_ALREADY))
 
-    def _find(self, module: str) -> Path | None:
+    def _find(self, module: str, importer: Path) -> Path | None:
         """The file of a module, or that of the module that it is a name of."""
         for name in (module, module.rpartition(".")[0]):
             tail = name.replace(".", "/")
             for ending in (f"{tail}.py", f"{tail}/__init__.py") if name else ():
                 for path in self._places:
                     if path.as_posix() == ending or path.as_posix().endswith(f"/{ending}"):
-                        return path
+                        above = self._root / path.as_posix().removesuffix(ending)
+                        if above == importer.parent or not self._is_package(above):
+                            return path
         return None
+
+    def _is_package(self, folder: Path) -> bool:
+        """What lies in a package is imported by the package's name: `mine.torch` is not `torch`."""
+        return folder != self._root and (folder / "__init__.py").is_file()
 
     def _with_packages(self, module: str, place: Path) -> Iterator[Path]:
         """The file and the `__init__.py` of each package above it, which importing it runs too."""

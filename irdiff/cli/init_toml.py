@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from irdiff.cli.init_imports import Imports
+from irdiff.resolve import packages as beside
 from irdiff.resolve import pins
 
 FALLBACK_TOOLCHAIN = "triton==3.9.0"
@@ -34,8 +35,11 @@ class Surroundings:
     lock file names one."""
 
 
-def look_around(root: Path) -> Surroundings:
-    """Finds workloads (files with a table LAUNCHES), kernels, import folders and a pinned Triton."""
+def look_around(root: Path, packages: Sequence[str] = ()) -> Surroundings:
+    """Finds workloads (files with a table LAUNCHES), kernels, import folders and a pinned Triton.
+
+    `packages` are wanted beside those that are found, and say their versions.
+    """
     files = list(_python_files(root))
     kernels = [path for path in files if _has_kernel(path)]
     workloads = [path for path in files if _is_workload(path)]
@@ -49,7 +53,7 @@ def look_around(root: Path) -> Surroundings:
         pin=pin,
         pinned=version,
         kernels=tuple(path.relative_to(root).as_posix() for path in kernels),
-        packages=_packages(Imports(root, files).packages(workloads or outside), pin, root),
+        packages=_packages(Imports(root, files).packages(workloads or outside), packages, pin, root),
     )
 
 
@@ -137,12 +141,17 @@ def _import_folders(
 ) -> tuple[str, ...]:
     """The folders that workloads import from, and that above each top package that holds kernels."""
     found = set(Imports(root, files).folders(workloads)) - {_workload_folder(workloads, root).as_posix()}
-    for path in kernels:
-        folder = path.parent
-        while (folder / "__init__.py").exists() and folder != root:
-            folder = folder.parent
-        found.add(folder.relative_to(root).as_posix())
+    found |= {_above_packages(path, root).relative_to(root).as_posix() for path in kernels}
     return tuple(sorted(found)) or (".",)
+
+
+def _above_packages(path: Path, root: Path) -> Path:
+    """The folder above the outermost package around a file; one between them may lack its __init__.py."""
+    inside = path.relative_to(root).parents
+    packages = [
+        root / folder for folder in inside if folder.name and (root / folder / "__init__.py").exists()
+    ]
+    return packages[-1].parent if packages else path.parent
 
 
 def _pin(root: Path) -> tuple[str | None, str | None]:
@@ -155,9 +164,20 @@ def _pin(root: Path) -> tuple[str | None, str | None]:
     return None, pins.installed(root, "triton")
 
 
-def _packages(names: Iterable[str], pin: str | None, root: Path) -> tuple[str, ...]:
+def _packages(imported: Iterable[str], asked: Sequence[str], pin: str | None, root: Path) -> tuple[str, ...]:
     locked = (root / pin).read_bytes() if pin else b""
-    return tuple(_requirement(name, pin or "", locked, root) for name in names)
+    wanted = {name: _unlocked(text.strip(), name, pin or "", locked) for name, text in _named(asked)}
+    found = [_requirement(name, pin or "", locked, root) for name in imported]
+    return tuple(sorted([*wanted.values(), *(text for text in found if beside.name_of(text) not in wanted)]))
+
+
+def _named(requirements: Iterable[str]) -> Iterator[tuple[str, str]]:
+    return ((beside.name_of(text), text) for text in requirements)
+
+
+def _unlocked(requirement: str, name: str, pin: str, locked: bytes) -> str:
+    """Without its version where the lock file names the same: a bump there is followed."""
+    return name if requirement == f"{name}=={pins.version(pin, locked, name)}" else requirement
 
 
 def _requirement(module: str, pin: str, locked: bytes, root: Path) -> str:

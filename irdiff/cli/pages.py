@@ -9,13 +9,13 @@ import click
 
 from irdiff.cli import options
 from irdiff.cli.run_argument import GivenRun
-from irdiff.cli.run_outputs import Part
+from irdiff.cli.run_outputs import ShownRun
 from irdiff.config import Config
 from irdiff.report import html
 from irdiff.report.forest import Forest
 
 
-def open_page(part: Part, given: GivenRun, timing: Forest | None, config: Config) -> None:
+def open_page(part: ShownRun, given: GivenRun, timing: Forest | None, config: Config) -> None:
     """Writes the page beside the runs and opens it; where no browser starts, the path that is printed is
     left.
     """

@@ -13,6 +13,7 @@ from rich.progress import Progress as Bar
 from irdiff.parallel import Progress
 
 _PLAIN_INTERVAL_S = 15.0
+_FEW = 4
 
 
 _UNITS = {"capture": "workloads of a side and a target", "compare": "cases", "attribute": "cases"}
@@ -24,8 +25,8 @@ def counted(step: Progress) -> str:
 
 
 def left(step: Progress, passed_s: float) -> str:
-    """An estimate of what is left, by what is done."""
-    if not 0 < step.done < step.total:
+    """An estimate by what is done; none from the first few, which wait for processes to start."""
+    if not _FEW < step.done < step.total:
         return ""
     seconds = passed_s / step.done * (step.total - step.done)
     return f", about {seconds:.0f} s left" if seconds < 120 else f", about {seconds / 60:.0f} min left"

@@ -13,7 +13,7 @@ from irdiff.errors import ExitCode
 from irdiff.gate import acceptance, policy, release, timings
 from irdiff.gate.acceptance import Accepted
 from irdiff.gate.policy import Policy
-from irdiff.gate.release import Part
+from irdiff.gate.release import ReleaseRun
 from irdiff.run import run_folder
 from irdiff.timing import timing_file
 
@@ -47,7 +47,7 @@ def release_report_command(
     return ExitCode.DONE
 
 
-def _part(run: str, rules: Policy | None, accepted: tuple[Accepted, ...], today: datetime.date) -> Part:
+def _part(run: str, rules: Policy | None, accepted: tuple[Accepted, ...], today: datetime.date) -> ReleaseRun:
     with run_argument.opened(run) as given:
         loaded = run_folder.load(given.folder)
         measured = timing_file.load(given.folder if given.folder.is_dir() else given.folder.parent)
@@ -61,4 +61,4 @@ def _part(run: str, rules: Policy | None, accepted: tuple[Accepted, ...], today:
             accepted=accepted,
             today=today,
         )
-    return Part(run=loaded, timing=measured, outcome=outcome)
+    return ReleaseRun(run=loaded, timing=measured, outcome=outcome)

@@ -8,7 +8,7 @@ import click
 
 from irdiff import config as configuration
 from irdiff.cli import options, pages, run_argument, run_outputs
-from irdiff.cli.run_outputs import Outputs
+from irdiff.cli.run_outputs import RunOutputs
 from irdiff.errors import ExitCode
 from irdiff.report import timed
 from irdiff.report.forest import Forest
@@ -53,7 +53,7 @@ def report_command(
     RUN is a run folder, a zip or tar file of one, `last`, or a name that `irdiff runs` lists.
     """
     config = configuration.load(cache=cache)
-    outputs = Outputs(json=json_path, markdown=markdown_path, html=html_path, quiet=quiet, limit=limit)
+    outputs = RunOutputs(json=json_path, markdown=markdown_path, html=html_path, quiet=quiet, limit=limit)
     with run_argument.opened(run, config) as given:
         found, timing = run_folder.load(given.folder), _timing(given.folder)
         earlier = run_outputs.earlier_of(known, config)

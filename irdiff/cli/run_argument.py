@@ -15,8 +15,6 @@ from irdiff import config as configuration
 from irdiff.config import Config
 from irdiff.run import run_archive, run_list
 
-HELP = "RUN is a run folder, a zip or tar file of one, `last`, or a name that `irdiff runs` lists."
-
 
 @dataclass(frozen=True, kw_only=True)
 class GivenRun:

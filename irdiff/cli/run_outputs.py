@@ -20,7 +20,7 @@ from irdiff.run import known, run_folder
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outputs:
+class RunOutputs:
     json: Path | None
     markdown: Path | None
     html: Path | None
@@ -29,7 +29,7 @@ class Outputs:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Part:
+class ShownRun:
     """What is shown of a run."""
 
     run: Run
@@ -52,18 +52,20 @@ def earlier_of(text: str | None, config: Config) -> Earlier | None:
         return Earlier(run=run_folder.load(given.folder), call=given.call)
 
 
-def part_of(run: Run, call: str, earlier: Earlier | None, *, is_bump: bool = False) -> Part:
+def part_of(run: Run, call: str, earlier: Earlier | None, *, is_bump: bool = False) -> ShownRun:
     """The whole run, or what of it an earlier run did not have. Raises UsageError for the run itself."""
     if earlier is None:
         as_bump = is_bump or bump.is_wanted(run)
-        return Part(run=run, as_=replace(shown.whole(call), is_bump=as_bump))
+        return ShownRun(run=run, as_=replace(shown.whole(call), is_bump=as_bump))
     if earlier.run == run:
         raise UsageError(f"{call} knows all of itself: nothing would be shown", hint="--known another run")
     found = known.news(run, earlier.run)
-    return Part(run=found.run, as_=shown.news(run, found.cases, found.groups, call=call, since=earlier.call))
+    return ShownRun(
+        run=found.run, as_=shown.news(run, found.cases, found.groups, call=call, since=earlier.call)
+    )
 
 
-def write(run: Run, part: Part, given: GivenRun, timing: Forest | None, outputs: Outputs) -> None:
+def write(run: Run, part: ShownRun, given: GivenRun, timing: Forest | None, outputs: RunOutputs) -> None:
     """JSON is of the whole run; the other forms are of the part that is shown."""
     if outputs.json:
         options.write_output(outputs.json, run_folder.dump(run))
@@ -78,7 +80,7 @@ def write(run: Run, part: Part, given: GivenRun, timing: Forest | None, outputs:
 
 
 def print_report(
-    part: Part, given: GivenRun, timing: Forest | None, outputs: Outputs, config: Config
+    part: ShownRun, given: GivenRun, timing: Forest | None, outputs: RunOutputs, config: Config
 ) -> None:
     if outputs.quiet:
         click.echo(escape.terminal(part.as_.headline(part.run)))

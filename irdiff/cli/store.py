@@ -18,7 +18,7 @@ from irdiff.parallel import Report
 from irdiff.resolve import toolchains
 from irdiff.shared_store import pruning, signatures
 from irdiff.shared_store.place import Place
-from irdiff.shared_store.session import Session
+from irdiff.shared_store.session import SharedStoreSession
 from irdiff.store import Store
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
@@ -141,15 +141,15 @@ def _place(config: Config) -> Place:
     return Place(_chosen(config).url)
 
 
-def _session(config: Config) -> Session:
-    return Session(Store(config.store), _place(config), _chosen(config))
+def _session(config: Config) -> SharedStoreSession:
+    return SharedStoreSession(Store(config.store), _place(config), _chosen(config))
 
 
 def _progress(config: Config) -> AbstractContextManager[Report]:
     return progress.shown(Console(stderr=True, no_color=config.color is False))
 
 
-def _told(session: Session, done: str) -> int:
+def _told(session: SharedStoreSession, done: str) -> int:
     """The exit code; raises StoreError where the shared store did not answer."""
     click.echo(done)
     for refused in session.traffic.refused:

@@ -33,8 +33,8 @@ from irdiff.timing.results import (
     PROCESSES,
     CaseTiming,
     OutputStatus,
-    Protocol,
     Speed,
+    TimingProtocol,
     TimingResults,
 )
 from irdiff.timing.samples import read_samples
@@ -94,7 +94,7 @@ def time_command(
     config = configuration.load()
     if processes < 2:
         raise UsageError("--processes must be at least 2: the interval is over processes")
-    protocol = Protocol(
+    protocol = TimingProtocol(
         budget_s=budget,
         threshold=threshold / 100,
         confidence=0.95,
@@ -110,7 +110,7 @@ def time_command(
         elif take is not None:
             found = _taken(given, take, config)
         else:
-            asked = timing.Options(
+            asked = timing.TimingOptions(
                 patterns=cases,
                 every=every,
                 protocol=protocol,
@@ -144,7 +144,7 @@ def _writable(text: str, config: Config) -> Iterator[GivenRun]:
     yield GivenRun(folder=folder, call=call, is_archive=False)
 
 
-def _timed(given: GivenRun, asked: timing.Options) -> TimingResults:
+def _timed(given: GivenRun, asked: timing.TimingOptions) -> TimingResults:
     try:
         return timing.time_run(given.folder, asked)
     except (NoGpuError, GpuProcessError) as error:

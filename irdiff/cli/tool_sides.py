@@ -12,7 +12,7 @@ from irdiff.model import Sides
 from irdiff.resolve import sides as plain
 from irdiff.resolve import tools
 from irdiff.resolve.sides import Side, SideOptions
-from irdiff.resolve.tools.substitute import Recorded, Substitute, recorded_corpus
+from irdiff.resolve.tools.substitute import RecordedSide, Substitute, recorded_corpus
 from irdiff.resolve.tools.tool import Tool
 from irdiff.run import run_folder
 from irdiff.store import Store
@@ -60,19 +60,19 @@ def of_list(specs: tuple[str, ...], asked: ToolSides, config: Config) -> list[Si
     return [{**made, **plain_sides}[spec] for spec in specs]
 
 
-def _texts(origin: str, asked: ToolSides, config: Config) -> tuple[Recorded | None, Side | None]:
+def _texts(origin: str, asked: ToolSides, config: Config) -> tuple[RecordedSide | None, Side | None]:
     """A run, or else the side whose stages make the texts."""
     if not plain.is_revision(origin):
         return None, plain.resolve_sides(origin, origin, asked.wanted, config).base
     name, _, which = origin.rpartition(":")
     call, side = (name, which) if which in ("base", "head") and name else (origin, "head")
     with run_argument.opened(call, config) as given:
-        recorded = Recorded(run=run_folder.load(given.folder), side=side)
+        recorded = RecordedSide(run=run_folder.load(given.folder), side=side)
         _take(recorded, given.folder, Store(config.store))
     return recorded, None
 
 
-def _take(recorded: Recorded, folder: Path, store: Store) -> None:
+def _take(recorded: RecordedSide, folder: Path, store: Store) -> None:
     """Puts the texts that a run folder has, and this store lacks, into the store."""
     for case in recorded.run.cases:
         for artifact in case.artifacts.of(recorded.side).values():
@@ -82,7 +82,7 @@ def _take(recorded: Recorded, folder: Path, store: Store) -> None:
                     store.put(content)
 
 
-def _side(tool: Tool, recorded: Recorded | None, below: Side | None, ptxas: Tool | None) -> Side:
+def _side(tool: Tool, recorded: RecordedSide | None, below: Side | None, ptxas: Tool | None) -> Side:
     if below is not None:
         substitute = Substitute(tool=tool, origin=below.toolchain, corpus=below.corpus, ptxas=None)
     else:

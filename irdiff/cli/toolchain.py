@@ -39,6 +39,7 @@ def list_command(cache: Path | None, json_path: Path | None) -> int:
             "version": found.state["version"],
             "digest": _digest(found, config),
             "path": str(found.path),
+            "counts_lines": bool(found.state.get("counts")),
         }
         for found in environments.list_all(config)
     ]
@@ -47,7 +48,8 @@ def list_command(cache: Path | None, json_path: Path | None) -> int:
         options.write_output(json_path, json.dumps(rows, indent=1) + "\n")
         return ExitCode.DONE
     for row in rows:
-        click.echo(f"{row['name']:32} {row['version']:12} {row['digest'][:12]}  {row['path']}")
+        kind = "  counts lines: no side of a comparison" if row["counts_lines"] else ""
+        click.echo(f"{row['name']:32} {row['version']:12} {row['digest'][:12]}  {row['path']}{kind}")
     for tree in kept:
         state = "at work" if environments.is_at_work(tree.name, config) else "did not end"
         click.echo(f"{tree.name:32} {state:12} {tree.size_bytes / 1e6:9.0f} MB  {tree.path}")

@@ -12,10 +12,15 @@ from irdiff import config as configuration
 from irdiff.cli import options
 from irdiff.cli.status import status_line
 from irdiff.cli.toolchain_doctor import read
-from irdiff.errors import ExitCode, ToolchainError
+from irdiff.config import Config
+from irdiff.errors import BuildInterrupted, ExitCode, ToolchainError
+from irdiff.model import Sides
 from irdiff.resolve import toolchains
-from irdiff.resolve.toolchains import adopt, commits, environments, native
+from irdiff.resolve.toolchains import adopt, commits, counting, environments, native, repository
 from irdiff.resolve.toolchains.building import kept_trees
+from irdiff.resolve.toolchains.counting import CountingToolchain
+
+_MERGE_BASE = "the merge base"
 
 
 @click.command("build")
@@ -26,23 +31,63 @@ from irdiff.resolve.toolchains.building import kept_trees
     show_default=True,
     help="Keep what a build leaves that does not end, up to 8 GiB in all: the same build goes on there.",
 )
+@click.option(
+    "--coverage",
+    "coverage_base",
+    is_flag=False,
+    flag_value=_MERGE_BASE,
+    metavar="[BASE]",
+    help="Build it once more, to count which of the lines run that differ from BASE (the merge base with "
+    "the main branch): `compare --exercised` then says it by line.",
+)
 @options.repo_option
 @options.cache_option
-def build_command(revision: str, keep_failed: bool, repo: Path | None, cache: Path | None) -> int:
+def build_command(
+    revision: str, keep_failed: bool, coverage_base: str | None, repo: Path | None, cache: Path | None
+) -> int:
     """Make the toolchain of REVISION ahead of its use, with a native build if there is none to share."""
     config = configuration.load(cache=cache)
     found = read(repo, revision, config)
+    sides = None
+    if coverage_base is not None:
+        sides = Sides(base=read(repo, _base_of(coverage_base, repo, revision, config), config), head=found)
     try:
         with status_line(Console(stderr=True, no_color=config.color is False)) as progress:
+            if sides:
+                _tell_counting(counting.build(sides, config, toolchains.resolve, progress))
+                return ExitCode.DONE
             made = commits.toolchain_of(found, config, toolchains.resolve, build=True, progress=progress)
-    except (ToolchainError, KeyboardInterrupt):
-        if not keep_failed:
-            kept_trees.remove(native.key_of_build(found, config).name, config)
+    except (ToolchainError, KeyboardInterrupt) as error:
+        if keep_failed:
+            raise
+        counted = counting.edit_of(sides).counted if sides else None
+        kept_trees.remove(native.key_of_build(found, config, counted).name, config)
+        if isinstance(error, KeyboardInterrupt):
+            raise BuildInterrupted("nothing of the build is kept, as --no-keep-failed says") from None
         raise
     toolchain = made.toolchain
     click.echo(f"{toolchain.spec}: Triton {toolchain.version}, {toolchain.digest[:12]}, {toolchain.path}")
     click.echo(made.note)
     return ExitCode.DONE
+
+
+def _base_of(base: str, repo: Path | None, revision: str, config: Config) -> str:
+    if base != _MERGE_BASE:
+        return base
+    return repository.default_base(repository.open_store(repo or Path.cwd(), config), revision)
+
+
+def _tell_counting(made: CountingToolchain) -> None:
+    """What is counted, and what a reader may expect of it."""
+    edit = made.edit
+    count = sum(len(lines) for lines in edit.lines.values())
+    click.echo(f"{made.toolchain.spec}: counts lines, in {made.toolchain.path}")
+    click.echo(f"  {count} edited lines of {len(edit.lines)} files, in {len(edit.counted.units)} units")
+    for path in edit.without_lines:
+        click.echo(f"  {path} differs, too: it has no lines that run")
+    click.echo(
+        "  it is no side of a comparison: `irdiff compare BASE HEAD --exercised` asks it for its lines"
+    )
 
 
 @click.command("adopt")

@@ -43,7 +43,7 @@ def doctor_command(revision: str, repo: Path | None, json_path: Path | None, cac
     return ExitCode.DONE if diagnosis.works else ExitCode.ANSWER_IS_NO
 
 
-def _show(found: Checkout, diagnosis: doctor.Diagnosis, config: Config) -> None:
+def _show(found: Checkout, diagnosis: doctor.Readiness, config: Config) -> None:
     built = native.find(found, config)
     click.echo(f"{found.label}: native digest {found.native_digest[:12]}{', built already' if built else ''}")
     for line in doctor.lines(diagnosis.findings):
@@ -79,7 +79,7 @@ def prepare_command(
     config = configuration.load(cache=cache)
     found = read(repo, revision, config)
     llvm = packaged_llvm.prepare(_chosen(llvm_path), config)
-    exports = doctor.Diagnosis(
+    exports = doctor.Readiness(
         findings=(), environment={**doctor.recommended({}, llvm), "LLVM_SYSPATH": str(llvm.folder)}
     ).exports()
     if tools_spec:

@@ -25,7 +25,7 @@ _NO_LINKER = "no-linker"
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Assembler:
+class _PtxAssembler:
     """The ptxas of a side."""
 
     program: Path
@@ -113,14 +113,14 @@ class Generator:
             assembler_log=kept.log,
         )
 
-    def _assembler(self, substitute: Substitute, compiled: Compiled) -> _Assembler | None:
+    def _assembler(self, substitute: Substitute, compiled: Compiled) -> _PtxAssembler | None:
         tool = substitute.tool if substitute.tool.kind is ToolKind.PTXAS else substitute.ptxas
         if tool is not None:
-            return _Assembler(program=tool.programs["ptxas"], name=tool.version, tool=tool)
+            return _PtxAssembler(program=tool.programs["ptxas"], name=tool.version, tool=tool)
         if isinstance(substitute.origin, Toolchain) and compiled.assembler:
             for path, digest in substitute.origin.programs.items():
                 if digest == compiled.assembler.digest:
-                    return _Assembler(program=Path(path), name=Path(path).name, tool=None)
+                    return _PtxAssembler(program=Path(path), name=Path(path).name, tool=None)
         return None
 
     def _call(self, substitute: Substitute, launch: Launch, target: Target, ptx: str | None) -> LlvmCall:

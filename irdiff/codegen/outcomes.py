@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from irdiff.model import Failure, FailureKind
-from irdiff.process import Ended
+from irdiff.process import FROM_OUTSIDE, EndedCommand
 
 _LOCATED = re.compile(r"\S+?:(\d+):(\d+): error: ([^\n]*)\n([^\n]*)")
 _LLVMLITE_LOCATED = re.compile(r"<string>:(\d+):(\d+): error: ([^\n]*)\n([^\n]*)")
@@ -20,7 +20,6 @@ _PTX_ERROR = re.compile(r"^ptxas [^\n]*?(?:error|fatal)\s*:\s*([^\n]*)", re.M)
 _TOKEN = re.compile(r"[\w.@%#!\"$-]+(?:\([^()]*\))?|\S")
 _UNKNOWN_GPU = "is not defined for option 'gpu-name'"
 _OUT_OF_MEMORY = ("bad_alloc", "out of memory", "Cannot allocate memory")
-_FROM_OUTSIDE = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
 _STDERR_CHARACTERS = 6000
 _STACK = "PLEASE submit a bug report"
 """What follows is the stack of LLVM, with addresses."""
@@ -44,7 +43,7 @@ class NotMade:
     """As of `model.Failed`."""
 
 
-def failure_of(ended: Ended, tool: str, stage: str, timeout_s: float) -> NotMade:
+def failure_of(ended: EndedCommand, tool: str, stage: str, timeout_s: float) -> NotMade:
     """Why a tool gave no result."""
     text = (ended.stderr + ended.stdout).decode(errors="replace").partition(_STACK)[0].strip()
     kind, message = _reason(ended, text, tool, timeout_s)
@@ -76,10 +75,10 @@ def error_of(stage: str, message: str, stderr: str = "") -> Failure:
     return Failure(kind=FailureKind.ERROR, stage=stage, message=message, signal=None, stderr=stderr)
 
 
-def _reason(ended: Ended, text: str, tool: str, timeout_s: float) -> tuple[FailureKind, str]:
+def _reason(ended: EndedCommand, text: str, tool: str, timeout_s: float) -> tuple[FailureKind, str]:
     if ended.timed_out:
         return FailureKind.TIMEOUT, f"{tool}: no result after {timeout_s:g} s"
-    if any(word in text for word in _OUT_OF_MEMORY) or -ended.code in _FROM_OUTSIDE:
+    if any(word in text for word in _OUT_OF_MEMORY) or -ended.code in FROM_OUTSIDE:
         return FailureKind.MEMORY, f"{tool}: out of memory, or ended from outside"
     processor = unknown_processor(ended.stderr)
     if processor or _UNKNOWN_GPU in text:

@@ -26,7 +26,7 @@ from irdiff.codegen.outcomes import (
     unknown_processor,
 )
 from irdiff.config import Limits
-from irdiff.process import Ended
+from irdiff.process import EndedCommand
 from irdiff.resolve.tools.tool import ENVIRONMENT, Tool
 from irdiff.stages import Stage
 
@@ -51,7 +51,7 @@ class Runner:
         executable: Path | None = None,
         environment: dict[str, str] = ENVIRONMENT,
         randomized: bool = False,
-    ) -> Ended:
+    ) -> EndedCommand:
         with self.cores:
             return process.run_bounded(
                 words,
@@ -79,7 +79,9 @@ class Runner:
             made = as_triton_writes(made, call)
         return Made(outputs={stage: made.encode()}, log="", notes=())
 
-    def translate(self, tool: Tool, call: LlvmCall, folder: Path, *, randomized: bool = False) -> Ended:
+    def translate(
+        self, tool: Tool, call: LlvmCall, folder: Path, *, randomized: bool = False
+    ) -> EndedCommand:
         """`kernel.ll` to `kernel.s` in `folder`; with llvmlite, for AMD, to `kernel.o` too."""
         if "llvmlite" in tool.programs:
             return self._with_llvmlite(tool, call, folder, randomized=randomized)
@@ -91,12 +93,12 @@ class Runner:
         words: list[str | Path] = ["llc", *llc_words(call), "kernel.ll", "-o", "kernel.s"]
         return self._run(words, folder, executable=tool.programs["llc"], randomized=randomized)
 
-    def _inlined(self, tool: Tool, folder: Path, *, randomized: bool) -> Ended:
+    def _inlined(self, tool: Tool, folder: Path, *, randomized: bool) -> EndedCommand:
         words: list[str | Path] = ["opt", "-S", "-passes=forceattrs,always-inline"]
         words += ["-force-attribute=alwaysinline", "kernel.ll", "-o", "kernel.ll"]
         return self._run(words, folder, executable=tool.programs["opt"], randomized=randomized)
 
-    def _with_llvmlite(self, tool: Tool, call: LlvmCall, folder: Path, *, randomized: bool) -> Ended:
+    def _with_llvmlite(self, tool: Tool, call: LlvmCall, folder: Path, *, randomized: bool) -> EndedCommand:
         request = {
             "input": "kernel.ll",
             "triple": call.triple,
@@ -145,7 +147,7 @@ class Runner:
 
     def run_ptxas(
         self, program: Path, flags: tuple[str, ...], folder: Path, *, randomized: bool = False
-    ) -> Ended:
+    ) -> EndedCommand:
         """`kernel.ptx` to `kernel.cubin` in `folder`."""
         return self._run(
             ["ptxas", *flags, "kernel.ptx", "-o", "kernel.cubin"],

@@ -27,7 +27,7 @@ from irdiff.model import (
     Toolchain,
 )
 from irdiff.resolve.corpus import Corpus
-from irdiff.resolve.tools.substitute import Recorded, Substitute
+from irdiff.resolve.tools.substitute import RecordedSide, Substitute
 from irdiff.stages import Stage
 from irdiff.store import Store
 
@@ -72,7 +72,9 @@ class Texts:
             return self._inner.compile(substitute.origin, corpus, launch, target, assemble=False, fresh=fresh)
         return self._of_run(substitute, substitute.origin, launch, target)
 
-    def _of_run(self, substitute: Substitute, recorded: Recorded, launch: Launch, target: Target) -> Outcome:
+    def _of_run(
+        self, substitute: Substitute, recorded: RecordedSide, launch: Launch, target: Target
+    ) -> Outcome:
         if id(recorded) not in self._recorded:
             self._recorded[id(recorded)] = recorded.cases()
         case = self._recorded[id(recorded)].get((launch.id, target.name))

@@ -1,9 +1,9 @@
 """Which lines of two canonical texts are the same, in near-linear time. Pure.
 
 Myers' and `difflib`'s algorithms are quadratic where two texts differ much, and LLVM IR of a large
-kernel has 50,000 lines. So: equal ends first, then lines that occur once on both sides as anchors (Bram
-Cohen's patience diff), and an exact match only inside the small gaps that are left. In a gap too large
-for that each line is matched greedily with the next equal one that is near.
+kernel has 50,000 lines. So the equal ends are matched first, then lines that occur once on both sides are
+taken as anchors (Bram Cohen's patience diff), and only the small gaps that are left are matched exactly. In
+a gap that is too large for that, each line is matched greedily with the next equal one that is near.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Gap = tuple[int, int, int, int]
 """Half-open ranges of both sides: base from, base to, head from, head to."""
 
 MAX_EXACT_CELLS = 250_000
-"""Lines by lines of a gap that is still matched exactly: at most some 50 ms."""
+"""The largest gap, in lines times lines, that is matched exactly. It takes at most some 50 ms."""
 
 
 def matching(base: Iterable[str], head: Iterable[str]) -> list[tuple[int, int]]:
@@ -29,7 +29,7 @@ def matching(base: Iterable[str], head: Iterable[str]) -> list[tuple[int, int]]:
 
 
 def matching_numbers(left: Sequence[int], right: Sequence[int]) -> list[tuple[int, int]]:
-    """The same for lines of which each is known by a number."""
+    """The same for lines that are given as numbers, equal lines by the same number."""
     pairs: list[tuple[int, int]] = []
     gaps = [(0, len(left), 0, len(right))]
     while gaps:

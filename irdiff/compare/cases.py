@@ -109,7 +109,7 @@ def _failed_verdict(pair: Pair, failures: Sides[Failure | None]) -> Verdict:
     if base and head:
         both_unsupported = base.kind is head.kind is FailureKind.UNSUPPORTED
         return Verdict.UNSUPPORTED if both_unsupported else Verdict.FAILING
-    if head:  # what base has none of does not compile at head: no side has its code
+    if head:  # a case that base does not have, and that head does not compile: no side has code
         return Verdict.FAILING if pair.base is None else Verdict.BROKEN
     return Verdict.REMOVED if pair.head is None else Verdict.FIXED
 

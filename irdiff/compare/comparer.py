@@ -59,7 +59,7 @@ class CaseComparer:
         self.sides = sides
         self.options = options
         self._assemblers_differ: dict[str, bool] = {}
-        """By target, once a case has shown which ptxas each side runs; only saves time."""
+        """By target: whether both sides run the same ptxas, once a case has shown it. It only saves time."""
 
     def compare(self, pair: Pair) -> Case:
         if not isinstance(pair.base, Launch) or not isinstance(pair.head, Launch):

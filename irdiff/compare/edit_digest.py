@@ -1,4 +1,4 @@
-"""The digest of a case's concrete edit: what an acceptance is of.
+"""The digest of a case's concrete edit, which is what a person accepts.
 
 A change group abstracts constants, types and positions, so that a reviewer reads each kind of change once. A
 person who accepts a change accepts one edit, not its kind. So the digest covers, of both sides:
@@ -28,10 +28,10 @@ from irdiff.stages import MACHINE_STAGES, Stage
 from irdiff.store import key_of
 
 _NO_STAGE = Stage.SOURCE
-"""What the frontend was given, where it is IR: `ttir` is made of it."""
+"""The stage that the frontend is given where it is given IR; `ttir` is made of it."""
 _LAUNCH_FIELDS = ("signature", "constexprs", "attributes", "options", "grid")
 _PLACE = re.compile(r"0x[0-9a-fA-F]{6,}|(?:/[\w.+@=-]+)+/")
-"""An address, or the folders of a path: another in every process."""
+"""An address, or the folders of a path, which differ in every process."""
 
 
 def of_case(case: Case, pair: Pair, judge: Judge) -> str | None:
@@ -60,7 +60,7 @@ def _texts(artifacts: Mapping[str, Artifact], judge: Judge) -> dict[str, str]:
 
 
 def _digest(of_kind: Callable[[str, str], str], stage: str, digest: str) -> str:
-    """Of what counts in an artifact; of its bytes where it is not what its stage says, or not there."""
+    """The digest of what counts in an artifact, or of its bytes where it is no text of its stage."""
     try:
         return of_kind(stage, digest)
     except (NormalizeError, DamagedArtifactError):
@@ -68,7 +68,7 @@ def _digest(of_kind: Callable[[str, str], str], stage: str, digest: str) -> str:
 
 
 def _machine_code(case: Case, judge: Judge) -> dict[str, list[str]]:
-    """Of both sides. Not where it is the same: it may then have been compared by rule and never made."""
+    """The machine code of both sides where it differs; where it is the same it may never have been made."""
     return {
         binary: [_digest(judge.code_digest, binary, side[binary].digest) for side in case.artifacts]
         for binary, stage in MACHINE_STAGES.items()

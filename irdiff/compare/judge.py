@@ -24,7 +24,7 @@ from irdiff.stages import MACHINE_STAGES, Stage
 from irdiff.store import Store, key_of
 
 _KEPT_CHARACTERS = 16 << 20
-"""Of the canonical texts that are kept; those of one case have about one million."""
+"""The most characters of canonical texts that are kept. The texts of one case have about a million."""
 _LARGE = 4 << 20
 
 
@@ -83,7 +83,7 @@ class Judge:
         return self.compare(stage, base, head).equal
 
     def compare(self, stage: str, base: str, head: str) -> TextComparison:
-        """What there is to say of two texts. Raises DamagedArtifactError."""
+        """The findings on two texts. Raises DamagedArtifactError."""
         if base == head:
             return TextComparison(equal=True, header_equal=True, findings=())
         reader = llvm_process.version() if stage == Stage.LLIR else ""
@@ -103,9 +103,11 @@ class Judge:
         try:
             found = normalize.compare(self.text(stage, base), self.text(stage, head), self._reprint)
         except _NoTextError:
-            return _unequal(Finding(FindingKind.COMPARED_AS_BYTES, stage))  # of a backend that is not known
+            return _unequal(
+                Finding(FindingKind.COMPARED_AS_BYTES, stage)
+            )  # a stage of a backend that is not known
         except NormalizeError as error:
-            # The text is not what its stage says: nothing but its bytes can be compared, and they differ.
+            # the text is not of its stage's IR, so nothing but its bytes can be compared, and they differ
             return _unequal(Finding(FindingKind.NOT_NORMALIZED, f"{stage}: {error.what}"[:180]))
         return {
             "equal": found.equal,
@@ -138,7 +140,7 @@ class Judge:
     # digests
 
     def code_digest(self, stage: str, digest: str) -> str:
-        """Of the executable contract of a binary. Raises NormalizeError and DamagedArtifactError."""
+        """Digest of the executable contract of a binary. Raises NormalizeError and DamagedArtifactError."""
         key = key_of("code", normalize.NORMALIZER_VERSION, stage, digest)
         known: str | None = self.store.get_record("code", key)
         if known is None:
@@ -147,7 +149,7 @@ class Judge:
         return known
 
     def text_digest(self, stage: str, digest: str) -> str:
-        """Of a text's canonical lines. Raises NormalizeError and DamagedArtifactError."""
+        """Digest of a text's canonical lines. Raises NormalizeError and DamagedArtifactError."""
         key = key_of("canonical", normalize.NORMALIZER_VERSION, stage, digest)
         known: str | None = self.store.get_record("canonical", key)
         if known is None:
@@ -156,7 +158,7 @@ class Judge:
         return known
 
     def assembler_input_digest(self, digest: str) -> str:
-        """Of what an assembler makes machine code of, in PTX; of the bytes where that is no text."""
+        """Digest of what an assembler makes machine code of, or of the bytes where they are no PTX."""
         key = key_of("assembler-input", normalize.NORMALIZER_VERSION, digest)
         known: str | None = self.store.get_record("assembler-input", key)
         if known is None:

@@ -12,10 +12,10 @@ from collections.abc import Mapping
 
 _NAMES = frozenset(
     {
-        "name",  # of the kernel: how the loader finds it, on each side its own
+        "name",  # how the loader finds the kernel; each side has its own
         "hash",  # key of Triton's cache
         "triton_version",
-        "TRITON_DEFAULT_FP_FUSION",  # of the environment, which both sides share and the run records
+        "TRITON_DEFAULT_FP_FUSION",  # the environment, which both sides share and the run records
     }
 )
 _FRONTEND_OPTIONS = frozenset(
@@ -64,7 +64,7 @@ NEUTRAL = _NAMES | _FRONTEND_OPTIONS | _COMPILER_OPTIONS
 """Entries that the launcher and the loader do not read, or whose effect is compared elsewhere."""
 
 _UNWRITTEN: Mapping[str, object] = {
-    # what a release that does not write the entry passes; the launchers of those releases have it built in
+    # what the launcher of a release that does not write the entry passes: it has the value built in
     "num_ctas": 1,
     "tmem_size": 0,
     "global_scratch_size": 0,
@@ -81,8 +81,8 @@ _UNWRITTEN: Mapping[str, object] = {
 def differing(base: Mapping[str, object], head: Mapping[str, object]) -> tuple[str, ...]:
     """Names of the entries that a launch passes on and that differ, in order.
 
-    An entry that one side does not write counts as what that side's launcher passes without it; one of which
-    that is not known differs from every value.
+    An entry that one side does not write counts as what that side's launcher passes without it. Where that
+    is not known, it differs from every value.
     """
     ours, theirs = _passed(base), _passed(head)
     missing = object()

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 
 def notes(base: Mapping[str, str], head: Mapping[str, str], backends: Iterable[str]) -> tuple[str, ...]:
-    """One note a backend whose launcher differs; `base` and `head` hold a digest by backend.
+    """One note for each backend whose launcher differs; `base` and `head` hold a digest by backend.
 
     The launcher is what passes a kernel its arguments: `driver.py`, `driver.c`. It is part of no artifact.
     """

@@ -25,8 +25,8 @@ def depths(lines: Sequence[str]) -> list[int]:
 
 
 def weight(depths_of_lines: Iterable[int]) -> float:
-    """Of the deepest: each loop runs a line some ten times as often, so on a log scale 1/2 outside of loops,
-    and 1 from depth 2 on.
+    """The weight of the deepest line: 1/2 outside of loops, 1 from depth 2 on. Each loop runs a line some ten
+    times as often, and the scale is logarithmic.
     """
     return 0.5 + 0.25 * min(max(depths_of_lines), 2)
 
@@ -65,5 +65,5 @@ def _jumps(lines: Sequence[str], change: list[int]) -> None:
 
 
 def _may_name_a_label(line: str) -> bool:
-    """True of every line that `_DESTINATION` finds anything in, and quick."""
+    """A quick test that is true of every line in which `_DESTINATION` finds anything."""
     return "label %" in line or "^" in line or "$L" in line or ".L" in line

@@ -27,10 +27,10 @@ _QUARTERS = 4
 _SHARED_BYTES_AT_ONCE = 128
 _VECTOR_REGISTERS_AT_ONCE = 8
 _SCALAR_REGISTERS = ((80, 10), (88, 9), (100, 8), (1 << 20, 7))
-"""Up to so many a wave → waves a SIMD."""
+"""Scalar registers of a wave, at most → waves of a SIMD."""
 _WAVES_PER_SIMD = 8
 _GROUPS_PER_COMPUTE_UNIT = 16
-"""Of several waves: each needs a barrier."""
+"""The most work-groups of several waves: each of them needs a barrier."""
 
 
 def facts(facts: Mapping[str, Fact], target: Target) -> dict[str, Fact]:
@@ -48,7 +48,7 @@ def facts(facts: Mapping[str, Fact], target: Target) -> dict[str, Fact]:
 
 
 def _threads(facts: Mapping[str, Fact], target: Target) -> int:
-    """Of a block: what the kernel requires, which counts warps that the compiler added, else its option."""
+    """Of a block: what the kernel requires, with warps that the compiler added, or else its option."""
     required = facts.get("reqntid") or facts.get("maxntid")
     if isinstance(required, str):
         threads = 1

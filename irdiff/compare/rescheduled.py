@@ -6,8 +6,8 @@ may be strict, and is: one instruction more, one other modifier, constant or bra
 NVIDIA, from Volta on: an instruction is a word of 128 bits. Blanked are the fields that name general
 registers (bits 16-31 and 64-71, and 32-39 where the form in bits 9-11 has a register there), the guard's
 predicate (12-14), and what the scheduler writes (105-125: stall, yield, barriers, reuse). All else counts;
-predicates in other places do, so a renamed one is taken for a change. The fields were compared with what
-nvdisasm prints: see the test. AMD: the lines of the canonical assembly with the numbers of registers blanked.
+predicates in other places count too, so a renamed one is taken for a change. A test compares the fields with
+what nvdisasm prints. AMD: the lines of the canonical assembly with the numbers of registers blanked.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from irdiff.compare import edits
+from irdiff.compare import line_forms
 from irdiff.stages import Stage
 
 _WORD_BYTES = 16
@@ -26,19 +26,19 @@ _DATA = (".nv.constant", ".nv.global")
 
 
 def same_instructions(base: Mapping[str, bytes], head: Mapping[str, bytes]) -> bool:
-    """Of the sections of two cubins (`binaries.machine_code`)."""
+    """Whether that is so of the sections of two cubins (`binaries.machine_code`)."""
     return _data(base) == _data(head) and _words(base) == _words(head)
 
 
 def same_lines(base: Sequence[str], head: Sequence[str]) -> bool:
-    """Of canonical lines of AMD's assembly."""
+    """Whether that is so of the canonical lines of AMD's assembly."""
     if len(base) != len(head):
         return False
     return Counter(_blanked(base)) == Counter(_blanked(head))
 
 
 def _blanked(lines: Sequence[str]) -> list[str]:
-    return [edits.blanked(Stage.AMDGCN, line) for line in lines]
+    return [line_forms.blanked(Stage.AMDGCN, line) for line in lines]
 
 
 def _data(sections: Mapping[str, bytes]) -> dict[str, bytes]:

@@ -29,7 +29,7 @@ from irdiff.model import Compiled, StageStatus, Verdict
 from irdiff.stages import MACHINE_STAGES, Stage
 
 NO_LINKER = "no-linker"
-"""Note of a side whose code is there as text, and whose binary could not be linked."""
+"""The note of a side that has its code as text, and whose binary could not be linked."""
 
 _NOT_TEXTS = frozenset({Stage.SOURCE, *MACHINE_STAGES})
 _SAME = frozenset({StageStatus.IDENTICAL, StageStatus.EQUIVALENT})
@@ -46,7 +46,7 @@ class TextComparison:
 
 @dataclass(frozen=True, kw_only=True)
 class StageComparison:
-    """The stages of one case, as far as texts go, and what is needed to judge the machine code."""
+    """The text stages of one case, and what is needed to judge its machine code."""
 
     stages: Mapping[str, StageStatus]
     findings: tuple[Finding, ...]
@@ -113,7 +113,7 @@ class LastTexts:
 
 @dataclass(frozen=True, kw_only=True)
 class NotCompared:
-    """Each side ends in something else."""
+    """The two sides end in different stages."""
 
     base: str
     head: str
@@ -187,7 +187,9 @@ def judge(
         case NotCompared():
             same = False
             for end in (evidence.base, evidence.head):
-                if end in MACHINE_STAGES:  # what the text of that name says is not said of the machine code
+                if (
+                    end in MACHINE_STAGES
+                ):  # what is found in the text of that name does not hold for the machine code
                     stages[MACHINE_STAGES[end]] = StageStatus.ABSENT
         case _:
             assert_never(evidence)

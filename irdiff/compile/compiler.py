@@ -191,6 +191,23 @@ class WorkerCompiler:
         self._keep(keys, outcome)
         return outcome
 
+    def count_lines(
+        self,
+        counting: Toolchain,
+        toolchain: Toolchain,
+        corpus: Corpus,
+        launch: Launch,
+        target: Target,
+        profile: Path,
+    ) -> None:
+        """Has `counting`, a compiler that counts its lines, compile a launch of `toolchain`, and leave its
+        counters at `profile`. Where it crashes it leaves none.
+        """
+        more = {"stop_before": [Stage.CUBIN], "profile": str(profile)}
+        row = self._request("compile", launch, toolchain, corpus, target, **more)
+        with self.store.scratch() as folder:
+            self.requests.ask(counting, corpus.beside(launch.id, target), row, folder)
+
     def _keys(self, kind: str, toolchain: Toolchain, launch: Launch, target: Target) -> _Keys | None:
         if launch.digest is None:
             return None

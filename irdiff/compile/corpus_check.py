@@ -39,7 +39,7 @@ class Checked:
         return self.expected != self.compiled
 
 
-class Compiler(Cataloger, Protocol):
+class CorpusCompiler(Cataloger, Protocol):
     """What a check asks of a compiler. Thread-safe."""
 
     def compile(
@@ -48,10 +48,10 @@ class Compiler(Cataloger, Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Check:
+class CorpusCheck:
     """A corpus under one toolchain, and which of its launches are asked for."""
 
-    compiler: Compiler
+    compiler: CorpusCompiler
     toolchain: Toolchain
     corpus: Corpus
     targets: Sequence[Target]
@@ -109,7 +109,7 @@ def captured(
 ) -> list[Launch]:
     """Every launch that the patterns select, for every target; without its input digest."""
     with _compiler(config, Wanted(cases=tuple(cases), frontend=False)) as compiler:
-        asked = Check(
+        asked = CorpusCheck(
             compiler=compiler,
             toolchain=toolchain,
             corpus=corpus,
@@ -130,7 +130,7 @@ def check(
     report: Report,
 ) -> list[Checked]:
     with _compiler(config, Wanted(cases=tuple(cases))) as compiler:
-        return Check(
+        return CorpusCheck(
             compiler=compiler,
             toolchain=toolchain,
             corpus=corpus,

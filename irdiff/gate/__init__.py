@@ -10,7 +10,7 @@ from irdiff.gate.acceptance import Accepted
 from irdiff.gate.outcome import Outcome, RuleOutcome
 from irdiff.gate.policy import Policy
 from irdiff.gate.settling import Settler
-from irdiff.gate.timings import Timed
+from irdiff.gate.timings import TimedCase
 from irdiff.model import Run
 from irdiff.report import edited, group_names
 
@@ -23,7 +23,7 @@ def evaluate(
     run: Run,
     policy: Policy,
     *,
-    timings: Sequence[Timed] = (),
+    timings: Sequence[TimedCase] = (),
     notes: Sequence[str] = (),
     accepted: Sequence[Accepted] = (),
     today: datetime.date,
@@ -59,16 +59,16 @@ def _same(run: Run) -> list[str]:
     return [edited.headline(run.edited)] if run.edited and edited.same_compiler(run) else []
 
 
-def _by_case(run: Run, timings: Sequence[Timed]) -> dict[str, list[Timed]]:
+def _by_case(run: Run, timings: Sequence[TimedCase]) -> dict[str, list[TimedCase]]:
     known = {case.id for case in run.cases}
-    rows: dict[str, list[Timed]] = {}
+    rows: dict[str, list[TimedCase]] = {}
     for timed in timings:
         if timed.case in known:
             rows.setdefault(timed.case, []).append(timed)
     return rows
 
 
-def _unread(run: Run, timings: Sequence[Timed]) -> list[str]:
+def _unread(run: Run, timings: Sequence[TimedCase]) -> list[str]:
     known = {case.id for case in run.cases}
     strangers = sum(timed.case not in known for timed in timings)
     return [f"{strangers} timings are of cases that this run does not have"] if strangers else []

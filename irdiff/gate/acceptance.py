@@ -60,7 +60,7 @@ class Accepted:
 
 
 @plain.dataclass(frozen=True, kw_only=True)
-class Decision:
+class Acceptance:
     """Who takes an edit, why, and until when."""
 
     owner: str
@@ -70,12 +70,12 @@ class Decision:
 
 
 @dataclass(frozen=True, kw_only=True, config=_STRICT)
-class _File:
+class _AcceptanceFile:
     schema: Literal["irdiff-accepted/2"]
     accepted: tuple[Accepted, ...] = ()
 
 
-_file = TypeAdapter(_File)
+_file = TypeAdapter(_AcceptanceFile)
 
 
 def load(path: Path) -> tuple[Accepted, ...]:
@@ -95,7 +95,7 @@ def parse(rows: Mapping[str, object], where: str) -> tuple[Accepted, ...]:
     return toml_file.checked(_file, rows, where, "an acceptance file").accepted
 
 
-def accept(run: Run, names: tuple[str, ...], decision: Decision) -> tuple[Accepted, ...]:
+def accept(run: Run, names: tuple[str, ...], decision: Acceptance) -> tuple[Accepted, ...]:
     """An entry for each name: of a change group, for all its cases in this run, or of one case.
 
     A group is named by its number in the run or by its id, which may be cut (`g:b140`). Raises UsageError for
@@ -116,7 +116,7 @@ def accept(run: Run, names: tuple[str, ...], decision: Decision) -> tuple[Accept
     return tuple(entries)
 
 
-def _terms(run: Run, decision: Decision) -> dict[str, Any]:
+def _terms(run: Run, decision: Acceptance) -> dict[str, Any]:
     return {
         **plain.asdict(decision),
         "base": run.base.spec,
@@ -127,7 +127,7 @@ def _terms(run: Run, decision: Decision) -> dict[str, Any]:
     }
 
 
-def renew(run: Run, known: tuple[Accepted, ...], decision: Decision) -> tuple[Accepted, ...]:
+def renew(run: Run, known: tuple[Accepted, ...], decision: Acceptance) -> tuple[Accepted, ...]:
     """The entries again, for this run's toolchains and another last day: of those edits that are the same.
 
     Nothing new is accepted so: each edit, constants and positions included, was looked at before, and the

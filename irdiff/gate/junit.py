@@ -10,7 +10,7 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 
 from irdiff.gate import wording
-from irdiff.gate.outcome import Certainty, Finding, Outcome, RuleOutcome
+from irdiff.gate.outcome import Certainty, GateFinding, Outcome, RuleOutcome
 from irdiff.report.escape import clean
 
 MAX_CASES = 2_000
@@ -19,7 +19,7 @@ MAX_CASES = 2_000
 
 def junit(outcome: Outcome) -> str:
     root = ET.Element("testsuites", name=f"irdiff gate: {'pass' if outcome.passed else 'fail'}")
-    suites = [_suite(rule) for rule in outcome.rules]
+    suites = [_suite(outcome, rule) for rule in outcome.rules]
     root.extend(suites)
     for name in ("tests", "failures", "errors", "skipped"):
         root.set(name, str(sum(int(suite.get(name, "0")) for suite in suites)))
@@ -27,11 +27,11 @@ def junit(outcome: Outcome) -> str:
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
 
 
-def _suite(outcome: RuleOutcome) -> ET.Element:
+def _suite(whole: Outcome, outcome: RuleOutcome) -> ET.Element:
     suite = ET.Element("testsuite", name=outcome.rule.id)
     shown = wording.ordered(outcome.findings)
     for finding in shown[:MAX_CASES]:
-        suite.append(_test(outcome, finding))
+        suite.append(_test(whole, outcome, finding))
     if left_out := shown[MAX_CASES:]:
         rest = ET.SubElement(suite, "testcase", classname=outcome.rule.id, name=f"{len(left_out)} more")
         if any(finding.blocks for finding in left_out):
@@ -45,9 +45,9 @@ def _suite(outcome: RuleOutcome) -> ET.Element:
     return suite
 
 
-def _test(outcome: RuleOutcome, finding: Finding) -> ET.Element:
+def _test(whole: Outcome, outcome: RuleOutcome, finding: GateFinding) -> ET.Element:
     test = ET.Element("testcase", classname=outcome.rule.id, name=clean(wording.subject(finding)))
-    detail = clean(wording.detail(finding))
+    detail = clean(wording.with_groups(whole, finding, wording.detail(finding)), limit=1000)
     if finding.settled_by is not None:
         ET.SubElement(test, "skipped", message=clean(wording.state(finding)))
     elif not finding.blocks:

@@ -16,17 +16,17 @@ class Certainty(StrEnum):
     """It cannot be decided from the run: data is missing."""
 
 
-class Subject(StrEnum):
+class SubjectKind(StrEnum):
     CASE = "case"
     TARGET = "target"
     RUN = "run"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Finding:
+class GateFinding:
     """One place where a rule does not hold, or may not hold."""
 
-    subject: Subject
+    subject: SubjectKind
     name: str
     """The case id or the target; empty for the run as a whole."""
     certainty: Certainty
@@ -51,7 +51,7 @@ class RuleOutcome:
     rule: Rule
     examined: int
     """Cases that the rule selected."""
-    findings: tuple[Finding, ...]
+    findings: tuple[GateFinding, ...]
 
     @property
     def holds(self) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 from irdiff.gate import wording
 from irdiff.gate.acceptance import Accepted
-from irdiff.gate.outcome import Finding, Outcome, RuleOutcome
+from irdiff.gate.outcome import GateFinding, Outcome, RuleOutcome
 from irdiff.gate.policy import Waiver
 from irdiff.gate.wording import Again
 from irdiff.report import escape
@@ -69,7 +69,7 @@ def _rule_rows(outcome: RuleOutcome) -> dict[str, Any]:
     }
 
 
-def _finding_rows(finding: Finding) -> dict[str, Any]:
+def _finding_rows(finding: GateFinding) -> dict[str, Any]:
     return {
         "subject": finding.subject.value,
         "name": finding.name,

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from irdiff.gate.outcome import Certainty, Finding, Outcome, RuleOutcome
+from irdiff.gate.outcome import Certainty, GateFinding, Outcome, RuleOutcome
 from irdiff.gate.policy import Action
 from irdiff.gate.wording import headline as gate_headline
 from irdiff.gate.wording import state, subject
@@ -23,7 +23,7 @@ _MAX_GROUPS = 25
 
 
 @dataclass(frozen=True, kw_only=True)
-class Part:
+class ReleaseRun:
     """One run, what was timed of it, and what the gate says of it."""
 
     run: Run
@@ -31,12 +31,12 @@ class Part:
     outcome: Outcome | None
 
 
-def render(parts: Sequence[Part]) -> str:
+def render(parts: Sequence[ReleaseRun]) -> str:
     """Renders the document. The same parts in the same order give the same bytes."""
     return "\n".join(_lines(parts)).rstrip("\n") + "\n"
 
 
-def _lines(parts: Sequence[Part]) -> Iterator[str]:
+def _lines(parts: Sequence[ReleaseRun]) -> Iterator[str]:
     yield f"# {markdown(_title(parts))}"
     yield ""
     yield f"**{markdown(verdict(parts))}**"
@@ -49,12 +49,12 @@ def _lines(parts: Sequence[Part]) -> Iterator[str]:
     yield from _section("What was compared", list(_provenance(parts)))
 
 
-def _title(parts: Sequence[Part]) -> str:
+def _title(parts: Sequence[ReleaseRun]) -> str:
     pairs = dict.fromkeys((part.run.base.version, part.run.head.version) for part in parts)
     return "Release report: " + ", ".join(f"{base} → {head}" for base, head in pairs)
 
 
-def verdict(parts: Sequence[Part]) -> str:
+def verdict(parts: Sequence[ReleaseRun]) -> str:
     """The first line: the gate's answer where there was one, and never a pass for what was not asked."""
     outcomes = [part.outcome for part in parts if part.outcome]
     if not outcomes:
@@ -74,7 +74,7 @@ def _section(title: str, lines: Sequence[str]) -> Iterator[str]:
     yield from lines or ["Nothing."]
 
 
-def _overview(parts: Sequence[Part]) -> Iterator[str]:
+def _overview(parts: Sequence[ReleaseRun]) -> Iterator[str]:
     yield ""
     yield "| run | target | compared | changed | broken | other failures | timed | gate |"
     yield "|---|---|--:|--:|--:|--:|--:|---|"
@@ -94,7 +94,7 @@ def _overview(parts: Sequence[Part]) -> Iterator[str]:
 # changes
 
 
-def _changes(parts: Sequence[Part]) -> Iterator[str]:
+def _changes(parts: Sequence[ReleaseRun]) -> Iterator[str]:
     seen: dict[str, list[tuple[int, ChangeGroup]]] = {}
     for number, part in enumerate(parts, 1):
         for group in wording.changed_groups(part.run):
@@ -123,7 +123,7 @@ def _gravest_first(rows: list[tuple[int, ChangeGroup]]) -> tuple[bool, float, st
     return (not any(wording.is_loud(group) for _, group in rows), -best.score, best.id)
 
 
-def _change(rows: list[tuple[int, ChangeGroup]], parts: Sequence[Part]) -> str:
+def _change(rows: list[tuple[int, ChangeGroup]], parts: Sequence[ReleaseRun]) -> str:
     _, first = rows[0]
     where = []
     for number, group in rows:
@@ -138,14 +138,14 @@ def _change(rows: list[tuple[int, ChangeGroup]], parts: Sequence[Part]) -> str:
 # regressions
 
 
-def _regressions(parts: Sequence[Part]) -> Iterator[str]:
+def _regressions(parts: Sequence[ReleaseRun]) -> Iterator[str]:
     rows = [*_broken(parts), *_bad_timings(parts), *_denied(parts)]
     yield from rows[:_MAX_ROWS]
     if len(rows) > _MAX_ROWS:
         yield f"- … {len(rows) - _MAX_ROWS} more: see `irdiff gate --json`"
 
 
-def _not_known(parts: Sequence[Part]) -> Iterator[str]:
+def _not_known(parts: Sequence[ReleaseRun]) -> Iterator[str]:
     """Code that changed and was not timed may be slower: silence about it is no absence of regressions."""
     for number, part in enumerate(parts, 1):
         untimed = sum(_untimed_by_target(part).values())
@@ -154,7 +154,7 @@ def _not_known(parts: Sequence[Part]) -> Iterator[str]:
             yield f"- run {number}: not timed: {words}"
 
 
-def _broken(parts: Sequence[Part]) -> Iterator[str]:
+def _broken(parts: Sequence[ReleaseRun]) -> Iterator[str]:
     for number, part in enumerate(parts, 1):
         broken = (case for case in part.run.cases if case.verdict is Verdict.BROKEN)
         for shared in together.errors(broken):
@@ -162,7 +162,7 @@ def _broken(parts: Sequence[Part]) -> Iterator[str]:
             yield f"- run {number}: broken: {code(shared.cases[0].id)}{more}: {markdown(shared.words)}"
 
 
-def _bad_timings(parts: Sequence[Part]) -> Iterator[str]:
+def _bad_timings(parts: Sequence[ReleaseRun]) -> Iterator[str]:
     for number, part in enumerate(parts, 1):
         for row in part.timing.cases if part.timing else ():
             if row.outputs.status in BAD_OUTPUTS:
@@ -172,7 +172,7 @@ def _bad_timings(parts: Sequence[Part]) -> Iterator[str]:
                 yield f"- run {number}: slower: {code(row.case)}: {markdown(_interval(row))}"
 
 
-def _denied(parts: Sequence[Part]) -> Iterator[str]:
+def _denied(parts: Sequence[ReleaseRun]) -> Iterator[str]:
     """What the gate found beside broken, slow and wrong cases, which have lists of their own."""
     said = {"verdict", "slower", "wrong-result", "timed"}
     for number, rule, finding in _findings(parts):
@@ -182,7 +182,7 @@ def _denied(parts: Sequence[Part]) -> Iterator[str]:
             yield f"- run {number}: {code(subject(finding))}: {words}"
 
 
-def _findings(parts: Sequence[Part]) -> Iterator[tuple[int, RuleOutcome, Finding]]:
+def _findings(parts: Sequence[ReleaseRun]) -> Iterator[tuple[int, RuleOutcome, GateFinding]]:
     for number, part in enumerate(parts, 1):
         for rule in part.outcome.rules if part.outcome else ():
             for finding in rule.findings:
@@ -192,7 +192,7 @@ def _findings(parts: Sequence[Part]) -> Iterator[tuple[int, RuleOutcome, Finding
 # timings
 
 
-def _timings(parts: Sequence[Part]) -> Iterator[str]:
+def _timings(parts: Sequence[ReleaseRun]) -> Iterator[str]:
     for number, part in enumerate(parts, 1):
         if part.timing is None:
             yield f"- run {number}: not timed"
@@ -225,7 +225,7 @@ def _interval(row: CaseTiming) -> str:
 # settled, unchecked, compared
 
 
-def _settled(parts: Sequence[Part]) -> Iterator[str]:
+def _settled(parts: Sequence[ReleaseRun]) -> Iterator[str]:
     rows = dict.fromkeys(
         f"- {markdown(f'{rule.rule.id}: {state(finding)}')}: {code(subject(finding))}"
         for _, rule, finding in _findings(parts)
@@ -239,7 +239,7 @@ def _settled(parts: Sequence[Part]) -> Iterator[str]:
             yield f"- ended on {waiver.expires}: {markdown(f'{waiver.rule}, {waiver.owner}: {waiver.issue}')}"
 
 
-def _unchecked(parts: Sequence[Part]) -> Iterator[str]:
+def _unchecked(parts: Sequence[ReleaseRun]) -> Iterator[str]:
     for number, part in enumerate(parts, 1):
         counts = Counter(
             (case.target, case.verdict)
@@ -258,18 +258,18 @@ def _unchecked(parts: Sequence[Part]) -> Iterator[str]:
         yield from _unknown(number, part)
 
 
-def _untimed(number: int, part: Part) -> Iterator[str]:
+def _untimed(number: int, part: ReleaseRun) -> Iterator[str]:
     for target, count in sorted(_untimed_by_target(part).items()):
         yield f"- run {number}: {code(target)}: {wording.cases_in_words(count, 'changed ')} not timed"
 
 
-def _untimed_by_target(part: Part) -> Counter[str]:
+def _untimed_by_target(part: ReleaseRun) -> Counter[str]:
     changed = {case.id: case.target for case in part.run.cases if case.verdict is Verdict.CHANGED}
     timed = {row.case for row in part.timing.cases if row.measurement} if part.timing else set()
     return Counter(target for case_id, target in changed.items() if case_id not in timed)
 
 
-def _unknown(number: int, part: Part) -> Iterator[str]:
+def _unknown(number: int, part: ReleaseRun) -> Iterator[str]:
     for rule in part.outcome.rules if part.outcome else ():
         found = [finding for finding in rule.findings if finding.certainty is Certainty.UNKNOWN]
         if found:
@@ -277,7 +277,7 @@ def _unknown(number: int, part: Part) -> Iterator[str]:
             yield f"- run {number}: {markdown(words)} {code(subject(found[0]))}"
 
 
-def _provenance(parts: Sequence[Part]) -> Iterator[str]:
+def _provenance(parts: Sequence[ReleaseRun]) -> Iterator[str]:
     for number, part in enumerate(parts, 1):
         run = part.run
         yield f"- run {number}: {markdown(wording.headline(run))}"

@@ -8,7 +8,7 @@ from typing import assert_never
 
 from irdiff.compare.cases import not_compared
 from irdiff.findings import FindingKind
-from irdiff.gate.outcome import Certainty, Finding, Subject
+from irdiff.gate.outcome import Certainty, GateFinding, SubjectKind
 from irdiff.gate.policy import (
     CompileTimeRule,
     CoverageRule,
@@ -23,7 +23,7 @@ from irdiff.gate.policy import (
     WrongResultRule,
     matches,
 )
-from irdiff.gate.timings import Timed
+from irdiff.gate.timings import TimedCase
 from irdiff.model import COMPARED_VERDICTS, Case, ChangeGroup, Run, StageStatus, Verdict
 from irdiff.report import edited
 from irdiff.stages import Stage
@@ -39,22 +39,22 @@ class Evidence:
 
     run: Run
     groups: Mapping[str, ChangeGroup]
-    timings: Mapping[str, Sequence[Timed]]
+    timings: Mapping[str, Sequence[TimedCase]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Seen:
+class _CaseDecision:
     """A decision about one case: None as certainty means that the rule holds."""
 
     certainty: Certainty | None
     detail: str
 
 
-_HOLDS = _Seen(certainty=None, detail="")
-_Decide = Callable[[Case], _Seen]
+_HOLDS = _CaseDecision(certainty=None, detail="")
+_Decide = Callable[[Case], _CaseDecision]
 
 
-def findings(rule: Rule, evidence: Evidence) -> tuple[int, list[Finding]]:
+def findings(rule: Rule, evidence: Evidence) -> tuple[int, list[GateFinding]]:
     """How many cases the rule selects, and where it does not hold."""
     if edited.same_compiler(evidence.run):
         return 0, []  # every rule asks for something of code that changed, or may have: none can have
@@ -73,31 +73,33 @@ def findings(rule: Rule, evidence: Evidence) -> tuple[int, list[Finding]]:
             return len(selected), [found for c in selected if (found := _of_case(rule, c, decide(c)))]
 
 
-def _empty(rule: Rule) -> Finding:
+def _empty(rule: Rule) -> GateFinding:
     return _finding(
-        rule, Subject.RUN, "", _unknown("it selects no case of this run: nothing was checked"), ()
+        rule, SubjectKind.RUN, "", _unknown("it selects no case of this run: nothing was checked"), ()
     )
 
 
-def _unknown(detail: str) -> _Seen:
-    return _Seen(certainty=Certainty.UNKNOWN, detail=detail)
+def _unknown(detail: str) -> _CaseDecision:
+    return _CaseDecision(certainty=Certainty.UNKNOWN, detail=detail)
 
 
-def _violated(detail: str) -> _Seen:
-    return _Seen(certainty=Certainty.VIOLATED, detail=detail)
+def _violated(detail: str) -> _CaseDecision:
+    return _CaseDecision(certainty=Certainty.VIOLATED, detail=detail)
 
 
-def _of_case(rule: Rule, case: Case, seen: _Seen) -> Finding | None:
+def _of_case(rule: Rule, case: Case, seen: _CaseDecision) -> GateFinding | None:
     if seen.certainty is None:
         return None
-    return _finding(rule, Subject.CASE, case.id, seen, (case,) if case.group else ())
+    return _finding(rule, SubjectKind.CASE, case.id, seen, (case,) if case.group else ())
 
 
-def _finding(rule: Rule, subject: Subject, name: str, seen: _Seen, behind: Sequence[Case]) -> Finding:
+def _finding(
+    rule: Rule, subject: SubjectKind, name: str, seen: _CaseDecision, behind: Sequence[Case]
+) -> GateFinding:
     """`behind` are the cases whose edits, all of them accepted, would settle it."""
     certainty = seen.certainty
     assert certainty is not None
-    return Finding(
+    return GateFinding(
         subject=subject,
         name=name,
         certainty=certainty,
@@ -139,7 +141,7 @@ def _if_changed(decide: _Decide) -> _Decide:
     return lambda case: decide(case) if case.verdict is Verdict.CHANGED else _HOLDS
 
 
-def _verdict(rule: VerdictRule, case: Case, run: Run) -> _Seen:
+def _verdict(rule: VerdictRule, case: Case, run: Run) -> _CaseDecision:
     if case.verdict not in rule.verdicts:
         return _HOLDS
     launch = run.launches.get(case.launches.head or "")
@@ -149,7 +151,7 @@ def _verdict(rule: VerdictRule, case: Case, run: Run) -> _Seen:
     return _violated(f"{case.verdict}{where}" + (f": {case.error}" if case.error else ""))
 
 
-def _facts(rule: FactRule, case: Case) -> _Seen:
+def _facts(rule: FactRule, case: Case) -> _CaseDecision:
     known = False
     worse: list[str] = []
     for name in rule.facts:
@@ -175,7 +177,7 @@ def _same_code(case: Case) -> bool:
     return bool(statuses) and all(s in {StageStatus.IDENTICAL, StageStatus.EQUIVALENT} for s in statuses)
 
 
-def _slower(rule: SlowerRule, timings: Sequence[Timed]) -> _Seen:
+def _slower(rule: SlowerRule, timings: Sequence[TimedCase]) -> _CaseDecision:
     if not timings:
         return _unknown("changed and not timed")
     for timed in timings:
@@ -196,17 +198,17 @@ def _slower(rule: SlowerRule, timings: Sequence[Timed]) -> _Seen:
     return _HOLDS
 
 
-def _faulted(timed: Timed) -> str:
+def _faulted(timed: TimedCase) -> str:
     return f"faulted on {timed.device}: {timed.note}"
 
 
-def _interval(timed: Timed) -> str:
+def _interval(timed: TimedCase) -> str:
     middle = "" if timed.slower_percent is None else f"{timed.slower_percent:+.2f} % "
     high = "?" if timed.high_percent is None else f"{timed.high_percent:+.2f}"
     return f"{middle}[{timed.low_percent:+.2f}, {high}] on {timed.device}"
 
 
-def _timed(timings: Sequence[Timed]) -> _Seen:
+def _timed(timings: Sequence[TimedCase]) -> _CaseDecision:
     for timed in timings:
         if timed.faulted:
             return _violated(_faulted(timed))
@@ -217,7 +219,7 @@ def _timed(timings: Sequence[Timed]) -> _Seen:
     return _violated(f"could not be timed on {timings[0].device}: {timings[0].note or 'no reason given'}")
 
 
-def _result(timings: Sequence[Timed]) -> _Seen:
+def _result(timings: Sequence[TimedCase]) -> _CaseDecision:
     for timed in timings:
         if timed.faulted and timed.same_result is False:
             return _violated(_faulted(timed))
@@ -233,14 +235,14 @@ def _result(timings: Sequence[Timed]) -> _Seen:
     return _HOLDS
 
 
-def _nondeterministic(case: Case, run: Run) -> _Seen:
+def _nondeterministic(case: Case, run: Run) -> _CaseDecision:
     if "head" not in case.nondeterministic:  # where base alone disagrees with itself, head has mended it
         unknown = case.verdict is Verdict.CHANGED and not run.options.recheck
         return _unknown("was not compiled again: --no-recheck") if unknown else _HOLDS
     return _violated(f"disagrees with itself when compiled again: {', '.join(case.nondeterministic)}")
 
 
-def _severity(rule: SeverityRule, case: Case, groups: Mapping[str, ChangeGroup]) -> _Seen:
+def _severity(rule: SeverityRule, case: Case, groups: Mapping[str, ChangeGroup]) -> _CaseDecision:
     group = groups.get(case.group) if case.group else None
     if group is None:
         return _unknown("changed and in no change group: its severity is not known")
@@ -259,30 +261,30 @@ def _by_target(cases: Sequence[Case]) -> dict[str, list[Case]]:
     return rows
 
 
-def _radius(rule: RadiusRule, selected: Sequence[Case]) -> Iterator[Finding]:
+def _radius(rule: RadiusRule, selected: Sequence[Case]) -> Iterator[GateFinding]:
     for target, cases in _by_target(selected).items():
         compared = [case for case in cases if case.verdict in COMPARED_VERDICTS]
         changed = [case for case in compared if case.verdict is Verdict.CHANGED]
         if not compared:
-            yield _finding(rule, Subject.TARGET, target, _unknown("no case was compared"), ())
+            yield _finding(rule, SubjectKind.TARGET, target, _unknown("no case was compared"), ())
         elif 100 * len(changed) > rule.percent * len(compared):
             share = f"{len(changed)} of {len(compared)} compared cases changed"
             all_known = all(case.group for case in changed)
             seen = _violated(f"{share} ({100 * len(changed) / len(compared):.1f} %)")
-            yield _finding(rule, Subject.TARGET, target, seen, changed if all_known else ())
+            yield _finding(rule, SubjectKind.TARGET, target, seen, changed if all_known else ())
 
 
-def _compile_time(rule: CompileTimeRule, selected: Sequence[Case]) -> Iterator[Finding]:
+def _compile_time(rule: CompileTimeRule, selected: Sequence[Case]) -> Iterator[GateFinding]:
     for target, cases in _by_target(selected).items():
         compiled = [case for case in cases if case.compile_s.base and case.compile_s.head]
         before = sum(_shared_s(case.compile_s.base, case.compile_s.head) for case in compiled)
         after = sum(_shared_s(case.compile_s.head, case.compile_s.base) for case in compiled)
         skipped = [c for c in cases if any(f.kind is FindingKind.NOT_COMPILED for f in c.findings)]
         if not compiled and len(skipped) < len(cases):
-            yield _finding(rule, Subject.TARGET, target, _unknown("no compile times on both sides"), ())
+            yield _finding(rule, SubjectKind.TARGET, target, _unknown("no compile times on both sides"), ())
         elif after - before > rule.more_than_s and after - before > before * rule.percent / 100:
             seen = _violated(f"compiling {len(compiled)} cases takes {before:.1f} s → {after:.1f} s")
-            yield _finding(rule, Subject.TARGET, target, seen, ())
+            yield _finding(rule, SubjectKind.TARGET, target, seen, ())
 
 
 def _shared_s(times: Mapping[str, float], other: Mapping[str, float]) -> float:
@@ -290,7 +292,7 @@ def _shared_s(times: Mapping[str, float], other: Mapping[str, float]) -> float:
     return sum(seconds for stage, seconds in times.items() if stage in other)
 
 
-def _coverage(rule: CoverageRule, selected: Sequence[Case], evidence: Evidence) -> Iterator[Finding]:
+def _coverage(rule: CoverageRule, selected: Sequence[Case], evidence: Evidence) -> Iterator[GateFinding]:
     present = _by_target(selected)
     names = dict.fromkeys([*rule.required_targets, *(target.name for target in evidence.run.targets)])
     for target in names:
@@ -300,7 +302,7 @@ def _coverage(rule: CoverageRule, selected: Sequence[Case], evidence: Evidence) 
         failed = sum(case.verdict in _UNCOMPARED for case in cases) + blind
         if target in rule.required_targets and compared < rule.min_compared:
             detail = f"{compared} cases compared, at least {rule.min_compared} are required"
-            yield _finding(rule, Subject.TARGET, target, _violated(detail), ())
+            yield _finding(rule, SubjectKind.TARGET, target, _violated(detail), ())
         elif 100 * failed > rule.max_uncompared_percent * len(cases):
             detail = f"{failed} of {len(cases)} cases could not be compared"
-            yield _finding(rule, Subject.TARGET, target, _violated(detail), ())
+            yield _finding(rule, SubjectKind.TARGET, target, _violated(detail), ())

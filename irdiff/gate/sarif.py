@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from irdiff import __version__
 from irdiff.gate import wording
-from irdiff.gate.outcome import Certainty, Finding, Outcome, RuleOutcome
+from irdiff.gate.outcome import Certainty, GateFinding, Outcome, RuleOutcome
 from irdiff.gate.policy import Action
 from irdiff.model import Run
 from irdiff.report.escape import clean
@@ -36,7 +36,10 @@ def sarif(outcome: Outcome, run: Run, root: str = "corpus") -> str:
     }
     found = [(rule, finding) for rule in outcome.rules for finding in rule.findings]
     found.sort(key=lambda row: (row[1].settled_by is not None, list(_LEVELS).index(row[1].action)))
-    results = [_result(rule, finding, sources, root) for rule, finding in found[:MAX_RESULTS]]
+    results = [
+        _result(outcome, rule, finding, _location(sources.get(finding.name, ""), root))
+        for rule, finding in found[:MAX_RESULTS]
+    ]
     left_out = len(found) - len(results)
     driver = {
         "name": "irdiff",
@@ -69,14 +72,17 @@ def _rule(outcome: RuleOutcome) -> dict[str, Any]:
     }
 
 
-def _result(outcome: RuleOutcome, finding: Finding, sources: Mapping[str, str], root: str) -> dict[str, Any]:
+def _result(
+    whole: Outcome, outcome: RuleOutcome, finding: GateFinding, location: Mapping[str, Any]
+) -> dict[str, Any]:
     name = wording.subject(finding)
+    named = wording.with_groups(whole, finding, name)
     unknown = "not known: " if finding.certainty is Certainty.UNKNOWN else ""
     result: dict[str, Any] = {
         "ruleId": outcome.rule.id,
         "level": _LEVELS[finding.action],
-        "message": {"text": clean(f"{name}: {unknown}{wording.detail(finding)}", limit=900)},
-        "locations": [_location(sources.get(finding.name, ""), root)],
+        "message": {"text": clean(f"{named}: {unknown}{wording.detail(finding)}", limit=900)},
+        "locations": [location],
         # The same finding of two runs is one alert: named by rule and subject, not by its figures.
         "partialFingerprints": {"irdiff/v1": _fingerprint(outcome.rule.id, name)},
     }

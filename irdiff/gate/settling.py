@@ -19,7 +19,7 @@ from enum import IntEnum
 
 from irdiff import case_ids
 from irdiff.gate.acceptance import Accepted
-from irdiff.gate.outcome import Certainty, Finding, Subject
+from irdiff.gate.outcome import Certainty, GateFinding, SubjectKind
 from irdiff.gate.policy import Rule, Waiver, matches
 from irdiff.model import Run
 
@@ -36,7 +36,7 @@ class Settler:
         self.used: list[Waiver] = []
         self.expired: list[Waiver] = []
 
-    def __call__(self, rule: Rule, finding: Finding) -> Finding:
+    def __call__(self, rule: Rule, finding: GateFinding) -> GateFinding:
         for waiver in self.waivers:
             if waiver.rule == rule.id and _covers(waiver, finding):
                 if waiver.expires >= self.today:
@@ -55,9 +55,9 @@ class Settler:
         ]
 
 
-def _covers(waiver: Waiver, finding: Finding) -> bool:
+def _covers(waiver: Waiver, finding: GateFinding) -> bool:
     match finding.subject:
-        case Subject.CASE:
+        case SubjectKind.CASE:
             target = finding.name.rpartition("@")[2]
             return (
                 bool(waiver.cases or waiver.edits)
@@ -65,9 +65,9 @@ def _covers(waiver: Waiver, finding: Finding) -> bool:
                 and (not waiver.edits or finding.edits.get(finding.name) in waiver.edits)
                 and (not waiver.targets or matches(waiver.targets, target))
             )
-        case Subject.TARGET:
+        case SubjectKind.TARGET:
             return not waiver.cases and not waiver.edits and matches(waiver.targets, finding.name)
-        case Subject.RUN:
+        case SubjectKind.RUN:
             return False
 
 
@@ -107,7 +107,7 @@ class _Acceptances:
             for case_id in entry.edits:
                 self._of_case.setdefault(case_id, []).append(entry)
 
-    def settle(self, finding: Finding) -> Finding:
+    def settle(self, finding: GateFinding) -> GateFinding:
         answers = [self._answer(case_id) for case_id in finding.edits]
         refused = [answer for answer in answers if isinstance(answer, _Refused)]
         held = [answer for answer in answers if isinstance(answer, Accepted)]

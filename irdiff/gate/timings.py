@@ -24,7 +24,7 @@ _ENOUGH = frozenset({None, Unclear.MANY_CASES, Unclear.WIDE, Unclear.THRESHOLD})
 
 
 @dataclass(frozen=True, kw_only=True)
-class Timed:
+class TimedCase:
     """One changed case on a GPU that was asked to run both of its sides."""
 
     case: str
@@ -48,7 +48,7 @@ class Timed:
     note: str
 
 
-def of_results(results: TimingResults) -> tuple[Timed, ...]:
+def of_results(results: TimingResults) -> tuple[TimedCase, ...]:
     gpus = {gpu.uuid: gpu for gpu in results.gpus}
     return tuple(_timed(row, gpus.get(row.gpu)) for row in results.cases)
 
@@ -57,10 +57,10 @@ def reasons_not_timed(results: TimingResults) -> tuple[str, ...]:
     return tuple(f"not timed: {row.case}: {row.reason}" for row in results.not_timed)
 
 
-def _timed(row: CaseTiming, gpu: GpuRecord | None) -> Timed:
+def _timed(row: CaseTiming, gpu: GpuRecord | None) -> TimedCase:
     unfit = _unfit(row, gpu)
     measured = row.measurement if not unfit else None
-    return Timed(
+    return TimedCase(
         case=row.case,
         device=gpu.name if gpu else row.gpu,
         slower_percent=_percent(measured.ratio) if measured else None,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from irdiff.gate.acceptance import Accepted
-from irdiff.gate.outcome import Certainty, Finding, Outcome, RuleOutcome, Subject
+from irdiff.gate.outcome import Certainty, GateFinding, Outcome, RuleOutcome, SubjectKind
 from irdiff.gate.policy import Waiver
 from irdiff.report import commands
 
@@ -49,17 +49,23 @@ def summary(outcome: RuleOutcome) -> str:
     return f"{count} {'finding' if count == 1 else 'findings'} in {cases}{tail}"
 
 
-def subject(finding: Finding) -> str:
-    return "the run" if finding.subject is Subject.RUN else finding.name
+def subject(finding: GateFinding) -> str:
+    return "the run" if finding.subject is SubjectKind.RUN else finding.name
 
 
-def groups(outcome: Outcome, finding: Finding) -> str:
+def groups(outcome: Outcome, finding: GateFinding) -> str:
     """The short ids of the change groups behind a finding, in the order of the report."""
     names = [name for group, name in outcome.group_names.items() if group in finding.groups]
     return " ".join([*names[:_MAX_GROUPS], *(["…"] if len(names) > _MAX_GROUPS else [])])
 
 
-def state(finding: Finding) -> str:
+def with_groups(outcome: Outcome, finding: GateFinding, words: str) -> str:
+    """`words [g:b140]`: as a line names the groups that a person can look at, and accept."""
+    named = groups(outcome, finding)
+    return f"{words} [{named}]" if named else words
+
+
+def state(finding: GateFinding) -> str:
     """`violated`, `unknown`, `waived by …` or `accepted by …`."""
     match finding.settled_by:
         case None:
@@ -74,18 +80,18 @@ def _accepted(entry: Accepted) -> str:
     return f"{entry.owner} on {entry.on} until {entry.expires}: {entry.reason}"
 
 
-def detail(finding: Finding) -> str:
+def detail(finding: GateFinding) -> str:
     """What decided it, and why what was accepted does not settle it."""
     return f"{finding.detail}; {finding.not_accepted}" if finding.not_accepted else finding.detail
 
 
-def ordered(findings: Sequence[Finding]) -> list[Finding]:
+def ordered(findings: Sequence[GateFinding]) -> list[GateFinding]:
     """The findings in order: those that block come first, and unknown ones after violated ones."""
     return sorted(findings, key=lambda f: (not f.blocks, f.settled_by is not None, f.certainty, f.name))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Line:
+class FindingLine:
     """What is said of one finding, or of several of which the same is to say."""
 
     name: str
@@ -96,16 +102,16 @@ class Line:
     words: str
 
 
-def together(outcome: Outcome, findings: Sequence[Finding]) -> list[Line]:
+def together(outcome: Outcome, findings: Sequence[GateFinding]) -> list[FindingLine]:
     """What to say of the findings, in order. Equal words are said once."""
-    rows: dict[tuple[str, str], list[Finding]] = {}
+    rows: dict[tuple[str, str], list[GateFinding]] = {}
     for finding in ordered(findings):
         words = f"{state(finding)}: {detail(finding)}"
         rows.setdefault((groups(outcome, finding), words), []).append(finding)
     found = []
     for (named, words), same in rows.items():
         more = f" and {len(same) - 1} more" if len(same) > 1 else ""
-        found.append(Line(name=subject(same[0]), more=more, groups=named, words=words))
+        found.append(FindingLine(name=subject(same[0]), more=more, groups=named, words=words))
     return found
 
 

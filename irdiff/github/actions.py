@@ -29,7 +29,7 @@ class WorkflowRun:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cache:
+class ActionsCache:
     number: int
     ref: str
     """The branch or pull request whose jobs may read it: `refs/heads/main`, `refs/pull/7/merge`."""
@@ -123,7 +123,7 @@ def react(client: Client, comment: int, content: str) -> None:
 # caches
 
 
-def caches(client: Client, prefix: str) -> Iterator[Cache]:
+def caches(client: Client, prefix: str) -> Iterator[ActionsCache]:
     """Every cache whose key begins with `prefix`."""
     for page in range(1, _MAX_PAGES + 1):
         parameters = {"key": prefix, "per_page": _PAGE, "page": page}
@@ -131,7 +131,7 @@ def caches(client: Client, prefix: str) -> Iterator[Cache]:
             "actions_caches"
         ]
         for row in rows:
-            yield Cache(
+            yield ActionsCache(
                 number=int(row["id"]),
                 ref=str(row["ref"]),
                 key=str(row["key"]),
@@ -142,7 +142,7 @@ def caches(client: Client, prefix: str) -> Iterator[Cache]:
             return
 
 
-def to_remove(rows: list[Cache], closed: set[int], max_bytes: int) -> list[Cache]:
+def to_remove(rows: list[ActionsCache], closed: set[int], max_bytes: int) -> list[ActionsCache]:
     """Caches of closed pull requests, then those that were unused longest until the rest fits. Pure."""
     gone = [row for row in rows if (number := pull_request_of(row)) is not None and number in closed]
     kept = sorted((row for row in rows if row not in gone), key=lambda row: row.last_used, reverse=True)
@@ -154,10 +154,10 @@ def to_remove(rows: list[Cache], closed: set[int], max_bytes: int) -> list[Cache
     return gone
 
 
-def pull_request_of(cache: Cache) -> int | None:
+def pull_request_of(cache: ActionsCache) -> int | None:
     found = re.fullmatch(r"refs/pull/(\d{1,9})/(?:merge|head)", cache.ref)
     return int(found[1]) if found else None
 
 
-def remove_cache(client: Client, cache: Cache) -> None:
+def remove_cache(client: Client, cache: ActionsCache) -> None:
     client.rest("DELETE", f"/actions/caches/{cache.number}", to=f"remove the cache {cache.key[:80]}")

@@ -106,7 +106,7 @@ def _path(run: Run, case: Case, root: str) -> str | None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Check:
+class CheckRun:
     commit: str
     name: str
     conclusion: Conclusion
@@ -117,7 +117,7 @@ class Check:
     details_url: str | None
 
 
-def publish(client: Client, check: Check) -> str:
+def publish(client: Client, check: CheckRun) -> str:
     """A check run, or a commit status where the token may publish none; says which. Raises GithubError."""
     try:
         _publish_check(client, check)
@@ -127,7 +127,7 @@ def publish(client: Client, check: Check) -> str:
     return "check"
 
 
-def _publish_check(client: Client, check: Check) -> None:
+def _publish_check(client: Client, check: CheckRun) -> None:
     output: dict[str, Any] = {
         "title": clean(check.title, limit=200),
         "summary": check.summary[:_MAX_SUMMARY],
@@ -148,7 +148,7 @@ def _publish_check(client: Client, check: Check) -> None:
         client.rest("PATCH", path, {"output": {**output, "annotations": batch}}, to="annotate a check")
 
 
-def _publish_status(client: Client, check: Check) -> None:
+def _publish_status(client: Client, check: CheckRun) -> None:
     request = {
         # A status knows no "neutral", and changed code is no failure.
         "state": "failure" if check.conclusion is Conclusion.FAILURE else "success",

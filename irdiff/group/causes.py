@@ -1,7 +1,8 @@
 """What the edit of one case does, as causes that can be counted over the cases of a group. Pure.
 
-First what became more or fewer, or stands for something else; then what says something else where it stood;
-then layouts, flags, places. Only where none of these tells anything: integer arithmetic by its operations.
+The causes are looked for in this order: operations that became more or fewer, or were replaced; operations
+that stayed where they were and say something else; layouts; flags; places. Integer arithmetic is told by its
+operations, and only where nothing else tells anything.
 """
 
 from __future__ import annotations
@@ -11,14 +12,16 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from irdiff.compare import edits, instructions
-from irdiff.compare.edits import INDEX_ARITHMETIC, MLIR_STAGES, Edit, EditLine
+from irdiff.compare import instructions, line_forms
+from irdiff.compare.abstraction import INDEX_ARITHMETIC
+from irdiff.compare.edits import Edit, EditLine
+from irdiff.compare.line_forms import MLIR_STAGES
 from irdiff.group import operation_names, replacements, values
 from irdiff.model import Cause, CauseKind
 from irdiff.stages import Stage
 
 MAX_CAUSES = 12
-"""Of one case; a title tells three."""
+"""The most causes of one case. A title tells three."""
 _TOLD_FIRST = (
     re.compile(r"fence|membar|barrier|\bbar\b|wait|arrive|atom|cmpxchg"),
     re.compile(r"dot|mma|mfma|convert_layout|async|copy|load|store|alloc|reduce|scan|div|call |inline "),
@@ -41,7 +44,7 @@ def of_edit(edit: Edit) -> tuple[Cause, ...]:
     tallies = _tallies(edit, operation_names.told)
     numbers = _numbers(tallies)
     layouts = list(values.layouts(edit))
-    if layouts:  # index vectors are there once for each layout
+    if layouts:  # there is one index vector for each layout
         numbers = [row for row in numbers if row.subject.strip("`") not in INDEX_ARITHMETIC]
     hidden = _numbers(_tallies(edit, _hidden_name))
     found = [
@@ -57,7 +60,7 @@ def of_edit(edit: Edit) -> tuple[Cause, ...]:
 
 
 def order(cause: Cause) -> tuple[int, int, str]:
-    """The gravest first: synchronization, then what multiplies or moves data; then what moved most."""
+    """The key of an order that begins with synchronization, then what multiplies or moves data."""
     return _place(cause), -abs(cause.count), cause.subject
 
 
@@ -102,7 +105,7 @@ def _numbers(tallies: Mapping[str, _Tally]) -> list[Cause]:
 
 
 def _hoisted(tallies: Mapping[str, _Tally]) -> Iterator[Cause]:
-    """What is there as often as before, and more or less often in loops."""
+    """Operations that are there as often as before, but more or less often in loops."""
     for name, tally in tallies.items():
         if not tally.more and tally.more_in_loops:
             way = "into" if tally.more_in_loops > 0 else "out of"
@@ -124,12 +127,12 @@ def _number(name: str, tally: _Tally) -> Cause:
 
 
 def _called(operation: str) -> str:
-    """As the field calls it: all of Hopper's matrix instructions are wgmma."""
+    """The name that people use: all matrix instructions of Hopper are wgmma."""
     return next((words for part, words in _MATRIX_UNITS.items() if part in operation), f"`{operation}`")
 
 
 def _within(in_loops: int, more: int) -> int:
-    """How many of those that are more, or fewer, are it in loops."""
+    """How many of the operations that were added, or taken away, were so in loops."""
     return max(0, min(in_loops, more)) if more > 0 else -min(0, max(in_loops, more))
 
 
@@ -153,7 +156,9 @@ def _flags(edit: Edit) -> Iterator[Cause]:
         for flag in ours - theirs:
             more[bool(_DECLARES.match(line.text)), flag] += 1 if line.sign == "+" else -1
     for (declared, flag), count in more.items():
-        if not count or (declared and not only):  # what is inferred tells nothing beside other edits
+        if not count or (
+            declared and not only
+        ):  # what LLVM inferred tells nothing where there are other edits
             continue
         if declared:
             verb = "infers" if count > 0 else "no longer infers"
@@ -169,7 +174,7 @@ _STAGE_WORDS = {Stage.LLIR: "LLVM IR", Stage.PTX: "PTX"}
 
 
 def _places(edit: Edit) -> Iterator[Cause]:
-    """Operations that are somewhere else, or take other operands."""
+    """Operations that moved, or take other operands."""
     moved: Counter[str] = Counter()
     operands: Counter[str] = Counter()
     for line in edit.lines:
@@ -185,7 +190,7 @@ def _places(edit: Edit) -> Iterator[Cause]:
 
 
 def _classes(edit: Edit) -> Iterator[Cause]:
-    """What the lines are, in classes of instructions."""
+    """The lines by their classes of instructions."""
     found = Counter(_class(edit.stage, line) for line in edit.lines)
     shown = sorted(found, key=lambda kind: (-found[kind], kind))[:2]
     if shown:
@@ -195,7 +200,7 @@ def _classes(edit: Edit) -> Iterator[Cause]:
 
 
 def _class(stage: str, line: EditLine) -> str:
-    name = edits.operation(stage, line.text)
+    name = line_forms.operation(stage, line.text)
     if stage not in MLIR_STAGES:
         return instructions.klass(stage, name, line.text)
     if name.startswith(("llvm.", "nvvm.", "rocdl.")):

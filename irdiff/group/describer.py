@@ -1,7 +1,8 @@
 """The canonical edit of a case, and what grouping needs of it, from the store.
 
-An edit is made when it is asked for and not kept: texts would pile up. Its description is kept in the store,
-under what it is made from: the two texts, all that is known of the case, and the code that describes.
+An edit is made each time it is asked for: keeping it would keep its texts. Its description is kept in the
+store, under a key of what it is made from: the two texts, all that is known of the case, and the code that
+describes.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from irdiff.attribute import syntax_drift
-from irdiff.compare import edits
+from irdiff.compare import edits, line_forms
 from irdiff.compare.edits import Edit, EditSource
 from irdiff.compare.judge import DamagedArtifactError, Judge
 from irdiff.errors import NormalizeError
@@ -60,15 +61,15 @@ class CaseDescriber:
             return None
 
     def _lines(self, ir: str, digest: str) -> Iterable[str]:
-        """Canonical lines; those of a pass on the way to LLVM IR, which may be many, one after another."""
+        """The canonical lines, one after another where they may be many."""
         if ir == "mlir":
             return syntax_drift.canonical(ir, self._judge.content(digest).decode())
         lines = self._judge.text(ir, digest).lines
-        return map(syntax_drift.undone, lines) if ir in edits.MLIR_STAGES else lines
+        return map(syntax_drift.undone, lines) if ir in line_forms.MLIR_STAGES else lines
 
 
 def _digest_of_code() -> str:
-    """Of the modules that edits and descriptions come from: another irdiff describes anew."""
+    """The digest of the modules that make edits and descriptions: another irdiff describes anew."""
     package = Path(__file__).parents[1]
     folders = ("normalize", "binaries", "compare", "attribute", "group")
     files = [path for folder in folders for path in sorted((package / folder).glob("*.py"))]

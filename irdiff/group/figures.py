@@ -1,9 +1,9 @@
 """The figures of machine code that moved, over the cases of a group: `registers +2 … +6`. Pure.
 
-A figure is told where it moved in at least half of the cases whose machine code changed. Where all have the
-same values both are told, else by how much they moved: the range holds for every case, for those too where it
-did not move. What PTX calls a barrier is told as PTX's, what AMD's assembly does as `s_barrier`; what TTGIR
-has are operations.
+A figure is told where it moved in at least half of the cases whose machine code changed. Where all cases have
+the same values, both values are told; otherwise by how much they moved, as a range that holds for every case,
+also for those where the figure did not move. A barrier of PTX is told as PTX's, one of AMD's assembly as
+`s_barrier`, and one of TTGIR as an operation.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _SYNCHRONIZATION = (
 
 
 def moved(cases: Sequence[Case], said: str) -> Iterator[str]:
-    """What moved, the gravest first; not what the words `said` already tell."""
+    """The figures that moved, the gravest first, without those that the words `said` already tell."""
     known = [case for case in cases if case.facts.base or case.facts.head]
     rows = [_of(case) for case in known]
     telling = [_of(case) for case in known if case.verdict is not Verdict.ABSORBED] or rows
@@ -65,7 +65,7 @@ def moved(cases: Sequence[Case], said: str) -> Iterator[str]:
 
 
 def kept(cases: Sequence[Case], subjects: Sequence[str]) -> Iterator[str]:
-    """Where the assembly has as many barriers or fences: another pass may have made them before."""
+    """What to say of synchronization that assembly has as often as before: another pass may have made it."""
     rows = [_of(case) for case in cases]
     for pattern, name, words in _SYNCHRONIZATION:
         values = [(base.get(name), head.get(name)) for base, head in rows]
@@ -90,7 +90,7 @@ def _all(
 
 
 def _range(values: Sequence[tuple[Fact, Fact]]) -> str:
-    """`26 → 20` where it is the same everywhere, `+2` where it moves by as much, else `+2 … +6`."""
+    """`26 → 20` where all cases have the same values, `+2` where all moved as much, else `+2 … +6`."""
     if len(set(values)) == 1:
         return f"{_text(values[0][0])} → {_text(values[0][1])}"
     steps = [_number(after) - _number(before) for before, after in values]
@@ -110,7 +110,7 @@ def _text(value: Fact) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-# how wide accesses to memory are
+# the width of accesses to memory
 
 
 def _widths(rows: Sequence[Facts]) -> Iterator[str]:

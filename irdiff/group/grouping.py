@@ -1,8 +1,8 @@
 """Cases whose change is the same edit, as one group. Pure and deterministic.
 
-Two changes are the same where origin (stage and pass) and the essence of the abstracted edit are: how often a
-line occurs, or what moves beside it, depends on the kernel, not on the compiler's change. How alike the
-members are beyond that, occurrences included, is the group's likeness.
+Two changes are the same where they have the same origin (stage and pass) and the same essence of the
+abstracted edit. How often a line occurs, or what moves beside it, depends on the kernel and not on the change
+of the compiler. The group's likeness tells how alike its members are beyond that, occurrences included.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from irdiff.compare.edits import Edit, abstract, essence
+from irdiff.compare.abstraction import abstract, essence
+from irdiff.compare.edits import Edit
 from irdiff.findings import FindingKind
 from irdiff.group import severity, titles
 from irdiff.model import (
@@ -33,7 +34,7 @@ MAX_EDIT_LINES = 200
 
 @dataclass(frozen=True, kw_only=True)
 class Description:
-    """What grouping needs of a case: not its texts."""
+    """What grouping needs of a case. Its texts are not among it."""
 
     key: tuple[str, str, str, tuple[str, ...]]
     counts: Mapping[str, int]
@@ -52,9 +53,9 @@ NO_LAUNCHES: Sides[Launch | None] = Sides(base=None, head=None)
 
 
 def describe(case: Case, edit: Edit | None, launches: Sides[Launch | None] = NO_LAUNCHES) -> Description:
-    """One case, by its canonical edit at its origin: None where there is no text to compare.
+    """The description of one case from its canonical edit; None where there is no text to compare.
 
-    The key does not hang on what is told: other words never make other groups.
+    The key does not depend on what is told: other words never make other groups.
     """
     counts = _failure_lines(case) or (abstract(edit) if edit else Counter(_facts_lines(case)))
     origin = case.origin
@@ -85,7 +86,7 @@ def _told(case: Case, edit: Edit | None, launches: Sides[Launch | None]) -> Tell
 def group(
     cases: Iterable[Case], description_of: Callable[[Case], Description]
 ) -> tuple[tuple[ChangeGroup, ...], dict[str, str]]:
-    """The groups, gravest first, and the group id of each grouped case, whatever order cases come in."""
+    """The groups, the gravest first, and the group id of each case. The order of cases does not matter."""
     rows: dict[tuple[str, str, str, tuple[str, ...]], list[_Member]] = {}
     for case in cases:
         if case.verdict in GROUPED_VERDICTS:
@@ -144,7 +145,7 @@ def _failure_lines(case: Case) -> Counter[str]:
 
 
 def _facts_lines(case: Case) -> list[str]:
-    """Without text to compare: what is known to differ."""
+    """The abstracted edit where there is no text to compare: what is known to differ."""
     telling = (FindingKind.LAUNCH_DIFFERS, FindingKind.NOT_COMPARED)
     lines = [f"+{finding}" for finding in case.findings if finding.kind in telling]
     return lines or [f"+{case.origin.stage if case.origin else 'machine code'}: no text differs"]

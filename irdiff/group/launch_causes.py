@@ -1,6 +1,6 @@
-"""What the launch of a case has otherwise on the two sides: options, defaults, specialization. Pure.
+"""What differs in the launch of a case between the two sides: options, defaults, specialization. Pure.
 
-An option that only one side knows is no cause: which releases know what is in the run for itself.
+An option that only one side knows is no cause: the run records what each release knows.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _CONSTEXPR = "constexpr"
 
 
 def of_case(case: Case, launches: Sides[Launch | None]) -> tuple[Cause, ...]:
-    """Options by Triton's metadata too: it has them as the compiler resolved them."""
+    """The options, and those of Triton's metadata, which has them as the compiler resolved them."""
     base, head = launches
     found: list[Cause] = []
     if base is not None and head is not None:

@@ -1,8 +1,8 @@
 """What a reader calls the operation of one line of IR or assembly. Pure.
 
-`ttng.fence_async_shared` is that; a call goes by its callee, inline assembly by its instructions, and what
-LLVM IR and assembly have in masses by its class. Code stands in backticks. A name is that of one operation;
-`plural` makes it that of several.
+`ttng.fence_async_shared` keeps its name; a call is named after its callee, inline assembly after its
+instructions, and what LLVM IR and assembly have in masses after its class. Code stands in backticks. A name
+is that of one operation; `plural` makes it that of several.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 
 from irdiff.compare import instructions
-from irdiff.compare.edits import MLIR_STAGES, operation
+from irdiff.compare.line_forms import MLIR_STAGES, operation
 
 _CALLEE = re.compile(r"@([\w.$-]+)")
 _ASSEMBLY = re.compile(r'(?:asm|inline_asm) [^"]*"([^"]*)"')
@@ -37,11 +37,11 @@ _MAX_INSTRUCTIONS = 3
 _MAX_NAME = 90
 
 Name = Callable[[str, str], str]
-"""Of a line of a stage."""
+"""The name of the operation in a line of a stage."""
 
 
 def told(stage: str, text: str) -> str:
-    """Empty for what every change of code touches: integer arithmetic, addresses, declarations."""
+    """The name; empty for what every change of code touches: integer arithmetic, addresses, declarations."""
     found = operation(stage, text)
     if stage not in MLIR_STAGES:
         return _below(stage, found, text)
@@ -96,7 +96,7 @@ def _below(stage: str, found: str, text: str) -> str:
 
 
 def _translated(found: str, text: str) -> str:
-    """Of an operation of the dialects that become LLVM IR."""
+    """The name of an operation of the dialects that become LLVM IR."""
     kind = instructions.llvm_dialect(found, text)
     if kind in instructions.UNTELLING:
         return ""
@@ -109,7 +109,7 @@ def _translated(found: str, text: str) -> str:
 
 
 def _inline(text: str) -> str:
-    """What the assembly does, without the moves that prepare its operands."""
+    """What inline assembly does, without the moves that prepare its operands."""
     found = assembly(text)
     does = [name for name in found if not name.startswith("mov.")] or found
     words = " ".join(list(dict.fromkeys(does))[:_MAX_INSTRUCTIONS])

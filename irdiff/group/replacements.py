@@ -1,8 +1,8 @@
 """Which of the operations that became fewer stand for which that became more. Pure.
 
-`-1 arith.divf` and `+1 tt.approx_divf` are one thing: a division is done otherwise. Two operations are such a
-pair where one's name has the other's in it, where they are the same but for how many lanes they take, or
-where they do the same kind of thing; then, and for a call, their counts must be equal.
+`-1 arith.divf` and `+1 tt.approx_divf` are one change: a division is done in another way. Two operations are
+such a pair where the name of one is in the name of the other, where they differ only in how many lanes they
+take, or where they do the same kind of thing. In the last case, and for a call, their counts must be equal.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _LEAST_NAME = 3
 
 
 def joined(numbers: Sequence[Cause], hidden: Sequence[Cause]) -> list[Cause]:
-    """The numbers with pairs as one replacement each; `hidden` are operations not told for themselves."""
+    """The numbers, each pair as one replacement. `hidden` are operations that are not told by themselves."""
     fewer = sorted((row for row in numbers if row.count < 0), key=lambda row: row.subject)
     more = sorted((row for row in numbers if row.count > 0), key=lambda row: row.subject)
     found: list[Cause] = []
@@ -45,7 +45,7 @@ def joined(numbers: Sequence[Cause], hidden: Sequence[Cause]) -> list[Cause]:
 
 
 def _partners(fewer: Cause, more: Sequence[Cause]) -> Iterator[Cause]:
-    """The likeliest first."""
+    """The possible pairs, the likeliest first."""
     ours = _name(fewer)
     yield from (row for row in more if _LANES.sub("", _name(row)) == _LANES.sub("", ours))
     equal = [row for row in more if row.count == -fewer.count]

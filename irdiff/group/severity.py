@@ -1,4 +1,4 @@
-"""How much a change matters: one table, its reasons, and how well it predicts measured times. Pure.
+"""How much a change matters: one table and its reasons. Pure.
 
 Every row of `TABLE` is tried on a change; the rows that hold are its reasons and their weights add up. The
 class of a change is the class of its first row that holds. Weights are ordinal: a class outweighs
@@ -14,7 +14,8 @@ from enum import StrEnum
 from functools import partial
 
 from irdiff.compare import cases, loops
-from irdiff.compare.edits import Edit, EditLine, operation, typeless
+from irdiff.compare.edits import Edit, EditLine
+from irdiff.compare.line_forms import operation, typeless
 from irdiff.findings import FindingKind
 from irdiff.group import synchronization
 from irdiff.model import Case, Fact, Telling, Verdict
@@ -49,13 +50,13 @@ Measure = Callable[[_Change], float]
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Row:
+class _SeverityRow:
     name: str
     severity: Severity
     weight: float
     reason: str
     measure: Measure
-    """0 where the row does not hold, else 0 to 1: how far."""
+    """How far the row holds: above 0 and at most 1; 0 where it does not hold."""
 
 
 _ATOMIC = re.compile(r"atomic|cmpxchg|\batom\b|\bred\.")
@@ -69,7 +70,7 @@ _MOVE_OVERHEAD = ("convert_layout", "local_load", "local_store", "shuffle")
 
 
 def _touched(pattern: re.Pattern[str], change: _Change) -> float:
-    """Whether lines of the edit that match are more or fewer on one side, deepest loop first."""
+    """How much weight matching lines have of which one side has more, by the deepest loop; 0 for none."""
     if change.edit is None:
         return 0.0
     lines = [line for line in change.edit.lines if pattern.search(line.text)]
@@ -87,7 +88,7 @@ def _differs(line: EditLine, pattern: re.Pattern[str]) -> bool:
     """Whether the line says something else than its partner about what the pattern finds."""
     if line.partner is None:
         return False
-    if pattern in (synchronization.SIGNAL, _ATOMIC):  # their counts, scopes and orderings
+    if pattern in (synchronization.SIGNAL, _ATOMIC):  # counts, scopes and orderings matter here
         return typeless(line.text) != typeless(line.partner)
     return pattern.findall(line.text) != pattern.findall(line.partner)
 
@@ -153,78 +154,78 @@ def _same_multiset(change: _Change) -> float:
 
 _TOTALS = ("ptx.total", "amdgcn.total")
 _ANY = re.compile(r"")
-TABLE: tuple[_Row, ...] = (
-    _Row(
+TABLE: tuple[_SeverityRow, ...] = (
+    _SeverityRow(
         name="broken",
         severity=Severity.BROKEN,
         weight=1e6,
         reason="the kernel no longer compiles",
         measure=lambda change: float(change.case.verdict is Verdict.BROKEN),
     ),
-    _Row(
+    _SeverityRow(
         name="nondeterministic",
         severity=Severity.WRONG_RESULT,
         weight=6e4,
         reason="head disagrees with itself: one of its results may be wrong",
         measure=lambda change: float("head" in change.case.nondeterministic),
     ),
-    _Row(
+    _SeverityRow(
         name="not-compared",
         severity=Severity.WRONG_RESULT,
         weight=6e4,
         reason="the code was not compared: anything may have changed in it",
         measure=lambda change: float(cases.not_compared(change.case)),
     ),
-    _Row(
+    _SeverityRow(
         name="fence",
         severity=Severity.WRONG_RESULT,
         weight=5e4,
         reason="a fence was removed, or orders less: a missing one is a race",
         measure=_synchronizing(synchronization.taken, synchronization.FENCE),
     ),
-    _Row(
+    _SeverityRow(
         name="barrier",
         severity=Severity.WRONG_RESULT,
         weight=4e4,
         reason="a barrier was removed, or synchronizes less: a missing one is a race",
         measure=_synchronizing(synchronization.taken, synchronization.BARRIER),
     ),
-    _Row(
+    _SeverityRow(
         name="signal",
         severity=Severity.WRONG_RESULT,
         weight=4e4,
         reason="arrivals are counted otherwise: a wait may end too early, or never",
         measure=partial(_touched, synchronization.SIGNAL),
     ),
-    _Row(
+    _SeverityRow(
         name="wait",
         severity=Severity.WRONG_RESULT,
         weight=4e4,
         reason="a wait was removed, or leaves more unfinished: what it waits for may not be there",
         measure=_synchronizing(synchronization.taken, synchronization.WAIT),
     ),
-    _Row(
+    _SeverityRow(
         name="atomic",
         severity=Severity.WRONG_RESULT,
         weight=4e4,
         reason="an atomic operation changed: ordering and results hang on it",
         measure=partial(_touched, _ATOMIC),
     ),
-    _Row(
+    _SeverityRow(
         name="rounding",
         severity=Severity.WRONG_RESULT,
         weight=3e4,
         reason="rounding or fast-math differs: results differ in the last bits or worse",
         measure=partial(_touched, _ROUNDING),
     ),
-    _Row(
+    _SeverityRow(
         name="reduction-order",
         severity=Severity.WRONG_RESULT,
         weight=2e4,
         reason="a reduction combines in another order: floating-point results differ",
         measure=partial(_touched, _REDUCE),
     ),
-    _Row(
+    _SeverityRow(
         name="spills",
         severity=Severity.RESOURCES,
         weight=4e3,
@@ -233,28 +234,28 @@ TABLE: tuple[_Row, ...] = (
             _grew, ("spill_store_bytes", "spill_load_bytes", "vgpr_spills", "sgpr_spills", "scratch_bytes")
         ),
     ),
-    _Row(
+    _SeverityRow(
         name="occupancy",
         severity=Severity.RESOURCES,
         weight=3e3,
         reason="fewer warps fit on a multiprocessor: less latency is hidden",
         measure=_occupancy_fell,
     ),
-    _Row(
+    _SeverityRow(
         name="shared-memory",
         severity=Severity.RESOURCES,
         weight=2e3,
         reason="more shared memory: fewer blocks fit, or the launch is refused",
         measure=partial(_grew, ("shared_bytes", "lds_bytes", "tmem_columns")),
     ),
-    _Row(
+    _SeverityRow(
         name="registers",
         severity=Severity.RESOURCES,
         weight=1e3,
         reason="more registers: nearer to spills and lower occupancy",
         measure=partial(_grew, ("registers", "vgprs", "agprs")),
     ),
-    _Row(
+    _SeverityRow(
         name="pipeline",
         severity=Severity.RESOURCES,
         weight=1.5e3,
@@ -263,21 +264,21 @@ TABLE: tuple[_Row, ...] = (
             _fell, ("pipeline_stages", "ptx.async_copy", "ptx.tma", "ttgir.async_copy", "amdgcn.async_copy")
         ),
     ),
-    _Row(
+    _SeverityRow(
         name="matrix-unit",
         severity=Severity.LOOP,
         weight=800,
         reason="matrix instructions differ: most of the time of a matmul is there",
         measure=partial(_in_loops, _MATMUL),
     ),
-    _Row(
+    _SeverityRow(
         name="loop-layouts",
         severity=Severity.LOOP,
         weight=500,
         reason="data is moved between layouts inside a loop",
         measure=partial(_in_loops, re.compile("|".join(_MOVE_OVERHEAD))),
     ),
-    _Row(
+    _SeverityRow(
         name="narrower-access",
         severity=Severity.LOOP,
         weight=400,
@@ -295,35 +296,35 @@ TABLE: tuple[_Row, ...] = (
             ),
         ),
     ),
-    _Row(
+    _SeverityRow(
         name="loop-edit",
         severity=Severity.LOOP,
         weight=200,
         reason="the edit is inside a loop, whose lines run most often",
         measure=partial(_in_loops, _ANY),
     ),
-    _Row(
+    _SeverityRow(
         name="synchronization",
         severity=Severity.OTHER,
         weight=45,
         reason="a fence, a barrier or a wait was added: it costs time",
         measure=_synchronizing(synchronization.added),
     ),
-    _Row(
+    _SeverityRow(
         name="instruction-mix",
         severity=Severity.OTHER,
         weight=100,
         reason="the assembly has other numbers of instructions by class",
         measure=_mix,
     ),
-    _Row(
+    _SeverityRow(
         name="launch",
         severity=Severity.OTHER,
         weight=50,
         reason="the launch passes something else to the same code",
         measure=lambda change: float(any(f.kind is FindingKind.LAUNCH_DIFFERS for f in change.case.findings)),
     ),
-    _Row(
+    _SeverityRow(
         name="motion",
         severity=Severity.MOTION,
         weight=1,
@@ -335,12 +336,12 @@ TABLE: tuple[_Row, ...] = (
 
 
 def gravity(ranked: Ranked | Telling) -> tuple[int, float]:
-    """What is graver is more."""
+    """The graver of two is the larger: by its class, then by its score."""
     return class_gravity(ranked.severity), ranked.score
 
 
 def class_gravity(name: str) -> int:
-    """Of a class of severity, by its name."""
+    """The number of a class of severity, by its name."""
     return -list(Severity).index(Severity(name))
 
 
@@ -371,25 +372,3 @@ def measures(case: Case, edit: Edit | None) -> dict[str, float]:
     """The rows of the table that hold for one case, with how far: above 0 and at most 1."""
     change = _Change(case=case, edit=edit)
     return {row.name: measure for row in TABLE if (measure := row.measure(change)) > 0}
-
-
-def rank_correlation(scores: Mapping[str, float], slowdowns: Mapping[str, float]) -> float | None:
-    """Spearman's rank correlation of severity scores and measured head ÷ base times, by case id.
-
-    Ties get their mean rank. None where fewer than three cases have both, or one side has no spread.
-    Source of the formula: C. Spearman, 1904; Pearson's coefficient of the ranks.
-    """
-    names = sorted(scores.keys() & slowdowns.keys())
-    if len(names) < 3:
-        return None
-    left, right = _ranks([scores[n] for n in names]), _ranks([slowdowns[n] for n in names])
-    mean = (len(names) + 1) / 2
-    covariance = sum((a - mean) * (b - mean) for a, b in zip(left, right, strict=True))
-    spread = sum((a - mean) ** 2 for a in left) * sum((b - mean) ** 2 for b in right)
-    return round(covariance / spread**0.5, 6) if spread else None
-
-
-def _ranks(values: Sequence[float]) -> list[float]:
-    order = sorted(values)
-    first = {value: order.index(value) for value in set(values)}
-    return [first[value] + (order.count(value) + 1) / 2 for value in values]

@@ -1,34 +1,36 @@
 """Whether an edit takes synchronization away, or adds it. Pure.
 
-A fence, barrier or wait that is gone may be a race; one more is only waited for. What counts arrivals is
-neither: one more is as wrong as one fewer. A barrier that left a loop counts as gone, for the loop ran it in
-every round. `s_waitcnt` counts where nothing else differs: AMD's code generator puts one before each use of
-what is loaded, so their number follows the order of the rest.
+A fence, barrier or wait that is gone may be a race; one more costs only time. For an operation that counts
+arrivals, one more is as wrong as one fewer. A barrier that left a loop counts as gone, for the loop ran it in
+every round. `s_waitcnt` counts only where nothing else differs: AMD's code generator puts one before each use
+of what is loaded, so their number follows the order of the rest.
 """
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Sequence
 
 from irdiff.compare import loops
-from irdiff.compare.edits import EditLine, typeless
+from irdiff.compare.edits import EditLine
+from irdiff.compare.line_forms import typeless
 
 FENCE = re.compile(r"fence|membar|buffer_(?:wbl2|inv)|s_dcache")
 BARRIER = re.compile(r"(?<!sched\.)(?<!sched\.group\.)(?<!sched_)barrier|\bbar\.|\bbar\b")
-"""Not the marks that keep AMD's scheduler from moving instructions."""
+"""The marks that keep AMD's scheduler from moving instructions are no barriers."""
 WAIT = re.compile(r"wait|depbar|commit_group")
 SIGNAL = re.compile(r"mbarrier|arrive|expect|(?:init|inval|wait)_barrier|cluster")
-"""What counts arrivals."""
+"""Operations that count arrivals."""
 _BY_CODE_GENERATOR = re.compile(r"s_wait")
 _PENDING = re.compile(
     r"\b(?:num|pendings) = (\d+)|\b(?:vmcnt|lgkmcnt|vscnt|expcnt)\((\d+)\)|wait_group\S* (\d+)"
 )
-"""How many of what was begun a wait leaves unfinished."""
+"""How many of the operations that were begun a wait leaves unfinished."""
 
 
 def taken(pattern: re.Pattern[str], lines: Sequence[EditLine]) -> float:
-    """How far synchronization of a kind is fewer, in all or in loops, or says less than it said."""
+    """How far there is less synchronization of a kind, in all or in loops, or it says less than before."""
     found = _of_kind(pattern, lines)
     weaker = _net(found) < 0 or _net(line for line in found if line.depth) < 0
     weaker = weaker or any(_says_otherwise(line) and not _waits_for_more(line) for line in found)
@@ -46,10 +48,16 @@ def added(lines: Sequence[EditLine]) -> float:
 
 
 def _of_kind(pattern: re.Pattern[str], lines: Sequence[EditLine]) -> list[EditLine]:
-    found = [line for line in lines if pattern.search(line.text) and not SIGNAL.search(line.text)]
+    found = [line for line in lines if _matches(pattern, line.text) and not _matches(SIGNAL, line.text)]
     if len(found) == len(lines):
         return found
     return [line for line in found if not _BY_CODE_GENERATOR.match(line.text)]
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def _matches(pattern: re.Pattern[str], text: str) -> bool:
+    """Each kind is asked for several times, of the lines of one edit."""
+    return pattern.search(text) is not None
 
 
 def _net(lines: Iterable[EditLine]) -> int:
@@ -57,12 +65,12 @@ def _net(lines: Iterable[EditLine]) -> int:
 
 
 def _says_otherwise(line: EditLine) -> bool:
-    """Another count, scope or ordering than the line that stands in its place."""
+    """Whether the line has another count, scope or ordering than the one that stands in its place."""
     return line.partner is not None and typeless(line.text) != typeless(line.partner)
 
 
 def _waits_for_more(line: EditLine) -> bool:
-    """Whether head's wait is base's, but leaves fewer unfinished: stricter, so never a race."""
+    """Whether head's wait is base's and leaves fewer unfinished: it is stricter, so it makes no race."""
     if line.partner is None:
         return False
     before, after = (line.partner, line.text) if line.sign == "+" else (line.text, line.partner)

@@ -1,8 +1,8 @@
 """One line that says what a change is: of one case, and of all cases of a group. Pure.
 
-Causes first, in the order of `causes.order`, then the figures of machine code that moved. What is said of a
-group holds for each of its cases: counts and figures are ranges, and a cause that not all cases have says
-how many have it. Code stands in backticks.
+The causes come first, in the order of `causes.order`, then the figures of machine code that moved. What is
+said of a group holds for each of its cases: counts and figures are ranges, and a cause that not all cases
+have says how many have it. Code stands in backticks.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ _MAX_AHEAD = 2
 VARYING = re.compile(r"0x[0-9a-fA-F]+|\d+|'[^']*'|\"[^\"]*\"|/\S+")
 """What differs between two messages of one failure: numbers, names, paths."""
 _VALUE = re.compile(r"(`[\w.]+`) \S.* → ")
+_NUMBERS = re.compile(r"`-?\d+` → `-?\d+`")
+"""Of an operand without a name: what a constant of the program was, and is."""
 _STAGE_WORDS: Mapping[str, str] = {
     Stage.LLIR: "LLVM IR",
     Stage.PTX: "PTX",
@@ -38,7 +40,7 @@ Told = tuple[Case, tuple[Cause, ...]]
 
 
 def causes_of(case: Case, edit: Edit | None, launches: Sides[Launch | None]) -> tuple[Cause, ...]:
-    """What makes up the title of a case, and its part in that of its group; never empty."""
+    """What the title of a case is made from, and its part in the title of its group. Never empty."""
     if case.verdict in (Verdict.BROKEN, Verdict.FIXED):
         return (_failure(case),)
     launch = launch_causes.of_case(case, launches)
@@ -78,7 +80,7 @@ def _joined(parts: Iterable[str], text: str, comma: str, limit: int) -> str:
     return text
 
 
-# what is known beside the texts
+# what is known besides the texts
 
 
 def _failure(case: Case) -> Cause:
@@ -127,13 +129,13 @@ def _unknown(case: Case) -> Cause:
 
 
 def _shared(rows: Sequence[Told]) -> list[list[Cause]]:
-    """The causes that most cases have, each with what it is in those, those of all cases first."""
+    """The causes that most cases have, each as it is in those cases; causes of all cases first."""
     found: dict[tuple[CauseKind, str], list[Cause]] = {}
     for _, own in rows:
         seen = set()
         for row in own:
             key = row.kind, row.subject
-            if key not in seen:  # a value may be another in several places of one case
+            if key not in seen:  # several places of one case may have different values
                 found.setdefault(key, []).append(row)
                 seen.add(key)
     kept = [each for each in found.values() if 2 * len(each) >= len(rows)] or list(found.values())[:1]
@@ -148,9 +150,15 @@ def _cause_words(shared: Sequence[Sequence[Cause]], cases_count: int) -> Iterato
         if found[0].subject in subjects:
             words = words.replace(found[0].subject, "others", 1)
         subjects.add(found[0].subject)
-        yield words if len(found) == cases_count else f"{words} (in {len(found)} of {cases_count} cases)"
+        yield (
+            words if len(found) == cases_count else _of_some(words, f"in {len(found)} of {cases_count} cases")
+        )
     if len(shared) > len(shown):
         yield f"{len(shared) - len(shown)} other edits"
+
+
+def _of_some(words: str, cases: str) -> str:
+    return f"{words[:-1]}, {cases})" if words.endswith(")") else f"{words} ({cases})"
 
 
 def _words(found: Sequence[Cause], *, told_of_all: bool) -> str:
@@ -192,7 +200,7 @@ def _times(found: Sequence[Cause]) -> str:
 
 
 def _place(found: Sequence[Cause], *, told_of_all: bool) -> str:
-    """Whether it lies in loops: of all, of some of them, of some cases where it is told of all cases."""
+    """Whether the cause lies in loops: all of it, some of it, or in some of its cases."""
     inside = [row for row in found if row.in_loops]
     if not inside or (len(inside) < len(found) and not told_of_all):
         return ""
@@ -204,15 +212,17 @@ def _place(found: Sequence[Cause], *, told_of_all: bool) -> str:
 
 
 def _otherwise(details: Sequence[str]) -> str:
-    """What it says otherwise: `: num = 2 → num = 1`; of many values only what they are of."""
+    """What the operation says otherwise: `: num = 2 → num = 1`. Of many values only their name is told."""
     own = list(dict.fromkeys(details))
     if len(own) > _MAX_VALUES:
         names = {match.group(1) if (match := _VALUE.match(text)) else "" for text in own}
         return f": other {names.pop()}" if len(names) == 1 and all(names) else " otherwise"
     text = " or ".join(own)
+    if all(_NUMBERS.fullmatch(detail) for detail in own):
+        return f": constant {text}"
     return f" {text}" if not text.startswith("`") else f": {text}"
 
 
 def _synchronizing(shared: Sequence[Sequence[Cause]]) -> list[str]:
-    """Counted operations of an IR: of assembly the figures tell themselves."""
+    """Counted operations of an IR. Those of assembly are told by the figures."""
     return [each[0].subject for each in shared if each[0].kind is CauseKind.NUMBER and "." in each[0].subject]

@@ -1,4 +1,4 @@
-"""What stands where it stood and says something else: attributes, layouts, operands of assembly. Pure."""
+"""Operations that stayed in their place and say something else: attributes, layouts, operands. Pure."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from irdiff.compare import alignment, edits
-from irdiff.compare.edits import MLIR_STAGES, Edit, EditLine
+from irdiff.compare import abstraction, alignment, line_forms
+from irdiff.compare.edits import Edit, EditLine
+from irdiff.compare.line_forms import MLIR_STAGES
 from irdiff.group import operation_names
 from irdiff.model import Cause, CauseKind
 from irdiff.stages import Stage
@@ -21,7 +22,7 @@ _DEFAULTS = ("none", "normal")
 _PARAMETERS_OF = r"{} = #[\w.]+<([^<>]*)>"
 
 
-# what says something else where it stood
+# operations that say something else in their place
 
 
 def of_edit(edit: Edit) -> Iterator[Cause]:
@@ -46,7 +47,7 @@ def of_edit(edit: Edit) -> Iterator[Cause]:
 
 
 def _detail(stage: str, line: EditLine) -> str:
-    """What a removed line's partner says otherwise; empty where it is nothing that can be told."""
+    """What the partner of a removed line says otherwise. Empty where it is nothing that can be told."""
     if line.sign != "-" or line.partner is None or stage not in (*MLIR_STAGES, Stage.LLIR):
         return ""
     ours, theirs = operation_names.assembly(line.text), operation_names.assembly(line.partner)
@@ -54,7 +55,7 @@ def _detail(stage: str, line: EditLine) -> str:
         return _moves(ours, theirs) or _side_effects(line.text, line.partner)
     if stage not in MLIR_STAGES:
         return ""
-    before, after = _difference(edits.typeless(line.text), edits.typeless(line.partner))
+    before, after = _difference(line_forms.typeless(line.text), line_forms.typeless(line.partner))
     if not before and not after:
         return ""
     if not before or not after:
@@ -63,7 +64,7 @@ def _detail(stage: str, line: EditLine) -> str:
 
 
 def _step(before: str, after: str) -> str:
-    """`num` 2 → 1, or both wholes where they are not values of one attribute."""
+    """The attribute with both values, `num` 2 → 1, or both texts where no one attribute has them."""
     (name, one, ours), (other, _, theirs) = before.partition(" = "), after.partition(" = ")
     return f"`{name}` {ours} → {theirs}" if one and name == other else f"`{before}` → `{after}`"
 
@@ -79,7 +80,7 @@ def _with_parameters(attribute: str, line: EditLine) -> str:
 
 
 def _moves(ours: Sequence[str], theirs: Sequence[str]) -> str:
-    """Of inline assembly that is the same but for moves of operands."""
+    """The change of inline assembly that differs only in moves of operands."""
     before, after = ([name for name in side if name.startswith("mov.")] for side in (ours, theirs))
     if len(before) == len(after) or [n for n in ours if n not in before] != [
         n for n in theirs if n not in after
@@ -115,12 +116,12 @@ def layouts(edit: Edit) -> Iterator[Cause]:
     """Where most lines differ only in the layout of their values: both kinds, or the parameter."""
     if edit.stage not in MLIR_STAGES:
         return
-    lines = [line for line in edit.lines if line.partner and edits.differs_in_layout(line)]
+    lines = [line for line in edit.lines if line.partner and abstraction.differs_in_layout(line)]
     if not lines or 2 * len(lines) < len(edit.lines):
         return
     kinds: dict[str, Counter[str]] = {"-": Counter(), "+": Counter()}
     for line in lines:
-        mine, other = edits.layout_kinds(line.text), edits.layout_kinds(line.partner or "")
+        mine, other = line_forms.layout_kinds(line.text), line_forms.layout_kinds(line.partner or "")
         kinds[line.sign].update(kind for kind in (mine - other or mine) if kind != "ttg.slice")
     before, after = most_frequent(kinds["-"]), most_frequent(kinds["+"])
     if before == after:
@@ -134,7 +135,7 @@ def layouts(edit: Edit) -> Iterator[Cause]:
 
 
 def _parameter(kind: str, lines: Iterable[EditLine]) -> str:
-    """The parameter of a kind of layout that most lines have otherwise, with both values."""
+    """The parameter of a kind of layout that differs in most lines, with both values."""
     found: Counter[str] = Counter()
     for line in lines:
         if line.sign == "-":

@@ -14,8 +14,6 @@ from irdiff.model import Case, Fact, Run, Sides, Verdict
 from irdiff.run import run_folder
 from irdiff.store import key_of, sha256
 
-_HAS_CODE = frozenset({Verdict.UNCHANGED, Verdict.ABSORBED, Verdict.CHANGED})
-
 
 def run_key(run: Run) -> str:
     """Names a run by all that it found."""

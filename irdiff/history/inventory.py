@@ -34,7 +34,7 @@ _LOOPED = (Stage.PTX, Stage.AMDGCN)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Made:
+class CompiledCase:
     """One case of one version."""
 
     case_id: str
@@ -57,7 +57,7 @@ class Made:
 class Inventory:
     """All cases of one version."""
 
-    cases: tuple[Made, ...]
+    cases: tuple[CompiledCase, ...]
     wall_s: float
     cpu_s: float
     """Of this process and the compilers."""
@@ -85,7 +85,7 @@ def take(side: Side, targets: Sequence[Target], wanted: Wanted, config: Config, 
             if _is_wanted(row, target, wanted)
         ]
 
-        def made(job: tuple[Launch | CaptureFailure, Target]) -> Made:
+        def made(job: tuple[Launch | CaptureFailure, Target]) -> CompiledCase:
             return _made(compiler, store, side, *job)
 
         rows = list(in_parallel(made, jobs, config.jobs + 1, "compile", report))
@@ -114,14 +114,14 @@ def _is_wanted(row: Launch | CaptureFailure, target: Target, wanted: Wanted) -> 
 
 def _made(
     compiler: WorkerCompiler, store: Store, side: Side, row: Launch | CaptureFailure, target: Target
-) -> Made:
+) -> CompiledCase:
     launch = row if isinstance(row, Launch) else None
     outcome = compiler.compile(side.toolchain, side.corpus, launch, target, assemble=True) if launch else None
     compiled = outcome if isinstance(outcome, Compiled) else None
     failure = row.failure if isinstance(row, CaptureFailure) else None
     if outcome is not None and not isinstance(outcome, Compiled):
         failure = outcome.failure
-    return Made(
+    return CompiledCase(
         case_id=f"{row.id}@{target.name}",
         workload=row.id.partition(":")[0],
         kernel=launch.kernel if launch else "",

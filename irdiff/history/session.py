@@ -20,10 +20,9 @@ from irdiff.history.database import HistoryError
 from irdiff.history.lines import SeriesLines
 from irdiff.model import Artifact, Case, Launch, Run, Sides, StageStatus, Target, Verdict
 from irdiff.run import run_folder, run_place
-from irdiff.stages import MACHINE_STAGES, Stage
+from irdiff.stages import MACHINE_STAGES
 
 FILE = "session.json"
-BINARIES = (Stage.CUBIN, Stage.HSACO)
 _SEPARATOR = "~"
 _SAME_CODE = frozenset({Verdict.UNCHANGED, Verdict.ABSORBED})
 
@@ -91,8 +90,26 @@ def write(series: SeriesLines, targets: Sequence[Target], out: Path) -> Session:
         raise HistoryError(
             "no case has two versions to be timed", hint="is there a run of the target? --target"
         )
-    newest = runs[-1][2][1]
-    run = replace(
+    run = _as_run(runs[-1][2][1], labels, targets, cases, launches)
+    session = Session(
+        reference=series.versions[-1].name,
+        versions={version.label: version.name for version in series.versions},
+        same=same,
+    )
+    _write(out, run, session, files)
+    return session
+
+
+def _as_run(
+    newest: Run,
+    labels: Sequence[str],
+    targets: Sequence[Target],
+    cases: Sequence[Case],
+    launches: Mapping[str, Launch],
+) -> Run:
+    """What a session's folder holds, in the form of the newest run."""
+    names = {target.name for target in targets}
+    return replace(
         newest,
         command=("history", "session"),
         targets=tuple(target for target in newest.targets if target.name in names),
@@ -103,13 +120,6 @@ def write(series: SeriesLines, targets: Sequence[Target], out: Path) -> Session:
         reach=None,
         notes=(f"not a comparison: {', '.join(labels)}, each against {labels[-1]}",),
     )
-    session = Session(
-        reference=series.versions[-1].name,
-        versions={version.label: version.name for version in series.versions},
-        same=same,
-    )
-    _write(out, run, session, files)
-    return session
 
 
 def _loaded(series: SeriesLines, folder: Path) -> tuple[Path, Run]:
@@ -145,7 +155,7 @@ def _codes(
 
 def _code(case: Case, which: str, run: Run, folder: Path) -> _Code | None:
     artifacts, metadata = case.artifacts.of(which), case.metadata.of(which)
-    binary = next((artifacts[stage] for stage in BINARIES if stage in artifacts), None)
+    binary = next((artifacts[stage] for stage in MACHINE_STAGES if stage in artifacts), None)
     launch = run.launches.get(case.launches.of(which) or "")
     if binary is None or launch is None or not metadata or not _file(folder, binary.digest).is_file():
         return None

@@ -38,7 +38,7 @@ from irdiff.normalize.lexing import (
     collapse_spaces,
     drop_unused_labels,
 )
-from irdiff.normalize.symbols import rename_functions
+from irdiff.normalize.symbols import Renamed, rename_functions
 
 _STRING = f"[{HIDDEN}]"
 _QUOTED_TARGET = re.compile(rf"(\n\.amdgcn_target )({_STRING})(?=\n)")
@@ -57,7 +57,7 @@ _COUNTED = (
 )
 _RESOURCE = re.compile(rf"\n\.set (\.?[\w.$]+\.(?:{_COUNTED})|amdgpu\.max_num_\w+), ([^\n]*)")
 _NAMES_RESOURCE = re.compile(rf"\.(?:{_COUNTED}|max_num_\w+)(?![\w.$])")
-_RESOURCE_OF = re.compile(rf"(\.L)(.+)(\.(?:{_COUNTED}))")
+_RESOURCE_OF = re.compile(rf"\.L(?P<function>.+)\.(?:{_COUNTED})")
 _SYMBOL = re.compile(r"([\w.$]++)")
 _QUOTES_CONTENT = re.compile(r"\.(?:asci[iz]|string|section|ident|file|amdgcn_target)\b")
 _TARGET = re.compile(r"(\n(?:\.amdgcn_target |amdhsa\.target: ))('?[\w.-]+-(gfx\w+(?::\w+[+-])*)'?)(?=\n)")
@@ -73,7 +73,7 @@ _RECOGNIZED = re.compile(
 
 def rows(text: str) -> Rows:
     strings = Strings(AMDGCN)
-    text = f"\n{collapse_spaces(strings.read(text))}\n"  # a constant beginning is what a search is fast with
+    text = f"\n{collapse_spaces(strings.read(text))}\n"  # makes searches begin with constant text
     if _PUTS_TOGETHER.search(text):
         raise UnclearError
     _check_quoted(text, strings)
@@ -89,7 +89,7 @@ def rows(text: str) -> Rows:
 
 
 def _check_quoted(text: str, strings: Strings) -> None:
-    """A symbol may be quoted; one that is spelled both ways is not known to be one."""
+    """A symbol may be quoted. One that is spelled both ways is not known to be one symbol."""
     lines = [line for line in text.partition(_METADATA)[0].split("\n") if not line.isascii()]
     quoting = "\n".join(line for line in lines if not _QUOTES_CONTENT.match(line))
     found = map(strings.restore, re.findall(_STRING, quoting))
@@ -145,17 +145,5 @@ def _rename_functions(text: str) -> str:
     fixed = set(_SYMBOL.findall(text, metadata)) if metadata >= 0 else set()
     internal = [name for name in internal if name not in fixed]
     names = rename_functions(internal, symbols[1::2])
-    symbols[1::2] = map(_Symbols(names).__getitem__, symbols[1::2])
+    symbols[1::2] = map(Renamed(names, _RESOURCE_OF).__getitem__, symbols[1::2])
     return "".join(symbols)
-
-
-class _Symbols(dict[str, str]):
-    """What each symbol becomes: functions are renamed together with their resources."""
-
-    def __missing__(self, name: str) -> str:
-        resource = _RESOURCE_OF.fullmatch(name)
-        known = self.get(resource.group(2)) if resource else None
-        canonical = self[name] = (
-            f"{resource.group(1)}{known}{resource.group(3)}" if resource and known else name
-        )
-        return canonical

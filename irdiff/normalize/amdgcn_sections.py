@@ -29,16 +29,16 @@ _DATA = re.compile(
 )
 _LABEL = re.compile(r"(\.L[\w.$]+):")
 _LOCAL_NAME = re.compile(r"\.L(?<![\w.$]\.L)[\w.$]++")
-"""The constant text comes first and what stands before it is looked at then: such a search is quick."""
+"""The constant text is matched first, and what stands before it afterwards: this makes the search fast."""
 _SET = re.compile(r"\.set [\w.$]+, (?!.*(?<![\w.$])\.(?![\w.$]))")
-"""Not to where it stands."""
+"""A `.set` whose value does not depend on the place where it stands (`.`)."""
 _METADATA = re.compile(
     r"(\n\.amdgpu_metadata(?:\n(?!\.(?:end_)?amdgpu_metadata\n)[^\n]*+)*+\n\.end_amdgpu_metadata(?=\n))"
 )
 
 
 def drop_unloaded_sections(text: str, strings: Strings) -> str:
-    """Line by line, each dropped one left empty. A line break comes first and last; strings are hidden."""
+    """The text, each dropped line left empty. It begins and ends with a line break; strings are hidden."""
     if ".debug_" not in text and ".AMDGPU." not in text:
         return text
     if _GOES_BACK.search(text) or any(map(_SWITCH.search, _METADATA.findall(text))):
@@ -62,7 +62,7 @@ def _is_unloaded(line: str, strings: Strings) -> bool:
 
 
 def _without_data(content: str, labels: set[str]) -> str | None:
-    """What holds wherever it stands; None where there is something else. Labels that go are noted."""
+    """The part that holds wherever it stands; None where there is anything else. Dropped labels are noted."""
     parts = _METADATA.split(content)
     for index in range(0, len(parts), 2):
         lines = parts[index].split("\n")

@@ -47,7 +47,7 @@ class CanonicalText:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Comparison:
+class TextEquality:
     """What comparing two texts of one IR found."""
 
     equal: bool

@@ -8,7 +8,7 @@ from dataclasses import replace
 from irdiff.errors import NormalizeError
 from irdiff.findings import Finding, FindingKind
 from irdiff.normalize import amdgcn, generic, llir, mlir, ptx, sass, sass_registers
-from irdiff.normalize.canonical import CanonicalText, Comparison, Reprint, Rows, check_text
+from irdiff.normalize.canonical import CanonicalText, Reprint, Rows, TextEquality, check_text
 from irdiff.normalize.lexing import UnclearError
 from irdiff.normalize.llvm_upgrades import has_same_operations, may_be_made_equal
 from irdiff.normalize.small_differences import differs_in_inferred_attributes_only, differs_in_order_only
@@ -46,7 +46,7 @@ def lines(ir: str, text: str) -> Iterator[str]:
     return (line for block in blocks for row in block if row for line in row.split("\n"))
 
 
-def equivalent(ir: str, base: str, head: str, *, reprint: Reprint | None = None) -> Comparison:
+def equivalent(ir: str, base: str, head: str, *, reprint: Reprint | None = None) -> TextEquality:
     """Whether both texts have the same bytes or the same canonical form: `compare` for texts as they are."""
     if base == head:
         check_text(ir, base)
@@ -54,7 +54,7 @@ def equivalent(ir: str, base: str, head: str, *, reprint: Reprint | None = None)
     return compare(canonicalize(ir, base), canonicalize(ir, head), reprint)
 
 
-def compare(base: CanonicalText, head: CanonicalText, reprint: Reprint | None) -> Comparison:
+def compare(base: CanonicalText, head: CanonicalText, reprint: Reprint | None) -> TextEquality:
     """Whether both have the same canonical form, and if not, how they differ.
 
     With `reprint`, LLVM IR that differs is compared once more as one LLVM reads and prints it; where it does
@@ -78,22 +78,22 @@ def compare(base: CanonicalText, head: CanonicalText, reprint: Reprint | None) -
     return replace(found, findings=(*found.findings, *opaque))
 
 
-def _compare(left: CanonicalText, right: CanonicalText) -> Comparison:
+def _compare(left: CanonicalText, right: CanonicalText) -> TextEquality:
     header_equal = left.header == right.header
     if left.lines == right.lines:
         return _equal(left.ir, header_equal=header_equal)
     findings = _how_different(left, right)
-    return Comparison(equal=False, header_equal=header_equal, form=left.form, findings=findings)
+    return TextEquality(equal=False, header_equal=header_equal, form=left.form, findings=findings)
 
 
-def _compare_printed(base: str, head: str, form: str, lexical: Comparison) -> Comparison:
+def _compare_printed(base: str, head: str, form: str, lexical: TextEquality) -> TextEquality:
     """Both as the same LLVM prints them; headers are told of the texts as they were."""
     try:
         found = _compare(canonicalize(Stage.LLIR, base), canonicalize(Stage.LLIR, head))
     except NormalizeError:
         return replace(lexical, findings=(Finding(FindingKind.LEXICAL_LLIR, "unreadable"), *lexical.findings))
     findings = (Finding(FindingKind.EQUAL_AS_LLVM_PRINTS),) if found.equal else found.findings
-    return Comparison(equal=found.equal, header_equal=lexical.header_equal, form=form, findings=findings)
+    return TextEquality(equal=found.equal, header_equal=lexical.header_equal, form=form, findings=findings)
 
 
 def _how_different(left: CanonicalText, right: CanonicalText) -> tuple[Finding, ...]:
@@ -123,7 +123,7 @@ def _rows(ir: str, text: str) -> Rows:
 
 
 def _as_it_is(text: str) -> Rows:
-    """Blank lines and blanks too: no rule is known to hold in such a text."""
+    """Keeps blank lines and blanks too: no rule is known to hold in such a text."""
     return Rows(body=[], tail=list(enumerate(text.split("\n"), 1)), header={})
 
 
@@ -131,7 +131,7 @@ def _form(ir: str) -> str:
     return "lexical" if ir in MLIR or ir in _ASSEMBLY else "generic"
 
 
-def _equal(ir: str, *, header_equal: bool) -> Comparison:
+def _equal(ir: str, *, header_equal: bool) -> TextEquality:
     form = _form(ir)
     findings = (Finding(FindingKind.GENERIC_NORMALIZER, ir),) if form == "generic" else ()
-    return Comparison(equal=True, header_equal=header_equal, form=form, findings=findings)
+    return TextEquality(equal=True, header_equal=header_equal, form=form, findings=findings)

@@ -1,8 +1,7 @@
 """Instructions by class, counted in the text of a stage: facts beside a verdict.
 
 Counts are static (each instruction once, however often a loop runs it) and cheap: one pass of one
-pattern. Classes of PTX follow the PTX ISA's chapters, those of AMDGCN the CDNA ISA documents, those of
-SASS the instruction lists of "CUDA Binary Utilities".
+pattern. The classes are those of `opcode_classes`, and for loads and stores their space and width.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 
 from irdiff.normalize.lexing import AMDGCN, PTX, without_comments
+from irdiff.normalize.opcode_classes import counted
 from irdiff.stages import Stage
 
 _PTX_OPCODE = re.compile(
@@ -30,54 +30,8 @@ _FORMER_DIALECTS = re.compile(r"^triton_(nvidia_)?gpu(?=\.)")
 _LAYOUT = re.compile(r"^#(?!loc)\w+ = ([^\n]*)$", re.M)
 _LANGUAGES: Mapping[str, re.Pattern[str]] = {Stage.PTX: PTX, Stage.AMDGCN: AMDGCN}
 
-_PTX_CLASSES = (
-    (r"tcgen05\.mma|tcgen05\.mma\.", "tcgen05_mma"),
-    (r"tcgen05\.", "tcgen05_other"),
-    (r"wgmma\.mma_async", "wgmma"),
-    (r"wgmma\.(?:fence|commit_group|wait_group)", "wgmma_sync"),
-    (r"(?:mma|wmma)\.", "mma"),
-    (r"ldmatrix|stmatrix", "matrix_load_store"),
-    (r"cp\.async\.bulk\.(?:tensor|prefetch)", "tma"),
-    (r"cp\.async\.(?:bulk\.)?(?:commit_group|wait)", "async_copy_sync"),
-    (r"cp\.async", "async_copy"),
-    (r"(?:atom|red)\.", "atomic"),
-    (r"(?:bar|barrier|mbarrier)\b", "barrier"),
-    (r"(?:fence|membar)\b", "fence"),
-    (r"(?:cvt|cvta)\.", "convert"),
-    (r"(?:shfl|vote|match|redux)\.", "warp_exchange"),
-    (r"(?:bra|brx|ret|exit|call)\b", "branch"),
-)
-_AMD_CLASSES = (
-    (r"v_s?mfmac?_|v_mfma|v_wmma", "mfma"),
-    (r"buffer_load_\w*lds|global_load_lds", "async_copy"),
-    (r"\w*atomic", "atomic"),
-    (r"s_barrier", "barrier"),
-    (r"s_wait", "wait"),
-    (r"buffer_(?:wbl2|inv|gl)|s_dcache|global_wb|global_inv", "fence"),
-    (r"v_cvt_", "convert"),
-    (r"ds_(?:bpermute|permute|swizzle)|v_permlane|v_readlane|v_readfirstlane|v_writelane", "warp_exchange"),
-    (r"v_accvgpr", "accumulator_move"),
-    (r"s_c?branch|s_setpc|s_swappc|s_endpgm", "branch"),
-)
-_SASS_CLASSES = (
-    (r"UTC\w*MMA", "tcgen05_mma"),
-    (r"UTC|LDTM|STTM", "tcgen05_other"),
-    (r"[HIQ]GMMA", "wgmma"),
-    (r"WARPGROUP", "wgmma_sync"),
-    (r"[HIDQO]MMA|IMMA|BMMA", "mma"),
-    (r"LDSM|STSM", "matrix_load_store"),
-    (r"UTMA|UBLKCP", "tma"),
-    (r"LDGSTS", "async_copy"),
-    (r"LDGDEPBAR|DEPBAR", "async_copy_sync"),
-    (r"ATOM|RED\b|REDG", "atomic"),
-    (r"BAR|SYNCS|B2R|R2B", "barrier"),
-    (r"MEMBAR|FENCE|ERRBAR|CCTL", "fence"),
-    (r"F2F|F2I|I2F|F2FP|I2I|FRND|I2FP", "convert"),
-    (r"SHFL|VOTE|MATCH|REDUX", "warp_exchange"),
-    (r"BRA|BRX|RET|EXIT|CALL|JMP|BSSY|BSYNC", "branch"),
-)
 _PTX_MEMORY = re.compile(r"(ld|st)((?:\.[a-zA-Z0-9_:]+)*)$")
-_SPACES = ("global", "shared", "local", "const", "param")
+_PTX_SPACES = ("global", "shared", "local", "const", "param")
 _AMD_MEMORY = re.compile(
     r"(global|buffer|flat|scratch|ds|s)_(load|store|read|write|buffer_load)(\d?)_?(?:\w*?)((?:dword|[bui]\d+|short|byte|sbyte|ubyte)\w*)"
 )
@@ -96,7 +50,7 @@ def instruction_facts(ir: str, text: str) -> dict[str, int]:
     if ir not in tables:
         return {}
     pattern, classify = tables[ir]
-    if ir in _LANGUAGES:  # those of SASS are addresses and encodings, at places of their own
+    if ir in _LANGUAGES:  # the comments of SASS are addresses and encodings, which the pattern knows
         text = without_comments(_LANGUAGES[ir], text)
     counts: Counter[str] = Counter()
     for opcode, count in Counter(pattern.findall(text)).items():
@@ -109,17 +63,13 @@ def instruction_facts(ir: str, text: str) -> dict[str, int]:
     return dict(sorted(counts.items()))
 
 
-def _first(classes: tuple[tuple[str, str], ...], opcode: str) -> str:
-    return next((name for pattern, name in classes if re.match(pattern, opcode)), "")
-
-
 @functools.lru_cache(maxsize=1 << 12)
 def _ptx_class(opcode: str) -> str:
     memory = _PTX_MEMORY.match(opcode)
     if not memory:
-        return _first(_PTX_CLASSES, opcode)
+        return counted(Stage.PTX, opcode)
     parts = memory.group(2).split(".")
-    space = next((space for part in parts for space in _SPACES if part.startswith(space)), "generic")
+    space = next((space for part in parts for space in _PTX_SPACES if part.startswith(space)), "generic")
     width = next((int(part[1:]) for part in reversed(parts) if re.fullmatch(r"[bsuf]\d+", part)), 0)
     vector = next((int(part[1:]) for part in parts if re.fullmatch(r"v\d", part)), 1)
     kind = "load" if memory.group(1) == "ld" else "store"
@@ -128,8 +78,7 @@ def _ptx_class(opcode: str) -> str:
 
 @functools.lru_cache(maxsize=1 << 12)
 def _amd_class(opcode: str) -> str:
-    name = _first(_AMD_CLASSES, opcode)
-    if name:
+    if name := counted(Stage.AMDGCN, opcode):
         return name
     memory = _AMD_MEMORY.match(opcode)
     if not memory:
@@ -151,8 +100,7 @@ def _amd_width(suffix: str) -> int:
 
 @functools.lru_cache(maxsize=1 << 12)
 def _sass_class(opcode: str) -> str:
-    name = _first(_SASS_CLASSES, opcode)
-    if name:
+    if name := counted(Stage.SASS, opcode):
         return name
     memory = _SASS_MEMORY.match(opcode)
     if not memory:

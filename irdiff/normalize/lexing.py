@@ -79,7 +79,7 @@ class Strings:
         self._contents: dict[str, str] = {}
 
     def read(self, text: str) -> str:
-        """Of whole lines. A string that was seen before has the character that it had.
+        """Hides the strings of whole lines. A string that was seen before gets the same character again.
 
         Raises UnclearError.
         """

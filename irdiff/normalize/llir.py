@@ -42,15 +42,15 @@ from irdiff.normalize.symbols import rename_functions, words
 
 _DEBUG = re.compile(r", !dbg !\d+")
 _OTHER_DEBUG = tuple(re.compile(rf"{before} !(?:dbg|DIAssignID) !\d+") for before in (",", ""))
-"""After a comma and without: a pattern that begins with characters that are always there is found quickly."""
+"""With a comma before it and without, for a pattern is found quickly that begins with constant text."""
 _DEBUG_LINE = re.compile(r"\n(?:#dbg_\w+\(|(?:tail )?call void @llvm\.dbg\.)[^\n]*")
 _DEBUG_NODE = re.compile(r"\n!\d+ = (?:distinct )?!DI[A-Za-z]+\([^\n]*")
 _COMPILE_UNITS = re.compile(r"^!llvm\.dbg\.cu = [^\n]*", re.M)
 _SYMBOL = f"(?:[-\\w.$]++|[{HIDDEN}])"
 _TOKEN = re.compile(rf"([%@!#](?:(?<=[%@]){_SYMBOL}|(?<=!)\d+|(?<=#)\w+))")
-"""Begins with a set of characters and only then looks at what came before: such a search is quick."""
+"""Matches a set of characters first, and what stands before it afterwards: this makes the search fast."""
 _QUOTED_NAME = re.compile(r"[^\x00-\ud7ff](?:(?<=[%@$].)|(?<=\n.):\n)")
-"""Begins with a range of characters and only then looks at what came before: such a search is quick."""
+"""Matches a range of characters first, and what stands before it afterwards: this makes the search fast."""
 _NAME = re.compile(rf"[%@$]{_SYMBOL}|^{_SYMBOL}:$", re.M)
 _ESCAPE = re.compile(r"\\([0-9A-Fa-f]{2})")
 _LABEL = re.compile(rf"\n({_SYMBOL}):(?=\n|\Z)")
@@ -140,7 +140,7 @@ def _without_unknown(definition: str, known: Container[str]) -> str:
 
 
 def _prefix(types: Set[str]) -> str:
-    """Of the numbers of locals: one that no type's name is like."""
+    """A prefix for the numbers of locals that no name of a type begins with."""
     prefix = "%"
     while any(name.startswith(prefix) and name[len(prefix) :].isdigit() for name in types):
         prefix += "v"
@@ -248,7 +248,7 @@ class _Module:
         return canonical
 
     def _name(self, name: str) -> str:
-        """For names that mean the same in the whole text."""
+        """The same for names that mean the same in the whole text."""
         if name[0] == "@":
             return self._globals.get(name, name)
         if name[0] == "!":

@@ -14,7 +14,7 @@ from typing import BinaryIO
 
 UNREADABLE = (1 << 64) - 1
 MEMORY_BYTES = 2 << 30
-"""Of address space; a text of 8 MB takes a third of it."""
+"""The limit of its address space. A text of 8 MB takes a third of it."""
 
 
 def serve(requests: BinaryIO, replies: BinaryIO) -> None:

@@ -21,7 +21,7 @@ _CONSTANT = re.compile(
     r"(?<![\w.%@$#!-])(?:f?0x[HR]?[0-9A-Fa-f]++|[+-]?\d+\.\d+(?:[eE][+-]?\d+)?|[+-](?:inf|qnan|s?nan\(0x[0-9A-Fa-f]++\)))(?![\w.])"
 )
 _TYPE = re.compile(r"(?<![\w.$%@!#-])(?:half|bfloat|float|double|x86_fp80|fp128|ppc_fp128)(?![\w.$-])")
-"""Not a name such as `%half`."""
+"""A type, and not a name such as `%half`."""
 _WIDTHS = {"half": 4, "bfloat": 4, "float": 8, "double": 16}
 _FRACTION_BITS = {"half": 10, "bfloat": 7, "float": 23, "double": 52}
 _NAN = re.compile(r"([+-])(s?)nan\(0x([0-9A-Fa-f]+)\)")

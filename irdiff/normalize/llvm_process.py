@@ -24,19 +24,19 @@ from irdiff.normalize.llvm_child import UNREADABLE
 
 CHILD = (sys.executable, "-P", "-s", "-m", "irdiff.normalize.llvm_child")
 TRANSIENT = frozenset({"died", "timeout", "unavailable"})
-"""Reasons that say nothing of the text for sure: such an answer is not to be remembered."""
+"""Reasons that may have nothing to do with the text: such an answer is not kept."""
 MAX_LENGTH = 8 << 20
-"""Characters of a text: ten times the longest seen."""
+"""The most characters of a text: ten times the longest seen."""
 TIMEOUT_S = 30.0
-"""For one text; the longest allowed take a few seconds."""
+"""The limit for one text; the longest that are allowed take a few seconds."""
 _MAX_ANSWER = 16 * MAX_LENGTH
 MAX_DEATHS = 100
-"""Of one run: each costs a start of a fifth of a second, and so many say that this LLVM is broken."""
+"""The most deaths of the child in a run. Each costs a fifth of a second, and so many mean a broken LLVM."""
 
 
 @functools.cache
 def version() -> str:
-    """What a remembered answer depends on besides the two texts."""
+    """What a kept answer depends on besides the two texts."""
     return metadata.version("llvmlite")
 
 
@@ -88,7 +88,7 @@ class LlvmReader:
             return False
         hello, _ = self._exchange(b"")
         if not hello:
-            self._deaths = MAX_DEATHS  # it would not come up a second time
+            self._deaths = MAX_DEATHS  # it would not start a second time either
             return False
         self._form = hello.decode()
         return True
@@ -142,7 +142,7 @@ class LlvmReader:
         child.kill()
         child.wait()
         for pipe in (child.stdin, child.stdout):
-            with contextlib.suppress(OSError):  # what was not sent yet has nowhere to go
+            with contextlib.suppress(OSError):  # what was not sent yet cannot be sent any more
                 if pipe:
                     pipe.close()
 

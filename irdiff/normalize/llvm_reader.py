@@ -54,7 +54,7 @@ _NEW_AMD_TRIPLE = re.compile(r'^(target triple = ")amdgpu[\w.]*-', re.M)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reading:
+class LlvmReading:
     """What this LLVM prints of a text."""
 
     text: str
@@ -62,7 +62,7 @@ class Reading:
     """Intrinsics that it has read as functions it knows nothing of."""
 
 
-def reprint(text: str) -> Reading | None:
+def reprint(text: str) -> LlvmReading | None:
     """The text as this LLVM prints it, without debug information; None where it cannot read it."""
     if _too_deep(text) or not _usual_constraints(text) or _OPAQUE in text:
         return None
@@ -72,7 +72,7 @@ def reprint(text: str) -> Reading | None:
         return None
     text = _NEW_AMD_TRIPLE.sub(r"\1amdgcn-", text).replace(_FLAG, '!"Debug Info Gone"')
     try:
-        return Reading(text=_read_and_print(text), opaque=())
+        return LlvmReading(text=_read_and_print(text), opaque=())
     except RuntimeError as error:
         rejected = frozenset(INTRINSIC.findall(str(error)))
     if not rejected:
@@ -81,7 +81,7 @@ def reprint(text: str) -> Reading | None:
         printed = _read_and_print(_with_opaque(text, rejected))
     except RuntimeError:
         return None
-    return Reading(text=printed.replace(f"@{_OPAQUE}", "@"), opaque=tuple(sorted(rejected)))
+    return LlvmReading(text=printed.replace(f"@{_OPAQUE}", "@"), opaque=tuple(sorted(rejected)))
 
 
 def _read_and_print(text: str) -> str:

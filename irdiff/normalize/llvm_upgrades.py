@@ -24,13 +24,13 @@ _OPERATION = re.compile(r"(?:%\S+ = )?([a-z]+)(?= |$)")
 
 
 def has_same_operations(base: Iterable[str], head: Iterable[str]) -> bool:
-    """Of canonical lines."""
+    """Whether two texts, given as canonical lines, have the same operations in the same order."""
     left, right = ([found[1] for found in map(_OPERATION.match, lines) if found] for lines in (base, head))
     return left == right
 
 
 def may_be_made_equal(base: str, head: str, reprint: Reprint) -> bool:
-    """Of texts whose operations differ. True where it cannot be told."""
+    """Whether reading could make texts equal whose operations differ. True where it cannot be told."""
     names = frozenset(INTRINSIC.findall(base)) ^ frozenset(INTRINSIC.findall(head))
     if not names:
         return False
@@ -43,5 +43,5 @@ def may_be_made_equal(base: str, head: str, reprint: Reprint) -> bool:
 
 
 def _signatures(text: str) -> dict[str, tuple[str, list[str]]]:
-    """By name what each intrinsic returns and takes, without attributes, which LLVM sets itself."""
+    """What each intrinsic returns and takes, by its name. LLVM sets their attributes itself."""
     return {name: (kind, _PARAMETER.findall(rest)) for kind, name, rest in _SIGNATURE.findall(text)}

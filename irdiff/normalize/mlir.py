@@ -68,7 +68,7 @@ _PUBLIC = re.compile(
     r"\.func public @(?:(?<=\btt\.func public @)|(?<=\bllvm\.func public @)|(?<=\bfunc\.func public @))"
     r"([\w.$]+)(?=\()"
 )
-"""The constant text comes first and what stands before it is looked at then: such a search is quick."""
+"""The constant text is matched first, and what stands before it afterwards: this makes the search fast."""
 _SYMBOL = re.compile(rf"@([\w.$-]++|[{HIDDEN}])")
 _PRIVATE = re.compile(
     rf"^(?:tt|llvm|func)\.func (?:private|internal) (?:[^@\n]* )?@([\w.$-]++|[{HIDDEN}])\((.*)", re.M
@@ -122,7 +122,7 @@ def _expanded(part: str, aliases: _Aliases, header: dict[str, str], strings: Str
 
 
 def _cut(text: str) -> Iterator[str]:
-    """Whole lines together: no rule looks beyond the end of a line."""
+    """Canonical form of whole lines at once: no rule looks beyond the end of a line."""
     start = 0
     while (end := text.find("\n", start + BLOCK)) >= 0:
         yield text[start:end]
@@ -177,7 +177,7 @@ def _respell(line: str) -> str:
 
 
 class _Aliases:
-    """What aliases stand for, of a text in parts."""
+    """What the aliases of a text stand for. The text comes in parts."""
 
     def __init__(self, parts: Iterable[str], size: int) -> None:
         self._definitions: dict[str, str] = {}
@@ -225,7 +225,7 @@ _DICTIONARY = re.compile(r"\{[^{}\n]*+(?:\{[^{}\n]*+\}[^{}\n]*+)*+\}")
 _ENTRY = re.compile(rf"(?:[{HIDDEN}]|[A-Za-z_][\w.$-]*)(?: = .*)?$")
 _ANY_BRACKET = re.compile(r"[()\[\]{}<>]")
 _LONG_DICTIONARY = 1 << 10
-"""Characters; layouts have a few hundred."""
+"""A dictionary with more characters is long; layouts have a few hundred."""
 _SPLITTER = re.compile(r"->|[(\[{<]|[)\]}>]|,")
 
 
@@ -243,14 +243,14 @@ def _sort_dictionaries(text: str, strings: Strings) -> str:
 
 
 def _sorted(dictionary: str, strings: Strings) -> str:
-    if len(dictionary) < _LONG_DICTIONARY and dictionary.isascii():  # no string is hidden in it
+    if len(dictionary) < _LONG_DICTIONARY and dictionary.isascii():  # it hides no string
         return _sorted_plain(dictionary)
     return _sorted_dictionary(dictionary, strings.restore)
 
 
 @lru_cache(maxsize=4096)
 def _sorted_plain(dictionary: str) -> str:
-    """Remembered, since the layouts of one kernel are those of the next."""
+    """Kept in a cache, for most kernels share their layouts."""
     return _sorted_dictionary(dictionary, str)
 
 
@@ -263,7 +263,7 @@ def _sorted_dictionary(dictionary: str, restore: Callable[[str], str]) -> str:
     entries = split_entries(body)
     if not all(map(_ENTRY.match, entries)):
         return f"{{{body}}}"
-    entries.sort(key=lambda entry: restore(entry).partition(" = ")[0])  # by value too, names would decide
+    entries.sort(key=lambda entry: restore(entry).partition(" = ")[0])  # by value too, or names would decide
     return f"{{{', '.join(entries)}}}"
 
 

@@ -42,7 +42,7 @@ from irdiff.normalize.lexing import (
     collapse_spaces,
     drop_unused_labels,
 )
-from irdiff.normalize.symbols import rename_functions
+from irdiff.normalize.symbols import Renamed, rename_functions
 
 _LINE_TABLE = re.compile(
     r"\n\.(?:loc \d+ \d+(?: \d+)?(?: ?, ?function_name [\w$]+(?: ?\+ ?\d+)? ?, ?inlined_at \d+ \d+ \d+)?"
@@ -56,11 +56,11 @@ _VERSION = re.compile(r"^\.version (\d+\.\d+)$", re.M)
 _KERNEL_NAME = re.compile(r"\.entry\s+([\w$]+)")
 _FUNCTION = re.compile(r"(\.\w+\s++)?\.func\s++(?:\([^()]*+\)\s*+)?([A-Za-z_$][\w$]*+)")
 _IDENTIFIER = re.compile(r"([%.]?[\w$]++)")
-_PARAMETER = re.compile(r"(.+)(_param_\d+)")
+_PARAMETER = re.compile(r"(?P<function>.+)_param_\d+")
 _REGISTER_SET = re.compile(r"(\.reg \.\w+ %([A-Za-z_$]+))<(\d*)>")
 _ANY_SET = re.compile(r"%([A-Za-z_$]+)(\d*+[\w$]*+)<")
 _NAME = re.compile(r"([%$](?:(?<=%)[A-Za-z_$]++\d++(?![\w$])|(?<=\$)L[\w$]++))")
-"""Begins with a set of characters and only then looks at what came before: such a search is quick."""
+"""Matches a set of characters first, and what stands before it afterwards: this makes the search fast."""
 _BRACE = re.compile(r"[{}]")
 _RECOGNIZED = re.compile(r"\.(?:version|target|entry|func)\b")
 
@@ -99,7 +99,7 @@ def _functions(text: str) -> list[str]:
     return parts
 
 
-class _Names(dict[str, str]):
+class _RegisterNames(dict[str, str]):
     """What each register or label of one function becomes."""
 
     def __init__(self, prefixes: set[str], labels: Numbering) -> None:
@@ -126,7 +126,7 @@ def _rename_registers(function: str, labels: Numbering) -> str:
     declared = {match.group(2) for match in _REGISTER_SET.finditer(function, inside)}
     prefixes = {prefix for prefix in declared if times[prefix] == 1}
     parts = _NAME.split(function)
-    parts[1::2] = map(_Names(prefixes, labels).__getitem__, parts[1::2])
+    parts[1::2] = map(_RegisterNames(prefixes, labels).__getitem__, parts[1::2])
     function = "".join(parts)
     return _REGISTER_SET.sub(
         lambda match: f"{match.group(1)}<>" if match.group(2) in prefixes else match.group(), function
@@ -138,7 +138,7 @@ def _rename_kernel(text: str) -> str:
     if len(names) != 1 or KERNEL in text:
         return text
     name = re.escape(names[0])
-    # the constant text comes first and what stands before it is looked at then: such a search is quick
+    # the constant text is matched first, and what stands before it afterwards: this makes the search fast
     text = re.sub(rf"{name}(?<=\b{name})(?=_param_\d+(?![\w$]))", KERNEL, text)
     return re.sub(rf"\.entry {name}(?![\w$])", f".entry {KERNEL}", text)
 
@@ -153,15 +153,5 @@ def _rename_functions(text: str) -> str:
     if not names:
         return text
     parts = _IDENTIFIER.split(text)
-    parts[1::2] = map(_Symbols(names).__getitem__, parts[1::2])
+    parts[1::2] = map(Renamed(names, _PARAMETER).__getitem__, parts[1::2])
     return "".join(parts)
-
-
-class _Symbols(dict[str, str]):
-    """What each identifier becomes: functions are renamed together with their parameters."""
-
-    def __missing__(self, name: str) -> str:
-        parameter = _PARAMETER.fullmatch(name)
-        known = self.get(parameter.group(1)) if parameter else None
-        canonical = self[name] = f"{known}{parameter.group(2)}" if parameter and known else name
-        return canonical

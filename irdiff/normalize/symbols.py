@@ -13,7 +13,7 @@ And inline assembly names what it likes: what is a word of it keeps its name.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 _FUNCTION = "function__"
 _WORD = re.compile(r"[\w.$]+")
@@ -27,6 +27,25 @@ def rename_functions(internal: Iterable[str], others: Iterable[str]) -> dict[str
     if not free or any(map(_CANONICAL.match, set(others) - set(free))):
         return {}
     return {name: f"{_FUNCTION}{number}" for number, name in enumerate(free)}
+
+
+class Renamed(dict[str, str]):
+    """What each symbol becomes: functions are renamed together with what is named after them."""
+
+    def __init__(self, functions: Mapping[str, str], named_after: re.Pattern[str]) -> None:
+        """`named_after` matches the name of a parameter or resource, its `function` among it."""
+        super().__init__(functions)
+        self._named_after = named_after
+
+    def __missing__(self, name: str) -> str:
+        found = self._named_after.fullmatch(name)
+        known = self.get(found["function"]) if found else None
+        if found and known:
+            canonical = f"{name[: found.start('function')]}{known}{name[found.end('function') :]}"
+        else:
+            canonical = name
+        self[name] = canonical
+        return canonical
 
 
 def words(assembly: Iterable[str]) -> set[str]:

@@ -41,7 +41,7 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True)
-class Row:
+class DiffRow:
     """One line of the diff: indices into base and head, None where a side has none."""
 
     kind: Kind
@@ -53,7 +53,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Aligned:
-    rows: tuple[Row, ...]
+    rows: tuple[DiffRow, ...]
     names: Mapping[str, str]
     """What head calls a value of base, for the values that both have."""
 
@@ -148,28 +148,30 @@ def _gaps(matched: Sequence[tuple[int, int]], n: int, m: int) -> Iterator[Gap]:
 # rows
 
 
-def _rows(left: _Text, right: _Text, matched: Sequence[tuple[int, int]], renaming: _Renaming) -> list[Row]:
-    rows: list[Row] = []
-    removed: list[Row] = []
-    added: list[Row] = []
+def _rows(
+    left: _Text, right: _Text, matched: Sequence[tuple[int, int]], renaming: _Renaming
+) -> list[DiffRow]:
+    rows: list[DiffRow] = []
+    removed: list[DiffRow] = []
+    added: list[DiffRow] = []
     i = j = 0
     for base, head in [*matched, (len(left.lines), len(right.lines))]:
-        removed += [Row(Kind.REMOVED, index, None) for index in range(i, base)]
-        added += [Row(Kind.ADDED, None, index) for index in range(j, head)]
+        removed += [DiffRow(Kind.REMOVED, index, None) for index in range(i, base)]
+        added += [DiffRow(Kind.ADDED, None, index) for index in range(j, head)]
         i, j = base + 1, head + 1
         if base == len(left.lines):
             break
         kind = renaming.follow(base, head)
         if kind is Kind.REMOVED:
-            removed.append(Row(Kind.REMOVED, base, None, partner=head))
-            added.append(Row(Kind.ADDED, None, head, partner=base))
+            removed.append(DiffRow(Kind.REMOVED, base, None, partner=head))
+            added.append(DiffRow(Kind.ADDED, None, head, partner=base))
             continue
-        rows += [*_partnered(removed, added, left, right), Row(kind, base, head)]
+        rows += [*_partnered(removed, added, left, right), DiffRow(kind, base, head)]
         removed, added = [], []
     return [*rows, *_partnered(removed, added, left, right)]
 
 
-def _partnered(removed: list[Row], added: list[Row], left: _Text, right: _Text) -> list[Row]:
+def _partnered(removed: list[DiffRow], added: list[DiffRow], left: _Text, right: _Text) -> list[DiffRow]:
     """Each line with the one it seems to have become: by its place, or where counts differ by its words."""
     if len(removed) == len(added):
         pairs = [(index, index) for index in range(len(removed))]
@@ -182,8 +184,8 @@ def _partnered(removed: list[Row], added: list[Row], left: _Text, right: _Text) 
     became = {i: added[j].head for i, j in pairs}
     was = {j: removed[i].base for i, j in pairs}
     return [
-        *(Row(row.kind, row.base, None, became.get(index)) for index, row in enumerate(removed)),
-        *(Row(row.kind, None, row.head, was.get(index)) for index, row in enumerate(added)),
+        *(DiffRow(row.kind, row.base, None, became.get(index)) for index, row in enumerate(removed)),
+        *(DiffRow(row.kind, None, row.head, was.get(index)) for index, row in enumerate(added)),
     ]
 
 

@@ -75,7 +75,7 @@ MEASURES = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Change:
+class MeasuredChange:
     """One measure of one case."""
 
     case_id: str
@@ -84,7 +84,7 @@ class Change:
 
     @property
     def relative(self) -> float:
-        """Of the larger one where base is 0."""
+        """Head's change as a share of base, or of head where base is 0."""
         return (self.head - self.base) / (self.base or abs(self.head) or 1.0)
 
     @property
@@ -105,12 +105,12 @@ class Distribution:
     """Cases whose facts do not tell."""
     quantiles: tuple[float, ...]
     """Relative change: least, 5th, 50th, 95th percentile, greatest; empty where nothing is known."""
-    best: tuple[Change, ...]
-    worst: tuple[Change, ...]
+    best: tuple[MeasuredChange, ...]
+    worst: tuple[MeasuredChange, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Part:
+class BumpPart:
     """The cases of one target, or of one family on one target."""
 
     name: str
@@ -132,14 +132,14 @@ class Outlier:
 
 @dataclass(frozen=True, kw_only=True)
 class Bump:
-    whole: Part
-    targets: tuple[Part, ...]
-    families: tuple[Part, ...]
-    """By family, then target; named `matmul sm_90`. Those in which something moved."""
+    whole: BumpPart
+    targets: tuple[BumpPart, ...]
+    families: tuple[BumpPart, ...]
+    """Those in which something moved, by family and target. Their names are like `matmul sm_90`."""
     outliers: tuple[Outlier, ...]
     """The worst first, then those that became better."""
     not_compared: Mapping[str, int]
-    """By verdict."""
+    """Cases by verdict."""
 
 
 def is_wanted(run: Run) -> bool:
@@ -178,9 +178,9 @@ def only_scheduled(case: Case) -> bool:
     )
 
 
-def _part(name: str, cases: Sequence[Case]) -> Part:
+def _part(name: str, cases: Sequence[Case]) -> BumpPart:
     changed = [case for case in cases if case.verdict is Verdict.CHANGED]
-    return Part(
+    return BumpPart(
         name=name,
         compared=len(cases),
         changed=len(changed),
@@ -207,8 +207,8 @@ def _distribution(measure: Measure, cases: Sequence[Case]) -> Distribution:
     )
 
 
-def _changes(measure: Measure, cases: Iterable[Case]) -> tuple[list[Change], int, int]:
-    """Of the changed cases whose facts tell; how many cases are the same, and of how many it is not known."""
+def _changes(measure: Measure, cases: Iterable[Case]) -> tuple[list[MeasuredChange], int, int]:
+    """The changes of cases whose facts tell them, the number of equal cases, and that of unknown ones."""
     changes, same, unknown = [], 0, 0
     for case in cases:
         if case.verdict is not Verdict.CHANGED:
@@ -218,17 +218,17 @@ def _changes(measure: Measure, cases: Iterable[Case]) -> tuple[list[Change], int
         if base is None or head is None:
             unknown += 1
         else:
-            changes.append(Change(case_id=case.id, base=base, head=head))
+            changes.append(MeasuredChange(case_id=case.id, base=base, head=head))
     return changes, same, unknown
 
 
-def _tail(changes: Iterable[Change]) -> tuple[Change, ...]:
+def _tail(changes: Iterable[MeasuredChange]) -> tuple[MeasuredChange, ...]:
     farthest = sorted(changes, key=lambda c: (-abs(c.relative), -abs(c.head - c.base), c.case_id))
     return tuple(farthest[:MAX_TAIL])
 
 
 def quantile(ordered: Sequence[float], q: float) -> float:
-    """Between the two nearest of the ordered values, in proportion."""
+    """The value at the share `q` of the ordered values, between the two nearest ones in proportion."""
     place = q * (len(ordered) - 1)
     low = int(place)
     high = min(low + 1, len(ordered) - 1)
@@ -239,7 +239,7 @@ def quantile(ordered: Sequence[float], q: float) -> float:
 
 
 def _outliers(cases: Sequence[Case]) -> list[Outlier]:
-    """Of one target."""
+    """The outliers among the cases of one target."""
     found: dict[str, list[tuple[str, bool, float]]] = {}
     for measure in MEASURES:
         changes, same, _ = _changes(measure, cases)
@@ -261,7 +261,7 @@ def _outliers(cases: Sequence[Case]) -> list[Outlier]:
     ]
 
 
-def _reason(measure: Measure, change: Change, ordered: Sequence[float]) -> str:
+def _reason(measure: Measure, change: MeasuredChange, ordered: Sequence[float]) -> str:
     if change.base == change.head:
         return ""
     if measure is SPILLS and not change.base:

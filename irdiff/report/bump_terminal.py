@@ -7,22 +7,26 @@ from collections.abc import Iterator, Sequence
 from rich.text import Text
 
 from irdiff.model import Run
-from irdiff.report import bump, escape
-from irdiff.report.bump import Bump, Distribution, Part
+from irdiff.report import bump, escape, tables
+from irdiff.report.bump import Bump, BumpPart, Distribution
+from irdiff.report.tables import Column
 
 _MAX_OUTLIERS = 15
 _MAX_FAMILIES = 40
+_DISTRIBUTION = (
+    "target", "measure", "better", "same", "worse", "least", "5 %", "median", "95 %", "greatest",
+)  # fmt: skip
 
 
 def lines(run: Run) -> Iterator[Text]:
     found = bump.of_run(run)
     if not found.targets:
         return
-    yield from _heading("distributions: better / same / worse, and how far (relative change)")
-    rows = [["target", "measure", "better", "same", "worse", "least", "5 %", "median", "95 %", "greatest"]]
+    yield from tables.heading("distributions: better / same / worse, and how far (relative change)")
+    rows: list[list[str]] = []
     for part in (*found.targets, *([found.whole] if len(found.targets) > 1 else [])):
         rows += [_row(part, one) for one in part.distributions]
-    yield from _aligned(rows)
+    yield from _aligned(_DISTRIBUTION, rows)
     yield Text()
     yield from (Text(line) for line in map(quiet_words, found.targets))
     yield from _tails(found)
@@ -30,7 +34,7 @@ def lines(run: Run) -> Iterator[Text]:
     yield from _outliers(found)
 
 
-def quiet_words(part: Part) -> str:
+def quiet_words(part: BumpPart) -> str:
     """How many of the changed cases moved in nothing that counts."""
     return (
         f"{part.name}: {part.changed} of {part.compared} compared cases changed; in {part.quiet} of these "
@@ -38,30 +42,20 @@ def quiet_words(part: Part) -> str:
     )
 
 
-def _heading(text: str) -> Iterator[Text]:
-    yield Text()
-    yield Text(text, style="bold underline")
-
-
-def _row(part: Part, one: Distribution) -> list[str]:
+def _row(part: BumpPart, one: Distribution) -> list[str]:
     name = one.measure.name + ("" if not one.unknown else f" ({one.unknown} unknown)")
     far = [f"{value:+.1%}" if value else "0" for value in one.quantiles] or ["-"] * 5
     return [escape.terminal(part.name), name, str(one.better), str(one.same), str(one.worse), *far]
 
 
-def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[Text]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for number, row in enumerate(rows):
-        cells = [
-            cell.ljust(width) if place < 2 else cell.rjust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        yield Text("  ".join(cells).rstrip(), style="dim" if number == 0 else "")
+def _aligned(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[Text]:
+    columns = [Column(name=name, right=place >= 2) for place, name in enumerate(names)]
+    return tables.lines(columns, [[Text(cell) for cell in row] for row in rows], None)
 
 
 def _tails(found: Bump) -> Iterator[Text]:
     if any(one.worst or one.best for one in found.whole.distributions):
-        yield from _heading("tails, by name")
+        yield from tables.heading("tails, by name")
     for one in found.whole.distributions:
         for word, style, changes in (("worst", "red", one.worst), ("best", "green", one.best)):
             for change in changes:
@@ -74,13 +68,14 @@ def _tails(found: Bump) -> Iterator[Text]:
 def _families(found: Bump) -> Iterator[Text]:
     if not found.families:
         return
-    yield from _heading("by family and target: better / same / worse")
-    rows = [["family", "target", *(measure.name for measure in bump.MEASURES)]]
+    yield from tables.heading("by family and target: better / same / worse")
+    names = ["family", "target", *(measure.name for measure in bump.MEASURES)]
+    rows: list[list[str]] = []
     for part in found.families[:_MAX_FAMILIES]:
         family, _, target = part.name.rpartition(" ")
         counts = [f"{one.better}/{one.same}/{one.worse}" for one in part.distributions]
         rows.append([escape.terminal(family), escape.terminal(target), *counts])
-    yield from _aligned(rows)
+    yield from _aligned(names, rows)
     if len(found.families) > _MAX_FAMILIES:
         yield Text(
             f"… and {len(found.families) - _MAX_FAMILIES} more: all are in the HTML report", style="dim"
@@ -89,7 +84,7 @@ def _families(found: Bump) -> Iterator[Text]:
 
 def _outliers(found: Bump) -> Iterator[Text]:
     if found.outliers:
-        yield from _heading(f"outliers: {len(found.outliers)}")
+        yield from tables.heading(f"outliers: {len(found.outliers)}")
     for row in found.outliers[:_MAX_OUTLIERS]:
         style = "red" if row.worse else "green"
         yield Text.assemble((escape.terminal(row.case_id), style), "  ", "; ".join(row.why))

@@ -6,7 +6,7 @@ from typing import Any
 
 from irdiff.model import Run
 from irdiff.report import bump
-from irdiff.report.bump import Bump, Change, Distribution, Part
+from irdiff.report.bump import Bump, BumpPart, Distribution, MeasuredChange
 from irdiff.report.bump_terminal import quiet_words
 
 MAX_OUTLIERS = 30
@@ -39,7 +39,7 @@ def frame(run: Run, max_outliers: int = MAX_OUTLIERS, max_families: int = MAX_FA
     }
 
 
-def _row(part: Part, one: Distribution) -> dict[str, Any]:
+def _row(part: BumpPart, one: Distribution) -> dict[str, Any]:
     far = [f"{value:+.1%}" if value else "0" for value in one.quantiles] or ["–"] * 5
     unknown = f" ({one.unknown} unknown)" if one.unknown else ""
     return {
@@ -52,7 +52,7 @@ def _row(part: Part, one: Distribution) -> dict[str, Any]:
 
 
 def _tails(found: Bump) -> list[dict[str, Any]]:
-    def side(changes: tuple[Change, ...]) -> list[dict[str, str]]:
+    def side(changes: tuple[MeasuredChange, ...]) -> list[dict[str, str]]:
         return [{"id": change.case_id, "words": change.words} for change in changes]
 
     return [
@@ -62,7 +62,7 @@ def _tails(found: Bump) -> list[dict[str, Any]]:
     ]
 
 
-def _family(part: Part) -> dict[str, Any]:
+def _family(part: BumpPart) -> dict[str, Any]:
     family, _, target = part.name.rpartition(" ")
     counts = [f"{one.better}/{one.same}/{one.worse}" for one in part.distributions]
     return {

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rich.text import Text
 
 from irdiff.report.alignment import Kind
-from irdiff.report.stage_diff import Line, StageDiff
+from irdiff.report.stage_diff import DiffLine, StageDiff
 
 _STYLE = {Kind.REMOVED: "red", Kind.ADDED: "green", Kind.RENAMED: "yellow", Kind.SAME: ""}
 _MARK = {Kind.REMOVED: "bold reverse", Kind.ADDED: "bold reverse", Kind.RENAMED: "underline", Kind.SAME: ""}
@@ -53,7 +53,7 @@ def _gap(count: int) -> Text:
     return Text(f"{'':13}… {count} line{'' if count == 1 else 's'} without a change", style="dim")
 
 
-def _unified(found: Sequence[Line], view: View) -> Iterator[Text]:
+def _unified(found: Sequence[DiffLine], view: View) -> Iterator[Text]:
     for line in found:
         text = Text(f"{_number(line.base_number)} {_number(line.head_number)} ", style="dim")
         text.append(f"{line.kind.value} ", style=_STYLE[line.kind])
@@ -64,7 +64,7 @@ def _number(number: int) -> str:
     return f"{number:>5}" if number else " " * 5
 
 
-def _content(line: Line, view: View) -> Text:
+def _content(line: DiffLine, view: View) -> Text:
     if view.raw and line.raw:
         return Text(line.raw, style=_STYLE[line.kind])
     text = Text(line.text, style=_STYLE[line.kind])
@@ -73,10 +73,10 @@ def _content(line: Line, view: View) -> Text:
     return text
 
 
-def _side_by_side(found: Sequence[Line], view: View) -> Iterator[Text]:
+def _side_by_side(found: Sequence[DiffLine], view: View) -> Iterator[Text]:
     """Runs of removed and added lines stand beside each other."""
-    removed: list[Line] = []
-    added: list[Line] = []
+    removed: list[DiffLine] = []
+    added: list[DiffLine] = []
     for line in found:
         if line.kind is Kind.REMOVED:
             removed.append(line)
@@ -89,14 +89,14 @@ def _side_by_side(found: Sequence[Line], view: View) -> Iterator[Text]:
     yield from _beside(removed, added, view)
 
 
-def _beside(removed: Sequence[Line], added: Sequence[Line], view: View) -> Iterator[Text]:
+def _beside(removed: Sequence[DiffLine], added: Sequence[DiffLine], view: View) -> Iterator[Text]:
     for index in range(max(len(removed), len(added))):
         left = removed[index] if index < len(removed) else None
         right = added[index] if index < len(added) else None
         yield from _pair(left, right, view)
 
 
-def _pair(left: Line | None, right: Line | None, view: View) -> Iterator[Text]:
+def _pair(left: DiffLine | None, right: DiffLine | None, view: View) -> Iterator[Text]:
     """Both lines whole: one that is longer than its half goes on below."""
     width = max(20, (view.width - 3) // 2 - 6)
     halves = [_folded(Text() if line is None else _content(line, view), width) for line in (left, right)]

@@ -20,7 +20,7 @@ def same_compiler(run: Run) -> bool:
 
 
 def headline(edited: Edited) -> str:
-    """For revisions that nothing can follow from."""
+    """The first line of a report on revisions of which nothing can follow."""
     if edited.of_kernels:
         return f"no code, data or pin differs: nothing was compared ({_files(len(edited.files))} looked at)"
     return f"identical compilers: nothing can change ({_files(len(edited.files))} looked at)"

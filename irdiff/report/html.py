@@ -24,6 +24,7 @@ from irdiff.report import (
     charts,
     commands,
     edited,
+    edited_lines,
     escape,
     html_diffs,
     html_overview,
@@ -49,6 +50,7 @@ _MAX_FACT_ROWS = 12
 _MAX_STDERR_LINES = 40
 _MAX_BROKEN = 100
 _MAX_LAUNCH_CHANGES = 60
+_MAX_NOT_RUN = 200
 _STATUS_SIGN = {
     StageStatus.IDENTICAL: "·",
     StageStatus.EQUIVALENT: "=",
@@ -72,6 +74,9 @@ def render(run: Run, folder: Path, timing: Forest | None = None, *, as_: Shown =
             script=script,
             headline=as_.headline(run),
             reach=reach.sentence(run) or edited.sentence(run),
+            edited_lines=edited_lines.sentence(run),
+            not_run=edited_lines.not_run(run)[:_MAX_NOT_RUN],
+            not_run_left_out=max(0, len(edited_lines.not_run(run)) - _MAX_NOT_RUN),
             mood=html_overview.mood(run),
             run=run,
             base=wording.side(run.base),

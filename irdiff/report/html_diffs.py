@@ -10,7 +10,7 @@ from typing import Any
 from irdiff.model import Case, StageStatus
 from irdiff.report import commands, escape, stage_diff
 from irdiff.report.alignment import Kind
-from irdiff.report.stage_diff import Line, StageDiff
+from irdiff.report.stage_diff import DiffLine, StageDiff
 from irdiff.stages import Stage, in_stage_order
 
 PAGE_BYTES = 8_000_000
@@ -98,7 +98,7 @@ def _rows(found: StageDiff, limit_bytes: int) -> tuple[list[list[Any]], int]:
     return rows, 0
 
 
-def _row(line: Line) -> list[Any]:
+def _row(line: DiffLine) -> list[Any]:
     """`[kind, base number, head number, canonical, marks, raw]`; an empty end is dropped."""
     marks = [position for mark in line.marks for position in mark]
     raw = "" if line.raw == line.text else line.raw

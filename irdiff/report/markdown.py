@@ -16,6 +16,7 @@ from irdiff.report import (
     bump_words,
     commands,
     edited,
+    edited_lines,
     escape,
     families,
     launch_changes,
@@ -39,6 +40,7 @@ _MAX_FAMILIES = 60
 _MAX_FAMILY_TARGETS = 12
 _MAX_MEMBERS = 60
 _MAX_NOTES = 10
+_MAX_NOT_RUN = 20
 _SHORT_NOTE = 160
 _MAX_LAUNCH_CHANGES = 10
 _MAX_PROVENANCE = 20
@@ -89,6 +91,12 @@ def _frame(run: Run, timing: Forest | None, as_: Shown) -> dict[str, Any]:
         "head": wording.side(run.head),
         "timing": timing,
         "reach": reach.sentence(run) or edited.sentence(run),
+        "edited_lines": edited_lines.sentence(run),
+        "not_run": [
+            {"place": stretch.place, "text": stretch.lines[0].text}
+            for stretch in edited_lines.not_run(run)[:_MAX_NOT_RUN]
+        ],
+        "not_run_left_out": max(0, len(edited_lines.not_run(run)) - _MAX_NOT_RUN),
         "coverage": wording.coverage(run),
         "radius": _radius(run)[:_MAX_TARGETS],
         "radius_left_out": max(0, len(run.summary.radius) - _MAX_TARGETS),

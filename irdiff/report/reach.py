@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from pathlib import PurePosixPath
 
 from irdiff.model import ChangedFile, Reach, Run
 
@@ -19,16 +20,24 @@ def sentence(run: Run) -> str:
     """`changed files: 3; 2 are read by 41 launches; kernels/rope.py is read by none: not compared`, or
     nothing.
     """
-    return _sentence(run.reach) if run.reach and run.reach.files else ""
+    launching = {f"{case.workload}.py" for case in run.cases}
+    return _sentence(run.reach, launching) if run.reach and run.reach.files else ""
 
 
-def _sentence(reach: Reach) -> str:
+def _sentence(reach: Reach, launching: Collection[str]) -> str:
+    """`launching` are the files of workloads, which call kernels and need not hold any."""
     read = [file for file in reach.files if file.read_by]
     unread = [file for file in reach.files if not file.read_by]
     parts = [f"changed files: {len(reach.files)}"]
     if read:
         parts.append(f"{_are(len(read))} read by {_launches(reach.read_by)}")
-    only_read = [file for file in read if not file.compiled_by and file.path.endswith(".py")]
+    only_read = [
+        file
+        for file in read
+        if file.path.endswith(".py")
+        and not file.compiled_by
+        and PurePosixPath(*PurePosixPath(file.path).parts[-2:]).as_posix() not in launching
+    ]
     if only_read:
         parts.append(f"of {_names(only_read)} no launch compiles a function")
     idle = [f"{name} ({file.path})" for file in read for name in file.not_run]

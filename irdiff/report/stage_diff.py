@@ -16,7 +16,7 @@ from irdiff import normalize
 from irdiff.errors import IrdiffError
 from irdiff.model import Case
 from irdiff.report import escape
-from irdiff.report.alignment import Aligned, Kind, Row, align, in_numbering_of_head
+from irdiff.report.alignment import Aligned, DiffRow, Kind, align, in_numbering_of_head
 from irdiff.run import run_folder
 from irdiff.stages import Stage
 
@@ -33,7 +33,7 @@ _ALIKE = 0.4
 
 
 @dataclass(frozen=True, kw_only=True)
-class Line:
+class DiffLine:
     """One line of the diff, cleaned for showing. Numbers are of the raw text, from 1; 0 where it has none."""
 
     kind: Kind
@@ -50,7 +50,7 @@ class StageDiff:
     """Every line of both sides, in order; `hunks` selects those near a change, `line` makes one to show."""
 
     stage: str
-    rows: tuple[Row, ...]
+    rows: tuple[DiffRow, ...]
     legend: tuple[tuple[str, str], ...]
     _names: Mapping[str, str]
     """What head calls a value of base: a diff has one numbering, that of head."""
@@ -81,12 +81,12 @@ class StageDiff:
         if start >= 0:
             yield range(start, end)
 
-    def line(self, index: int) -> Line:
+    def line(self, index: int) -> DiffLine:
         row = self.rows[index]
         side, place = (0, row.base) if row.head is None else (1, row.head)
         assert place is not None
         text = self._text(side, place)
-        return Line(
+        return DiffLine(
             kind=row.kind,
             base_number=self._number(0, row.base),
             head_number=self._number(1, row.head),
@@ -103,7 +103,7 @@ class StageDiff:
         raws = self._raws[side]
         return raws[number - 1].strip() if 0 < number <= len(raws) else ""
 
-    def _marks_of(self, row: Row, side: int, text: str) -> tuple[tuple[int, int], ...]:
+    def _marks_of(self, row: DiffRow, side: int, text: str) -> tuple[tuple[int, int], ...]:
         if row.kind is Kind.SAME or len(self.rows) > _MARKED:
             return ()
         other, place = (0, row.base) if row.kind is Kind.RENAMED else (1 - side, row.partner)

@@ -15,6 +15,12 @@ _GAP = "  "
 _INDENT = " " * 4
 
 
+def heading(text: str) -> Iterator[Text]:
+    """What stands above a table, behind a blank line."""
+    yield Text()
+    yield Text(text, style="bold underline")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Column:
     name: str

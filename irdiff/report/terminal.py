@@ -16,11 +16,13 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from irdiff import case_ids
 from irdiff.model import Case, ChangeGroup, Run, Verdict
 from irdiff.report import (
     bump_terminal,
     commands,
     edited,
+    edited_lines,
     escape,
     families,
     reach,
@@ -66,8 +68,6 @@ _MAX_QUIET = 5
 _MAX_CELL_MARKS = 3
 _SVG_WIDTH = 118
 
-headline = wording.headline
-
 
 def show(
     run: Run,
@@ -81,7 +81,7 @@ def show(
     """At most `limit` groups and cases of each list."""
     plain = not console.is_terminal
     width = None if plain else console.width
-    limits = Limits(groups=limit or _MAX_GROUPS, cases=limit or _MAX_LISTED, quiet=limit or _MAX_QUIET)
+    limits = ListLimits(groups=limit or _MAX_GROUPS, cases=limit or _MAX_LISTED, quiet=limit or _MAX_QUIET)
     footer = () if edited.same_compiler(run) else _footer(run, folder, as_)
     for line in (*_report(run, timing, limits, width, as_), *footer):
         text = Text(line.plain.translate(_ASCII)) if plain else line
@@ -97,7 +97,7 @@ def svg(run: Run, timing: Forest | None = None) -> str:
     console = Console(
         record=True, width=_SVG_WIDTH, force_terminal=True, color_system="truecolor", file=io.StringIO()
     )
-    limits = Limits(groups=_MAX_GROUPS_IN_PICTURE, cases=_MAX_LISTED, quiet=_MAX_QUIET)
+    limits = ListLimits(groups=_MAX_GROUPS_IN_PICTURE, cases=_MAX_LISTED, quiet=_MAX_QUIET)
     for line in _report(run, timing, limits, _SVG_WIDTH, PLAIN):
         console.print(line, highlight=False)
     # without the web fonts: a picture in a README must not fetch anything
@@ -106,7 +106,7 @@ def svg(run: Run, timing: Forest | None = None) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Limits:
+class ListLimits:
     """The most entries of each list. What is left out is counted."""
 
     groups: int
@@ -115,11 +115,14 @@ class Limits:
     """Of cases that are no cause for alarm."""
 
 
-def _report(run: Run, timing: Forest | None, limits: Limits, width: int | None, as_: Shown) -> Iterator[Text]:
+def _report(
+    run: Run, timing: Forest | None, limits: ListLimits, width: int | None, as_: Shown
+) -> Iterator[Text]:
     yield Text(escape.terminal(as_.headline(run)), style="bold")
     yield Text(_sides(run))
-    for sentence in filter(None, (edited.sentence(run), reach.sentence(run))):
+    for sentence in filter(None, (edited.sentence(run), reach.sentence(run), edited_lines.sentence(run))):
         yield Text(escape.terminal(sentence))
+    yield from _not_run(run)
     yield from _renamed(run)
     yield from _notes(run)
     if edited.same_compiler(run):
@@ -163,16 +166,20 @@ def _renamed(run: Run) -> Iterator[Text]:
         yield Text(f"… and {len(names) - _MAX_QUIET} more renamed", style="dim")
 
 
+def _not_run(run: Run) -> Iterator[Text]:
+    """Edited lines that no case runs."""
+    stretches = edited_lines.not_run(run)
+    for stretch in stretches[:_MAX_LISTED]:
+        yield Text(f"  no case runs {escape.terminal(stretch.sentence)}", style="yellow")
+    if len(stretches) > _MAX_LISTED:
+        yield Text(f"  … and {len(stretches) - _MAX_LISTED} more places", style="dim")
+
+
 def _notes(run: Run) -> Iterator[Text]:
     for note in run.notes[:_MAX_LISTED]:
         yield Text(f"note: {escape.terminal(note)}", style="yellow")
     if len(run.notes) > _MAX_LISTED:
         yield Text(f"… and {len(run.notes) - _MAX_LISTED} more notes", style="dim")
-
-
-def _heading(text: str) -> Iterator[Text]:
-    yield Text()
-    yield Text(text, style="bold underline")
 
 
 # what broke, and what changed
@@ -181,7 +188,7 @@ def _heading(text: str) -> Iterator[Text]:
 def _failures(run: Run, verdict: Verdict, limit: int) -> Iterator[Text]:
     cases = [case for case in run.cases if case.verdict is verdict]
     if cases:
-        yield from _heading(f"{verdict.value}: {len(cases)}")
+        yield from tables.heading(f"{verdict.value}: {len(cases)}")
     errors = together.errors(cases)
     for shared in errors[:limit]:
         words = escape.terminal(shared.words, limit=200)
@@ -191,10 +198,10 @@ def _failures(run: Run, verdict: Verdict, limit: int) -> Iterator[Text]:
 
 
 def _unstable(run: Run) -> Iterator[Text]:
-    """Base's alone too: that head mended it is good news."""
+    """Cases in which base alone disagrees are told too: that head mended them is good news."""
     rows = together.unstable(run.cases)
     if rows:
-        yield from _heading("nondeterministic: compiled again, a side gave other code")
+        yield from tables.heading("nondeterministic: compiled again, a side gave other code")
     for words, cases in rows:
         yield Text(f"{words}: {wording.cases_in_words(len(cases))}")
         yield from (Text(f"     {escape.terminal(case.id)}", style="dim") for case in cases[:_MAX_LISTED])
@@ -206,7 +213,7 @@ def _groups(run: Run, limit: int, as_: Shown) -> Iterator[Text]:
     if not run.groups:
         return
     coverage = wording.coverage(run)
-    yield from _heading("change groups" + (f": {coverage}" if coverage else ""))
+    yield from tables.heading("change groups" + (f": {coverage}" if coverage else ""))
     cases = {case.id: case for case in run.cases}
     for row in as_.groups(run)[:limit]:
         group = row.group
@@ -232,7 +239,9 @@ def _singles(run: Run, limit: int) -> Iterator[Text]:
     cases = wording.ungrouped(run, rank(run.cases))
     if not cases:
         return
-    yield from _heading("changed cases" + (" outside of any group" if run.groups else ", by what moved"))
+    yield from tables.heading(
+        "changed cases" + (" outside of any group" if run.groups else ", by what moved")
+    )
     width = max(len(case.id) for case in cases[:limit])
     for case in cases[:limit]:
         unstable = f"  {together.unstable_words(case)}" if case.nondeterministic else ""
@@ -255,15 +264,21 @@ def _matrix(run: Run, width: int | None) -> Iterator[Text]:
     targets = [target.name for target in run.targets]
     cases: dict[str, dict[str, list[Case]]] = {}
     for case in run.cases:
-        cases.setdefault(case.workload, {}).setdefault(case.target, []).append(case)
+        cases.setdefault(_launcher(case), {}).setdefault(case.target, []).append(case)
     rows = [
-        [Text(escape.terminal(workload)), *(_cell(by_target.get(name, ())) for name in targets)]
-        for workload, by_target in sorted(cases.items())
+        [Text(escape.terminal(launcher)), *(_cell(by_target.get(name, ())) for name in targets)]
+        for launcher, by_target in sorted(cases.items())
     ]
     if not rows:
         return
-    yield from _heading("changed of all cases, by kernel and target, with the first changed stages")
+    yield from tables.heading("changed of all cases, by kernel and target, with the first changed stages")
     yield from tables.lines(_columns("kernel", *targets), rows, width)
+
+
+def _launcher(case: Case) -> str:
+    """The workload, and the kernel where one of its labels launches several, as a program does."""
+    name = case_ids.parse(case.id)
+    return f"{case.workload} {case.kernel}" if "/" in name.label else case.workload
 
 
 def _columns(*names: str) -> list[Column]:
@@ -299,7 +314,7 @@ def _families(run: Run, width: int | None) -> Iterator[Text]:
         [Text(escape.terminal(family.name)), *map(_share, (*family.by_target, family.total))]
         for family in found
     ]
-    yield from _heading("changed of compared cases, by family and target")
+    yield from tables.heading("changed of compared cases, by family and target")
     yield from tables.lines(columns, rows, width)
 
 
@@ -319,5 +334,5 @@ def _radius(run: Run, width: int | None) -> Iterator[Text]:
         cells = (escape.terminal(name), f"{radius.changed}/{radius.compared}", f"{radius.fraction:.0%}")
         rows.append([*map(Text, cells), Text(escape.terminal(stages), style="dim")])
     if rows:
-        yield from _heading("blast radius: changed of compared cases, and of each stage")
+        yield from tables.heading("blast radius: changed of compared cases, and of each stage")
         yield from tables.lines(_columns("target", "changed", "", "stages"), rows, width)

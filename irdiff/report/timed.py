@@ -42,6 +42,8 @@ def outputs_in_words(outputs: OutputCheck) -> str:
 def _outputs(timing: CaseTiming) -> str:
     outputs = timing.outputs
     side = f" at {outputs.side}" if outputs.side else ""
+    if outputs.status.value in outputs.message:  # `bitwise equal` says `equal`
+        return outputs.message + side
     return f"{outputs.status.value}{side}" + (f": {outputs.message}" if outputs.message else "")
 
 

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TypeVar
 
 from irdiff.compare import cases as case_forms
 from irdiff.findings import Finding, FindingKind
 from irdiff.model import Case, ChangeGroup, Fact, Radius, Revision, Run, Verdict
 from irdiff.report import edited, reach, together
 from irdiff.report.rank import moved_facts
-
-T = TypeVar("T")
 
 _AFTER_CHANGED = (
     Verdict.FIXED,
@@ -114,7 +111,7 @@ def side(revision: Revision) -> str:
 
 
 def sides(run: Run) -> str:
-    """Both: `main 1a2b3c4 → HEAD 5d6e7f8, triton 3.9.0` where one compiler compiles two revisions."""
+    """Both sides: `main 1a2b3c4 → HEAD 5d6e7f8, triton 3.9.0` where one compiler compiles two revisions."""
     base, head = run.base, run.head
     if base.revision and head.revision and base.digest == head.digest:
         return f"{base.revision} → {head.revision}, {_compiler(head)}"

@@ -69,11 +69,11 @@ class Plan:
 
 
 @dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
-class _File:
+class _PlanFile:
     kernels: Plan
 
 
-_file = TypeAdapter(_File)
+_file = TypeAdapter(_PlanFile)
 
 
 def has_plan(snap: Snapshot, config: Config) -> bool:

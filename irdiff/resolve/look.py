@@ -10,8 +10,8 @@ from irdiff.model import Edited, Sides
 from irdiff.resolve import edited_kernels, kernel_repository, pins, remote_repositories
 from irdiff.resolve.sides import SideOptions, is_revision, named
 from irdiff.resolve.toolchains import checkout as checkouts
-from irdiff.resolve.toolchains import edited, native
-from irdiff.resolve.toolchains.repository import Snapshot, Store
+from irdiff.resolve.toolchains import edited_files, native
+from irdiff.resolve.toolchains.repository import GitStore, Snapshot
 from irdiff.store import key_of
 
 
@@ -37,7 +37,7 @@ def look(base: str | None, head: str | None, options: SideOptions, config: Confi
     if store is None or not all(map(is_revision, asked.specs)):
         return None
     snapshots = asked.specs.map(lambda spec: remote_repositories.snapshot(spec, store, config))
-    found = edited.between(snapshots.base, snapshots.head, config)
+    found = edited_files.between(snapshots.base, snapshots.head, config)
     if found is None and not options.packs and options.program is None:
         found = edited_kernels.between(snapshots.base, snapshots.head, config)
     return Look(snapshots=snapshots, edited=found) if found else None
@@ -54,7 +54,7 @@ def cache_key(base: str, head: str, options: SideOptions, config: Config) -> str
     return key_of("cache/1", python, parts)[:32]
 
 
-def _named_by(spec: str, store: Store | None, options: SideOptions, config: Config) -> object:
+def _named_by(spec: str, store: GitStore | None, options: SideOptions, config: Config) -> object:
     if store is None or not is_revision(spec):
         return spec
     snap = remote_repositories.snapshot(spec, store, config)

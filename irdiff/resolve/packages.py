@@ -22,7 +22,7 @@ from irdiff.config import Config
 from irdiff.errors import ToolchainError, UsageError
 from irdiff.model import Toolchain
 from irdiff.resolve.corpus import Corpus, Packages
-from irdiff.resolve.toolchains import environments
+from irdiff.resolve.toolchains import environments, install_progress
 from irdiff.store import key_of
 
 _REQUIREMENT = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)(\s*\[[^\]]*\])?\s*((?:[<>=!~]=?=?|@).*)?")
@@ -81,6 +81,7 @@ def _installed(requirements: Sequence[str], toolchain: Toolchain, config: Config
     version = "".join(map(str, python_version(toolchain.python, config)))
 
     def fill(path: Path, log: Path) -> dict[str, Any]:
+        install_progress.say(f"installing {', '.join(wanted)}, once: minutes, and a gigabyte for torch")
         _install(wanted, path, log, config)
         place = site_of(path)
         return {"spec": f"with:{','.join(wanted)}", "version": "", "digest": recorded_digest(place)}

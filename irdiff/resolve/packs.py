@@ -31,7 +31,7 @@ from irdiff.store import key_of
 _PIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*==[0-9][A-Za-z0-9.!+_-]*")
 
 
-class _File(BaseModel):
+class _PackFile(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     summary: str
@@ -43,7 +43,7 @@ class _File(BaseModel):
     torch_compile: bool = False
 
 
-_file = TypeAdapter(_File)
+_file = TypeAdapter(_PackFile)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,7 @@ from irdiff.resolve import kernel_repository, pins
 from irdiff.resolve.kernel_repository import Plan
 from irdiff.resolve.toolchains import checkout as checkouts
 from irdiff.resolve.toolchains import repository, source_parts
-from irdiff.resolve.toolchains.repository import Snapshot, Store
+from irdiff.resolve.toolchains.repository import GitStore, Snapshot
 
 _NO_COMMIT = "0" * 40
 MARK = "# written by `irdiff hook install`"
@@ -47,7 +47,7 @@ def pushed_commits(lines: Iterable[str]) -> list[tuple[str, str]]:
     return list(dict.fromkeys(rows))
 
 
-def inspect(store: Store, local: str, remote: str, config: Config) -> Push | None:
+def inspect(store: GitStore, local: str, remote: str, config: Config) -> Push | None:
     """The push of a commit. None where it has no base or is its own, or the repository is not one of ours."""
     base = _base(store, local, remote)
     if base is None or base == local:
@@ -65,7 +65,7 @@ def inspect(store: Store, local: str, remote: str, config: Config) -> Push | Non
     return Push(base=base, head=local, relevant=relevant, is_compiler=False)
 
 
-def _base(store: Store, local: str, remote: str) -> str | None:
+def _base(store: GitStore, local: str, remote: str) -> str | None:
     try:
         return repository.default_base(store, local)
     except UsageError:
@@ -76,7 +76,7 @@ def _base(store: Store, local: str, remote: str) -> str | None:
         return None
 
 
-def _changed_paths(store: Store, base: str, head: str) -> list[str]:
+def _changed_paths(store: GitStore, base: str, head: str) -> list[str]:
     listed = store.git("diff", "--name-only", "--no-renames", "-z", base, head)
     return [os.fsdecode(name) for name in listed.split(b"\0") if name]
 

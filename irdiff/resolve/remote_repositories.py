@@ -43,7 +43,7 @@ def parse(spec: str) -> Remote | None:
     return None
 
 
-def snapshot(spec: str, store: repository.Store, config: Config) -> repository.Snapshot:
+def snapshot(spec: str, store: repository.GitStore, config: Config) -> repository.Snapshot:
     """The tree of a side's revision, in the checkout at hand or elsewhere. Raises UsageError.
 
     A branch of the checkout that is called `owner/name@x` is that branch.
@@ -55,7 +55,7 @@ def snapshot(spec: str, store: repository.Store, config: Config) -> repository.S
     return replace(found, spec=spec)
 
 
-def open_any(specs: Iterable[str | None], path: Path, config: Config) -> repository.Store:
+def open_any(specs: Iterable[str | None], path: Path, config: Config) -> repository.GitStore:
     """The checkout at `path`, or where there is none the first repository that a side names."""
     try:
         return repository.open_store(path, config)
@@ -66,7 +66,7 @@ def open_any(specs: Iterable[str | None], path: Path, config: Config) -> reposit
         return fetched(remote, config)
 
 
-def _is_known(store: repository.Store, spec: str) -> bool:
+def _is_known(store: repository.GitStore, spec: str) -> bool:
     try:
         repository.commit_of(store, spec)
     except UsageError:
@@ -74,7 +74,7 @@ def _is_known(store: repository.Store, spec: str) -> bool:
     return True
 
 
-def fetched(remote: Remote, config: Config) -> repository.Store:
+def fetched(remote: Remote, config: Config) -> repository.GitStore:
     """The copy of a repository, up to date. Raises UsageError where it cannot be fetched."""
     folder = config.cache / "remotes" / key_of("remote/1", remote.url)[:20]
     folder.mkdir(parents=True, exist_ok=True)

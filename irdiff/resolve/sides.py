@@ -26,9 +26,10 @@ from irdiff.resolve import (
 from irdiff.resolve.corpus import Corpus
 from irdiff.resolve.kernel_repository import Plan
 from irdiff.resolve.toolchains import checkout as checkouts
-from irdiff.resolve.toolchains import commits, edits, repository
+from irdiff.resolve.toolchains import commits, counting, edited_passes, repository
 from irdiff.resolve.toolchains.checkout import Checkout
-from irdiff.resolve.toolchains.repository import Snapshot, Store
+from irdiff.resolve.toolchains.counting import CountingToolchain
+from irdiff.resolve.toolchains.repository import GitStore, Snapshot
 from irdiff.resolve.tools.substitute import Substitute
 
 
@@ -46,6 +47,8 @@ class Side:
     """The tool that compiles in place of the toolchain's own, from a stored text on."""
     edited: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Native sources in which the two sides differ, with the passes that use each; at base alone."""
+    counting: CountingToolchain | None = None
+    """The same compiler built to count which edited lines run; at head alone, where it was built."""
     revision: str = ""
     """Of a repository of kernels, as a reader names it: `main 1a2b3c4`."""
 
@@ -76,7 +79,7 @@ class NamedSides:
     """Base and head as they are meant, before anything of them is looked at."""
 
     specs: Sides[str]
-    store: Store | None
+    store: GitStore | None
     """The repository, where a side is a revision."""
 
 
@@ -151,7 +154,7 @@ def _side(toolchain: Toolchain, kernels: Corpus, note: str, options: SideOptions
 class Resolver:
     """Resolves sides of one repository; a compiler or a corpus that two sides share is made once."""
 
-    def __init__(self, store: Store, options: SideOptions, config: Config) -> None:
+    def __init__(self, store: GitStore, options: SideOptions, config: Config) -> None:
         self.store = store
         self.options = options
         self.config = config
@@ -178,13 +181,14 @@ class Resolver:
         return sides.map(lambda side: replace(side, warnings=(warning, *side.warnings)))
 
     def with_edits(self, sides: Sides[Side], specs: Sides[str]) -> Sides[Side]:
-        """Notes which native sources two compilers of this checkout differ in."""
+        """Notes which native sources two compilers of this checkout differ in, and who counts their lines."""
         found = specs.map(self._checkouts.get)
         if found.base is None or found.head is None:
             return sides
         both = Sides(base=found.base, head=found.head)
-        edited = edits.passes_of_edits(both, sides.base.toolchain, self.config)
-        return replace(sides, base=replace(sides.base, edited=edited))
+        edited = edited_passes.passes_of_edits(both, sides.base.toolchain, self.config)
+        counts = counting.find(both, self.config, toolchains.resolve) if edited else None
+        return Sides(base=replace(sides.base, edited=edited), head=replace(sides.head, counting=counts))
 
     def _release(self, spec: str, beside: str) -> Side:
         toolchain = toolchains.resolve(spec, self.config)

@@ -35,7 +35,7 @@ def _fact(value: object) -> object:
 
 
 @dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
-class _File:
+class _TargetFile:
     """What a file says; see `model.Target`."""
 
     title: _Name | None = None
@@ -46,7 +46,7 @@ class _File:
     sources: Mapping[str, StrictStr] = Field(default_factory=dict)
 
 
-_file = TypeAdapter(_File)
+_file = TypeAdapter(_TargetFile)
 
 
 def load_all(folders: Sequence[Path]) -> dict[str, Target]:

@@ -15,6 +15,7 @@ from irdiff.attribute.attribution import Attribution
 from irdiff.attribute.attributor import Attributor
 from irdiff.attribute.kernel_lines import Locations
 from irdiff.attribute.replayer import WorkerReplayer
+from irdiff.capture import kernel_sources
 from irdiff.capture.catalogs import Wanted
 from irdiff.compare.judge import Judge
 from irdiff.config import Config
@@ -87,6 +88,13 @@ def attribute(run: Run, folder: Path, case: Case, sides: Sides[Side], config: Co
         wanted = Wanted(cases=tuple(filter(None, (case.id, case.renamed_from))))
         replayer = WorkerReplayer(config, store, workers, wanted)
         return Attributor(Judge(store, llvm.reprint), replayer, sides).attribute(subject)
+
+
+def corpus_roots(run: Run, corpus: Path | None, config: Config) -> Sides[Path]:
+    """Where the files of each side's kernels lie: those of its revision, or of the corpus that both had."""
+    shared = corpus or config.shipped / "corpus"
+    revisions = Sides(base=run.base, head=run.head)
+    return revisions.map(lambda row: kernel_sources.root_of(row.corpus, config) or shared)
 
 
 def source_lines(raw: str, numbers: list[int], corpus_root: Path) -> list[str]:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from irdiff.compare import radius
 from irdiff.errors import RunFolderError
-from irdiff.model import Artifact, Case, ChangeGroup, Run, StageStatus, Verdict
+from irdiff.model import Artifact, Case, ChangeGroup, EditedSource, Run, StageStatus, Verdict
 
 MAX_VALUES = 12_000_000
 """Values in one `run.json`. A value costs some 100 bytes of memory, and a case has about 400 of them."""
@@ -60,6 +60,9 @@ def _check_sizes(run: Run, refuse: _Refuse) -> None:
         ("groups", len(run.groups), MAX_CASES),
         ("targets", len(run.targets), MAX_TARGETS),
         ("edited files", len(run.edited.files) if run.edited else 0, MAX_EDITED),
+        ("edited sources", len(_sources(run)), MAX_EDITED),
+        ("edited lines", sum(len(source.lines) for source in _sources(run)), MAX_EDITED),
+        ("hunks", sum(len(source.hunks) for source in _sources(run)), MAX_EDITED),
     )
     for what, count, limit in bounds:
         if count > limit:
@@ -67,6 +70,10 @@ def _check_sizes(run: Run, refuse: _Refuse) -> None:
     for name in _names(run):
         if len(name) > MAX_NAME:
             raise refuse(f"the name {_shown(name)} has {len(name)} characters")
+
+
+def _sources(run: Run) -> tuple[EditedSource, ...]:
+    return run.edited_lines.sources if run.edited_lines else ()
 
 
 def _names(run: Run) -> Iterator[str]:
@@ -81,6 +88,8 @@ def _names(run: Run) -> Iterator[str]:
         yield from (group.id, group.severity, group.origin_stage, group.pass_name or "")
     for file in run.edited.files if run.edited else ():
         yield from (file.path, *file.feeds)
+    yield from (source.path for source in _sources(run))
+    yield from (run.edited_lines.without_lines if run.edited_lines else ())
 
 
 def _check_cases(run: Run, refuse: _Refuse) -> None:
@@ -160,6 +169,11 @@ def _check_numbers(run: Run, refuse: _Refuse) -> None:
             )
     for target in run.targets:
         rest += target.facts.values()
+    if counted := run.edited_lines:
+        rest += (counted.cases, counted.unmeasured, counted.executed_by)
+        rest += (
+            value for source in _sources(run) for line in source.lines for value in (line.number, line.cases)
+        )
     if not all(map(_is_sane, rest)):
         raise refuse("it has a number that is not finite, or beyond all bounds")
 

@@ -32,7 +32,7 @@ class PlaceError(StoreError):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Entry:
+class SharedObject:
     """One object of the shared store."""
 
     path: str
@@ -69,7 +69,7 @@ class Place:
         if paths:
             self._asked(lambda: self._obstore.delete(self._store, list(paths)))
 
-    def entries(self, prefix: str) -> list[Entry]:
+    def entries(self, prefix: str) -> list[SharedObject]:
         """All below a prefix."""
         return self._asked(lambda: list(self._listed(prefix)))
 
@@ -85,10 +85,10 @@ class Place:
         """For readers that cannot list."""
         self.put(f"scopes/{toolchain}.txt", "\n".join(sorted(self.packs_of(toolchain))).encode())
 
-    def _listed(self, prefix: str) -> Iterator[Entry]:
+    def _listed(self, prefix: str) -> Iterator[SharedObject]:
         for rows in self._obstore.list(self._store, prefix=prefix):
             for row in rows:
-                yield Entry(path=row["path"], size_bytes=row["size"], modified=row["last_modified"])
+                yield SharedObject(path=row["path"], size_bytes=row["size"], modified=row["last_modified"])
 
     def _asked(self, ask: Callable[[], T]) -> T:
         try:

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from irdiff.shared_store.packs import DamagedPackError, unpacked
-from irdiff.shared_store.place import Entry, Place
+from irdiff.shared_store.place import Place, SharedObject
 from irdiff.store import is_sound, sha256
 
 _THREADS = 16
@@ -24,8 +24,8 @@ class Pruned:
 def prune(place: Place, max_size_bytes: int | None, max_age_days: float | None) -> Pruned:
     """Removes the oldest packs, and every name that leads to a pack that is gone."""
     packs = sorted(place.entries("packs/"), key=lambda entry: entry.modified, reverse=True)
-    kept: list[Entry] = []
-    gone: list[Entry] = []
+    kept: list[SharedObject] = []
+    gone: list[SharedObject] = []
     size_bytes = 0
     oldest = None if max_age_days is None else _now() - datetime.timedelta(days=max_age_days)
     for entry in packs:
@@ -49,7 +49,7 @@ def damaged(place: Place) -> list[str]:
         return [path for path, whole in rows if not whole]
 
 
-def _is_whole(place: Place, entry: Entry) -> bool:
+def _is_whole(place: Place, entry: SharedObject) -> bool:
     content = place.get(entry.path)
     if sha256(content) != entry.path.removeprefix("packs/"):
         return False

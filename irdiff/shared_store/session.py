@@ -68,7 +68,7 @@ class _Found:
         return f"{self.toolchain}/{self.part}"
 
 
-class Session:
+class SharedStoreSession:
     """Thread-safe where steps run on several threads: `noting` and `add`."""
 
     def __init__(self, store: Store, place: Place, config: SharedStoreConfig) -> None:

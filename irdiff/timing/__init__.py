@@ -21,16 +21,14 @@ from irdiff import __version__, case_ids
 from irdiff.errors import ExitCode, IrdiffError
 from irdiff.model import Case, Run, Verdict
 from irdiff.run import run_folder
-from irdiff.stages import Stage
+from irdiff.stages import MACHINE_STAGES
 from irdiff.timing import results, timing_file
-from irdiff.timing.results import NotTimed, Protocol, TimingResults
+from irdiff.timing.results import NotTimed, TimingProtocol, TimingResults
 from irdiff.timing.samples import Sample, check_writable, write_samples
 
 if TYPE_CHECKING:
     from irdiff.timing.isolate import GpuProcess
     from irdiff.timing.schedule import GpuWork
-
-ENTRY_BINARIES = (Stage.CUBIN, Stage.HSACO)
 
 
 class NothingTimedError(IrdiffError):
@@ -44,13 +42,13 @@ class NoGpuError(NothingTimedError):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
+class TimingOptions:
     """What `irdiff time` was asked for."""
 
     patterns: tuple[str, ...]
     every: bool
     """All cases with a binary on both sides, not only changed ones."""
-    protocol: Protocol
+    protocol: TimingProtocol
     environment: Mapping[str, str]
     """Of the GPU processes."""
     say: Callable[[str], None]
@@ -63,17 +61,19 @@ def chosen_cases(run: Run, patterns: Sequence[str], every: bool) -> list[Case]:
     wanted = [
         case for case in run.cases if case.verdict is Verdict.CHANGED or (every and _has_binaries(case))
     ]
-    if patterns:
-        wanted = [case for case in wanted if case_ids.selects(patterns, case.id)]
-    return wanted
+    if not patterns:
+        return wanted
+    names = [case.id for case in wanted]
+    meant = {name for pattern in patterns for name in case_ids.meant(pattern, names)}
+    return [case for case in wanted if case.id in meant]
 
 
 def _has_binaries(case: Case) -> bool:
     sides = (case.artifacts.base or {}, case.artifacts.head or {})
-    return all(any(stage in side for stage in ENTRY_BINARIES) for side in sides)
+    return all(any(stage in side for stage in MACHINE_STAGES) for side in sides)
 
 
-def time_run(folder: Path, options: Options) -> TimingResults:
+def time_run(folder: Path, options: TimingOptions) -> TimingResults:
     """Times a run's cases on the GPUs of this host and writes `timing.json` and the samples into its folder.
 
     Raises NothingTimedError where the run has nothing for the GPUs that are here.
@@ -93,20 +93,18 @@ def time_run(folder: Path, options: Options) -> TimingResults:
         host.Monitor(options.environment) as monitor,
     ):
         works, not_timed, versions = _on_all_gpus(folder, cases, options, Path(logs) / "gpu.log")
-        conditions = {work.card["uuid"]: monitor.conditions(work.card["uuid"]) for work in works}
-    gpus, rows = [], []
-    launches = assemble.head_launches(run)
-    for work in works:
-        uuid = work.card["uuid"]
-        measure = assemble.Measure(launches=launches, peaks=work.peaks)
-        rows += assemble.case_timings(
-            uuid, work.outputs, work.samples, options.protocol, measure, work.stopped
-        )
-        gpus.append(
+        gpus = [
             assemble.gpu_record(
-                work.card, conditions[uuid], work.peaks, work.wall_s, work.busy_s, work.stopped
+                work.card,
+                monitor.conditions(work.card["uuid"]),
+                work.peaks,
+                work.wall_s,
+                work.busy_s,
+                work.stopped,
             )
-        )
+            for work in works
+        ]
+    rows = _case_timings(run, works, options.protocol)
     found = TimingResults(
         schema=results.SCHEMA,
         irdiff_version=__version__,
@@ -121,6 +119,18 @@ def time_run(folder: Path, options: Options) -> TimingResults:
     samples = [row for work in works for part in work.samples.values() for row in part]
     write_samples(folder, samples, {(row.case, row.gpu) for row in rows})
     return _as_stored(found, timing_file.write(folder, found), options.say)
+
+
+def _case_timings(run: Run, works: Sequence[GpuWork], protocol: TimingProtocol) -> list[results.CaseTiming]:
+    from irdiff.timing import assemble
+
+    launches, rows = assemble.head_launches(run), []
+    for work in works:
+        measure = assemble.MeasurementMaker(launches=launches, peaks=work.peaks)
+        rows += assemble.case_timings(
+            work.card["uuid"], work.outputs, work.samples, protocol, measure, work.stopped
+        )
+    return rows
 
 
 def _as_stored(found: TimingResults, stored: TimingResults, say: Callable[[str], None]) -> TimingResults:
@@ -149,39 +159,60 @@ def assign(cases: Sequence[Case], cards: Sequence[str]) -> tuple[dict[int, list[
 
 
 def _on_all_gpus(
-    folder: Path, cases: Sequence[Case], options: Options, log: Path
+    folder: Path, cases: Sequence[Case], options: TimingOptions, log: Path
 ) -> tuple[list[GpuWork], list[NotTimed], str]:
-    """Each GPU in a thread of its own, side by side."""
-    from irdiff.timing import schedule
+    """What each GPU measured, what was not timed, and the versions of what ran."""
     from irdiff.timing.isolate import GpuProcess, GpuProcessError
 
     first = GpuProcess(folder.absolute(), options.environment, log)
     reply = _listed(first)
     cards: list[str] = reply["targets"]
     parts, not_timed = assign(cases, cards)
-    if not any(parts.values()):
+    lanes = {index: names for index, names in parts.items() if names}
+    if not lanes:
         first.close()
-        here = ", ".join(sorted(set(cards))) or "none"
-        wanted = ", ".join(sorted({case.target for case in cases}))
-        raise NoGpuError(
-            f"no GPU here runs a case of the run: GPUs here are {here}, its cases are for {wanted}",
-            hint="run `irdiff time` on a host with such a GPU",
-        )
+        raise _no_gpu(cards, cases)
+    works, failures = _side_by_side(lanes, first, folder, options, log)
+    for error in failures.values():
+        if not works or not isinstance(error, GpuProcessError):
+            raise error
+    for index, names in lanes.items():
+        done = works[index].outputs if index in works else {}
+        reason = works[index].stopped if index in works else str(failures[index])
+        not_timed += [NotTimed(case=name, reason=reason) for name in names if name not in done]
+    versions = ", ".join(f"{name} {version}" for name, version in reply["versions"].items())
+    return [works[index] for index in lanes if index in works], not_timed, versions
+
+
+def _no_gpu(cards: Sequence[str], cases: Sequence[Case]) -> NoGpuError:
+    here = ", ".join(sorted(set(cards))) or "none"
+    wanted = ", ".join(sorted({case.target for case in cases}))
+    return NoGpuError(
+        f"no GPU here runs a case of the run: GPUs here are {here}, its cases are for {wanted}",
+        hint="run `irdiff time` on a host with such a GPU",
+    )
+
+
+def _side_by_side(
+    lanes: Mapping[int, list[str]], first: GpuProcess, folder: Path, options: TimingOptions, log: Path
+) -> tuple[dict[int, GpuWork], dict[int, Exception]]:
+    """Each GPU in a thread of its own: by its index what it measured, or why it did not."""
+    from irdiff.timing import schedule
+
     works: dict[int, GpuWork] = {}
     failures: dict[int, Exception] = {}
 
     def work_on(index: int, process: GpuProcess | None) -> None:
-        place = schedule.Place(
+        place = schedule.GpuPlace(
             folder=folder.absolute(), environment=options.environment, log=log, index=index
         )
         try:
             works[index] = schedule.run_gpu(
-                place, parts[index], options.protocol, options.say, process, options.bundle_of
+                place, lanes[index], options.protocol, options.say, process, options.bundle_of
             )
         except Exception as error:  # raised again in the caller's thread
             failures[index] = error
 
-    lanes = [index for index, names in parts.items() if names]
     threads = [  # daemons: Ctrl-C ends them, and with them the GPU processes that they started
         threading.Thread(target=work_on, args=(index, first if number == 0 else None), daemon=True)
         for number, index in enumerate(lanes)
@@ -190,23 +221,15 @@ def _on_all_gpus(
         thread.start()
     for thread in threads:
         thread.join()
-    for error in failures.values():
-        if not works or not isinstance(error, GpuProcessError):
-            raise error
-    for index in lanes:
-        done = works[index].outputs if index in works else {}
-        reason = works[index].stopped if index in works else str(failures[index])
-        not_timed += [NotTimed(case=name, reason=reason) for name in parts[index] if name not in done]
-    versions = ", ".join(f"{name} {version}" for name, version in reply["versions"].items())
-    return [works[index] for index in lanes if index in works], not_timed, versions
+    return works, failures
 
 
 def _listed(process: GpuProcess) -> dict[str, Any]:
-    from irdiff.timing.isolate import Ended, GpuProcessError
+    from irdiff.timing.isolate import GpuProcessError, GpuProcessGone
 
     try:
         reply = process.ask({"op": "list"}, timeout_s=120.0)
-    except Ended as ended:
+    except GpuProcessGone as ended:
         raise GpuProcessError(f"the GPUs here cannot be listed: {ended.message}") from ended
     if reply["kind"] != "listed":
         process.close()
@@ -214,11 +237,11 @@ def _listed(process: GpuProcess) -> dict[str, Any]:
     return reply
 
 
-def simulate(run: Run, samples: Sequence[Sample], protocol: Protocol) -> TimingResults:
+def simulate(run: Run, samples: Sequence[Sample], protocol: TimingProtocol) -> TimingResults:
     """What `time_run` would say of recorded samples. Outputs are not checked; nothing is written."""
     from irdiff.timing import assemble
 
-    measure = assemble.Measure(launches=assemble.head_launches(run), peaks={})
+    measure = assemble.MeasurementMaker(launches=assemble.head_launches(run), peaks={})
     rows: list[results.CaseTiming] = []
     for gpu in sorted({row.gpu for row in samples}):
         by_case: dict[str, list[Sample]] = {}

@@ -25,7 +25,7 @@ from enum import StrEnum
 
 from irdiff.errors import IrdiffError
 from irdiff.model import Argument, Launch
-from irdiff.timing.kernel_entry import Entry
+from irdiff.timing.kernel_entry import KernelEntry
 
 
 class AbiError(IrdiffError):
@@ -127,7 +127,7 @@ _DESCRIPTOR = re.compile(r"tensordesc(?:_im2col)?<")
 
 
 def plan(
-    launch: Launch, metadata: Mapping[str, object], entry: Entry, *, backend: str, warp_size: int
+    launch: Launch, metadata: Mapping[str, object], entry: KernelEntry, *, backend: str, warp_size: int
 ) -> LaunchPlan:
     """How to launch `entry` as captured. Raises AbiError where entry and launch do not agree."""
     if launch.grid is None:
@@ -297,7 +297,7 @@ def _tensor_map(
     )
 
 
-def _match(passed: Sequence[_Passed], entry: Entry) -> tuple[Parameter, ...] | None:
+def _match(passed: Sequence[_Passed], entry: KernelEntry) -> tuple[Parameter, ...] | None:
     """The entry's parameters with what goes into each; None where they do not fit."""
     extra = len(entry.parameters) - len(passed)
     if not 0 <= extra <= len(_SCRATCH):
@@ -324,7 +324,7 @@ def _match(passed: Sequence[_Passed], entry: Entry) -> tuple[Parameter, ...] | N
 _SCRATCH = (ParameterKind.GLOBAL_SCRATCH, ParameterKind.PROFILE_SCRATCH)
 
 
-def _mismatch(launch: Launch, passed: Sequence[_Passed], entry: Entry) -> str:
+def _mismatch(launch: Launch, passed: Sequence[_Passed], entry: KernelEntry) -> str:
     ours = " ".join(f"{p.name}:{p.size_bytes}" for p in passed)
     theirs = " ".join(str(p.size_bytes) for p in entry.parameters)
     return (

@@ -17,7 +17,7 @@ from irdiff.timing.results import (
     GpuRecord,
     Measurement,
     OutputCheck,
-    Protocol,
+    TimingProtocol,
     Unclear,
 )
 from irdiff.timing.samples import Sample
@@ -27,8 +27,8 @@ def case_timings(
     gpu: str,
     outputs: Mapping[str, OutputCheck],
     samples: Mapping[str, Sequence[Sample]],
-    protocol: Protocol,
-    measure: Measure,
+    protocol: TimingProtocol,
+    measure: MeasurementMaker,
     stopped: str = "",
 ) -> list[CaseTiming]:
     """One record for each case that was looked at on a GPU.
@@ -55,7 +55,7 @@ def case_timings(
     return rows
 
 
-def _why_not_measured(check: OutputCheck, processes: int, protocol: Protocol, stopped: str) -> str:
+def _why_not_measured(check: OutputCheck, processes: int, protocol: TimingProtocol, stopped: str) -> str:
     if check.status not in MEASURABLE:
         return check.message
     if protocol.verify_only:
@@ -65,7 +65,7 @@ def _why_not_measured(check: OutputCheck, processes: int, protocol: Protocol, st
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measure:
+class MeasurementMaker:
     """Makes the records of one GPU's decisions."""
 
     launches: Mapping[str, Launch | None]

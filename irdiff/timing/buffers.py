@@ -141,11 +141,6 @@ class Buffers:
                 broken.append(number)
         return tuple(broken)
 
-    def repair_guards(self) -> None:
-        for number, whole in self._whole.items():
-            whole[:GUARD_BYTES].fill_(_GUARD_BYTE)
-            whole[GUARD_BYTES + self._bodies[number].numel() :].fill_(_GUARD_BYTE)
-
 
 class Scratch:
     """Global and profile scratch of one launch plan, zeroed: as large as its metadata says."""

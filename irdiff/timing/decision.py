@@ -29,7 +29,7 @@ from statistics import median
 from scipy import stats
 
 from irdiff.timing import statistics
-from irdiff.timing.results import PROCESSES, Protocol, Speed, Unclear
+from irdiff.timing.results import PROCESSES, Speed, TimingProtocol, Unclear
 from irdiff.timing.samples import Sample
 from irdiff.timing.statistics import Estimate, Ratio
 
@@ -52,7 +52,7 @@ class Decision:
     q_value: float
 
 
-def decide(samples: Iterable[Sample], protocol: Protocol) -> dict[str, Decision]:
+def decide(samples: Iterable[Sample], protocol: TimingProtocol) -> dict[str, Decision]:
     """Case → decision, of all samples of one GPU. Left out is what fewer than two processes measured."""
     by_case: dict[str, list[Sample]] = defaultdict(list)
     for row in samples:
@@ -65,7 +65,7 @@ def decide(samples: Iterable[Sample], protocol: Protocol) -> dict[str, Decision]
     return judge(estimates, protocol)
 
 
-def judge(estimates: Mapping[str, Estimate], protocol: Protocol) -> dict[str, Decision]:
+def judge(estimates: Mapping[str, Estimate], protocol: TimingProtocol) -> dict[str, Decision]:
     """The decision on each case, corrected for their number."""
     if not estimates:
         return {}
@@ -77,7 +77,7 @@ def judge(estimates: Mapping[str, Estimate], protocol: Protocol) -> dict[str, De
     }
 
 
-def p_value(row: Estimate, protocol: Protocol) -> float:
+def p_value(row: Estimate, protocol: TimingProtocol) -> float:
     """Of the hypothesis that medians or means are within the margin, two-sided."""
     margin = math.log1p(max(protocol.threshold, row.noise_floor))
     slower = max(row.head.p_greater(margin), row.head_means.p_greater(margin))
@@ -85,7 +85,7 @@ def p_value(row: Estimate, protocol: Protocol) -> float:
     return min(1.0, 2 * min(slower, faster))
 
 
-def verdict(row: Estimate, p: float, q: float, protocol: Protocol) -> Decision:
+def verdict(row: Estimate, p: float, q: float, protocol: TimingProtocol) -> Decision:
     """The decision on one case, given its p-value before (`p`) and after (`q`) the correction."""
     objections: list[tuple[Unclear, str]] = []
     speed = Speed.UNCLEAR
@@ -106,7 +106,7 @@ def verdict(row: Estimate, p: float, q: float, protocol: Protocol) -> Decision:
     )
 
 
-def few_processes(count: int, protocol: Protocol) -> str:
+def few_processes(count: int, protocol: TimingProtocol) -> str:
     """Why so many processes are too few, in words; empty where they are enough."""
     needed = max(PROCESSES, protocol.processes)
     if count >= needed:
@@ -114,7 +114,7 @@ def few_processes(count: int, protocol: Protocol) -> str:
     return f"only {count} {'process' if count == 1 else 'processes'} measured it, a verdict needs {needed}"
 
 
-def _objections_to_same(row: Estimate, p: float, protocol: Protocol) -> list[tuple[Unclear, str]]:
+def _objections_to_same(row: Estimate, p: float, protocol: TimingProtocol) -> list[tuple[Unclear, str]]:
     threshold = protocol.threshold
     found: list[tuple[Unclear, str]] = []
     if row.noise_floor > threshold:
@@ -125,12 +125,12 @@ def _objections_to_same(row: Estimate, p: float, protocol: Protocol) -> list[tup
         if strays := ratio.apart(apart):
             found.append((Unclear.TWO_HUMPS, _two_humps(name, ratio.logs, strays)))
     places = _place(row.head, threshold), _place(row.head_means, threshold)
-    if places != (_Place.WITHIN, _Place.WITHIN):
+    if places != (_IntervalPlace.WITHIN, _IntervalPlace.WITHIN):
         found.append(_interval(row, places, p, protocol))
     return found
 
 
-class _Place(Enum):
+class _IntervalPlace(Enum):
     """Where an interval lies."""
 
     WITHIN = "within the threshold"
@@ -138,12 +138,12 @@ class _Place(Enum):
     BEYOND = "beyond it"
 
 
-def _place(ratio: Ratio, threshold: float) -> _Place:
+def _place(ratio: Ratio, threshold: float) -> _IntervalPlace:
     edge = math.log1p(threshold)
     low, high = math.log(ratio.low), math.log(ratio.high)
     if -edge < low and high < edge:
-        return _Place.WITHIN
-    return _Place.BEYOND if low > edge or high < -edge else _Place.ACROSS
+        return _IntervalPlace.WITHIN
+    return _IntervalPlace.BEYOND if low > edge or high < -edge else _IntervalPlace.ACROSS
 
 
 def _two_humps(name: str, logs: tuple[float, ...], strays: tuple[float, ...]) -> str:
@@ -153,21 +153,21 @@ def _two_humps(name: str, logs: tuple[float, ...], strays: tuple[float, ...]) ->
 
 
 def _interval(
-    row: Estimate, places: tuple[_Place, _Place], p: float, protocol: Protocol
+    row: Estimate, places: tuple[_IntervalPlace, _IntervalPlace], p: float, protocol: TimingProtocol
 ) -> tuple[Unclear, str]:
     """Why the intervals of medians and means give no verdict."""
     threshold = _percent(protocol.threshold)
     interval = f"the interval {_interval_words(row.head)}"
     match places:
-        case (_Place.BEYOND, _Place.BEYOND) if p <= 1 - protocol.confidence:
+        case (_IntervalPlace.BEYOND, _IntervalPlace.BEYOND) if p <= 1 - protocol.confidence:
             return Unclear.MANY_CASES, (
                 f"{interval} is beyond {threshold}, but not after the correction for the number of cases"
             )
-        case (_Place.BEYOND, _Place.BEYOND):
+        case (_IntervalPlace.BEYOND, _IntervalPlace.BEYOND):
             return Unclear.CONTROL, (
                 f"{interval} is beyond {threshold}, but not beyond what base's own binary may be off by"
             )
-        case (_Place.WITHIN | _Place.BEYOND, _):
+        case (_IntervalPlace.WITHIN | _IntervalPlace.BEYOND, _):
             return Unclear.TWO_HUMPS, (
                 f"{interval} of the medians and {_interval_words(row.head_means)} of the means disagree: "
                 "samples within a process lie in two humps"

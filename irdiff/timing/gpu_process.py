@@ -38,7 +38,7 @@ Say = Callable[[Reply], None]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Side:
+class LoadableSide:
     """One side of a case, ready to be loaded."""
 
     launch: Launch
@@ -56,7 +56,7 @@ class OutOfBounds(Exception):  # noqa: N818 - reads better where it is caught
         self.side, self.arguments = side, arguments
 
 
-class Session:
+class GpuSession:
     """One GPU and one run folder."""
 
     def __init__(self, folder: Path) -> None:
@@ -74,11 +74,11 @@ class Session:
         self.card = self.device.describe()
         return self.card
 
-    def sides(self, case_id: str) -> tuple[Case, dict[str, Side]]:
+    def sides(self, case_id: str) -> tuple[Case, dict[str, LoadableSide]]:
         """Both sides of a case. Raises AbiError where one cannot be launched as captured."""
         case = self.cases[case_id]
         target = next(t for t in self.run.targets if t.name == case.target)
-        found: dict[str, Side] = {}
+        found: dict[str, LoadableSide] = {}
         for name in ("base", "head"):
             digest = case.launches.of(name)
             artifact = case.artifacts.of(name).get(BINARIES.get(target.backend, ""))
@@ -96,10 +96,10 @@ class Session:
                 for index, argument in enumerate(launch.arguments)
                 if argument.dtype
             }
-            found[name] = Side(launch=launch, plan=plan, binary=binary, item_sizes=sizes)
+            found[name] = LoadableSide(launch=launch, plan=plan, binary=binary, item_sizes=sizes)
         return case, found
 
-    def needed(self, sides: Mapping[str, Side], copies: int) -> tuple[Storage, ...]:
+    def needed(self, sides: Mapping[str, LoadableSide], copies: int) -> tuple[Storage, ...]:
         needed = buffers.storages(self.torch, [side.launch for side in sides.values()])
         assert self.card
         size = copies * sum(storage.size_bytes for storage in needed)
@@ -109,7 +109,7 @@ class Session:
             )
         return needed
 
-    def arm(self, side: Side) -> Enqueue:
+    def arm(self, side: LoadableSide) -> Enqueue:
         """A freshly loaded copy of a side's kernel."""
         device = self.device
         assert device
@@ -126,7 +126,7 @@ class Session:
         return Enqueue(bind=bind, launch=launch)
 
 
-def verify(session: Session, request: Request, say: Say) -> Reply:
+def verify(session: GpuSession, request: Request, say: Say) -> Reply:
     """Runs base twice and head once from the same inputs and compares all that they wrote."""
     torch = session.torch
     case, sides = session.sides(request["case"])
@@ -171,7 +171,7 @@ def verify(session: Session, request: Request, say: Say) -> Reply:
     }
 
 
-def timing(session: Session, request: Request, say: Say) -> Reply:
+def timing(session: GpuSession, request: Request, say: Say) -> Reply:
     """Samples of one case in this process; with `others`, of further heads of the same base, all interleaved.
 
     The first head is the arm `head`, those of the others are `head 1`, `head 2` and so on.
@@ -206,7 +206,7 @@ def timing(session: Session, request: Request, say: Say) -> Reply:
     return {"kind": "timed", "rows": rows, "busy_s": timed.busy_s}
 
 
-def peaks(session: Session, _request: Request, _say: Say) -> Reply:
+def peaks(session: GpuSession, _request: Request, _say: Say) -> Reply:
     """What this card reaches through torch: an 8192³ fp16 product on random data, and a 4 GiB copy."""
     torch = session.torch
     size = 8192
@@ -235,11 +235,11 @@ def _best_s(torch: Any, work: Callable[[], Any], count: int) -> float:
     return float(begin.elapsed_time(end)) / 1e3 / count
 
 
-def opened(session: Session, request: Request, _say: Say) -> Reply:
+def opened(session: GpuSession, request: Request, _say: Say) -> Reply:
     return {"kind": "opened", "card": asdict(session.open(request["index"]))}
 
 
-def listed(session: Session, _request: Request, _say: Say) -> Reply:
+def listed(session: GpuSession, _request: Request, _say: Say) -> Reply:
     torch = session.torch
     versions = {"torch": str(torch.__version__), "python": sys.version.split()[0]}
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0
@@ -259,7 +259,7 @@ _OPERATIONS = {"list": listed, "open": opened, "verify": verify, "time": timing,
 
 def serve(folder: Path) -> None:
     channel = private_channel()
-    session = Session(folder)
+    session = GpuSession(folder)
 
     def say(row: dict[str, Any]) -> None:
         channel.write(json.dumps(row) + "\n")
@@ -277,7 +277,7 @@ def serve(folder: Path) -> None:
         say({**reply, "wall_s": time.monotonic() - begin})
 
 
-def answer(session: Session, request: Request, say: Say) -> Reply:
+def answer(session: GpuSession, request: Request, say: Say) -> Reply:
     """The reply to one request. Raises whatever a kernel, the driver or torch ends in: that is a fault.
 
     What is found before anything of the case ran (it does not fit the captured launch) is a refusal.

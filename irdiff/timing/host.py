@@ -47,7 +47,7 @@ Range = tuple[float, float, float]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reading:
+class GpuReading:
     """One GPU at one moment."""
 
     uuid: str
@@ -80,7 +80,7 @@ class Conditions:
     driver: str | None
 
 
-def parse_readings(text: str) -> list[Reading]:
+def parse_readings(text: str) -> list[GpuReading]:
     """Rows of `nvidia-smi --query-gpu=… --format=csv,noheader,nounits`."""
     found = []
     for line in text.splitlines():
@@ -89,7 +89,7 @@ def parse_readings(text: str) -> list[Reading]:
             continue
         uuid, sm, memory, temperature, power, limit, reasons, ecc, mig, driver, used = words
         found.append(
-            Reading(
+            GpuReading(
                 uuid=uuid,
                 sm_clock_mhz=_number(sm),
                 memory_clock_mhz=_number(memory),
@@ -131,7 +131,7 @@ class Monitor:
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment
-        self._readings: list[Reading] = []
+        self._readings: list[GpuReading] = []
         self._failed_reads = 0
         self._others: set[tuple[str, int]] = set()
         self._stop = threading.Event()
@@ -173,7 +173,7 @@ class Monitor:
         return summarize(readings, [f"pid {pid}" for pid in others], self._failed_reads)
 
 
-def summarize(readings: Sequence[Reading], others: Sequence[str], failed_reads: int = 0) -> Conditions:
+def summarize(readings: Sequence[GpuReading], others: Sequence[str], failed_reads: int = 0) -> Conditions:
     reasons = 0
     blind = failed_reads > _MOST_FAILED_SHARE * (len(readings) + failed_reads)
     for row in readings:

@@ -24,7 +24,7 @@ class GpuProcessError(IrdiffError):
     """A GPU process could not do what every one must (start, open its GPU)."""
 
 
-class Ended(Exception):  # noqa: N818 - reads better where it is caught
+class GpuProcessGone(Exception):  # noqa: N818 - reads better where it is caught
     """The process is gone: a fault of a kernel, a crash of the driver, or killed at its limit."""
 
     def __init__(self, status: OutputStatus, side: str | None, message: str) -> None:
@@ -62,8 +62,8 @@ class GpuProcess:
         try:
             row = self._next(time.monotonic() + timeout_s)
             if row["kind"] != "ready":
-                raise Ended(OutputStatus.FAULT, None, f"it began with {row['kind']!r}")
-        except Ended as ended:
+                raise GpuProcessGone(OutputStatus.FAULT, None, f"it began with {row['kind']!r}")
+        except GpuProcessGone as ended:
             raise GpuProcessError(
                 f"the GPU process did not start: {ended.message}",
                 hint="`pip install irdiff[timing]`, in an environment whose torch sees the GPU",
@@ -71,7 +71,7 @@ class GpuProcess:
         self._ready = True
 
     def ask(self, request: Mapping[str, Any], timeout_s: float) -> dict[str, Any]:
-        """The reply to one request. Raises Ended where the process died or outran its limit."""
+        """The reply to one request. Raises GpuProcessGone where the process died or outran its limit."""
         self.wait_ready()
         assert self._child.stdin
         self._side = None
@@ -85,7 +85,7 @@ class GpuProcess:
                 self._side = row["side"]
             elif row["kind"] == "fault":
                 self.close()
-                raise Ended(OutputStatus.FAULT, self._side, row["message"])
+                raise GpuProcessGone(OutputStatus.FAULT, self._side, row["message"])
             else:
                 return row
 
@@ -94,17 +94,19 @@ class GpuProcess:
             line = self._lines.get(timeout=max(0.0, deadline - time.monotonic()))
         except queue.Empty:
             self.close()
-            raise Ended(OutputStatus.HANG, self._side, "did not end within its limit") from None
+            raise GpuProcessGone(OutputStatus.HANG, self._side, "did not end within its limit") from None
         if line is None:
             code = self._child.wait()
-            raise Ended(OutputStatus.FAULT, self._side, f"the GPU process ended with {code}: {self._tail()}")
+            raise GpuProcessGone(
+                OutputStatus.FAULT, self._side, f"the GPU process ended with {code}: {self._tail()}"
+            )
         try:
             row = json.loads(line)
         except ValueError:  # it died, or something wrote, in the middle of a line
             row = None
         if not isinstance(row, dict) or not isinstance(row.get("kind"), str):
             self.close()
-            raise Ended(OutputStatus.FAULT, self._side, f"the GPU process answered {line[:100]!r}")
+            raise GpuProcessGone(OutputStatus.FAULT, self._side, f"the GPU process answered {line[:100]!r}")
         return row
 
     def _tail(self) -> str:

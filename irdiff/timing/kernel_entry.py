@@ -31,7 +31,7 @@ class EntryParameter:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Entry:
+class KernelEntry:
     """The entry point of one kernel."""
 
     name: str
@@ -45,7 +45,7 @@ class Entry:
         return max((p.offset_bytes + p.size_bytes for p in self.parameters), default=0)
 
 
-def read_entry(binary: bytes, name: str, backend: str) -> Entry:
+def read_entry(binary: bytes, name: str, backend: str) -> KernelEntry:
     """The entry `name` of a cubin (`cuda`) or code object (`hip`). Raises EntryError."""
     try:
         file = elf.read(binary, name)
@@ -56,7 +56,7 @@ def read_entry(binary: bytes, name: str, backend: str) -> Entry:
         raise EntryError(f"the binary of {name} is damaged: {error}") from error
 
 
-def _cubin_entry(file: Elf, name: str) -> Entry:
+def _cubin_entry(file: Elf, name: str) -> KernelEntry:
     content = next((s.content for s in file.sections if s.name == f".nv.info.{name}"), None)
     if content is None:
         raise EntryError(f"the cubin has no kernel {name!r}")
@@ -72,7 +72,9 @@ def _cubin_entry(file: Elf, name: str) -> Entry:
             threads = x * y * z
         elif number == _EIATTR_PARAM_CBANK and len(value) == 8:
             bank_bytes = struct.unpack("<IHH", value)[2]
-    entry = Entry(name=name, parameters=tuple(found[key] for key in sorted(found)), required_threads=threads)
+    entry = KernelEntry(
+        name=name, parameters=tuple(found[key] for key in sorted(found)), required_threads=threads
+    )
     if bank_bytes is not None and bank_bytes != entry.size_bytes:
         raise EntryError(
             f"{name}: the parameter bank has {bank_bytes} bytes, the listed parameters {entry.size_bytes}"
@@ -80,7 +82,7 @@ def _cubin_entry(file: Elf, name: str) -> Entry:
     return entry
 
 
-def _hsaco_entry(file: Elf, name: str) -> Entry:
+def _hsaco_entry(file: Elf, name: str) -> KernelEntry:
     row = next((row for row in hsaco.kernels(file) if row.get(".name") == name), None)
     if row is None:
         raise EntryError(f"the code object has no kernel {name!r}")
@@ -91,7 +93,7 @@ def _hsaco_entry(file: Elf, name: str) -> Entry:
     ]
     # Triton states the work-group size as the limit, so the limit is taken as exact.
     threads = row.get(".max_flat_workgroup_size")
-    return Entry(
+    return KernelEntry(
         name=name,
         parameters=tuple(sorted(parameters, key=lambda p: p.offset_bytes)),
         required_threads=int(threads) if threads else None,

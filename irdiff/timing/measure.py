@@ -39,7 +39,7 @@ class Enqueue:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
+class SampleRow:
     """One sample, before it is given a case and a process."""
 
     round: int
@@ -50,8 +50,8 @@ class Row:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Timed:
-    rows: tuple[Row, ...]
+class TimedRows:
+    rows: tuple[SampleRow, ...]
     busy_s: float
     """Time in which this GPU had work of this case, from events."""
 
@@ -64,7 +64,7 @@ class Pace:
     seed: int
 
 
-class _Case:
+class _GraphedCase:
     """The captured graphs of one case."""
 
     def __init__(self, torch: Any, launches: int, graphs: Mapping[str, Any], prepare: Any) -> None:
@@ -89,7 +89,7 @@ def measure(
     initial: Mapping[int, Any],
     first: Buffers,
     pace: Pace,
-) -> Timed:
+) -> TimedRows:
     """Samples of all arms, which are set up in their order; half of the processes have it the other way.
 
     `first` is a set of buffers, loaded, that the others are like.
@@ -101,7 +101,7 @@ def measure(
     deadline = time.monotonic() + pace.slice_s
     warm_us, sample_us = _warm_up(case, rng, time.monotonic() + _WARM_UP_SHARE * pace.slice_s)
     rounds = max(2, min(64, int(_CHUNK_US / max(sample_us, 1.0))))
-    rows: list[Row] = []
+    rows: list[SampleRow] = []
     pending: list[list[tuple[str, Any, Any]]] = []
     busy_us += warm_us
     done = 0
@@ -114,7 +114,7 @@ def measure(
         if time.monotonic() > deadline or done >= _MAX_ROUNDS or _precise(rows, done):
             break
     busy_us += _read(pending, rows, done, launches)
-    return Timed(rows=tuple(rows), busy_s=busy_us / 1e6)
+    return TimedRows(rows=tuple(rows), busy_s=busy_us / 1e6)
 
 
 def _shuffled(arms: Iterable[str], rng: random.Random) -> list[str]:
@@ -122,13 +122,15 @@ def _shuffled(arms: Iterable[str], rng: random.Random) -> list[str]:
     return rng.sample(names, len(names))
 
 
-def _read(pending: Sequence[list[tuple[str, Any, Any]]], rows: list[Row], first: int, launches: int) -> float:
+def _read(
+    pending: Sequence[list[tuple[str, Any, Any]]], rows: list[SampleRow], first: int, launches: int
+) -> float:
     """Appends the samples of a chunk; returns the microseconds from its first event to its last."""
     pending[-1][-1][2].synchronize()
     for number, marks in enumerate(pending):
         for position, (arm, begin, end) in enumerate(marks):
             rows.append(
-                Row(
+                SampleRow(
                     round=first + number,
                     position=position,
                     arm=arm,
@@ -173,7 +175,7 @@ def _capture(
     changed: frozenset[int],
     launches: int,
     pace: Pace,
-) -> _Case:
+) -> _GraphedCase:
     footprint = sum(storage.size_bytes for storage in needed) or 1
     count = max(1, min(launches, _MAX_SETS_BYTES // footprint))
     sets = [first]
@@ -201,7 +203,7 @@ def _capture(
                 arm.launch(bound[number % len(bound)], stream)
 
         graphs[name] = _graph(torch, enqueue)
-    return _Case(torch, launches, graphs, prepare)
+    return _GraphedCase(torch, launches, graphs, prepare)
 
 
 def _graph(torch: Any, enqueue: Callable[[int], None]) -> Any:
@@ -211,12 +213,12 @@ def _graph(torch: Any, enqueue: Callable[[int], None]) -> Any:
     return graph
 
 
-def _warm_up(case: _Case, rng: random.Random, deadline: float) -> tuple[float, float]:
+def _warm_up(case: _GraphedCase, rng: random.Random, deadline: float) -> tuple[float, float]:
     """Rounds until base's time is steady: (GPU microseconds spent, microseconds of a round)."""
     spent, previous, round_us = 0.0, 0.0, 1.0
     rounds = 2
     while True:
-        rows: list[Row] = []
+        rows: list[SampleRow] = []
         spent += _read([case.enqueue_round(_shuffled(case.graphs, rng)) for _ in range(rounds)], rows, 0, 1)
         base = sorted(row.elapsed_us for row in rows if row.arm == "base")
         middle = base[len(base) // 2]
@@ -227,7 +229,7 @@ def _warm_up(case: _Case, rng: random.Random, deadline: float) -> tuple[float, f
         rounds = max(2, min(32, int(_CHUNK_US / 2 / max(round_us, 1.0))))
 
 
-def _precise(rows: Sequence[Row], rounds: int) -> bool:
+def _precise(rows: Sequence[SampleRow], rounds: int) -> bool:
     """Whether this process's ratios of medians are known well enough, that of the noisiest head too."""
     if rounds < _LEAST_ROUNDS:
         return False

@@ -209,7 +209,7 @@ class GpuRecord:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Protocol:
+class TimingProtocol:
     """How it was measured."""
 
     budget_s: float
@@ -230,7 +230,7 @@ class TimingResults:
     created: str
     host: Mapping[str, str]
     """Host name, kernel, and versions of what measured."""
-    protocol: Protocol
+    protocol: TimingProtocol
     gpus: tuple[GpuRecord, ...]
     cases: tuple[CaseTiming, ...]
     not_timed: tuple[NotTimed, ...]

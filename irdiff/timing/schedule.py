@@ -21,8 +21,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from irdiff.timing.isolate import Ended, GpuProcess, GpuProcessError
-from irdiff.timing.results import FAULTS, MEASURABLE, OutputCheck, OutputStatus, Protocol
+from irdiff.timing.isolate import GpuProcess, GpuProcessError, GpuProcessGone
+from irdiff.timing.results import FAULTS, MEASURABLE, OutputCheck, OutputStatus, TimingProtocol
 from irdiff.timing.samples import Sample
 
 _SHARED_ARMS = ("base", "control")
@@ -36,7 +36,7 @@ _AHEAD = 2
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class GpuPlace:
     """Where the processes of one GPU run."""
 
     folder: Path
@@ -67,7 +67,7 @@ Bundle = tuple[str, ...]
 class _Processes:
     """The current process and the next ones, which import while the current one works."""
 
-    def __init__(self, place: Place, work: GpuWork, first: GpuProcess | None) -> None:
+    def __init__(self, place: GpuPlace, work: GpuWork, first: GpuProcess | None) -> None:
         self._place, self._work = place, work
         self._next = deque([first] if first else [])
         self._current: GpuProcess | None = None
@@ -81,7 +81,7 @@ class _Processes:
         current = self._current = self._next.popleft()
         try:
             reply = current.ask({"op": "open", "index": self._place.index}, _OPEN_LIMIT_S)
-        except Ended as ended:
+        except GpuProcessGone as ended:
             raise GpuProcessError(f"GPU {self._place.index} cannot be opened: {ended.message}") from ended
         if reply["kind"] != "opened":
             raise GpuProcessError(f"GPU {self._place.index} cannot be opened: {reply.get('message')}")
@@ -100,9 +100,9 @@ class _Processes:
 
 
 def run_gpu(
-    place: Place,
+    place: GpuPlace,
     cases: Sequence[str],
-    protocol: Protocol,
+    protocol: TimingProtocol,
     say: Say,
     first: GpuProcess | None = None,
     bundle_of: Callable[[str], str] | None = None,
@@ -139,7 +139,7 @@ def _verify_all(processes: _Processes, cases: Sequence[str], work: GpuWork, say:
         try:
             reply = process.ask({"op": "verify", "case": case}, _LAUNCH_LIMIT_S)
             work.outputs[case] = _check(reply)
-        except Ended as ended:
+        except GpuProcessGone as ended:
             work.outputs[case] = _bad(ended.status, ended.side, ended.message)
         if work.outputs[case].status in FAULTS:
             process = processes.fresh()
@@ -148,7 +148,7 @@ def _verify_all(processes: _Processes, cases: Sequence[str], work: GpuWork, say:
         if reply["kind"] == "peaks":
             work.peaks = {"tflops": reply["tflops"], "tb_per_s": reply["tb_per_s"]}
             work.busy_s += reply["busy_s"]
-    except Ended:
+    except GpuProcessGone:
         pass  # figures of merit only
 
 
@@ -200,7 +200,7 @@ def _time_all(
     processes: _Processes,
     bundles: Sequence[Bundle],
     work: GpuWork,
-    protocol: Protocol,
+    protocol: TimingProtocol,
     say: Say,
     deadline: float,
 ) -> None:
@@ -226,7 +226,7 @@ def _one_process(
     number: int,
     slice_s: float,
     work: GpuWork,
-    protocol: Protocol,
+    protocol: TimingProtocol,
 ) -> list[Bundle]:
     """Adds one process's samples of every case; returns the bundles, without the cases that faulted."""
     process = processes.fresh()
@@ -238,7 +238,7 @@ def _one_process(
                 request = _request(bundle, number, place, slice_s, protocol)
                 reply = process.ask(request, _LAUNCH_LIMIT_S + 3 * request["slice_s"])
                 rows = _samples(work.card["uuid"], bundle, number, reply)
-            except Ended as ended:
+            except GpuProcessGone as ended:
                 message = f"while timing, in process {number + 1} of {protocol.processes}: {ended.message}"
                 guilty = _guilty(bundle, ended.side)
                 side = ended.side if ended.side in (None, *_SHARED_ARMS) else "head"
@@ -254,7 +254,9 @@ def _one_process(
     return sound
 
 
-def _request(bundle: Bundle, number: int, place: int, slice_s: float, protocol: Protocol) -> dict[str, Any]:
+def _request(
+    bundle: Bundle, number: int, place: int, slice_s: float, protocol: TimingProtocol
+) -> dict[str, Any]:
     request: dict[str, Any] = {
         "op": "time",
         "case": bundle[0],
@@ -279,16 +281,16 @@ def _guilty(bundle: Bundle, side: str | None) -> Bundle:
 def _samples(gpu: str, bundle: Bundle, process: int, reply: Mapping[str, Any]) -> list[Sample]:
     """The samples of a reply, each case with those of the base.
 
-    Raises Ended where there are none to rely on: the same launches ran before.
+    Raises GpuProcessGone where there are none to rely on: the same launches ran before.
     """
     if reply["kind"] != "timed":
-        raise Ended(OutputStatus.FAULT, None, str(reply.get("message") or reply["kind"]))
+        raise GpuProcessGone(OutputStatus.FAULT, None, str(reply.get("message") or reply["kind"]))
     arms = _arms(bundle)
     for _, _, arm, launches, elapsed_us in reply["rows"]:
         if not (math.isfinite(elapsed_us) and elapsed_us > 0 and launches > 0):
-            raise Ended(OutputStatus.FAULT, arm, f"{elapsed_us} us is no time of a launch")
+            raise GpuProcessGone(OutputStatus.FAULT, arm, f"{elapsed_us} us is no time of a launch")
     if missing := {*_SHARED_ARMS, *arms} - {row[2] for row in reply["rows"]}:
-        raise Ended(OutputStatus.FAULT, None, f"it took no samples of {', '.join(sorted(missing))}")
+        raise GpuProcessGone(OutputStatus.FAULT, None, f"it took no samples of {', '.join(sorted(missing))}")
     return [
         Sample(
             gpu=gpu,

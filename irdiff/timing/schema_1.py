@@ -24,8 +24,8 @@ from irdiff.timing.results import (
     NotTimed,
     OutputCheck,
     OutputStatus,
-    Protocol,
     Speed,
+    TimingProtocol,
     TimingResults,
     Unclear,
 )
@@ -123,7 +123,7 @@ def parse(content: bytes) -> TimingResults:
         irdiff_version=found.irdiff_version,
         created=found.created,
         host=found.host,
-        protocol=Protocol(**asdict(found.protocol)),
+        protocol=TimingProtocol(**asdict(found.protocol)),
         gpus=tuple(GpuRecord(**asdict(gpu), stopped="") for gpu in found.gpus),
         cases=tuple(_case(row) for row in found.cases),
         not_timed=found.not_timed,

@@ -8,7 +8,6 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -30,10 +29,6 @@ _adapter = TypeAdapter(TimingResults)
 def dump(results: TimingResults) -> bytes:
     rows = _adapter.dump_python(results, mode="json")
     return (json.dumps(rows, indent=1, sort_keys=True, ensure_ascii=True) + "\n").encode()
-
-
-def json_schema() -> dict[str, Any]:
-    return _adapter.json_schema()
 
 
 def load(folder: Path) -> TimingResults | None:

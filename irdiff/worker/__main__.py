@@ -82,7 +82,7 @@ def main():
         reply = _identify(triton, loaded.describe(triton, modules, maps))
         os.write(replies_fd, json.dumps(reply).encode() + b"\n")
         return
-    from irdiff_worker import dependencies, packages, server, serving, settings, stages
+    from irdiff_worker import dependencies, operations, packages, server, settings, stages
 
     beside = json.loads(sys.argv[2]) if len(sys.argv) > 2 else None
     dependencies.watch([beside["site"]] if beside and beside["site"] else [])
@@ -92,7 +92,7 @@ def main():
         packages.add(**beside)
     gc.collect()
     gc.freeze()
-    server.serve_worker(requests_fd, replies_fd, serving, {"addresses_fixed": fixed})
+    server.serve_worker(requests_fd, replies_fd, operations, {"addresses_fixed": fixed})
 
 
 def _mapped():

@@ -37,7 +37,6 @@ _DTYPES = {
     "i1": ("bool", 1, False),
 }
 _BY_TORCH_NAME = {torch_name: short for short, (torch_name, _, _) in _DTYPES.items()}
-_ALIGNMENT_BYTES = 256
 _storage_numbers = itertools.count()
 _torch = None
 

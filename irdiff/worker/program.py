@@ -28,6 +28,8 @@ _INTERRUPTED = 130
 _DEFAULT_TARGET = {"name": "sm_90", "backend": "cuda", "arch": 90, "warp_size": 32, "facts": {}}
 
 
+_STARTERS = (__file__, "<frozen runpy>", runpy.__file__)
+
 _FIND_GPU = """
 import sys
 if sys.path[0] == "":  # the program's folder is not where its Triton is
@@ -60,26 +62,35 @@ def main(words=None):
         else:
             torch_on_cpu.install(target)
             inductor.install(target)
-        failed, code = _run(arguments)
-    program = os.path.basename(arguments.program[0])
-    family = _family(arguments)
+        failed, code, lacks = _run(arguments)
+    if failed:
+        _say(f"the program ended {f'with exit code {code}' if gpu else 'early'}: {failed}")
+    if lacks:
+        _say(f"  next: {_cure(arguments, lacks)}")
+    if not recorder.launches and not recorder.failures:
+        reported = _nothing_recorded(arguments, failed)
+    else:
+        if failed and gpu:
+            _say("  what it launched before is recorded")
+        elif failed and not lacks:
+            _say("  without a GPU results are not computed: what checks them fails; what ran is recorded")
+        reported = _write(arguments, recorder, failed)
+    return _end(arguments, code if gpu and code else reported)
+
+
+def _write(arguments, recorder, failed):
+    """The exit code of a recording that is written."""
     rows, skipped, copied = workload_files.write(
         arguments.out,
-        family,
-        program,
+        _family(arguments),
+        os.path.basename(arguments.program[0]),
         recorder.launches.values(),
         recorder.failures,
         importable.Importable(arguments.repo),
     )
-    if failed and gpu:
-        _say(f"the program ended with exit code {code}: {failed}; what it launched before is recorded")
-    elif failed:
-        _say(f"the program ended early: {failed}")
-        _say("  without a GPU results are not computed: what checks them fails; what ran is recorded")
     for kernel, why in copied:
         _say(f"copied, not imported: {kernel}: {why}")
-    reported = _report(arguments, recorder.count, rows, skipped, failed)
-    return _end(arguments, code if gpu and code else reported)
+    return _report(arguments, recorder.count, rows, skipped, failed)
 
 
 def _parser():
@@ -90,6 +101,7 @@ def _parser():
     parser.add_argument("--json", help="write what was recorded here")
     parser.add_argument("--repo", help="the repository whose kernels are imported, not copied")
     parser.add_argument("--packages", help="a folder of packages, last on the import path")
+    parser.add_argument("--cure", help="what to type where a package is missing, with {} for its name")
     parser.add_argument("--import", dest="imports", action="append", default=[], help="a folder, first on it")
     parser.add_argument("--code-file", help="write the exit code here: only a recording that ended does")
     parser.add_argument("--from-trace", help="a trace of tritonparse instead of a program")
@@ -131,7 +143,10 @@ def _find_gpu():
 
 
 def _run(arguments):
-    """Runs the program as `python script.py` would. Returns (how it failed or None, its exit code)."""
+    """Runs the program as `python script.py` would.
+
+    Returns (how it failed or None, its exit code, the top name of a module that it lacked or None).
+    """
     program = arguments.program[0] if arguments.is_module else os.path.abspath(arguments.program[0])
     sys.argv[:] = arguments.program
     try:
@@ -142,13 +157,22 @@ def _run(arguments):
             sys.path.insert(0, os.path.dirname(program))
             runpy.run_path(program, run_name="__main__")
     except SystemExit as error:
-        return _exit_of(error)
+        return (*_exit_of(error), None)
     except KeyboardInterrupt:
-        return "interrupted", _INTERRUPTED
+        return "interrupted", _INTERRUPTED, None
     except Exception as error:
-        traceback.print_exc()
-        return " ".join(f"{type(error).__name__}: {error}".split())[:300].rstrip(": "), 1
-    return None, 0
+        traceback.print_exception(type(error), error, _of_program(error.__traceback__))
+        lacks = error.name if isinstance(error, ModuleNotFoundError) else None
+        said = " ".join(f"{type(error).__name__}: {error}".split())[:300].rstrip(": ")
+        return said, 1, lacks and lacks.partition(".")[0]
+    return None, 0, None
+
+
+def _of_program(frames):
+    """A traceback without what started the program, which says nothing to its author."""
+    while frames.tb_next and frames.tb_frame.f_code.co_filename in _STARTERS:
+        frames = frames.tb_next
+    return frames
 
 
 def _exit_of(error):
@@ -162,6 +186,24 @@ def _exit_of(error):
     return f"SystemExit: {error.code}", 1
 
 
+def _nothing_recorded(arguments, failed):
+    """The exit code. No workload is written."""
+    _say("nothing was recorded" + ("" if failed else "; is it Triton that the program launches?"))
+    if arguments.json:
+        _write_json(arguments.json, [], [], failed)
+    return _NOTHING_RECORDED
+
+
+def _cure(arguments, lacks):
+    """What to type where the program imports what is not there."""
+    for above, folders, _ in os.walk(arguments.repo) if arguments.repo else ():
+        if lacks in folders or os.path.isfile(os.path.join(above, f"{lacks}.py")):
+            place = os.path.relpath(above, arguments.repo)
+            return f"{lacks} lies in {place} of the repository: put that on PYTHONPATH"
+        folders[:] = [name for name in folders if not name.startswith(".")]
+    return (arguments.cure or "install {}").replace("{}", lacks)
+
+
 def _import_trace(arguments):
     count, rows, skipped = tritonparse_trace.write(arguments.from_trace, arguments.out, arguments.target)
     return _report(arguments, count, rows, skipped, None)
@@ -169,17 +211,21 @@ def _import_trace(arguments):
 
 def _report(arguments, count, rows, skipped, failed):
     kernels = len({launch_id.split(":")[0] for launch_id, _ in rows})
-    _say(f"{count} launches, {len(rows)} different ones of {kernels} kernels, in {arguments.out}")
+    launched = f"{_counted(count, 'launch', 'launches')}, {len(rows)} different"
+    _say(f"{launched}, of {_counted(kernels, 'kernel', 'kernels')}, in {arguments.out}")
     for kernel, why in skipped:
         _say(f"not written: {kernel}: {why}")
     if arguments.json:
         _write_json(arguments.json, rows, skipped, failed)
     if not rows:
-        _say("nothing was recorded; is it Triton that the program launches?")
         return _NOTHING_RECORDED
     if arguments.repo is None:
         _say(f"  next: irdiff compare triton==3.8.0 triton==3.9.0 --corpus {arguments.out}")
     return 0
+
+
+def _counted(count, one, many):
+    return f"{count} {one if count == 1 else many}"
 
 
 def _end(arguments, code):

@@ -9,12 +9,22 @@ from __future__ import annotations
 import importlib.util
 import sys
 import types
+import warnings
+
+_EXPECTED = (
+    "Failed to initialize NumPy",
+    "dynamo_pgo force disabled",
+    "Could not find an active CPU backend",
+)
+"""How torch begins what it warns of, since kernels are recorded and none is run."""
 
 
 def install(target):
     """Works from now on, in this process. Without torch there is nothing to do."""
     if importlib.util.find_spec("torch") is None:
         return
+    for text in _EXPECTED:
+        warnings.filterwarnings("ignore", message=text)
     import torch
 
     _answer(torch, target)

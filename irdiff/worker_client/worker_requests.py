@@ -12,12 +12,13 @@ from typing import Any
 
 from irdiff.config import Config
 from irdiff.model import Failure, FailureKind, Toolchain
+from irdiff.process import FROM_OUTSIDE
 from irdiff.resolve.corpus import Beside
 from irdiff.resolve.toolchains.interpreter_answers import WORKER
 from irdiff.stages import INPUT, MLIR, TEXTS, Stage
 from irdiff.store import key_of
 from irdiff.worker_client import diagnosis
-from irdiff.worker_client.workers import Ended, Workers
+from irdiff.worker_client.workers import EndedChild, Workers
 
 NOT_COMPILING = frozenset(
     {"captured_folder.py", "fills.py", "importable.py", "inductor_on_gpu.py"}
@@ -32,8 +33,6 @@ _UNKNOWN_ARCHITECTURE = (
     "is not a recognized processor",  # LLVM
     "unknown target",
 )
-_FROM_OUTSIDE = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
-"""No program ends of these by a fault of its own."""
 _PLACES = ("PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH")
 """Variables that say where things lie: what is found there is known by its content."""
 
@@ -58,7 +57,7 @@ class Requests:
         folder: Path,
         *,
         randomized: bool = False,
-    ) -> Ended:
+    ) -> EndedChild:
         """Serves one request, which leaves its results in `folder`."""
         limits = self.config.limits
         request = {
@@ -70,7 +69,7 @@ class Requests:
         with self._cores:
             return self.workers.get(toolchain, beside, randomized=randomized).request(request)
 
-    def failure(self, ended: Ended, result: Mapping[str, Any] | None, folder: Path) -> Failure:
+    def failure(self, ended: EndedChild, result: Mapping[str, Any] | None, folder: Path) -> Failure:
         """Why a request gave no result, or what its result says went wrong."""
         return _failure_of(ended, result, folder, self.config)
 
@@ -102,7 +101,7 @@ def artifacts_of_the_dead(folder: Path) -> Iterable[str]:
     return sorted(path.name for path in folder.iterdir() if path.name in TEXTS)
 
 
-def _failure_of(ended: Ended, result: Mapping[str, Any] | None, folder: Path, config: Config) -> Failure:
+def _failure_of(ended: EndedChild, result: Mapping[str, Any] | None, folder: Path, config: Config) -> Failure:
     said = diagnosis.of_file(folder / "stderr")
     stderr = said.excerpt
     stage = result["stage"] if result else _stage_of_the_dead(folder)
@@ -114,7 +113,7 @@ def _failure_of(ended: Ended, result: Mapping[str, Any] | None, folder: Path, co
             kind = FailureKind.UNSUPPORTED
         elif "bad_alloc" in message or "Cannot allocate memory" in message:
             kind = FailureKind.MEMORY
-    elif ended.worker_died or ended.signal in _FROM_OUTSIDE:
+    elif ended.worker_died or ended.signal in FROM_OUTSIDE:
         # of the compiler that says nothing: it is not kept
         kind, message = FailureKind.MEMORY, "the worker process died (killed by the system, out of memory?)"
     else:
@@ -128,7 +127,7 @@ def _failure_of(ended: Ended, result: Mapping[str, Any] | None, folder: Path, co
     return Failure(kind=kind, stage=stage, message=message, signal=name, stderr=stderr)
 
 
-def _ending(ended: Ended) -> str:
+def _ending(ended: EndedChild) -> str:
     name = signal.Signals(ended.signal).name if ended.signal else "an exit without a result"
     return f"the compiler died of {name}"
 

@@ -20,11 +20,11 @@ from irdiff.resolve.corpus import Beside
 from irdiff.resolve.toolchains import interpreter_answers
 
 _CLOSE_S = 30
-"""Its hosts get two seconds and are reaped; a worker that is killed loses their processor time."""
+"""A worker that ends its hosts takes two seconds and their reaping; a killed one's processor time is lost."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ended:
+class EndedChild:
     """How a child of a worker ended."""
 
     signal: int
@@ -58,7 +58,7 @@ class Worker:
             env=environment,
             stderr=log,
         )
-        self._pending: dict[int, Future[Ended]] = {}
+        self._pending: dict[int, Future[EndedChild]] = {}
         self._numbers = itertools.count(1)
         self._lock = threading.Lock()
         self.hello = self._read_hello()
@@ -77,9 +77,9 @@ class Worker:
         hello: dict[str, Any] = json.loads(line)
         return hello
 
-    def request(self, row: Mapping[str, Any]) -> Ended:
+    def request(self, row: Mapping[str, Any]) -> EndedChild:
         """Sends one request and waits until its child has ended."""
-        future: Future[Ended] = Future()
+        future: Future[EndedChild] = Future()
         with self._lock:
             number = next(self._numbers)
             self._pending[number] = future
@@ -89,7 +89,7 @@ class Worker:
                 self._process.stdin.flush()
             except (BrokenPipeError, ValueError):
                 self._pending.pop(number, None)
-                return Ended(signal=0, timed_out=False, worker_died=True)
+                return EndedChild(signal=0, timed_out=False, worker_died=True)
         return future.result()
 
     @property
@@ -106,11 +106,13 @@ class Worker:
             row = json.loads(line)
             future = self._pending.pop(row["id"], None)
             if future:
-                future.set_result(Ended(signal=row["signal"], timed_out=row["timed_out"], worker_died=False))
+                future.set_result(
+                    EndedChild(signal=row["signal"], timed_out=row["timed_out"], worker_died=False)
+                )
         with self._lock:
             waiting, self._pending = list(self._pending.values()), {}
         for future in waiting:
-            future.set_result(Ended(signal=0, timed_out=False, worker_died=True))
+            future.set_result(EndedChild(signal=0, timed_out=False, worker_died=True))
 
     def close(self) -> None:
         """Ends the worker and, through it, its children."""

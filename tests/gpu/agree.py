@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 from irdiff import timing  # noqa: E402
 from irdiff.timing import buffers, gpu_process, measure  # noqa: E402
-from irdiff.timing.results import Protocol  # noqa: E402
+from irdiff.timing.results import TimingProtocol  # noqa: E402
 from tests.gpu import compile_here  # noqa: E402
 
 KERNELS = (
@@ -94,7 +94,7 @@ def launcher_ratios(folder, names):
     """Case → ratios Triton's launcher ÷ irdiff's, of the same binary, from fresh buffers each time."""
     import torch
 
-    session = gpu_process.Session(folder)
+    session = gpu_process.GpuSession(folder)
     card = session.open(0)
     found = {}
     for (workload, label), case in zip(KERNELS, names, strict=True):
@@ -141,11 +141,11 @@ def irdiff_measurements(folder):
     """Case → measurements of `irdiff time`, and the seconds a case took."""
     found, spent = {}, []
     for repetition in range(REPETITIONS):
-        protocol = Protocol(
+        protocol = TimingProtocol(
             budget_s=25.0, threshold=0.01, confidence=0.95, processes=18, seed=repetition,
             verify_only=False,
         )  # fmt: skip
-        options = timing.Options(
+        options = timing.TimingOptions(
             patterns=(), every=False, protocol=protocol, environment=dict(os.environ), say=lambda line: None
         )
         for name in ("timing.json", "timing-samples.jsonl.zst"):

@@ -12,7 +12,7 @@ from irdiff import gate, timing
 from irdiff.gate import policy, timings
 from irdiff.run import run_folder
 from irdiff.timing import isolate, schedule
-from irdiff.timing.results import OutputStatus, Protocol, Speed, Unclear
+from irdiff.timing.results import OutputStatus, Speed, TimingProtocol, Unclear
 from irdiff.timing.samples import SAMPLES_FILE, read_samples
 
 from . import compile_here
@@ -70,10 +70,10 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def found(folder):
-    protocol = Protocol(
+    protocol = TimingProtocol(
         budget_s=20.0, threshold=0.01, confidence=0.95, processes=PROCESSES, seed=0, verify_only=False
     )
-    options = timing.Options(
+    options = timing.TimingOptions(
         patterns=(), every=False, protocol=protocol, environment=dict(os.environ), say=print
     )
     with pytest.MonkeyPatch.context() as planted:

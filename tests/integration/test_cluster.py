@@ -146,6 +146,42 @@ def test_a_scheduler_that_dies_leaves_the_work_to_this_machine(
     assert any("were made here instead" in note for note in done.run["notes"])
 
 
+def test_a_machine_that_stands_still_for_a_while_loses_nothing(
+    machines: Machines, irdiff: Callable[..., Result], cache: Path
+) -> None:
+    paused = machines.started[1]
+
+    def pause_one() -> None:
+        machines.wait_for(lambda: any((cache / "store" / "records").glob("catalog/*/*")))
+        os.killpg(paused.pid, signal.SIGSTOP)
+        time.sleep(15)
+        os.killpg(paused.pid, signal.SIGCONT)
+
+    pauser = threading.Thread(target=pause_one)
+    pauser.start()
+    done = irdiff(*WORDS, *CASES, "--cluster", machines.url)
+    pauser.join()
+    assert done.run is not None, done.stderr
+    assert [note for note in done.run["notes"] if "made here" in note] == []
+    assert done.run["environment"]["address-randomization"] == "no compiler was started"
+
+
+def test_a_scheduler_that_is_started_again_costs_no_answer(
+    machines: Machines, irdiff: Callable[..., Result], cache: Path
+) -> None:
+    def restart() -> None:
+        machines.wait_for(lambda: any((cache / "store" / "records").glob("catalog/*/*")))
+        machines.kill(machines.started[0])
+        machines.start(DASK, "--host", "127.0.0.1", "--port", str(machines.port), "--no-dashboard")
+
+    restarter = threading.Thread(target=restart)
+    restarter.start()
+    done = irdiff(*WORDS, "--case", "elementwise/vector_add", "--cluster", machines.url)
+    restarter.join()
+    assert done.run is not None, done.stderr
+    assert done.verdicts() == {"changed": 2}
+
+
 def test_a_scheduler_that_is_not_there_is_one_error(irdiff: Callable[..., Result]) -> None:
     done = irdiff(*WORDS, "--case", "elementwise/vector_add", "--cluster", "tcp://127.0.0.1:1")
     assert done.code == 2

@@ -150,7 +150,7 @@ def test_exit_code_on_request(irdiff, small_corpus: Path) -> None:
 def test_nothing_selected_is_an_error(irdiff) -> None:
     result = irdiff("compare", NEW, NEW, "--case", "no/such")
     assert result.code == 2
-    assert "no workload is called 'no/such'" in result.stderr
+    assert "'no/such' means no case" in result.stderr
 
 
 def test_toolchain_list(irdiff, newest) -> None:

@@ -16,7 +16,7 @@ import pytest
 from irdiff.config import SharedStoreConfig, StoreMode
 from irdiff.shared_store import pruning
 from irdiff.shared_store.place import Place
-from irdiff.shared_store.session import Session
+from irdiff.shared_store.session import SharedStoreSession
 from irdiff.store import Store
 from tests.integration.conftest import Result
 
@@ -74,9 +74,9 @@ def url(server: Server, monkeypatch: pytest.MonkeyPatch) -> str:
     return "s3://bucket/nightly"
 
 
-def session(store: Path, url: str, mode: StoreMode) -> Session:
+def session(store: Path, url: str, mode: StoreMode) -> SharedStoreSession:
     config = SharedStoreConfig(url=url, mode=mode, public_key=None, signing_key=None)
-    return Session(Store(store), Place(url), config)
+    return SharedStoreSession(Store(store), Place(url), config)
 
 
 def quiet(_: object) -> None:

@@ -72,3 +72,9 @@ def command_of(words: list[str]) -> tuple[click.Command | None, list[str]]:
         assert inner is not None, f"no command {words[0]!r}"
         found, words = inner, words[1:]
     return (None if isinstance(found, click.Group) else found), words
+
+
+def test_irdiffs_readme_lists_every_folder() -> None:
+    folder = ROOT / "irdiff"
+    listed = set(_LINK.findall((folder / "README.md").read_text(encoding="utf-8")))
+    assert {path.parent.name for path in folder.glob("[a-z]*/__init__.py")} <= listed

@@ -10,7 +10,7 @@ from irdiff.config import Config
 from irdiff.errors import UsageError
 from irdiff.model import Toolchain
 from irdiff.resolve.toolchains import cmake, interpreter_answers, links, repository, source_parts
-from irdiff.resolve.toolchains.repository import Entry, Snapshot
+from irdiff.resolve.toolchains.repository import Snapshot, TreeEntry
 from irdiff.store import Store, key_of
 
 
@@ -19,8 +19,8 @@ class Checkout:
     """The tree of one revision, read."""
 
     snapshot: Snapshot
-    tree: Mapping[str, Entry]
-    files: Mapping[str, Entry]
+    tree: Mapping[str, TreeEntry]
+    files: Mapping[str, TreeEntry]
     """The files of the tree, and under the path of every link what it leads to."""
     native_digest: str
     """SHA-256 over path and content of everything that feeds the native part."""
@@ -34,7 +34,7 @@ class Checkout:
     def label(self) -> str:
         return self.snapshot.label
 
-    def python_part(self, installed: Collection[str]) -> dict[str, Entry]:
+    def python_part(self, installed: Collection[str]) -> dict[str, TreeEntry]:
         """Files of the Python part by their path in site-packages; see `layout.python_part`."""
         # the link `_C/include` leads to headers for builds: of what lies behind a link to a folder setup.py
         # takes the packages, and what else it takes is installed already
@@ -78,8 +78,8 @@ def read(snap: Snapshot, config: Config) -> Checkout:
 
 def _native_rows(
     snap: Snapshot,
-    tree: Mapping[str, Entry],
-    files: Mapping[str, Entry],
+    tree: Mapping[str, TreeEntry],
+    files: Mapping[str, TreeEntry],
     targets: Mapping[str, str],
     config: Config,
 ) -> dict[str, str]:
@@ -99,7 +99,7 @@ def _native_rows(
     return rows
 
 
-def _counted(entry: Entry) -> str:
+def _counted(entry: TreeEntry) -> str:
     """What a file counts by: its content, and its mode where that is a special one."""
     return entry.blob if entry.mode == "100644" else f"{entry.mode} {entry.blob}"
 
@@ -108,7 +108,7 @@ def _is_at(name: str, path: str) -> bool:
     return name == path or name.startswith(f"{path}/")
 
 
-def _contents(files: Mapping[str, Entry], paths: Iterable[str]) -> dict[str, bytes]:
+def _contents(files: Mapping[str, TreeEntry], paths: Iterable[str]) -> dict[str, bytes]:
     """The contents by the path that was asked for. A link that leads out of the tree has none."""
     wanted = {path: files[path] for path in paths if path in files}
     contents = repository.read(list(wanted.values()))

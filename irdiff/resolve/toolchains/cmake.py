@@ -16,7 +16,7 @@ _BESIDE = frozenset({"test", "tests", "unittest", "bin", "docs", "examples", "tu
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reach:
+class CmakeReach:
     """What the CMake of a checkout gets to."""
 
     folders: frozenset[str]
@@ -33,7 +33,7 @@ _VARIABLE = re.compile(r"\$\{\w+\}")
 _LINKED = re.compile(r"\badd_triton_(?:library|plugin)\s*\(")
 
 
-def reached(cmake: Mapping[str, bytes]) -> Reach:
+def reached(cmake: Mapping[str, bytes]) -> CmakeReach:
     """Follows `add_subdirectory` and `${..._SOURCE_DIR}/...` from the root's CMakeLists.txt on."""
     texts = {
         str(PurePosixPath(path).parent): content.decode(errors="replace") for path, content in cmake.items()
@@ -57,7 +57,9 @@ def reached(cmake: Mapping[str, bytes]) -> Reach:
             # the variable is the root or this folder: both are taken, whichever exists
             folders.update({_joined(".", name.lstrip("/")), _joined(folder, name.lstrip("/"))})
     linked = {folder for folder in done if is_beside(folder) and _LINKED.search(texts[folder])}
-    return Reach(folders=frozenset(folders - {"."}), linked_tests=frozenset(linked), has_cmake="." in texts)
+    return CmakeReach(
+        folders=frozenset(folders - {"."}), linked_tests=frozenset(linked), has_cmake="." in texts
+    )
 
 
 def _joined(folder: str, name: str) -> str:

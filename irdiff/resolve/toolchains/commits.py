@@ -18,6 +18,7 @@ from irdiff.errors import ToolchainError
 from irdiff.model import Toolchain
 from irdiff.resolve.toolchains import adopt, environments, identity, native, repository
 from irdiff.resolve.toolchains import checkout as checkouts
+from irdiff.resolve.toolchains.building.line_counting import CountedUnits
 from irdiff.resolve.toolchains.checkout import Checkout
 from irdiff.store import key_of
 
@@ -43,14 +44,23 @@ class CommitToolchain:
 
 
 def toolchain_of(
-    checkout: Checkout, config: Config, resolve: Resolve, *, build: bool, progress: Progress
+    checkout: Checkout,
+    config: Config,
+    resolve: Resolve,
+    *,
+    build: bool,
+    progress: Progress,
+    counted: CountedUnits | None = None,
 ) -> CommitToolchain:
-    """The toolchain of a revision, made if need be.
+    """The toolchain of a revision, made if need be; with `counted` one that counts these lines.
 
     `resolve` gives the toolchain of an adopted side. Raises ToolchainError where the native part cannot be
     had, or is missing and `build` is false.
     """
-    part = native_part(checkout, config, resolve, build=build, progress=progress)
+    if counted:
+        part = _built(checkout, config, build=build, progress=progress, counted=counted)
+    else:
+        part = native_part(checkout, config, resolve, build=build, progress=progress)
     site = checkouts.site_packages(part.toolchain, config)
     files = checkout.python_part(checkouts.installed_files(site))
     rows = sorted((place, entry.mode, entry.blob) for place, entry in files.items())
@@ -72,6 +82,7 @@ def toolchain_of(
             "version": found.version,
             "digest": found.digest,
             "native": part.toolchain.path,
+            "counts": list(counted.units) if counted else [],
         }
 
     try:
@@ -106,7 +117,16 @@ def native_part(
             python_files=frozenset(adoption.python_files),
             origin=f"{adoption.spec}, adopted for {adoption.revision}",
         )
-    built = native.find(checkout, config) if not build else native.build(checkout, config, progress)
+    return _built(checkout, config, build=build, progress=progress, counted=None)
+
+
+def _built(
+    checkout: Checkout, config: Config, *, build: bool, progress: Progress, counted: CountedUnits | None
+) -> NativePart:
+    """What a native build made, with lines that it counts or without."""
+    built = (
+        native.build(checkout, config, progress, counted) if build else native.find(checkout, config, counted)
+    )
     if built is None:
         raise ToolchainError(
             f"{checkout.label} has no native build yet (native digest {checkout.native_digest[:12]})",
@@ -118,7 +138,8 @@ def native_part(
     return NativePart(
         toolchain=toolchain,
         python_files=frozenset(built.state["python_files"]),
-        origin=f"built from {built.state['revision']}{_made_with(built.state['environment'])}",
+        origin=f"built from {built.state['revision']}{_made_with(built.state['environment'])}"
+        + (f", counting the lines of {len(counted.units)} files" if counted else ""),
     )
 
 
@@ -144,7 +165,7 @@ def _link_native(site: Path, target: Path, python_files: frozenset[str]) -> None
         place.symlink_to((site / name).resolve())
 
 
-def _write(files: dict[str, repository.Entry], target: Path) -> None:
+def _write(files: dict[str, repository.TreeEntry], target: Path) -> None:
     contents = repository.read(list(files.values()))
     for name, entry in files.items():
         place = target / name

@@ -1,4 +1,4 @@
-"""Which MLIR passes of a checkout use a source file.
+"""Which native sources differ between two revisions of a checkout, and which MLIR passes use each.
 
 A pass is what a `.td` file defines as `def NAME : Pass<…>`; its file is the one that names `NAMEBase`. A pass
 uses another file where its object refers to a symbol of that file's object, or of one that does, as the
@@ -8,17 +8,66 @@ what is linked need not be called. A file that no pass reaches (Python bindings)
 
 from __future__ import annotations
 
+import json
 import re
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from irdiff.config import Config
+from irdiff.model import Sides, Toolchain
+from irdiff.resolve.toolchains import environments, includes, repository
+from irdiff.resolve.toolchains.building import object_uses
+from irdiff.resolve.toolchains.checkout import Checkout
+from irdiff.resolve.toolchains.includes import HEADERS
+from irdiff.store import Store, key_of
 
 _PASS = re.compile(r"^\s*def\s+(\w+)\s*:\s*Pass<", re.MULTILINE)
 _BASE = re.compile(r"\b(\w+)Base\b")
-_INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]+)[">]', re.MULTILINE)
-_HEADERS = (".h", ".hpp")
-_CODE = (".cpp", ".cc", *_HEADERS)
-SOURCES = (*_CODE, ".td")
+_CODE = (".cpp", ".cc", *HEADERS)
+_SOURCES = (*_CODE, ".td")
 _BESIDE = re.compile(r"(?:^|/)(?:test|unittest|examples|bin)/")
+
+
+def passes_of_edits(
+    checkouts: Sides[Checkout], base: Toolchain, config: Config
+) -> Mapping[str, Sequence[str]]:
+    """By path. Names are those of head, whose sources may define new passes; uses are of base's build."""
+    if checkouts.base.native_digest == checkouts.head.native_digest:
+        return {}
+    edited = sorted(path for path in differing(checkouts) if path.endswith(_SOURCES))
+    uses = _uses(base, config)
+    key = key_of("edited-passes/1", checkouts.base.native_digest, checkouts.head.native_digest, uses)
+    store = Store(config.cache / "digests")
+    found: dict[str, list[str]] | None = store.get_record("edited-passes", key)
+    if found is None:
+        entries = [
+            checkouts.head.tree[path]
+            for path in checkouts.head.native_paths
+            if path.endswith(_SOURCES) and path in checkouts.head.tree
+        ]
+        contents = repository.read(entries)
+        texts = {path: content.decode(errors="replace") for path, content in contents.items()}
+        found = PassIndex(texts, uses).passes_of(edited)
+        store.put_record("edited-passes", key, found)
+    return found
+
+
+def differing(checkouts: Sides[Checkout]) -> list[str]:
+    """Paths of native inputs that are not the same on both sides."""
+    paths = {*checkouts.base.native_paths, *checkouts.head.native_paths}
+    blobs = checkouts.map(lambda checkout: {path: entry.blob for path, entry in checkout.files.items()})
+    return sorted(path for path in paths if blobs.base.get(path) != blobs.head.get(path))
+
+
+def _uses(toolchain: Toolchain, config: Config) -> Mapping[str, Sequence[str]]:
+    """Of the native build below a revision's environment; nothing where it has none (an adopted release)."""
+    own = environments.find(Path(toolchain.path).name, config)
+    try:
+        text = Path(own.state["native"] if own else "", object_uses.FILE).read_text(encoding="utf-8")
+        found: dict[str, list[str]] = json.loads(text)
+    except (OSError, KeyError, ValueError):
+        return {}
+    return found
 
 
 class PassIndex:
@@ -34,17 +83,11 @@ class PassIndex:
         code = {path: text for path, text in kept.items() if path.endswith(_CODE)}
         self._own = {path: set(_BASE.findall(text)) & known for path, text in code.items()}
         self._uses = uses
-        self._includers: dict[str, set[str]] = defaultdict(set)
-        headers = [path for path in code if path.endswith(_HEADERS)]
-        for path, text in code.items():
-            for name in _INCLUDE.findall(text):
-                for header in headers:
-                    if header == name or header.endswith(f"/{name}"):
-                        self._includers[header].add(path)
+        self._includers = includes.includers(code)
 
     def passes_of(self, edited: Iterable[str]) -> dict[str, list[str]]:
         """For each edited source the passes that use it, as MLIR prints them."""
-        chosen = sorted(path for path in edited if path.endswith(SOURCES) and not _BESIDE.search(path))
+        chosen = sorted(path for path in edited if path.endswith(_SOURCES) and not _BESIDE.search(path))
         return {path: self._of(path) for path in chosen}
 
     def _of(self, path: str) -> list[str]:
@@ -58,7 +101,7 @@ class PassIndex:
             found |= own
             if own:
                 continue  # what refers to a pass's file runs the pass, and is not part of it
-            users = self._includers[one] if one.endswith(_HEADERS) else set(self._uses.get(one, ()))
+            users = self._includers.get(one, set()) if one.endswith(HEADERS) else set(self._uses.get(one, ()))
             pending += users - seen
             seen |= users
         return sorted(found)

@@ -27,6 +27,12 @@ def telling(tell: Tell) -> Iterator[None]:
         _tell.reset(token)
 
 
+def say(text: str) -> None:
+    """Tells whoever waits for what is installed, where somebody does."""
+    if tell := _tell.get():
+        tell(text)
+
+
 class InstallProgress:
     """Follows the lines of one uv. Small packages are not announced by uv, and count for nothing."""
 

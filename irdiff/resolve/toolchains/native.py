@@ -22,18 +22,20 @@ from typing import Any
 
 from irdiff import process
 from irdiff.config import Config
-from irdiff.errors import ToolchainError
+from irdiff.errors import BuildInterrupted, ToolchainError
 from irdiff.resolve.toolchains import checkout as checkouts
 from irdiff.resolve.toolchains import environments, identity, repository, source_parts
 from irdiff.resolve.toolchains.building import (
     compilers,
     failures,
     kept_trees,
+    line_counting,
     object_uses,
     precompiled_header,
 )
 from irdiff.resolve.toolchains.building.build_progress import BuildProgress
 from irdiff.resolve.toolchains.building.kept_trees import BuildTree
+from irdiff.resolve.toolchains.building.line_counting import CountedUnits
 from irdiff.resolve.toolchains.building.linked_llvm import LinkedLlvm
 from irdiff.resolve.toolchains.checkout import Checkout
 from irdiff.resolve.toolchains.environments import Environment
@@ -68,7 +70,8 @@ class BuildKey:
         return f"native-{key[:20]}"
 
 
-def key_of_build(checkout: Checkout, config: Config) -> BuildKey:
+def key_of_build(checkout: Checkout, config: Config, counted: CountedUnits | None = None) -> BuildKey:
+    """With `counted` that of a build that counts lines, which is never taken for one that does not."""
     caller = config.tool_environment
     chosen = {
         name: value
@@ -84,34 +87,44 @@ def key_of_build(checkout: Checkout, config: Config) -> BuildKey:
         llvm = LinkedLlvm(folder=Path(caller["LLVM_SYSPATH"]))
         chosen["llvm"] = llvm.title() if llvm.is_there else "none"
         chosen["llvm digest"] = llvm.digest(config)
+    if counted:
+        chosen["coverage"] = counted.digest
     return BuildKey(native_digest=checkout.native_digest, environment=chosen)
 
 
-def find(checkout: Checkout, config: Config) -> Environment | None:
-    return environments.find(key_of_build(checkout, config).name, config)
+def find(checkout: Checkout, config: Config, counted: CountedUnits | None = None) -> Environment | None:
+    return environments.find(key_of_build(checkout, config, counted).name, config)
 
 
-def build(checkout: Checkout, config: Config, progress: Progress) -> Environment:
+def build(
+    checkout: Checkout, config: Config, progress: Progress, counted: CountedUnits | None = None
+) -> Environment:
     """The environment with the native part of a revision. Raises ToolchainError with the last errors."""
-    key = key_of_build(checkout, config)
+    key = key_of_build(checkout, config, counted)
     if environments.find(key.name, config) is None:
-        progress(f"{checkout.label}: native build {key.name}")
+        what = f", which counts the lines of {len(counted.units)} files" if counted else ""
+        progress(f"{checkout.label}: native build {key.name}{what}")
 
     requirements = _requirements(checkout)
 
     def install(path: Path, log: Path) -> dict[str, Any]:
         tools = _tools(requirements, config)
         tree = kept_trees.prepare(key.name, checkout.snapshot, config)
-        run = _Build(label=checkout.label, tree=tree, tools=tools, log=log, key=key)
+        run = _Build(label=checkout.label, tree=tree, tools=tools, log=log, key=key, counted=counted)
         try:
             return {
                 **_installed(run, checkout, path, config, progress),
+                "counts": list(counted.units) if counted else [],
                 "native_digest": checkout.native_digest,
                 "llvm": checkout.llvm,
                 "requirements": requirements,
             }
-        except BaseException:
+        except BaseException as error:
             kept_trees.remove_beyond(kept_trees.LIMIT_BYTES, config)
+            if isinstance(error, KeyboardInterrupt):
+                raise BuildInterrupted(
+                    f"what was built is kept, and the same build goes on there: {tree.path}"
+                ) from None
             raise
 
     made = environments.make(key.name, config, install, waiting=progress)
@@ -202,6 +215,7 @@ class _Build:
     tools: Environment
     log: Path
     key: BuildKey
+    counted: CountedUnits | None
 
 
 def _make_wheel(build: _Build, config: Config, progress: Progress) -> Path:
@@ -261,6 +275,10 @@ def _build_environment(build: _Build, config: Config) -> dict[str, str]:
             digest, version = build.key.environment["llvm digest"], build.key.environment["c++"]
             header = precompiled_header.prepare(digest, version, config)
             caller.update(header.environment(caller))
+    if build.counted:
+        run, folder = compilers.chosen(caller), build.tree.path / "counting"
+        launcher = line_counting.prepare(build.counted, folder, source, run, caller)
+        caller.update(launcher.environment(caller))
     return {**defaults, **caller}
 
 

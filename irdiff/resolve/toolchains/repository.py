@@ -52,13 +52,13 @@ _NO_PROGRAMS = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Entry:
+class TreeEntry:
     """One file of a tree, in a submodule too. A submodule whose objects are not there is one entry."""
 
     path: str
     mode: str
     blob: str
-    store: Store
+    store: GitStore
 
     @property
     def is_file(self) -> bool:
@@ -78,7 +78,7 @@ class GitFailed(UsageError):  # noqa: N818 - reads better where it is caught
 
 
 @dataclass(frozen=True, kw_only=True)
-class Store:
+class GitStore:
     """Where the objects of a tree are read."""
 
     git_dir: Path
@@ -123,7 +123,7 @@ class Store:
 class Snapshot:
     """One tree: that of a commit, or of the working tree."""
 
-    store: Store
+    store: GitStore
     tree: str
     commit: str | None
     """None for a working tree that differs from its commit."""
@@ -153,13 +153,13 @@ class Snapshot:
         return self.store.git("log", "-1", "--format=%s", self.commit).decode(errors="replace").strip()
 
 
-def open_store(path: Path, config: Config) -> Store:
+def open_store(path: Path, config: Config) -> GitStore:
     """The repository that holds `path`. Raises UsageError where there is none."""
     git = _gitpython()
     try:
         with contextlib.closing(git.Repo(path, search_parent_directories=True)) as repo:
             worktree = Path(repo.working_tree_dir) if repo.working_tree_dir and not repo.bare else None
-            store = Store(
+            store = GitStore(
                 git_dir=Path(repo.git_dir).absolute(),
                 common_dir=Path(repo.common_dir).absolute(),
                 worktree=worktree,
@@ -184,7 +184,7 @@ def _gitpython() -> ModuleType:
     return git
 
 
-def snapshot(store: Store, spec: str, config: Config) -> Snapshot:
+def snapshot(store: GitStore, spec: str, config: Config) -> Snapshot:
     """The tree of a revision, or of the working tree for `.`. Raises UsageError."""
     if spec == WORKING_TREE:
         return _working_tree(store, config)
@@ -193,7 +193,7 @@ def snapshot(store: Store, spec: str, config: Config) -> Snapshot:
     return Snapshot(store=store, tree=tree, commit=commit, spec=spec)
 
 
-def commit_of(store: Store, spec: str) -> str:
+def commit_of(store: GitStore, spec: str) -> str:
     """The full name of a commit. Raises UsageError where the repository has no such revision."""
     try:
         words = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{spec}^{{commit}}")
@@ -209,11 +209,11 @@ def commit_of(store: Store, spec: str) -> str:
         ) from error
 
 
-def is_shallow(store: Store) -> bool:
+def is_shallow(store: GitStore) -> bool:
     return (store.common_dir / "shallow").exists()
 
 
-def is_dirty(store: Store) -> bool:
+def is_dirty(store: GitStore) -> bool:
     """Whether the working tree has changed, staged or untracked files; a bare repository never has."""
     if store.worktree is None:
         return False
@@ -221,14 +221,14 @@ def is_dirty(store: Store) -> bool:
     return bool(status.strip(b"\0"))
 
 
-def main_branch(store: Store) -> str | None:
+def main_branch(store: GitStore) -> str | None:
     """The reference of the branch that pull requests go to, as far as the repository knows."""
     listed = store.git("for-each-ref", "--format=%(refname)").decode(errors="replace").splitlines()
     names = set(listed)
     return next((name for name in _MAIN_BRANCHES if name in names), None)
 
 
-def merge_base(store: Store, first: str, second: str) -> str:
+def merge_base(store: GitStore, first: str, second: str) -> str:
     """Raises UsageError where the two have no common commit within the history that is there."""
     try:
         return store.git("merge-base", first, second).decode().split()[0]
@@ -239,7 +239,7 @@ def merge_base(store: Store, first: str, second: str) -> str:
         raise UsageError(f"{first} and {second} have no common commit here", hint=hint) from error
 
 
-def default_base(store: Store, head: str) -> str:
+def default_base(store: GitStore, head: str) -> str:
     """The merge base of `head` and the main branch. Raises UsageError where that says nothing."""
     main = main_branch(store)
     if main is None:
@@ -259,12 +259,12 @@ def default_base(store: Store, head: str) -> str:
     return base
 
 
-def entries(snap: Snapshot, config: Config) -> list[Entry]:
+def entries(snap: Snapshot, config: Config) -> list[TreeEntry]:
     """Every file of the tree, those of submodules under their full path."""
     return list(_entries(snap, "", config))
 
 
-def _entries(snap: Snapshot, prefix: str, config: Config) -> Iterator[Entry]:
+def _entries(snap: Snapshot, prefix: str, config: Config) -> Iterator[TreeEntry]:
     listing = snap.store.git("ls-tree", "-r", "-z", "--full-tree", snap.tree)
     for row in listing.split(b"\0"):
         if not row:
@@ -277,10 +277,10 @@ def _entries(snap: Snapshot, prefix: str, config: Config) -> Iterator[Entry]:
             if inner is not None:
                 yield from _entries(inner, f"{prefix}{path}/", config)
                 continue
-        yield Entry(path=prefix + path, mode=mode, blob=blob, store=snap.store)
+        yield TreeEntry(path=prefix + path, mode=mode, blob=blob, store=snap.store)
 
 
-def read(wanted: Sequence[Entry]) -> dict[str, bytes]:
+def read(wanted: Sequence[TreeEntry]) -> dict[str, bytes]:
     """Contents by path, in one git process a repository."""
     contents: dict[str, bytes] = {}
     for store in {entry.store for entry in wanted}:
@@ -303,9 +303,9 @@ def read(wanted: Sequence[Entry]) -> dict[str, bytes]:
     return contents
 
 
-def absent(wanted: Sequence[Entry]) -> list[Entry]:
+def absent(wanted: Sequence[TreeEntry]) -> list[TreeEntry]:
     """Those whose content the repository does not hold: a partial clone, or a mirror without large files."""
-    missing: list[Entry] = []
+    missing: list[TreeEntry] = []
     for store in {entry.store for entry in wanted}:
         mine = [entry for entry in wanted if entry.store == store]
         names = "".join(f"{entry.blob}\n" for entry in mine).encode()
@@ -372,13 +372,13 @@ def _submodule(snap: Snapshot, path: str, commit: str, config: Config) -> Snapsh
     return None
 
 
-def _submodule_places(store: Store, path: str) -> Iterable[Path]:
+def _submodule_places(store: GitStore, path: str) -> Iterable[Path]:
     if store.worktree is not None:
         yield store.worktree / path
     yield store.common_dir / "modules" / path
 
 
-def _working_tree(store: Store, config: Config) -> Snapshot:
+def _working_tree(store: GitStore, config: Config) -> Snapshot:
     if store.worktree is None:
         raise UsageError(
             f"{store.git_dir} is a bare repository: it has no working tree",

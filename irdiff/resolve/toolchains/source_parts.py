@@ -20,7 +20,7 @@ from pathlib import PurePosixPath
 from typing import TypeVar
 
 from irdiff.resolve.toolchains import cmake
-from irdiff.resolve.toolchains.cmake import Reach
+from irdiff.resolve.toolchains.cmake import CmakeReach
 
 PACKAGE_MARK = "python/triton/__init__.py"
 _PACKAGES = (
@@ -105,7 +105,7 @@ def native_inputs(tree: Mapping[str, str], read: Read) -> dict[str, str]:
     return dict(sorted(rows.items()))
 
 
-def _feeds(path: str, reach: Reach, scripts: Collection[str]) -> bool:
+def _feeds(path: str, reach: CmakeReach, scripts: Collection[str]) -> bool:
     pure = PurePosixPath(path)
     suffix = pure.suffix.lower()
     if path in reach.folders or path in _LLVM_PINS:
@@ -129,7 +129,7 @@ def _is_for_people(path: PurePosixPath) -> bool:
     return hidden or path.name.lower().endswith(DOCUMENTS) or str(path) in _FOR_PEOPLE
 
 
-def _scripts(tree: Collection[str], reach: Reach, read: Read) -> set[str]:
+def _scripts(tree: Collection[str], reach: CmakeReach, read: Read) -> set[str]:
     """Python files that the build runs: those that CMake names, and what they and setup.py import."""
     found: set[str] = set()
     pending = {

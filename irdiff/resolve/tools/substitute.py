@@ -21,7 +21,7 @@ STARTS_AT = {ToolKind.LLVM: "llir", ToolKind.PTXAS: "ptx"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Recorded:
+class RecordedSide:
     """One side of a run, as the origin of texts."""
 
     run: Run
@@ -48,7 +48,7 @@ class Recorded:
 @dataclass(frozen=True, kw_only=True)
 class Substitute:
     tool: Tool
-    origin: Toolchain | Recorded
+    origin: Toolchain | RecordedSide
     corpus: Corpus
     """What `origin` compiles."""
     ptxas: Tool | None
@@ -111,7 +111,7 @@ class Substitute:
         )
 
 
-def recorded_corpus(recorded: Recorded) -> Corpus:
+def recorded_corpus(recorded: RecordedSide) -> Corpus:
     """The workloads that a run has launched, without their files."""
     names = sorted({case.workload for case in recorded.run.cases})
     return Corpus(root=Path("/nonexistent"), workloads=tuple(names), digest=recorded.revision.corpus)

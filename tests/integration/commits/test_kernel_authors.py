@@ -69,8 +69,9 @@ def author(project: tuple[str, tuple[str, ...]], tmp_path: Path, irdiff: Callabl
     commit(repo, "Kernels")
     somebody = Author(repo, irdiff)
     said = somebody.types("capture", *words, "bench/run.py", "--small").stdout
-    assert "next: irdiff init, then commit both; after a change: irdiff compare" in said
-    somebody.types("init")
+    then = re.search(r"next: irdiff (init.*), then commit both; after a change: irdiff compare\n", said)
+    assert then, said
+    somebody.types(*then[1].split())
     commit(repo, "Workloads")
     somebody.types("compare", "HEAD~1", "HEAD", *TARGETS)  # the base is warm from here on
     return somebody
@@ -143,6 +144,8 @@ def test_a_program_shows_what_is_computed_before_a_launch(author: Author) -> Non
     result = author.types(*words)
     assert changed(result) == {"gate_kernel"}
     assert "of each autotuning list 1 configs are compared (--configs)" in " ".join(result.run["notes"])
+    told = author.types("explain", "last", "1").stdout
+    assert re.search(rf"^{author.repo.name}/ops/gate.py:\d+: \w", told, re.MULTILINE), "the text of the lines"
     assert not (author.repo / "program").exists() and not git(author.repo, "status", "--porcelain")
 
 

@@ -256,11 +256,11 @@ def test_the_pull_request_of_a_fork_is_found_by_its_branch(hub: FakeGithub) -> N
     assert comment.find_pull_request(hub.client(), "fork:other", COMMIT) is None
 
 
-def _check(count: int) -> checks.Check:
+def _check(count: int) -> checks.CheckRun:
     row = checks.Annotation(
         path="corpus/a.py", start_line=1, end_line=1, annotation_level="notice", title="t", message="m"
     )
-    return checks.Check(
+    return checks.CheckRun(
         commit=COMMIT,
         name="irdiff",
         conclusion=checks.Conclusion.NEUTRAL,

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from irdiff.attribute.bisect import Bisection, Finding, GitHistory, Question, SideList
+from irdiff.attribute.bisect import Bisection, BisectQuestion, FirstBadCommits, GitHistory, SideList
 from irdiff.capture.catalogs import NOTHING, Catalog
 from irdiff.compare.judge import Judge
 from irdiff.errors import ToolchainError, UsageError
@@ -137,9 +137,11 @@ class Bench:
         made: Side = self.build.side(commit)
         return replace(made, corpus=replace(made.corpus, workloads=self.workloads))
 
-    def find(self, good: str = "a", bad: str = "h", stage: str | None = None, case: str = CASE) -> Finding:
+    def find(
+        self, good: str = "a", bad: str = "h", stage: str | None = None, case: str = CASE
+    ) -> FirstBadCommits:
         return Bisection(
-            question=Question(good=good, bad=bad, case_id=case, stage=stage),
+            question=BisectQuestion(good=good, bad=bad, case_id=case, stage=stage),
             target=self.build.target(),
             history=self.history,
             side_of=self.side,

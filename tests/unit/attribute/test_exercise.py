@@ -46,9 +46,9 @@ def test_a_silence_says_whether_the_edit_was_reached() -> None:
         CASES,
     )
     assert told == [
-        "lib/Axis.cpp: used by 2 passes; of 3 cases 3 run it, and in 2 it does something",
-        "lib/Hopper.cpp: used by WarpSpecialize; of 3 cases 0 run it, and in 0 it does something: never reached",
-        "lib/Pipeline.cpp: used by Pipeline; of 3 cases 2 run it, and in 0 it does something: "
+        "lib/Axis.cpp: used by 2 passes; at base 3 of 3 cases run it, and in 2 it does something",
+        "lib/Hopper.cpp: used by WarpSpecialize; at base 0 of 3 cases run it, and in 0 it does something: never reached, unless head alone has it",
+        "lib/Pipeline.cpp: used by Pipeline; at base 2 of 3 cases run it, and in 0 it does something: "
         "nothing came of it",
         "python/src/llvm.cc: no pass was found that uses it; whether it was exercised is not known",
     ]

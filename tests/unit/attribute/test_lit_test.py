@@ -13,12 +13,12 @@ import pytest
 
 from irdiff import process
 from irdiff.attribute import lit_test
-from irdiff.attribute.attribution import Step
-from irdiff.attribute.lit_test import LitTest, Means, Outputs, WorkerPassRunner
+from irdiff.attribute.attribution import ResponsiblePass
+from irdiff.attribute.lit_test import LitTest, Means, PassOutputs, WorkerPassRunner
 from irdiff.errors import IrdiffError
 from irdiff.model import Case, Run, Sides, Verdict
 from irdiff.store import Store
-from irdiff.worker_client.workers import Ended
+from irdiff.worker_client.workers import EndedChild
 
 CASE = "matmul/tma:fp16@sm_90"
 ENTERING = """#loc = loc("k.py":1:0)
@@ -68,12 +68,12 @@ class FakeRunner:
     pipelines: dict[str, str | None] = field(default_factory=lambda: {"head": "any(the-pass{a=1})"})
     asked: list[str] = field(default_factory=list)
 
-    def outputs(self, texts: Sequence[str]) -> list[Outputs]:
+    def outputs(self, texts: Sequence[str]) -> list[PassOutputs]:
         self.asked += texts
-        return [Outputs(base=self.base(text), head=self.head(text)) for text in texts]
+        return [PassOutputs(base=self.base(text), head=self.head(text)) for text in texts]
 
 
-STEP = Step(
+STEP = ResponsiblePass(
     name="TheFences",
     argument="the-pass",
     options=None,
@@ -275,7 +275,7 @@ class FakeWorkers:
     inputs: dict[str, list[str]] = field(default_factory=dict)
 
     def get(self, toolchain: Any, beside: Any) -> Any:
-        def request(row: Mapping[str, Any]) -> Ended:
+        def request(row: Mapping[str, Any]) -> EndedChild:
             folder = Path(row["folder"])
             self.asked[toolchain.spec] = row
             self.inputs[toolchain.spec] = [Path(name).read_text() for name in row["inputs"]]
@@ -283,7 +283,7 @@ class FakeWorkers:
                 (folder / "result.json").write_text(json.dumps(self.result))
             for number in range(len(row["inputs"]) - 1):
                 (folder / f"output.{number}").write_text("made loc(unknown)\n")
-            return Ended(signal=0, timed_out=False, worker_died=False)
+            return EndedChild(signal=0, timed_out=False, worker_died=False)
 
         return SimpleNamespace(request=request)
 
@@ -301,8 +301,8 @@ def test_both_sides_run_the_pass_on_all_texts_at_once(
     workers = FakeWorkers({"outcome": "compiled", "pipeline": "any(p)"})
     made = runner(tmp_path, bench, sides, workers)
     assert made.outputs(["one", "two"]) == [
-        Outputs(base="made\n", head="made\n"),
-        Outputs(base=None, head=None),
+        PassOutputs(base="made\n", head="made\n"),
+        PassOutputs(base=None, head=None),
     ]
     assert workers.inputs == {"base": ["one", "two"], "head": ["one", "two"]}
     assert made.pipelines == {"base": "any(p)", "head": "any(p)"}
@@ -319,7 +319,7 @@ def test_a_side_without_the_pass_gives_back_what_it_was_given(
     tmp_path: Path, bench: Bench, sides: Sides[Any]
 ) -> None:
     made = runner(tmp_path, bench, sides, FakeWorkers({"outcome": "compiled", "pipeline": None}))
-    assert made.outputs(["text loc(unknown)\n"]) == [Outputs(base="text\n", head="text\n")]
+    assert made.outputs(["text loc(unknown)\n"]) == [PassOutputs(base="text\n", head="text\n")]
     assert made.pipelines == {"base": None, "head": None}
 
 
@@ -328,7 +328,7 @@ def test_a_worker_that_left_no_output_refused_the_text(
     tmp_path: Path, bench: Bench, sides: Sides[Any], result: Mapping[str, Any] | None
 ) -> None:
     made = runner(tmp_path, bench, sides, FakeWorkers(result))
-    assert made.outputs(["text"]) == [Outputs(base=None, head=None)]
+    assert made.outputs(["text"]) == [PassOutputs(base=None, head=None)]
 
 
 # from a step of a run

@@ -17,7 +17,7 @@ from irdiff.attribute.replayer import Dump, Replay, Replayed, WorkerReplayer, se
 from irdiff.capture.catalogs import Wanted
 from irdiff.resolve.corpus import Packages
 from irdiff.store import Store
-from irdiff.worker_client.workers import Ended
+from irdiff.worker_client.workers import EndedChild
 
 LOG = (
     "// -----// IR Dump Before Inline: inline{a=1} ('builtin.module' operation) //----- //\nmodule { one }\n"
@@ -45,13 +45,13 @@ class FakeWorkers:
         self.randomized.append(randomized)
         return self
 
-    def request(self, row: Mapping[str, Any]) -> Ended:
+    def request(self, row: Mapping[str, Any]) -> EndedChild:
         self.asked.append(row)
         self.inputs.append(Path(row["input"]).read_bytes())
         for name, content in self.files.items():
             made = content if isinstance(content, bytes) else content.encode()
             (Path(row["folder"]) / name).write_bytes(made)
-        return Ended(signal=0, timed_out=self.timed_out, worker_died=False)
+        return EndedChild(signal=0, timed_out=self.timed_out, worker_died=False)
 
     def says(self, outcome: str = "compiled", **more: Any) -> None:
         row = {"outcome": outcome, "message": "", "settings": {}, "assembler_flags": None, **more}

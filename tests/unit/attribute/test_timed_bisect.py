@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from irdiff.attribute.bisect import SideList
-from irdiff.attribute.timed_bisect import Answer, TimedBisection, TimedFinding
+from irdiff.attribute.timed_bisect import TimedAnswer, TimedBisection, TimedFinding
 from tests import bench_timed_bisect as bench
 
 NAMES = [f"c{number}" for number in range(16)]
@@ -47,7 +47,7 @@ def bisect(clock: Clock) -> TimedFinding:
 @pytest.mark.parametrize("step", [0.05, -0.05])
 def test_the_commit_is_found(place: int, step: float) -> None:
     found = bisect(Clock({place: step}))
-    assert (found.answer, found.commits) == (Answer.FOUND, (f"c{place}",))
+    assert (found.answer, found.commits) == (TimedAnswer.FOUND, (f"c{place}",))
     assert found.share == pytest.approx(step, abs=0.003)
 
 
@@ -58,20 +58,20 @@ def test_commits_that_do_not_change_the_code_are_not_timed() -> None:
 
 
 def test_nothing_is_found_in_noise() -> None:
-    assert bisect(Clock({5: 0.004})).answer is Answer.NOISE
-    assert bisect(Clock({5: 0.05}, noise=0.5)).answer is Answer.NOISE
-    assert bisect(Clock({})).answer is Answer.NOISE
+    assert bisect(Clock({5: 0.004})).answer is TimedAnswer.NOISE
+    assert bisect(Clock({5: 0.05}, noise=0.5)).answer is TimedAnswer.NOISE
+    assert bisect(Clock({})).answer is TimedAnswer.NOISE
 
 
 def test_two_commits_that_share_it_are_not_told_as_one() -> None:
     found = bisect(Clock({4: 0.02, 8: 0.04, 12: 0.06}, noise=0.002))
-    assert found.answer is Answer.UNCLEAR
+    assert found.answer is TimedAnswer.UNCLEAR
     assert "other commits have part in it" in found.why
 
 
 def test_commits_that_cannot_be_built_are_left_with_it() -> None:
     found = bisect(Clock({7: 0.05}, broken=["c5", "c6"]))
-    assert found.answer is Answer.UNCLEAR
+    assert found.answer is TimedAnswer.UNCLEAR
     assert set(found.commits) == {"c5", "c6", "c7"}
 
 

@@ -17,9 +17,9 @@ from irdiff.capture.disk import state_of
 from irdiff.model import Argument, Failure, FailureKind, Launch, Target, Toolchain
 from irdiff.resolve.corpus import Corpus
 from irdiff.store import Store
-from irdiff.worker_client.workers import Ended
+from irdiff.worker_client.workers import EndedChild
 
-ENDED = Ended(signal=0, timed_out=False, worker_died=False)
+ENDED = EndedChild(signal=0, timed_out=False, worker_died=False)
 TOOLCHAIN = Toolchain(
     spec="t",
     version="9",
@@ -43,13 +43,13 @@ class FakeRequests:
         self.result: Mapping[str, Any] | None = {}
         self.asked: list[Mapping[str, Any]] = []
 
-    def ask(self, toolchain: Toolchain, beside: object, row: Mapping[str, Any], folder: Path) -> Ended:
+    def ask(self, toolchain: Toolchain, beside: object, row: Mapping[str, Any], folder: Path) -> EndedChild:
         self.asked.append(row)
         if self.result is not None:
             (folder / "result.json").write_text(json.dumps(self.result))
         return ENDED
 
-    def failure(self, ended: Ended, result: Mapping[str, Any] | None, folder: Path) -> Failure:
+    def failure(self, ended: EndedChild, result: Mapping[str, Any] | None, folder: Path) -> Failure:
         kind = FailureKind(result["outcome"]) if result else FailureKind.CRASH
         return Failure(kind=kind, stage="capture", message="why", signal=None, stderr="")
 

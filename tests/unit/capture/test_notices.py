@@ -9,11 +9,11 @@ from typing import Any
 
 from irdiff.capture import notices
 from irdiff.capture.catalogs import NOTHING, Catalog, Selection
-from irdiff.capture.pairing import Captured
+from irdiff.capture.pairing import CapturedWorkload
 from irdiff.model import CaptureFailure, Failure, FailureKind, Sides
 
 TRACEBACK = """\
-  File "/opt/irdiff/worker/serving.py", line 51, in prepare
+  File "/opt/irdiff/worker/operations.py", line 51, in prepare
   File "run/rope.py", line 3, in <module>
   File "mykernels/rope.py", line 1, in <module>
   File "<frozen importlib._bootstrap>", line 1178, in _find_and_load
@@ -33,7 +33,7 @@ def notes(build: Any, base: Catalog, head: Catalog, *specs: str, workload: str =
         base=SimpleNamespace(toolchain=SimpleNamespace(spec=specs[0], python="/p/python")),
         head=SimpleNamespace(toolchain=SimpleNamespace(spec=specs[-1], python="/p/python")),
     )
-    row = Captured(workload=workload, target=build.target(), catalogs=Sides(base=base, head=head))
+    row = CapturedWorkload(workload=workload, target=build.target(), catalogs=Sides(base=base, head=head))
     return notices.notes([row, row], sides)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from irdiff.capture import reach
 from irdiff.capture.catalogs import NOTHING
-from irdiff.capture.pairing import Captured
+from irdiff.capture.pairing import CapturedWorkload
 from irdiff.model import CaptureFailure, Failure, FailureKind, FileChange, Launch, Pair, Reach, Sides
 from irdiff.resolve.corpus import Corpus
 
@@ -23,7 +23,7 @@ class Bench:
         self.build = build
         self.contents: dict[str, dict[str, str]] = {"base": {}, "head": {}}
         self.pairs: list[Pair] = []
-        self.captured: list[Captured] = []
+        self.captured: list[CapturedWorkload] = []
 
     def file(self, path: str, base: str | None = None, head: str | None = None) -> Bench:
         for side, text in (("base", base), ("head", head)):
@@ -60,7 +60,9 @@ class Bench:
 
     def read(self, workload: str, *, base: tuple[str, ...] = (), head: tuple[str, ...] = ()) -> Bench:
         catalogs = Sides(base=replace(NOTHING, read=base), head=replace(NOTHING, read=head))
-        self.captured.append(Captured(workload=workload, target=self.build.target(), catalogs=catalogs))
+        self.captured.append(
+            CapturedWorkload(workload=workload, target=self.build.target(), catalogs=catalogs)
+        )
         return self
 
     def corpus(self, side: str) -> Corpus:
@@ -162,6 +164,6 @@ def test_a_changed_function_that_nothing_ran_or_compiled_is_named(bench: Bench) 
     launch = bench.launch("a/b:c", "a/b.py")
     bench.pair("a/b:c", launch, launch)
     catalogs = Sides(base=NOTHING, head=replace(NOTHING, called=("a/b.py:6",)))
-    bench.captured.append(Captured(workload="a/b", target=bench.build.target(), catalogs=catalogs))
+    bench.captured.append(CapturedWorkload(workload="a/b", target=bench.build.target(), catalogs=catalogs))
     (file,) = bench.found().files
     assert file.not_run == ("settings",), "the other one ran at head"

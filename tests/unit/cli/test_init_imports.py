@@ -47,3 +47,24 @@ def test_versions_are_left_to_a_lock_file_and_else_taken_from_the_environment(tm
 def test_folders_that_workloads_import_from(tmp_path: Path) -> None:
     root = repository(tmp_path)
     assert init_toml.folders_imported_from(root / "irdiff", root) == ("src",)
+
+
+def test_a_package_of_the_repository_is_not_taken_for_one_that_it_is_called_like(tmp_path: Path) -> None:
+    """`mine.triton` is not triton, and a folder without __init__.py lies in the package around it."""
+    more = {
+        "irdiff/run/rope.py": "import triton.language as tl\nimport irdiff_corpus\nfrom mine.ops.rope import rope\n\nLAUNCHES = {}\n",
+        "src/mine/triton/__init__.py": "",
+        "src/mine/torch.py": "",
+        "src/mine/ops/extra/far.py": "import triton\n\n\n@triton.jit\ndef far(x):\n    pass\n",
+    }
+    found = init_toml.look_around(repository(tmp_path, **more))
+    assert found.imports == ("src",)
+    assert found.packages == ("einops", "packaging", "torch")
+
+
+def test_packages_that_were_asked_for_come_with_their_versions(tmp_path: Path) -> None:
+    found = init_toml.look_around(repository(tmp_path), ["torch==2.13.0", "scipy"])
+    assert found.packages == ("einops", "packaging", "scipy", "torch==2.13.0")
+    (tmp_path / "requirements.txt").write_text("triton==3.9.0\ntorch==2.13.0\nscipy==1.16.0\n")
+    found = init_toml.look_around(tmp_path, ["torch==2.13.0", "scipy==1.15.0"])
+    assert found.packages == ("einops", "packaging", "scipy==1.15.0", "torch"), "the lock file names torch"

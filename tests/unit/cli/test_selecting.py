@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from irdiff import case_ids
+from irdiff.cli import case_patterns
 from irdiff.cli.durations import seconds
 from irdiff.errors import UsageError
 from irdiff.resolve import targets
@@ -16,6 +18,24 @@ WORKLOADS = ("elementwise/vector_add", "matmul/pointer", "matmul/split_k", "gluo
 FOLDERS = [Path(__file__).parents[3] / "targets"]
 
 
+LAUNCHES = (
+    "elementwise/vector_add:fp16-1m",
+    "elementwise/vector_add:fp32-1m",
+    "matmul/pointer:fp16",
+    "matmul/pointer:fp16-4096",
+    "matmul/split_k:bf16/main",
+    "matmul/split_k:bf16/main#2",
+    "gluon/cdna_matmul:fp8",
+)
+
+
+def completed(pattern: str) -> list[str]:
+    def launches_of(workloads: Sequence[str]) -> list[str]:
+        return [name for name in LAUNCHES if name.partition(":")[0] in workloads]
+
+    return list(case_ids.completed([pattern], WORKLOADS, launches_of, ["sm_90", "gfx942"])[pattern])
+
+
 @pytest.mark.parametrize(
     ("pattern", "wanted"),
     [
@@ -23,21 +43,61 @@ FOLDERS = [Path(__file__).parents[3] / "targets"]
         ("vector", ["elementwise/vector_add"]),
         ("matmul", ["matmul"]),
         ("mat", ["matmul/pointer", "matmul/split_k", "gluon/cdna_matmul"]),
-        ("ointer:fp16@sm_90", ["matmul/pointer:fp16@sm_90"]),
-        (":fp16", [":fp16"]),
         ("@gfx*", ["@gfx*"]),
         ("mat*/p*", ["mat*/p*"]),
+        (":fp16", [":fp16"]),
+        ("matmul/pointer:fp16", ["matmul/pointer:fp16"]),
+        ("split_k:bf16@sm_90", ["split_k:bf16@sm_90"]),
+        ("matmul/split_k:bf16/main#2@gfx942", ["matmul/split_k:bf16/main#2@gfx942"]),
+        ("ointer:fp16@sm_90", ["matmul/pointer:fp16@sm_90", "matmul/pointer:fp16-4096@sm_90"]),
+        ("pointer:4096", ["matmul/pointer:fp16-4096"]),
+        ("fp8", ["gluon/cdna_matmul:fp8"]),
+        ("fp32-1m@gfx942", ["elementwise/vector_add:fp32-1m@gfx942"]),
+        ("matmul fp16", ["matmul/pointer:fp16", "matmul/pointer:fp16-4096"]),
+        ("fp8 gfx942", ["gluon/cdna_matmul:fp8@gfx942"]),
+        ("main", ["matmul/split_k:bf16/main", "matmul/split_k:bf16/main#2"]),
     ],
 )
 def test_a_part_of_a_name_is_completed(pattern: str, wanted: list[str]) -> None:
-    assert list(case_ids.completed([pattern], WORKLOADS)) == wanted
+    assert completed(pattern) == wanted
+    cases = [f"{launch}@{target}" for launch in LAUNCHES for target in ("sm_90", "gfx942")]
+    chosen = [name for name in cases if case_ids.selects(wanted, name)]
+    if pattern not in wanted:
+        assert chosen == case_ids.meant(pattern, cases), "as CASE of a run is read"
 
 
-@pytest.mark.parametrize(("pattern", "near"), [("matmull", "matmul"), ("vectr_add:x", "vector_add")])
+def test_workloads_are_run_for_their_labels_only_where_those_decide() -> None:
+    def refuse(_: Sequence[str]) -> list[str]:
+        raise AssertionError
+
+    patterns = ["matmul", "mat", "matmul/*:fp*", "@sm_90"]
+    assert list(case_ids.completed(patterns, WORKLOADS, refuse)) == patterns
+
+
+@pytest.mark.parametrize(
+    ("pattern", "near"), [("matmull", "matmul"), ("vectr_add", "vector_add"), ("pointer:fp15", "fp16")]
+)
 def test_a_name_that_fits_nothing_is_refused(pattern: str, near: str) -> None:
-    with pytest.raises(UsageError) as raised:
-        case_ids.completed(["matmul", pattern], WORKLOADS)
+    with pytest.raises(UsageError, match="means no case") as raised:
+        completed(pattern)
     assert near in raised.value.hint
+
+
+def test_a_misspelt_workload_is_refused_before_any_is_run() -> None:
+    def refuse(_: Sequence[str]) -> list[str]:
+        raise AssertionError
+
+    with pytest.raises(UsageError, match="means no case") as raised:
+        case_ids.completed(["matmul/pinter:fp16"], WORKLOADS, refuse)
+    assert "matmul/pointer" in raised.value.hint
+
+
+def test_what_a_part_of_a_name_stands_for_is_said() -> None:
+    meant = {"matmul": ("matmul",), "fp": tuple(LAUNCHES[:5])}
+    assert case_patterns.notes(meant) == (
+        "--case fp is a part of elementwise/vector_add:fp16-1m, elementwise/vector_add:fp32-1m, "
+        "matmul/pointer:fp16 and 2 more",
+    )
 
 
 def test_patterns_that_mean_no_case_are_known() -> None:

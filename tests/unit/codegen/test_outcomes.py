@@ -6,11 +6,11 @@ import pytest
 
 from irdiff.codegen.outcomes import failure_of, unknown_intrinsics
 from irdiff.model import FailureKind
-from irdiff.process import Ended
+from irdiff.process import EndedCommand
 
 
-def ended(stderr: str, code: int = 1, *, timed_out: bool = False) -> Ended:
-    return Ended(code=code, stdout=b"", stderr=stderr.encode(), timed_out=timed_out)
+def ended(stderr: str, code: int = 1, *, timed_out: bool = False) -> EndedCommand:
+    return EndedCommand(code=code, stdout=b"", stderr=stderr.encode(), timed_out=timed_out)
 
 
 @pytest.mark.parametrize(

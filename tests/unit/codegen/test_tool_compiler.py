@@ -17,7 +17,7 @@ from irdiff.codegen.tool_compiler import ToolCompiler
 from irdiff.config import load
 from irdiff.model import Artifact, Assembler, Compiled, Failed, FailureKind, Outcome, Sides, Toolchain
 from irdiff.resolve.corpus import Corpus
-from irdiff.resolve.tools.substitute import Recorded, Substitute, recorded_corpus
+from irdiff.resolve.tools.substitute import RecordedSide, Substitute, recorded_corpus
 from irdiff.resolve.tools.tool import Tool, ToolKind
 from irdiff.store import Store
 from tests.unit.conftest import Build
@@ -50,7 +50,7 @@ def tool(kind: ToolKind = ToolKind.LLVM, digest: str = "llvm") -> Tool:
     )
 
 
-def substitute(one: Tool, origin: Toolchain | Recorded = RELEASE) -> Substitute:
+def substitute(one: Tool, origin: Toolchain | RecordedSide = RELEASE) -> Substitute:
     return Substitute(tool=one, origin=origin, corpus=CORPUS, ptxas=None)
 
 
@@ -206,7 +206,7 @@ def test_texts_of_a_run_are_those_that_it_kept(bench: Any, build: type[Build], t
     text = Store(tmp_path / "store").put(b"define void @k() {\n}\n")
     artifact = Artifact(stage="llir", digest=text, size_bytes=1)
     kept = replace(kept, artifacts=Sides(base={}, head={"llir": artifact}))
-    recorded = Recorded(run=build.run(kept, gone), side="head")
+    recorded = RecordedSide(run=build.run(kept, gone), side="head")
     assert recorded_corpus(recorded).workloads == ("matmul/tma",)
     side = substitute(tool(), recorded)
     at = bench(side)

@@ -17,11 +17,11 @@ from irdiff.compile.compiler import WorkerCompiler
 from irdiff.model import Compiled, Failed, Failure, FailureKind, Launch, Outcome, Target, Toolchain
 from irdiff.resolve.corpus import Corpus
 from irdiff.store import Store
-from irdiff.worker_client.workers import Ended
+from irdiff.worker_client.workers import EndedChild
 
 TARGET = Target(name="sm_90", backend="cuda", arch=90, warp_size=32, title="", facts={}, sources={})
 BELOW = ("triton/compiler/compiler.py", "triton/backends/nvidia/compiler.py")
-ENDED = Ended(signal=0, timed_out=False, worker_died=False)
+ENDED = EndedChild(signal=0, timed_out=False, worker_died=False)
 
 
 def toolchain(digest: str, below: str) -> Toolchain:
@@ -50,7 +50,9 @@ class FakeRequests:
         self.dies = False
         self.asked: list[Mapping[str, Any]] = []
 
-    def ask(self, _: Toolchain, beside: object, row: Mapping[str, Any], folder: Path, **more: bool) -> Ended:
+    def ask(
+        self, _: Toolchain, beside: object, row: Mapping[str, Any], folder: Path, **more: bool
+    ) -> EndedChild:
         self.asked.append(row)
         if self.dies:
             return ENDED
@@ -72,7 +74,7 @@ class FakeRequests:
         )
         return ENDED
 
-    def failure(self, ended: Ended, result: object, folder: Path) -> Failure:
+    def failure(self, ended: EndedChild, result: object, folder: Path) -> Failure:
         kind = self.failure_kind or FailureKind.CRASH
         return Failure(kind=kind, stage=self.stage, message="why", signal=None, stderr="")
 

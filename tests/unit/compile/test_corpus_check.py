@@ -11,7 +11,7 @@ import pytest
 
 from irdiff.capture.catalogs import NOTHING, Catalog
 from irdiff.compile import corpus_check
-from irdiff.compile.corpus_check import Check, Checked
+from irdiff.compile.corpus_check import Checked, CorpusCheck
 from irdiff.model import (
     CaptureFailure,
     Compiled,
@@ -76,8 +76,8 @@ class Bench:
     def corpus(self) -> Corpus:
         return Corpus(root=Path("/c"), workloads=("a/b", "x/y"), digest="")
 
-    def check(self) -> Check:
-        return Check(
+    def check(self) -> CorpusCheck:
+        return CorpusCheck(
             compiler=self.compiler,
             toolchain=self.build.side().toolchain,
             corpus=self.corpus,

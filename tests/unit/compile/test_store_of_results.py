@@ -15,9 +15,9 @@ from irdiff.compile.compiler import WorkerCompiler
 from irdiff.model import Artifact, Compiled, Failed, Failure, FailureKind, Launch, Toolchain
 from irdiff.resolve.corpus import Corpus
 from irdiff.store import Store
-from irdiff.worker_client.workers import Ended
+from irdiff.worker_client.workers import EndedChild
 
-ENDED = Ended(signal=0, timed_out=False, worker_died=False)
+ENDED = EndedChild(signal=0, timed_out=False, worker_died=False)
 
 
 @dataclass
@@ -37,7 +37,7 @@ class FakeRequests:
 
     def ask(
         self, _: Toolchain, beside: object, row: Mapping[str, Any], folder: Path, *, randomized: bool = False
-    ) -> Ended:
+    ) -> EndedChild:
         self.rows.append(row)
         self.randomized.append(randomized)
         if "input" in row:
@@ -67,7 +67,7 @@ class FakeRequests:
         }
         (folder / "result.json").write_text(json.dumps({**plain, **self.result}))
 
-    def failure(self, ended: Ended, result: object, folder: Path) -> Failure:
+    def failure(self, ended: EndedChild, result: object, folder: Path) -> Failure:
         return Failure(kind=FailureKind.ERROR, stage="ttgir", message="why", signal=None, stderr="")
 
 

@@ -23,7 +23,7 @@ from tests.unit.findings import findings
 from tests.unit.no_llvm import no_llvm
 
 TODAY = datetime.date(2026, 1, 2)
-DECISION = acceptance.Decision(owner="jane", reason="looked at it", on=TODAY, expires=TODAY)
+DECISION = acceptance.Acceptance(owner="jane", reason="looked at it", on=TODAY, expires=TODAY)
 POLICY = policy.parse(
     {
         "schema": policy.SCHEMA,

@@ -107,6 +107,8 @@ def test_junit_is_xml_with_counts(outcome: Outcome) -> None:
     counts = {name: root.get(name) for name in ("tests", "failures", "errors", "skipped")}
     assert counts == {"tests": "6", "failures": "2", "errors": "1", "skipped": "1"}
     assert root.find("testsuite[@name='broken']/testcase/failure") is not None
+    wide = root.find("testsuite[@name='wide']/testcase/failure")
+    assert wide is not None and str(wide.get("message")).endswith(" [g:abab]")
 
 
 def test_junit_stays_small(outcome: Outcome, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,6 +129,8 @@ def test_sarif(outcome: Outcome, run: Run) -> None:
     assert "irdiff-policy.toml" in uris
     assert len({result["partialFingerprints"]["irdiff/v1"] for result in results}) == len(results)
     assert sum("suppressions" in result for result in results) == 1
+    (wide,) = (result for result in results if result["ruleId"] == "wide")
+    assert wide["message"]["text"].startswith("sm_90 [g:abab]: ")
 
 
 @pytest.mark.parametrize("source", ["/etc/passwd", "../x.py", "C:\\x.py", "https://evil.example/x.py", ""])
@@ -178,6 +182,20 @@ def test_the_command_answers_with_its_exit_code(tmp_path: Path, folder: Path) ->
     code, output = _invoke(folder, "--policy", _policy_file(tmp_path, narrow))
     assert code == 1
     assert output.startswith("gate fails")
+
+
+def test_without_a_policy_the_rules_are_those_of_the_folder_or_of_irdiff(
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, output = _invoke(folder)
+    assert code == 1 and "the rules are irdiff's own" in output and "deny     coverage: " in output
+    who = ("--owner", "jane", "--until", "2999-12-31", "--reason", "looked at every one")
+    with pytest.raises(UsageError, match="kept beside a policy of yours"):
+        _invoke(folder, "--accept", "abababab", *who)
+    _policy_file(tmp_path, 'kind="radius"\npercent=1').rename(tmp_path / "irdiff-policy.toml")
+    assert _invoke(folder, "--accept", "abababab", *who)[0] == 0
+    assert (tmp_path / "irdiff-accepted.toml").is_file()
 
 
 def test_the_command_accepts_and_writes(tmp_path: Path, folder: Path) -> None:

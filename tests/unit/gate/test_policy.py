@@ -93,7 +93,7 @@ def test_the_shipped_policy_is_valid() -> None:
 
 # the acceptance file
 
-DECISION = acceptance.Decision(
+DECISION = acceptance.Acceptance(
     owner="jane",
     reason="looked at every one",
     on=datetime.date(2026, 1, 2),

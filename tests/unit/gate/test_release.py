@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from irdiff import gate
 from irdiff.cli.release_report import release_report_command
 from irdiff.gate import policy, release
-from irdiff.gate.release import Part
+from irdiff.gate.release import ReleaseRun
 from irdiff.model import Run, Verdict
 from irdiff.run import run_folder
 
@@ -54,9 +54,9 @@ def run(build: Any) -> Run:
     return made
 
 
-def _part(run: Run, rules: policy.Policy | None = RULES) -> Part:
+def _part(run: Run, rules: policy.Policy | None = RULES) -> ReleaseRun:
     outcome = gate.evaluate(run, rules, today=TODAY) if rules else None
-    return Part(run=run, timing=None, outcome=outcome)
+    return ReleaseRun(run=run, timing=None, outcome=outcome)
 
 
 def _section(text: str, title: str) -> str:

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from irdiff.gate import policy, rules
-from irdiff.gate.outcome import Certainty, Finding, Subject
+from irdiff.gate.outcome import Certainty, GateFinding, SubjectKind
 from irdiff.gate.policy import Action
-from irdiff.gate.timings import Timed
+from irdiff.gate.timings import TimedCase
 from irdiff.model import EVERYTHING, Run, Sides, StageStatus, Verdict
 from irdiff.timing.results import Speed
 
@@ -20,17 +20,17 @@ SLOWER = {"kind": "slower", "percent": 3}
 FACT = {"kind": "fact", "facts": ["spills", "scratch"]}
 
 
-def evaluated(run: Run, *timings: Timed, **rule: Any) -> tuple[int, list[Finding]]:
+def evaluated(run: Run, *timings: TimedCase, **rule: Any) -> tuple[int, list[GateFinding]]:
     row = {"id": "rule", "action": "deny", "if_unknown": "warn", "reason": "because it is needed", **rule}
     parsed = policy.parse({"schema": policy.SCHEMA, "rule": [row], "waiver": []}, "test").rule[0]
-    of_case: dict[str, list[Timed]] = {}
+    of_case: dict[str, list[TimedCase]] = {}
     for timed in timings:
         of_case.setdefault(timed.case, []).append(timed)
     groups = {group.id: group for group in run.groups}
     return rules.findings(parsed, rules.Evidence(run=run, groups=groups, timings=of_case))
 
 
-def found(run: Run, *timings: Timed, **rule: Any) -> list[tuple[Subject, str, Certainty, str]]:
+def found(run: Run, *timings: TimedCase, **rule: Any) -> list[tuple[SubjectKind, str, Certainty, str]]:
     """Where a rule does not hold; what is found is denied, and what is not known is warned of."""
     _, rows = evaluated(run, *timings, **rule)
     for row in rows:
@@ -39,20 +39,22 @@ def found(run: Run, *timings: Timed, **rule: Any) -> list[tuple[Subject, str, Ce
     return [(row.subject, row.name, row.certainty, row.detail) for row in rows]
 
 
-def said(run: Run, *timings: Timed, **rule: Any) -> tuple[Certainty, str] | None:
+def said(run: Run, *timings: TimedCase, **rule: Any) -> tuple[Certainty, str] | None:
     """Of the only case."""
     rows = found(run, *timings, **rule)
     if not rows:
         return None
     ((subject, name, certainty, detail),) = rows
-    assert (subject, name) == (Subject.CASE, CASE)
+    assert (subject, name) == (SubjectKind.CASE, CASE)
     return certainty, detail
 
 
-def timed(low: float | None, high: float | None, speed: Speed | None = Speed.SAME, **changes: Any) -> Timed:
+def timed(
+    low: float | None, high: float | None, speed: Speed | None = Speed.SAME, **changes: Any
+) -> TimedCase:
     middle = None if low is None or high is None else (low + high) / 2
     return replace(
-        Timed(
+        TimedCase(
             case=CASE,
             device="H200",
             slower_percent=middle,
@@ -95,7 +97,7 @@ def test_a_rule_that_selects_nothing_is_not_known_to_hold(build: Any) -> None:
     count, rows = evaluated(run, **rule)
     assert count == 0
     assert [(row.subject, row.name, row.certainty, row.detail, row.groups, row.edits) for row in rows] == [
-        (Subject.RUN, "", UNKNOWN, "it selects no case of this run: nothing was checked", (), {})
+        (SubjectKind.RUN, "", UNKNOWN, "it selects no case of this run: nothing was checked", (), {})
     ]
     assert evaluated(run, may_be_empty=True, **rule) == (0, [])
 
@@ -199,7 +201,7 @@ def test_only_the_same_machine_code_needs_no_facts(
         ),
     ],
 )  # fmt: skip
-def test_slower(changed: Run, rows: tuple[Timed, ...], told: tuple[Certainty, str] | None) -> None:
+def test_slower(changed: Run, rows: tuple[TimedCase, ...], told: tuple[Certainty, str] | None) -> None:
     assert said(changed, *rows, **SLOWER) == told
 
 
@@ -212,7 +214,7 @@ def test_slower(changed: Run, rows: tuple[Timed, ...], told: tuple[Certainty, st
         ((timed(None, None, None), timed(0.0, 1.0, device="B200")), None),
     ],
 )
-def test_timed(changed: Run, rows: tuple[Timed, ...], told: tuple[Certainty, str] | None) -> None:
+def test_timed(changed: Run, rows: tuple[TimedCase, ...], told: tuple[Certainty, str] | None) -> None:
     assert said(changed, *rows, kind="timed") == told
 
 
@@ -235,7 +237,7 @@ def test_timed(changed: Run, rows: tuple[Timed, ...], told: tuple[Certainty, str
         ),
     ],
 )
-def test_results(changed: Run, rows: tuple[Timed, ...], told: tuple[Certainty, str] | None) -> None:
+def test_results(changed: Run, rows: tuple[TimedCase, ...], told: tuple[Certainty, str] | None) -> None:
     assert said(changed, *rows, kind="wrong-result") == told
 
 
@@ -273,8 +275,8 @@ def test_the_radius_of_each_target(build: Any) -> None:
         build.case("a/x:1@gfx942", Verdict.BROKEN),
     )
     assert found(run, kind="radius", percent=60) == [
-        (Subject.TARGET, "sm_90", VIOLATED, "2 of 3 compared cases changed (66.7 %)"),
-        (Subject.TARGET, "gfx942", UNKNOWN, "no case was compared"),
+        (SubjectKind.TARGET, "sm_90", VIOLATED, "2 of 3 compared cases changed (66.7 %)"),
+        (SubjectKind.TARGET, "gfx942", UNKNOWN, "no case was compared"),
     ]
 
 
@@ -290,8 +292,8 @@ def test_compile_times_are_of_the_cases_that_both_sides_compiled(build: Any) -> 
         case("a/x:1@gfx942", {"ttir": 1.0}, {}),
     )
     assert found(run, **rule) == [
-        (Subject.TARGET, "sm_90", VIOLATED, "compiling 1 cases takes 1.0 s → 2.0 s"),
-        (Subject.TARGET, "gfx942", UNKNOWN, "no compile times on both sides"),
+        (SubjectKind.TARGET, "sm_90", VIOLATED, "compiling 1 cases takes 1.0 s → 2.0 s"),
+        (SubjectKind.TARGET, "gfx942", UNKNOWN, "no compile times on both sides"),
     ]
     unlike = build.run(case("a/x:1@sm_90", {}, {"ttir": 1.0}), case("a/x:1@gfx942", {}, {}))
     assert [(name, certainty) for _, name, certainty, _ in found(unlike, **rule)] == [
@@ -305,13 +307,13 @@ def test_a_case_whose_code_was_not_compared_covers_nothing(build: Any) -> None:
     blind = build.case(CASE, Verdict.CHANGED, findings=build.findings("not-compared:ttir,asm"))
     seen = [build.case(f"a/y:{n}@sm_90") for n in range(3)]
     rule = {"kind": "coverage", "required_targets": ["sm_90"]}
-    short = (Subject.TARGET, "sm_90", VIOLATED, "3 cases compared, at least 4 are required")
+    short = (SubjectKind.TARGET, "sm_90", VIOLATED, "3 cases compared, at least 4 are required")
     assert found(build.run(blind, *seen), **rule, min_compared=4, max_uncompared_percent=100) == [short]
     assert found(build.run(blind, *seen), **rule, min_compared=3, max_uncompared_percent=25) == []
-    many = (Subject.TARGET, "sm_90", VIOLATED, "1 of 4 cases could not be compared")
+    many = (SubjectKind.TARGET, "sm_90", VIOLATED, "1 of 4 cases could not be compared")
     assert found(build.run(blind, *seen), **rule, min_compared=3, max_uncompared_percent=24.9) == [many]
     failing = build.case("a/z:1@sm_90", Verdict.FAILING)
-    two = (Subject.TARGET, "sm_90", VIOLATED, "2 of 5 cases could not be compared")
+    two = (SubjectKind.TARGET, "sm_90", VIOLATED, "2 of 5 cases could not be compared")
     assert found(build.run(blind, failing, *seen), **rule, min_compared=3, max_uncompared_percent=39.9) == [
         two
     ]
@@ -320,8 +322,8 @@ def test_a_case_whose_code_was_not_compared_covers_nothing(build: Any) -> None:
 def test_a_target_of_which_few_cases_compile_may_be_required_or_not(build: Any) -> None:
     run = build.run(build.case("a/x:1@sm_90"), build.case("a/x:1@gfx942", Verdict.BROKEN))
     assert found(run, kind="coverage", required_targets=["gfx950", "gfx942"], min_compared=1) == [
-        (Subject.TARGET, "gfx950", VIOLATED, "0 cases compared, at least 1 are required"),
-        (Subject.TARGET, "gfx942", VIOLATED, "0 cases compared, at least 1 are required"),
+        (SubjectKind.TARGET, "gfx950", VIOLATED, "0 cases compared, at least 1 are required"),
+        (SubjectKind.TARGET, "gfx942", VIOLATED, "0 cases compared, at least 1 are required"),
     ]
     lenient = {"required_targets": ["sm_90"], "min_compared": 1, "max_uncompared_percent": 100}
     assert found(run, kind="coverage", **lenient) == []

@@ -9,9 +9,9 @@ import pytest
 from irdiff import gate
 from irdiff.errors import UsageError
 from irdiff.gate import acceptance, policy
-from irdiff.gate.acceptance import Accepted, Decision
-from irdiff.gate.outcome import Certainty, Finding, Outcome
-from irdiff.gate.timings import Timed
+from irdiff.gate.acceptance import Acceptance, Accepted
+from irdiff.gate.outcome import Certainty, GateFinding, Outcome
+from irdiff.gate.timings import TimedCase
 from irdiff.model import EVERYTHING, Run, Sides, StageStatus, Verdict
 from irdiff.store import sha256
 from irdiff.timing.results import Speed
@@ -31,15 +31,15 @@ def _gate(run: Any, *rules: dict[str, Any], **more: Any) -> Outcome:
     return gate.evaluate(run, _policy(*rules, waivers=waivers), **{"today": TODAY, **more})
 
 
-def _only(outcome: Outcome) -> Finding:
+def _only(outcome: Outcome) -> GateFinding:
     findings = [finding for rule in outcome.rules for finding in rule.findings]
     assert len(findings) == 1, findings
     return findings[0]
 
 
-def _timed(**changes: Any) -> Timed:
+def _timed(**changes: Any) -> TimedCase:
     return replace(
-        Timed(
+        TimedCase(
             case=CASE,
             device="H200",
             slower_percent=0.0,
@@ -56,12 +56,12 @@ def _timed(**changes: Any) -> Timed:
     )
 
 
-def _interval(low: float, high: float, speed: Speed, **changes: Any) -> Timed:
+def _interval(low: float, high: float, speed: Speed, **changes: Any) -> TimedCase:
     middle = (low + high) / 2
     return _timed(slower_percent=middle, low_percent=low, high_percent=high, speed=speed, **changes)
 
 
-def _unmeasured(**changes: Any) -> Timed:
+def _unmeasured(**changes: Any) -> TimedCase:
     nothing = {"slower_percent": None, "low_percent": None, "high_percent": None, "speed": None}
     return _timed(**{**nothing, "enough": False, **changes})
 
@@ -158,7 +158,7 @@ def test_unchanged_code_needs_neither_facts_nor_timings(build: Any) -> None:
         (_unmeasured(faulted=True, note="hang at head: gone"), Certainty.UNKNOWN),
     ],
 )
-def test_slower(build: Any, timed: Timed | None, certainty: Certainty | None) -> None:
+def test_slower(build: Any, timed: TimedCase | None, certainty: Certainty | None) -> None:
     run = build.run(build.case(CASE, Verdict.CHANGED))
     outcome = _gate(run, {"kind": "slower", "percent": 3}, timings=[timed] if timed else [])
     assert outcome.passed == (certainty is None)
@@ -213,7 +213,7 @@ def test_changed_and_not_timed(build: Any) -> None:
         ([_timed(same_result=None), _timed(same_result=False)], Certainty.VIOLATED),
     ],
 )
-def test_wrong_results(build: Any, timings: list[Timed], certainty: Certainty | None) -> None:
+def test_wrong_results(build: Any, timings: list[TimedCase], certainty: Certainty | None) -> None:
     outcome = _gate(build.run(build.case(CASE, Verdict.CHANGED)), {"kind": "wrong-result"}, timings=timings)
     assert outcome.passed == (certainty is None)
     if certainty:
@@ -342,7 +342,7 @@ def test_a_target_is_waived_by_target_only(build: Any) -> None:
 
 
 def _accept(run: Run, *names: str, **changes: Any) -> tuple[Accepted, ...]:
-    decision = Decision(owner="jane", reason=REASON, on=TODAY, expires=TODAY)
+    decision = Acceptance(owner="jane", reason=REASON, on=TODAY, expires=TODAY)
     return acceptance.accept(run, names, replace(decision, **changes))
 
 
@@ -456,7 +456,7 @@ def test_a_run_that_does_not_know_its_edits_is_settled_by_nothing(build: Any) ->
 def test_renewing_takes_the_same_edits_and_no_others(build: Any) -> None:
     accepted = _accept(_changed(build, 1, 2), "g1")
     later = replace(_changed(build, 1, 2, 3, e2="another"), head=build.revision("3.9.9"))
-    decision = Decision(owner="joe", reason="", on=TODAY, expires=TODAY + datetime.timedelta(days=9))
+    decision = Acceptance(owner="joe", reason="", on=TODAY, expires=TODAY + datetime.timedelta(days=9))
     renewed = acceptance.renew(later, accepted, decision)
     assert [list(entry.edits) for entry in renewed] == [["a/x:1@sm_90"]]
     assert (renewed[0].owner, renewed[0].reason, renewed[0].expires) == ("joe", REASON, decision.expires)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from irdiff.github import actions
-from irdiff.github.actions import Cache
+from irdiff.github.actions import ActionsCache
 
 
-def cache(number: int, ref: str, gigabytes: int, last_used: str) -> Cache:
-    return Cache(
+def cache(number: int, ref: str, gigabytes: int, last_used: str) -> ActionsCache:
+    return ActionsCache(
         number=number, ref=ref, key=f"irdiff-{number}", size_bytes=gigabytes << 30, last_used=last_used
     )
 

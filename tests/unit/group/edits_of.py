@@ -19,4 +19,4 @@ def replaced(before: str, after: str, *, depth: int = 0) -> tuple[EditLine, Edit
 
 
 def edit(stage: str, *lines: EditLine) -> Edit:
-    return Edit(stage=stage, lines=lines, depth_known=True)
+    return Edit(stage=stage, lines=lines)

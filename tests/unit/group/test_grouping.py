@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 
-from irdiff.compare import alignment, edits, loops
+from irdiff.compare import abstraction, alignment, edits, loops
 from irdiff.group import grouping, severity
 from irdiff.model import Case, Failure, FailureKind, Origin, Sides, Verdict
 from tests.unit.conftest import Build
@@ -64,12 +64,12 @@ def test_a_new_line_does_not_drag_the_renumbered_ones_along() -> None:
     )
     edit = edits.between("ttgir", base, head)
     assert [(line.sign, line.depth) for line in edit.lines] == [("+", 1)]
-    assert list(edits.abstract(edit)) == ["+ttg.local_alloc"]
+    assert list(abstraction.abstract(edit)) == ["+ttg.local_alloc"]
 
 
 def test_swapped_operands_are_an_edit_where_nothing_else_differs() -> None:
     edit = edits.between("ttgir", ["%2 = arith.subf %0, %1 : f32"], ["%2 = arith.subf %1, %0 : f32"])
-    assert sorted(edits.abstract(edit)) == ["+arith.subf: operands (other)", "-arith.subf: operands"]
+    assert sorted(abstraction.abstract(edit)) == ["+arith.subf: operands (other)", "-arith.subf: operands"]
 
 
 def test_cases_with_the_same_edit_in_other_shapes_are_one_group() -> None:
@@ -193,15 +193,6 @@ def test_alignment_is_exact_on_small_texts_and_bounded_on_huge_ones() -> None:
     assert time.monotonic() - began < 10
 
 
-def test_rank_correlation_is_spearmans() -> None:
-    times = {"a": 1.0, "b": 1.1, "c": 1.2, "d": 2.0}
-    assert severity.rank_correlation({"a": 1, "b": 2, "c": 3, "d": 9}, times) == 1.0
-    assert severity.rank_correlation({"a": 9, "b": 3, "c": 2, "d": 1}, times) == -1.0
-    assert severity.rank_correlation({"a": 1, "b": 1, "c": 2, "d": 2}, times) == pytest.approx(0.894427)
-    assert severity.rank_correlation({"a": 1, "b": 1, "c": 1}, times) is None
-    assert severity.rank_correlation({"a": 1}, times) is None
-
-
 def test_every_row_of_the_table_has_a_reason_and_lower_classes_weigh_less() -> None:
     weights: dict[severity.Severity, list[float]] = {}
     for row in severity.TABLE:
@@ -274,4 +265,4 @@ def test_other_parameters_of_layouts_are_one_change_whatever_the_kind() -> None:
     ],
 )
 def test_what_makes_an_edit_this_change(lines: tuple[str, ...], wanted: tuple[str, ...]) -> None:
-    assert edits.essence(Counter(lines)) == wanted
+    assert abstraction.essence(Counter(lines)) == wanted

@@ -8,7 +8,7 @@ import pytest
 
 from irdiff.compare.edits import Edit
 from irdiff.group import severity
-from irdiff.group.severity import Ranked, Severity, measures, rank, rank_correlation
+from irdiff.group.severity import Ranked, Severity, measures, rank
 from irdiff.model import Case, Verdict
 from tests.unit.group.edits_of import added, edit, removed, replaced
 
@@ -282,32 +282,3 @@ def test_classes_outweigh_all_that_is_below_them_together() -> None:
         lightest = min((row.weight for row in severity.TABLE if row.severity is kind), default=None)
         heavier = [row.weight for row in severity.TABLE if order.index(row.severity) > number]
         assert lightest is None or lightest / 5 >= max(heavier, default=0) / 5
-
-
-# how well scores predict times
-
-
-@pytest.mark.parametrize(
-    ("scores", "times", "expected"),
-    [
-        ((1, 2, 3), (1.0, 1.1, 1.2), 1.0),
-        ((1, 2, 3), (1.2, 1.1, 1.0), -1.0),
-        ((1, 2, 3, 4), (1.0, 1.2, 1.1, 1.3), 0.8),
-        ((1, 2, 3, 4, 5), (2.0, 1.0, 4.0, 3.0, 5.0), 0.8),
-        ((1, 1, 2), (1.0, 1.1, 1.2), 0.866025),
-        ((1, 2), (1.0, 1.1), None),
-        ((1, 1, 1), (1.0, 1.1, 1.2), None),
-        ((1, 2, 3), (1.0, 1.0, 1.0), None),
-    ],
-)
-def test_rank_correlation(scores: tuple[int, ...], times: tuple[float, ...], expected: float | None) -> None:
-    names = [str(n) for n in range(len(scores))]
-    found = rank_correlation(dict(zip(names, scores, strict=True)), dict(zip(names, times, strict=True)))
-    assert found == expected
-
-
-def test_only_cases_with_both_are_correlated() -> None:
-    scores = {"a": 1.0, "b": 2.0, "c": 3.0, "only scored": 0.0}
-    times = {"a": 1.0, "b": 1.1, "c": 1.2, "only timed": 9.0}
-    assert rank_correlation(scores, times) == 1.0
-    assert rank_correlation({"a": 1.0, "b": 2.0, "x": 3.0}, {"a": 1.0, "b": 2.0, "y": 3.0}) is None

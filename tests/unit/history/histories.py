@@ -9,7 +9,7 @@ from pathlib import Path
 
 from irdiff.history import add, database
 from irdiff.history.database import Database
-from irdiff.history.inventory import Inventory, Made
+from irdiff.history.inventory import CompiledCase, Inventory
 from irdiff.history.versions import RELEASES, Version, sort_key
 from irdiff.model import Run, Verdict
 from tests.unit.conftest import Build
@@ -35,9 +35,9 @@ def run(base: str, head: str, *cases, **changes) -> Run:
     )
 
 
-def made(case_id: str, **facts: float) -> Made:
+def made(case_id: str, **facts: float) -> CompiledCase:
     launch = Build.launch(case_id)
-    return Made(
+    return CompiledCase(
         case_id=case_id,
         workload=launch.workload,
         kernel=launch.kernel,
@@ -50,7 +50,7 @@ def made(case_id: str, **facts: float) -> Made:
     )
 
 
-def inventory(*cases: Made) -> Inventory:
+def inventory(*cases: CompiledCase) -> Inventory:
     return Inventory(cases=cases, wall_s=10.0, cpu_s=8.0, compiled=len(cases))
 
 

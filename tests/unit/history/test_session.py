@@ -109,7 +109,7 @@ def test_timings_of_a_session_become_lines(file: Path, build, tmp_path: Path) ->
 
 
 def add_timings_of(file: Path, found: session.Session, ratios: dict[str, float]) -> int:
-    protocol = results.Protocol(
+    protocol = results.TimingProtocol(
         budget_s=60.0, threshold=0.01, confidence=0.95, processes=18, seed=0, verify_only=False
     )
     samples = {
@@ -131,7 +131,11 @@ def add_timings_of(file: Path, found: session.Session, ratios: dict[str, float])
         base_repeats=True,
     )
     rows = assemble.case_timings(
-        "GPU-1", dict.fromkeys(samples, check), samples, protocol, assemble.Measure(launches={}, peaks={})
+        "GPU-1",
+        dict.fromkeys(samples, check),
+        samples,
+        protocol,
+        assemble.MeasurementMaker(launches={}, peaks={}),
     )
     with database.writing(file) as history:
         return add_timings.add(history, found, timed(protocol, rows))

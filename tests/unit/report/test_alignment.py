@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from irdiff.report.alignment import Kind, Row, align, in_numbering_of_head
+from irdiff.report.alignment import DiffRow, Kind, align, in_numbering_of_head
 
 BASE = """\
 func @k(%0, %1) {
@@ -69,8 +69,8 @@ def test_another_type_is_a_change() -> None:
 
 def test_a_changed_line_knows_the_line_it_replaces() -> None:
     rows = align("ttgir", ["a", "%0 = x 1", "b"], ["a", "%0 = x 2", "b"]).rows
-    assert rows[1] == Row(Kind.REMOVED, 1, None, partner=1)
-    assert rows[2] == Row(Kind.ADDED, None, 1, partner=1)
+    assert rows[1] == DiffRow(Kind.REMOVED, 1, None, partner=1)
+    assert rows[2] == DiffRow(Kind.ADDED, None, 1, partner=1)
 
 
 def test_machine_code_with_other_registers_is_renamed_and_never_the_same() -> None:

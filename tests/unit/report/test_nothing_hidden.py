@@ -15,7 +15,7 @@ from rich.console import Console
 from irdiff import gate
 from irdiff.capture import pairing
 from irdiff.capture.catalogs import NOTHING, Catalog
-from irdiff.capture.pairing import Captured
+from irdiff.capture.pairing import CapturedWorkload
 from irdiff.compare import cases, launchers, radius
 from irdiff.gate import outputs, policy
 from irdiff.github import comment
@@ -94,7 +94,7 @@ def failing(name: str) -> CaptureFailure:
 def compared(base: Catalog, head: Catalog) -> Run:
     """The run of one workload that compiles nothing: every case is one-sided."""
     target = TARGETS[0]
-    row = Captured(workload="a/b", target=target, catalogs=Sides(base=base, head=head))
+    row = CapturedWorkload(workload="a/b", target=target, catalogs=Sides(base=base, head=head))
     options = EVERYTHING
     found: list[Case] = [cases.one_sided(pair) for pair in pairing.pairs([row], options)]
     groups, group_of = grouping.group(found, lambda case: grouping.describe(case, None))
@@ -134,7 +134,7 @@ def test_what_loads_at_head_only_is_fixed(launched: Catalog) -> None:
 
 
 def test_a_pattern_selects_by_what_the_other_side_launches(launched: Catalog) -> None:
-    row = Captured(
+    row = CapturedWorkload(
         workload="a/b",
         target=TARGETS[0],
         catalogs=Sides(base=launched, head=replace(NOTHING, failures=(failing("a/b:*"),))),

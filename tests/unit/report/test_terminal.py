@@ -104,3 +104,13 @@ def test_what_was_renamed_is_said_once_for_all_targets() -> None:
     ]
     text = shown(make_run(tuple(cases)))
     assert text.count("renamed: a/old:c -> a/b:c\n") == 1
+
+
+def test_a_program_has_a_row_for_each_kernel_that_it_launches() -> None:
+    case = make_case(0, Verdict.UNCHANGED)
+    cases = tuple(
+        replace(case, id=f"program/run:small/{kernel}@sm_90", workload="program/run", kernel=kernel)
+        for kernel in ("rope", "norm")
+    )
+    text = shown(make_run(cases))
+    assert "program/run norm" in text and "program/run rope" in text

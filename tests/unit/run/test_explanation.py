@@ -12,8 +12,10 @@ from typing import Any
 import pytest
 
 from irdiff.attribute.replayer import Replay, Replayed
+from irdiff.capture import kernel_sources
 from irdiff.errors import IrdiffError, UsageError
 from irdiff.model import Artifact, Case, Origin, Run, Sides, StageStatus, Verdict
+from irdiff.resolve.corpus import Corpus
 from irdiff.run import explanation, run_folder
 from irdiff.store import Store
 
@@ -171,6 +173,22 @@ def test_lines_of_the_kernel_are_told_once_and_in_order(tmp_path: Path) -> None:
     assert explanation.source_lines(RAW, [4], tmp_path) == ["matmul/k.py:2: "]
     (tmp_path / "matmul/k.py").write_bytes(b"\xff\n\xfe")
     assert explanation.source_lines(RAW, [4], tmp_path) == ["matmul/k.py:2: "]
+
+
+def test_each_side_of_a_repository_has_its_own_files(folder: Path, tmp_path: Path) -> None:
+    run, _ = of(folder)
+    revision = tmp_path / "export"
+    (revision / "corpus").mkdir(parents=True)
+    config: Any = SimpleNamespace(cache=tmp_path / "cache", shipped=tmp_path / "shipped")
+    kept = Corpus(root=revision / "corpus", workloads=(), digest="a" * 64, anchor=revision)
+    for corpus in (kept, kept, replace(kept, digest="b" * 64, anchor=None)):
+        kernel_sources.keep_root(corpus, config)
+    run = replace(run, base=replace(run.base, corpus="a" * 64), head=replace(run.head, corpus="b" * 64))
+    roots = explanation.corpus_roots(run, None, config)
+    assert tuple(roots) == (revision / "corpus", tmp_path / "shipped" / "corpus")
+    assert kernel_sources.root_of("..", config) is None, "a run folder may be forged"
+    (revision / "corpus").rmdir()
+    assert explanation.corpus_roots(run, tmp_path, config).base == tmp_path
 
 
 # one side alone

@@ -13,7 +13,7 @@ from irdiff.config import SharedStoreConfig, StoreMode
 from irdiff.shared_store import pruning, signatures
 from irdiff.shared_store.packs import packed
 from irdiff.shared_store.place import Place, PlaceError
-from irdiff.shared_store.session import Session, part_of
+from irdiff.shared_store.session import SharedStoreSession, part_of
 from irdiff.store import Store, key_of, sha256
 
 BASE, HEAD = "a" * 64, "b" * 64
@@ -41,16 +41,16 @@ class Machines:
         signs: bool = False,
         verifies: bool = False,
         place: Any = None,
-    ) -> Session:
+    ) -> SharedStoreSession:
         config = SharedStoreConfig(
             url="",
             mode=StoreMode.WRITE if write else StoreMode.READ,
             signing_key=self.keys[0] if signs else None,
             public_key=self.keys[1] if verifies else None,
         )
-        return Session(self.store(name), place or self.place, config)
+        return SharedStoreSession(self.store(name), place or self.place, config)
 
-    def works(self, session: Session, name: str, text: str = "text", part: str = PART) -> str:
+    def works(self, session: SharedStoreSession, name: str, text: str = "text", part: str = PART) -> str:
         """A case that compiles, and what it leaves in the store of its machine."""
         store = session._store
         with session.noting(part):

@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 from irdiff.model import Launch
 from irdiff.timing import abi
 from irdiff.timing.abi import AbiError, ParameterKind
-from irdiff.timing.kernel_entry import Entry, EntryError, EntryParameter, read_entry
+from irdiff.timing.kernel_entry import EntryError, EntryParameter, KernelEntry, read_entry
 
 DATA = Path(__file__).parents[2] / "data" / "abi"
 FILES = sorted(path.name for path in DATA.glob("*.zst"))
@@ -141,7 +141,7 @@ def test_another_block_size_is_an_error():
 
 def test_scratch_that_the_entry_does_not_take_is_an_error():
     row, launch, _ = read("3.2.0-sm_90-mixed.json.zst")
-    entry = Entry(
+    entry = KernelEntry(
         name="mixed",
         parameters=tuple(
             EntryParameter(offset_bytes=8 * i, size_bytes=size) for i, size in enumerate([8, 4, 8, 1, 4, 8])

@@ -8,7 +8,7 @@ import pytest
 
 from irdiff import process
 from irdiff.timing import gpu_process, isolate
-from irdiff.timing.isolate import Ended, GpuProcessError
+from irdiff.timing.isolate import GpuProcessError, GpuProcessGone
 from irdiff.timing.results import OutputStatus
 
 READY = b'{"kind": "ready"}\n'
@@ -52,7 +52,7 @@ def start(monkeypatch, tmp_path):
 
 
 def ended(gpu, timeout_s=5.0):
-    with pytest.raises(Ended) as caught:
+    with pytest.raises(GpuProcessGone) as caught:
         gpu.ask({"op": "time"}, timeout_s)
     return caught.value
 

@@ -19,8 +19,8 @@ from irdiff.timing.results import (
     OutputCheck,
     OutputStatus,
     ProcessTimes,
-    Protocol,
     Speed,
+    TimingProtocol,
     TimingResults,
     Unclear,
 )
@@ -70,7 +70,7 @@ def found(uuid="GPU-1", cases=("a",), not_timed=(), note="", status=OutputStatus
         irdiff_version="0",
         created="2026-01-01T00:00:00+00:00",
         host={uuid: "linux"},
-        protocol=Protocol(
+        protocol=TimingProtocol(
             budget_s=600.0,
             threshold=0.01,
             confidence=0.95,

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from irdiff.timing import assemble, schedule
-from irdiff.timing.isolate import Ended, GpuProcessError
-from irdiff.timing.results import OutputStatus, Protocol, Speed, Unclear
+from irdiff.timing.isolate import GpuProcessError, GpuProcessGone
+from irdiff.timing.results import OutputStatus, Speed, TimingProtocol, Unclear
 
 CARD = {"uuid": "GPU-1", "name": "card"}
 PROCESSES = 18
@@ -21,7 +21,7 @@ def protocol(**changes):
         "seed": 0,
         "verify_only": False,
     }
-    return Protocol(**(facts | changes))
+    return TimingProtocol(**(facts | changes))
 
 
 class Fake:
@@ -48,7 +48,7 @@ class Fake:
         ]
         planted = Fake.faults.get((request["op"], request.get("case"), len(same)))
         if isinstance(planted, OutputStatus):
-            raise Ended(planted, "head", "gone")
+            raise GpuProcessGone(planted, "head", "gone")
         if planted is not None:
             return planted
         match request["op"]:
@@ -80,7 +80,7 @@ def go(monkeypatch):
     def go(cases, *, faults=(), opens=1000, say=lambda line: None, bundle_of=None, **changes):
         Fake.faults, Fake.opens, Fake.log, Fake.living = dict(faults), opens, [], set()
         monkeypatch.setattr(schedule, "GpuProcess", Fake)
-        place = schedule.Place(folder=Path("run"), environment={}, log=Path("log"), index=0)
+        place = schedule.GpuPlace(folder=Path("run"), environment={}, log=Path("log"), index=0)
         try:
             return schedule.run_gpu(place, cases, protocol(**changes), say, bundle_of=bundle_of)
         finally:
@@ -95,7 +95,7 @@ def operations(name):
 
 def judged(work, **changes):
     """Case → what `timing.json` says of it."""
-    measure = assemble.Measure(launches={}, peaks={})
+    measure = assemble.MeasurementMaker(launches={}, peaks={})
     rows = assemble.case_timings(
         "GPU-1", work.outputs, work.samples, protocol(**changes), measure, work.stopped
     )
@@ -244,14 +244,14 @@ class FaultyHead(Fake):
         if request["op"] == "time" and "a~2" in request.get("others", ()):
             Fake.log.append(request)
             place = 1 + request["others"].index("a~2")
-            raise Ended(OutputStatus.FAULT, f"head {place}", "gone")
+            raise GpuProcessGone(OutputStatus.FAULT, f"head {place}", "gone")
         return super().ask(request, timeout_s)
 
 
 def test_a_head_that_faults_leaves_its_bundle(monkeypatch):
     Fake.faults, Fake.opens, Fake.log, Fake.living = {}, 1000, [], set()
     monkeypatch.setattr(schedule, "GpuProcess", FaultyHead)
-    place = schedule.Place(folder=Path("run"), environment={}, log=Path("log"), index=0)
+    place = schedule.GpuPlace(folder=Path("run"), environment={}, log=Path("log"), index=0)
     work = schedule.run_gpu(place, ["a~1", "a~2", "a~3"], protocol(), lambda line: None, bundle_of=family)
     assert not Fake.living
     rows = judged(work)

@@ -13,11 +13,13 @@ from irdiff.errors import ExitCode, UsageError
 from irdiff.model import Artifact, Sides, Verdict
 from irdiff.timing import assemble, isolate, schedule, timing_file
 from irdiff.timing.isolate import GpuProcessError
-from irdiff.timing.results import NotTimed, OutputStatus, Protocol, Speed
+from irdiff.timing.results import NotTimed, OutputStatus, Speed, TimingProtocol
 from irdiff.timing.samples import Sample
 from tests.unit.timing import test_results
 
-PROTOCOL = Protocol(budget_s=60.0, threshold=0.01, confidence=0.95, processes=18, seed=0, verify_only=False)
+PROTOCOL = TimingProtocol(
+    budget_s=60.0, threshold=0.01, confidence=0.95, processes=18, seed=0, verify_only=False
+)
 
 
 def case(name, verdict=Verdict.CHANGED, target="sm_90"):
@@ -128,7 +130,7 @@ def test_simulated_samples_are_judged():
 
 def test_rates_are_of_head_and_of_the_measured_peak():
     launch = SimpleNamespace(flops=2e9, min_bytes=1e8)
-    measure = assemble.Measure(launches={"c0": launch}, peaks={"tflops": 100.0, "tb_per_s": 4.0})
+    measure = assemble.MeasurementMaker(launches={"c0": launch}, peaks={"tflops": 100.0, "tb_per_s": 4.0})
     outputs = {"c0": timing._NOT_CHECKED}
     (row,) = assemble.case_timings("GPU-1", outputs, {"c0": samples(1.0, cases=1)}, PROTOCOL, measure)
     found = row.measurement
@@ -208,7 +210,7 @@ def on_two_gpus(monkeypatch, tmp_path, failing, error):
 
     monkeypatch.setattr(schedule, "run_gpu", run_gpu)
     monkeypatch.setattr(isolate, "GpuProcess", Listing)
-    options = timing.Options(patterns=(), every=False, protocol=PROTOCOL, environment={}, say=print)
+    options = timing.TimingOptions(patterns=(), every=False, protocol=PROTOCOL, environment={}, say=print)
     return timing._on_all_gpus(tmp_path, [case("a"), case("b")], options, tmp_path / "log")
 
 

@@ -12,7 +12,7 @@ from irdiff.config import Config
 from irdiff.model import FailureKind
 from irdiff.worker_client import diagnosis
 from irdiff.worker_client.worker_requests import Requests
-from irdiff.worker_client.workers import Ended, Workers
+from irdiff.worker_client.workers import EndedChild, Workers
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def requests(tmp_path: Path) -> Requests:
 def test_a_killed_process_says_nothing_of_the_compiler(
     requests: Requests, tmp_path: Path, number: int, kind: FailureKind
 ) -> None:
-    ended = Ended(signal=number, timed_out=False, worker_died=False)
+    ended = EndedChild(signal=number, timed_out=False, worker_died=False)
     assert requests.failure(ended, None, tmp_path).kind is kind
 
 

@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from irdiff import process
+from irdiff.errors import ToolchainError
 
 _TRUE = frozenset({"on", "1", "yes", "true", "y"})
 """What setup.py takes for true (`check_env_flag`)."""
 _DEFINED = re.compile(r"-D(\w+)(?::\w+)?=(.*)", re.DOTALL)
+_PATIENCE_S = 120.0
 _VERSION_NUMBER = re.compile(r"\b(\d+)\.\d+")
 
 
@@ -69,13 +71,20 @@ def chosen(environment: Mapping[str, str]) -> Compilers:
 
 
 def program(command: str, environment: Mapping[str, str]) -> Program:
+    """Raises ToolchainError where it does not answer: a machine at its limit is no other compiler."""
     words = shlex.split(command) or ["none"]
     path = shutil.which(words[0], path=environment.get("PATH"))
     version = "none"
     if path:
         try:
-            version = process.run([path, *words[1:], "--version"], env=environment, timeout_s=20)
+            version = process.run([path, *words[1:], "--version"], env=environment, timeout_s=_PATIENCE_S)
             version = next(iter(version.splitlines()), "none")
-        except (process.CommandFailed, process.TimeoutExpired, OSError):
+        except process.TimeoutExpired as error:
+            # no version would be the identity of another build: what was built would not be found
+            raise ToolchainError(
+                f"{path} --version gave no answer in {_PATIENCE_S:g} s",
+                hint="the machine has too much to do, or the program waits for something: try again",
+            ) from error
+        except (process.CommandFailed, OSError):
             path = None
     return Program(command=command, path=str(Path(path)) if path else None, version=version)

@@ -12,9 +12,17 @@ from enum import StrEnum
 from pathlib import Path
 
 from irdiff.config import Config
+from irdiff.errors import ToolchainError
 from irdiff.resolve.toolchains import repository
-from irdiff.resolve.toolchains.building import compilers, kept_trees, linked_llvm, offline_parts
+from irdiff.resolve.toolchains.building import (
+    compilers,
+    kept_trees,
+    line_counting,
+    linked_llvm,
+    offline_parts,
+)
 from irdiff.resolve.toolchains.building import precompiled_header as precompiled
+from irdiff.resolve.toolchains.building.compilers import Compilers
 from irdiff.resolve.toolchains.building.linked_llvm import LinkedLlvm
 from irdiff.resolve.toolchains.checkout import Checkout
 
@@ -28,29 +36,29 @@ _SOURCES = (".h", ".hpp", ".cpp", ".cc", ".td")
 _NOT_LINKED = re.compile(r"(?:^|/)(?:test|unittest|examples|bin)/")
 
 
-class Answer(StrEnum):
+class PrerequisiteState(StrEnum):
     FINE = "fine"
     NOTE = "note"
     MISSING = "missing"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Finding:
+class Prerequisite:
     topic: str
-    answer: Answer
+    answer: PrerequisiteState
     text: str
     advice: str
 
 
 @dataclass(frozen=True, kw_only=True)
-class Diagnosis:
-    findings: tuple[Finding, ...]
+class Readiness:
+    findings: tuple[Prerequisite, ...]
     environment: Mapping[str, str]
     """Variables beside the caller's with which it would work."""
 
     @property
     def works(self) -> bool:
-        return all(finding.answer is not Answer.MISSING for finding in self.findings)
+        return all(finding.answer is not PrerequisiteState.MISSING for finding in self.findings)
 
     def exports(self) -> list[str]:
         """The environment as lines for a shell."""
@@ -61,13 +69,13 @@ class Diagnosis:
         return lines
 
 
-def examine(checkout: Checkout, config: Config) -> Diagnosis:
+def examine(checkout: Checkout, config: Config) -> Readiness:
     caller = config.tool_environment
     llvm, findings = _llvm(checkout, caller)
     findings += _headers(checkout, llvm) if llvm else []
     findings += [*_compilers(caller, llvm), *_offline(checkout, caller), *_machine(config)]
-    findings += [*_sources(checkout), *_cache(caller)]
-    return Diagnosis(findings=tuple(findings), environment=recommended(caller, llvm))
+    findings += [*_sources(checkout), *_cache(caller), _coverage(compilers.chosen(caller))]
+    return Readiness(findings=tuple(findings), environment=recommended(caller, llvm))
 
 
 def recommended(caller: Mapping[str, str], llvm: LinkedLlvm | None) -> dict[str, str]:
@@ -87,7 +95,7 @@ def recommended(caller: Mapping[str, str], llvm: LinkedLlvm | None) -> dict[str,
     return {name: value for name, value in wanted.items() if name == "PATH" or name not in caller}
 
 
-def _llvm(checkout: Checkout, caller: Mapping[str, str]) -> tuple[LinkedLlvm | None, list[Finding]]:
+def _llvm(checkout: Checkout, caller: Mapping[str, str]) -> tuple[LinkedLlvm | None, list[Prerequisite]]:
     pin = (checkout.llvm or "none")[:12]
     if "LLVM_SYSPATH" not in caller:
         return _llvm_without_path(pin, caller)
@@ -118,7 +126,7 @@ def _llvm(checkout: Checkout, caller: Mapping[str, str]) -> tuple[LinkedLlvm | N
     return llvm, findings
 
 
-def _llvm_without_path(pin: str, caller: Mapping[str, str]) -> tuple[LinkedLlvm | None, list[Finding]]:
+def _llvm_without_path(pin: str, caller: Mapping[str, str]) -> tuple[LinkedLlvm | None, list[Prerequisite]]:
     kept = sorted(
         (offline_parts.home_of(caller) / ".triton" / "llvm").glob(f"llvm-{pin[:8]}*/lib/cmake/mlir")
     )
@@ -133,7 +141,7 @@ def _llvm_without_path(pin: str, caller: Mapping[str, str]) -> tuple[LinkedLlvm 
     return None, [_missing("LLVM", f"the pin {pin} is not here, and LLVM_SYSPATH names no other", advice)]
 
 
-def _pin(llvm: LinkedLlvm, pin: str) -> Finding:
+def _pin(llvm: LinkedLlvm, pin: str) -> Prerequisite:
     if llvm.commit and pin.startswith(llvm.commit[:8]):
         return _fine("LLVM", f"{llvm.title()}, as pinned")
     said = "it is another commit" if llvm.commit else "it does not say its commit"
@@ -144,7 +152,7 @@ def _pin(llvm: LinkedLlvm, pin: str) -> Finding:
     )
 
 
-def _headers(checkout: Checkout, llvm: LinkedLlvm) -> list[Finding]:
+def _headers(checkout: Checkout, llvm: LinkedLlvm) -> list[Prerequisite]:
     """Headers of LLVM that the sources include and the installed LLVM lacks, with who includes them."""
     entries = [
         checkout.tree[path]
@@ -169,7 +177,7 @@ def _headers(checkout: Checkout, llvm: LinkedLlvm) -> list[Finding]:
     ]
 
 
-def _compilers(caller: Mapping[str, str], llvm: LinkedLlvm | None) -> Iterator[Finding]:
+def _compilers(caller: Mapping[str, str], llvm: LinkedLlvm | None) -> Iterator[Prerequisite]:
     run = compilers.chosen(caller)
     for topic, found in (("compiler", run.cxx), ("linker", run.linker)):
         if found.path is None:
@@ -195,11 +203,11 @@ def wanted_tools(checkout: Checkout) -> list[offline_parts.Download]:
     return offline_parts.downloads(texts.get("setup.py", ""), texts.get("nvidia-toolchain-version.json", ""))
 
 
-def _offline(checkout: Checkout, caller: Mapping[str, str]) -> Iterator[Finding]:
+def _offline(checkout: Checkout, caller: Mapping[str, str]) -> Iterator[Prerequisite]:
     wanted = wanted_tools(checkout)
     lacking = offline_parts.missing(wanted, caller)
     if lacking:
-        names = ", ".join(f"{Path(one.place).name} {one.version}" for one in lacking)
+        names = ", ".join(f"{one.title} {one.version}" for one in lacking)
         yield _missing(
             "NVIDIA's tools",
             f"not below {offline_parts.home_of(caller)}/.triton/nvidia: {names}",
@@ -217,7 +225,7 @@ def _offline(checkout: Checkout, caller: Mapping[str, str]) -> Iterator[Finding]
         yield _note("C++ tests", "they want googletest", "TRITON_APPEND_CMAKE_ARGS=-DTRITON_BUILD_UT=OFF")
 
 
-def _machine(config: Config) -> Iterator[Finding]:
+def _machine(config: Config) -> Iterator[Prerequisite]:
     config.cache.mkdir(parents=True, exist_ok=True)
     free = shutil.disk_usage(config.cache).free
     text = f"{free / 1e9:.0f} GB free for {config.cache}"
@@ -238,7 +246,7 @@ def _machine(config: Config) -> Iterator[Finding]:
         yield _note("kept trees", f"{len(kept)}, {size / 1e9:.1f} GB", "the same build goes on there")
 
 
-def _sources(checkout: Checkout) -> Iterator[Finding]:
+def _sources(checkout: Checkout) -> Iterator[Prerequisite]:
     lacking = repository.absent([entry for entry in checkout.tree.values() if entry.is_file])
     submodules = [entry.path for entry in checkout.tree.values() if entry.is_missing_submodule]
     if submodules:
@@ -255,7 +263,7 @@ def _sources(checkout: Checkout) -> Iterator[Finding]:
         yield _fine("sources", f"{len(checkout.tree)} files")
 
 
-def _cache(caller: Mapping[str, str]) -> Iterator[Finding]:
+def _cache(caller: Mapping[str, str]) -> Iterator[Prerequisite]:
     found = compilers.program("ccache", caller)
     if found.path is None:
         yield _note("ccache", "not installed: every build compiles every file", "install ccache")
@@ -272,6 +280,20 @@ def _cache(caller: Mapping[str, str]) -> Iterator[Finding]:
         )
 
 
+def _coverage(run: Compilers) -> Prerequisite:
+    """Whether `irdiff toolchain build --coverage` would work."""
+    try:
+        tools, can = line_counting.require(run), line_counting.has_runtime(run)
+    except ToolchainError as error:
+        return _note("coverage", f"{error.what}: `--coverage` does not work", error.hint)
+    if not can:
+        package = f"libclang-rt-{run.cxx.major}-dev"
+        return _note(
+            "coverage", "clang's runtime for profiles is missing", f"install {package} (compiler-rt)"
+        )
+    return _fine("coverage", f"clang counts lines, and {tools} reads its counters")
+
+
 def _jobs() -> int:
     return max(1, min(len(os.sched_getaffinity(0)), _memory_bytes() // _JOB_BYTES))
 
@@ -285,19 +307,19 @@ def _memory_bytes() -> int:
     return int(found[1]) * 1024 if found else 4 << 30
 
 
-def _fine(topic: str, text: str) -> Finding:
-    return Finding(topic=topic, answer=Answer.FINE, text=text, advice="")
+def _fine(topic: str, text: str) -> Prerequisite:
+    return Prerequisite(topic=topic, answer=PrerequisiteState.FINE, text=text, advice="")
 
 
-def _note(topic: str, text: str, advice: str) -> Finding:
-    return Finding(topic=topic, answer=Answer.NOTE, text=text, advice=advice)
+def _note(topic: str, text: str, advice: str) -> Prerequisite:
+    return Prerequisite(topic=topic, answer=PrerequisiteState.NOTE, text=text, advice=advice)
 
 
-def _missing(topic: str, text: str, advice: str) -> Finding:
-    return Finding(topic=topic, answer=Answer.MISSING, text=text, advice=advice)
+def _missing(topic: str, text: str, advice: str) -> Prerequisite:
+    return Prerequisite(topic=topic, answer=PrerequisiteState.MISSING, text=text, advice=advice)
 
 
-def lines(findings: Iterable[Finding]) -> list[str]:
+def lines(findings: Iterable[Prerequisite]) -> list[str]:
     """One line a finding, and one below it for what to do."""
     rows = []
     for finding in findings:

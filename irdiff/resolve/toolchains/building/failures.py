@@ -16,7 +16,7 @@ _MAX_CHARACTERS = 240
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Cause:
+class _FailureCause:
     pattern: re.Pattern[str]
     hint: Callable[[re.Match[str]], str]
 
@@ -100,65 +100,65 @@ def _undefined_at_import(found: re.Match[str]) -> str:
 
 _OFFLINE = re.compile(r"Requested an offline build but (?P<name>\w+) is not set")
 _CAUSES = (
-    _Cause(
+    _FailureCause(
         pattern=re.compile("No space left"),
         hint=_says("free space, or name another cache folder: --cache DIR"),
     ),
-    _Cause(
+    _FailureCause(
         pattern=re.compile(r"Killed signal|signal: Killed|^Killed|out of memory|bad_alloc", re.MULTILINE),
         hint=_says("the machine ran out of memory: try fewer jobs, as in MAX_JOBS=2"),
     ),
-    _Cause(
+    _FailureCause(
         pattern=_OFFLINE, hint=lambda found: f"set {found['name']} to a folder, or unset TRITON_OFFLINE_BUILD"
     ),
-    _Cause(
+    _FailureCause(
         pattern=re.compile(
             r"downloading and extracting (?P<url>\S+)(?s:.{0,6000}?)"
             r"(?i:URLError|HTTPError|urlopen|timed out|resolve|service not known|name resolution)"
         ),
         hint=_download,
     ),
-    _Cause(
+    _FailureCause(
         pattern=re.compile(r"(?P<url>https?://\S+)(?s:.{0,2000}?)(?:Could not resolve|Failed to clone)"),
         hint=_download,
     ),
-    _Cause(
+    _FailureCause(
         pattern=re.compile(r"fatal error: '?(?P<name>[\w./-]+\.h)'?(?:: No such file| file not found)"),
         hint=_missing_header,
     ),
-    _Cause(
+    _FailureCause(
         pattern=re.compile(r'link interface of target "[^"]+" contains:\s+(?P<target>\w+::\w+)'),
         hint=_unknown_target,
     ),
-    _Cause(
+    _FailureCause(
         pattern=re.compile(
             r"FileCheck.{0,80}(?:does not exist|No such file)|configure_file.{0,400}FileCheck", re.DOTALL
         ),
         hint=_says("LLVM_SYSPATH/bin has no FileCheck: install the package of LLVM's test tools"),
     ),
-    _Cause(
+    _FailureCause(
         pattern=re.compile(r"(?i)could not find.*(MLIR|LLVM|LLD)|find_package\((MLIR|LLD)"),
         hint=_says(
             "LLVM_SYSPATH must name an LLVM of the checkout's pin with MLIR and lld: "
             "lib/cmake/mlir, lib/cmake/lld"
         ),
     ),
-    _Cause(
+    _FailureCause(
         pattern=re.compile(r"(?:No module named '|Could not find .{0,80}?\"?)(?P<name>pybind11|nanobind)"),
         hint=lambda found: (
             f"{found['name']} is one of the build's requirements: does pyproject.toml list it? "
             f"{found['name'].upper()}_SYSPATH names another"
         ),
     ),
-    _Cause(
+    _FailureCause(
         pattern=re.compile(r"error: .*\[-Werror,?-?W?[\w+=-]*\]"),
         hint=_says(
             "another compiler or LLVM than the checkout's own warns of more, and warnings are errors: "
             "TRITON_APPEND_CMAKE_ARGS=-DCMAKE_CXX_FLAGS=-w"
         ),
     ),
-    _Cause(pattern=re.compile(r"undefined symbol: (?P<symbol>\S+)"), hint=_undefined_at_import),
-    _Cause(
+    _FailureCause(pattern=re.compile(r"undefined symbol: (?P<symbol>\S+)"), hint=_undefined_at_import),
+    _FailureCause(
         pattern=re.compile(
             r"error: (?:no member named|no type named|use of undeclared|.* marked 'override' but)"
         ),
@@ -167,7 +167,7 @@ _CAUSES = (
             "or put the one change that is needed on a branch below base and head"
         ),
     ),
-    _Cause(
+    _FailureCause(
         pattern=re.compile(r"(?i)urlopen|URLError|resolve host|service not known|failure in name"),
         hint=_says(
             "the build wants to download something: `irdiff toolchain doctor` lists what can be given"

@@ -36,6 +36,12 @@ class Download:
     variable: str
     version: str
 
+    @property
+    def title(self) -> str:
+        """`ptxas`; three archives have an `include`, each told by its own name."""
+        name = Path(self.place).name
+        return f"{name} of {self.folder}" if name == "include" else name
+
     def path(self, home: Path) -> Path:
         return home / ".triton" / "nvidia" / self.folder / self.source
 

@@ -9,9 +9,9 @@ import pytest
 from irdiff import config as configuration
 from irdiff.resolve.toolchains import checkout, links, repository
 from irdiff.resolve.toolchains.checkout import Checkout
-from irdiff.resolve.toolchains.repository import Entry, Snapshot, Store
+from irdiff.resolve.toolchains.repository import GitStore, Snapshot, TreeEntry
 
-STORE = Store(git_dir=Path("/none"), common_dir=Path("/none"), worktree=None, objects=None, caller={})
+STORE = GitStore(git_dir=Path("/none"), common_dir=Path("/none"), worktree=None, objects=None, caller={})
 FILES = {
     "setup.py": "import os\n",
     "CMakeLists.txt": "add_subdirectory(lib)\n",
@@ -40,7 +40,7 @@ def read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     ) -> Checkout:
         texts = {**files, **links}
         entries = [
-            Entry(path=path, mode=mode, blob=f"blob of {text!r}", store=STORE)
+            TreeEntry(path=path, mode=mode, blob=f"blob of {text!r}", store=STORE)
             for path, text in texts.items()
             for mode in ["120000" if path in links else (modes or {}).get(path, "100644")]
         ]
@@ -90,7 +90,8 @@ def test_linked_modules_are_python_part_with_the_content_that_they_lead_to(read)
 
 def test_links_through_links_out_of_the_tree_and_in_circles() -> None:
     tree = {
-        path: Entry(path=path, mode="100644", blob="b", store=STORE) for path in ("a/file.py", "b/other.py")
+        path: TreeEntry(path=path, mode="100644", blob="b", store=STORE)
+        for path in ("a/file.py", "b/other.py")
     }
     said = {"b/link": "../a", "c": "b", "out": "../../etc", "round": "about", "about": "round", "self": "."}
     found = links.followed(tree, said)

@@ -57,6 +57,10 @@ def test_each_call_is_read(wanted: list[offline_parts.Download]) -> None:
     ]
 
 
+def test_an_include_is_told_by_its_archive(wanted: list[offline_parts.Download]) -> None:
+    assert [one.title for one in wanted] == ["ptxas", "include of nvcc"]
+
+
 def test_another_way_of_writing_it_is_not_guessed_at() -> None:
     assert offline_parts.downloads("fetch_everything()", VERSIONS) == []
     assert offline_parts.downloads(SETUP, "no JSON") == []

@@ -21,7 +21,7 @@ from irdiff.resolve.toolchains import checkout as checkouts
 from irdiff.resolve.toolchains import layers, source_parts
 from irdiff.resolve.toolchains.checkout import Checkout
 from irdiff.resolve.toolchains.layers import LayerKind
-from irdiff.resolve.toolchains.repository import Entry, Snapshot
+from irdiff.resolve.toolchains.repository import Snapshot, TreeEntry
 
 NATIVE = "native code"
 _OF_LAYER = {
@@ -56,11 +56,11 @@ def compared(sides: Sides[Checkout]) -> Edited:
     return Edited(files=tuple(files), of_kernels=False, identical=same)
 
 
-def _contents(entries: Mapping[str, Entry]) -> dict[str, tuple[str, str]]:
+def _contents(entries: Mapping[str, TreeEntry]) -> dict[str, tuple[str, str]]:
     return {path: (entry.mode, entry.blob) for path, entry in entries.items()}
 
 
-def _installable(side: Checkout) -> dict[str, Entry]:
+def _installable(side: Checkout) -> dict[str, TreeEntry]:
     """More than is installed, whatever the native part has; what lies behind a link has the link's path."""
     return {path: entry for path, entry in side.files.items() if source_parts.is_installed(path)}
 

@@ -21,7 +21,7 @@ import traceback
 import triton
 from triton.backends.compiler import GPUTarget
 
-from . import called, capture, compiling, dependencies, describe, one_pass, packages, passes
+from . import called, capture, compiling, coverage, dependencies, describe, one_pass, packages, passes
 
 
 class WorkloadError(Exception):
@@ -48,6 +48,7 @@ def prepare(request):
     Returns whether the request is served: describing what was captured needs no child of its own.
     """
     global _prepared, _dependencies
+    coverage.mark()
     dependencies.begin()
     try:
         if _has_backend(request["target"]):
@@ -79,7 +80,8 @@ def serve(request):
         if not _has_backend(request["target"]):
             recorder.report("unsupported", message=f"no backend {request['target']['backend']!r}")
             return
-        _OPERATIONS[request["op"]](request, recorder)
+        with coverage.counted(request):
+            _OPERATIONS[request["op"]](request, recorder)
     except BaseException as error:
         if _is_out_of_memory(error):
             recorder.report("memory", message=f"out of memory at {request['memory_bytes'] >> 20} MiB")
@@ -207,6 +209,8 @@ def _compile(request, recorder):
             f"{request['launch']} gives another launch each time: the workload depends on something "
             "other than its arguments (time, randomness, the environment)"
         )
+    if coverage.NAME in request and captured.made is not None:
+        captured.made.module = None  # made by the host, whose lines are not counted: it is made again here
     compiling.compile_launch(captured, recorder)
     recorder.report("compiled")
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from irdiff.model import FileChange, Sides
-from irdiff.resolve.toolchains import edited, links, source_parts
+from irdiff.resolve.toolchains import edited_files, links, source_parts
 from irdiff.resolve.toolchains.checkout import Checkout
-from irdiff.resolve.toolchains.repository import Entry, Snapshot, Store
+from irdiff.resolve.toolchains.repository import GitStore, Snapshot, TreeEntry
 from irdiff.store import key_of
 
-STORE = Store(git_dir=Path("/none"), common_dir=Path("/none"), worktree=None, objects=None, caller={})
+STORE = GitStore(git_dir=Path("/none"), common_dir=Path("/none"), worktree=None, objects=None, caller={})
 FILES = {
     "setup.py": "setup(name='triton')\n",
     "CMakeLists.txt": "add_subdirectory(lib)\nadd_subdirectory(third_party/nvidia)\n",
@@ -37,8 +37,10 @@ FILES = {
 
 def _checkout(files: dict[str, str], targets: dict[str, str] | None = None) -> Checkout:
     targets = targets or {}
-    tree = {path: Entry(path=path, mode="100644", blob=text, store=STORE) for path, text in files.items()}
-    tree |= {path: Entry(path=path, mode="120000", blob=text, store=STORE) for path, text in targets.items()}
+    tree = {path: TreeEntry(path=path, mode="100644", blob=text, store=STORE) for path, text in files.items()}
+    tree |= {
+        path: TreeEntry(path=path, mode="120000", blob=text, store=STORE) for path, text in targets.items()
+    }
     rows = source_parts.native_inputs(
         dict(files), lambda paths: {path: files[path].encode() for path in paths if path in files}
     )
@@ -53,9 +55,9 @@ def _checkout(files: dict[str, str], targets: dict[str, str] | None = None) -> C
     )
 
 
-def _after(**changes: str | None) -> edited.Edited:
+def _after(**changes: str | None) -> edited_files.Edited:
     head = {path: text for path, text in {**FILES, **changes}.items() if text is not None}
-    return edited.compared(Sides(base=_checkout(FILES), head=_checkout(head)))
+    return edited_files.compared(Sides(base=_checkout(FILES), head=_checkout(head)))
 
 
 @pytest.mark.parametrize(
@@ -105,15 +107,17 @@ def test_files_that_came_and_went() -> None:
 def test_a_mode_counts_and_a_link_counts_by_what_it_leads_to() -> None:
     linked = {"python/triton/language/extra/linked": "../../../../outside"}
     base, head = ({**FILES, "outside/math.py": text} for text in ("a", "b"))
-    found = edited.compared(Sides(base=_checkout(base, linked), head=_checkout(head, linked)))
+    found = edited_files.compared(Sides(base=_checkout(base, linked), head=_checkout(head, linked)))
     assert not found.identical
     assert [(file.path, file.feeds) for file in found.files] == [("outside/math.py", ("Python frontend",))]
     elsewhere = {"python/triton/language/extra/linked": "../../../../other"}
     both = {**FILES, "outside/math.py": "a", "other/math.py": "b"}
-    assert not edited.compared(Sides(base=_checkout(both, linked), head=_checkout(both, elsewhere))).identical
+    assert not edited_files.compared(
+        Sides(base=_checkout(both, linked), head=_checkout(both, elsewhere))
+    ).identical
 
 
 def test_equal_trees_are_identical_and_list_nothing() -> None:
-    assert edited.compared(Sides(base=_checkout(FILES), head=_checkout(dict(FILES)))) == edited.Edited(
-        files=(), of_kernels=False, identical=True
-    )
+    assert edited_files.compared(
+        Sides(base=_checkout(FILES), head=_checkout(dict(FILES)))
+    ) == edited_files.Edited(files=(), of_kernels=False, identical=True)

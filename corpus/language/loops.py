@@ -1,0 +1,108 @@
+"""Control flow that passes rewrite: unrolled and nested loops, branches on one condition, conditions that always hold."""
+
+import triton
+import triton.language as tl
+from irdiff_corpus import empty, launch, tensor
+
+
+@triton.jit
+def unrolled_kernel(x_ptr, out_ptr, columns, FACTOR: tl.constexpr, BLOCK: tl.constexpr):
+    """The sum of a row, some blocks a turn."""
+    row = tl.program_id(0)
+    where = tl.arange(0, BLOCK)
+    total = tl.zeros((BLOCK,), tl.float32)
+    for begin in tl.range(0, columns, BLOCK, loop_unroll_factor=FACTOR):
+        here = begin + where
+        total += tl.load(x_ptr + row * columns + here, mask=here < columns, other=0.0).to(tl.float32)
+    tl.store(out_ptr + row, tl.sum(total, axis=0))
+
+
+@triton.jit
+def branches_kernel(x_ptr, out_ptr, scale, n, BLOCK: tl.constexpr):
+    """Twice the same question, with work between that does not depend on the answer."""
+    where = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + where, mask=where < n, other=0.0).to(tl.float32)
+    is_large = scale > 1.0
+    if is_large:
+        first = x * scale
+    else:
+        first = x + scale
+    square = x * x
+    if is_large:
+        second = square - scale
+    else:
+        second = square + first
+    tl.store(out_ptr + where, first + second, mask=where < n)
+
+
+@triton.jit
+def bounded_kernel(x_ptr, out_ptr, columns, STEPS: tl.constexpr, BLOCK: tl.constexpr):
+    """Bounds that the compiler can prove: of a loop's counter, and of an assumption."""
+    row = tl.program_id(0)
+    tl.assume(row >= 0)
+    tl.assume(columns >= STEPS * BLOCK)
+    total = tl.zeros((BLOCK,), tl.float32)
+    for step in range(STEPS):
+        here = step * BLOCK + tl.arange(0, BLOCK)
+        kept = (here >= 0) & (here < STEPS * BLOCK)
+        x = tl.load(x_ptr + row * columns + here, mask=kept, other=0.0).to(tl.float32)
+        if step < STEPS:
+            total += x
+        if row < 0:
+            total -= x
+    tl.store(out_ptr + row * BLOCK + tl.arange(0, BLOCK), total)
+
+
+def unrolled(x, factor=4, block=256):
+    rows, columns = x.shape
+    out = empty((rows,), "fp32")
+    unrolled_kernel[(rows,)](x, out, columns, FACTOR=factor, BLOCK=block)
+    return out
+
+
+def branches(x, scale, block=1024):
+    out = empty(x.shape, "fp32")
+    branches_kernel[(triton.cdiv(x.numel(), block),)](x, out, scale, x.numel(), BLOCK=block)
+    return out
+
+
+def bounded(x, steps=8, block=256):
+    rows, columns = x.shape
+    out = empty((rows, block), "fp32")
+    bounded_kernel[(rows,)](x, out, columns, STEPS=steps, BLOCK=block)
+    return out
+
+
+def unrolled_reference(x, **_):
+    return x.double().sum(1)
+
+
+def branches_reference(x, scale, **_):
+    x = x.double()
+    first = x * scale if scale > 1 else x + scale
+    return first + (x * x - scale if scale > 1 else x * x + first)
+
+
+def bounded_reference(x, steps=8, block=256):
+    return x.double()[:, : steps * block].view(x.shape[0], steps, block).sum(1)
+
+
+def rows(function, reference, dtype, shape, *scalars, **facts):
+    n = shape[0] * shape[-1] if len(shape) > 1 else shape[0]
+    return launch(
+        function, tensor(shape, dtype), *scalars, flops=4 * n, min_bytes=n * (4 if dtype == "fp32" else 2),
+        reference=reference, rtol=1e-3, atol=1e-2, **facts,
+    )
+
+
+LAUNCHES = {
+    "unrolled4-fp32": rows(unrolled, unrolled_reference, "fp32", (1024, 4096), factor=4),
+    "unrolled2-bf16": rows(unrolled, unrolled_reference, "bf16", (1024, 4096), factor=2),
+    "unrolled8-fp16-odd": rows(unrolled, unrolled_reference, "fp16", (1024, 4099), factor=8),
+    "branches-fp32": rows(branches, branches_reference, "fp32", (1 << 20,), 2.5),
+    "branches-bf16": rows(branches, branches_reference, "bf16", (1 << 20,), 0.5),
+    "branches-fp16-small": rows(branches, branches_reference, "fp16", (1 << 14,), 1.5, block=128),
+    "bounded-fp32": rows(bounded, bounded_reference, "fp32", (1024, 2048)),
+    "bounded-bf16": rows(bounded, bounded_reference, "bf16", (1024, 4096), steps=4, block=1024),
+    "bounded-fp16": rows(bounded, bounded_reference, "fp16", (1024, 2048), steps=16, block=128),
+}

@@ -1,0 +1,160 @@
+"""A build of a compiler that counts which of its lines run, in the units of an edit alone.
+
+A launcher before the compiler adds clang's counters to the listed units of compilation, and gives all others
+on to the launcher that the build has anyway. Before the linker it adds clang's runtime and three functions
+by which a worker keeps, resets and writes the counters (`worker/coverage.py`). Units that only include an
+edited header are listed too: of an inline function the linker keeps one copy, and it must be one that counts.
+
+Counters change what a compiler costs, never what it makes. Such a build is known as another one, is no side
+of a comparison, and is asked for nothing but its lines. Paths in it begin with `ROOT`, wherever it was made.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from irdiff import process
+from irdiff.errors import ToolchainError
+from irdiff.resolve.toolchains.building.compilers import Compilers, cmake_arguments
+from irdiff.store import key_of
+
+ROOT = "/source"
+TOOLS = ("llvm-profdata", "llvm-cov")
+_TIMEOUT_S = 60.0
+
+_FUNCTIONS = """\
+#include <stdlib.h>
+#include <string.h>
+#define EXPORTED __attribute__((visibility("default")))
+int __llvm_profile_runtime; /* nothing is written when the process ends */
+char *__llvm_profile_begin_counters(void);
+char *__llvm_profile_end_counters(void);
+void __llvm_profile_set_filename(const char *);
+int __llvm_profile_write_file(void);
+static char *kept;
+static size_t size(void) {
+  return (size_t)(__llvm_profile_end_counters() - __llvm_profile_begin_counters());
+}
+EXPORTED void irdiff_coverage_mark(void) {
+  kept = (char *)realloc(kept, size() + 1);
+  if (kept) memcpy(kept, __llvm_profile_begin_counters(), size());
+}
+EXPORTED void irdiff_coverage_begin(const char *path) {
+  if (kept) memcpy(__llvm_profile_begin_counters(), kept, size());
+  __llvm_profile_set_filename(path);
+}
+EXPORTED int irdiff_coverage_end(void) { return __llvm_profile_write_file(); }
+"""
+
+_LAUNCHER = """\
+#!/bin/sh
+# Before the compiler and the linker: counts the lines of the listed units, and links what reads the counters.
+here=${0%%/*}
+root=%(root)s
+real=%(real)s
+compiled= before=
+for word do
+  [ "$before" = -c ] && compiled=$word
+  before=$word
+done
+if [ -z "$compiled" ]; then
+  for word do [ "$word" = -c ] && exec %(next)s "$@"; done
+  exec "$@" "$here/functions.o" -fprofile-instr-generate
+fi
+unit=${compiled#"$root"/}
+unit=${unit#"$real"/}
+grep -qxF -- "$unit" "$here/units" || exec %(next)s "$@"
+exec "$@" -fprofile-instr-generate -fcoverage-mapping \\
+  "-fcoverage-prefix-map=$root=%(mapped)s" "-fcoverage-prefix-map=$real=%(mapped)s"
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountedUnits:
+    """What of a compiler is to be counted."""
+
+    units: tuple[str, ...]
+    """Units of compilation, by their path in the checkout."""
+
+    @property
+    def digest(self) -> str:
+        return key_of("line-counting/1", self.units, _FUNCTIONS, _LAUNCHER)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Launcher:
+    """The launcher of one build, in a folder beside its source."""
+
+    folder: Path
+    following: str
+    """The launcher that units which are not counted get."""
+
+    def environment(self, caller: Mapping[str, str]) -> dict[str, str]:
+        """What a build needs beside the caller's environment."""
+        before, path = caller.get("TRITON_APPEND_CMAKE_ARGS", ""), self.folder / "launcher"
+        added = f"-DCMAKE_CXX_COMPILER_LAUNCHER={path} -DCMAKE_CXX_LINKER_LAUNCHER={path}"
+        return {"TRITON_APPEND_CMAKE_ARGS": f"{before} {added}".strip()}
+
+
+def require(run: Compilers) -> Path:
+    """The folder of clang's tools for profiles. Raises ToolchainError where the compiler cannot count."""
+    if not run.cxx.is_clang or run.cxx.path is None:
+        raise ToolchainError(
+            f"lines are counted by clang, and this build runs {run.cxx.version}",
+            hint="TRITON_BUILD_WITH_CLANG_LLD=true, with clang and lld on PATH",
+        )
+    folder = Path(run.cxx.path).resolve().parent
+    for name in TOOLS:
+        if not (folder / name).is_file():
+            raise ToolchainError(
+                f"{name} is not beside {run.cxx.path}", hint=f"install the package llvm-{run.cxx.major}"
+            )
+    return folder
+
+
+def has_runtime(run: Compilers) -> bool:
+    """Whether clang's runtime for profiles is installed beside the one for its builtins."""
+    try:
+        words = [str(run.cxx.path), "-rtlib=compiler-rt", "--print-libgcc-file-name"]
+        beside = Path(process.run(words, timeout_s=_TIMEOUT_S).strip()).parent
+    except (process.CommandFailed, process.TimeoutExpired, OSError):
+        return False
+    return beside.is_absolute() and any(beside.glob("libclang_rt.profile*"))
+
+
+def prepare(
+    counted: CountedUnits, folder: Path, source: Path, run: Compilers, environment: Mapping[str, str]
+) -> Launcher:
+    """Writes the launcher, and links a library with it as a build would. Raises ToolchainError."""
+    folder.mkdir(parents=True, exist_ok=True)
+    own = cmake_arguments(environment).get("CMAKE_CXX_COMPILER_LAUNCHER", "")
+    following = own or (shutil.which("ccache", path=environment.get("PATH")) or "")
+    (folder / "units").write_text("".join(f"{unit}\n" for unit in counted.units), encoding="utf-8")
+    (folder / "functions.c").write_text(_FUNCTIONS, encoding="utf-8")
+    launcher = folder / "launcher"
+    launcher.write_text(text(source, following), encoding="utf-8")
+    launcher.chmod(0o755)
+    cxx = str(run.cxx.path)
+    try:
+        _run([cxx, "-x", "c", "-O1", "-fPIC", "-c", "functions.c", "-o", "functions.o"], folder, environment)
+        _run([launcher, cxx, "-shared", "-o", "tried.so"], folder, environment)
+    except process.CommandFailed as error:
+        raise ToolchainError(
+            f"{run.cxx.version} cannot link a library that counts its lines:\n{error.tail(4)}",
+            hint=f"install clang's runtime for profiles (libclang-rt-{run.cxx.major}-dev, compiler-rt)",
+        ) from error
+    return Launcher(folder=folder, following=following)
+
+
+def text(source: Path, following: str) -> str:
+    """The launcher's."""
+    quoted = {"root": source.absolute(), "real": source.resolve()}
+    words = {name: "'" + str(path).replace("'", "'\\''") + "'" for name, path in quoted.items()}
+    return _LAUNCHER % {**words, "next": following, "mapped": ROOT}
+
+
+def _run(words: Sequence[str | Path], folder: Path, environment: Mapping[str, str]) -> None:
+    process.run(words, env=environment, cwd=folder, timeout_s=_TIMEOUT_S)

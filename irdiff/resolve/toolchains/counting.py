@@ -1,0 +1,107 @@
+"""The compiler of head once more, built to count which lines of an edit run.
+
+It stands beside the two sides and makes no verdict: it compiles the cases again, and tells its lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from irdiff.config import Config
+from irdiff.errors import ToolchainError, UsageError
+from irdiff.model import Sides, Toolchain
+from irdiff.resolve.toolchains import checkout as checkouts
+from irdiff.resolve.toolchains import commits, edited_lines, edited_passes, includes, native, repository
+from irdiff.resolve.toolchains.building import compilers, line_counting
+from irdiff.resolve.toolchains.building.line_counting import CountedUnits
+from irdiff.resolve.toolchains.checkout import Checkout
+
+_CODE = (*includes.UNITS, *includes.HEADERS)
+Resolve = Callable[[str, Config], Toolchain]
+
+
+@dataclass(frozen=True, kw_only=True)
+class NativeEdit:
+    """What head's native code has that base's has not, by line."""
+
+    counted: CountedUnits
+    lines: Mapping[str, Mapping[int, str]]
+    """By path and number, the text of each line of C++ that was added or changed."""
+    without_lines: tuple[str, ...]
+    """Native inputs that differ and have no lines that run: `.td`, CMake, tables."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountingToolchain:
+    """A compiler that counts the lines of an edit."""
+
+    toolchain: Toolchain
+    library: Path
+    """What holds the counted code."""
+    tools: Path
+    """The folder of the programs that read its counters."""
+    edit: NativeEdit
+
+
+def edit_of(sides: Sides[Checkout]) -> NativeEdit:
+    differing = edited_passes.differing(sides)
+    code = [path for path in differing if path.endswith(_CODE) and path in sides.head.files]
+    others = [path for path in differing if path not in code and path in sides.head.files]
+    texts = _texts(sides.head, [path for path in sides.head.native_paths if path.endswith(_CODE)])
+    before = _texts(sides.base, code)
+    lines = {}
+    for path in code:
+        after = edited_lines.split(texts[path])
+        numbers = edited_lines.numbers(before.get(path, ""), texts[path])
+        lines[path] = {number: after[number - 1] for number in numbers}
+    units = includes.units_with((path for path in code if lines[path]), texts)
+    return NativeEdit(counted=CountedUnits(units=tuple(units)), lines=lines, without_lines=tuple(others))
+
+
+def find(sides: Sides[Checkout], config: Config, resolve: Resolve) -> CountingToolchain | None:
+    """None where it was not built."""
+    edit = edit_of(sides)
+    if not edit.counted.units or native.find(sides.head, config, edit.counted) is None:
+        return None
+    return _made(sides.head, edit, config, resolve, build=False, progress=lambda _: None)
+
+
+def build(
+    sides: Sides[Checkout], config: Config, resolve: Resolve, progress: Callable[[str], None]
+) -> CountingToolchain:
+    """Raises ToolchainError; UsageError where no line of C++ differs."""
+    edit = edit_of(sides)
+    if not edit.counted.units:
+        raise UsageError(
+            f"{sides.base.label} and {sides.head.label} differ in no line of C++ that is compiled",
+            hint="only lines of C++ are counted; name another base: --coverage BASE",
+        )
+    return _made(sides.head, edit, config, resolve, build=True, progress=progress)
+
+
+def _made(
+    head: Checkout,
+    edit: NativeEdit,
+    config: Config,
+    resolve: Resolve,
+    *,
+    build: bool,
+    progress: Callable[[str], None],
+) -> CountingToolchain:
+    tools = line_counting.require(compilers.chosen(config.tool_environment))
+    toolchain = commits.toolchain_of(
+        head, config, resolve, build=build, progress=progress, counted=edit.counted
+    ).toolchain
+    library = checkouts.site_packages(toolchain, config) / "triton" / "_C" / "libtriton.so"
+    if not library.exists():
+        raise ToolchainError(f"{toolchain.path} has no libtriton.so whose lines could be counted")
+    return CountingToolchain(toolchain=toolchain, library=library, tools=tools, edit=edit)
+
+
+def _texts(side: Checkout, paths: list[str]) -> dict[str, str]:
+    """By the path that was asked for; what lies behind a link too."""
+    entries = {path: side.files[path] for path in paths if path in side.files}
+    contents = repository.read(list(entries.values()))
+    return {path: contents[entry.path].decode(errors="replace") for path, entry in entries.items()}

@@ -1,0 +1,122 @@
+"""A library built by clang through the launcher of a build that counts lines, and what its counters say."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from irdiff.attribute import lcov
+from irdiff.errors import ToolchainError
+from irdiff.resolve.toolchains.building import compilers, line_counting
+from irdiff.resolve.toolchains.building.compilers import Compilers
+from irdiff.resolve.toolchains.building.line_counting import ROOT, CountedUnits
+
+CLANG = next(filter(None, (shutil.which(name) for name in ("clang++-22", "clang++"))), None) or next(
+    (str(path) for path in sorted(Path("/usr/lib").glob("llvm-*/bin/clang++"), reverse=True)), None
+)
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.skipif(CLANG is None, reason="no clang++: apt-get install clang-22 libclang-rt-22-dev"),
+]
+
+COUNTED = """\
+#include "twice.h"
+// a comment holds no code
+extern "C" __attribute__((visibility("default"))) int f(int x) {
+  if (x > 3)
+    return twice(x);
+  return x;
+}
+"""
+HEADER = """\
+inline int twice(int x) {
+  return x + x;
+}
+"""
+OTHER = 'extern "C" __attribute__((visibility("default"))) int g(int x) { return x; }\n'
+
+DRIVER = """\
+import ctypes, os, sys
+library = ctypes.CDLL(sys.argv[1])
+library.f(1)                        # as the library is loaded
+library.irdiff_coverage_mark()
+library.f(5)                        # the capture of another launch
+for name, value in (("low", 2), ("high", 5)):
+    if os.fork() == 0:
+        library.irdiff_coverage_begin(f"{sys.argv[2]}/{name}".encode())
+        library.f(value)
+        os._exit(library.irdiff_coverage_end())
+    assert os.wait()[1] == 0
+"""
+
+
+@pytest.fixture(scope="module")
+def chosen() -> Compilers:
+    return compilers.chosen({"CXX": str(CLANG), "PATH": os.environ["PATH"]})
+
+
+@pytest.fixture(scope="module")
+def lines_of(tmp_path_factory: pytest.TempPathFactory, chosen: Compilers) -> Callable[[str], dict]:
+    """Builds the library in a folder, loads it, and gives the counts of a request by its name."""
+    try:
+        tools = line_counting.require(chosen)
+    except ToolchainError as error:
+        pytest.skip(str(error))
+    folder = tmp_path_factory.mktemp("it's a tree")
+    source = folder / "source"
+    (source / "lib").mkdir(parents=True)
+    for name, text in (("counted.cpp", COUNTED), ("twice.h", HEADER), ("other.cpp", OTHER)):
+        (source / "lib" / name).write_text(text)
+    launcher = line_counting.prepare(
+        CountedUnits(units=("lib/counted.cpp",)),
+        folder / "counting",
+        source,
+        chosen,
+        {"PATH": os.environ["PATH"]},
+    )
+    words = [str(launcher.folder / "launcher"), str(CLANG)]
+    for name in ("counted", "other"):
+        unit = source / "lib" / f"{name}.cpp"
+        subprocess.run([*words, "-O1", "-fPIC", "-o", f"{name}.o", "-c", unit], cwd=folder, check=True)
+    linked = ["-shared", "-Wl,--exclude-libs,ALL", "counted.o", "other.o", "-o", "lib.so"]
+    subprocess.run([*words, *linked], cwd=folder, check=True)
+    subprocess.run([sys.executable, "-c", DRIVER, folder / "lib.so", folder], cwd=folder, check=True)
+    shutil.rmtree(source)  # a tree is removed once it is built
+    assert not list(folder.glob("*.profraw")), "nothing is written when a process ends"
+
+    def read(name: str) -> dict:
+        merged = folder / f"{name}.merged"
+        subprocess.run([tools / "llvm-profdata", "merge", folder / name, "-o", merged], check=True)
+        words = [tools / "llvm-cov", "export", "-format=lcov", folder / "lib.so", f"-instr-profile={merged}"]
+        text = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+        return lcov.counts(text.splitlines())
+
+    return read
+
+
+def test_each_request_has_the_lines_that_it_ran(lines_of: Callable[[str], dict]) -> None:
+    low, high = (lines_of(name)[f"{ROOT}/lib/counted.cpp"] for name in ("low", "high"))
+    assert (low[4] > 0, low[5], low[6] > 0) == (True, 0, True)
+    assert (high[4] > 0, high[5] > 0) == (True, True)
+
+
+def test_what_ran_as_the_library_was_loaded_counts_and_other_launches_do_not(lines_of) -> None:
+    high = lines_of("high")[f"{ROOT}/lib/counted.cpp"]
+    assert high[6] == 1, "f(1) before the mark; f(5) after it is another launch's"
+    assert high[5] == 1
+
+
+def test_headers_of_a_counted_unit_count_and_other_units_do_not(lines_of) -> None:
+    low, high = lines_of("low"), lines_of("high")
+    assert (low[f"{ROOT}/lib/twice.h"][2], high[f"{ROOT}/lib/twice.h"][2]) == (0, 1)
+    assert set(high) == {f"{ROOT}/lib/counted.cpp", f"{ROOT}/lib/twice.h"}
+
+
+def test_comments_hold_no_code(lines_of) -> None:
+    assert 2 not in lines_of("high")[f"{ROOT}/lib/counted.cpp"]
