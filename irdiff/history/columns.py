@@ -78,27 +78,33 @@ def _pair(series: SeriesLines, pair: PairRow, steps: Sequence[Step]) -> Json:
 
 
 def _cost(series: SeriesLines, targets: Sequence[str]) -> tuple[dict[str, Values], dict[str, int]]:
-    """Processor seconds by target, over the cases that every version with a cost compiled: of other cases in
-    each, sums say nothing.
+    """Processor seconds by target, over the cases that compile in every version that compiles any: of other
+    cases in each, sums say nothing.
     """
     found: dict[str, Values] = {}
     counts: dict[str, int] = {}
-    priced = [
-        place for place in range(len(series.versions)) if any(row[place] for row in series.costs_s.values())
-    ]
     for target in targets:
         rows = [
-            row
-            for case, row in series.costs_s.items()
-            if case in series.cases
-            and series.cases[case].target == target
-            and all(row[place] is not None for place in priced)
+            _cost_compiled(series, case)
+            for case in series.costs_s
+            if case in series.cases and series.cases[case].target == target
         ]
-        counts[target] = len(rows)
-        if rows:
-            sums = {place: round(sum(row[place] or 0.0 for row in rows), 3) for place in priced}
+        priced = [place for place in range(len(series.versions)) if any(row[place] for row in rows)]
+        common = [row for row in rows if all(row[place] is not None for place in priced)]
+        counts[target] = len(common)
+        if common:
+            sums = {place: round(sum(row[place] or 0.0 for row in common), 3) for place in priced}
             found[target] = tuple(sums.get(place) for place in range(len(series.versions)))
     return found, counts
+
+
+def _cost_compiled(series: SeriesLines, case: str) -> Values:
+    """What compiling a case cost, without the versions in which it fails."""
+    outcomes = series.outcomes.get(case, (None,) * len(series.versions))
+    return tuple(
+        seconds if outcome in (None, "compiled") else None
+        for seconds, outcome in zip(series.costs_s[case], outcomes, strict=True)
+    )
 
 
 def _kernels(series: Sequence[SeriesLines]) -> list[Json]:
@@ -128,6 +134,7 @@ def _step_row(step: Step) -> Json:
         "cases": len(step.cases),
         "facts": [name for name, _ in _told_first(facts)],
         "workloads": sorted({case.partition(":")[0] for case in step.cases}),
+        "targets": sorted({case.rpartition("@")[2] for case in step.cases}),
         "slower": step.slower,
         "faster": step.faster,
         "undone": step.undone_at,

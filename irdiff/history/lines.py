@@ -222,6 +222,7 @@ def _pair(database: Database, runs: Sequence[str], base: int, head: int) -> Pair
     for run in runs:
         verdicts |= _verdicts(database, run)
         groups |= _groups(database, run)
+    told = {verdict.group for verdict in verdicts.values()}
     query = """SELECT run, created, duration_s, place FROM runs WHERE list_contains(?, run)
         ORDER BY compared DESC, created DESC LIMIT 1"""
     run, created, duration, place = database.rows(query, [list(runs)])[0]
@@ -233,7 +234,7 @@ def _pair(database: Database, runs: Sequence[str], base: int, head: int) -> Pair
         duration_s=duration,
         place=place,
         verdicts=verdicts,
-        groups=groups,
+        groups={name: group for name, group in groups.items() if name in told},
     )
 
 

@@ -124,7 +124,7 @@
       main.append(section("Processor seconds to compile the same cases", box, el("p", { class: "dim" }, costs.map(([name]) => `${name}: ${plural(series.cost_cases[name], "case")}`).join(" · "))));
       chart(box, { title: "Processor seconds to compile, by target", labels: series.versions, lines: costs.map(([name, values]) => ({ name, values })), format: (value) => `${number(value)} s` });
     }
-    const steps = series.steps;
+    const steps = series.steps.filter((step) => !target || step.targets.includes(target));
     main.append(section(`Change points (${number(steps.length)})`, stepList(place, steps, 25), el("p", {}, link(["steps"], { s: place }, "all change points"))));
   }
 
@@ -205,8 +205,8 @@
     main.append(section("Verdicts", key(), el("div", { class: "scroll" }, el("table", {},
       el("thead", {}, el("tr", {}, el("th", {}, "Case"), pairs.map(([pair]) => el("th", {}, link(["pair", String(place), String(pair.base), String(pair.head)], {}, series.versions[pair.head]))))),
       el("tbody", {}, wanted.slice(0, 200).map((id) => el("tr", {}, el("td", {}, el("code", {}, id.slice(id.indexOf(":") + 1, id.lastIndexOf("@")))), pairs.map(([, index]) => { const told = found.verdicts[id][index]; return el("td", {}, told ? el("span", { class: "key" }, el("i", { class: KINDS.includes(told) ? told : "other" }), told) : "–"); }))))))));
-    const steps = series.steps.filter((step) => step.workloads.includes(workload));
-    main.append(section(`What moved it (${number(steps.length)})`, stepList(place, steps)));
+    const steps = series.steps.filter((step) => step.workloads.includes(workload) && step.targets.includes(target));
+    main.append(section(`What moved it on ${target} (${number(steps.length)})`, stepList(place, steps)));
   }
   const bends = (found, ids, fact) => ids.some((id) => (found.facts[fact]?.[id]?.length ?? 0) > 1);
   function line(found, id, fact, series) {

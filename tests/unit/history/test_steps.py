@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from irdiff.history import add, columns, database, lines, steps
 from irdiff.history.lines import SeriesLines, Timing
-from irdiff.model import Sides, Verdict
+from irdiff.model import Failure, FailureKind, Sides, Verdict
 from tests.unit.history import histories
 
 A, B = "matmul/tma:fp16@sm_90", "matmul/tma:bf16@sm_90"
@@ -119,3 +120,33 @@ def test_runs_of_one_pair_are_joined(tmp_path: Path, build) -> None:
     with database.reading(tmp_path / "h") as history:
         (pair,) = lines.read(history, "releases").pairs
     assert set(pair.verdicts) == {A, B}
+
+
+def test_a_group_that_a_later_run_superseded_is_gone(tmp_path: Path, build) -> None:
+    """A run without attribution, and the same one again with it: the cases are in the groups of the later one."""
+    case = build.case(A, Verdict.CHANGED, base={"registers": 90}, head={"registers": 92})
+    with database.writing(tmp_path / "h") as history:
+        for day, name in ((1, "before"), (2, "after")):
+            made = histories.run("3.8.0", "3.9.0", case, groups=(build.group(name, A),))
+            add.add_run(history, replace(made, created=f"2026-11-0{day}T00:00:00+00:00"), None)
+    with database.reading(tmp_path / "h") as history:
+        (pair,) = lines.read(history, "releases").pairs
+    assert list(pair.groups) == ["after"]
+
+
+def test_what_a_failing_case_cost_is_no_cost_of_compiling(tmp_path: Path) -> None:
+    failing = replace(
+        histories.made(B),
+        failure=Failure(kind=FailureKind.UNSUPPORTED, stage="ttgir", message="", signal=None, stderr=""),
+    )
+    with database.writing(tmp_path / "h") as history:
+        add.add_inventory(
+            history, histories.version("3.8.0"), "s", histories.inventory(histories.made(A), failing)
+        )
+        both = histories.inventory(histories.made(A), histories.made(B))
+        add.add_inventory(history, histories.version("3.9.0"), "s", both)
+    with database.reading(tmp_path / "h") as history:
+        found = lines.read(history, "releases")
+    row = columns.overview([found], {"releases": ()}, "now")["series"][0]
+    assert row["cost_s"] == {"sm_90": (0.375, 0.375)}
+    assert row["cost_cases"] == {"sm_90": 1}
