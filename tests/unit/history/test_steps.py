@@ -136,14 +136,17 @@ def test_a_group_that_a_later_run_superseded_is_gone(tmp_path: Path, build) -> N
 
 def test_what_a_failing_case_cost_is_no_cost_of_compiling(tmp_path: Path) -> None:
     failing = replace(
-        histories.made(B),
+        histories.made(B, registers=10),
         failure=Failure(kind=FailureKind.UNSUPPORTED, stage="ttgir", message="", signal=None, stderr=""),
     )
     with database.writing(tmp_path / "h") as history:
         add.add_inventory(
-            history, histories.version("3.8.0"), "s", histories.inventory(histories.made(A), failing)
+            history,
+            histories.version("3.8.0"),
+            "s",
+            histories.inventory(histories.made(A, registers=10), failing),
         )
-        both = histories.inventory(histories.made(A), histories.made(B))
+        both = histories.inventory(histories.made(A, registers=10), histories.made(B, registers=10))
         add.add_inventory(history, histories.version("3.9.0"), "s", both)
     with database.reading(tmp_path / "h") as history:
         found = lines.read(history, "releases")
