@@ -162,7 +162,14 @@ def near(text: str, names: Iterable[str]) -> list[str]:
         part
         for name in names
         for case in (parse(name),)
-        for part in (name, case.workload, *case.workload.split("/", 1), case.label, case.target)
+        for part in (
+            name,
+            case.workload,
+            *case.workload.split("/", 1),
+            case.label,
+            *re.split("[-/#]", case.label),
+            case.target,
+        )
         if part
     )
     return get_close_matches(text, list(parts), n=3)

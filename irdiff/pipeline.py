@@ -13,7 +13,7 @@ import itertools
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import irdiff
@@ -76,6 +76,8 @@ class Comparison:
     options: Options
     command: tuple[str, ...]
     """The words that a user typed, for the record."""
+    meant: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By a pattern of a case as it was typed, what of `options.cases` it stands for."""
     notes: tuple[str, ...] = ()
     """What is known before it begins, for the run's own notes."""
     exercised: bool = False
@@ -457,10 +459,8 @@ def _notes(
         for target in asked.targets
         if (files := compiler.entered_frontend(side.toolchain, target))
     ]
-    notes += [
-        f"--case {pattern} means no case"
-        for pattern in case_ids.unmatched(asked.options.cases, [pair.id for pair in pairs])
-    ]
+    typed = asked.meant or {pattern: (pattern,) for pattern in asked.options.cases}
+    notes += notices.patterns(typed, [pair.id for pair in pairs])
     return tuple(dict.fromkeys(notes))
 
 

@@ -192,6 +192,8 @@ def row(kernel, reference, *scalars, dtype="fp32", fill="uniform:-1:1", atol=1e-
 
 LAUNCHES = {
     "libdevice-fp32": row(libdevice_kernel, libdevice_reference, tier="gate"),
+    "libdevice-fp32-small-blocks": row(libdevice_kernel, libdevice_reference, block=256),
+    "libdevice-fp32-8warps": row(libdevice_kernel, libdevice_reference, block=2048, num_warps=8),
     "math-fp32": row(math_kernel, math_reference),
     "gather-fp32-32x64": launch(
         gather, tensor((256, 32, 64), "fp32"), tensor((256, 64, 64), "i32", fill="randint:0:32"), flops=256 * 64 * 64,

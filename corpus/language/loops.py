@@ -53,6 +53,18 @@ def bounded_kernel(x_ptr, out_ptr, columns, STEPS: tl.constexpr, BLOCK: tl.const
     tl.store(out_ptr + row * BLOCK + tl.arange(0, BLOCK), total)
 
 
+@triton.jit
+def row_sums_kernel(x_ptr, out_ptr, columns, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+    """Every turn of the loop reduces a tile: threads may keep their own part of the sum."""
+    rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    total = tl.zeros((ROWS,), tl.float32)
+    for begin in range(0, columns, BLOCK):
+        where = begin + tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + rows[:, None] * columns + where[None, :])
+        total += tl.sum(x.to(tl.float32), axis=1)
+    tl.store(out_ptr + rows, total)
+
+
 def unrolled(x, factor=4, block=256):
     rows, columns = x.shape
     out = empty((rows,), "fp32")
@@ -70,6 +82,12 @@ def bounded(x, steps=8, block=256):
     rows, columns = x.shape
     out = empty((rows, block), "fp32")
     bounded_kernel[(rows,)](x, out, columns, STEPS=steps, BLOCK=block)
+    return out
+
+
+def row_sums(x, rows=32, block=128, warps=4):
+    out = empty((x.shape[0],), "fp32")
+    row_sums_kernel[(x.shape[0] // rows,)](x, out, x.shape[1], ROWS=rows, BLOCK=block, num_warps=warps)
     return out
 
 
@@ -105,4 +123,7 @@ LAUNCHES = {
     "bounded-fp32": rows(bounded, bounded_reference, "fp32", (1024, 2048)),
     "bounded-bf16": rows(bounded, bounded_reference, "bf16", (1024, 4096), steps=4, block=1024),
     "bounded-fp16": rows(bounded, bounded_reference, "fp16", (1024, 2048), steps=16, block=128),
+    "row-sums-fp32": rows(row_sums, unrolled_reference, "fp32", (4096, 1024)),
+    "row-sums-bf16-8warps": rows(row_sums, unrolled_reference, "bf16", (4096, 2048), rows=64, warps=8),
+    "row-sums-fp16-wide": rows(row_sums, unrolled_reference, "fp16", (4096, 2048), rows=16, block=256),
 }

@@ -118,6 +118,14 @@ LAUNCHES = {
         host_descriptor, "fp16", 4096, 4096, 4096, 2, block=(64, 128, 64), flatten=False, warp_specialize=True, warps=4,
         failing={"sm_100": "3.6.0"},
     ),
+    "host-specialized64-bf16-2048": row(
+        host_descriptor, "bf16", 2048, 2048, 2048, 2, block=(64, 128, 64), flatten=False, warp_specialize=True, warps=4,
+        failing={"sm_100": "3.6.0"},
+    ),
+    "host-specialized64-fp16-tall": row(
+        host_descriptor, "fp16", 8192, 2048, 1024, 2, block=(64, 128, 64), flatten=False, warp_specialize=True, warps=4,
+        failing={"sm_100": "3.6.0"},
+    ),
     "device-fp16-4096": row(device_descriptor, "fp16", 4096, 4096, 4096, 2, tier="gate"),
     "device-fp8-4096": row(
         device_descriptor, "fp8e4nv", 4096, 4096, 4096, 1, atol=2.0

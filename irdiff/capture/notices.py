@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from irdiff import case_ids
 from irdiff.capture.pairing import CapturedWorkload
 from irdiff.model import Failure, Sides
 from irdiff.resolve.sides import Side
@@ -13,6 +14,7 @@ _MISSING = re.compile(
     r"ModuleNotFoundError: No module named '([\w.]+)'|PackageNotFoundError: .*? for ([\w.-]+)"
 )
 _FRAME = re.compile(r'^\s*File "([^"]+)", line (\d+)', re.MULTILINE)
+_MAX_NAMES = 3
 MISSING_PACKAGE = "needs the package"
 """In every note of a package that a side lacks."""
 _MACHINERY = ("<frozen", "importlib/", "site-packages/", "irdiff/worker/")
@@ -20,6 +22,22 @@ _MACHINERY = ("<frozen", "importlib/", "site-packages/", "irdiff/worker/")
 
 def notes(captured: Sequence[CapturedWorkload], sides: Sides[Side]) -> list[str]:
     return [*missing_packages(captured, sides), *_configs_left_out(captured)]
+
+
+def patterns(typed: Mapping[str, tuple[str, ...]], cases: Sequence[str]) -> Iterator[str]:
+    """What each `--case`, as it was typed, stood for, where it was a part of names or means no case."""
+    for pattern, names in typed.items():
+        unmatched = set(case_ids.unmatched(names, cases))
+        found = [name for name in names if name not in unmatched]
+        if not found:
+            yield f"--case {pattern} means no case"
+        elif names != (pattern,):
+            yield f"--case {pattern} is a part of {_listed(found)}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    few = ", ".join(names[:_MAX_NAMES])
+    return f"{few} and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else few
 
 
 def missing_packages(captured: Iterable[CapturedWorkload], sides: Sides[Side]) -> list[str]:

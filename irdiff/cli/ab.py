@@ -12,7 +12,7 @@ from rich.console import Console
 from irdiff import config as configuration
 from irdiff import pipeline
 from irdiff.api import run_name
-from irdiff.cli import options, progress
+from irdiff.cli import case_patterns, options, progress
 from irdiff.cli.status import status_line
 from irdiff.errors import ExitCode, UsageError
 from irdiff.model import EVERYTHING
@@ -74,9 +74,9 @@ def ab_command(
     if len({base, *heads}) != 1 + len(heads):
         raise UsageError("a side is there twice", hint="irdiff ab main owner/name@idea owner/name@other")
     config = configuration.load(cache=cache, jobs=jobs, timeout_s=timeout_s, memory_mib=memory_mib)
-    targets = options.selected_targets(target_names, targets_dir, config)
+    targets = options.selected_targets(target_names, targets_dir, config, cases)
     console = Console(stderr=True, no_color=config.color is False)
-    chosen = replace(EVERYTHING, cases=cases, tiers=tiers, attribute=attribute)
+    chosen = replace(EVERYTHING, tiers=tiers, attribute=attribute)
     found = []
     for head in heads:
         with status_line(console) as tell:
@@ -86,8 +86,13 @@ def ab_command(
             sides = resolve_sides(base, head, wanted, config)
         folder = config.runs / run_name(base, head)
         with progress.shown(console) as report:
+            meant = case_patterns.of_sides(cases, sides, targets, config, report)
             asked = pipeline.Comparison(
-                sides=sides, targets=targets, options=chosen, command=tuple(sys.argv[1:])
+                sides=sides,
+                targets=targets,
+                options=replace(chosen, cases=case_patterns.flat(meant)),
+                command=tuple(sys.argv[1:]),
+                meant=meant,
             )
             run = pipeline.compare(asked, config, folder, report)
         found.append(Candidate(name=head, run=run, place=run_list.call_of(folder, config.runs)))

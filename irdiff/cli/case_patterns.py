@@ -1,4 +1,4 @@
-"""`--case` as users type it: whole names for it, and what is said where a part of a name stands for cases."""
+"""`--case` as users type it: whole names for it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from irdiff.parallel import Report
 from irdiff.resolve.corpus import Corpus
 from irdiff.resolve.sides import Side
 
-_MAX_NAMES = 3
 Source = tuple[Toolchain, Corpus]
 Meant = Mapping[str, tuple[str, ...]]
 """By each pattern as it was typed, patterns with whole names."""
@@ -66,17 +65,3 @@ def _captured(
 
 def flat(meant: Meant) -> tuple[str, ...]:
     return tuple(dict.fromkeys(itertools.chain(*meant.values())))
-
-
-def notes(meant: Meant) -> tuple[str, ...]:
-    """A sentence for each pattern that is only a part of the names that it stands for."""
-    return tuple(
-        f"--case {pattern} is a part of {_listed(names)}"
-        for pattern, names in meant.items()
-        if names != (pattern,)
-    )
-
-
-def _listed(names: Sequence[str]) -> str:
-    few = ", ".join(names[:_MAX_NAMES])
-    return f"{few} and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else few

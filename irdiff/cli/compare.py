@@ -140,11 +140,8 @@ def _compared(
 ) -> Run:
     with progress.shown(console) as report:
         meant = case_patterns.of_sides(words.cases, asked.sides, asked.targets, config, report)
-        asked = replace(
-            asked,
-            options=replace(asked.options, cases=case_patterns.flat(meant)),
-            notes=case_patterns.notes(meant),
-        )
+        chosen = replace(asked.options, cases=case_patterns.flat(meant))
+        asked = replace(asked, options=chosen, meant=meant)
         if words.cluster:
             asked = replace(asked, notes=(*asked.notes, *_filled(asked, config, words.cluster, report)))
         return pipeline.compare(asked, config, folder, report)

@@ -15,7 +15,7 @@ from irdiff.attribute import exercise
 from irdiff.attribute.exercise import CaseExercise, Exerciser, PassUse
 from irdiff.attribute.replayer import WorkerReplayer
 from irdiff.capture.catalogs import Wanted
-from irdiff.cli import options, progress
+from irdiff.cli import case_patterns, options, progress
 from irdiff.compile.compiler import WorkerCompiler
 from irdiff.compile.corpus_check import CorpusCheck
 from irdiff.config import Config
@@ -32,7 +32,13 @@ from irdiff.worker_client.workers import Workers
 
 @click.command("gaps")
 @click.option("--toolchain", "spec", default="triton==3.9.0", show_default=True, help="Whose passes.")
-@click.option("--case", "cases", multiple=True, metavar="PATTERN", help="family/workload:label@target.")
+@click.option(
+    "--case",
+    "cases",
+    multiple=True,
+    metavar="PATTERN",
+    help="family/workload:label@target; parts and globs work.",
+)
 @click.option("--tier", "tiers", multiple=True, type=click.Choice(["gate", "core", "extended"]))
 @click.option("--fewest", type=click.IntRange(min=1), default=3, show_default=True, help="Enough cases.")
 @click.option("--all", "show_all", is_flag=True, help="Every pass, not only gaps.")
@@ -67,9 +73,10 @@ def gaps_command(
     kernels = packages.load(options.corpus_folder(corpus, config), packs)
     toolchain = toolchains.resolve(spec, config)
     side = Side(toolchain=toolchain, corpus=packages.install(kernels, toolchain, config), note="")
-    targets = options.selected_targets(target_names, targets_dir, config)
+    targets = options.selected_targets(target_names, targets_dir, config, cases)
     with progress.shown(Console(stderr=True)) as report:
-        found = _exercise(side, targets, Wanted(tiers=tiers, cases=cases), config, report)
+        meant = case_patterns.of_sides(cases, (side,), targets, config, report)
+        found = _exercise(side, targets, Wanted(tiers=tiers, cases=case_patterns.flat(meant)), config, report)
     if not found:
         raise NothingComparedError("no case compiled", hint="see `irdiff corpus list`")
     rows = exercise.summarize(found)

@@ -11,10 +11,10 @@ from rich.text import Text
 
 from irdiff import config as configuration
 from irdiff import normalize
-from irdiff.cli import case_argument, disassembly, options, paging, run_argument
+from irdiff.cli import case_argument, options, paging, run_argument
 from irdiff.errors import ExitCode, RunFolderError, UsageError
 from irdiff.model import Case, Launch, Run, StageStatus
-from irdiff.report import commands, diff_view, escape, stage_diff, wording
+from irdiff.report import commands, diff_view, disassembly, escape, stage_diff, wording
 from irdiff.report.diff_view import View
 from irdiff.report.stage_diff import StageDiff
 from irdiff.run import run_folder

@@ -85,7 +85,7 @@ def gate_command(
     RUN is a run folder, a zip or tar file of one, `last`, or a name that `irdiff runs` lists. A GROUP is a
     number or an id of the report: 2, g:b140.
     """
-    policy_path = policy_path or _usual_policy()
+    named, policy_path = policy_path, policy_path or _usual_policy()
     rules = policy.load(policy_path)
     file = accepted_path or policy_path.parent / "irdiff-accepted.toml"
     accepted = acceptance.load(file) if file.exists() else ()
@@ -97,7 +97,7 @@ def gate_command(
         if policy_path == _shipped() and not accepted_path:
             raise UsageError(
                 f"what is accepted is kept beside a policy of yours, and there is no {POLICY} here",
-                hint=f"cp {policy_path} . && accept again",
+                hint=f"cp {policy_path} ., then accept again",
             )
         decision = _decision(owner, reason, until.date() if until else None, today, needs_reason=bool(accept))
         entries = acceptance.accept(loaded, accept, decision)
@@ -115,7 +115,7 @@ def gate_command(
         today=today,
     )
     _write(outcome, loaded, json=json, markdown=markdown, junit_path=junit, sarif_path=sarif)
-    again = Again(call=given.call, policy=str(policy_path), until=today + _USUAL)
+    again = Again(call=given.call, policy=str(named or ""), until=today + _USUAL)
     click.echo(outputs.text(outcome, again), nl=False)
     return ExitCode.DONE if outcome.passed else ExitCode.ANSWER_IS_NO
 
@@ -124,7 +124,8 @@ def _usual_policy() -> Path:
     here = Path(POLICY)
     if here.is_file():
         return here
-    click.echo(f"irdiff: there is no {POLICY} here; the rules are irdiff's own: {_shipped()}", err=True)
+    click.echo(f"irdiff: there is no {POLICY} here; the rules are irdiff's own", err=True)
+    click.echo(f"  next, to change them, or to accept an edit: cp {_shipped()} .", err=True)
     return _shipped()
 
 

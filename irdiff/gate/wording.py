@@ -129,6 +129,7 @@ class Again:
 
     call: str
     policy: str
+    """Empty: that of the current folder."""
     until: datetime.date | None
 
 
@@ -148,7 +149,7 @@ def next_step(outcome: Outcome, again: Again) -> str | None:
     names = [name for group, name in outcome.group_names.items() if group in waiting][:_MAX_GROUPS]
     if not names:
         return None
-    words = ["gate", again.call, "--policy", again.policy]
+    words = ["gate", again.call, *(["--policy", again.policy] if again.policy else [])]
     for name in names:
         words += ["--accept", name]
     words += ["--until", str(again.until or "YYYY-MM-DD"), "--owner", "YOU", "--reason", "WHY"]

@@ -129,8 +129,9 @@ def _has_own_kernels(options: SideOptions) -> bool:
 def _no_program(options: SideOptions, what: str) -> None:
     if options.program is not None:
         raise UsageError(
-            f"--program runs a program of two revisions of a repository of kernels, and {what} is none",
-            hint="irdiff compare main HEAD --program 'bench/run.py --small'",
+            f"--program needs two revisions of a repository of kernels, not {what}",
+            hint="irdiff compare main HEAD --program 'bench/run.py --small'; of two releases: irdiff capture "
+            "bench/run.py, then irdiff compare … --corpus irdiff-captured",
         )
 
 

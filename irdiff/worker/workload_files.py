@@ -194,7 +194,8 @@ def write(folder, family, program, launches, failures=(), importable=None):
         files[f"{family}/{name}.py"] = text
         ids = (f"{family}/{name}:{label}" for label in labels)
         rows += zip(ids, (row.recorded for row in workload.rows.values()))
-    files["README.md"] = captured_folder.readme(folder, _readme(program, rows, skipped), files)
+    asked = "main HEAD" if importable.root else "triton==3.8.0 triton==3.9.0 --corpus THIS_FOLDER"
+    files["README.md"] = captured_folder.readme(folder, _readme(program, asked, rows, skipped), files)
     for name, text in files.items():
         with open(os.path.join(folder, name), "w", encoding="utf-8", newline="") as file:
             file.write(text)
@@ -251,13 +252,14 @@ def family_of(program):
     return f"{name}_" if keyword.iskeyword(name) or name[0].isdigit() else name
 
 
-def _readme(program, rows, skipped):
+def _readme(program, asked, rows, skipped):
+    """asked: of `irdiff compare`, what is compared over these workloads."""
     lines = [
         f"# Kernels of {program}",
         "",
-        f"Recorded by `irdiff capture` with Triton {triton.__version__}. Compare two releases over them:",
+        f"Recorded by `irdiff capture` with Triton {triton.__version__}. To compare over them:",
         "",
-        "    irdiff compare triton==3.8.0 triton==3.9.0 --corpus THIS_FOLDER",
+        f"    irdiff compare {asked}",
         "",
         "| launch | kernel | grid | arguments |",
         "|---|---|---|---|",

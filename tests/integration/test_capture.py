@@ -88,6 +88,17 @@ def test_a_program_without_kernels(tmp_path: Path, cache: Path) -> None:
     assert "nothing was recorded" in irdiff("capture", *words, script, code=4)
 
 
+def test_a_package_that_a_program_lacks_is_named_with_what_to_type(tmp_path: Path, cache: Path) -> None:
+    script = tmp_path / "needy.py"
+    script.write_text("import triton\nimport einops.layers\n")
+    words = ("--cache", cache, "--out", tmp_path / "out", "--toolchain", "triton==3.9.0", "--no-gpu", script)
+    said = irdiff("capture", *words, code=4)
+    assert "the program ended early: ModuleNotFoundError: No module named 'einops'" in said
+    assert "next: record again with --with einops\n" in said
+    assert 'needy.py", line 2' in said and "runpy" not in said, "the program's own frames alone"
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_trace_of_tritonparse(tmp_path: Path, cache: Path) -> None:
     code = (
         "@triton.jit\ndef add_kernel(a, b, n, BLOCK: tl.constexpr):\n"

@@ -147,6 +147,17 @@ def test_exit_code_on_request(irdiff, small_corpus: Path) -> None:
     assert irdiff(*words).code == 0
 
 
+def test_a_part_of_a_label_selects(irdiff, small_corpus: Path) -> None:
+    words = ("compare", NEW, NEW, "--corpus", str(small_corpus), "--target", "sm_90", "--case")
+    result = irdiff(*words, "fp32")
+    names = [case["id"] for case in result.run["cases"]]
+    assert names == [name for name in names if ":fp32" in name] and 0 < len(names) < 3
+    assert f"--case fp32 is a part of {names[0].partition('@')[0]}" in result.run["notes"][0]
+    result = irdiff(*words, "fp23")
+    assert result.code == 2 and "--case 'fp23' means no case" in result.stderr
+    assert "did you mean fp32" in result.stderr
+
+
 def test_nothing_selected_is_an_error(irdiff) -> None:
     result = irdiff("compare", NEW, NEW, "--case", "no/such")
     assert result.code == 2

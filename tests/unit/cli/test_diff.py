@@ -8,13 +8,12 @@ import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
-from irdiff.cli import disassembly
 from irdiff.cli.case_argument import find as find_case
 from irdiff.cli.diff import diff_command
 from irdiff.cli.report import report_command
 from irdiff.errors import IrdiffError, RunFolderError, UsageError
 from irdiff.model import Run, Sides, Verdict
-from irdiff.report import group_names
+from irdiff.report import disassembly, group_names
 from tests.unit.report.folders import three_cases
 from tests.unit.report.runs import large_run, make_case, make_run
 

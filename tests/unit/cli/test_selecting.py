@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from irdiff import case_ids
-from irdiff.cli import case_patterns
+from irdiff.capture import notices
 from irdiff.cli.durations import seconds
 from irdiff.errors import UsageError
 from irdiff.resolve import targets
@@ -92,12 +92,20 @@ def test_a_misspelt_workload_is_refused_before_any_is_run() -> None:
     assert "matmul/pointer" in raised.value.hint
 
 
-def test_what_a_part_of_a_name_stands_for_is_said() -> None:
-    meant = {"matmul": ("matmul",), "fp": tuple(LAUNCHES[:5])}
-    assert case_patterns.notes(meant) == (
+def test_what_a_part_of_a_name_stood_for_is_said() -> None:
+    cases = [f"{launch}@sm_90" for launch in LAUNCHES[:5]]
+    typed = {"matmul": ("matmul",), "fp": LAUNCHES[:4], "bf16": ("matmul/split_k:bf16/main",)}
+    assert list(notices.patterns(typed, cases)) == [
         "--case fp is a part of elementwise/vector_add:fp16-1m, elementwise/vector_add:fp32-1m, "
-        "matmul/pointer:fp16 and 2 more",
-    )
+        "matmul/pointer:fp16 and 1 more",
+        "--case bf16 is a part of matmul/split_k:bf16/main",
+    ]
+    found = list(notices.patterns(typed, cases[:1]))
+    assert found[1] == "--case fp is a part of elementwise/vector_add:fp16-1m", "others are of another tier"
+    assert [text for text in found if text.endswith("means no case")] == [
+        "--case matmul means no case",
+        "--case bf16 means no case",
+    ]
 
 
 def test_patterns_that_mean_no_case_are_known() -> None:

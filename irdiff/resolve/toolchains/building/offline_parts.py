@@ -93,13 +93,21 @@ def missing(wanted: list[Download], environment: Mapping[str, str]) -> list[Down
 
 
 def provide(wanted: list[Download], backend: Path, home: Path) -> list[Download]:
-    """Copies what is wanted from an installed release's `triton/backends/nvidia`; returns what it lacks."""
-    lacking = []
+    """Copies what is wanted from an installed release's `triton/backends/nvidia`; returns what it lacks.
+
+    Where a checkout takes two parts from one archive (`ptxas` and `ptxas-blackwell` of one version), the file
+    of the first is for both.
+    """
+    lacking, places = [], set[Path]()
     for one in wanted:
         source, place = backend / one.place, one.path(home)
+        if place in places:
+            continue
         if not source.exists():
             lacking.append(one)
-        elif source.is_dir():
+            continue
+        places.add(place)
+        if source.is_dir():
             shutil.copytree(source, place, dirs_exist_ok=True)
         else:
             place.parent.mkdir(parents=True, exist_ok=True)

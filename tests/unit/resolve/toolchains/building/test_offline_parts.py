@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -80,3 +81,15 @@ def test_a_release_provides_what_is_missing(wanted: list[offline_parts.Download]
     copied = wanted[0].path(tmp_path / "home")
     assert copied.read_text() == "assembler"
     assert copied.stat().st_mode & 0o111
+
+
+def test_of_two_parts_of_one_archive_the_first_is_for_both(
+    wanted: list[offline_parts.Download], tmp_path: Path
+) -> None:
+    newer = replace(wanted[0], place="bin/ptxas-blackwell", variable="TRITON_PTXAS_BLACKWELL_PATH")
+    backend = tmp_path / "nvidia"
+    (backend / "bin").mkdir(parents=True)
+    (backend / "bin" / "ptxas").write_text("first")
+    (backend / "bin" / "ptxas-blackwell").write_text("second")
+    assert offline_parts.provide([wanted[0], newer], backend, tmp_path) == []
+    assert wanted[0].path(tmp_path).read_text() == "first"

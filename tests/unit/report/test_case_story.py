@@ -1,0 +1,55 @@
+"""What `irdiff explain` tells of a case from its run folder alone, where the pass is not looked for."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from irdiff import config as configuration
+from irdiff.model import Case, Run, Sides, Verdict
+from irdiff.report.case_story import CaseStory
+from irdiff.run import run_folder
+from tests.unit.report.folders import three_cases
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    return run_folder.load(three_cases(tmp_path / "run"))
+
+
+def told(run: Run, case: Case, folder: Path) -> str:
+    out = io.StringIO()
+    story = CaseStory(
+        console=Console(file=out, width=160),
+        run=run,
+        case=case,
+        folder=folder / "run",
+        call="last",
+        context=1,
+    )
+    config = configuration.load(cache=folder / "cache")
+    story.tell(None, None, config, Sides(base=folder, head=folder))
+    return out.getvalue()
+
+
+def test_a_changed_case_is_told_with_its_edit_and_how_to_make_each_side_again(
+    run: Run, tmp_path: Path
+) -> None:
+    case = next(case for case in run.cases if case.artifacts.head.keys() == {"ttgir"})
+    text = told(run, case, tmp_path)
+    assert text.startswith(f"{case.id}: changed\n")
+    assert "stages:  " in text
+    assert "edit in ttgir" in text
+    assert "+ ttng.fence_async_shared {bCluster = false}" in text
+    assert f"irdiff explain last {case.id} --save DIR" in text
+
+
+def test_a_case_without_texts_says_so_and_why_it_broke(run: Run, tmp_path: Path) -> None:
+    broken = next(case for case in run.cases if case.verdict is Verdict.BROKEN)
+    text = told(run, broken, tmp_path)
+    assert broken.error is not None
+    assert broken.error in text
+    assert "no text of " in text
