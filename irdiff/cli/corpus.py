@@ -240,6 +240,11 @@ def verify_command(
     code = process.run_logged(words, log=log, env=config.tool_environment, on_line=on_line)
     if json_path:
         options.write_output(json_path, json.dumps(rows, indent=1) + "\n")
+    if not rows and code == 0:
+        raise NothingComparedError(
+            f"nothing was verified: no launch of {workload} is one for {target} and this release of Triton",
+            hint="`irdiff corpus list --json -` says what each launch expects",
+        )
     if not rows:
         lines = log.read_text(errors="replace").strip().splitlines()[-3:]
         raise NothingComparedError(
