@@ -152,11 +152,11 @@ class Store:
         body = json.dumps(value)  # the order of a map (of stages) is kept
         path = self._record(kind, key)
         self._write(path, f"{sha256(body.encode())}\n{body}".encode())
-        self._note(f"records/{kind}/{key[:2]}/{key[2:]}")
+        self._note(_record_name(kind, key))
 
     def get_record(self, kind: str, key: str) -> Any | None:
         """The value of a record; None where it is absent or was damaged (it is removed then)."""
-        name = f"records/{kind}/{key[:2]}/{key[2:]}"
+        name = _record_name(kind, key)
         try:
             content = _content(f"{self.root}/{name}")
         except FileNotFoundError:
@@ -257,7 +257,7 @@ class Store:
         return Path(f"{self.root}/{_object_name(digest)}")
 
     def _record(self, kind: str, key: str) -> Path:
-        return Path(f"{self.root}/records/{kind}/{key[:2]}/{key[2:]}")
+        return Path(f"{self.root}/{_record_name(kind, key)}")
 
     def _codec(self) -> tuple[zstandard.ZstdCompressor, zstandard.ZstdDecompressor]:
         # one pair a thread: neither may be used by two threads at once
@@ -294,6 +294,10 @@ class Store:
 
 def _object_name(digest: str) -> str:
     return f"objects/{digest[:2]}/{digest[2:]}"
+
+
+def _record_name(kind: str, key: str) -> str:
+    return f"records/{kind}/{key[:2]}/{key[2:]}"
 
 
 def _content(path: str) -> bytes:

@@ -16,6 +16,9 @@ from irdiff.model import EditedLines, Launch, Pair, Sides
 from irdiff.parallel import Report, in_parallel
 from irdiff.resolve.sides import Side
 from irdiff.store import Store
+from irdiff.words import first_few
+
+_SHOWN = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +35,10 @@ class EditedSources:
         """A note of the edited sources and the passes that use them; none where no source is edited."""
         if not self.sides.base.edited:
             return ()
-        used = "; ".join(f"{path}: {_first_few(names)}" for path, names in self.sides.base.edited.items())
+        used = "; ".join(
+            f"{path}: {first_few(names, _SHOWN) or 'no pass was found'}"
+            for path, names in self.sides.base.edited.items()
+        )
         return (f"edited sources and the passes that use them (--exercised counts the cases): {used}",)
 
     def exercised(self) -> tuple[str, ...]:
@@ -74,8 +80,3 @@ def _no_counts(sides: Sides[Side]) -> str:
 def _revision_of(spec: str) -> str:
     """As it was typed: a label is `main (1a2b3c4d5e)`."""
     return spec.partition(" ")[0]
-
-
-def _first_few(names: Sequence[str]) -> str:
-    few = ", ".join(names[:3]) or "no pass was found"
-    return f"{few} and {len(names) - 3} more" if len(names) > 3 else few

@@ -9,6 +9,7 @@ from irdiff import case_ids
 from irdiff.capture.pairing import CapturedWorkload
 from irdiff.model import Failure, Sides
 from irdiff.resolve.sides import Side
+from irdiff.words import counted, first_few
 
 _MISSING = re.compile(
     r"ModuleNotFoundError: No module named '([\w.]+)'|PackageNotFoundError: .*? for ([\w.-]+)"
@@ -32,12 +33,7 @@ def patterns(typed: Mapping[str, tuple[str, ...]], cases: Sequence[str]) -> Iter
         if not found:
             yield f"--case {pattern} means no case"
         elif names != (pattern,):
-            yield f"--case {pattern} is a part of {_listed(found)}"
-
-
-def _listed(names: Sequence[str]) -> str:
-    few = ", ".join(names[:_MAX_NAMES])
-    return f"{few} and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else few
+            yield f"--case {pattern} is a part of {first_few(found, _MAX_NAMES)}"
 
 
 def missing_packages(captured: Iterable[CapturedWorkload], sides: Sides[Side]) -> list[str]:
@@ -84,10 +80,9 @@ def _configs_left_out(captured: Iterable[CapturedWorkload]) -> Iterator[str]:
             at_most = catalog.selection.configs if catalog.left_out else at_most
             _take_largest(left_out, row.workload, catalog.left_out)
     if left_out:
-        kernels = "1 kernel" if len(left_out) == 1 else f"{len(left_out)} kernels"
         yield (
             f"of each autotuning list {at_most} configs are compared (--configs): {sum(left_out.values())} "
-            f"configs of {kernels} were left out"
+            f"configs of {counted(len(left_out), 'kernel')} were left out"
         )
 
 

@@ -32,14 +32,8 @@ from irdiff.run import run_list
 @options.targets_folder_option
 @options.corpus_option
 @options.pack_option
-@click.option(
-    "--case",
-    "cases",
-    multiple=True,
-    metavar="PATTERN",
-    help="family/workload:label@target; parts and globs work.",
-)
-@click.option("--tier", "tiers", multiple=True, type=click.Choice(["gate", "core", "extended"]))
+@options.case_option
+@options.tier_option
 @click.option("--attribute/--no-attribute", default=True, help="Look for the pass behind each change.")
 @click.option(
     "--out", type=options.OutputFile(), default="-", help="Write the Markdown here; default: stdout."

@@ -118,6 +118,7 @@ def _wanted(words: CompareWords, tell: Callable[[str], None]) -> SideOptions:
         progress=tell,
         packs=words.packs,
         packages=words.packages,
+        exercised=words.exercised,
         program=words.program,
     )
 

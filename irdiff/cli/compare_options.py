@@ -99,15 +99,8 @@ _OPTIONS = (
     options.corpus_option,
     options.pack_option,
     options.kernel_options,
-    click.option(
-        "--case",
-        "cases",
-        multiple=True,
-        metavar="PATTERN",
-        shell_complete=completing.workloads,
-        help="family/workload:label@target; parts and globs work.",
-    ),
-    click.option("--tier", "tiers", multiple=True, type=click.Choice(["gate", "core", "extended"])),
+    options.case_option,
+    options.tier_option,
     click.option("--stages", default="", help="Stages to compare, comma-separated; default: all."),
     click.option(
         "--no-shortcut", is_flag=True, help="Compile both sides anew, even where they are the same."

@@ -32,14 +32,8 @@ from irdiff.worker_client.workers import Workers
 
 @click.command("gaps")
 @click.option("--toolchain", "spec", default="triton==3.9.0", show_default=True, help="Whose passes.")
-@click.option(
-    "--case",
-    "cases",
-    multiple=True,
-    metavar="PATTERN",
-    help="family/workload:label@target; parts and globs work.",
-)
-@click.option("--tier", "tiers", multiple=True, type=click.Choice(["gate", "core", "extended"]))
+@options.case_option
+@options.tier_option
 @click.option("--fewest", type=click.IntRange(min=1), default=3, show_default=True, help="Enough cases.")
 @click.option("--all", "show_all", is_flag=True, help="Every pass, not only gaps.")
 @options.corpus_option

@@ -20,6 +20,7 @@ from irdiff.report import commands, escape, group_names, run_changes, wording
 from irdiff.report.group_names import NamedGroup
 from irdiff.report.run_changes import ChangedGroup, RunChanges
 from irdiff.run import run_folder
+from irdiff.words import counted
 
 _LISTED = 15
 
@@ -86,7 +87,7 @@ def _part(title: str, lines: Sequence[str], limit: int) -> Iterator[Text]:
 def _group(group: ChangeGroup, names: dict[str, NamedGroup]) -> str:
     row = names[group.id]
     title = group.title.replace("`", "")
-    return f"{row.number:>3} {row.short}  {title}  ({wording.cases_in_words(len(group.members))})"
+    return f"{row.number:>3} {row.short}  {title}  ({counted(len(group.members), 'case')})"
 
 
 def _changed(row: ChangedGroup, names: dict[str, NamedGroup]) -> str:

@@ -67,15 +67,14 @@ def fetch_command(run_id: int | None, commit: str | None, out: Path) -> int:
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="irdiff-fetch-") as scratch:
         place = Path(scratch, "run.zip")
-        if not actions.fetch_artifact(hub, run_id, ARTIFACT, place):
-            failure.write(out, actions.failures(hub, run_id) or (failure.NOTHING_KEPT,))
-        else:
+        has_artifact = actions.fetch_artifact(hub, run_id, ARTIFACT, place)
+        if has_artifact:
             try:
                 run_archive.unpack(place, out)
             except RunFolderError as error:
                 failure.write(out, [PartFailure(step="reading the run", code=2, lines=(str(error)[:300],))])
-            if failure.load(out) == (failure.NOTHING_KEPT,):  # GitHub knows which step it was
-                failure.write(out, actions.failures(hub, run_id) or (failure.NOTHING_KEPT,))
+        if not has_artifact or failure.load(out) == (failure.NOTHING_KEPT,):  # GitHub knows which step it was
+            failure.write(out, actions.failures(hub, run_id) or (failure.NOTHING_KEPT,))
     said = sorted(path.name for path in out.iterdir())
     click.echo(f"fetched: {', '.join(said)}")
     return ExitCode.DONE

@@ -43,14 +43,8 @@ from irdiff.resolve.sides import Side, SideOptions, load_corpus, resolve_sides
 @options.targets_folder_option
 @options.corpus_option
 @options.pack_option
-@click.option(
-    "--case",
-    "cases",
-    multiple=True,
-    metavar="PATTERN",
-    help="family/workload:label@target; parts and globs work.",
-)
-@click.option("--tier", "tiers", multiple=True, type=click.Choice(["gate", "core", "extended"]))
+@options.case_option
+@options.tier_option
 @click.option("--attribute/--no-attribute", default=True, help="Look for the pass behind each change.")
 @click.option(
     "--recheck/--no-recheck",

@@ -80,6 +80,15 @@ ptxas_option = click.option(
 repo_option = click.option(
     "--repo", type=click.Path(path_type=Path), help="A checkout; default: that of the current folder."
 )
+case_option = click.option(
+    "--case",
+    "cases",
+    multiple=True,
+    metavar="PATTERN",
+    shell_complete=completing.workloads,
+    help="family/workload:label@target; parts and globs work.",
+)
+tier_option = click.option("--tier", "tiers", multiple=True, type=click.Choice(["gate", "core", "extended"]))
 target_option = click.option(
     "--target",
     "target_names",

@@ -17,6 +17,7 @@ from irdiff.report import together, wording
 from irdiff.report.escape import code, markdown
 from irdiff.report.templates import markdown_prose
 from irdiff.timing.results import BAD_OUTPUTS, FAULTS, CaseTiming, Speed, TimingResults
+from irdiff.words import counted
 
 _MAX_ROWS = 60
 _MAX_GROUPS = 25
@@ -111,7 +112,7 @@ def _changes(parts: Sequence[ReleaseRun]) -> Iterator[str]:
         if _is_changed(case.verdict)
     )
     if loose:
-        yield f"- {wording.cases_in_words(loose, 'changed ')} in no group"
+        yield f"- {counted(loose, 'changed case')} in no group"
 
 
 def _is_changed(verdict: Verdict) -> bool:
@@ -150,7 +151,7 @@ def _not_known(parts: Sequence[ReleaseRun]) -> Iterator[str]:
     for number, part in enumerate(parts, 1):
         untimed = sum(_untimed_by_target(part).values())
         if untimed:
-            words = f"{wording.cases_in_words(untimed, 'changed ')}, which may be slower"
+            words = f"{counted(untimed, 'changed case')}, which may be slower"
             yield f"- run {number}: not timed: {words}"
 
 
@@ -247,7 +248,7 @@ def _unchecked(parts: Sequence[ReleaseRun]) -> Iterator[str]:
             if case.verdict in {Verdict.FAILING, Verdict.UNSUPPORTED}
         )
         for (target, verdict), count in sorted(counts.items()):
-            cases = wording.cases_in_words(count)
+            cases = counted(count, "case")
             yield f"- run {number}: {code(target)}: {cases} {verdict.value} on both sides"
         unstable = [case for case in part.run.cases if case.nondeterministic]
         for case in unstable[:10]:
@@ -260,7 +261,7 @@ def _unchecked(parts: Sequence[ReleaseRun]) -> Iterator[str]:
 
 def _untimed(number: int, part: ReleaseRun) -> Iterator[str]:
     for target, count in sorted(_untimed_by_target(part).items()):
-        yield f"- run {number}: {code(target)}: {wording.cases_in_words(count, 'changed ')} not timed"
+        yield f"- run {number}: {code(target)}: {counted(count, 'changed case')} not timed"
 
 
 def _untimed_by_target(part: ReleaseRun) -> Counter[str]:

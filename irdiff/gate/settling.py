@@ -22,6 +22,7 @@ from irdiff.gate.acceptance import Accepted
 from irdiff.gate.outcome import Certainty, GateFinding, SubjectKind
 from irdiff.gate.policy import Rule, Waiver, matches
 from irdiff.model import Run
+from irdiff.words import counted
 
 
 class Settler:
@@ -164,5 +165,4 @@ class _Acceptances:
         members = [case.id for case in self._cases.values() if case.group == group]
         known = sum(member in self._of_case for member in members) or len(self._groups[group].edits)
         new = sum(member not in self._of_case for member in members)
-        cases = "1 case" if known == 1 else f"{known} cases"
-        return f"accepted for {cases}; {new} more changed the same way since"
+        return f"accepted for {counted(known, 'case')}; {new} more changed the same way since"

@@ -10,6 +10,7 @@ from irdiff.gate.acceptance import Accepted
 from irdiff.gate.outcome import Certainty, GateFinding, Outcome, RuleOutcome, SubjectKind
 from irdiff.gate.policy import Waiver
 from irdiff.report import commands
+from irdiff.words import counted
 
 _MAX_GROUPS = 5
 NO_TIMINGS = "no timings: rules that need them could not be decided"
@@ -40,13 +41,13 @@ def _size(outcome: RuleOutcome) -> str:
 
 def summary(outcome: RuleOutcome) -> str:
     """`3 findings in 120 cases, 1 waived`."""
-    cases = "1 case" if outcome.examined == 1 else f"{outcome.examined} cases"
+    cases = counted(outcome.examined, "case")
     if not outcome.findings:
         return f"holds for {cases}"
     count = len(outcome.findings)
     settled = sum(finding.settled_by is not None for finding in outcome.findings)
     tail = f", {settled} settled" if settled else ""
-    return f"{count} {'finding' if count == 1 else 'findings'} in {cases}{tail}"
+    return f"{counted(count, 'finding')} in {cases}{tail}"
 
 
 def subject(finding: GateFinding) -> str:

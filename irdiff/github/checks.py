@@ -12,6 +12,7 @@ from irdiff.github.client import Client, ForbiddenError
 from irdiff.model import Case, ChangeGroup, Run, Verdict
 from irdiff.report import edited, together, wording
 from irdiff.report.escape import clean
+from irdiff.words import counted
 
 ANNOTATIONS_PER_REQUEST = 50
 MAX_ANNOTATIONS = 200
@@ -80,7 +81,7 @@ def _of_groups(run: Run, cases: dict[str, Case], root: str) -> Iterator[Annotati
 
 
 def _group_text(group: ChangeGroup, cases: dict[str, Case]) -> str:
-    count = wording.cases_in_words(len(group.members))
+    count = counted(len(group.members), "case")
     where = wording.members_by_target(group, cases)
     return f"{count} ({where}), first in {wording.group_origin(group)}; for example {group.representative}"
 

@@ -13,7 +13,7 @@ from irdiff.history.steps import Step
 from irdiff.model import Verdict
 from irdiff.report import escape
 from irdiff.report.templates import markdown_prose
-from irdiff.report.wording import cases_in_words
+from irdiff.words import counted, first_few
 
 _SHOWN_CASES = 10
 _SHOWN_STEPS = 20
@@ -229,10 +229,8 @@ def _time_row(row: Slowdown) -> str:
 
 
 def _step_row(step: Step) -> str:
-    cases = ", ".join(escape.code(case) for case in step.cases[:_SHOWN_CASES])
-    more = f" and {len(step.cases) - _SHOWN_CASES} more" if len(step.cases) > _SHOWN_CASES else ""
-    count = cases_in_words(len(step.cases))
-    return f"{markdown_prose(step.title)}: {count}: {cases}{more}"
+    cases = first_few([escape.code(case) for case in step.cases], _SHOWN_CASES)
+    return f"{markdown_prose(step.title)}: {counted(len(step.cases), 'case')}: {cases}"
 
 
 def as_json(alert: Alert) -> Mapping[str, object]:

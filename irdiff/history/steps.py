@@ -18,6 +18,7 @@ from irdiff.history.lines import GroupRow, PairRow, SeriesLines, Timing, Values
 from irdiff.history.schema import NOT_CARRIED
 from irdiff.history.versions import COMMITS, RELEASES
 from irdiff.model import Verdict
+from irdiff.words import first_few
 
 TIME = "time"
 """The name of the fact that timings are."""
@@ -134,8 +135,7 @@ def _step(
 def _title(verdict: str, cases: Sequence[str]) -> str:
     """Of cases that are in no group: what is with them, and of which workloads they are."""
     names = sorted({case.partition(":")[0] for case in cases})
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return f"{_WITHOUT_GROUP.get(verdict, f'moved, though {verdict}')}: {', '.join(names[:_NAMED])}{more}"
+    return f"{_WITHOUT_GROUP.get(verdict, f'moved, though {verdict}')}: {first_few(names, _NAMED)}"
 
 
 def _undone_at(series: SeriesLines, head: int, moves: Sequence[Move]) -> int | None:

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from irdiff.report.alignment import Kind
 from irdiff.report.stage_diff import DiffLine, StageDiff
+from irdiff.words import counted
 
 _STYLE = {Kind.REMOVED: "red", Kind.ADDED: "green", Kind.RENAMED: "yellow", Kind.SAME: ""}
 _MARK = {Kind.REMOVED: "bold reverse", Kind.ADDED: "bold reverse", Kind.RENAMED: "underline", Kind.SAME: ""}
@@ -44,13 +45,13 @@ def lines(diff: StageDiff, view: View) -> Iterator[Text]:
 def counts(diff: StageDiff) -> str:
     """`13 lines removed, 9 added; 227 in other registers`."""
     removed = diff.count(Kind.REMOVED)
-    words = f"{removed} line{'' if removed == 1 else 's'} removed, {diff.count(Kind.ADDED)} added"
+    words = f"{counted(removed, 'line')} removed, {diff.count(Kind.ADDED)} added"
     renamed = diff.count(Kind.RENAMED)
     return words + (f"; {renamed} in other registers" if renamed else "")
 
 
 def _gap(count: int) -> Text:
-    return Text(f"{'':13}… {count} line{'' if count == 1 else 's'} without a change", style="dim")
+    return Text(f"{'':13}… {counted(count, 'line')} without a change", style="dim")
 
 
 def _unified(found: Sequence[DiffLine], view: View) -> Iterator[Text]:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from irdiff.model import Edited, EditedFile, Run
+from irdiff.words import counted, first_few
 
 _SHOWN = 4
 NATIVE = "native code"
@@ -21,9 +22,10 @@ def same_compiler(run: Run) -> bool:
 
 def headline(edited: Edited) -> str:
     """The first line of a report on revisions of which nothing can follow."""
+    looked_at = f"({counted(len(edited.files), 'file')} looked at)"
     if edited.of_kernels:
-        return f"no code, data or pin differs: nothing was compared ({_files(len(edited.files))} looked at)"
-    return f"identical compilers: nothing can change ({_files(len(edited.files))} looked at)"
+        return f"no code, data or pin differs: nothing was compared {looked_at}"
+    return f"identical compilers: nothing can change {looked_at}"
 
 
 def sentence(run: Run) -> str:
@@ -39,7 +41,7 @@ def differing(edited: Edited) -> str:
     parts = [f"{word} ({count}: {_names(counting, word)})" for word, count in _counted(counting)]
     parts += [f"{word} ({count})" for word, count in _counted(beside)]
     count = len(edited.files)
-    return f"{_files(count)} {'differs' if count == 1 else 'differ'}: {', '.join(parts)}"
+    return f"{counted(count, 'file')} {'differs' if count == 1 else 'differ'}: {', '.join(parts)}"
 
 
 def consequence(edited: Edited) -> str:
@@ -62,9 +64,4 @@ def _counted(files: Sequence[EditedFile]) -> list[tuple[str, int]]:
 
 def _names(files: Sequence[EditedFile], word: str) -> str:
     paths = [file.path for file in files if word in file.feeds]
-    more = f" and {len(paths) - _SHOWN} more" if len(paths) > _SHOWN else ""
-    return ", ".join(paths[:_SHOWN]) + more
-
-
-def _files(count: int) -> str:
-    return "1 file" if count == 1 else f"{count} files"
+    return first_few(paths, _SHOWN)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import bisect
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from irdiff.model import EditedLine, EditedLines, EditedSource, Run
+from irdiff.words import counted, first_few
 
 _SHOWN = 4
 
@@ -41,14 +42,15 @@ def sentence(run: Run) -> str:
 def _sentence(found: EditedLines) -> str:
     code = [line for source in found.sources for line in source.lines]
     ran = sum(line.cases > 0 for line in code)
-    told = f"edited lines executed: {ran} of {len(code)}, by {found.executed_by} of {_cases(found.cases)}"
+    cases = counted(found.cases, "case")
+    told = f"edited lines executed: {ran} of {len(code)}, by {found.executed_by} of {cases}"
     if not code:
         told = "edited lines executed: none of them holds code that runs"
     parts = [told]
     if found.unmeasured:
-        parts.append(f"{_cases(found.unmeasured)} left no counts (the compiler died)")
+        parts.append(f"{counted(found.unmeasured, 'case')} left no counts (the compiler died)")
     if found.without_lines:
-        parts.append(f"not counted by line: {_names(found.without_lines)}")
+        parts.append(f"not counted by line: {first_few(found.without_lines, _SHOWN)}")
     if code and not ran:
         parts.append("no case reaches the edit: that nothing changed says nothing of it")
     return "; ".join(parts)
@@ -70,12 +72,3 @@ def _stretches(source: EditedSource) -> Iterator[LinesNotRun]:
     for (_, ran), lines in itertools.groupby(source.lines, place):
         if not ran:
             yield LinesNotRun(path=source.path, lines=tuple(lines))
-
-
-def _cases(count: int) -> str:
-    return "1 case" if count == 1 else f"{count} cases"
-
-
-def _names(paths: Sequence[str]) -> str:
-    more = f" and {len(paths) - _SHOWN} more" if len(paths) > _SHOWN else ""
-    return ", ".join(paths[:_SHOWN]) + more

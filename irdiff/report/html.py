@@ -40,6 +40,7 @@ from irdiff.report.group_names import NamedGroup
 from irdiff.report.rank import moved_facts, rank
 from irdiff.report.shown import PLAIN, Shown
 from irdiff.stages import in_stage_order
+from irdiff.words import counted
 
 MAX_ENTRIES = 400
 """The most groups and single cases that are shown with diffs. The rest are rows of the table of cases."""
@@ -65,6 +66,7 @@ def render(run: Run, folder: Path, timing: Forest | None = None, *, as_: Shown =
     sheet, script = _asset("report.css"), _asset("report.js")
     ranked = rank(run.cases)
     entries = _entries(run, ranked, folder, as_)
+    not_run = edited_lines.not_run(run)
     return (
         templates.html()
         .get_template("report.html.j2")
@@ -75,8 +77,8 @@ def render(run: Run, folder: Path, timing: Forest | None = None, *, as_: Shown =
             headline=as_.headline(run),
             reach=reach.sentence(run) or edited.sentence(run),
             edited_lines=edited_lines.sentence(run),
-            not_run=edited_lines.not_run(run)[:_MAX_NOT_RUN],
-            not_run_left_out=max(0, len(edited_lines.not_run(run)) - _MAX_NOT_RUN),
+            not_run=not_run[:_MAX_NOT_RUN],
+            not_run_left_out=max(0, len(not_run) - _MAX_NOT_RUN),
             mood=html_overview.mood(run),
             run=run,
             base=wording.side(run.base),
@@ -206,7 +208,7 @@ def _group(row: NamedGroup, cases: Mapping[str, Case]) -> dict[str, Any]:
         "title": group.title,
         "severity": group.severity,
         "loud": wording.is_loud(group),
-        "count": wording.cases_in_words(count),
+        "count": counted(count, "case"),
         "origin": wording.group_origin(group),
         "css_class": html_overview.stage_class(group.origin_stage),
         "charged": wording.charged(group),

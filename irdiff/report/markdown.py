@@ -31,6 +31,7 @@ from irdiff.report.group_names import NamedGroup
 from irdiff.report.rank import rank
 from irdiff.report.shown import PLAIN, Shown
 from irdiff.report.together import SharedError
+from irdiff.words import counted
 
 LIMIT = 60_000
 """GitHub refuses comments of more than 65,536 characters; some are left to whoever wraps this text."""
@@ -85,6 +86,7 @@ def _headline_only(frame: Mapping[str, Any], limit: int) -> str:
 
 
 def _frame(run: Run, timing: Forest | None, as_: Shown) -> dict[str, Any]:
+    not_run = edited_lines.not_run(run)
     return {
         "headline": as_.headline(run),
         "base": wording.side(run.base),
@@ -93,17 +95,16 @@ def _frame(run: Run, timing: Forest | None, as_: Shown) -> dict[str, Any]:
         "reach": reach.sentence(run) or edited.sentence(run),
         "edited_lines": edited_lines.sentence(run),
         "not_run": [
-            {"place": stretch.place, "text": stretch.lines[0].text}
-            for stretch in edited_lines.not_run(run)[:_MAX_NOT_RUN]
+            {"place": stretch.place, "text": stretch.lines[0].text} for stretch in not_run[:_MAX_NOT_RUN]
         ],
-        "not_run_left_out": max(0, len(edited_lines.not_run(run)) - _MAX_NOT_RUN),
+        "not_run_left_out": max(0, len(not_run) - _MAX_NOT_RUN),
         "coverage": wording.coverage(run),
         "radius": _radius(run)[:_MAX_TARGETS],
         "radius_left_out": max(0, len(run.summary.radius) - _MAX_TARGETS),
         "notes": run.notes[:_MAX_NOTES],
         "provenance": _provenance(run),
         "launch_changes": [
-            {"text": str(change), "cases": wording.cases_in_words(count, "changed ")}
+            {"text": str(change), "cases": counted(count, "changed case")}
             for change, count in launch_changes.of_run(run)[:_MAX_LAUNCH_CHANGES]
         ],
         "open_ungrouped": not run.groups,
@@ -206,7 +207,7 @@ def _group(row: NamedGroup, cases: Mapping[str, Case]) -> dict[str, Any]:
         "severity": group.severity,
         "origin": wording.group_origin(group),
         "charged": wording.charged(group),
-        "cases": wording.cases_in_words(count),
+        "cases": counted(count, "case"),
         "targets": wording.members_by_target(group, cases),
         "alike": alike,
         "reason": wording.first_reason(group),

@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from pathlib import PurePosixPath
 
 from irdiff.model import ChangedFile, Reach, Run
+from irdiff.words import counted, first_few
 
 _SHOWN = 4
 
@@ -30,7 +31,7 @@ def _sentence(reach: Reach, launching: Collection[str]) -> str:
     unread = [file for file in reach.files if not file.read_by]
     parts = [f"changed files: {len(reach.files)}"]
     if read:
-        parts.append(f"{_are(len(read))} read by {_launches(reach.read_by)}")
+        parts.append(f"{_are(len(read))} read by {counted(reach.read_by, 'launch')}")
     only_read = [
         file
         for file in read
@@ -42,10 +43,7 @@ def _sentence(reach: Reach, launching: Collection[str]) -> str:
         parts.append(f"of {_names(only_read)} no launch compiles a function")
     idle = [f"{name} ({file.path})" for file in read for name in file.not_run]
     if idle:
-        more = f" and {len(idle) - _SHOWN} more" if len(idle) > _SHOWN else ""
-        parts.append(
-            f"no launch runs {', '.join(idle[:_SHOWN])}{more}, which changed: not compared (see --program)"
-        )
+        parts.append(f"no launch runs {first_few(idle, _SHOWN)}, which changed: not compared (see --program)")
     if unread:
         parts.append(f"{_names(unread)} {'is' if len(unread) == 1 else 'are'} read by none: not compared")
     return "; ".join(parts)
@@ -55,14 +53,9 @@ def _are(count: int) -> str:
     return "1 is" if count == 1 else f"{count} are"
 
 
-def _launches(count: int) -> str:
-    return "1 launch" if count == 1 else f"{count} launches"
-
-
 def _names(files: Sequence[ChangedFile]) -> str:
     """The names of the files, Python files first."""
     paths = sorted((file.path for file in files), key=lambda path: (not path.endswith(".py"), path))
-    shown = paths[:_SHOWN]
-    if len(paths) > _SHOWN:
-        return f"{', '.join(shown)} and {len(paths) - _SHOWN} more"
-    return " and ".join([", ".join(shown[:-1]), shown[-1]]) if len(shown) > 1 else shown[0]
+    if 1 < len(paths) <= _SHOWN:
+        return f"{', '.join(paths[:-1])} and {paths[-1]}"
+    return first_few(paths, _SHOWN)

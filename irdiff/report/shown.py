@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from irdiff.model import Run
 from irdiff.report import commands, group_names, wording
 from irdiff.report.group_names import NamedGroup
+from irdiff.words import counted
 
 _JOB = re.compile(r"https://[\w.-]+/([\w.-]+/[\w.-]+)/actions/runs/(\d+)")
 _ARTIFACT = "irdiff-run"
@@ -67,6 +68,6 @@ def of_job(page: str | None) -> Shown:
 
 def news(run: Run, cases: int, groups: int, *, call: str, since: str) -> Shown:
     """The part of a run that another one, `since`, did not have: so many cases and groups are left out."""
-    told = f"{wording.cases_in_words(cases, 'known ')} in {groups} whole groups not shown"
+    told = f"{counted(cases, 'known case')} in {groups} whole groups not shown"
     hidden = told.replace("in 1 whole groups", "in 1 whole group")
     return Shown(call=call, fetch="", whole=run, first=f"new since {since}: ", hidden=hidden)

@@ -34,6 +34,7 @@ from irdiff.report.rank import rank
 from irdiff.report.shown import PLAIN, Shown
 from irdiff.report.tables import Column
 from irdiff.stages import Stage, in_stage_order
+from irdiff.words import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -203,7 +204,7 @@ def _unstable(run: Run) -> Iterator[Text]:
     if rows:
         yield from tables.heading("nondeterministic: compiled again, a side gave other code")
     for words, cases in rows:
-        yield Text(f"{words}: {wording.cases_in_words(len(cases))}")
+        yield Text(f"{words}: {counted(len(cases), 'case')}")
         yield from (Text(f"     {escape.terminal(case.id)}", style="dim") for case in cases[:_MAX_LISTED])
         if len(cases) > _MAX_LISTED:
             yield Text(f"     … and {len(cases) - _MAX_LISTED} more", style="dim")
@@ -222,7 +223,7 @@ def _groups(run: Run, limit: int, as_: Shown) -> Iterator[Text]:
         yield Text.assemble((names, "dim"), (_title(group), style))
         where = wording.members_by_target(group, cases)
         origin = (escape.terminal(wording.group_origin(group)), STAGE_STYLE.get(group.origin_stage, ""))
-        count = wording.cases_in_words(len(group.members))
+        count = counted(len(group.members), "case")
         words = escape.terminal(f"     {group.severity} · {count} ({where}) · from ")
         yield Text.assemble(words, origin)
         yield Text(escape.terminal(f"     {group.representative}"), style="dim")

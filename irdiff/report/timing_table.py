@@ -10,6 +10,7 @@ from rich.text import Text
 from irdiff.report import tables, timed
 from irdiff.report.tables import Column
 from irdiff.timing.results import BAD_OUTPUTS, FAULTS, CaseTiming, Speed, TimingResults
+from irdiff.words import counted
 
 _COLUMNS = (
     Column(name="case"),
@@ -78,7 +79,7 @@ def summary(found: TimingResults) -> list[str]:
     lines = ["", ", ".join([*words, *(f"{count} {speed}" for speed, count in counts.items())])]
     lines += [line for row in found.cases for line in _case_lines(row)]
     for reason, count in Counter(row.reason.split(":")[0] for row in found.not_timed).items():
-        lines.append(f"{count} {'case' if count == 1 else 'cases'} not timed: {reason}")
+        lines.append(f"{counted(count, 'case')} not timed: {reason}")
     for gpu in found.gpus:
         if gpu.stopped:
             lines.append(f"{gpu.name} ({gpu.uuid}): {gpu.stopped}")

@@ -10,6 +10,7 @@ from irdiff.findings import Finding, FindingKind
 from irdiff.model import Case, ChangeGroup, Fact, Radius, Revision, Run, Verdict
 from irdiff.report import edited, reach, together
 from irdiff.report.rank import moved_facts
+from irdiff.words import counted
 
 _AFTER_CHANGED = (
     Verdict.FIXED,
@@ -36,16 +37,16 @@ def headline(run: Run) -> str:
     changed = counts.get(Verdict.CHANGED, 0)
     ways = len(changed_groups(run))
     if changed and ways:
-        first = f"{changed} of {cases_in_words(total, 'compared ')} changed in {_ways(ways)}"
+        first = f"{changed} of {counted(total, 'compared case')} changed in {_ways(ways)}"
     elif changed:
-        first = f"{changed} of {cases_in_words(total, 'compared ')} changed"
+        first = f"{changed} of {counted(total, 'compared case')} changed"
     elif reach.missed(run):
-        first = f"no launch reads what changed ({cases_in_words(total, 'compared ')})"
+        first = f"no launch reads what changed ({counted(total, 'compared case')})"
     else:
-        first = f"no code changed in {cases_in_words(total, 'compared ')}"
+        first = f"no code changed in {counted(total, 'compared case')}"
     broken = counts.get(Verdict.BROKEN, 0)
     parts = [
-        *([f"{cases_in_words(broken)} broken"] if broken else []),
+        *([f"{counted(broken, 'case')} broken"] if broken else []),
         first,
         *(f"{counts[verdict]} {verdict.value}" for verdict in _AFTER_CHANGED if counts.get(verdict)),
     ]
@@ -58,10 +59,6 @@ def headline(run: Run) -> str:
 
 def _ways(count: int) -> str:
     return "one way" if count == 1 else f"{count} distinct ways"
-
-
-def cases_in_words(count: int, kind: str = "") -> str:
-    return f"{count} {kind}case" if count == 1 else f"{count} {kind}cases"
 
 
 def changed_groups(run: Run) -> list[ChangeGroup]:

@@ -70,6 +70,8 @@ class SideOptions:
     """Packs of the corpus that take its place."""
     packages: tuple[str, ...] = ()
     """What the workloads import beside Triton, beyond what the repository says."""
+    exercised: bool = False
+    """Whether a compiler that counts the lines of an edit is looked for."""
     program: str | None = None
     """A command line of the repository that launches kernels, in place of workloads."""
 
@@ -188,7 +190,8 @@ class Resolver:
             return sides
         both = Sides(base=found.base, head=found.head)
         edited = edited_passes.passes_of_edits(both, sides.base.toolchain, self.config)
-        counts = counting.find(both, self.config, toolchains.resolve) if edited else None
+        asked = edited and self.options.exercised
+        counts = counting.find(both, self.config, toolchains.resolve) if asked else None
         return Sides(base=replace(sides.base, edited=edited), head=replace(sides.head, counting=counts))
 
     def _release(self, spec: str, beside: str) -> Side:

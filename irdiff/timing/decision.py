@@ -32,6 +32,7 @@ from irdiff.timing import statistics
 from irdiff.timing.results import PROCESSES, Speed, TimingProtocol, Unclear
 from irdiff.timing.samples import Sample
 from irdiff.timing.statistics import Estimate, Ratio
+from irdiff.words import counted
 
 _APART = 2.0
 """A process stands apart beyond this many thresholds from the median process. A hump that is smaller must be
@@ -111,7 +112,7 @@ def few_processes(count: int, protocol: TimingProtocol) -> str:
     needed = max(PROCESSES, protocol.processes)
     if count >= needed:
         return ""
-    return f"only {count} {'process' if count == 1 else 'processes'} measured it, a verdict needs {needed}"
+    return f"only {counted(count, 'process')} measured it, a verdict needs {needed}"
 
 
 def _objections_to_same(row: Estimate, p: float, protocol: TimingProtocol) -> list[tuple[Unclear, str]]:

@@ -72,7 +72,7 @@ def read(snap: Snapshot, config: Config) -> Checkout:
         native_digest=key_of("native/2", sorted(rows.items())),
         native_rows=rows,
         native_paths=tuple(sorted({*rows, *behind})),
-        llvm=source_parts.llvm_pin(pins, lambda paths: _contents(files, paths)),
+        llvm=source_parts.llvm_pin(pins, lambda paths: contents(files, paths)),
     )
 
 
@@ -93,7 +93,7 @@ def _native_rows(
         for path, target in targets.items():
             behind = [(name, _counted(files[name])) for name in sorted(files) if _is_at(name, path)]
             counted[path] = key_of("link", target, behind)
-        rows = source_parts.native_inputs(counted, lambda paths: _contents(files, paths))
+        rows = source_parts.native_inputs(counted, lambda paths: contents(files, paths))
         rows.update((path, e.blob) for path, e in tree.items() if e.is_missing_submodule)
         store.put_record("native", key, rows)
     return rows
@@ -108,11 +108,16 @@ def _is_at(name: str, path: str) -> bool:
     return name == path or name.startswith(f"{path}/")
 
 
-def _contents(files: Mapping[str, TreeEntry], paths: Iterable[str]) -> dict[str, bytes]:
+def contents(files: Mapping[str, TreeEntry], paths: Iterable[str]) -> dict[str, bytes]:
     """The contents by the path that was asked for. A link that leads out of the tree has none."""
     wanted = {path: files[path] for path in paths if path in files}
-    contents = repository.read(list(wanted.values()))
-    return {path: contents[entry.path] for path, entry in wanted.items()}
+    read = repository.read(list(wanted.values()))
+    return {path: read[entry.path] for path, entry in wanted.items()}
+
+
+def texts(files: Mapping[str, TreeEntry], paths: Iterable[str]) -> dict[str, str]:
+    """The same as text; bytes that are no UTF-8 are replaced."""
+    return {path: content.decode(errors="replace") for path, content in contents(files, paths).items()}
 
 
 def _own_digest() -> str:

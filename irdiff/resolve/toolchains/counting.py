@@ -13,7 +13,7 @@ from irdiff.config import Config
 from irdiff.errors import ToolchainError, UsageError
 from irdiff.model import Sides, Toolchain
 from irdiff.resolve.toolchains import checkout as checkouts
-from irdiff.resolve.toolchains import commits, edited_lines, edited_passes, includes, native, repository
+from irdiff.resolve.toolchains import commits, edited_lines, edited_passes, includes, native
 from irdiff.resolve.toolchains.building import compilers, line_counting
 from irdiff.resolve.toolchains.building.line_counting import CountedUnits
 from irdiff.resolve.toolchains.checkout import Checkout
@@ -49,8 +49,9 @@ def edit_of(sides: Sides[Checkout]) -> NativeEdit:
     differing = edited_passes.differing(sides)
     code = [path for path in differing if path.endswith(_CODE) and path in sides.head.files]
     others = [path for path in differing if path not in code and path in sides.head.files]
-    texts = _texts(sides.head, [path for path in sides.head.native_paths if path.endswith(_CODE)])
-    before = _texts(sides.base, code)
+    everything = (path for path in sides.head.native_paths if path.endswith(_CODE))
+    texts = checkouts.texts(sides.head.files, everything)
+    before = checkouts.texts(sides.base.files, code)
     lines = {}
     for path in code:
         after = edited_lines.split(texts[path])
@@ -98,10 +99,3 @@ def _made(
     if not library.exists():
         raise ToolchainError(f"{toolchain.path} has no libtriton.so whose lines could be counted")
     return CountingToolchain(toolchain=toolchain, library=library, tools=tools, edit=edit)
-
-
-def _texts(side: Checkout, paths: list[str]) -> dict[str, str]:
-    """By the path that was asked for; what lies behind a link too."""
-    entries = {path: side.files[path] for path in paths if path in side.files}
-    contents = repository.read(list(entries.values()))
-    return {path: contents[entry.path].decode(errors="replace") for path, entry in entries.items()}

@@ -15,9 +15,9 @@ from pathlib import Path
 
 from irdiff.config import Config
 from irdiff.model import Sides, Toolchain
-from irdiff.resolve.toolchains import environments, includes, repository
+from irdiff.resolve.toolchains import environments, includes
 from irdiff.resolve.toolchains.building import object_uses
-from irdiff.resolve.toolchains.checkout import Checkout
+from irdiff.resolve.toolchains.checkout import Checkout, texts
 from irdiff.resolve.toolchains.includes import HEADERS
 from irdiff.store import Store, key_of
 
@@ -36,18 +36,12 @@ def passes_of_edits(
         return {}
     edited = sorted(path for path in differing(checkouts) if path.endswith(_SOURCES))
     uses = _uses(base, config)
-    key = key_of("edited-passes/1", checkouts.base.native_digest, checkouts.head.native_digest, uses)
+    key = key_of("edited-passes/2", checkouts.base.native_digest, checkouts.head.native_digest, uses)
     store = Store(config.cache / "digests")
     found: dict[str, list[str]] | None = store.get_record("edited-passes", key)
     if found is None:
-        entries = [
-            checkouts.head.tree[path]
-            for path in checkouts.head.native_paths
-            if path.endswith(_SOURCES) and path in checkouts.head.tree
-        ]
-        contents = repository.read(entries)
-        texts = {path: content.decode(errors="replace") for path, content in contents.items()}
-        found = PassIndex(texts, uses).passes_of(edited)
+        sources = (path for path in checkouts.head.native_paths if path.endswith(_SOURCES))
+        found = PassIndex(texts(checkouts.head.files, sources), uses).passes_of(edited)
         store.put_record("edited-passes", key, found)
     return found
 

@@ -1,0 +1,17 @@
+"""Counts and lists as every message and report says them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def counted(count: int, noun: str) -> str:
+    """`1 case`, `3 cases`, `2 launches`."""
+    ending = "" if count == 1 else "es" if noun.endswith(("ch", "s")) else "s"
+    return f"{count} {noun}{ending}"
+
+
+def first_few(names: Sequence[str], shown: int) -> str:
+    """`a, b and 3 more`."""
+    few = ", ".join(names[:shown])
+    return f"{few} and {len(names) - shown} more" if len(names) > shown else few
