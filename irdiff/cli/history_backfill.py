@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import sys
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import click
@@ -13,11 +16,13 @@ from rich.console import Console
 from irdiff import config as configuration
 from irdiff import pipeline
 from irdiff.capture.catalogs import Wanted
-from irdiff.cli import options, progress
+from irdiff.cli import case_patterns, options, progress
 from irdiff.cli.history_options import db_option
-from irdiff.errors import ExitCode, UsageError
+from irdiff.config import Config
+from irdiff.errors import ExitCode, ToolchainError, UsageError
 from irdiff.history import backfill, inventory, points
-from irdiff.model import EVERYTHING, Run, Sides
+from irdiff.model import EVERYTHING, Run, Sides, Target
+from irdiff.parallel import Report
 from irdiff.resolve.sides import Side, SideOptions, load_corpus, resolve_sides
 
 
@@ -88,6 +93,14 @@ def backfill_command(
         repo=repo, corpus=corpus, triton=triton, build=not no_build, progress=_quiet, packs=packs
     )
     series = points.of_specs(specs, _days(every), repo, config)
+
+    def resolve(spec: str) -> Side:
+        return resolve_sides(spec, spec, wanted, config).base
+
+    with progress.shown(console) as report:
+        cases = _whole_names(
+            cases, [partial(resolve, p.spec) for p in reversed(series)], targets, config, report
+        )
     chosen = replace(EVERYTHING, cases=cases, tiers=tiers, attribute=attribute, recheck=recheck)
     choice = backfill.Choice(
         targets=targets,
@@ -109,7 +122,7 @@ def backfill_command(
             return pipeline.compare(asked, config, folder, report)
 
     steps = backfill.Steps(
-        resolve=lambda spec: resolve_sides(spec, spec, wanted, config).base,
+        resolve=resolve,
         measure=measure,
         compare=compare,
         say=lambda text: console.print(text, markup=False, highlight=False, soft_wrap=True),
@@ -124,6 +137,20 @@ def _told(done: backfill.Backfilled, file: Path) -> int:
     for gap in done.gaps:
         click.echo(f"gap: {gap}")
     return ExitCode.TOOLCHAIN if done.gaps else ExitCode.DONE
+
+
+def _whole_names(
+    patterns: tuple[str, ...],
+    newest_first: Sequence[Callable[[], Side]],
+    targets: Sequence[Target],
+    config: Config,
+    report: Report,
+) -> tuple[str, ...]:
+    """The patterns as the newest version that can be had completes them: it has the most launches."""
+    for resolve in newest_first if patterns else ():
+        with contextlib.suppress(ToolchainError):
+            return case_patterns.flat(case_patterns.of_sides(patterns, [resolve()], targets, config, report))
+    return patterns
 
 
 def _quiet(_text: str) -> None:
