@@ -41,7 +41,7 @@ class CaseDescriber:
         """By the texts that show the edit best where they are known, else by the first changed stage."""
         source = source or source_of(case)
         keys = [launch.key if launch else None for launch in launches]
-        key = key_of("description", self._code, asdict(case), keys, asdict(source) if source else None)
+        key = key_of(self._code, asdict(case), keys, asdict(source) if source else None)
         known = self._store.get_record("description", key)
         if known is not None:
             return _description.validate_python(known)

@@ -102,7 +102,7 @@ def _signed(step: float) -> str:
     return f"{step:+g}" if step else "0"
 
 
-def _number(value: Fact) -> float:
+def _number(value: Fact | None) -> float:
     return float(value) if isinstance(value, (int, float)) else 0.0
 
 
@@ -129,7 +129,7 @@ def _movements(row: Facts) -> Iterator[tuple[str, str]]:
     steps: dict[str, dict[int, float]] = {}
     for name in {*base, *head}:
         access = _ACCESS.fullmatch(name)
-        step = _number(head.get(name, 0)) - _number(base.get(name, 0))
+        step = _number(head.get(name)) - _number(base.get(name))
         if access and step:
             width = int(access.group(4))
             steps.setdefault(f"{access.group(3)} {access.group(2)}s", {})[width] = step * width

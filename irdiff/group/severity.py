@@ -79,9 +79,12 @@ def _touched(pattern: re.Pattern[str], change: _Change) -> float:
     return loops.weight(line.depth for line in lines) if lines and unequal else 0.0
 
 
-def _synchronizing(measure: Callable[..., float], *patterns: re.Pattern[str]) -> Measure:
-    """A measure of the lines of an edit."""
-    return lambda change: measure(*patterns, change.edit.lines) if change.edit else 0.0
+def _taken(pattern: re.Pattern[str], change: _Change) -> float:
+    return synchronization.taken(pattern, change.edit.lines) if change.edit else 0.0
+
+
+def _added(change: _Change) -> float:
+    return synchronization.added(change.edit.lines) if change.edit else 0.0
 
 
 def _differs(line: EditLine, pattern: re.Pattern[str]) -> bool:
@@ -181,14 +184,14 @@ TABLE: tuple[_SeverityRow, ...] = (
         severity=Severity.WRONG_RESULT,
         weight=5e4,
         reason="a fence was removed, or orders less: a missing one is a race",
-        measure=_synchronizing(synchronization.taken, synchronization.FENCE),
+        measure=partial(_taken, synchronization.FENCE),
     ),
     _SeverityRow(
         name="barrier",
         severity=Severity.WRONG_RESULT,
         weight=4e4,
         reason="a barrier was removed, or synchronizes less: a missing one is a race",
-        measure=_synchronizing(synchronization.taken, synchronization.BARRIER),
+        measure=partial(_taken, synchronization.BARRIER),
     ),
     _SeverityRow(
         name="signal",
@@ -202,7 +205,7 @@ TABLE: tuple[_SeverityRow, ...] = (
         severity=Severity.WRONG_RESULT,
         weight=4e4,
         reason="a wait was removed, or leaves more unfinished: what it waits for may not be there",
-        measure=_synchronizing(synchronization.taken, synchronization.WAIT),
+        measure=partial(_taken, synchronization.WAIT),
     ),
     _SeverityRow(
         name="atomic",
@@ -308,7 +311,7 @@ TABLE: tuple[_SeverityRow, ...] = (
         severity=Severity.OTHER,
         weight=45,
         reason="a fence, a barrier or a wait was added: it costs time",
-        measure=_synchronizing(synchronization.added),
+        measure=_added,
     ),
     _SeverityRow(
         name="instruction-mix",

@@ -9,6 +9,7 @@ of what is loaded, so their number follows the order of the rest.
 from __future__ import annotations
 
 import functools
+import operator
 import re
 from collections.abc import Iterable, Sequence
 
@@ -23,10 +24,8 @@ WAIT = re.compile(r"wait|depbar|commit_group")
 SIGNAL = re.compile(r"mbarrier|arrive|expect|(?:init|inval|wait)_barrier|cluster")
 """Operations that count arrivals."""
 _BY_CODE_GENERATOR = re.compile(r"s_wait")
-_PENDING = re.compile(
-    r"\b(?:num|pendings) = (\d+)|\b(?:vmcnt|lgkmcnt|vscnt|expcnt)\((\d+)\)|wait_group\S* (\d+)"
-)
-"""How many of the operations that were begun a wait leaves unfinished."""
+_PENDING = re.compile(r"(\b(?:num|pendings) = |\b(?:vmcnt|lgkmcnt|vscnt|expcnt)\(|wait_group\S* )(\d+)")
+"""What a wait counts, and how many of these operations it leaves unfinished."""
 
 
 def taken(pattern: re.Pattern[str], lines: Sequence[EditLine]) -> float:
@@ -74,7 +73,7 @@ def _waits_for_more(line: EditLine) -> bool:
     if line.partner is None:
         return False
     before, after = (line.partner, line.text) if line.sign == "+" else (line.text, line.partner)
-    if _PENDING.sub("", typeless(before)) != _PENDING.sub("", typeless(after)):
+    if _PENDING.sub(r"\1", typeless(before)) != _PENDING.sub(r"\1", typeless(after)):
         return False
-    ours, theirs = ([int("".join(row)) for row in _PENDING.findall(text)] for text in (before, after))
-    return ours != theirs and all(one >= other for one, other in zip(ours, theirs, strict=True))
+    ours, theirs = ([int(count) for _, count in _PENDING.findall(text)] for text in (before, after))
+    return ours != theirs and all(map(operator.ge, ours, theirs))

@@ -11,7 +11,7 @@ from irdiff.gate import policy, rules
 from irdiff.gate.outcome import Certainty, GateFinding, SubjectKind
 from irdiff.gate.policy import Action
 from irdiff.gate.timings import TimedCase
-from irdiff.model import EVERYTHING, Run, Sides, StageStatus, Verdict
+from irdiff.model import EVERYTHING, Edited, Run, Sides, StageStatus, Verdict
 from irdiff.timing.results import Speed
 
 CASE = "a/x:1@sm_90"
@@ -327,3 +327,12 @@ def test_a_target_of_which_few_cases_compile_may_be_required_or_not(build: Any) 
     ]
     lenient = {"required_targets": ["sm_90"], "min_compared": 1, "max_uncompared_percent": 100}
     assert found(run, kind="coverage", **lenient) == []
+
+
+def test_of_the_same_compiler_nothing_is_examined(build: Any) -> None:
+    same = Edited(files=(), of_kernels=False, identical=True)
+    assert evaluated(replace(build.run(), edited=same), kind="coverage", required_targets=["sm_90"]) == (
+        0,
+        [],
+    )
+    assert evaluated(replace(build.run(), edited=same), **SLOWER) == (0, [])

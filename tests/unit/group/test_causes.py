@@ -154,3 +154,18 @@ def test_causes_are_bounded_and_each_is_told_in_one_way() -> None:
     found = causes.of_edit(edit("ttgir", *lines))
     assert len(found) == causes.MAX_CAUSES
     assert {row.kind for row in found} == {CauseKind.NUMBER}
+
+
+def test_operations_that_become_llvm_ir_are_told_by_their_classes() -> None:
+    for text in ("%1 = nvvm.bitcast %0 : i32 to f32", "%1 = rocdl.bitcast %0 : i32 to f32"):
+        found = causes.of_edit(edit("mlir", removed(text), added(text)))
+        assert [row.subject for row in found] == [
+            "addresses and casts in another order or with other operands"
+        ]
+        assert [row.kind for row in found] == [CauseKind.STATE]
+
+
+def test_what_moved_is_what_head_has_in_another_place() -> None:
+    load, store = "ld.global.b32 %r1, [%rd1];", "st.global.b32 [%rd1], %r1;"
+    lines = [*replaced(load, store), added(load), removed(store)]
+    assert subjects(edit("ptx", *lines)) == [("`ld.global.b32` in another place", 0)]

@@ -169,3 +169,25 @@ def test_the_code_that_descriptions_come_from_is_known_by_its_content(
     (package / "report" / "code.py").write_text("two")
     (package / "group" / "notes.txt").write_text("two")
     assert describer._digest_of_code() == before
+
+
+def test_mlir_on_the_way_to_llvm_ir_is_read_without_what_that_has_no_place_for(bench: Bench) -> None:
+    constant = "%0 = llvm.mlir.constant(1 : i32) : i32"
+    base, head = (mlir(constant, f"nvvm.{name} %0 : i32") for name in ("aa", "bb"))
+    moved = mlir("%0 = llvm.mlir.constant(2 : i32) : i32", "nvvm.aa %0 : i32")
+    found = bench.lines(bench.case("llir", ONE, TWO), bench.source(base, head, ir="mlir"))
+    assert found == ["+bb", "-aa"]
+    other = bench.lines(bench.case("llir", ONE, TWO), bench.source(base, moved, ir="mlir"))
+    assert not [line for line in other if "constant" in line], "a constant stands where it is used"
+
+
+def test_another_launch_makes_another_description(bench: Bench) -> None:
+    case = bench.case("ttgir", ONE, TWO)
+    four, eight = (bench.build.launch(case.id, options={"num_warps": n}, digest=n * 64) for n in ("4", "8"))
+    describer_of = CaseDescriber(Judge(bench.store, no_llvm))
+    plain = describer_of.describe(case, None)
+    same = describer_of.describe(case, None, Sides(base=four, head=four))
+    told = describer_of.describe(case, None, Sides(base=four, head=eight))
+    assert len(bench.made) == 3
+    assert "`num_warps` 4 → 8" in told.told.title
+    assert "num_warps" not in plain.told.title + same.told.title

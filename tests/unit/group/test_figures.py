@@ -86,3 +86,23 @@ def test_as_many_in_the_assembly_is_said_where_it_holds_for_all(build: Any) -> N
     assert list(figures.kept(cases(build, same), ["`ttng.fence_async_shared`"])) == []
     fences = cases(build, ({"ptx.fence": 1}, {"ptx.fence": 1}))
     assert list(figures.kept(fences, ["`ttng.fence_async_shared`"])) == ["as many `fence` in PTX"]
+
+
+def test_widths_are_weighed_by_bits(build: Any) -> None:
+    """What took the place of the wide accesses is what moves most bits now, not what there is most of."""
+    before = {"ptx.load_global_128": 3}
+    assert moved(build, (before, {"ptx.load_global_64": 3, "ptx.load_global_32": 4})) == [
+        "global loads 128 → 64 bit"
+    ]
+    tie = {"ptx.load_global_64": 2, "ptx.load_global_32": 4}
+    assert moved(build, (before, tie)) == ["global loads 128 → 32 bit"]
+
+
+def test_a_figure_that_is_no_number_counts_as_none(build: Any) -> None:
+    rows = ({"registers": "unknown"}, {"registers": 20}), ({"registers": 8}, {"registers": 10})
+    assert moved(build, *rows) == ["registers +2 … +20"]
+
+
+def test_whole_numbers_are_told_to_the_last_digit(build: Any) -> None:
+    row = {"shared_bytes": 1234567}, {"shared_bytes": 1234568}
+    assert moved(build, row) == ["shared memory 1234567 → 1234568 B"]

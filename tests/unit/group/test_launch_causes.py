@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from irdiff.group import launch_causes
-from irdiff.model import Launch, Sides, Verdict
+from irdiff.model import CauseKind, Launch, Sides, Verdict
 
 CASE = "a/x:1@sm_90"
 DIVISIBLE = "((tt.divisibility, 16))"
@@ -53,3 +53,37 @@ def test_the_specialization_is_told_by_argument(build: Any) -> None:
 def test_without_launches_nothing_is_known(build: Any) -> None:
     case = build.case(CASE, Verdict.CHANGED)
     assert launch_causes.of_case(case, Sides(base=None, head=None)) == ()
+
+
+def test_arguments_of_one_side_alone_are_no_causes(build: Any) -> None:
+    one = {"signature": {"x": "*fp16"}, "attributes": {"x": DIVISIBLE}}
+    two = {"signature": {"x": "*fp16", "y": "*fp16"}, "attributes": {"x": DIVISIBLE, "y": DIVISIBLE}}
+    assert told(build, one, two) == told(build, two, one) == []
+
+
+def test_a_specialization_that_is_gone_is_none(build: Any) -> None:
+    ranged = {"attributes": {"x": "(tt.pointer_range, 32)"}, "signature": {"x": "*fp16"}}
+    plain = {"attributes": {}, "signature": {"x": "*fp16"}}
+    assert told(build, plain, ranged) == ["specialization of `x` none → (tt.pointer_range, 32)"]
+    assert told(build, ranged, plain) == ["specialization of `x` (tt.pointer_range, 32) → none"]
+
+
+def test_all_of_it_is_of_the_launch(build: Any) -> None:
+    before = {
+        "signature": {"a": "i32", "b": "*fp16", "c": "*i8", "d": "*i8", "e": "*i8"},
+        "attributes": {"c": DIVISIBLE, "e": "(tt.pointer_range, 32)"},
+        "options": {"num_warps": "4"},
+    }
+    after = {
+        "signature": {"a": "constexpr", "b": "*bf16", "c": "*i8", "d": "*i8", "e": "*i8"},
+        "attributes": {"d": DIVISIBLE},
+        "options": {"num_warps": "8"},
+    }
+    launches = Sides(base=build.launch(CASE, **before), head=build.launch(CASE, **after))
+    found = launch_causes.of_case(build.case(CASE, Verdict.CHANGED), launches)
+    assert [row.kind for row in found] == [CauseKind.LAUNCH] * 6
+
+
+def test_a_value_is_cut_where_it_is_too_long(build: Any) -> None:
+    fits = told(build, {"options": {"a": "x" * 40}}, {"options": {"a": "y"}})
+    assert fits == [f"`a` {'x' * 40} → y"]

@@ -72,3 +72,8 @@ def test_names_after_a_count() -> None:
 
 def test_a_name_is_bounded_and_keeps_its_backticks() -> None:
     assert operation_names.told("mlir", f"%1 = llvm.call @{'f' * 300}(%0)") == f"call of `{'f' * 90}`"
+
+
+def test_escaped_letters_of_inline_assembly_are_read() -> None:
+    escaped = ASSEMBLY.format(r"mov.u32 $0, $1\3B add.s32 $0, $0, 1;")
+    assert operation_names.assembly(escaped) == ("mov.u32", "add.s32")

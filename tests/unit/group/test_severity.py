@@ -282,3 +282,15 @@ def test_classes_outweigh_all_that_is_below_them_together() -> None:
         lightest = min((row.weight for row in severity.TABLE if row.severity is kind), default=None)
         heavier = [row.weight for row in severity.TABLE if order.index(row.severity) > number]
         assert lightest is None or lightest / 5 >= max(heavier, default=0) / 5
+
+
+def test_another_type_of_an_operation_is_no_other_signal(build: Any) -> None:
+    one, other = "ttng.arrive_barrier %0, 1", "ttng.arrive_barrier %0, 2"
+    assert held(plain(build), edit("ttgir", *replaced(one, other)))["signal"] == 0.5
+    typed = [f"%1 = ttng.arrive_barrier %0 : tensor<{size}xi64>" for size in (1, 2)]
+    assert "signal" not in held(plain(build), edit("ttgir", *replaced(*typed)))
+
+
+@pytest.mark.parametrize("name", ["fence", "barrier", "wait", "synchronization"])
+def test_without_texts_no_synchronization_is_known_to_differ(build: Any, name: str) -> None:
+    assert name not in held(plain(build), None)

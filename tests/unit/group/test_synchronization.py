@@ -84,3 +84,19 @@ def test_waits_of_amds_code_generator_follow_the_order_of_the_rest() -> None:
     wait = "s_waitcnt vmcnt(0)"
     assert taken(WAIT, [removed(wait)]) == 0.5, "nothing else differs: it is the wait itself"
     assert taken(WAIT, [removed(wait), added("v_add_u32 v1, v2, v3")]) == 0.0
+
+
+def test_a_wait_that_counts_something_else_is_another_wait() -> None:
+    """It waits for fewer of one kind, whatever it does for the other."""
+    assert taken(WAIT, replaced("s_waitcnt vmcnt(1)", "s_waitcnt lgkmcnt(0)")) == 0.5
+    assert taken(WAIT, replaced("s_waitcnt vmcnt(0)", "s_waitcnt lgkmcnt(0)")) == 0.5
+
+
+def test_a_wait_may_keep_one_of_its_counts() -> None:
+    kept = replaced("s_waitcnt vmcnt(3) lgkmcnt(0)", "s_waitcnt vmcnt(2) lgkmcnt(0)")
+    assert (taken(WAIT, kept), more(kept)) == (0.0, 0.5)
+
+
+def test_the_deepest_of_all_that_was_added_counts() -> None:
+    lines = [added("ttng.fence_async_shared", depth=2), added("ttg.barrier local")]
+    assert more(lines) == 1.0

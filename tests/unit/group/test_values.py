@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from irdiff.group import values
 from irdiff.model import CauseKind
 from tests.unit.group.edits_of import added, edit, removed, replaced
@@ -81,3 +83,28 @@ def test_the_parameter_that_most_layouts_have_otherwise_is_told_with_both_values
     assert most[0][2] == "`b` [2, 3] → [2, 4]"
     gone = layouts((WIDE, ", #ttg.blocked<{a = [1]}>"))
     assert gone[0][2] == "with other parameters"
+
+
+def test_an_attribute_of_a_dialect_is_told_by_all_that_is_no_default() -> None:
+    both = "amdg.buffer_load {c = #tt.cache_policy<modifier = cg, eviction = evict_last>}"
+    assert other(("amdg.buffer_load", both))[0][1] == "with `c = cg evict_last`"
+    none = "amdg.buffer_load {c = #tt.cache_policy<modifier = none, eviction = normal>}"
+    assert other(("amdg.buffer_load", none))[0][1] == "with `c = #tt.cache_policy`"
+    scoped = "amdg.buffer_load {c = #tt.cache_policy<modifier = a = b, eviction = normal>}"
+    assert other(("amdg.buffer_load", scoped))[0][1] == "with `c = b`"
+
+
+def test_an_attribute_without_parameters_is_told_as_it_stands() -> None:
+    assert other(("tt.op", "tt.op {c = #tt.plain}"))[0][1] == "with `c = #tt.plain`"
+    assert other(("tt.op", "tt.op {d = 1 : i32}"))[0][1] == "with `d = 1 : i32`"
+
+
+def test_side_effects_of_inline_assembly_in_llvm_ir() -> None:
+    marked = 'call i32 asm sideeffect "ld.global.b32 $0;", "=r"()'
+    pure = marked.replace("sideeffect ", "")
+    assert other((marked, pure), stage="llir")[0][1] == "no longer marked as having side effects"
+
+
+def test_layouts_of_no_kind_have_no_parameters() -> None:
+    assert values._parameters("ttg.linear", BLOCKED) == {}
+    assert values.most_frequent(Counter()) == ""
