@@ -17,6 +17,7 @@ from irdiff.timing.results import Speed
 CASE = "a/x:1@sm_90"
 VIOLATED, UNKNOWN = Certainty.VIOLATED, Certainty.UNKNOWN
 SLOWER = {"kind": "slower", "percent": 3}
+COVERAGE = {"kind": "coverage", "required_targets": ["sm_90"], "min_compared": 1}
 FACT = {"kind": "fact", "facts": ["spills", "scratch"]}
 
 
@@ -330,9 +331,5 @@ def test_a_target_of_which_few_cases_compile_may_be_required_or_not(build: Any) 
 
 
 def test_of_the_same_compiler_nothing_is_examined(build: Any) -> None:
-    same = Edited(files=(), of_kernels=False, identical=True)
-    assert evaluated(replace(build.run(), edited=same), kind="coverage", required_targets=["sm_90"]) == (
-        0,
-        [],
-    )
-    assert evaluated(replace(build.run(), edited=same), **SLOWER) == (0, [])
+    same = replace(build.run(), edited=Edited(files=(), of_kernels=False, identical=True))
+    assert evaluated(same, **COVERAGE) == evaluated(same, **SLOWER) == (0, [])
