@@ -10,11 +10,13 @@ Verdicts do not use these: a case whose TTGIR is only printed otherwise is still
   (Triton dialect, `TT_CachePolicyAttr`). Other dialects' loads had no eviction policy before: they stay.
 - `rocdl.sched.barrier none`, `rocdl.sched.group.barrier mfma_wmma, …` → its number: since 3.9 the mask is an
   enumeration.
+- `nvg.…` → `nvgpu.…`: since 3.6 Triton's own dialect no longer has the name of MLIR's.
 
 Of the dialects that are translated to LLVM IR (`translated`):
 
 - `llvm.mlir.constant` stands where it is used: LLVM IR has it there, and no instruction for it. An attribute
   of type `index` is the same number as one of the result's type.
+- `builtin.unrealized_conversion_cast` of one value stands for that value: no instruction is made of it.
 - `rocdl.raw.ptr.buffer.* …, %aux :` → its number: since 3.9 the immediate argument is an attribute.
 - `rocdl.mfma.* …, 0, 0, none :` → `…, 0, 0, 0 :`: since 3.9 the last immediate argument is an enumeration.
 """
@@ -38,12 +40,15 @@ _CACHED = re.compile(r"^(?:%[^=]*= )?tt\.(?:load|store|descriptor_load) ")
 _ISOLATED = re.compile(r"\S*(?:\.func\b|\.global\b)")
 _VALUE = re.compile(r"%\d+\b")
 _CONSTANT = re.compile(r"(%\d+) = llvm\.mlir\.constant(\(.*\)) : (.+)$")
+_CAST = re.compile(r"(%\d+) = builtin\.unrealized_conversion_cast (%\d+) : .*$")
 _INDEX = re.compile(r"^\((-?\d+) : (?:index|(i\d+))\)$")
 _SCHEDULED = re.compile(r"^(rocdl\.sched\.(?:group\.)?barrier )(none|salu|mfma_wmma)\b")
 _MASKS = {"none": "0", "salu": "4", "mfma_wmma": "8"}
 """Of the classes of instructions that Triton names; in LLVM's order each is one bit."""
 _AUX = re.compile(r"^((?:%\d+ = )?rocdl\.raw\.ptr\.buffer\..*, )\((-?\d+) : i32\)(?= :| \{|$)")
 _MFMA = re.compile(r"^((?:%\d+ = )?rocdl\.s?mfma\..*, \d+, \d+), none(?= :)")
+
+_NVG = re.compile(r"^((?:%[^=]*= )?)nvg\.")
 
 _DISCARDABLE = re.compile(r"(?:, )?\b(?:tt|ttg|ttng|amdg)\.[\w.-]+(?: = [^,{}]*)?")
 """Attributes of Triton's dialects on functions: LLVM IR has no place for them."""
@@ -61,6 +66,8 @@ def canonical(ir: str, text: str) -> Iterator[str]:
 
 def undone(line: str) -> str:
     """The canonical line in the spelling of older releases."""
+    if "nvg." in line:
+        line = _NVG.sub(r"\1nvgpu.", line)
     if "cachePolicy" in line and _CACHED.match(line):
         return _EMPTY.sub("", _CACHE.sub(_separate, line))
     if line.startswith("rocdl.sched."):
@@ -78,24 +85,26 @@ def _separate(found: re.Match[str]) -> str:
 
 def translated(lines: Iterable[str]) -> Iterator[str]:
     """Without what LLVM IR has no place for: the attributes of the module, Triton's own on functions, and
-    constants as lines of their own. Values are numbered anew, so texts are equal where the rest is.
+    constants and casts of types as lines of their own. Values are numbered anew, so texts are equal where
+    the rest is.
     """
-    constants: dict[str, str] = {}
+    instead: dict[str, str] = {}
     names: dict[str, str] = {}
 
     def named(match: re.Match[str]) -> str:
         value = match.group()
-        return constants.get(value) or names.setdefault(value, f"%{len(names)}")
+        return instead.get(value) or names.setdefault(value, f"%{len(names)}")
 
     for line in lines:
         if line.startswith("module"):
             continue
         if _ISOLATED.match(line):  # values of one function are not those of another
-            constants, names = {}, {}
+            instead, names = {}, {}
             line = _DISCARDABLE.sub("", line)  # noqa: PLW2901
-        constant = _CONSTANT.match(line)
-        if constant:
-            constants[constant.group(1)] = _literal(constant.group(2), constant.group(3))
+        if constant := _CONSTANT.match(line):
+            instead[constant.group(1)] = _literal(constant.group(2), constant.group(3))
+        elif cast := _CAST.match(line):
+            instead[cast.group(1)] = _VALUE.sub(named, cast.group(2))
         else:
             yield _MFMA.sub(r"\1, 0", _AUX.sub(r"\1\2", _VALUE.sub(named, line)))
 

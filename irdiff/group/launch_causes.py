@@ -1,6 +1,7 @@
 """What differs in the launch of a case between the two sides: options, defaults, specialization. Pure.
 
-An option that only one side knows is no cause: the run records what each release knows.
+An option that only one side knows is no cause: the run records what each release knows. Nor is one that says
+what a release allows: the frontend checks kernels against it, and nothing of it enters their IR.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from irdiff.model import Case, Cause, CauseKind, Launch, Sides
 _MAX_VALUE = 40
 _DIVISIBLE = re.compile(r"tt\.divisibility, (\d+)")
 _CONSTEXPR = "constexpr"
+_ALLOWS = ("allowed_", "supported_", "deprecated_")
 
 
 def of_case(case: Case, launches: Sides[Launch | None]) -> tuple[Cause, ...]:
@@ -33,7 +35,7 @@ def of_case(case: Case, launches: Sides[Launch | None]) -> tuple[Cause, ...]:
 
 def _values(base: Mapping[str, str], head: Mapping[str, str]) -> Iterator[Cause]:
     for name in sorted(base.keys() & head.keys()):
-        if base[name] != head[name]:
+        if base[name] != head[name] and not name.startswith(_ALLOWS):
             yield Cause.uncounted(
                 CauseKind.LAUNCH, f"`{name}`", f"{_short(base[name])} → {_short(head[name])}"
             )

@@ -34,6 +34,8 @@ def translated(lines: list[str]) -> list[str]:
         ("rocdl.sched.barrier none", "rocdl.sched.barrier 0"),
         ("rocdl.sched.group.barrier mfma_wmma, 1, 0", "rocdl.sched.group.barrier 8, 1, 0"),
         ("rocdl.sched.group.barrier salu, 3, 0", "rocdl.sched.group.barrier 4, 3, 0"),
+        ("%1 = nvg.cluster_id", "%1 = nvgpu.cluster_id"),
+        ("nvg.warp_id", "nvgpu.warp_id"),
         ("%1 = tt.histogram %0 {allocation.size = 8 : i32} : T", "%1 = tt.histogram %0 : T"),
     ],
 )
@@ -54,6 +56,14 @@ def test_the_newer_spelling_is_the_older_one(new: str, old: str) -> None:
 )
 def test_everything_else_stays(line: str) -> None:
     assert undone(line) == line
+
+
+def test_a_cast_of_types_is_the_value_itself() -> None:
+    cast = "%1 = builtin.unrealized_conversion_cast %0 : !llvm.ptr<1> to !tt.ptr<bf16>"
+    used = ["%0 = llvm.load %7", cast, "%2 = llvm.add %1, %0"]
+    assert translated(used) == translated([used[0], "%2 = llvm.add %0, %0"])
+    pair = "%1 = builtin.unrealized_conversion_cast %0, %2 : i32, i32 to vector<2xi32>"
+    assert len(translated([pair])) == 1
 
 
 def test_what_llvm_ir_has_no_place_for() -> None:

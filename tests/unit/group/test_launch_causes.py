@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from irdiff.group import launch_causes
 from irdiff.model import CauseKind, Launch, Sides, Verdict
 
@@ -87,3 +89,10 @@ def test_all_of_it_is_of_the_launch(build: Any) -> None:
 def test_a_value_is_cut_where_it_is_too_long(build: Any) -> None:
     fits = told(build, {"options": {"a": "x" * 40}}, {"options": {"a": "y"}})
     assert fits == [f"`a` {'x' * 40} → y"]
+
+
+@pytest.mark.parametrize(
+    "name", ["allowed_dot_input_precisions", "supported_fp8_dtypes", "deprecated_fp8_dtypes"]
+)
+def test_what_a_release_allows_is_no_cause(build: Any, name: str) -> None:
+    assert told(build, {"options": {name: "('tf32',)"}}, {"options": {name: "('tf32', 'bf16x3')"}}) == []
