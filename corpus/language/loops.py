@@ -1,4 +1,5 @@
-"""Control flow that passes rewrite: unrolled and nested loops, branches on one condition, conditions that always hold."""
+"""Control flow that passes rewrite: unrolled and nested loops, branches on one condition, conditions that always
+hold, offsets that advance."""
 
 import triton
 import triton.language as tl
@@ -65,6 +66,19 @@ def row_sums_kernel(x_ptr, out_ptr, columns, ROWS: tl.constexpr, BLOCK: tl.const
     tl.store(out_ptr + rows, total)
 
 
+@triton.jit
+def advancing_kernel(x_ptr, out_ptr, ROWS: tl.constexpr, STEPS: tl.constexpr, BLOCK: tl.constexpr):
+    """Offsets that grow by one amount each turn, and can be proved to stay below four gigabytes."""
+    row = tl.program_id(0)
+    tl.assume(row < ROWS)
+    where = row * (STEPS * BLOCK) + tl.arange(0, BLOCK)
+    total = tl.zeros((BLOCK,), tl.float32)
+    for _ in range(STEPS):
+        total += tl.load(x_ptr + where).to(tl.float32)
+        where += BLOCK
+    tl.store(out_ptr + row * BLOCK + tl.arange(0, BLOCK), total)
+
+
 def unrolled(x, factor=4, block=256):
     rows, columns = x.shape
     out = empty((rows,), "fp32")
@@ -91,6 +105,13 @@ def row_sums(x, rows=32, block=128, warps=4):
     return out
 
 
+def advancing(x, block=256):
+    rows, columns = x.shape
+    out = empty((rows, block), "fp32")
+    advancing_kernel[(rows,)](x, out, ROWS=rows, STEPS=columns // block, BLOCK=block)
+    return out
+
+
 def unrolled_reference(x, **_):
     return x.double().sum(1)
 
@@ -103,6 +124,10 @@ def branches_reference(x, scale, **_):
 
 def bounded_reference(x, steps=8, block=256):
     return x.double()[:, : steps * block].view(x.shape[0], steps, block).sum(1)
+
+
+def advancing_reference(x, block=256):
+    return x.double().view(x.shape[0], -1, block).sum(1)
 
 
 def rows(function, reference, dtype, shape, *scalars, **facts):
@@ -123,6 +148,9 @@ LAUNCHES = {
     "bounded-fp32": rows(bounded, bounded_reference, "fp32", (1024, 2048)),
     "bounded-bf16": rows(bounded, bounded_reference, "bf16", (1024, 4096), steps=4, block=1024),
     "bounded-fp16": rows(bounded, bounded_reference, "fp16", (1024, 2048), steps=16, block=128),
+    "advancing-fp32": rows(advancing, advancing_reference, "fp32", (1024, 4096)),
+    "advancing-bf16": rows(advancing, advancing_reference, "bf16", (4096, 2048), block=1024),
+    "advancing-fp16-small": rows(advancing, advancing_reference, "fp16", (512, 8192), block=128),
     "row-sums-fp32": rows(row_sums, unrolled_reference, "fp32", (4096, 1024)),
     "row-sums-bf16-8warps": rows(row_sums, unrolled_reference, "bf16", (4096, 2048), rows=64, warps=8),
     "row-sums-fp16-wide": rows(row_sums, unrolled_reference, "fp16", (4096, 2048), rows=16, block=256),

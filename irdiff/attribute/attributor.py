@@ -206,9 +206,16 @@ class _Trial:
         if self._equal_stage(before):
             if stage in (Stage.TTIR, Stage.GLIR, Stage.TTGIR, Stage.LLIR):
                 return self._own_passes(stage)
-            rows = [self._replay(side, side, stage, Dump.NONE) for side in ("base", "head")]
-            return _Charge(component=_COMPONENTS[stage], note=settings_change(*rows))
+            return _Charge(component=_COMPONENTS[stage], note=self._called_otherwise(stage))
         return self._swapped(before, stage)
+
+    def _called_otherwise(self, stage: str) -> str:
+        """What one side's call has and the other's has not. Of a tool's call nothing is recorded: it is not
+        made again for that, and the recheck makes it once for each group.
+        """
+        if any(side.substitute for side in self.sides):
+            return ""
+        return settings_change(*(self._replay(side, side, stage, Dump.NONE) for side in ("base", "head")))
 
     def _own_passes(self, stage: str) -> _Charge:
         """The stage is guilty for certain: which of its passes began it?"""

@@ -88,7 +88,7 @@ class Exerciser:
         if launch.digest is None:
             return None
         made_of = (self.compiler.requests.conditions, launch.digest, target.backend)
-        return key_of("exercise/1", *made_of, below_frontend(self.side.toolchain, target))
+        return key_of("exercise/2", *made_of, below_frontend(self.side.toolchain, target))
 
     def _measured(self, case_id: str, launch: Launch, target: Target, compiled: Compiled) -> CaseExercise:
         ran: set[str] = set()

@@ -260,7 +260,7 @@ def _build_environment(build: _Build, config: Config) -> dict[str, str]:
     caller = dict(config.tool_environment)
     source = build.tree.source
     defaults = {
-        "CCACHE_BASEDIR": str(source),
+        "CCACHE_BASEDIR": str(source.resolve()),  # as CMake spells it, where a link leads here
         "CCACHE_NOHASHDIR": "1",
         "GIT_CEILING_DIRECTORIES": str(source.parent),  # the export is no repository, whatever is above
         "UV_CACHE_DIR": str(config.cache / "uv"),

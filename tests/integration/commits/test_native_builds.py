@@ -177,6 +177,43 @@ def test_the_build_environment_counts(project: Path, build: Builder) -> None:
         assert native.key_of_build(found, changed).name in names, variables
 
 
+def test_a_comment_makes_another_build_and_the_same_toolchain(project: Path, own_config: Config) -> None:
+    """Where no path is built in, as with a compiler cache: without debug information there is none here."""
+    config = with_variables(own_config, {"CFLAGS": "-g0"})
+    edit(project, "lib/native.c", "static struct", "/* a comment */ static struct")
+    commit(project, "A comment that moves no line")
+    store = repository.open_store(project, config)
+    said: list[str] = []
+    made = [
+        commits.toolchain_of(
+            checkout.read(repository.snapshot(store, revision, config), config),
+            config,
+            toolchains.resolve,
+            build=True,
+            progress=said.append,
+        ).toolchain
+        for revision in ("HEAD~1", "HEAD")
+    ]
+    assert len(native_environments(config)) == 2
+    assert made[0].python != made[1].python, "each has its own file: `--no-shortcut` runs both"
+    assert made[0].digest == made[1].digest
+
+
+def test_compiler_caches_are_told_the_folder_that_cmake_sees(tmp_path: Path, own_config: Config) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
+    build = native._Build(
+        label="HEAD",
+        tree=kept_trees.BuildTree(path=tmp_path / "link" / "native-1.tree", continues=False),
+        tools=native.environments.Environment(name="tools", path=tmp_path / "tools", state={}),
+        log=tmp_path / "log",
+        key=native.BuildKey(native_digest="0", environment={"precompiled header": "none"}),
+        counted=None,
+    )
+    environment = native._build_environment(build, own_config)
+    assert environment["CCACHE_BASEDIR"] == str(tmp_path / "elsewhere" / "native-1.tree" / "source")
+
+
 def test_a_broken_build_is_one_clear_error(project: Path, build: Builder) -> None:
     edit(project, "lib/native.c", "VALUE);", "VALU);")
     commit(project, "Does not compile")

@@ -98,6 +98,8 @@ class Bench:
     store: Store
     replayer: FakeReplayer
     versions: dict[str, str] = field(default_factory=lambda: {"base": "3.8.0", "head": "3.9.0"})
+    tool: Any = None
+    """What stands in for the compiler of head."""
 
     def artifacts(self, texts: Mapping[str, str | bytes]) -> dict[str, Artifact]:
         found = {}
@@ -136,7 +138,7 @@ class Bench:
         assert isinstance(subject, Subject)
         sides = Sides(
             base=self.build.side("base", self.versions["base"]),
-            head=self.build.side("head", self.versions["head"]),
+            head=replace(self.build.side("head", self.versions["head"]), substitute=self.tool),
         )
         return Attributor(Judge(self.store, no_llvm), self.replayer, sides).attribute(subject)
 
@@ -274,6 +276,14 @@ def test_a_generator_of_code_that_is_given_the_same(
     found = bench.origin({"llir": text, "ptx": PTX}, {"llir": text, "ptx": OTHER_PTX})
     assert (found.charged, found.note) == ((Component.LLVM_CODEGEN,), note)
     assert {row[3] for row in bench.replayer.asked} == {Dump.NONE}
+
+
+def test_a_tool_that_is_given_the_same_is_not_run_again(bench: Bench) -> None:
+    """Of its call nothing is recorded, and a recheck asks one case of each group."""
+    bench.tool, text = object(), llvm(1)
+    found = bench.origin({"llir": text, "ptx": PTX}, {"llir": text, "ptx": OTHER_PTX})
+    assert (found.charged, found.note) == ((Component.LLVM_CODEGEN,), "")
+    assert bench.replayer.asked == []
 
 
 def test_an_assembler_that_is_given_the_same(bench: Bench) -> None:

@@ -33,6 +33,20 @@ def test_the_log_of_new_and_old_releases() -> None:
     ]
 
 
+def test_a_pass_ends_where_the_next_one_of_the_pipeline_begins() -> None:
+    heading = "// -----// IR Dump Before {} ('builtin.module' operation) //----- //\n{}\n"
+    names = ("TritonGPUOptimizeDotOperands: a", "CanonicalizerPass: canonicalize", "CSE: cse")
+    log = "".join(heading.format(name, text) for name, text in zip(names, "112", strict=True))
+    found = passes.read_log(lines(log), None)
+    assert [(state.name, state.text) for state in found] == [
+        ("TritonGPUOptimizeDotOperands", "1"),
+        ("CSE", "2"),
+    ]
+
+    alone = "".join(heading.format(name, text) for name, text in zip(names[1:], "12", strict=True))
+    assert [state.name for state in passes.read_log(lines(alone), None)] == ["CanonicalizerPass", "CSE"]
+
+
 def test_the_pass_between_the_last_equal_states() -> None:
     culprit = find(
         states(("A", "1"), ("B", "2"), ("C", "3"), (END, "4")),
