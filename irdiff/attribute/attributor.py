@@ -360,6 +360,7 @@ class _Trial:
                 metadata=self.case.metadata.of(text),
                 dump=dump,
                 randomized=own,
+                compile_s=max(side.get(stage, 0.0) for side in self.case.compile_s),
             )
         )
         if own and not replayed.error and stage not in self._again.of(text):

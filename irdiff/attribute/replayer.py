@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
@@ -21,6 +23,9 @@ from irdiff.worker_client.workers import Workers
 MAX_LOG_BYTES = 256 << 20
 """A longer log of passes is not read: the largest seen is 25 MB."""
 MAX_REPLAY_S = 120.0
+_LEAST_CPU_S = 10
+_TIMES_LONGER = 20
+"""Passes that print their IR take up to ten times as long as without."""
 _MESSAGE_CHARACTERS = 300
 
 
@@ -53,6 +58,9 @@ class Replay:
     dump: Dump
     randomized: bool
     """Whether it runs with other addresses and another hash seed than the compilations that are compared."""
+    compile_s: float | None = None
+    """How long the stage took in the compilation that is compared. With the text of another release it may
+    never end: so it gets some times as much processor time, and not the whole of MAX_REPLAY_S."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,17 +114,24 @@ class WorkerReplayer:
                     "folder": str(folder),
                     "timeout_s": self._timeout_s,
                     "memory_bytes": self._config.limits.memory_bytes,
+                    **_cpu_limit(replay),
                 }
             )
             with LARGE_TEXT:
-                return _read(folder, replay, timed_out=ended.timed_out)
+                return _read(folder, replay, is_late=ended.timed_out or ended.signal == signal.SIGXCPU)
 
 
-def _read(folder: Path, replay: Replay, *, timed_out: bool) -> Replayed:
+def _cpu_limit(replay: Replay) -> dict[str, int]:
+    if replay.compile_s is None:
+        return {}
+    return {"cpu_s": math.ceil(_LEAST_CPU_S + _TIMES_LONGER * replay.compile_s)}
+
+
+def _read(folder: Path, replay: Replay, *, is_late: bool) -> Replayed:
     try:
         result = json.loads((folder / "result.json").read_text())
     except FileNotFoundError:
-        return _failed("no result in time" if timed_out else _reason(folder), _last_pass(folder, replay))
+        return _failed("no result in time" if is_late else _reason(folder), _last_pass(folder, replay))
     if result["outcome"] != "compiled":
         return _failed(_reason(folder) or result["message"], _last_pass(folder, replay))
     after = folder / "passes.after"

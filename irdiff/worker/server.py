@@ -244,6 +244,8 @@ def _fork_into(request, work):
         limit = request["memory_bytes"]
         resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        if "cpu_s" in request:
+            resource.setrlimit(resource.RLIMIT_CPU, (request["cpu_s"], request["cpu_s"] + 1))
         log = os.open(
             os.path.join(request["folder"], "stderr"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -35,6 +36,7 @@ class FakeWorkers:
 
     files: dict[str, str | bytes] = field(default_factory=dict)
     timed_out: bool = False
+    signal: int = 0
     asked: list[Mapping[str, Any]] = field(default_factory=list)
     beside: list[Any] = field(default_factory=list)
     inputs: list[bytes] = field(default_factory=list)
@@ -51,7 +53,7 @@ class FakeWorkers:
         for name, content in self.files.items():
             made = content if isinstance(content, bytes) else content.encode()
             (Path(row["folder"]) / name).write_bytes(made)
-        return EndedChild(signal=0, timed_out=self.timed_out, worker_died=False)
+        return EndedChild(signal=self.signal, timed_out=self.timed_out, worker_died=False)
 
     def says(self, outcome: str = "compiled", **more: Any) -> None:
         row = {"outcome": outcome, "message": "", "settings": {}, "assembler_flags": None, **more}
@@ -121,6 +123,15 @@ def test_a_replay_takes_no_longer_than_a_compilation_may(bench: Bench, limit: fl
     bench.timeout_s = limit
     bench.run()
     assert bench.workers.asked[0]["timeout_s"] == given
+
+
+def test_a_stage_gets_some_times_the_processor_time_that_it_took(bench: Bench) -> None:
+    bench.run()
+    assert "cpu_s" not in bench.workers.asked[0], "what it took is not known"
+    bench.replay = replace(bench.replay, compile_s=0.6)
+    bench.workers.files, bench.workers.signal = {"stderr": "error: something"}, signal.SIGXCPU
+    assert bench.run().error == "no result in time"
+    assert bench.workers.asked[1]["cpu_s"] == 22
 
 
 def test_a_workload_of_packages_is_run_beside_them(bench: Bench) -> None:
