@@ -109,6 +109,6 @@ def _provide_tools(found: Checkout, spec: str, config: Config) -> Path:
         raise ToolchainError(f"{found.label}: what its setup.py downloads is not understood")
     for one in lacking:
         click.echo(f"{spec} has no {one.place}: the build will want to download it", err=True)
-    for one in wanted:
-        click.echo(f"{one.place} of {spec} stands in for {one.version}", err=True)
+    for one in (row for row in wanted if row not in lacking):
+        click.echo(f"{one.title} of {spec} stands in for {one.version}", err=True)
     return home

@@ -30,8 +30,11 @@ def headline(edited: Edited) -> str:
 
 def sentence(run: Run) -> str:
     """What differs, and what that feeds; empty where `reach` says more."""
-    is_told = run.edited and run.edited.files and not run.reach
-    return differing(run.edited) if run.edited and is_told else ""
+    if not run.edited or not run.edited.files or run.reach:
+        return ""
+    same = run.base.digest == run.head.digest and not run.edited.of_kernels and not run.edited.identical
+    made = "; both sides have the same compiler all the same, byte by byte" if same else ""
+    return differing(run.edited) + made
 
 
 def differing(edited: Edited) -> str:

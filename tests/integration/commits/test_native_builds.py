@@ -200,7 +200,7 @@ def test_a_comment_makes_another_build_and_the_same_toolchain(project: Path, own
 
 
 def test_compiler_caches_are_told_the_folder_that_cmake_sees(tmp_path: Path, own_config: Config) -> None:
-    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "native-1.tree").mkdir(parents=True)
     (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
     build = native._Build(
         label="HEAD",
@@ -211,6 +211,7 @@ def test_compiler_caches_are_told_the_folder_that_cmake_sees(tmp_path: Path, own
         counted=None,
     )
     environment = native._build_environment(build, own_config)
+    assert "compression = stored" in Path(environment["DIST_EXTRA_CONFIG"]).read_text(), "unpacked at once"
     assert environment["CCACHE_BASEDIR"] == str(tmp_path / "elsewhere" / "native-1.tree" / "source")
 
 

@@ -61,6 +61,16 @@ def test_a_run_of_the_same_compiler_has_no_cases(build, same: Run) -> None:
         run_checks.check_run(run, Path("run.json"))
 
 
+def test_builds_that_made_the_same_library_are_said_to(build) -> None:
+    found = _edited(("lib/a.cpp", "native code", True), identical=False)
+    run = replace(build.run(build.case()), edited=found)
+    same = replace(run, head=replace(run.head, digest=run.base.digest))
+    assert "byte by byte" not in edited.sentence(run)
+    assert edited.sentence(same).endswith("both sides have the same compiler all the same, byte by byte")
+    kernels = replace(same, edited=replace(found, of_kernels=True))
+    assert "byte by byte" not in edited.sentence(kernels), "one release compiles both: nobody asked"
+
+
 def test_what_differs_and_what_follows() -> None:
     found = _edited(
         *((f"lib/{n}.cpp", "native code", True) for n in range(6)),

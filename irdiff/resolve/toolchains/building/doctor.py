@@ -256,7 +256,8 @@ def _sources(checkout: Checkout) -> Iterator[Prerequisite]:
     if lacking:
         yield _missing(
             "sources",
-            f"{len(lacking)} files are not in the repository, one is {lacking[0].path}",
+            f"not in the repository: {lacking[0].path}"
+            + (f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""),
             "`git fetch --refetch` brings what a partial clone lacks; or a commit without these files",
         )
     if not lacking and not submodules:
