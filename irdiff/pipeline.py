@@ -62,6 +62,7 @@ from irdiff.resolve.sides import Side
 from irdiff.run import run_folder
 from irdiff.shared_store.place import Place
 from irdiff.shared_store.session import SharedStoreSession, part_of
+from irdiff.sharing import shared
 from irdiff.store import Store
 from irdiff.worker_client.worker_requests import Requests
 from irdiff.worker_client.workers import Workers
@@ -319,7 +320,7 @@ def _attribute(judged: Sequence[_Judged], asked: Comparison, steps: _ComparisonS
     def one(subject: Subject) -> _Judged:
         with steps.working_on(subject.case.workload, subject.case.target):
             found = steps.attributor.attribute(subject)
-            case = attributed(subject.case, found)
+            case = attributed(subject.case, replace(found, origin=shared(found.origin)))
             row = replace(known[case.id], case=case, edit=found.edit, again=found.again)
             return _described(row, steps)
 

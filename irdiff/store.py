@@ -23,7 +23,7 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +53,12 @@ def sha256(content: bytes) -> str:
 
 def key_of(*parts: object) -> str:
     """The key of a record: SHA-256 over the JSON of everything that it depends on."""
-    return sha256(json.dumps(parts, sort_keys=True, default=str).encode())
+    return sha256(json.dumps(parts, sort_keys=True, default=_plain).encode())
+
+
+def _plain(value: object) -> object:
+    """Fields of a dataclass are written as the entries of a map; of other types what they print."""
+    return {name: getattr(value, name) for name in value.__dataclass_fields__} if is_dataclass(value) else str(value)
 
 
 @dataclass(frozen=True, kw_only=True)

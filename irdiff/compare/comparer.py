@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 
 from irdiff import normalize
 from irdiff.compare import cases, facts, launch_metadata, verdicts
@@ -26,6 +26,7 @@ from irdiff.model import (
     Verdict,
 )
 from irdiff.resolve.sides import Side
+from irdiff.sharing import shared
 from irdiff.stages import MACHINE_STAGES, Stage
 from irdiff.store import key_of
 
@@ -223,14 +224,14 @@ class CaseComparer:
     def _facts(self, compiled: Compiled, target: Target) -> Mapping[str, Fact]:
         parts = {name: compiled.artifacts[name] for name in _FACT_STAGES if name in compiled.artifacts}
         digests = {name: artifact.digest for name, artifact in parts.items()}
-        made_of = (digests, compiled.metadata, compiled.assembler_log, asdict(target))
+        made_of = (digests, compiled.metadata, compiled.assembler_log, target)
         key = key_of("facts/2", normalize.NORMALIZER_VERSION, *made_of)
         known: dict[str, Fact] | None = self.judge.store.get_record("facts", key)
         if known is None:
             contents = {name: self.judge.content(artifact.digest) for name, artifact in parts.items()}
             known = facts.of_side(compiled, contents, target)
             self.judge.store.put_record("facts", key, known)
-        return known
+        return shared(known)
 
 
 def _any_failed(halves: Sides[_Half]) -> bool:

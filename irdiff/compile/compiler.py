@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -37,6 +37,7 @@ from irdiff.model import (
 )
 from irdiff.resolve.corpus import Beside, Corpus
 from irdiff.resolve.toolchains import layers
+from irdiff.sharing import shared
 from irdiff.stages import Stage
 from irdiff.store import Store, key_of
 from irdiff.worker_client.worker_requests import Requests, artifacts_of_the_dead, read_result
@@ -248,7 +249,7 @@ class WorkerCompiler:
         for key in (keys.below_frontend, keys.whole):
             record = self.store.get_record("compile", key)
             if record is not None:
-                outcome: Outcome = _outcome.validate_python(record)
+                outcome = _sharing(_outcome.validate_python(record))
                 return outcome if self._is_whole(outcome, assemble=assemble) else None
         return None
 
@@ -333,6 +334,19 @@ class WorkerCompiler:
         content = (folder / name).read_bytes()
         digest = self.store.put(content, replace=replace)
         return Artifact(stage=name, digest=digest, size_bytes=len(content))
+
+
+def _sharing(outcome: Outcome) -> Outcome:
+    """The same, which holds only once what other outcomes have, too: of metadata all but a kernel's name."""
+    artifacts = {
+        shared(stage): replace(artifact, stage=shared(stage)) for stage, artifact in outcome.artifacts.items()
+    }
+    times = {shared(stage): seconds for stage, seconds in outcome.stage_times_s.items()}
+    if isinstance(outcome, Failed):
+        return replace(outcome, artifacts=artifacts, stage_times_s=times)
+    name = {key: value for key, value in outcome.metadata.items() if key == "name"}
+    common = {key: value for key, value in outcome.metadata.items() if key != "name"}
+    return replace(outcome, artifacts=artifacts, stage_times_s=times, metadata={**shared(common), **name})
 
 
 def _assembler(words: Sequence[str], toolchain: Toolchain) -> Assembler:
