@@ -12,6 +12,7 @@ damaged object or record is removed and counts as absent.
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import itertools
 import json
@@ -23,11 +24,12 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
 import zstandard
+from pydantic_core import from_json
 
 from irdiff.errors import StoreError
 
@@ -53,12 +55,20 @@ def sha256(content: bytes) -> str:
 
 def key_of(*parts: object) -> str:
     """The key of a record: SHA-256 over the JSON of everything that it depends on."""
-    return sha256(json.dumps(parts, sort_keys=True, default=_plain).encode())
+    return sha256(_encoder.encode(parts).encode())
 
 
 def _plain(value: object) -> object:
-    """Fields of a dataclass are written as the entries of a map; of other types what they print."""
-    return {name: getattr(value, name) for name in value.__dataclass_fields__} if is_dataclass(value) else str(value)
+    """Of a dataclass its fields, of any other type what it prints."""
+    return {name: getattr(value, name) for name in _fields(type(value))} or str(value)
+
+
+@functools.cache
+def _fields(of: type) -> tuple[str, ...]:
+    return tuple(row.name for row in fields(of)) if is_dataclass(of) else ()
+
+
+_encoder = json.JSONEncoder(sort_keys=True, default=_plain)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,7 +182,7 @@ class Store:
             self._discard(self.root / name)
             return None
         self._note(name)
-        return json.loads(content[_CHECKSUM_BYTES:])
+        return from_json(content[_CHECKSUM_BYTES:])  # equal strings of many records are one
 
     def records(self, kind: str) -> Iterator[Any]:
         """The values of all records of a kind."""

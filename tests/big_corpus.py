@@ -208,6 +208,7 @@ class Filler:
         from dataclasses import asdict
 
         from irdiff.capture.catalogs import Selection
+        from irdiff.model import Compiled
         from irdiff.store import key_of
 
         selection = Selection(tiers=(), labels=())
@@ -219,7 +220,8 @@ class Filler:
             outcome = self.compiler._stored(
                 self.compiler._keys("compile/2", toolchain, like, target), assemble=False
             )
-            assert outcome is not None, "the sample is not in the store"
+            assert isinstance(outcome, Compiled), "the sample is not in the store"
+            outcome = replace(outcome, metadata={**outcome.metadata, "name": launch.kernel})
             self.compiler._keep(self.compiler._keys("compile/2", toolchain, launch, target), outcome)
             launches.append(asdict(launch))
         record = {
@@ -263,11 +265,18 @@ def fill_descriptions(folder: Path, cache: Path, specs: Sequence[str]) -> None:
     import functools
 
     from irdiff.cli import cli
+    from irdiff.compare import facts
     from irdiff.group import describer
     from irdiff.recheck import rechecker
 
-    made = describer.describe
+    made, made_facts = describer.describe, facts.of_side
     known: dict[object, object] = {}
+
+    def of_side(compiled, *more):
+        key = tuple(artifact.digest for artifact in compiled.artifacts.values())
+        if key not in known:
+            known[key] = made_facts(compiled, *more)
+        return known[key]
 
     def describe(case, edit, *more):
         key = (
@@ -281,7 +290,7 @@ def fill_descriptions(folder: Path, cache: Path, specs: Sequence[str]) -> None:
             known[key] = made(case, edit, *more)
         return known[key]
 
-    describer.describe = describe
+    describer.describe, facts.of_side = describe, of_side
     rechecker.Rechecker._stages_agree = lambda *_: True
     describer.CaseDescriber._edit = functools.cache(describer.CaseDescriber._edit)
     with tempfile.TemporaryDirectory() as out:

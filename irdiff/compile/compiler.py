@@ -337,16 +337,12 @@ class WorkerCompiler:
 
 
 def _sharing(outcome: Outcome) -> Outcome:
-    """The same, which holds only once what other outcomes have, too: of metadata all but a kernel's name."""
-    artifacts = {
-        shared(stage): replace(artifact, stage=shared(stage)) for stage, artifact in outcome.artifacts.items()
-    }
-    times = {shared(stage): seconds for stage, seconds in outcome.stage_times_s.items()}
+    """The same, which holds only once what metadata says of many kernels: all but a kernel's name."""
     if isinstance(outcome, Failed):
-        return replace(outcome, artifacts=artifacts, stage_times_s=times)
+        return outcome
     name = {key: value for key, value in outcome.metadata.items() if key == "name"}
     common = {key: value for key, value in outcome.metadata.items() if key != "name"}
-    return replace(outcome, artifacts=artifacts, stage_times_s=times, metadata={**shared(common), **name})
+    return replace(outcome, metadata={**shared(common), **name})
 
 
 def _assembler(words: Sequence[str], toolchain: Toolchain) -> Assembler:
