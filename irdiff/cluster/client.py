@@ -22,6 +22,7 @@ from irdiff.parallel import Progress, Report
 from irdiff.pipeline import Comparison
 
 _CONNECT_S = 15
+_TLS = "set distributed.comm.tls: ca-file, client.cert, client.key; see irdiff/cluster/README.md"
 STALLED_S = 900.0
 """So long without any batch coming back, and the cluster is given up: a batch takes minutes at most."""
 
@@ -104,11 +105,12 @@ class DaskCluster:
 
     def __init__(self, address: str) -> None:
         try:
-            from distributed import Client
+            from distributed import Client, Security
         except ImportError as error:
             raise UsageError(
                 "--cluster needs the extra `cluster`", hint="pip install 'irdiff[cluster]'"
             ) from error
+        _check_certificate(address, Security)
         try:
             connect: Any = Client
             self._client = connect(address, timeout=_CONNECT_S, set_as_default=False)
@@ -151,3 +153,15 @@ class DaskCluster:
     def close(self) -> None:
         with contextlib.suppress(OSError, TimeoutError):
             self._client.close(timeout=5)
+
+
+def _check_certificate(address: str, security: Callable[[], Any]) -> None:
+    """Before Dask looks for one: it would take half a minute to say so."""
+    if not address.startswith("tls://"):
+        return
+    try:
+        found = security().get_connection_args("client")["ssl_context"]
+    except OSError as error:
+        raise UsageError(f"{address} needs a certificate, and Dask's cannot be read: {error}", hint=_TLS) from error
+    if found is None:
+        raise UsageError(f"{address} needs a certificate, and Dask's configuration names none", hint=_TLS)
