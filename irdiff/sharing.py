@@ -16,8 +16,8 @@ def shared(value: T) -> T:
 
     Values are told apart by how they are written: True, 1 and 1.0 are equal, and are not the same argument.
     """
-    if isinstance(value, str):
-        return sys.intern(value)
+    if type(value) is str:
+        return sys.intern(value)  # type: ignore[call-overload,no-any-return]  # T is str here
     if len(_known) >= _MOST:  # of a process that serves many runs
         _known.clear()
     known: T = _known.setdefault(hashlib.sha256(repr(value).encode()).digest(), value)

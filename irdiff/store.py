@@ -12,7 +12,6 @@ damaged object or record is removed and counts as absent.
 from __future__ import annotations
 
 import contextlib
-import functools
 import hashlib
 import itertools
 import json
@@ -24,7 +23,7 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -60,12 +59,8 @@ def key_of(*parts: object) -> str:
 
 def _plain(value: object) -> object:
     """Of a dataclass its fields, of any other type what it prints."""
-    return {name: getattr(value, name) for name in _fields(type(value))} or str(value)
-
-
-@functools.cache
-def _fields(of: type) -> tuple[str, ...]:
-    return tuple(row.name for row in fields(of)) if is_dataclass(of) else ()
+    names = getattr(value, "__dataclass_fields__", ())  # not `fields`, which is asked a million times
+    return {name: getattr(value, name) for name in names} or str(value)
 
 
 _encoder = json.JSONEncoder(sort_keys=True, default=_plain)

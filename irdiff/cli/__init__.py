@@ -84,8 +84,8 @@ class _LazyGroup(click.Group):
 
 
 _ALLOCATIONS = 100_000
-"""After so many more objects Python looks for cycles; irdiff's values have none. With Python's own number, 700, a
-fifth of a large comparison's time goes there."""
+"""After so many more objects Python looks for cycles; irdiff's values have none. With Python's own number,
+700, a fifth of a large comparison's time goes there."""
 
 
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

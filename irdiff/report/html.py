@@ -44,7 +44,7 @@ from irdiff.stages import in_stage_order
 MAX_ENTRIES = 400
 """The most groups and single cases that are shown with diffs. The rest are rows of the table of cases."""
 MAX_CASE_ROWS = 2_000
-"""Cases that stand in the page as rows of a table. Where there are more, a script draws those that are looked for."""
+"""Cases that stand in the page as rows of a table. Of more a script draws what is looked for."""
 _MAX_SINGLES = 60
 _MAX_EDIT_LINES = 40
 _MAX_PROFILES = 9
@@ -323,7 +323,7 @@ def _case_rows(run: Run, ranked: Sequence[Case], entry_of: Mapping[str, int]) ->
 
 
 def _case_row(case: Case, entry: int | None) -> dict[str, Any]:
-    row = {
+    row: dict[str, Any] = {
         "id": case.id,
         "workload": case.workload,
         "target": case.target,

@@ -1,8 +1,8 @@
 """What launches and cases of a run have in common stands in `run.json` once: in its *parts*.
 
-Where a launch or a case has a part, its place among them stands instead, a number. An artifact is its digest and its
-size; metadata is a part and, beside it, the kernel's name. A reader takes what is written out too, so a run in which
-nothing is shared, of `--json` or of an earlier irdiff, is read by the same rules.
+Where a launch or a case has a part, its place among them stands instead, a number. An artifact is its digest
+and its size; metadata is a part and, beside it, the kernel's name. A reader takes what is written out, too:
+a run in which nothing is shared, of `--json` or of an earlier irdiff, is read by the same rules.
 """
 
 from __future__ import annotations
@@ -64,12 +64,17 @@ StoredRun = dataclasses.make_dataclass(
     "StoredRun",
     [("parts", tuple[Part, ...], dataclasses.field(default=()))],
     bases=(
-        _stored(Run, launches=Mapping[str, StoredLaunch], cases=tuple[StoredCase, ...]),
+        _stored(
+            Run,
+            launches=Mapping[str, StoredLaunch],  # type: ignore[valid-type]  # made above
+            cases=tuple[StoredCase, ...],  # type: ignore[valid-type]
+        ),
     ),
     frozen=True,
     kw_only=True,
 )
 _part, _launch, _case = TypeAdapter(Part), TypeAdapter(StoredLaunch), TypeAdapter(StoredCase)
+_launches: TypeAdapter[Any] = TypeAdapter(Mapping[str, StoredLaunch])  # type: ignore[valid-type]  # made above
 _kinds = {name: TypeAdapter(hint) for name, hint in get_type_hints(Part).items()}
 
 
@@ -186,11 +191,8 @@ class PartReader:
         return {**self._whole("metadata", stored[0]), **stored[1]} if isinstance(stored, tuple) else stored
 
 
-_launches = TypeAdapter(dict[str, StoredLaunch])
-
-
-def _fields(of: object, **instead: object) -> dict[str, object]:
-    return {row.name: getattr(of, row.name) for row in dataclasses.fields(of)} | instead  # type: ignore[arg-type]
+def _fields(of: Any, **instead: object) -> dict[str, Any]:
+    return {row.name: getattr(of, row.name) for row in dataclasses.fields(of)} | instead
 
 
 def _without_own(metadata: Mapping[str, object]) -> dict[str, object]:

@@ -43,7 +43,6 @@ _READ = (SCHEMA, "irdiff-run/2")
 _adapter, _launch, _case = TypeAdapter(Run), TypeAdapter(Launch), TypeAdapter(Case)
 
 
-
 def write(folder: Path, run: Run, store: Store, digests: Iterable[str]) -> None:
     """Writes a whole run folder, or leaves everything as it was.
 

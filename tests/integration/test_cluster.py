@@ -145,7 +145,9 @@ def tls(folder: Path, name: str) -> dict[str, str]:
         capture_output=True,
     )
     where = "DASK_DISTRIBUTED__COMM__TLS__"
-    roles = {f"{where}{role}__{what}" for role in ("SCHEDULER", "WORKER", "CLIENT") for what in ("CERT", "KEY")}
+    roles = {
+        f"{where}{role}__{what}" for role in ("SCHEDULER", "WORKER", "CLIENT") for what in ("CERT", "KEY")
+    }
     files = {name: key if name.endswith("KEY") else certificate for name in roles}
     return {f"{where}CA_FILE": certificate, **files}
 

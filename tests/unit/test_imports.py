@@ -16,7 +16,18 @@ NAMES = {
     ".".join(("irdiff", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__"): path
     for path in MODULES
 }
-GROUND = {"errors", "model", "stages", "case_ids", "config", "process", "parallel", "store", "findings", "sharing"}
+GROUND = {
+    "errors",
+    "model",
+    "stages",
+    "case_ids",
+    "config",
+    "process",
+    "parallel",
+    "store",
+    "findings",
+    "sharing",
+}
 """What every step stands on."""
 STEPS = [
     "shared_store", "resolve", "worker_client", "capture", "compile", "normalize", "codegen", "binaries", "compare",
