@@ -327,7 +327,7 @@ def _attribute(judged: list[_Judged], asked: Comparison, steps: _ComparisonSteps
         with steps.working_on(row.case.workload, row.case.target):
             found = steps.attributor.attribute(subject)
             case = attributed(row.case, replace(found, origin=shared(found.origin)))
-            return _described(replace(row, case=case, edit=found.edit, again=found.again), steps)
+            return _described(replace(row, case=case, edit=found.edit, again=shared(found.again)), steps)
 
     targets = {target.name: target for target in asked.targets}
     number_of = {

@@ -144,8 +144,8 @@ class CaseComparer:
         case = replace(
             cases.blank(pair, verdict),
             origin=cases.origin(first) if first else None,
-            stages=stages,
-            findings=tuple(dict.fromkeys(findings)),
+            stages=shared(stages),
+            findings=shared(tuple(dict.fromkeys(findings))),
             artifacts=Sides(base=ours.artifacts, head=theirs.artifacts),
             compile_s=Sides(base=ours.stage_times_s, head=theirs.stage_times_s),
         )

@@ -59,14 +59,15 @@ def of_file(file: BinaryIO) -> Iterator[Row]:
     if next(lines, b"") != b"{":
         raise OtherLayoutError
     seen: set[str] = set()
-    more = True
+    more, ended = True, False
     for line in lines:
-        if line == b"}":
+        if ended := line == b"}":
             break
         found = _ENTRY.fullmatch(line)
         name = found[1].decode() if found else ""
         order = [entry for entry in LONG if entry in {*seen, name}]
-        if not found or not more or name in seen or (name in LONG and order[-1] != name):
+        is_expected = name not in seen and (name not in LONG or order[-1] == name)
+        if not found or not more or not is_expected or not (seen or name == "schema"):
             raise OtherLayoutError
         seen.add(name)
         value = found[2].removesuffix(b",")
@@ -77,7 +78,7 @@ def of_file(file: BinaryIO) -> Iterator[Row]:
         else:
             more = value != found[2]
             yield Row(name, value, is_part=False)
-    if more or any(line.strip() for line in lines):
+    if more or not ended or any(line.strip() for line in lines):
         raise OtherLayoutError
 
 
