@@ -23,7 +23,7 @@ from irdiff.findings import Finding
 T = TypeVar("T")
 U = TypeVar("U")
 
-SCHEMA = "irdiff-run/2"
+SCHEMA = "irdiff-run/3"
 
 Fact = int | float | str
 """One measured property of a compiled kernel; the name carries the unit (`spill_store_bytes`)."""
@@ -214,7 +214,7 @@ class Launch:
         return hashlib.sha256(json.dumps(vars(self), sort_keys=True, default=vars).encode()).hexdigest()
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Artifact:
     """The text or binary of one stage, held by the store under its digest."""
 

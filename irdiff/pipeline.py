@@ -18,7 +18,7 @@ from pathlib import Path
 
 import irdiff
 from irdiff import case_ids, normalize
-from irdiff.attribute.attribution import NOT_AGAIN, Subject, attributed, subject_of
+from irdiff.attribute.attribution import NOT_AGAIN, attributed, subject_of
 from irdiff.attribute.attributor import Attributor, Replayer
 from irdiff.attribute.edited_sources import EditedSources
 from irdiff.attribute.replayer import WorkerReplayer
@@ -62,7 +62,7 @@ from irdiff.resolve.sides import Side
 from irdiff.run import run_folder
 from irdiff.shared_store.place import Place
 from irdiff.shared_store.session import SharedStoreSession, part_of
-from irdiff.store import Store
+from irdiff.store import Store, shared
 from irdiff.worker_client.worker_requests import Requests
 from irdiff.worker_client.workers import Workers
 
@@ -126,7 +126,7 @@ def compare(
         pairs = _shard(matched, asked.options.shard)
         judged = _compare(pairs, asked, steps)
         if asked.options.attribute:
-            judged = _attribute(judged, asked, steps)
+            _attribute(judged, asked, steps)
         cases, groups = _group(judged, steps)
         asked_again: tuple[str, ...] = ()
         if asked.options.recheck:
@@ -313,22 +313,28 @@ def _compare(pairs: Sequence[Pair], asked: Comparison, steps: _ComparisonSteps) 
 # attribute and group
 
 
-def _attribute(judged: Sequence[_Judged], asked: Comparison, steps: _ComparisonSteps) -> list[_Judged]:
-    """The cases with where their change comes from, described between the texts that show it best."""
+def _attribute(judged: list[_Judged], asked: Comparison, steps: _ComparisonSteps) -> None:
+    """Gives the cases where their change comes from, described between the texts that show it best.
 
-    def one(subject: Subject) -> _Judged:
-        with steps.working_on(subject.case.workload, subject.case.target):
+    In place: a large comparison has no room for each case twice.
+    """
+
+    def one(number: int) -> _Judged:
+        row = judged[number]
+        subject = subject_of(row.case, targets[row.case.target])
+        assert subject is not None
+        with steps.working_on(row.case.workload, row.case.target):
             found = steps.attributor.attribute(subject)
-            case = attributed(subject.case, found)
-            row = replace(known[case.id], case=case, edit=found.edit, again=found.again)
-            return _described(row, steps)
+            case = attributed(row.case, replace(found, origin=shared(found.origin)))
+            return _described(replace(row, case=case, edit=found.edit, again=shared(found.again)), steps)
 
-    known = {row.id: row for row in judged}
     targets = {target.name: target for target in asked.targets}
-    subjects = [subject_of(row.case, targets[row.case.target]) for row in judged]
-    rows = in_parallel(one, list(filter(None, subjects)), steps.config.jobs + 1, "attribute", steps.report)
-    done = {row.id: row for row in rows}
-    return [done.get(row.id, row) for row in judged]
+    number_of = {
+        row.id: number for number, row in enumerate(judged) if subject_of(row.case, targets[row.case.target])
+    }
+    numbers = list(number_of.values())
+    for row in in_parallel(one, numbers, steps.config.jobs + 1, "attribute", steps.report):
+        judged[number_of[row.id]] = row
 
 
 def _group(

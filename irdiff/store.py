@@ -19,15 +19,17 @@ import os
 import re
 import shutil
 import stat
+import sys
 import threading
 import time
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import zstandard
+from pydantic_core import from_json
 
 from irdiff.errors import StoreError
 
@@ -47,13 +49,41 @@ _CHECKSUM_BYTES = 65
 """Of a record: its checksum and a line feed."""
 
 
+T = TypeVar("T")
+_MOST_SHARED = 200_000
+_shared: dict[bytes, Any] = {}
+
+
 def sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
 def key_of(*parts: object) -> str:
     """The key of a record: SHA-256 over the JSON of everything that it depends on."""
-    return sha256(json.dumps(parts, sort_keys=True, default=str).encode())
+    return sha256(_encoder.encode(parts).encode())
+
+
+def _plain(value: object) -> object:
+    """Of a dataclass its fields, of any other type what it prints."""
+    names = getattr(value, "__dataclass_fields__", ())  # not `fields`, which is asked a million times
+    return {name: getattr(value, name) for name in names} or str(value)
+
+
+_encoder = json.JSONEncoder(sort_keys=True, default=_plain)
+
+
+def shared(value: T) -> T:
+    """The value, or an equal one that is held already: tens of thousands of launches have a few hundred sets
+    of options. It must not be changed afterwards.
+
+    Values are told apart by how they are written: True, 1 and 1.0 are equal, and are not the same argument.
+    """
+    if type(value) is str:
+        return sys.intern(value)  # type: ignore[call-overload,no-any-return]  # T is str here
+    if len(_shared) >= _MOST_SHARED:  # of a process that serves many runs
+        _shared.clear()
+    known: T = _shared.setdefault(hashlib.sha256(repr(value).encode()).digest(), value)
+    return known
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,7 +197,7 @@ class Store:
             self._discard(self.root / name)
             return None
         self._note(name)
-        return json.loads(content[_CHECKSUM_BYTES:])
+        return from_json(content[_CHECKSUM_BYTES:])  # equal strings of many records are one
 
     def records(self, kind: str) -> Iterator[Any]:
         """The values of all records of a kind."""

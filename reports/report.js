@@ -212,8 +212,60 @@
   const caseRows = $$("#case-table tbody tr");
   const groups = $$("details.group");
   const is = (wanted, value) => !wanted || wanted === value;
-  const applyCases = filterable(caseForm, caseRows, (row, fields) =>
-    is(fields.target.value, row.dataset.t) && (!fields.verdict.value || row.dataset.v.split(" ").includes(fields.verdict.value)), "cases");
+  const isShown = (target, verdicts, fields) =>
+    is(fields.target.value, target) && (!fields.verdict.value || verdicts.split(" ").includes(fields.verdict.value));
+
+  // cases of a large run: rows are [id, verdict, side, style, origin, stages, moved, entry], and few are in the page
+
+  const MOST_ROWS = 500;
+  const STATUS = { "≠": "changed", "=": "equivalent", "·": "identical" };
+  const sorters = new Map();
+
+  const drawCase = ([id, verdict, unstable, style, origin, stages, moved, entry]) => {
+    const cell = (...children) => make("td", {}, ...children);
+    const badges = [make("span", { className: `badge v-${verdict}` }, verdict)];
+    if (unstable) badges.push(" ", make("span", { className: "badge" }, unstable));
+    const signs = stages.flatMap(([name, sign]) =>
+      [make("span", { className: sign === "≠" ? "ne" : "", title: `${name} ${STATUS[sign]}` }, name + sign), " "]);
+    const link = entry ? [make("a", { href: `#group-${entry}` }, String(entry))] : [];
+    return make("tr", {}, cell(make("code", {}, id)), cell(...badges),
+      origin ? cell(make("i", { className: `swatch ${style}` }), origin) : cell(),
+      make("td", { className: "signs" }, ...signs), cell(moved), make("td", { className: "n" }, ...link));
+  };
+
+  const longTable = (table, form, cases) => {
+    const body = $("tbody", table);
+    const texts = new Map();
+    const textOf = (row) => {
+      if (!texts.has(row)) texts.set(row, [row[0], row[1], row[2], row[4], row[5].map((stage) => stage.join("")).join(" "), row[6], row[7] || ""].join(" ").toLowerCase());
+      return texts.get(row);
+    };
+    const apply = () => {
+      const wanted = words(form.elements.text.value);
+      const found = cases.filter((row) =>
+        isShown(row[0].slice(row[0].lastIndexOf("@") + 1), row[2] ? `${row[1]} nondeterministic` : row[1], form.elements) &&
+        wanted.every((word) => textOf(row).includes(word)));
+      body.replaceChildren(...found.slice(0, MOST_ROWS).map(drawCase));
+      const first = found.length > MOST_ROWS ? `, the first ${MOST_ROWS} shown` : "";
+      $("output", form).textContent = `${found.length} of ${cases.length} cases${first}`;
+    };
+    sorters.set(table, (column, compare) => {
+      const key = (row) => [row[0], row[1], row[4], "", row[6], row[7] || Infinity][column];
+      cases = cases.map((row) => [key(row), row]).sort(compare).map((pair) => pair[1]);
+      apply();
+    });
+    form.hidden = false;
+    form.addEventListener("input", apply);
+    form.addEventListener("reset", () => setTimeout(apply));
+    form.addEventListener("submit", (event) => event.preventDefault());
+    apply();
+    return apply;
+  };
+
+  const allCases = $("#all-cases");
+  const applyCases = allCases
+    ? longTable($("#case-table"), caseForm, JSON.parse(allCases.textContent))
+    : filterable(caseForm, caseRows, (row, fields) => isShown(row.dataset.t, row.dataset.v, fields), "cases");
   filterable(groupForm, groups, (group, fields) =>
     is(fields.severity ? fields.severity.value : "", group.dataset.severity) &&
     (!fields.target.value || group.dataset.targets.split(" ").includes(fields.target.value)), groups.length && groupForm ? "shown" : "");
@@ -252,9 +304,10 @@
         const down = th.getAttribute("aria-sort") === "ascending";
         $$("th[aria-sort]", table).forEach((other) => other.removeAttribute("aria-sort"));
         th.setAttribute("aria-sort", down ? "descending" : "ascending");
-        const keyed = [...body.rows].map((row) => [key(row), row]);
-        const compare = numeric ? (a, b) => a[0] - b[0] || 0 : (a, b) => (a[0] < b[0] ? -1 : a[0] > b[0] ? 1 : 0);
-        keyed.sort((a, b) => (down ? -compare(a, b) : compare(a, b)));
+        const upwards = numeric ? (a, b) => a[0] - b[0] || 0 : (a, b) => (a[0] < b[0] ? -1 : a[0] > b[0] ? 1 : 0);
+        const compare = (a, b) => (down ? -upwards(a, b) : upwards(a, b));
+        if (sorters.has(table)) { sorters.get(table)(column, compare); return; }
+        const keyed = [...body.rows].map((row) => [key(row), row]).sort(compare);
         body.append(...keyed.map((pair) => pair[1]));
       });
     });

@@ -2,85 +2,36 @@
 
 Two figures, of processes on this machine. The wall and processor time of one comparison with an empty store, by
 one process with as many compilers as there are workers, and by the cluster. And the rate at which trivial tasks
-go through the scheduler and back, submitted as batches are.
+go through the scheduler and back, as batches do.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import resource
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from concurrent.futures import Future, as_completed
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 from irdiff import config
 from irdiff.cluster.batches import Batch, Worked
 from irdiff.cluster.client import DaskCluster
-from tests.bench import fresh_cache
+from tests import dask_machines
+from tests.bench import children_cpu_s, fresh_cache
+from tests.dask_machines import Machines
 
-ROOT = Path(__file__).parent.parent
 COMPARE = ("compare", "triton==3.8.0", "triton==3.9.0", "--tier", "gate", "--no-recheck", "--no-attribute")
 
 
 def trivial(batch: Batch) -> Worked:
     """As little as a batch can be."""
     return Worked(name=batch.name, cases=0, refused="", wall_s=0.0)
-
-
-def answers(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
-@contextmanager
-def cluster(workers: int, cache: Path) -> Iterator[str]:
-    """The address of a scheduler with this many workers, each with one compiler."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    url = f"tcp://127.0.0.1:{port}"
-    environment = {**os.environ, "IRDIFF_JOBS": "1", "IRDIFF_CACHE": str(cache), "PYTHONPATH": str(ROOT)}
-    scheduler = ["-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", str(port)]
-    worker = ["-m", "distributed.cli.dask_worker", url, "--nthreads", "1", "--no-nanny"]
-    children = []
-    try:
-        for words in (scheduler, *[worker] * workers):
-            children.append(
-                subprocess.Popen(
-                    [sys.executable, *words, "--no-dashboard"],
-                    env=environment,
-                    cwd=cache,
-                    stdout=subprocess.DEVNULL,
-                    stderr=subprocess.DEVNULL,
-                )
-            )
-            while words is scheduler and not answers(port):
-                time.sleep(0.1)
-        yield url
-    finally:
-        for child in reversed(children):
-            child.terminate()
-        for child in children:
-            child.wait()
-
-
-def connected(url: str, workers: int) -> DaskCluster:
-    """Once all workers are there."""
-    from distributed import Client
-
-    with Client(cast(Any, url), set_as_default=False) as client:
-        client.wait_for_workers(workers, timeout=120)
-    return DaskCluster(url)
 
 
 def compared(words: list[str], cache: Path, jobs: int) -> float:
@@ -96,11 +47,6 @@ def compared(words: list[str], cache: Path, jobs: int) -> float:
     return time.monotonic() - begin
 
 
-def children_cpu_s() -> float:
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
-
-
 def overhead(workers: int, words: list[str]) -> None:
     cache = fresh_cache(config.load().cache)
     compared(words, cache, workers)  # files of both toolchains come into memory
@@ -108,9 +54,8 @@ def overhead(workers: int, words: list[str]) -> None:
     alone = compared(words, cache, workers)
     alone_cpu_s = children_cpu_s() - before
     before = children_cpu_s()
-    with cluster(workers, cache) as url:
-        connected(url, workers).close()
-        through = compared([*words, "--cluster", url], cache, workers)
+    with dask(cache, workers) as machines:
+        through = compared([*words, "--cluster", machines.url], cache, workers)
     through_cpu_s = children_cpu_s() - before
     print(f"one process, {workers} compilers: {alone:.1f} s wall, {alone_cpu_s:.1f} s of CPU time")
     print(
@@ -121,16 +66,17 @@ def overhead(workers: int, words: list[str]) -> None:
 
 
 def rate(workers: int, tasks: int) -> None:
-    with tempfile.TemporaryDirectory() as folder, cluster(workers, Path(folder)) as url:
-        dask = connected(url, workers)
+    with tempfile.TemporaryDirectory() as folder, dask(Path(folder), workers) as machines:
+        batches = [cast(Batch, _Named(name=str(number))) for number in range(tasks)]
         begin = time.monotonic()
-        running: list[Future[Worked]] = [
-            dask.submit(trivial, cast(Batch, _Named(name=str(number)))) for number in range(tasks)
-        ]
-        names = {done.result().name for done in as_completed(running)}
-        wall_s = time.monotonic() - begin
-        dask.close()
+        with closing(DaskCluster(machines.url)) as cluster:
+            names = {worked.name for group in cluster.work(trivial, batches) for worked in group}
+            wall_s = time.monotonic() - begin
     print(f"{len(names)} of {tasks} trivial tasks in {wall_s:.1f} s: {tasks / wall_s:.0f} a second")
+
+
+def dask(cache: Path, workers: int) -> AbstractContextManager[Machines]:
+    return dask_machines.machines(cache / "dask", workers, environment={"IRDIFF_CACHE": str(cache)})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,8 @@
 The first one writes workloads of pointwise, reduction and matmul kernels with varying shapes, types and blocks.
 To compile all of a large corpus takes hours. So the second one compiles a small corpus of the same kernels, puts
 its results into the store under the input digests of the large one's launches, and measures what irdiff costs
-then, for 500, 5,000 and 40,000 cases, and with which power each cost grows.
+then, for 500, 5,000 and 40,000 cases, and with which power each cost grows. What is recorded repeats: each
+launch has its own arguments, digest and metadata, but the artifacts and facts of one of the sample's.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -208,6 +210,7 @@ class Filler:
         from dataclasses import asdict
 
         from irdiff.capture.catalogs import Selection
+        from irdiff.model import Compiled
         from irdiff.store import key_of
 
         selection = Selection(tiers=(), labels=())
@@ -219,7 +222,8 @@ class Filler:
             outcome = self.compiler._stored(
                 self.compiler._keys("compile/2", toolchain, like, target), assemble=False
             )
-            assert outcome is not None, "the sample is not in the store"
+            assert isinstance(outcome, Compiled), "the sample is not in the store"
+            outcome = replace(outcome, metadata={**outcome.metadata, "name": launch.kernel})
             self.compiler._keep(self.compiler._keys("compile/2", toolchain, launch, target), outcome)
             launches.append(asdict(launch))
         record = {
@@ -263,11 +267,18 @@ def fill_descriptions(folder: Path, cache: Path, specs: Sequence[str]) -> None:
     import functools
 
     from irdiff.cli import cli
+    from irdiff.compare import facts
     from irdiff.group import describer
     from irdiff.recheck import rechecker
 
-    made = describer.describe
+    made, made_facts = describer.describe, facts.of_side
     known: dict[object, object] = {}
+
+    def of_side(compiled, *more):
+        key = tuple(artifact.digest for artifact in compiled.artifacts.values())
+        if key not in known:
+            known[key] = made_facts(compiled, *more)
+        return known[key]
 
     def describe(case, edit, *more):
         key = (
@@ -281,7 +292,7 @@ def fill_descriptions(folder: Path, cache: Path, specs: Sequence[str]) -> None:
             known[key] = made(case, edit, *more)
         return known[key]
 
-    describer.describe = describe
+    describer.describe, facts.of_side = describe, of_side
     rechecker.Rechecker._stages_agree = lambda *_: True
     describer.CaseDescriber._edit = functools.cache(describer.CaseDescriber._edit)
     with tempfile.TemporaryDirectory() as out:
@@ -295,16 +306,27 @@ def fill_descriptions(folder: Path, cache: Path, specs: Sequence[str]) -> None:
 
 
 MEASURED = """
-import resource, sys, time
+import sys, time
+from irdiff import pipeline
 from irdiff.cli import main
-begin = time.monotonic()
+
+begin, group, grouping_s = time.monotonic(), pipeline._group, 0.0
+
+def timed(*words):
+    global grouping_s
+    began = time.monotonic()
+    found = group(*words)
+    grouping_s += time.monotonic() - began
+    return found
+
+pipeline._group = timed
 try:
     main()
 finally:
-    usage = resource.getrusage(resource.RUSAGE_SELF)
     # not ru_maxrss: a process begins with that of the one that started it
     peak = next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM"))
-    print(f"@usage {time.monotonic() - begin} {usage.ru_utime + usage.ru_stime} {peak / 1024}", file=sys.stderr)
+    said = (time.monotonic() - begin, time.process_time(), peak / 1024, grouping_s)
+    print("@usage", *said, file=sys.stderr)
 """
 
 
@@ -313,6 +335,7 @@ class Cost:
     wall_s: float
     cpu_s: float
     peak_mib: float
+    grouping_s: float
 
 
 def irdiff(*words: str | Path, cache: Path) -> Cost:
@@ -329,44 +352,45 @@ def irdiff(*words: str | Path, cache: Path) -> Cost:
     return Cost(*map(float, done.stderr.rsplit("@usage ", 1)[1].split()))
 
 
-def measure(cases: Sequence[int], cache: Path, seed: int, specs: Sequence[str]) -> None:
+def measure(cases: Sequence[int], cache: Path, seed: int, specs: Sequence[str], *, fill: bool) -> None:
     sample = cache / "sample"
-    write(cache / "sample-corpus", SAMPLE, seed)
-    words = ("--corpus", cache / "sample-corpus", "--out", sample)
-    irdiff("compare", *specs, *words, cache=cache)
-    filler = Filler(cache, sample, specs)
+    if fill:
+        write(cache / "sample-corpus", SAMPLE, seed)
+        irdiff("compare", *specs, "--corpus", cache / "sample-corpus", "--out", sample, cache=cache)
     print(f"{'cases':>7} {'':26} {'wall s':>8} {'cpu s':>8} {'MiB':>6}")
     costs: dict[str, list[tuple[int, Cost]]] = {}
     for count in cases:
         folder = cache / f"corpus-{count}"
-        every = write(folder, count // len(TARGETS), seed)
-        filler.fill(folder, every)
-        fill_descriptions(folder, cache, specs)
+        if fill:
+            every = write(folder, count // len(TARGETS), seed)
+            Filler(cache, sample, specs).fill(folder, every)
+            fill_descriptions(folder, cache, specs)
+            listed(folder, cache, specs)
         for name, cost in rows(folder, cache, specs):
             costs.setdefault(name, []).append((count, cost))
             print(
                 f"{count:>7} {name:26} {cost.wall_s:8.1f} {cost.cpu_s:8.1f} {cost.peak_mib:6.0f}", flush=True
             )
+            if cost.grouping_s:
+                print(f"{count:>7} {'its groups':26} {cost.grouping_s:8.1f}")
+        run = cache / f"run-{folder.name}"
+        files = [path for path in run.rglob("*") if path.is_file()]
+        size = sum(path.stat().st_size for path in files)
+        print(
+            f"{count:>7} run folder {size / 1e6:.1f} MB, run.json {(run / 'run.json').stat().st_size / 1e6:.1f} MB"
+        )
+        print(f"{count:>7} page {page(run.with_suffix('.html'))}", flush=True)
     for name, found in costs.items():
         print(f"{name:26} grows with the power {exponent(found):.2f} of the cases")
 
 
+def listed(folder: Path, cache: Path, specs: Sequence[str]) -> Cost:
+    return irdiff("corpus", "list", "--corpus", folder, "--toolchain", specs[1], cache=cache)
+
+
 def rows(folder: Path, cache: Path, specs: Sequence[str]) -> Iterator[tuple[str, Cost]]:
     out = folder.with_name(f"run-{folder.name}")
-    yield (
-        "list",
-        irdiff(
-            "corpus",
-            "list",
-            "--corpus",
-            folder,
-            "--toolchain",
-            specs[1],
-            "--json",
-            out.with_suffix(".list"),
-            cache=cache,
-        ),
-    )
+    yield "list", listed(folder, cache, specs)
     yield (
         "compare, all in the store",
         irdiff("compare", *specs, "--corpus", folder, "--out", out, cache=cache),
@@ -374,6 +398,34 @@ def rows(folder: Path, cache: Path, specs: Sequence[str]) -> Iterator[tuple[str,
     yield "report, HTML", irdiff("report", out, "--html", out.with_suffix(".html"), cache=cache)
     yield "report, Markdown", irdiff("report", out, "--markdown", out.with_suffix(".md"), cache=cache)
     yield "report, terminal", irdiff("report", out, cache=cache)
+
+
+def page(path: Path) -> str:
+    """How long Chromium takes to open it and to find one case: the quickest of three times."""
+    from tests.integration import browser
+
+    if reason := browser.missing():
+        return reason
+    open_s, filter_ms = [], []
+    with browser.chromium() as chromium:
+        for _ in range(3):
+            watched = browser.Watched(chromium)
+            began = time.monotonic()
+            watched.open(path)
+            open_s.append(time.monotonic() - began)
+            filter_ms.append(watched.evaluate(FILTERED))
+            watched.page.close()
+    return f"{path.stat().st_size / 1e6:.1f} MB, opens in {min(open_s):.2f} s, filters in {min(filter_ms):.0f} ms"
+
+
+FILTERED = """(() => {
+    const field = document.querySelector('#case-filters').elements.text;
+    const began = performance.now();
+    field.value = 'bf16-1024 gfx950';
+    field.dispatchEvent(new Event('input', { bubbles: true }));
+    document.body.getBoundingClientRect();
+    return performance.now() - began;
+})()"""
 
 
 def exponent(found: Sequence[tuple[int, Cost]]) -> float:
@@ -389,6 +441,11 @@ def main() -> None:
     parser.add_argument("--cases", type=int, action="append", help="how many; default: 500, 5000, 40000")
     parser.add_argument("--write", type=Path, metavar="FOLDER", help="only write a corpus of so many cases")
     parser.add_argument("--cache", type=Path, help="a cache that has the toolchains; its store is filled")
+    parser.add_argument(
+        "--filled",
+        action="store_true",
+        help="the cache's store was filled with these corpora by an earlier call",
+    )
     options = parser.parse_args()
     cases = options.cases or [500, 5000, 40000]
     if options.write:
@@ -398,7 +455,7 @@ def main() -> None:
 
     cache = options.cache or configuration.load().cache
     specs = [f"triton=={version}" for version in options.pair.split(":")]
-    measure(cases, cache, options.seed, specs)
+    measure(cases, cache, options.seed, specs, fill=not options.filled)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from irdiff.capture.disk import Disk
 from irdiff.model import CaptureFailure, Failure, FailureKind, Launch, Target, Toolchain
 from irdiff.resolve.corpus import Corpus
 from irdiff.resolve.sides import Side
-from irdiff.store import Store, key_of
+from irdiff.store import Store, key_of, shared
 from irdiff.worker_client import diagnosis
 from irdiff.worker_client.worker_requests import Requests, read_result
 
@@ -139,9 +139,7 @@ class Capturer:
         root = dependencies.relative(str(corpus.root), corpus.anchor)
         places = sorted(self._requests.places.items())
         side = (toolchain.digest, toolchain.python, root, packages, places)
-        return key_of(
-            "catalog/4", self._requests.conditions, side, workload, asdict(target), asdict(selection)
-        )
+        return key_of("catalog/4", self._requests.conditions, side, workload, target, selection)
 
     def _captured(
         self, toolchain: Toolchain, corpus: Corpus, workload: str, target: Target, selection: Selection
@@ -206,21 +204,17 @@ def _may_be_kept(result: Mapping[str, Any], failures: Sequence[Mapping[str, Any]
     return not transient and not curable
 
 
-_shared: dict[object, Any] = {}
-"""Parts of launches by themselves: tens of thousands of launches have a few hundred sets of options."""
+_PARTS = (
+    *("id", "workload", "label", "kernel", "target", "source_digest", "source_path", "sources"),
+    *("signature", "constexprs", "attributes", "options", "grid", "tier", "tolerance"),
+)
+"""Of a launch: what those of the other side, of other targets or of other kernels have, too."""
 
 
 def _sharing(launch: Launch) -> Launch:
-    """The same launch, which holds the parts that another one has too only once.
-
-    Values are told apart by how they are written: True, 1 and 1.0 are equal, and are not the same argument.
-    """
-    maps = {name: getattr(launch, name) for name in ("signature", "constexprs", "attributes", "options")}
-    return replace(
-        launch,
-        arguments=tuple(_shared.setdefault((repr(row.value), row), row) for row in launch.arguments),
-        **{name: _shared.setdefault((name, *row.items()), row) for name, row in maps.items()},
-    )
+    """The same launch, which holds the parts that another one has too only once."""
+    parts = {name: shared(getattr(launch, name)) for name in _PARTS}
+    return replace(launch, arguments=tuple(map(shared, launch.arguments)), **parts)
 
 
 def _catalog(record: Mapping[str, Any]) -> Catalog:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import importlib
 import sys
 import tempfile
@@ -82,6 +83,11 @@ class _LazyGroup(click.Group):
             formatter.write_dl([(name, row[2]) for name, row in _COMMANDS.items()])
 
 
+_ALLOCATIONS = 100_000
+"""After so many more objects Python looks for cycles; irdiff's values have none. With Python's own number,
+700, a fifth of a large comparison's time goes there."""
+
+
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="irdiff")
 def cli() -> None:
@@ -98,6 +104,7 @@ def _what_is_kept(error: BaseException) -> str:
 def main() -> None:
     """Runs the command line and exits: see `ExitCode` and the README."""
     _share_freed_memory()
+    gc.set_threshold(_ALLOCATIONS)
     try:
         code = cli.main(standalone_mode=False, prog_name="irdiff")
     except (KeyboardInterrupt, click.exceptions.Abort) as error:

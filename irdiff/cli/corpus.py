@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from textwrap import indent
 from typing import Any
 
 import click
@@ -19,7 +21,7 @@ from irdiff.cli.corpus_gaps import gaps_command
 from irdiff.compile import corpus_check
 from irdiff.config import Config
 from irdiff.errors import ExitCode, NothingComparedError, UsageError
-from irdiff.model import Toolchain
+from irdiff.model import Launch, Toolchain
 from irdiff.report import tables, verified
 from irdiff.report.tables import Column
 from irdiff.resolve import packs as packages
@@ -56,7 +58,7 @@ def _launches(
     targets_dir: Path | None,
     cases: tuple[str, ...],
     cache: Path | None,
-) -> list[Any]:
+) -> list[Launch]:
     config = configuration.load(cache=cache)
     toolchain, kernels = _sources(spec, corpus, packs, config)
     chosen = options.selected_targets(target_names, targets_dir, config, cases)
@@ -71,6 +73,14 @@ def _sources(
     kernels = packages.load(options.corpus_folder(corpus, config), packs)
     toolchain = toolchains.resolve(spec, config)
     return toolchain, packages.install(kernels, toolchain, config)
+
+
+def _as_json(rows: Sequence[Launch]) -> Iterator[bytes]:
+    """One after another: nobody holds all of them as text."""
+    yield b"["
+    for number, row in enumerate(rows):
+        yield f"{',' if number else ''}\n{indent(json.dumps(asdict(row), indent=1), ' ')}".encode()
+    yield b"\n]\n" if rows else b"]\n"
 
 
 @corpus_group.command("list")
@@ -95,7 +105,7 @@ def list_command(
     """Every launch of the corpus, as captured for each target."""
     rows = _launches(spec, corpus, packs, target_names, targets_dir, cases, cache)
     if json_path:
-        options.write_output(json_path, json.dumps([asdict(row) for row in rows], indent=1) + "\n")
+        options.write_output(json_path, _as_json(rows))
         return ExitCode.DONE
     by_id: dict[str, list[Any]] = {}
     for row in rows:

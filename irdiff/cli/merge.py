@@ -34,7 +34,7 @@ def merge_command(runs: tuple[str, ...], out: Path, partial: bool, json_path: Pa
             )
         joined = merged(folders, out, partial=partial)
     if json_path:
-        options.write_output(json_path, run_folder.dump(joined))
+        options.write_output(json_path, run_folder.dump_parts(joined))
     click.echo(escape.terminal(f"{len(runs)} runs merged: {wording.headline(joined)}"), err=True)
     return ExitCode.DONE
 

@@ -163,17 +163,25 @@ def selected_targets(
     return targets.selected(names, cases, folders)
 
 
-def write_output(path: Path, content: str | bytes) -> None:
+def write_output(path: Path, content: str | bytes | Iterable[bytes]) -> None:
     """Writes to a file, or to standard output for `-`. Raises UsageError where it cannot be written."""
-    data = content.encode() if isinstance(content, str) else content
+    parts = (
+        [content.encode()]
+        if isinstance(content, str)
+        else [content]
+        if isinstance(content, bytes)
+        else content
+    )
     if str(path) == "-":
-        sys.stdout.buffer.write(data)
+        for part in parts:
+            sys.stdout.buffer.write(part)
         sys.stdout.flush()
     else:
         check_output(path)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(data)
+            with path.open("wb") as file:
+                file.writelines(parts)
         except OSError as error:
             raise _unwritable(path, error) from error
 

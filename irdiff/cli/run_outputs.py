@@ -68,7 +68,7 @@ def part_of(run: Run, call: str, earlier: Earlier | None, *, is_bump: bool = Fal
 def write(run: Run, part: ShownRun, given: GivenRun, timing: Forest | None, outputs: RunOutputs) -> None:
     """JSON is of the whole run; the other forms are of the part that is shown."""
     if outputs.json:
-        options.write_output(outputs.json, run_folder.dump(run))
+        options.write_output(outputs.json, run_folder.dump_parts(run))
     if outputs.markdown:
         from irdiff.report import markdown
 

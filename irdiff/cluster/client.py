@@ -8,10 +8,11 @@ run says so. Through the scheduler go only the batches' names and counts.
 from __future__ import annotations
 
 import contextlib
+import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future
-from concurrent.futures import wait as wait_for
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError
+from queue import Empty, SimpleQueue
 from typing import Any, Protocol
 
 from irdiff.cluster import on_worker
@@ -22,6 +23,9 @@ from irdiff.parallel import Progress, Report
 from irdiff.pipeline import Comparison
 
 _CONNECT_S = 15
+_GROUP_S = 0.25
+"""So long results gather before they are fetched together."""
+_TLS = "set distributed.comm.tls: ca-file, client.cert, client.key; see irdiff/cluster/README.md"
 STALLED_S = 900.0
 """So long without any batch coming back, and the cluster is given up: a batch takes minutes at most."""
 
@@ -29,7 +33,9 @@ STALLED_S = 900.0
 class Cluster(Protocol):
     """What is needed of a cluster."""
 
-    def submit(self, work: Callable[[Batch], Worked], batch: Batch) -> Future[Worked]: ...
+    def work(self, work: Callable[[Batch], Worked], batches: Sequence[Batch]) -> Iterator[Sequence[Worked]]:
+        """What came back since the last time; ends early where nothing more comes for `STALLED_S`."""
+        ...
 
     def workers(self) -> int:
         """How many there are now."""
@@ -57,28 +63,16 @@ def fill(asked: Comparison, config: Config, cluster: Cluster, report: Report) ->
 
 def _worked(batches: Sequence[Batch], cluster: Cluster, report: Report) -> Iterator[str]:
     """Notes, once all batches are back or no more of them are coming."""
-    pending = {cluster.submit(on_worker.work, batch) for batch in batches}
+    came = 0
     refused: list[str] = []
-    while pending:
-        done, pending = wait_for(pending, timeout=STALLED_S, return_when=FIRST_COMPLETED)
-        if not done:
-            refused += [f"nothing came back for {STALLED_S:g} s"] * len(pending)
-            break
-        refused += filter(None, map(_refusal, done))
-        came = len(batches) - len(pending)
-        report(
-            Progress(phase="cluster", done=came, total=len(batches), detail=f"{cluster.workers()} workers")
-        )
+    for group in cluster.work(on_worker.work, batches):
+        came += len(group)
+        refused += [worked.refused for worked in group if worked.refused]
+        detail = f"{cluster.workers()} workers"
+        report(Progress(phase="cluster", done=came, total=len(batches), detail=detail))
+    refused += [f"nothing came back for {STALLED_S:g} s"] * (len(batches) - came)
     if refused:
         yield f"cluster: {len(refused)} of {len(batches)} batches were made here instead: {refused[0][:200]}"
-
-
-def _refusal(done: Future[Worked]) -> str:
-    """Why a batch was not worked on; empty where it was."""
-    error = done.exception()
-    if error is not None:  # of Dask: its worker died too often, or the scheduler is gone
-        return f"{type(error).__name__}: {error}"
-    return done.result().refused
 
 
 @contextlib.contextmanager
@@ -104,11 +98,12 @@ class DaskCluster:
 
     def __init__(self, address: str) -> None:
         try:
-            from distributed import Client
+            from distributed import Client, Security
         except ImportError as error:
             raise UsageError(
                 "--cluster needs the extra `cluster`", hint="pip install 'irdiff[cluster]'"
             ) from error
+        _check_certificate(address, Security)
         try:
             connect: Any = Client
             self._client = connect(address, timeout=_CONNECT_S, set_as_default=False)
@@ -124,23 +119,33 @@ class DaskCluster:
                 hint=f"start one: dask worker {address} --nthreads 1",
             )
 
-    def submit(self, work: Callable[[Batch], Worked], batch: Batch) -> Future[Worked]:
-        made: Future[Worked] = Future()
-        running = self._client.submit(
-            work, batch, key=f"irdiff-{batch.name}-{uuid.uuid4().hex}", pure=False, retries=2
-        )
+    def work(self, work: Callable[[Batch], Worked], batches: Sequence[Batch]) -> Iterator[Sequence[Worked]]:
+        keys = [f"irdiff-{batch.name}-{uuid.uuid4().hex}" for batch in batches]
+        running = self._client.map(work, batches, key=keys, pure=False, retries=2)
+        names = {future.key: batch.name for future, batch in zip(running, batches, strict=True)}
+        ended: SimpleQueue[Any] = SimpleQueue()
+        for future in running:
+            future.add_done_callback(ended.put)
+        left = len(running)
+        while left:
+            try:
+                group = [ended.get(timeout=STALLED_S)]
+            except Empty:
+                return
+            time.sleep(_GROUP_S)
+            while not ended.empty():
+                group.append(ended.get())
+            left -= len(group)
+            yield self._results(group, names)
 
-        def done(dask: Any) -> None:
-            if dask.status == "finished":
-                made.set_result(dask.result())
-            elif dask.status == "error":
-                made.set_exception(dask.exception())
-            else:  # the scheduler is gone, and with it what it knew
-                made.set_exception(ConnectionError(f"the scheduler lost it ({dask.status})"))
-
-        running.add_done_callback(done)
-        made.dask = running  # type: ignore[attr-defined]  # Dask forgets a task whose future nobody holds
-        return made
+    def _results(self, ended: Sequence[Any], names: Mapping[str, str]) -> list[Worked]:
+        """Of all in one request: one for each would take the scheduler longer than the work."""
+        finished = [future for future in ended if future.status == "finished"]
+        try:
+            found = dict(zip(finished, self._client.gather(finished), strict=True))
+        except (OSError, TimeoutError, CancelledError):  # the scheduler is gone, and with it what it knew
+            found = {}
+        return [found.get(future) or _lost(names[future.key], future) for future in ended]
 
     def workers(self) -> int:
         try:
@@ -151,3 +156,24 @@ class DaskCluster:
     def close(self) -> None:
         with contextlib.suppress(OSError, TimeoutError):
             self._client.close(timeout=5)
+
+
+def _lost(name: str, future: Any) -> Worked:
+    """Its worker died too often, or the scheduler lost it."""
+    error = future.exception(timeout=_CONNECT_S) if future.status == "error" else None
+    reason = f"{type(error).__name__}: {error}" if error else f"the scheduler lost it ({future.status})"
+    return Worked(name=name, cases=0, refused=reason, wall_s=0.0)
+
+
+def _check_certificate(address: str, security: Callable[[], Any]) -> None:
+    """Before Dask looks for one: it would take half a minute to say so."""
+    if not address.startswith("tls://"):
+        return
+    try:
+        found = security().get_connection_args("client")["ssl_context"]
+    except OSError as error:
+        raise UsageError(
+            f"{address} needs a certificate, and Dask's cannot be read: {error}", hint=_TLS
+        ) from error
+    if found is None:
+        raise UsageError(f"{address} needs a certificate, and Dask's configuration names none", hint=_TLS)

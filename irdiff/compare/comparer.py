@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 
 from irdiff import normalize
 from irdiff.compare import cases, facts, launch_metadata, verdicts
@@ -27,7 +27,7 @@ from irdiff.model import (
 )
 from irdiff.resolve.sides import Side
 from irdiff.stages import MACHINE_STAGES, Stage
-from irdiff.store import key_of
+from irdiff.store import key_of, shared
 
 _REPEATED_ASSEMBLIES = 4
 _FACT_STAGES: tuple[str, ...] = (Stage.TTGIR, Stage.PTX, Stage.AMDGCN, Stage.CUBIN, Stage.HSACO)
@@ -143,8 +143,8 @@ class CaseComparer:
         case = replace(
             cases.blank(pair, verdict),
             origin=cases.origin(first) if first else None,
-            stages=stages,
-            findings=tuple(dict.fromkeys(findings)),
+            stages=shared(stages),
+            findings=shared(tuple(dict.fromkeys(findings))),
             artifacts=Sides(base=ours.artifacts, head=theirs.artifacts),
             compile_s=Sides(base=ours.stage_times_s, head=theirs.stage_times_s),
         )
@@ -223,14 +223,14 @@ class CaseComparer:
     def _facts(self, compiled: Compiled, target: Target) -> Mapping[str, Fact]:
         parts = {name: compiled.artifacts[name] for name in _FACT_STAGES if name in compiled.artifacts}
         digests = {name: artifact.digest for name, artifact in parts.items()}
-        made_of = (digests, compiled.metadata, compiled.assembler_log, asdict(target))
+        made_of = (digests, compiled.metadata, compiled.assembler_log, target)
         key = key_of("facts/2", normalize.NORMALIZER_VERSION, *made_of)
         known: dict[str, Fact] | None = self.judge.store.get_record("facts", key)
         if known is None:
             contents = {name: self.judge.content(artifact.digest) for name, artifact in parts.items()}
             known = facts.of_side(compiled, contents, target)
             self.judge.store.put_record("facts", key, known)
-        return known
+        return shared(known)
 
 
 def _any_failed(halves: Sides[_Half]) -> bool:

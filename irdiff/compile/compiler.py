@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -38,7 +38,7 @@ from irdiff.model import (
 from irdiff.resolve.corpus import Beside, Corpus
 from irdiff.resolve.toolchains import layers
 from irdiff.stages import Stage
-from irdiff.store import Store, key_of
+from irdiff.store import Store, key_of, shared
 from irdiff.worker_client.worker_requests import Requests, artifacts_of_the_dead, read_result
 
 _outcome = TypeAdapter(Outcome)
@@ -248,7 +248,7 @@ class WorkerCompiler:
         for key in (keys.below_frontend, keys.whole):
             record = self.store.get_record("compile", key)
             if record is not None:
-                outcome: Outcome = _outcome.validate_python(record)
+                outcome = _sharing(_outcome.validate_python(record))
                 return outcome if self._is_whole(outcome, assemble=assemble) else None
         return None
 
@@ -333,6 +333,15 @@ class WorkerCompiler:
         content = (folder / name).read_bytes()
         digest = self.store.put(content, replace=replace)
         return Artifact(stage=name, digest=digest, size_bytes=len(content))
+
+
+def _sharing(outcome: Outcome) -> Outcome:
+    """The same, which holds only once what metadata says of many kernels: all but a kernel's name."""
+    if isinstance(outcome, Failed):
+        return outcome
+    name = {key: value for key, value in outcome.metadata.items() if key == "name"}
+    common = {key: value for key, value in outcome.metadata.items() if key != "name"}
+    return replace(outcome, metadata={**shared(common), **name})
 
 
 def _assembler(words: Sequence[str], toolchain: Toolchain) -> Assembler:

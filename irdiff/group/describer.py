@@ -8,7 +8,7 @@ describes.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict
+from dataclasses import replace
 from pathlib import Path
 
 from pydantic import TypeAdapter
@@ -22,7 +22,7 @@ from irdiff.group.grouping import NO_LAUNCHES, Description, describe
 from irdiff.model import Case, Launch, Sides
 from irdiff.normalize.compressed_text import PackedLines
 from irdiff.parallel import LARGE_TEXT
-from irdiff.store import key_of, sha256
+from irdiff.store import key_of, sha256, shared
 
 _description = TypeAdapter(Description)
 
@@ -41,14 +41,14 @@ class CaseDescriber:
         """By the texts that show the edit best where they are known, else by the first changed stage."""
         source = source or source_of(case)
         keys = [launch.key if launch else None for launch in launches]
-        key = key_of(self._code, asdict(case), keys, asdict(source) if source else None)
+        key = key_of(self._code, case, keys, source)
         known = self._store.get_record("description", key)
         if known is not None:
-            return _description.validate_python(known)
+            return _sharing(_description.validate_python(known))
         with LARGE_TEXT:
             found = describe(case, self._edit(source) if source else None, launches)
         self._store.put_record("description", key, _description.dump_python(found, mode="json"))
-        return found
+        return _sharing(found)
 
     def _edit(self, source: EditSource) -> Edit | None:
         """None where there are no two texts to compare (a failed side, machine code, launch arguments)."""
@@ -66,6 +66,11 @@ class CaseDescriber:
             return syntax_drift.canonical(ir, self._judge.content(digest).decode())
         lines = self._judge.text(ir, digest).lines
         return map(syntax_drift.undone, lines) if ir in line_forms.MLIR_STAGES else lines
+
+
+def _sharing(found: Description) -> Description:
+    """The same, which holds only once what is said of other cases too."""
+    return replace(found, key=shared(found.key), counts=shared(found.counts), told=shared(found.told))
 
 
 def _digest_of_code() -> str:

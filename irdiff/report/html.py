@@ -44,6 +44,8 @@ from irdiff.words import counted
 
 MAX_ENTRIES = 400
 """The most groups and single cases that are shown with diffs. The rest are rows of the table of cases."""
+MAX_CASE_ROWS = 2_000
+"""Cases that stand in the page as rows of a table. Of more a script draws what is looked for."""
 _MAX_SINGLES = 60
 _MAX_EDIT_LINES = 40
 _MAX_PROFILES = 9
@@ -97,6 +99,7 @@ def render(run: Run, folder: Path, timing: Forest | None = None, *, as_: Shown =
             severities=list(dict.fromkeys(entry["severity"] for entry in entries if entry["severity"])),
             profiles=_profiles(ranked),
             cases=_case_rows(run, ranked, {member: e["number"] for e in entries for member in e["case_ids"]}),
+            most_cases=MAX_CASE_ROWS,
             targets=[target.name for target in run.targets],
             provenance={"sides": provenance.sides(run), "rows": provenance.rows(run)},
             launch_changes=launch_changes.of_run(run)[:_MAX_LAUNCH_CHANGES],
@@ -318,23 +321,27 @@ def _case_rows(run: Run, ranked: Sequence[Case], entry_of: Mapping[str, int]) ->
     cases = sorted(
         run.cases, key=lambda case: (ranks.get(case.verdict, len(first)), order.get(case.id, 0), case.id)
     )
-    return [
-        {
-            "id": case.id,
-            "workload": case.workload,
-            "target": case.target,
-            "verdict": case.verdict.value,
-            "unstable": together.unstable_words(case),
-            "css_class": html_overview.css_class(case),
-            "origin": wording.origin(case) if case.origin else "",
-            "stages": [
-                (name, _STATUS_SIGN[status], status.value) for name, status in in_stage_order(case.stages)
-            ],
-            "moved": _moved(case),
-            "entry": entry_of.get(case.id),
-        }
-        for case in cases
-    ]
+    return [_case_row(case, entry_of.get(case.id)) for case in cases]
+
+
+def _case_row(case: Case, entry: int | None) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "id": case.id,
+        "workload": case.workload,
+        "target": case.target,
+        "verdict": case.verdict.value,
+        "unstable": together.unstable_words(case),
+        "css_class": html_overview.css_class(case),
+        "origin": wording.origin(case) if case.origin else "",
+        "stages": [
+            (name, _STATUS_SIGN[status], status.value) for name, status in in_stage_order(case.stages)
+        ],
+        "moved": _moved(case),
+        "entry": entry,
+    }
+    signs = [(name, sign) for name, sign, _ in row["stages"] if sign != " "]
+    words = (row[name] for name in ("id", "verdict", "unstable", "css_class", "origin"))
+    return {**row, "brief": [*words, signs, row["moved"], entry]}
 
 
 def _moved(case: Case) -> str:

@@ -17,16 +17,20 @@ import json
 import os
 import shutil
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import zstandard
-from pydantic import BaseModel, Field, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from irdiff.errors import RunFolderError, StoreError
-from irdiff.model import SCHEMA, Run
-from irdiff.run import run_checks, run_place
+from irdiff.model import SCHEMA, Case, Launch, Run
+from irdiff.run import rows, run_checks, run_place
+from irdiff.run.parts import PartError, PartReader, PartWriter, StoredRun
+from irdiff.run.rows import Row
 from irdiff.store import Store, sha256
 
 MAX_RUN_JSON_BYTES = 256 << 20
@@ -34,11 +38,9 @@ MAX_ARTIFACT_BYTES = 256 << 20
 _MAX_WINDOW_BYTES = 128 << 20
 _CHUNK_BYTES = 1 << 20
 _LINK_ERRORS = frozenset({errno.ELOOP, errno.ENOTDIR, errno.EMLINK})
-_adapter = TypeAdapter(Run)
-
-
-class _Versioned(BaseModel):
-    version: Any = Field(default=None, alias="schema")
+_READ = (SCHEMA, "irdiff-run/2")
+"""Schemas that are read. In the second one nothing is shared."""
+_adapter, _launch, _case = TypeAdapter(Run), TypeAdapter(Launch), TypeAdapter(Case)
 
 
 def write(folder: Path, run: Run, store: Store, digests: Iterable[str]) -> None:
@@ -52,7 +54,7 @@ def write(folder: Path, run: Run, store: Store, digests: Iterable[str]) -> None:
             for digest in sorted(set(digests)):
                 _copy(store.object_path(digest), part / "artifacts" / digest[:2] / digest[2:])
             with (part / "run.json").open("wb") as file:
-                file.writelines(dump_parts(run))
+                file.writelines(stored(run))
     except OSError as error:
         raise StoreError(
             f"the run folder {folder} cannot be written: {error.strerror or error}",
@@ -69,73 +71,108 @@ def _copy(source: Path, destination: Path) -> None:
 
 
 def dump(run: Run) -> bytes:
-    """`run.json`, the same bytes for the same run."""
+    """The run as JSON in which nothing is shared, the same bytes for the same run: what `--json` writes."""
     return b"".join(dump_parts(run))
 
 
 def dump_parts(run: Run) -> Iterator[bytes]:
-    """The same in parts, each entry of a list or map on a line of its own."""
-    rows: dict[str, object] = _adapter.dump_python(run, mode="json")
-    for number, (name, value) in enumerate(rows.items()):
-        yield f'{"," if number else "{"}\n "{name}": '.encode()
-        yield from _entries(value)
-    yield b"\n}\n"
+    """The same in parts, each row on a line of its own."""
+    launches = (f"{json.dumps(key)}: {_whole(_launch, row)}" for key, row in run.launches.items())
+    cases = (_whole(_case, row) for row in run.cases)
+    return rows.written(_short(run), (("launches", launches), ("cases", cases)))
 
 
-def _entries(value: object) -> Iterator[bytes]:
-    match value:
-        case dict():
-            entries = (f"{json.dumps(key)}: {json.dumps(entry)}" for key, entry in value.items())
-            opening, closing = "{", "}"
-        case list() | tuple():
-            entries = (json.dumps(entry) for entry in value)
-            opening, closing = "[", "]"
-        case _:
-            yield json.dumps(value).encode()
-            return
-    yield opening.encode()
-    for number, entry in enumerate(entries):
-        yield f"{',' if number else ''}\n  {entry}".encode()
-    yield closing.encode()
+def stored(run: Run) -> Iterator[bytes]:
+    """`run.json`, in which what is repeated stands once."""
+    writer = PartWriter(run)
+    long = (("parts", writer.parts()), ("launches", writer.launches()), ("cases", writer.cases()))
+    return rows.written(_short(run), long)
+
+
+def _short(run: Run) -> Iterator[tuple[str, object]]:
+    head = replace(run, schema=SCHEMA, launches={}, cases=())
+    entries: dict[str, object] = _adapter.dump_python(head, mode="json")
+    return ((name, value) for name, value in entries.items() if name not in rows.LONG)
+
+
+def _whole(adapter: TypeAdapter[Any], value: object) -> str:
+    return json.dumps(adapter.dump_python(value, mode="json"))
 
 
 def json_schema() -> dict[str, Any]:
-    """The JSON Schema of `run.json`."""
-    return _adapter.json_schema()
+    """The JSON Schema of `run.json`, with and without parts."""
+    return TypeAdapter(StoredRun).json_schema()
 
 
 def load(folder: Path) -> Run:
     """The run of a folder (or of a `run.json`), checked.
 
-    Raises RunFolderError for anything but a whole run of this schema that agrees with itself.
+    Raises RunFolderError for anything but a whole run of a known schema that agrees with itself.
     """
     root, name = (folder, "run.json") if folder.is_dir() else (folder.parent, folder.name)
     path = root / name
-    content = read_file(root, (name,), MAX_RUN_JSON_BYTES)
-    run_checks.check_json(content, path)
-    schema = _schema_of(content, path)
-    if schema != SCHEMA:
-        raise RunFolderError(
-            f"{path} has schema {str(schema)[:80]!a}, this irdiff reads {SCHEMA!r}",
-            hint="read it with the irdiff that wrote it, or compare again",
-        )
-    try:
-        run = _adapter.validate_json(content, strict=True)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(map(str, first["loc"]))[:200]
-        raise RunFolderError(f"{path} is not a valid run: {where!a}: {first['msg'][:200]}") from error
+    with opened(root, (name,), MAX_RUN_JSON_BYTES) as file:
+        try:
+            run = _read(rows.of_file(file), path)
+        except rows.OtherLayoutError:
+            file.seek(0)
+            content = file.read()
+            run_checks.check_values(run_checks.values_in(content), path)
+            run = _read(rows.of_content(content), path, is_whole=True)
     run_checks.check_run(run, path)
     return run
 
 
-def _schema_of(content: bytes, path: Path) -> object:
-    """Read before the rest, so that a run of another version is told from a damaged one."""
+def _read(found: Iterator[Row], path: Path, *, is_whole: bool = False) -> Run:
+    """Raises OtherLayoutError where a row is no JSON, unless the rows were made of a whole document."""
+    reader, head = PartReader(), dict[str, bytes]()
+    launches, cases = dict[str, Launch](), list[Case]()
+    values, where = 0, ""
     try:
-        return _Versioned.model_validate_json(content).version
+        for row in found:
+            values += run_checks.values_in(row.text)
+            run_checks.check_values(values, path)
+            match row:
+                case Row(is_part=False):
+                    where = ""
+                    head[row.entry] = row.text
+                    _check_schema(head, path)
+                case Row(entry="parts"):
+                    where = "parts"
+                    reader.part(row.text)
+                case Row(entry="launches"):
+                    where = "launches"
+                    key, launch = reader.launch(row.text)
+                    launches[key] = launch
+                case Row(entry="cases"):
+                    where = f"cases.{len(cases)}"
+                    cases.append(reader.case(row.text))
+        where = ""
+        document = b",".join(b'"%b":%b' % (name.encode(), text) for name, text in head.items())
+        run = _adapter.validate_json(b"{%b}" % document, strict=True)
+    except PartError as error:
+        raise RunFolderError(f"{path} is not a valid run: {where!a}: {error}") from error
     except ValidationError as error:
-        reason = error.errors(include_url=False, include_input=False)[0]["msg"][:200]
-        raise RunFolderError(f"{path} is not a run: {reason}", hint="run `irdiff compare` again") from error
+        first = error.errors(include_url=False, include_input=False)[0]
+        if first["type"] == "json_invalid" and not is_whole:
+            raise rows.OtherLayoutError from error
+        place = ".".join([*filter(None, [where]), *map(str, first["loc"])])[:200]
+        raise RunFolderError(f"{path} is not a valid run: {place!a}: {first['msg'][:200]}") from error
+    except (ValueError, RecursionError) as error:
+        raise RunFolderError(
+            f"{path} is not a run: {str(error)[:200]!a}", hint="run `irdiff compare` again"
+        ) from error
+    return replace(run, schema=SCHEMA, launches=launches, cases=tuple(cases))
+
+
+def _check_schema(head: Mapping[str, bytes], path: Path) -> None:
+    """Before the rest is read, so that a run of another version is told from a damaged one."""
+    schema = json.loads(head.get("schema", b"null"))
+    if schema not in _READ:
+        raise RunFolderError(
+            f"{path} has schema {str(schema)[:80]!a}, this irdiff reads {SCHEMA!r}",
+            hint="read it with the irdiff that wrote it, or compare again",
+        )
 
 
 def artifact(folder: Path, digest: str) -> bytes | None:
@@ -175,6 +212,16 @@ class _AbsentError(RunFolderError):
 
 
 def read_file(root: Path, names: tuple[str, ...], limit_bytes: int) -> bytes:
+    """The content of what `opened` opens."""
+    with opened(root, names, limit_bytes) as file:
+        content = file.read(limit_bytes + 1)
+    if len(content) > limit_bytes:
+        raise RunFolderError(f"{root.joinpath(*names)} grew past {limit_bytes} bytes while it was read")
+    return content
+
+
+@contextmanager
+def opened(root: Path, names: tuple[str, ...], limit_bytes: int) -> Iterator[BinaryIO]:
     """A plain file below `root`, which is trusted; nothing below it is: no link is followed on the way.
 
     Raises RunFolderError where it is absent, larger than `limit_bytes`, a link, a pipe or a device.
@@ -185,7 +232,7 @@ def read_file(root: Path, names: tuple[str, ...], limit_bytes: int) -> bytes:
             status = os.fstat(file.fileno())
             if status.st_size > limit_bytes:
                 raise RunFolderError(f"{path} has {status.st_size} bytes; at most {limit_bytes} are read")
-            content = file.read(limit_bytes + 1)
+            yield file
     except FileNotFoundError as error:
         raise _AbsentError(
             f"{path} is not there", hint="give the folder that `irdiff compare` wrote"
@@ -195,9 +242,6 @@ def read_file(root: Path, names: tuple[str, ...], limit_bytes: int) -> bytes:
         raise RunFolderError(
             f"{path} cannot be read: {reason}", hint="give the folder that `irdiff compare` wrote"
         ) from error
-    if len(content) > limit_bytes:
-        raise RunFolderError(f"{path} grew past {limit_bytes} bytes while it was read")
-    return content
 
 
 def _open_below(root: Path, names: tuple[str, ...]) -> int:

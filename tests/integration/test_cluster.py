@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import os
+import shutil
 import signal
-import socket
 import subprocess
-import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests import dask_machines
+from tests.dask_machines import Machines, wait_for
 from tests.integration.conftest import Result
 
 pytestmark = pytest.mark.integration
-ROOT = Path(__file__).parents[2]
-DASK = [sys.executable, "-m", "distributed.cli.dask_scheduler"]
-WORKER = [sys.executable, "-m", "distributed.cli.dask_worker"]
 WORDS = (
     "compare",
     "triton==3.8.0",
@@ -33,73 +30,30 @@ WORDS = (
     "--target",
     "gfx942",
 )
-CASES = ("--case", "elementwise/vector_add", "--case", "normalization/softmax")
-
-
-@dataclass
-class Machines:
-    """Processes of Dask, each in a group of its own."""
-
-    folder: Path
-    port: int
-    started: list[subprocess.Popen[bytes]] = field(default_factory=list)
-
-    @property
-    def url(self) -> str:
-        return f"tcp://127.0.0.1:{self.port}"
-
-    def start(self, command: list[str], *words: str) -> subprocess.Popen[bytes]:
-        log = (self.folder / f"{len(self.started)}.log").open("wb")
-        environment = {**os.environ, "IRDIFF_JOBS": "1", "PYTHONPATH": str(ROOT)}
-        child = subprocess.Popen(
-            [*command, *words],
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-            env=environment,
-            cwd=self.folder,
-        )
-        self.started.append(child)
-        return child
-
-    def answers(self, port: int) -> bool:
-        with socket.socket() as probe:
-            return probe.connect_ex(("127.0.0.1", port)) == 0
-
-    def wait_for(self, what: Callable[[], bool]) -> None:
-        for _ in range(600):
-            if what():
-                return
-            time.sleep(0.2)
-        pytest.fail("Dask did not start")
-
-    def registered(self) -> int:
-        return sum("Registered to" in path.read_text() for path in self.folder.glob("*.log"))
-
-    def kill(self, child: subprocess.Popen[bytes]) -> None:
-        os.killpg(child.pid, signal.SIGKILL)
-        child.wait()
+ONE = ("--case", "elementwise/vector_add")
+CASES = (*ONE, "--case", "normalization/softmax")
+SCHEDULER, WORKER, OTHER_WORKER = range(3)
+"""In the order in which they start."""
 
 
 @pytest.fixture
 def machines(tmp_path: Path) -> Iterator[Machines]:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    folder = tmp_path / "dask"
-    folder.mkdir()
-    made = Machines(folder, port)
-    try:
-        made.start(DASK, "--host", "127.0.0.1", "--port", str(port), "--no-dashboard")
-        made.wait_for(lambda: made.answers(port))
-        for _ in range(2):
-            made.start(WORKER, made.url, "--nthreads", "1", "--no-dashboard", "--no-nanny")
-        made.wait_for(lambda: made.registered() == 2)
+    with dask_machines.machines(tmp_path / "dask", workers=2) as made:
         yield made
-    finally:
-        for child in made.started:
-            if child.poll() is None:
-                made.kill(child)
+
+
+@contextmanager
+def meanwhile(act: Callable[[], None], cache: Path, *, after: str) -> Iterator[None]:
+    """Once the store has a record of a kind."""
+
+    def act_then() -> None:
+        wait_for(lambda: any((cache / "store" / "records").glob(f"{after}/*/*")))
+        act()
+
+    with ThreadPoolExecutor(1) as thread:
+        acted = thread.submit(act_then)
+        yield
+        acted.result()
 
 
 def told(run: dict[str, Any]) -> dict[str, Any]:
@@ -111,36 +65,29 @@ def told(run: dict[str, Any]) -> dict[str, Any]:
 def test_machines_say_what_one_machine_says_and_one_may_die(
     machines: Machines, irdiff: Callable[..., Result], cache: Path, tmp_path: Path
 ) -> None:
-    def kill_one() -> None:
-        machines.wait_for(lambda: any((cache / "store" / "records").glob("compile/*/*")))
-        machines.kill(machines.started[2])
-
-    killer = threading.Thread(target=kill_one)
-    killer.start()
-    done = irdiff(*WORDS, *CASES, "--cluster", machines.url)
-    killer.join()
+    with meanwhile(lambda: machines.kill(OTHER_WORKER), cache, after="compile"):
+        done = irdiff(*WORDS, *CASES, "--cluster", machines.url)
     assert done.run is not None, done.stderr
-    assert machines.started[2].poll() is not None
+    assert machines.started[OTHER_WORKER].poll() is not None
     assert "2 workers" in done.stderr or "cluster: 4/4" in done.stderr
-    assert [note for note in done.run["notes"] if "made here" in note] == []
-    assert done.run["environment"]["address-randomization"] == "no compiler was started"
+    assert made_elsewhere(done)
     (cache / "store").rename(tmp_path / "of machines")
     alone = irdiff(*WORDS, *CASES)
     assert alone.run is not None, alone.stderr
     assert told(done.run) == told(alone.run)
 
 
+def made_elsewhere(done: Result) -> bool:
+    assert done.run is not None, done.stderr
+    none_here = done.run["environment"]["address-randomization"] == "no compiler was started"
+    return none_here and not any("made here" in note for note in done.run["notes"])
+
+
 def test_a_scheduler_that_dies_leaves_the_work_to_this_machine(
     machines: Machines, irdiff: Callable[..., Result], cache: Path
 ) -> None:
-    def kill_scheduler() -> None:
-        machines.wait_for(lambda: any((cache / "store" / "records").glob("catalog/*/*")))
-        machines.kill(machines.started[0])
-
-    killer = threading.Thread(target=kill_scheduler)
-    killer.start()
-    done = irdiff(*WORDS, "--case", "elementwise/vector_add", "--cluster", machines.url)
-    killer.join()
+    with meanwhile(lambda: machines.kill(SCHEDULER), cache, after="catalog"):
+        done = irdiff(*WORDS, *ONE, "--cluster", machines.url)
     assert done.run is not None, done.stderr
     assert done.verdicts() == {"changed": 2}
     assert any("were made here instead" in note for note in done.run["notes"])
@@ -149,40 +96,83 @@ def test_a_scheduler_that_dies_leaves_the_work_to_this_machine(
 def test_a_machine_that_stands_still_for_a_while_loses_nothing(
     machines: Machines, irdiff: Callable[..., Result], cache: Path
 ) -> None:
-    paused = machines.started[1]
-
-    def pause_one() -> None:
-        machines.wait_for(lambda: any((cache / "store" / "records").glob("catalog/*/*")))
-        os.killpg(paused.pid, signal.SIGSTOP)
+    def pause() -> None:
+        machines.send(WORKER, signal.SIGSTOP)
         time.sleep(15)
-        os.killpg(paused.pid, signal.SIGCONT)
+        machines.send(WORKER, signal.SIGCONT)
 
-    pauser = threading.Thread(target=pause_one)
-    pauser.start()
-    done = irdiff(*WORDS, *CASES, "--cluster", machines.url)
-    pauser.join()
-    assert done.run is not None, done.stderr
-    assert [note for note in done.run["notes"] if "made here" in note] == []
-    assert done.run["environment"]["address-randomization"] == "no compiler was started"
+    with meanwhile(pause, cache, after="catalog"):
+        done = irdiff(*WORDS, *CASES, "--cluster", machines.url)
+    assert made_elsewhere(done)
 
 
 def test_a_scheduler_that_is_started_again_costs_no_answer(
     machines: Machines, irdiff: Callable[..., Result], cache: Path
 ) -> None:
     def restart() -> None:
-        machines.wait_for(lambda: any((cache / "store" / "records").glob("catalog/*/*")))
-        machines.kill(machines.started[0])
-        machines.start(DASK, "--host", "127.0.0.1", "--port", str(machines.port), "--no-dashboard")
+        machines.kill(SCHEDULER)
+        machines.start_scheduler()
 
-    restarter = threading.Thread(target=restart)
-    restarter.start()
-    done = irdiff(*WORDS, "--case", "elementwise/vector_add", "--cluster", machines.url)
-    restarter.join()
+    with meanwhile(restart, cache, after="catalog"):
+        done = irdiff(*WORDS, *ONE, "--cluster", machines.url)
     assert done.run is not None, done.stderr
     assert done.verdicts() == {"changed": 2}
 
 
 def test_a_scheduler_that_is_not_there_is_one_error(irdiff: Callable[..., Result]) -> None:
-    done = irdiff(*WORDS, "--case", "elementwise/vector_add", "--cluster", "tcp://127.0.0.1:1")
+    done = irdiff(*WORDS, *ONE, "--cluster", "tcp://127.0.0.1:1")
     assert done.code == 2
     assert "no Dask scheduler answers at tcp://127.0.0.1:1" in done.stderr
+
+
+# TLS
+
+
+@pytest.fixture
+def certificates(tmp_path: Path) -> dict[str, str]:
+    """Dask's settings, as variables, for one certificate that all have and that signs itself."""
+    if shutil.which("openssl") is None:
+        pytest.skip("there is no openssl to make certificates with")
+    return tls(tmp_path, "ours")
+
+
+def tls(folder: Path, name: str) -> dict[str, str]:
+    key, certificate = str(folder / f"{name}.key"), str(folder / f"{name}.pem")
+    words = ("-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", f"/CN={name}")
+    subprocess.run(
+        ["openssl", "req", "-x509", *words, "-keyout", key, "-out", certificate],
+        check=True,
+        capture_output=True,
+    )
+    where = "DASK_DISTRIBUTED__COMM__TLS__"
+    roles = {
+        f"{where}{role}__{what}" for role in ("SCHEDULER", "WORKER", "CLIENT") for what in ("CERT", "KEY")
+    }
+    files = {name: key if name.endswith("KEY") else certificate for name in roles}
+    return {f"{where}CA_FILE": certificate, **files}
+
+
+def test_a_cluster_that_speaks_tls_answers_whoever_has_its_certificate(
+    certificates: dict[str, str], irdiff: Callable[..., Result], tmp_path: Path
+) -> None:
+    encrypted = {"protocol": "tls", "environment": certificates}
+    with dask_machines.machines(tmp_path / "dask", workers=1, **encrypted) as machines:
+        words = (*WORDS, *ONE, "--cluster", machines.url)
+        done = irdiff(*words, **certificates)
+        assert done.verdicts() == {"changed": 2}
+        assert made_elsewhere(done)
+        strangers = {
+            "without a certificate": irdiff(*words),
+            "with another one": irdiff(*words, **tls(tmp_path, "theirs")),
+            "without TLS": irdiff(*words[:-1], machines.url.replace("tls", "tcp")),
+        }
+    said = {
+        "without a certificate": "needs a certificate, and Dask's configuration names none",
+        "with another one": "no Dask scheduler answers at tls://",
+        "without TLS": "no Dask scheduler answers at tcp://",
+    }
+    for name, stranger in strangers.items():
+        assert stranger.code == 2, name
+        assert said[name] in stranger.stderr
+        assert stranger.stderr.count("irdiff: ") == 1, stranger.stderr
+        assert "Traceback" not in stranger.stderr, name

@@ -50,7 +50,7 @@ def _settled(text: str, place: Place, *, noisy: bool) -> str:
 
 
 def _run_json(place: Place, *, noisy: bool) -> str:
-    row: dict[str, Any] = json.loads((place.run / "run.json").read_text())
+    row: dict[str, Any] = json.loads(run_folder.dump(run_folder.load(place.run)))
     for name in _VOLATILE:
         row.pop(name, None)
     for case in row["cases"]:

@@ -310,7 +310,7 @@ def test_a_failure_leaves_what_was_there(
     def fail(_: object) -> object:
         raise error
 
-    monkeypatch.setattr(run_folder, "dump_parts", fail)
+    monkeypatch.setattr(run_folder, "stored", fail)
     with pytest.raises((StoreError, KeyboardInterrupt)):
         write(place / "run", run, store)
     assert tree(place) == known

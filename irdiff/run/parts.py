@@ -1,0 +1,214 @@
+"""What launches and cases of a run have in common stands in `run.json` once: in its *parts*.
+
+Where a launch or a case has a part, its place among them stands instead, a number. An artifact is its digest
+and its size; metadata is a part and, beside it, the kernel's name. A reader takes what is written out, too:
+a run in which nothing is shared, of `--json` or of an earlier irdiff, is read by the same rules.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, get_type_hints
+
+from pydantic import TypeAdapter
+
+from irdiff.model import Argument, Artifact, Case, Fact, Launch, Origin, Run, Sides, Telling
+
+MAX_WRITTEN_OUT_BYTES = 1 << 30
+"""Of all parts where they stand. A run of 50,000 cases has two thirds of it."""
+_OWN = ("name",)
+"""Entries of the metadata that each kernel has for itself."""
+_WORDS = ("signature", "constexprs", "attributes", "options")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """One of these."""
+
+    argument: Argument | None = None
+    words: Mapping[str, str] | None = None
+    """Of a launch: its signature, constexprs, attributes or options."""
+    facts: Mapping[str, Fact] | None = None
+    metadata: Mapping[str, object] | None = None
+    origin: Origin | None = None
+    told: Telling | None = None
+
+
+def _stored(kind: type, **instead: Any) -> Any:
+    """The type as it is stored, in which some fields have another type."""
+    fields: list[Any] = [
+        (row.name, instead.get(row.name, hint), dataclasses.field(default=row.default))
+        for row, hint in zip(dataclasses.fields(kind), get_type_hints(kind).values(), strict=True)
+    ]
+    return dataclasses.make_dataclass(f"Stored{kind.__name__}", fields, frozen=True, kw_only=True)
+
+
+StoredLaunch = _stored(
+    Launch,
+    arguments=tuple[int | Argument, ...],
+    **dict.fromkeys(_WORDS, int | Mapping[str, str]),
+)
+StoredCase = _stored(
+    Case,
+    facts=Sides[int | Mapping[str, Fact]],
+    metadata=Sides[tuple[int, Mapping[str, object]] | Mapping[str, object]],
+    origin=int | Origin | None,
+    told=int | Telling | None,
+    artifacts=Sides[Mapping[str, tuple[str, int] | Artifact]],
+)
+StoredRun = dataclasses.make_dataclass(
+    "StoredRun",
+    [("parts", tuple[Part, ...], dataclasses.field(default=()))],
+    bases=(
+        _stored(
+            Run,
+            launches=Mapping[str, StoredLaunch],  # type: ignore[valid-type]  # made above
+            cases=tuple[StoredCase, ...],  # type: ignore[valid-type]
+        ),
+    ),
+    frozen=True,
+    kw_only=True,
+)
+_part, _launch, _case = TypeAdapter(Part), TypeAdapter(StoredLaunch), TypeAdapter(StoredCase)
+_launches: TypeAdapter[Any] = TypeAdapter(Mapping[str, StoredLaunch])  # type: ignore[valid-type]  # made above
+_kinds = {name: TypeAdapter(hint) for name, hint in get_type_hints(Part).items()}
+
+
+class PartError(Exception):
+    """A number is the place of no such part, or parts stand for more than a run says."""
+
+
+class PartWriter:
+    """Gives parts their places. What is equal has one place, wherever it is held."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._by_object: dict[int, int] = {}
+        """By the identity of what the run holds: nothing is looked at twice."""
+        self._by_content: dict[bytes, int] = {}
+
+    def parts(self) -> Iterator[str]:
+        """A row for each. Afterwards each has its place."""
+        for launch in self._run.launches.values():
+            for argument in launch.arguments:
+                yield from self._part("argument", argument, argument)
+            for name in _WORDS:
+                words = getattr(launch, name)
+                yield from self._part("words", words, words)
+        for case in self._run.cases:
+            for facts, metadata in case.facts.zip(case.metadata):
+                yield from self._part("facts", facts, facts)
+                yield from self._part("metadata", metadata, _without_own(metadata))
+            yield from self._part("origin", case.origin, case.origin)
+            yield from self._part("told", case.told, case.told)
+
+    def _part(self, kind: str, held: object, said: object) -> Iterator[str]:
+        if held is None or id(held) in self._by_object:
+            return
+        row = _json({kind: _kinds[kind].dump_python(said, mode="json")})
+        content = hashlib.sha256(row.encode()).digest()
+        if content not in self._by_content:
+            self._by_content[content] = len(self._by_content)
+            yield row
+        self._by_object[id(held)] = self._by_content[content]
+
+    def launches(self) -> Iterator[str]:
+        for key, launch in self._run.launches.items():
+            places = {name: self._place(getattr(launch, name)) for name in _WORDS}
+            arguments = tuple(map(self._place, launch.arguments))
+            stored = StoredLaunch(**_fields(launch, arguments=arguments, **places))
+            yield f"{json.dumps(key)}:{_json(_launch.dump_python(stored, mode='json'))}"
+
+    def cases(self) -> Iterator[str]:
+        for case in self._run.cases:
+            stored = StoredCase(
+                **_fields(
+                    case,
+                    facts=case.facts.map(self._place),
+                    metadata=case.metadata.map(self._metadata),
+                    origin=self._place(case.origin),
+                    told=self._place(case.told),
+                    artifacts=case.artifacts.map(_brief),
+                )
+            )
+            yield _json(_case.dump_python(stored, mode="json"))
+
+    def _place(self, held: object) -> int | None:
+        return None if held is None else self._by_object[id(held)]
+
+    def _metadata(self, held: Mapping[str, object]) -> tuple[int | None, Mapping[str, object]]:
+        return self._place(held), {name: held[name] for name in _OWN if name in held}
+
+
+class PartReader:
+    """Reads parts, then what has them. Raises pydantic's ValidationError, and PartError."""
+
+    def __init__(self) -> None:
+        self._parts: list[tuple[Part, int]] = []
+        """With the length of what each says."""
+        self._written_out_bytes = 0
+
+    def part(self, row: bytes) -> None:
+        self._parts.append((_part.validate_json(row, strict=True), len(row)))
+
+    def launch(self, row: bytes) -> tuple[str, Launch]:
+        """With its key."""
+        key, stored = next(iter(_launches.validate_json(row, strict=True).items()))
+        words = {name: self._whole("words", getattr(stored, name)) for name in _WORDS}
+        arguments = tuple(self._whole("argument", argument) for argument in stored.arguments)
+        return key, Launch(**_fields(stored, arguments=arguments, **words))
+
+    def case(self, row: bytes) -> Case:
+        stored = _case.validate_json(row, strict=True)
+        return Case(
+            **_fields(
+                stored,
+                facts=stored.facts.map(lambda side: self._whole("facts", side)),
+                metadata=stored.metadata.map(self._metadata),
+                origin=self._whole("origin", stored.origin),
+                told=self._whole("told", stored.told),
+                artifacts=stored.artifacts.map(_artifacts),
+            )
+        )
+
+    def _whole(self, kind: str, stored: Any) -> Any:
+        if not isinstance(stored, int):
+            return stored
+        part, size_bytes = self._parts[stored] if 0 <= stored < len(self._parts) else (Part(), 0)
+        whole = getattr(part, kind)
+        if whole is None:
+            raise PartError(f"{stored} is the place of no part that is {kind}")
+        self._written_out_bytes += size_bytes
+        if self._written_out_bytes > MAX_WRITTEN_OUT_BYTES:
+            raise PartError(f"its parts stand for more than {MAX_WRITTEN_OUT_BYTES} bytes")
+        return whole
+
+    def _metadata(self, stored: Any) -> Mapping[str, object]:
+        return {**self._whole("metadata", stored[0]), **stored[1]} if isinstance(stored, tuple) else stored
+
+
+def _fields(of: Any, **instead: object) -> dict[str, Any]:
+    return {row.name: getattr(of, row.name) for row in dataclasses.fields(of)} | instead
+
+
+def _without_own(metadata: Mapping[str, object]) -> dict[str, object]:
+    return {name: value for name, value in metadata.items() if name not in _OWN}
+
+
+def _brief(artifacts: Mapping[str, Artifact]) -> dict[str, tuple[str, int]]:
+    return {stage: (artifact.digest, artifact.size_bytes) for stage, artifact in artifacts.items()}
+
+
+def _artifacts(stored: Mapping[str, tuple[str, int] | Artifact]) -> dict[str, Artifact]:
+    return {
+        stage: row if isinstance(row, Artifact) else Artifact(stage=stage, digest=row[0], size_bytes=row[1])
+        for stage, row in stored.items()
+    }
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"))

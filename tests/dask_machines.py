@@ -1,0 +1,102 @@
+"""A scheduler and workers of Dask on this machine, for tests and benchmarks."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+ROOT = Path(__file__).parent.parent
+_SCHEDULER = (sys.executable, "-m", "distributed.cli.dask_scheduler")
+_WORKER = (sys.executable, "-m", "distributed.cli.dask_worker")
+_STARTED_S = 120
+
+
+@dataclass
+class Machines:
+    """Processes of Dask, each in a group of its own. The first one is the scheduler."""
+
+    folder: Path
+    """Where they run, and leave their logs."""
+    port: int
+    protocol: str = "tcp"
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """What is set for them beside what is set here."""
+    started: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    @property
+    def url(self) -> str:
+        return f"{self.protocol}://127.0.0.1:{self.port}"
+
+    def start_scheduler(self) -> None:
+        where = ("--protocol", self.protocol, "--host", "127.0.0.1", "--port", str(self.port))
+        self._start(*_SCHEDULER, *where, "--no-dashboard")
+
+    def start_worker(self) -> None:
+        self._start(*_WORKER, self.url, "--nthreads", "1", "--no-dashboard", "--no-nanny")
+
+    def _start(self, *command: str) -> None:
+        with (self.folder / f"{len(self.started)}.log").open("wb") as log:
+            self.started.append(
+                subprocess.Popen(
+                    command,
+                    stdout=log,
+                    stderr=log,
+                    start_new_session=True,
+                    env={**os.environ, "IRDIFF_JOBS": "1", "PYTHONPATH": str(ROOT), **self.environment},
+                    cwd=self.folder,
+                )
+            )
+
+    def are_there(self, workers: int) -> bool:
+        logs = [path.read_text() for path in self.folder.glob("*.log")]
+        return sum("Registered to" in log for log in logs) >= workers
+
+    def kill(self, number: int) -> None:
+        """Of those started; one that is dead already stays so."""
+        child = self.started[number]
+        if child.poll() is None:
+            os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
+
+    def send(self, number: int, signal_: signal.Signals) -> None:
+        os.killpg(self.started[number].pid, signal_)
+
+
+def wait_for(what: Callable[[], bool]) -> None:
+    """Raises TimeoutError."""
+    end = time.monotonic() + _STARTED_S
+    while not what():
+        if time.monotonic() > end:
+            raise TimeoutError
+        time.sleep(0.1)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return cast(int, probe.getsockname()[1])
+
+
+@contextmanager
+def machines(folder: Path, workers: int, **more: Any) -> Iterator[Machines]:
+    """Once all have found each other."""
+    folder.mkdir(exist_ok=True)
+    made = Machines(folder, free_port(), **more)
+    try:
+        made.start_scheduler()
+        for _ in range(workers):  # a worker waits for its scheduler
+            made.start_worker()
+        wait_for(lambda: made.are_there(workers))
+        yield made
+    finally:
+        for number in range(len(made.started)):
+            made.kill(number)

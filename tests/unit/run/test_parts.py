@@ -1,0 +1,161 @@
+"""A run whose launches and cases share what they have in common, and documents that say something else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from irdiff.errors import RunFolderError
+from irdiff.model import SCHEMA, Argument, Origin, Run, Sides, Telling, Verdict
+from irdiff.run import parts, run_folder
+
+ARGUMENT = Argument(
+    name="x",
+    kind="tensor",
+    type="*fp16",
+    value=None,
+    dtype="fp16",
+    shape=(128, 64),
+    strides=(64, 1),
+    storage_offset=0,
+    alias=0,
+    fill="normal",
+    block_shape=None,
+)
+ORIGIN = Origin(stage="ttgir", pass_name="Pipeline", healed=(), charged=(), note="")
+TOLD = Telling(title="one more fence", severity="other", score=1.0, reasons=(), causes=())
+
+
+@pytest.fixture
+def run(build: Any) -> Run:
+    """Forty cases of which each has its own name, and nothing else."""
+    cases, launches = [], {}
+    for number in range(40):
+        case = build.case(
+            f"f/w:{number}@sm_90", Verdict.CHANGED, base={"registers": 1}, head={"registers": 2}
+        )
+        sides = Sides(base="base", head="head").map(
+            lambda side, case_id=case.id: build.launch(
+                case_id, side, arguments=(ARGUMENT, replace(ARGUMENT, name="y")), options={"num_warps": "4"}
+            )
+        )
+        launches |= {launch.key: launch for launch in sides}
+        metadata = {"shared": 1024, "maxnreg": None, "name": f"kernel_{number}"}
+        cases.append(
+            replace(
+                case,
+                launches=sides.map(lambda launch: launch.key),
+                metadata=Sides(base=metadata, head={**metadata, "shared": 2048}),
+                origin=ORIGIN,
+                told=TOLD,
+            )
+        )
+    return build.run(*cases, launches=launches)
+
+
+@pytest.fixture
+def folder(run: Run, tmp_path: Path) -> Path:
+    (tmp_path / "run.json").write_bytes(b"".join(run_folder.stored(run)))
+    return tmp_path
+
+
+def test_what_is_common_stands_once_and_is_read_as_it_was(run: Run, folder: Path) -> None:
+    content = (folder / "run.json").read_bytes()
+    assert run_folder.load(folder) == run
+    assert len(content) < len(run_folder.dump(run)) * 0.65
+    assert (content.count(b'"normal"'), content.count(b"one more fence"), content.count(b"Pipeline")) == (
+        2,
+        1,
+        1,
+    )
+    assert (content.count(b'"kernel_7"'), content.count(b"maxnreg")) == (2, 2)
+
+
+def test_a_run_that_was_read_is_written_with_the_same_bytes(folder: Path) -> None:
+    assert b"".join(run_folder.stored(run_folder.load(folder))) == (folder / "run.json").read_bytes()
+
+
+def test_what_is_common_is_held_once(folder: Path) -> None:
+    run = run_folder.load(folder)
+    assert len({id(argument) for launch in run.launches.values() for argument in launch.arguments}) == 2
+    assert len({id(case.told) for case in run.cases}) == 1
+    assert len({id(side) for case in run.cases for side in case.facts}) == 2
+
+
+def test_written_out_it_is_the_same_run(run: Run, folder: Path) -> None:
+    (folder / "run.json").write_bytes(run_folder.dump(run))
+    assert run_folder.load(folder) == run
+    assert "parts" not in json.loads(run_folder.dump(run))
+
+
+def test_a_run_of_the_schema_before_is_read(run: Run, folder: Path) -> None:
+    older = run_folder.dump(run).replace(SCHEMA.encode(), b"irdiff-run/2")
+    (folder / "run.json").write_bytes(older.replace(b",\n ", b", ").replace(b"\n", b" "))
+    assert run_folder.load(folder) == run
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [{}, {"indent": 1}, {"indent": 2}, {"sort_keys": True}, {"indent": 1, "sort_keys": True}],
+    ids=str,
+)
+def test_another_layout_says_the_same(run: Run, folder: Path, layout: dict[str, Any]) -> None:
+    document = json.loads((folder / "run.json").read_bytes())
+    (folder / "run.json").write_text(json.dumps(document, **layout))
+    assert run_folder.load(folder) == run
+
+
+def _edit(change: Callable[[Any], None]) -> Callable[[bytes], bytes]:
+    def edited(content: bytes) -> bytes:
+        rows = json.loads(content)
+        change(rows)
+        return json.dumps(rows).encode()
+
+    return edited
+
+
+@pytest.mark.parametrize(
+    ("edit", "pattern"),
+    [
+        (
+            _edit(lambda rows: rows["cases"][0].update(told=9999)),
+            "cases.0.*9999 is the place of no part that is told",
+        ),
+        (_edit(lambda rows: rows["cases"][0].update(told=-1)), "place of no part"),
+        (_edit(lambda rows: rows["cases"][0].update(told=0)), "0 is the place of no part that is told"),
+        (_edit(lambda rows: rows["cases"][0].update(told=True)), "cases.0.told"),
+        (_edit(lambda rows: rows["cases"][0]["metadata"].update(base=[0])), "cases.0.metadata"),
+        (_edit(lambda rows: rows.update(parts=[])), "place of no part"),
+        (_edit(lambda rows: rows.pop("parts")), "place of no part"),
+        (_edit(lambda rows: rows.update(parts={})), "place of no part"),
+        (_edit(lambda rows: rows.pop("cases")), "cases"),
+        (lambda content: content.replace(b'"num_warps":"4"', b'"num_warps":4', 1), "parts.*words"),
+        (lambda content: content.replace(b",\n  {", b"\n  {", 1), "is not a run"),
+        (lambda content: content.replace(b"\n ]", b",\n ]", 1), "is not a run"),
+        (lambda content: content + b"{}", "is not a run"),
+        (lambda content: content[:-3], "is not a run"),
+    ],
+)
+def test_what_is_no_run_is_refused(folder: Path, edit: Callable[[bytes], bytes], pattern: str) -> None:
+    path = folder / "run.json"
+    path.write_bytes(edit(path.read_bytes()))
+    with pytest.raises(RunFolderError, match=pattern):
+        run_folder.load(folder)
+
+
+def test_parts_may_not_stand_for_more_than_a_run_says(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parts, "MAX_WRITTEN_OUT_BYTES", 10_000)
+    with pytest.raises(RunFolderError, match="its parts stand for more than 10000 bytes"):
+        run_folder.load(folder)
+
+
+def test_the_schema_takes_both_forms(run: Run, folder: Path) -> None:
+    jsonschema = pytest.importorskip("jsonschema")
+    schema = run_folder.json_schema()
+    for content in ((folder / "run.json").read_bytes(), run_folder.dump(run)):
+        jsonschema.validate(json.loads(content), schema)
