@@ -71,7 +71,7 @@ def _step(before: str, after: str) -> str:
 
 def _with_parameters(attribute: str, line: EditLine) -> str:
     """An attribute that is one of a dialect's, with what it says: its type alone says little."""
-    name, _, value = attribute.partition(" = ")
+    name, _, value = attribute.rpartition(" = ")  # of several attributes nothing is found: they stay
     found = re.search(_PARAMETERS_OF.format(re.escape(name)), line.text + (line.partner or ""))
     if not found or not value.startswith("#"):
         return attribute

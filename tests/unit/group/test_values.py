@@ -99,6 +99,13 @@ def test_an_attribute_without_parameters_is_told_as_it_stands() -> None:
     assert other(("tt.op", "tt.op {d = 1 : i32}"))[0][1] == "with `d = 1 : i32`"
 
 
+def test_several_attributes_at_once_are_told_as_they_stand() -> None:
+    first = "tt.op {c = #tt.cache_policy<modifier = cg>, d = true}"
+    assert other(("tt.op", first))[0][1] == "with `c = #tt.cache_policy , d = true`"
+    last = "tt.op {d = true, c = #tt.cache_policy<modifier = cg>}"
+    assert other(("tt.op", last))[0][1] == "with `d = true , c = #tt.cache_policy`"
+
+
 def test_side_effects_of_inline_assembly_in_llvm_ir() -> None:
     marked = 'call i32 asm sideeffect "ld.global.b32 $0;", "=r"()'
     pure = marked.replace("sideeffect ", "")
