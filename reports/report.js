@@ -215,18 +215,22 @@
   const isShown = (target, verdicts, fields) =>
     is(fields.target.value, target) && (!fields.verdict.value || verdicts.split(" ").includes(fields.verdict.value));
 
-  // cases of a large run: rows are [id, verdict, side, style, origin, stages, moved, entry], and few are in the page
+  // cases of a large run: rows are [id, verdict, sides, origin, stages, moved, entry, style], and few are in the page
 
   const MOST_ROWS = 500;
   const STATUS = { "≠": "changed", "=": "equivalent", "·": "identical" };
   const sorters = new Map();
 
-  const drawCase = ([id, verdict, unstable, style, origin, stages, moved, entry]) => {
+  const drawCase = ([id, verdict, unstable, origin, stages, moved, entry, style]) => {
     const cell = (...children) => make("td", {}, ...children);
     const badges = [make("span", { className: `badge v-${verdict}` }, verdict)];
     if (unstable) badges.push(" ", make("span", { className: "badge" }, unstable));
-    const signs = stages.flatMap(([name, sign]) =>
-      [make("span", { className: sign === "≠" ? "ne" : "", title: `${name} ${STATUS[sign]}` }, name + sign), " "]);
+    const signs = stages.split(" ").filter(Boolean).flatMap((stage) => {
+      const sign = stage.slice(-1);
+      const span = make("span", { title: `${stage.slice(0, -1)} ${STATUS[sign]}` }, stage);
+      if (sign === "≠") span.className = "ne";
+      return [span, " "];
+    });
     const link = entry ? [make("a", { href: `#group-${entry}` }, String(entry))] : [];
     return make("tr", {}, cell(make("code", {}, id)), cell(...badges),
       origin ? cell(make("i", { className: `swatch ${style}` }), origin) : cell(),
@@ -237,7 +241,7 @@
     const body = $("tbody", table);
     const texts = new Map();
     const textOf = (row) => {
-      if (!texts.has(row)) texts.set(row, [row[0], row[1], row[2], row[4], row[5].map((stage) => stage.join("")).join(" "), row[6], row[7] || ""].join(" ").toLowerCase());
+      if (!texts.has(row)) texts.set(row, row.slice(0, 7).join(" ").toLowerCase());
       return texts.get(row);
     };
     const apply = () => {
@@ -250,7 +254,7 @@
       $("output", form).textContent = `${found.length} of ${cases.length} cases${first}`;
     };
     sorters.set(table, (column, compare) => {
-      const key = (row) => [row[0], row[1], row[4], "", row[6], row[7] || Infinity][column];
+      const key = (row) => [row[0], row[1], row[3], "", row[5], row[6] || Infinity][column];
       cases = cases.map((row) => [key(row), row]).sort(compare).map((pair) => pair[1]);
       apply();
     });
@@ -259,6 +263,7 @@
     form.addEventListener("reset", () => setTimeout(apply));
     form.addEventListener("submit", (event) => event.preventDefault());
     apply();
+    setTimeout(() => cases.forEach(textOf));
     return apply;
   };
 

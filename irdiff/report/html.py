@@ -99,6 +99,7 @@ def render(run: Run, folder: Path, timing: Forest | None = None, *, as_: Shown =
             severities=list(dict.fromkeys(entry["severity"] for entry in entries if entry["severity"])),
             profiles=_profiles(ranked),
             cases=_case_rows(run, ranked, {member: e["number"] for e in entries for member in e["case_ids"]}),
+            most_matrix_rows=html_overview.MAX_MATRIX_ROWS,
             most_cases=MAX_CASE_ROWS,
             targets=[target.name for target in run.targets],
             provenance={"sides": provenance.sides(run), "rows": provenance.rows(run)},
@@ -339,9 +340,9 @@ def _case_row(case: Case, entry: int | None) -> dict[str, Any]:
         "moved": _moved(case),
         "entry": entry,
     }
-    signs = [(name, sign) for name, sign, _ in row["stages"] if sign != " "]
-    words = (row[name] for name in ("id", "verdict", "unstable", "css_class", "origin"))
-    return {**row, "brief": [*words, signs, row["moved"], entry]}
+    signs = " ".join(name + sign for name, sign, _ in row["stages"] if sign != " ")
+    words = (row[name] for name in ("id", "verdict", "unstable", "origin"))
+    return {**row, "brief": [*words, signs, row["moved"], entry, row["css_class"]]}
 
 
 def _moved(case: Case) -> str:

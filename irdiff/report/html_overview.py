@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from irdiff.model import Case, Run, Verdict
@@ -85,10 +85,21 @@ def legend(run: Run) -> list[tuple[str, str]]:
     return [(name, name[2:]) for name, _ in _parts(run.cases)]
 
 
+MAX_MATRIX_ROWS = 500
+
+
 def matrix(run: Run) -> list[dict[str, Any]]:
+    """A row for each kernel; where those are too many for a page, for each workload."""
+    by_kernel = _matrix(run, lambda case: (case.workload, case.kernel))
+    if len(by_kernel) <= MAX_MATRIX_ROWS:
+        return by_kernel
+    return _matrix(run, lambda case: (case.workload, ""))
+
+
+def _matrix(run: Run, row_of: Callable[[Case], tuple[str, str]]) -> list[dict[str, Any]]:
     cells: dict[tuple[str, str], dict[str, list[Case]]] = {}
     for case in run.cases:
-        cells.setdefault((case.workload, case.kernel), {}).setdefault(case.target, []).append(case)
+        cells.setdefault(row_of(case), {}).setdefault(case.target, []).append(case)
     return [
         {
             "workload": workload,
