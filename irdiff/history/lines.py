@@ -87,6 +87,8 @@ class PairRow:
     duration_s: float
     place: str
     """Its folder where it was written; empty where it is not known."""
+    places: tuple[str, ...]
+    """The known folders of all runs that compared them, the newest first: one a target, say."""
     verdicts: Mapping[str, PairVerdict]
     groups: Mapping[str, GroupRow]
 
@@ -224,8 +226,9 @@ def _pair(database: Database, runs: Sequence[str], base: int, head: int) -> Pair
         groups |= _groups(database, run)
     told = {verdict.group for verdict in verdicts.values()}
     query = """SELECT run, created, duration_s, place FROM runs WHERE list_contains(?, run)
-        ORDER BY compared DESC, created DESC LIMIT 1"""
-    run, created, duration, place = database.rows(query, [list(runs)])[0]
+        ORDER BY compared DESC, created DESC"""
+    rows = database.rows(query, [list(runs)])
+    run, created, duration, place = rows[0]
     return PairRow(
         run=run,
         base=base,
@@ -233,6 +236,7 @@ def _pair(database: Database, runs: Sequence[str], base: int, head: int) -> Pair
         created=created,
         duration_s=duration,
         place=place,
+        places=tuple(row[3] for row in sorted(rows, key=lambda row: row[1], reverse=True) if row[3]),
         verdicts=verdicts,
         groups={name: group for name, group in groups.items() if name in told},
     )

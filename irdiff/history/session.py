@@ -68,8 +68,13 @@ def write(series: SeriesLines, targets: Sequence[Target], out: Path) -> Session:
 
     Raises HistoryError where a run's folder is gone, or no case has two versions to be timed.
     """
-    runs = [(pair.base, pair.head, _loaded(series, Path(pair.place))) for pair in series.pairs]
     names = {target.name for target in targets}
+    loaded = [
+        (pair.base, pair.head, _loaded(series, Path(place)))
+        for pair in series.pairs
+        for place in pair.places or ("",)
+    ]
+    runs = [row for row in loaded if names & {target.name for target in row[2][1].targets}]
     labels = [version.label for version in series.versions]
     cases: list[Case] = []
     launches: dict[str, Launch] = {}

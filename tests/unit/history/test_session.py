@@ -80,6 +80,21 @@ def test_each_machine_code_is_held_against_the_newest_once(file: Path, build, tm
     assert session.load(tmp_path / "3.6.0..3.7.0") is None
 
 
+def test_runs_of_other_targets_that_came_later_take_nothing_away(file: Path, build, tmp_path: Path) -> None:
+    alone = made(file, build, tmp_path / "alone")
+    with database.writing(file) as history:
+        for base, head in itertools.pairwise(LABELS):
+            case = build.case("matmul/tma:fp16@gfx942", Verdict.CHANGED)
+            run, folder = (
+                replace(histories_run(base, head, case), targets=(build.target("gfx942"),)),
+                tmp_path / head,
+            )
+            run_folder.write(folder, run, Store(tmp_path / "store"), [])
+            add.add_run(history, run, folder)
+    assert made(file, build, tmp_path / "both") == alone
+    assert len(run_folder.load(tmp_path / "both").cases) == 2
+
+
 def test_a_run_whose_folder_is_gone_is_said(file: Path, build, tmp_path: Path) -> None:
     (tmp_path / "3.7.0..3.8.0" / "run.json").unlink()
     with pytest.raises(HistoryError, match="not where it was written"):
