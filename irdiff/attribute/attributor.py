@@ -34,7 +34,7 @@ from irdiff.resolve.sides import Side
 from irdiff.stages import INPUT, MACHINE_STAGES, MLIR, Stage
 from irdiff.store import key_of
 
-_VERSION = "origin/13"
+_VERSION = "origin/14"
 """Part of the cache key: raised with any change of how cases are judged or replayed."""
 MAX_LLVM_TEXT_BYTES = 200_000
 """LLVM IR up to this size is followed through LLVM's passes: about 115 print it each, 25 MB together."""

@@ -41,8 +41,14 @@ class Children:
         self.running = {}
 
     def submit(self, request):
-        pid = _fork_into(request, lambda: self.serve(request))
+        pid = _fork_into(request, lambda: self._serve_within_limit(request))
         self.running[pid] = (request, _deadline(request))
+
+    def _serve_within_limit(self, request):
+        """The limit is that of this child: what it was forked from serves other requests."""
+        if "cpu_s" in request:
+            resource.setrlimit(resource.RLIMIT_CPU, (request["cpu_s"], request["cpu_s"] + 1))
+        self.serve(request)
 
     def ended(self, pid, status):
         if pid in self.running:
@@ -244,8 +250,6 @@ def _fork_into(request, work):
         limit = request["memory_bytes"]
         resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        if "cpu_s" in request:
-            resource.setrlimit(resource.RLIMIT_CPU, (request["cpu_s"], request["cpu_s"] + 1))
         log = os.open(
             os.path.join(request["folder"], "stderr"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600
         )
