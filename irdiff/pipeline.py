@@ -29,7 +29,7 @@ from irdiff.capture.pairing import CapturedWorkload
 from irdiff.codegen.tool_compiler import ToolCompiler
 from irdiff.compare import edit_digest, launchers, radius
 from irdiff.compare.comparer import CaseComparer
-from irdiff.compare.edits import EditSource
+from irdiff.compare.edits import Edit, EditSource
 from irdiff.compare.judge import Judge
 from irdiff.compile.compiler import WorkerCompiler
 from irdiff.config import Config
@@ -326,7 +326,8 @@ def _attribute(judged: list[_Judged], asked: Comparison, steps: _ComparisonSteps
         with steps.working_on(row.case.workload, row.case.target):
             found = steps.attributor.attribute(subject)
             case = attributed(row.case, replace(found, origin=shared(found.origin)))
-            return _described(replace(row, case=case, edit=found.edit, again=shared(found.again)), steps)
+            row = replace(row, case=case, edit=found.edit, again=shared(found.again))
+            return _described(row, steps, found.made)
 
     targets = {target.name: target for target in asked.targets}
     number_of = {
@@ -353,11 +354,11 @@ def _group(
     return tuple(cases), groups
 
 
-def _described(row: _Judged, steps: _ComparisonSteps) -> _Judged:
+def _described(row: _Judged, steps: _ComparisonSteps, made: Edit | None = None) -> _Judged:
     """As it was for a case that no group takes."""
     if row.case.verdict not in GROUPED_VERDICTS:
         return row
-    return replace(row, description=steps.describer.describe(row.case, row.edit, row.launches))
+    return replace(row, description=steps.describer.describe(row.case, row.edit, row.launches, made))
 
 
 # recheck

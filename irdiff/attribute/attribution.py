@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from irdiff.compare import cases
-from irdiff.compare.edits import EditSource
+from irdiff.compare.edits import Edit, EditSource
 from irdiff.model import Case, Origin, Sides, Target, Verdict
 from irdiff.stages import MACHINE_STAGES, TEXTS, Stage
 
@@ -36,6 +36,8 @@ class Attribution:
     again: Sides[Mapping[str, bool]]
     """By stage that a side ran again on its own text, with addresses and hashes randomized: whether it made
     what was compared."""
+    made: Edit | None = None
+    """What lies between the texts of `edit`, where it was made on the way; not kept in the store."""
 
 
 NOT_AGAIN: Sides[Mapping[str, bool]] = Sides(base={}, head={})

@@ -86,7 +86,7 @@ class Attributor:
             if found.step is None or all(map(self._store.has, asdict(found.step.leaving).values())):
                 return replace(found, case_id=case.id)
         found = _Trial(subject, self._judge, self._replayer, self._sides).judge()
-        self._store.put_record("origin", key, _adapter.dump_python(found, mode="json"))
+        self._store.put_record("origin", key, _adapter.dump_python(found, mode="json", exclude={"made"}))
         return found
 
 
@@ -108,6 +108,8 @@ class _Trial:
         self.sides = sides
         self._states = StateComparer()
         self._step: ResponsiblePass | None = None
+        self._left: tuple[State, State] | None = None
+        """What leaves that pass on either side."""
         self._culprit: Culprit | None = None
         self._drifted: dict[str, bool] = {}
         self._again = Sides[dict[str, bool]](base={}, head={})
@@ -145,17 +147,13 @@ class _Trial:
             charged=tuple(sorted(charged, key=list(Component).index)),
             note="; ".join(notes),
         )
-        source = (
-            EditSource(
-                ir="mlir" if stage == Stage.LLIR else Stage.TTGIR,
-                base=step.leaving.base,
-                head=step.leaving.head,
-            )
-            if step and step.leaving.base != step.leaving.head
-            else None
-        )
+        source, made = None, None
+        if step and self._left and step.leaving.base != step.leaving.head:
+            ir = "mlir" if stage == Stage.LLIR else Stage.TTGIR
+            source = EditSource(ir=ir, base=step.leaving.base, head=step.leaving.head)
+            made = self._states.edit(ir, *self._left)
         again = Sides[Mapping[str, bool]](base=self._again.base, head=self._again.head)
-        return Attribution(case_id=self.case.id, origin=found, edit=source, step=step, again=again)
+        return Attribution(case_id=self.case.id, origin=found, edit=source, step=step, again=again, made=made)
 
     def _failure(self, origin: Origin) -> Attribution:
         """Of a side that does not compile: the pass that was running, where the stage fails alone, too."""
@@ -258,7 +256,7 @@ class _Trial:
     def _alone(self, stage: str) -> _Charge:
         """The stage makes head's output of base's text: whatever differs before it has no effect."""
         self._healed_before = self._healed_before or self._culprit
-        self._cause, self._culprit, self._step = stage, None, None
+        self._cause, self._culprit, self._step, self._left = stage, None, None, None
         if stage != Stage.LLIR:
             return _Charge(component=_COMPONENTS[stage], note="")
         ours, theirs = (self._replay(side, "base", stage, Dump.ALL) for side in ("base", "head"))
@@ -284,15 +282,16 @@ class _Trial:
             return charge
         if self._culprit is None:
             left = base[culprit.leaving[0]], head[culprit.leaving[1]]
-            later = (
-                self._llvm_culprit(stage) if stage == Stage.LLIR and survival.tells_nothing(*left) else None
-            )
-            if later:
+            if (
+                stage == Stage.LLIR
+                and survival.tells_nothing(self._states.edit("mlir", *left))
+                and (later := self._llvm_culprit(stage))
+            ):
                 healed = (*culprit.healed, culprit.name, *later.healed)
                 self._culprit = replace(later, healed=tuple(dict.fromkeys(healed)))
                 note = f"LLVM's optimizer makes the same of what {culprit.name} lowers otherwise"
                 return _Charge(component=Component.LLVM_CODEGEN, note=note)
-            self._culprit = culprit
+            self._culprit, self._left = culprit, left
             self._step = self._kept(culprit, base, head)
         note = f"{culprit.name}: {culprit.note}" if culprit.note else ""
         return _Charge(component=_COMPONENTS[stage], note=note)

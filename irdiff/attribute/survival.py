@@ -14,12 +14,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from irdiff.attribute import passes, syntax_drift
+from irdiff.attribute import passes
 from irdiff.attribute.passes import Culprit, State
-from irdiff.compare import abstraction, edits, instructions
-from irdiff.errors import NormalizeError
-from irdiff.normalize.compressed_text import PackedLines
-from irdiff.parallel import LARGE_TEXT
+from irdiff.compare import abstraction, instructions
+from irdiff.compare.edits import Edit
 
 _INFERRED = re.compile(r"\b(?:nofree|readnone|readonly|writeonly|nocapture|noundef)\b ?|captures\(none\) ?")
 _QUIET = frozenset(
@@ -32,14 +30,9 @@ def llvm_culprit(base: Sequence[State], head: Sequence[State]) -> Culprit | None
     return passes.find_culprit(base, head, _same_but_for_inferred) or passes.find_culprit(base, head, _same)
 
 
-def tells_nothing(base: State, head: State) -> bool:
+def tells_nothing(edit: Edit | None) -> bool:
     """Whether two states on the way to LLVM IR differ in address arithmetic and the like alone."""
-    with LARGE_TEXT:
-        try:
-            lines = [PackedLines(syntax_drift.canonical("mlir", state.text)) for state in (base, head)]
-        except NormalizeError:
-            return False
-        return set(abstraction.essence(abstraction.abstract(edits.between("mlir", *lines)))) <= _QUIET
+    return edit is not None and set(abstraction.essence(abstraction.abstract(edit))) <= _QUIET
 
 
 def _same(base: State, head: State) -> bool:

@@ -96,17 +96,20 @@ def translated(lines: Iterable[str]) -> Iterator[str]:
         return instead.get(value) or names.setdefault(value, f"%{len(names)}")
 
     for line in lines:
-        if line.startswith("module"):
+        if line.startswith("%"):
+            if "llvm.mlir.constant" in line and (constant := _CONSTANT.match(line)):
+                instead[constant.group(1)] = _literal(constant.group(2), constant.group(3))
+                continue
+            if "unrealized_conversion_cast" in line and (cast := _CAST.match(line)):
+                instead[cast.group(1)] = _VALUE.sub(named, cast.group(2))
+                continue
+        elif line.startswith("module"):
             continue
-        if _ISOLATED.match(line):  # values of one function are not those of another
+        elif _ISOLATED.match(line):  # values of one function are not those of another
             instead, names = {}, {}
             line = _DISCARDABLE.sub("", line)  # noqa: PLW2901
-        if constant := _CONSTANT.match(line):
-            instead[constant.group(1)] = _literal(constant.group(2), constant.group(3))
-        elif cast := _CAST.match(line):
-            instead[cast.group(1)] = _VALUE.sub(named, cast.group(2))
-        else:
-            yield _MFMA.sub(r"\1, 0", _AUX.sub(r"\1\2", _VALUE.sub(named, line)))
+        renamed = _VALUE.sub(named, line)
+        yield _MFMA.sub(r"\1, 0", _AUX.sub(r"\1\2", renamed)) if "rocdl." in line else renamed
 
 
 def _literal(value: str, kind: str) -> str:

@@ -36,9 +36,16 @@ class CaseDescriber:
         self._code = _digest_of_code()
 
     def describe(
-        self, case: Case, source: EditSource | None, launches: Sides[Launch | None] = NO_LAUNCHES
+        self,
+        case: Case,
+        source: EditSource | None,
+        launches: Sides[Launch | None] = NO_LAUNCHES,
+        made: Edit | None = None,
     ) -> Description:
-        """By the texts that show the edit best where they are known, else by the first changed stage."""
+        """By the texts that show the edit best where they are known, else by the first changed stage.
+
+        `made` is the edit between these texts, where somebody has made it already.
+        """
         source = source or source_of(case)
         keys = [launch.key if launch else None for launch in launches]
         key = key_of(self._code, case, keys, source)
@@ -46,7 +53,8 @@ class CaseDescriber:
         if known is not None:
             return _sharing(_description.validate_python(known))
         with LARGE_TEXT:
-            found = describe(case, self._edit(source) if source else None, launches)
+            edit = made or (self._edit(source) if source else None)
+            found = describe(case, edit, launches)
         self._store.put_record("description", key, _description.dump_python(found, mode="json"))
         return _sharing(found)
 

@@ -7,6 +7,7 @@ import pytest
 from irdiff.attribute import state_comparer
 from irdiff.attribute.passes import State
 from irdiff.attribute.state_comparer import StateComparer
+from irdiff.compare.edits import Edit
 from tests.mutation.artifacts import of_stage
 
 
@@ -55,13 +56,13 @@ def test_what_does_not_become_llvm_ir_does_not_count_on_the_way_to_it() -> None:
 
 def test_a_text_is_read_once_for_each_way_of_looking_at_it(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
-    plain = state_comparer._canonical_digest
+    plain = state_comparer._canonical
 
-    def counted(ir: str, text: State) -> str:
+    def counted(ir: str, text: State) -> state_comparer._Canonical | None:
         read.append(ir)
         return plain(ir, text)
 
-    monkeypatch.setattr(state_comparer, "_canonical_digest", counted)
+    monkeypatch.setattr(state_comparer, "_canonical", counted)
     comparer = StateComparer()
     a, b = state("%a = ttg.x : i32"), state("%b = ttg.x : i32")
     for _ in range(2):
@@ -69,6 +70,8 @@ def test_a_text_is_read_once_for_each_way_of_looking_at_it(monkeypatch: pytest.M
         assert comparer.same(a, a)
     assert read == ["ttgir", "ttgir"]
     assert comparer.same_below_mlir(a, b)
+    assert read == ["ttgir", "ttgir", "mlir", "mlir"]
+    assert comparer.edit("mlir", a, b) == Edit(stage="mlir", lines=())
     assert read == ["ttgir", "ttgir", "mlir", "mlir"]
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from irdiff.attribute import survival
 from irdiff.attribute.passes import END, State
+from irdiff.attribute.state_comparer import StateComparer
 
 DEFINE = "define void @k(ptr addrspace(1) {}%0) {{\n  ret {}\n}}\n"
 PLAIN, NOFREE = DEFINE.format("", "1"), DEFINE.format("nofree ", "1")
@@ -47,9 +48,9 @@ def lowered(*operations: str) -> State:
     ],
 )
 def test_what_tells_nothing(base: str, head: str, quiet: bool) -> None:
-    assert survival.tells_nothing(lowered(base), lowered(head)) is quiet
+    assert survival.tells_nothing(StateComparer().edit("mlir", lowered(base), lowered(head))) is quiet
 
 
 def test_what_cannot_be_read_tells_something() -> None:
     damaged = states(("P", "module {"))[0]
-    assert survival.tells_nothing(damaged, lowered("nvvm.barrier0")) is False
+    assert survival.tells_nothing(StateComparer().edit("mlir", damaged, lowered("nvvm.barrier0"))) is False
