@@ -18,7 +18,7 @@ from pathlib import Path
 
 import irdiff
 from irdiff import case_ids, normalize
-from irdiff.attribute.attribution import NOT_AGAIN, attributed, subject_of
+from irdiff.attribute.attribution import NOT_AGAIN, attributed, is_attributed, subject_of
 from irdiff.attribute.attributor import Attributor, Replayer
 from irdiff.attribute.edited_sources import EditedSources
 from irdiff.attribute.replayer import WorkerReplayer
@@ -330,9 +330,7 @@ def _attribute(judged: list[_Judged], asked: Comparison, steps: _ComparisonSteps
             return _described(row, steps, found.made)
 
     targets = {target.name: target for target in asked.targets}
-    number_of = {
-        row.id: number for number, row in enumerate(judged) if subject_of(row.case, targets[row.case.target])
-    }
+    number_of = {row.id: number for number, row in enumerate(judged) if is_attributed(row.case)}
     numbers = list(number_of.values())
     for row in in_parallel(one, numbers, steps.config.jobs + 1, "attribute", steps.report):
         judged[number_of[row.id]] = row

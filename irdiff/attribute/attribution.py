@@ -69,9 +69,15 @@ def stages_of(case: Case) -> list[str]:
     return [name for name in _ORDER if name in common]
 
 
+def is_attributed(case: Case) -> bool:
+    """Not where nothing changed, or its code was not compared."""
+    known = case.verdict in (ATTRIBUTED | FAILED) and case.origin is not None
+    return known and not cases.not_compared(case)
+
+
 def subject_of(case: Case, target: Target) -> Subject | None:
-    """None for a case that is not attributed: nothing changed, or its code was not compared."""
-    if case.verdict not in (ATTRIBUTED | FAILED) or case.origin is None or cases.not_compared(case):
+    """None for a case that is not attributed."""
+    if not is_attributed(case):
         return None
     ids = [case_id.rpartition("@")[0] for case_id in (case.renamed_from or case.id, case.id)]
     return Subject(case=case, target=target, launch_ids=Sides(base=ids[0], head=ids[1]))
