@@ -87,7 +87,7 @@ class Comparison:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _ComparisonSteps:
+class ComparisonSteps:
     """What the steps work with."""
 
     config: Config
@@ -110,32 +110,45 @@ class _ComparisonSteps:
         return self.shared.noting(part_of(workload, target)) if self.shared else nullcontext()
 
 
-def compare(
-    asked: Comparison, config: Config, out: Path, report: Report, *, workers: Workers | None = None
-) -> Run:
-    """Compares two sides and writes the run folder `out`; with processes that stay, where they are given.
+def compare(asked: Comparison, config: Config, out: Path, report: Report) -> Run:
+    """Compares two sides and writes the run folder `out`.
 
     Raises NothingComparedError where not one case could be compared, StoreError, ToolchainError.
     """
     started = time.monotonic()
-    with _steps(asked, config, report, workers) as steps:
-        for side in asked.sides:
-            kernel_sources.keep_root(side.corpus, config)
-        captured = _capture(asked, steps)
-        matched = _match(captured, asked)
-        pairs = _shard(matched, asked.options.shard)
-        judged = _compare(pairs, asked, steps)
-        if asked.options.attribute:
-            _attribute(judged, asked, steps)
-        cases, groups = _group(judged, steps)
-        asked_again: tuple[str, ...] = ()
-        if asked.options.recheck:
-            cases, groups, asked_again = _recheck(judged, cases, groups, pairs, steps)
-        exercised, lines = _exercised(asked, pairs, steps)
-        environment = _environment(steps)
-        if steps.shared:
-            steps.shared.push(steps.shared.noted(_toolchains(asked)), report)
-    run = Run(
+    with opened(asked, config, report) as steps:
+        run = _compared(asked, steps)
+    run = replace(run, duration_s=round(time.monotonic() - started, 3))
+    _write(run, out, steps.store)
+    return run
+
+
+def fill(part: Comparison, steps: ComparisonSteps) -> int:
+    """Makes and keeps all that one part of the comparison that `steps` are of takes from the store, and
+    writes no run folder. How many cases it has.
+
+    Raises as `compare`.
+    """
+    return len(_compared(part, replace(steps, shared=_session(steps.config, steps.store))).cases)
+
+
+def _compared(asked: Comparison, steps: ComparisonSteps) -> Run:
+    for side in asked.sides:
+        kernel_sources.keep_root(side.corpus, steps.config)
+    captured = _capture(asked, steps)
+    matched = _match(captured, asked)
+    pairs = _shard(matched, asked.options.shard)
+    judged = _compare(pairs, asked, steps)
+    if asked.options.attribute:
+        _attribute(judged, asked, steps)
+    cases, groups = _group(judged, steps)
+    asked_again: tuple[str, ...] = ()
+    if asked.options.recheck:
+        cases, groups, asked_again = _recheck(judged, cases, groups, pairs, steps)
+    exercised, lines = _exercised(asked, pairs, steps)
+    if steps.shared:
+        steps.shared.push(steps.shared.noted(_toolchains(asked)), steps.report)
+    return Run(
         schema=SCHEMA,
         irdiff_version=irdiff.__version__,
         normalizer_version=normalize.NORMALIZER_VERSION,
@@ -145,7 +158,7 @@ def compare(
         base=_revision(asked.sides.base),
         head=_revision(asked.sides.head),
         targets=asked.targets,
-        environment=environment,
+        environment=_environment(steps),
         summary=radius.summarize(cases, asked.targets),
         cases=cases,
         launches=_launches(pairs),
@@ -161,16 +174,15 @@ def compare(
             *asked_again,
             *_of_shared_store(steps),
         ),
-        duration_s=round(time.monotonic() - started, 3),
+        duration_s=0.0,
     )
-    _write(run, out, steps.store)
-    return run
 
 
 @contextmanager
-def _steps(
-    asked: Comparison, config: Config, report: Report, warm: Workers | None
-) -> Iterator[_ComparisonSteps]:
+def opened(
+    asked: Comparison, config: Config, report: Report, *, warm: Workers | None = None
+) -> Iterator[ComparisonSteps]:
+    """What a comparison and its parts work with; with processes that stay, where they are given."""
     store = Store(config.store)
     chosen = asked.options
     wanted = Wanted(tiers=chosen.tiers, cases=chosen.cases, configs=chosen.configs)
@@ -185,7 +197,7 @@ def _steps(
         if tools := [side.substitute for side in asked.sides if side.substitute]:
             compiler = ToolCompiler(workers_alone, tools, store, config, reuse=reuse)
             replayer = ToolReplayer(again, compiler, store)
-        yield _ComparisonSteps(
+        yield ComparisonSteps(
             config=config,
             store=store,
             workers=workers,
@@ -210,7 +222,7 @@ def _session(config: Config, store: Store) -> SharedStoreSession | None:
 # capture
 
 
-def _capture(asked: Comparison, steps: _ComparisonSteps) -> list[CapturedWorkload]:
+def _capture(asked: Comparison, steps: ComparisonSteps) -> list[CapturedWorkload]:
     names = {
         name
         for side in asked.sides
@@ -289,7 +301,7 @@ class _Judged:
         return self.case.id
 
 
-def _compare(pairs: Sequence[Pair], asked: Comparison, steps: _ComparisonSteps) -> list[_Judged]:
+def _compare(pairs: Sequence[Pair], asked: Comparison, steps: ComparisonSteps) -> list[_Judged]:
     """In the order of their ids; described, unless attribution is to find better texts to describe."""
 
     def one(pair: Pair) -> _Judged:
@@ -313,7 +325,7 @@ def _compare(pairs: Sequence[Pair], asked: Comparison, steps: _ComparisonSteps) 
 # attribute and group
 
 
-def _attribute(judged: list[_Judged], asked: Comparison, steps: _ComparisonSteps) -> None:
+def _attribute(judged: list[_Judged], asked: Comparison, steps: ComparisonSteps) -> None:
     """Gives the cases where their change comes from, described between the texts that show it best.
 
     In place: a large comparison has no room for each case twice.
@@ -337,7 +349,7 @@ def _attribute(judged: list[_Judged], asked: Comparison, steps: _ComparisonSteps
 
 
 def _group(
-    judged: Sequence[_Judged], steps: _ComparisonSteps
+    judged: Sequence[_Judged], steps: ComparisonSteps
 ) -> tuple[tuple[Case, ...], tuple[ChangeGroup, ...]]:
     if all(row.case.verdict is Verdict.UNSUPPORTED for row in judged):
         raise NothingComparedError(
@@ -352,7 +364,7 @@ def _group(
     return tuple(cases), groups
 
 
-def _described(row: _Judged, steps: _ComparisonSteps, made: Edit | None = None) -> _Judged:
+def _described(row: _Judged, steps: ComparisonSteps, made: Edit | None = None) -> _Judged:
     """As it was for a case that no group takes."""
     if row.case.verdict not in GROUPED_VERDICTS:
         return row
@@ -367,7 +379,7 @@ def _recheck(
     cases: Sequence[Case],
     groups: Sequence[ChangeGroup],
     pairs: Sequence[Pair],
-    steps: _ComparisonSteps,
+    steps: ComparisonSteps,
 ) -> tuple[tuple[Case, ...], tuple[ChangeGroup, ...], tuple[str, ...]]:
     """Cases and groups with what disagreed with itself when asked again, and a note of what was asked."""
     rows, pair_of = {row.id: row for row in judged}, {pair.id: pair for pair in pairs}
@@ -428,7 +440,7 @@ def _launches(pairs: Iterable[Pair]) -> Mapping[str, Launch]:
     return dict(sorted(found.items()))
 
 
-def _environment(steps: _ComparisonSteps) -> Mapping[str, str]:
+def _environment(steps: ComparisonSteps) -> Mapping[str, str]:
     kept = {
         name: value
         for name, value in steps.config.compiler_environment.items()
@@ -477,12 +489,12 @@ def _workload(pair: Pair) -> str:
     return pair.launch_id.partition(":")[0]
 
 
-def _of_shared_store(steps: _ComparisonSteps) -> tuple[str, ...]:
+def _of_shared_store(steps: ComparisonSteps) -> tuple[str, ...]:
     return tuple(steps.shared.notes()) if steps.shared else ()
 
 
 def _exercised(
-    asked: Comparison, pairs: Sequence[Pair], steps: _ComparisonSteps
+    asked: Comparison, pairs: Sequence[Pair], steps: ComparisonSteps
 ) -> tuple[tuple[str, ...], EditedLines | None]:
     """Notes on the edited sources of the compiler, and which of their lines ran."""
     if not isinstance(steps.compiler, WorkerCompiler):

@@ -1,12 +1,11 @@
 """What runs on a machine of a cluster: one batch, with this machine's own toolchains, proved to be the same.
 
-The processes that compile stay warm from batch to batch. The run folder of a batch is thrown away: by then
-what counts lies in the store of a shared folder, or was left in the store that all machines share.
+The processes that compile stay warm from batch to batch. A batch leaves no run folder: what counts lies in
+the store of a shared folder, or is left in the store that all machines share.
 """
 
 from __future__ import annotations
 
-import tempfile
 import threading
 import time
 from dataclasses import replace
@@ -44,18 +43,12 @@ def work(batch: Batch) -> Worked:
 def _compared(batch: Batch) -> int:
     config = _config(batch)
     sides = batch.asked.sides.map(lambda side: _here(side, config))
-    with tempfile.TemporaryDirectory() as folder:
+    part = replace(batch.asked, sides=sides)
+    with pipeline.opened(part, config, _quiet, warm=_workers(config)) as steps:
         try:
-            run = pipeline.compare(
-                replace(batch.asked, sides=sides),
-                config,
-                Path(folder, "run"),
-                _quiet,
-                workers=_workers(config),
-            )
+            return pipeline.fill(part, steps)
         except NothingComparedError:
             return 0
-    return len(run.cases)
 
 
 def _config(batch: Batch) -> Config:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -118,16 +119,18 @@ def batch(asked: Comparison, config: Config, tmp_path: Path) -> Batch:
 
 
 @pytest.fixture
-def compared(monkeypatch: pytest.MonkeyPatch, asked: Comparison, build: Any) -> list[Any]:
+def compared(monkeypatch: pytest.MonkeyPatch, asked: Comparison) -> list[Any]:
     """What the comparison of a batch is given; toolchains are found as they are."""
     calls: list[Any] = []
 
-    def compare(part: Comparison, config: Config, out: Path, report: Any, *, workers: Any) -> Any:
-        calls.append((part, config, workers))
-        return build.run(build.case())
+    @contextmanager
+    def opened(part: Comparison, config: Config, report: Any, *, warm: Any) -> Iterator[None]:
+        calls.append((part, config, warm))
+        yield
 
     known = {side.toolchain.spec: side.toolchain for side in asked.sides}
-    monkeypatch.setattr(on_worker.pipeline, "compare", compare)
+    monkeypatch.setattr(on_worker.pipeline, "opened", opened)
+    monkeypatch.setattr(on_worker.pipeline, "fill", lambda *_: 1)
     monkeypatch.setattr(on_worker.toolchains, "resolve", lambda spec, _: known[spec])
     monkeypatch.setattr(on_worker, "Workers", lambda _: object())
     monkeypatch.setattr(on_worker, "_warm", {})
@@ -178,6 +181,6 @@ def test_a_part_of_which_nothing_can_be_compared_is_done(
     def nothing(*_: Any, **__: Any) -> None:
         raise NothingComparedError("nothing was compared")
 
-    monkeypatch.setattr(on_worker.pipeline, "compare", nothing)
+    monkeypatch.setattr(on_worker.pipeline, "fill", nothing)
     worked = on_worker.work(batch)
     assert (worked.cases, worked.refused) == (0, "")
