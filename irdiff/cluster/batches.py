@@ -22,6 +22,8 @@ class Batch:
     """What a machine is told. It travels pickled, between machines that trust each other."""
 
     name: str
+    comparison: str
+    """Of which it is a part: a name that no other one has."""
     asked: Comparison
     cache: Path
     """The folder of the one who asks."""

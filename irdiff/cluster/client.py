@@ -46,10 +46,12 @@ def fill(asked: Comparison, config: Config, cluster: Cluster, report: Report) ->
     """Has the cluster make what a comparison needs; returns notes of what it did not make."""
     if asked.options.shard != (1, 1):
         raise UsageError("--cluster and --shard exclude each other", hint="leave --shard out")
+    comparison = uuid.uuid4().hex
     with _token(config) as token:
         batches = [
             Batch(
                 name=name,
+                comparison=comparison,
                 asked=part,
                 cache=config.cache,
                 token=token,

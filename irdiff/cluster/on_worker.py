@@ -1,14 +1,17 @@
 """What runs on a machine of a cluster: one batch, with this machine's own toolchains, proved to be the same.
 
-The processes that compile stay warm from batch to batch. A batch leaves no run folder: what counts lies in
-the store of a shared folder, or is left in the store that all machines share.
+What the batches of a comparison share is opened with the first of them: toolchains and corpus are proved to
+be the same once, as a comparison on one machine looks at them once. The processes that compile stay warm from
+comparison to comparison. No run folder is written: what counts lies in the store of a shared folder, or is
+left in the store that all machines share.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from dataclasses import replace
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from irdiff import config as configuration
@@ -16,15 +19,29 @@ from irdiff import pipeline
 from irdiff.cluster.batches import Batch, Worked
 from irdiff.config import Config, StoreMode
 from irdiff.errors import IrdiffError, NothingComparedError, ToolchainError, UsageError
-from irdiff.model import Toolchain
+from irdiff.model import Sides, Toolchain
 from irdiff.parallel import Progress
+from irdiff.pipeline import Comparison, ComparisonSteps
 from irdiff.resolve import corpus as corpora
 from irdiff.resolve import toolchains
 from irdiff.resolve.sides import Side
 from irdiff.worker_client.workers import Workers
 
+
+@dataclass(frozen=True, kw_only=True)
+class _Opened:
+    """A comparison of which a batch was worked on here."""
+
+    id: str
+    toolchains: Sides[Toolchain]
+    steps: ComparisonSteps
+    closing: ExitStack
+
+
 _warm: dict[Path, Workers] = {}
 """By cache: one process of a cluster serves one at a time."""
+_opened: list[_Opened] = []
+"""The last comparison, or none."""
 _one_at_a_time = threading.Lock()
 """A batch has the cores of its process: a second one would only wait for them."""
 
@@ -42,13 +59,11 @@ def work(batch: Batch) -> Worked:
 
 def _compared(batch: Batch) -> int:
     config = _config(batch)
-    sides = batch.asked.sides.map(lambda side: _here(side, config))
-    part = replace(batch.asked, sides=sides)
-    with pipeline.opened(part, config, _quiet, warm=_workers(config)) as steps:
-        try:
-            return pipeline.fill(part, steps)
-        except NothingComparedError:
-            return 0
+    here = _comparison(batch, config)
+    try:
+        return pipeline.fill(_with(here.toolchains, batch.asked), here.steps)
+    except NothingComparedError:
+        return 0
 
 
 def _config(batch: Batch) -> Config:
@@ -63,18 +78,38 @@ def _config(batch: Batch) -> Config:
     return replace(config, limits=batch.limits)
 
 
-def _here(side: Side, config: Config) -> Side:
-    """The side with this machine's toolchain and corpus. Raises IrdiffError where they are not the same."""
-    found = side.corpus if side.corpus.packages else corpora.load(side.corpus.root)
-    if found.digest != side.corpus.digest:
+def _comparison(batch: Batch, config: Config) -> _Opened:
+    """What this process holds for all batches of a comparison. Raises IrdiffError where this machine cannot
+    work on it, each time it is asked.
+    """
+    if not _opened or _opened[0].id != batch.comparison:
+        while _opened:
+            _opened.pop().closing.close()
+        found = batch.asked.sides.map(lambda side: _here(side, config))
+        closing = ExitStack()
+        steps = pipeline.opened(_with(found, batch.asked), config, _quiet, warm=_workers(config))
+        entered = closing.enter_context(steps)
+        _opened.append(_Opened(id=batch.comparison, toolchains=found, steps=entered, closing=closing))
+    return _opened[0]
+
+
+def _with(found: Sides[Toolchain], asked: Comparison) -> Comparison:
+    """What is asked, of this machine's own toolchains."""
+    base, head = asked.sides
+    return replace(
+        asked,
+        sides=Sides(base=replace(base, toolchain=found.base), head=replace(head, toolchain=found.head)),
+    )
+
+
+def _here(side: Side, config: Config) -> Toolchain:
+    """The toolchain of a side on this machine. Raises IrdiffError where it or the corpus is not the same."""
+    corpus = side.corpus if side.corpus.packages else corpora.load(side.corpus.root)
+    if corpus.digest != side.corpus.digest:
         raise UsageError(f"{side.corpus.root} holds another corpus here")
-    return replace(side, toolchain=_toolchain(side.toolchain, config))
-
-
-def _toolchain(wanted: Toolchain, config: Config) -> Toolchain:
-    found = toolchains.resolve(wanted.spec, config)
-    if found.digest != wanted.digest:
-        raise ToolchainError(f"{wanted.spec} is another toolchain here: {found.digest[:12]}")
+    found = toolchains.resolve(side.toolchain.spec, config)
+    if found.digest != side.toolchain.digest:
+        raise ToolchainError(f"{side.toolchain.spec} is another toolchain here: {found.digest[:12]}")
     return found
 
 

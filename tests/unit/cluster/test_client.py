@@ -15,7 +15,7 @@ from irdiff.cluster import client, on_worker
 from irdiff.cluster.batches import Batch, Worked, parts
 from irdiff.config import Config, SharedStoreConfig, StoreMode
 from irdiff.errors import NothingComparedError, UsageError
-from irdiff.model import EVERYTHING, Sides
+from irdiff.model import EVERYTHING, Sides, Toolchain
 from irdiff.parallel import Progress
 from irdiff.pipeline import Comparison
 from irdiff.resolve import corpus as corpora
@@ -114,69 +114,113 @@ def batch(asked: Comparison, config: Config, tmp_path: Path) -> Batch:
     token.touch()
     name, part = parts(asked)[0]
     return Batch(
-        name=name, asked=part, cache=config.cache, token=str(token), store_url=None, limits=config.limits
+        name=name,
+        comparison="first",
+        asked=part,
+        cache=config.cache,
+        token=str(token),
+        store_url=None,
+        limits=config.limits,
     )
 
 
-@pytest.fixture
-def compared(monkeypatch: pytest.MonkeyPatch, asked: Comparison) -> list[Any]:
-    """What the comparison of a batch is given; toolchains are found as they are."""
-    calls: list[Any] = []
+@dataclass
+class FakeMachine:
+    """Toolchains are found as they are; nothing is compiled."""
+
+    opened: list[tuple[Config, Any]] = field(default_factory=list)
+    """The configuration of each comparison, and its processes that stay."""
+    filled: list[tuple[Comparison, Config]] = field(default_factory=list)
+    """Parts, and what they were worked on with."""
+    closed: list[Config] = field(default_factory=list)
+    resolved: list[str] = field(default_factory=list)
 
     @contextmanager
-    def opened(part: Comparison, config: Config, report: Any, *, warm: Any) -> Iterator[None]:
-        calls.append((part, config, warm))
-        yield
+    def open(self, _: Comparison, config: Config, report: Any, *, warm: Any) -> Iterator[Config]:
+        self.opened.append((config, warm))
+        yield config
+        self.closed.append(config)
 
+    def fill(self, part: Comparison, steps: Config) -> int:
+        self.filled.append((part, steps))
+        return 1
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch, asked: Comparison) -> FakeMachine:
     known = {side.toolchain.spec: side.toolchain for side in asked.sides}
-    monkeypatch.setattr(on_worker.pipeline, "opened", opened)
-    monkeypatch.setattr(on_worker.pipeline, "fill", lambda *_: 1)
-    monkeypatch.setattr(on_worker.toolchains, "resolve", lambda spec, _: known[spec])
+    made = FakeMachine()
+
+    def resolve(spec: str, _: Config) -> Toolchain:
+        made.resolved.append(spec)
+        return known[spec]
+
+    monkeypatch.setattr(on_worker.pipeline, "opened", made.open)
+    monkeypatch.setattr(on_worker.pipeline, "fill", made.fill)
+    monkeypatch.setattr(on_worker.toolchains, "resolve", resolve)
     monkeypatch.setattr(on_worker, "Workers", lambda _: object())
     monkeypatch.setattr(on_worker, "_warm", {})
-    return calls
+    monkeypatch.setattr(on_worker, "_opened", [])
+    return made
 
 
-def test_a_machine_keeps_its_processes_from_batch_to_batch(batch: Batch, compared: list[Any]) -> None:
-    for _ in range(2):
-        worked = on_worker.work(batch)
-        assert (worked.name, worked.cases, worked.refused) == (NAMES[0], 1, "")
-    assert compared[0][2] is compared[1][2]
-    assert compared[0][1].cache == batch.cache
+def test_a_machine_looks_once_at_what_the_batches_of_a_comparison_share(
+    batch: Batch, asked: Comparison, machine: FakeMachine
+) -> None:
+    for name, part in parts(asked):
+        worked = on_worker.work(replace(batch, name=name, asked=part))
+        assert (worked.name, worked.cases, worked.refused) == (name, 1, "")
+    assert [part for part, _ in machine.filled] == [part for _, part in parts(asked)]
+    assert machine.resolved == [side.toolchain.spec for side in asked.sides]
+    assert [config.cache for config, _ in machine.opened] == [batch.cache]
 
 
-def test_a_machine_without_the_same_folder_refuses(batch: Batch, compared: list[Any]) -> None:
+def test_another_comparison_is_looked_at_anew_by_processes_that_stay(
+    batch: Batch, machine: FakeMachine
+) -> None:
+    for comparison in ("first", "second"):
+        assert on_worker.work(replace(batch, comparison=comparison)).refused == ""
+    (first, its), (second, theirs) = machine.opened
+    assert its is theirs
+    assert machine.closed == [first]
+    assert machine.filled[1][1] is second
+    assert len(machine.resolved) == 4
+
+
+def test_a_machine_without_the_same_folder_refuses(batch: Batch, machine: FakeMachine) -> None:
     assert "not the same folder" in on_worker.work(replace(batch, token="/nowhere")).refused
-    assert compared == []
+    assert machine.filled == []
 
 
 def test_a_machine_with_another_toolchain_refuses(
-    batch: Batch, compared: list[Any], monkeypatch: pytest.MonkeyPatch, build: Any
+    batch: Batch, machine: FakeMachine, monkeypatch: pytest.MonkeyPatch, build: Any
 ) -> None:
     other = replace(build.side("base").toolchain, digest="0" * 64)
     monkeypatch.setattr(on_worker.toolchains, "resolve", lambda *_: other)
-    assert "another toolchain here" in on_worker.work(batch).refused
+    for _ in range(2):
+        assert "another toolchain here" in on_worker.work(batch).refused
+    assert machine.filled == []
 
 
-def test_a_machine_with_another_corpus_refuses(batch: Batch, compared: list[Any]) -> None:
+def test_a_machine_with_another_corpus_refuses(batch: Batch, machine: FakeMachine) -> None:
     root = batch.asked.sides.base.corpus.root
     (root / "f" / "one.py").write_text("LAUNCHES = {1: 2}\n")
     assert "another corpus" in on_worker.work(batch).refused
 
 
 def test_a_shared_store_must_be_the_same_and_is_written(
-    batch: Batch, compared: list[Any], monkeypatch: pytest.MonkeyPatch
+    batch: Batch, machine: FakeMachine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     far = replace(batch, token=None, store_url="s3://bucket/path")
     assert "IRDIFF_STORE is not s3://bucket/path" in on_worker.work(far).refused
     monkeypatch.setenv("IRDIFF_STORE", "s3://bucket/path")
     assert on_worker.work(far).refused == ""
-    store: SharedStoreConfig = compared[0][1].shared_store
+    store: SharedStoreConfig = machine.opened[0][0].shared_store
     assert store.mode is StoreMode.WRITE
 
 
 def test_a_part_of_which_nothing_can_be_compared_is_done(
-    batch: Batch, compared: list[Any], monkeypatch: pytest.MonkeyPatch
+    batch: Batch, machine: FakeMachine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def nothing(*_: Any, **__: Any) -> None:
         raise NothingComparedError("nothing was compared")
