@@ -205,7 +205,7 @@ def _write(out: Path, run: Run, session: Session, files: Mapping[str, Path]) -> 
                 place.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(_file(folder, digest), place)
             with (part / "run.json").open("wb") as file:
-                file.writelines(run_folder.dump_parts(run))
+                file.writelines(run_folder.stored(run))
             (part / FILE).write_text(json.dumps(asdict(session), indent=1) + "\n", encoding="utf-8")
     except OSError as error:
         raise HistoryError(
