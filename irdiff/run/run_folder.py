@@ -17,7 +17,7 @@ import json
 import os
 import shutil
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -135,8 +135,9 @@ def _read(found: Iterator[Row], path: Path, *, is_whole: bool = False) -> Run:
             match row:
                 case Row(is_part=False):
                     where = ""
+                    if not head:
+                        _check_schema(row, path)
                     head[row.entry] = row.text
-                    _check_schema(head, path)
                 case Row(entry="parts"):
                     where = "parts"
                     reader.part(row.text)
@@ -165,9 +166,12 @@ def _read(found: Iterator[Row], path: Path, *, is_whole: bool = False) -> Run:
     return replace(run, schema=SCHEMA, launches=launches, cases=tuple(cases))
 
 
-def _check_schema(head: Mapping[str, bytes], path: Path) -> None:
-    """Before the rest is read, so that a run of another version is told from a damaged one."""
-    schema = json.loads(head.get("schema", b"null"))
+def _check_schema(first: Row, path: Path) -> None:
+    """Before the rest is read, so that a run of another version is told from a damaged one.
+
+    Rows of every layout begin with the schema, and it comes once.
+    """
+    schema = json.loads(first.text)
     if schema not in _READ:
         raise RunFolderError(
             f"{path} has schema {str(schema)[:80]!a}, this irdiff reads {SCHEMA!r}",
