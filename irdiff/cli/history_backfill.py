@@ -6,7 +6,7 @@ import contextlib
 import re
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from irdiff.cli.history_options import db_option
 from irdiff.config import Config
 from irdiff.errors import ExitCode, ToolchainError, UsageError
 from irdiff.history import backfill, inventory, points
-from irdiff.model import EVERYTHING, Run, Sides, Target
+from irdiff.model import EVERYTHING, Options, Run, Sides, Target
 from irdiff.parallel import Report
 from irdiff.resolve.sides import Side, SideOptions, load_corpus, resolve_sides
 
@@ -87,48 +87,62 @@ def backfill_command(
     """
     config = configuration.load(cache=cache, jobs=jobs, timeout_s=timeout_s, memory_mib=memory_mib)
     config = points.with_index(config, index)
-    targets = options.selected_targets(target_names, targets_dir, config)
-    console = Console(stderr=True, no_color=config.color is False)
-    wanted = SideOptions(
-        repo=repo, corpus=corpus, triton=triton, build=not no_build, progress=_quiet, packs=packs
+    work = _Work(
+        config=config,
+        targets=options.selected_targets(target_names, targets_dir, config),
+        wanted=SideOptions(
+            repo=repo, corpus=corpus, triton=triton, build=not no_build, progress=_quiet, packs=packs
+        ),
+        console=Console(stderr=True, no_color=config.color is False),
     )
     series = points.of_specs(specs, _days(every), repo, config)
-
-    def resolve(spec: str) -> Side:
-        return resolve_sides(spec, spec, wanted, config).base
-
-    with progress.shown(console) as report:
-        cases = _whole_names(
-            cases, [partial(resolve, p.spec) for p in reversed(series)], targets, config, report
-        )
-    chosen = replace(EVERYTHING, cases=cases, tiers=tiers, attribute=attribute, recheck=recheck)
+    cases = work.whole_names(cases, series)
     choice = backfill.Choice(
-        targets=targets,
+        targets=work.targets,
         wanted=Wanted(tiers=tiers, cases=cases),
-        corpus=load_corpus(wanted, config).digest if series[0].spec.startswith("triton==") else "",
+        corpus=load_corpus(work.wanted, config).digest if series[0].spec.startswith("triton==") else "",
         file=file,
         runs=runs_folder or file.absolute().with_name(f"{file.stem}-runs"),
     )
+    chosen = replace(EVERYTHING, cases=cases, tiers=tiers, attribute=attribute, recheck=recheck)
+    return _told(backfill.backfill(series, choice, work.steps(choice.wanted, chosen)), file)
 
-    def measure(side: Side) -> inventory.Inventory:
-        with progress.shown(console) as report:
-            return inventory.take(side, targets, choice.wanted, config, report)
 
-    def compare(sides: Sides[Side], folder: Path) -> Run:
-        with progress.shown(console) as report:
-            asked = pipeline.Comparison(
-                sides=sides, targets=targets, options=chosen, command=tuple(sys.argv[1:])
-            )
-            return pipeline.compare(asked, config, folder, report)
+@dataclass(frozen=True, kw_only=True)
+class _Work:
+    """What each version is resolved, compiled and compared with."""
 
-    steps = backfill.Steps(
-        resolve=resolve,
-        measure=measure,
-        compare=compare,
-        say=lambda text: console.print(text, markup=False, highlight=False, soft_wrap=True),
-    )
-    done = backfill.backfill(series, choice, steps)
-    return _told(done, file)
+    config: Config
+    targets: tuple[Target, ...]
+    wanted: SideOptions
+    console: Console
+
+    def whole_names(self, cases: tuple[str, ...], series: Sequence[backfill.Point]) -> tuple[str, ...]:
+        newest_first = [partial(self._resolved, point.spec) for point in reversed(series)]
+        with progress.shown(self.console) as report:
+            return _whole_names(cases, newest_first, self.targets, self.config, report)
+
+    def steps(self, launches: Wanted, chosen: Options) -> backfill.Steps:
+        return backfill.Steps(
+            resolve=self._resolved,
+            measure=partial(self._measured, launches),
+            compare=partial(self._compared, chosen),
+            say=partial(self.console.print, markup=False, highlight=False, soft_wrap=True),
+        )
+
+    def _resolved(self, spec: str) -> Side:
+        return resolve_sides(spec, spec, self.wanted, self.config).base
+
+    def _measured(self, launches: Wanted, side: Side) -> inventory.Inventory:
+        with progress.shown(self.console) as report:
+            return inventory.take(side, self.targets, launches, self.config, report)
+
+    def _compared(self, chosen: Options, sides: Sides[Side], folder: Path) -> Run:
+        asked = pipeline.Comparison(
+            sides=sides, targets=self.targets, options=chosen, command=tuple(sys.argv[1:])
+        )
+        with progress.shown(self.console) as report:
+            return pipeline.compare(asked, self.config, folder, report)
 
 
 def _told(done: backfill.Backfilled, file: Path) -> int:
