@@ -49,14 +49,25 @@ class Worked:
 
 
 def parts(asked: Comparison) -> list[tuple[str, Comparison]]:
-    """Named as `workload@target`."""
+    """Named as `workload@target`; those of long files first.
+
+    A batch that takes long must not begin last, when the other machines have nothing left to do. What it will
+    take is not known before its launches are; a long file has more of them, and larger kernels.
+    """
     names = {
         name
         for side in asked.sides
         for name in case_ids.workloads(asked.options.cases, side.corpus.workloads)
     }
-    rows = itertools.product(sorted(names), asked.targets)
+    longest_first = sorted(names, key=lambda name: (-_size_bytes(asked, name), name))
+    rows = itertools.product(longest_first, asked.targets)
     return [(f"{name}@{target.name}", _part(asked, name, target.name)) for name, target in rows]
+
+
+def _size_bytes(asked: Comparison, workload: str) -> int:
+    """Of the file of a workload, that of the longer side."""
+    files = [side.corpus.root / f"{workload}.py" for side in asked.sides]
+    return max((file.stat().st_size for file in files if file.is_file()), default=0)
 
 
 def _part(asked: Comparison, workload: str, target: str) -> Comparison:

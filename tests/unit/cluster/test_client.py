@@ -81,6 +81,14 @@ def test_only_parts_that_are_asked_for(asked: Comparison) -> None:
     assert [name for name, _ in parts(asked)] == NAMES[2:]
 
 
+def test_parts_of_long_files_come_first_and_of_lost_ones_last(asked: Comparison) -> None:
+    root = asked.sides.base.corpus.root
+    (root / "f" / "two.py").write_text("LAUNCHES = {}  # more\n")
+    assert [name for name, _ in parts(asked)] == NAMES[2:] + NAMES[:2]
+    (root / "f" / "two.py").unlink()
+    assert [name for name, _ in parts(asked)] == NAMES
+
+
 def test_all_that_comes_back_needs_no_note(asked: Comparison, config: Config) -> None:
     told: list[Progress] = []
     cluster = FakeCluster()
