@@ -17,6 +17,12 @@ from typing import Any, cast
 ROOT = Path(__file__).parent.parent
 _SCHEDULER = (sys.executable, "-m", "distributed.cli.dask_scheduler")
 _WORKER = (sys.executable, "-m", "distributed.cli.dask_worker")
+_PRELOADED = ("--preload", "irdiff.cluster.on_worker")
+_AS_DOCUMENTED = {
+    "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",
+    "DASK_DISTRIBUTED__ADMIN__TICK__INTERVAL": "1s",
+}
+"""What `irdiff/cluster/README.md` says to set."""
 _STARTED_S = 120
 
 
@@ -38,12 +44,13 @@ class Machines:
 
     def start_scheduler(self) -> None:
         where = ("--protocol", self.protocol, "--host", "127.0.0.1", "--port", str(self.port))
-        self._start(*_SCHEDULER, *where, "--no-dashboard")
+        self._start(*_SCHEDULER, *where, *_PRELOADED, "--no-dashboard")
 
     def start_worker(self) -> None:
-        self._start(*_WORKER, self.url, "--nthreads", "1", "--no-dashboard", "--no-nanny")
+        self._start(*_WORKER, self.url, "--nthreads", "1", *_PRELOADED, "--no-dashboard", "--no-nanny")
 
     def _start(self, *command: str) -> None:
+        ours = {"IRDIFF_JOBS": "1", "PYTHONPATH": str(ROOT)}
         with (self.folder / f"{len(self.started)}.log").open("wb") as log:
             self.started.append(
                 subprocess.Popen(
@@ -51,7 +58,7 @@ class Machines:
                     stdout=log,
                     stderr=log,
                     start_new_session=True,
-                    env={**os.environ, "IRDIFF_JOBS": "1", "PYTHONPATH": str(ROOT), **self.environment},
+                    env={**os.environ, **_AS_DOCUMENTED, **ours, **self.environment},
                     cwd=self.folder,
                 )
             )
