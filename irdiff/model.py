@@ -28,6 +28,9 @@ SCHEMA = "irdiff-run/3"
 Fact = int | float | str
 """One measured property of a compiled kernel; the name carries the unit (`spill_store_bytes`)."""
 
+_sorted_json = json.JSONEncoder(sort_keys=True, default=vars)
+"""`json.dumps` makes one each time, and a large run has 80,000 launches."""
+
 
 class Verdict(StrEnum):
     """What a reviewer is told of one case."""
@@ -211,7 +214,7 @@ class Launch:
         """What names it in `Run.launches`: SHA-256 of all of it. Launches with other arguments may have one
         input digest, and are timed with their own arguments.
         """
-        return hashlib.sha256(json.dumps(vars(self), sort_keys=True, default=vars).encode()).hexdigest()
+        return hashlib.sha256(_sorted_json.encode(vars(self)).encode()).hexdigest()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

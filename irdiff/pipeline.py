@@ -29,14 +29,14 @@ from irdiff.capture.pairing import CapturedWorkload
 from irdiff.codegen.tool_compiler import ToolCompiler
 from irdiff.compare import edit_digest, launchers, radius
 from irdiff.compare.comparer import CaseComparer
-from irdiff.compare.edits import Edit, EditSource
+from irdiff.compare.edits import Edit
 from irdiff.compare.judge import Judge
 from irdiff.compile.compiler import WorkerCompiler
 from irdiff.config import Config
 from irdiff.errors import NothingComparedError
 from irdiff.group import grouping
 from irdiff.group.describer import CaseDescriber
-from irdiff.group.grouping import Description
+from irdiff.group.judgements import Judged, Judgements
 from irdiff.model import (
     GROUPED_VERDICTS,
     SCHEMA,
@@ -97,6 +97,8 @@ class ComparisonSteps:
     compiler: WorkerCompiler | ToolCompiler
     comparer: CaseComparer
     describer: CaseDescriber
+    judgements: Judgements | None
+    """None where a side is a tool, whose results are not kept as compilations."""
     attributor: Attributor
     replayer: Replayer
     rechecker: Rechecker
@@ -140,7 +142,7 @@ def _compared(asked: Comparison, steps: ComparisonSteps) -> Run:
     pairs = _shard(matched, asked.options.shard)
     judged = _compare(pairs, asked, steps)
     if asked.options.attribute:
-        _attribute(judged, asked, steps)
+        _attribute(judged, pairs, asked, steps)
     cases, groups = _group(judged, steps)
     asked_again: tuple[str, ...] = ()
     if asked.options.recheck:
@@ -194,7 +196,8 @@ def opened(
         compiler = workers_alone = WorkerCompiler(Requests(config, workers), store, wanted, reuse=reuse)
         replayer: WorkerReplayer | ToolReplayer
         replayer = again = WorkerReplayer(config, store, workers, wanted)
-        if tools := [side.substitute for side in asked.sides if side.substitute]:
+        tools = [side.substitute for side in asked.sides if side.substitute]
+        if tools:
             compiler = ToolCompiler(workers_alone, tools, store, config, reuse=reuse)
             replayer = ToolReplayer(again, compiler, store)
         yield ComparisonSteps(
@@ -205,6 +208,7 @@ def opened(
             compiler=compiler,
             comparer=CaseComparer(compiler, judge, asked.sides, asked.options),
             describer=CaseDescriber(judge),
+            judgements=None if tools else Judgements(store, workers_alone, asked.sides, asked.options),
             attributor=Attributor(judge, replayer, asked.sides),
             replayer=replayer,
             rechecker=Rechecker(compiler, replayer, judge, asked.sides),
@@ -284,37 +288,25 @@ def _shard(pairs: Sequence[Pair], shard: tuple[int, int]) -> list[Pair]:
 # compile and compare
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Judged:
-    """A compared case, with what grouping needs of it once nothing more will be known of the case."""
-
-    case: Case
-    launches: Sides[Launch | None]
-    description: Description | None
-    edit: EditSource | None
-    """The texts that show its edit best, where attribution found them."""
-    again: Sides[Mapping[str, bool]]
-    """As of `Attribution`."""
-
-    @property
-    def id(self) -> str:
-        return self.case.id
-
-
-def _compare(pairs: Sequence[Pair], asked: Comparison, steps: ComparisonSteps) -> list[_Judged]:
+def _compare(pairs: Sequence[Pair], asked: Comparison, steps: ComparisonSteps) -> list[Judged]:
     """In the order of their ids; described, unless attribution is to find better texts to describe."""
 
-    def one(pair: Pair) -> _Judged:
+    def one(pair: Pair) -> Judged:
         with steps.working_on(_workload(pair), pair.target.name):
+            if known := _known(pair, steps):
+                return known
             case = steps.comparer.compare(pair)
             case = replace(case, edit=edit_digest.of_case(case, pair, steps.judge))
             sides = (side if isinstance(side, Launch) else None for side in (pair.base, pair.head))
             launches = Sides(base=next(sides), head=next(sides))
-            row = _Judged(case=case, launches=launches, description=None, edit=None, again=NOT_AGAIN)
-            return row if asked.options.attribute else _described(row, steps)  # beside the compilers
+            row = Judged(case=case, launches=launches, description=None, edit=None, again=NOT_AGAIN)
+            if asked.options.attribute and is_attributed(case):
+                return row
+            return _final(row, pair, steps)  # beside the compilers
 
     def with_reuse(step: Progress) -> None:
-        taken = steps.compiler.taken_from_store
+        judged_before = steps.judgements.sides_taken if steps.judgements else 0
+        taken = steps.compiler.taken_from_store + judged_before
         steps.report(replace(step, detail=f"{taken} sides from the store" if taken else step.detail))
 
     # one thread more than compilers: normalizing one case overlaps with compiling the next
@@ -322,16 +314,33 @@ def _compare(pairs: Sequence[Pair], asked: Comparison, steps: ComparisonSteps) -
     return sorted(judged, key=lambda row: row.id)
 
 
+def _known(pair: Pair, steps: ComparisonSteps) -> Judged | None:
+    """As an earlier run judged the same compilations; not where there is nothing to compile."""
+    if steps.judgements is None or steps.comparer.is_same_input(pair):
+        return None
+    return steps.judgements.found(pair)
+
+
+def _final(row: Judged, pair: Pair, steps: ComparisonSteps, made: Edit | None = None) -> Judged:
+    """Described, and kept for the next run."""
+    described = _described(row, steps, made)
+    if steps.judgements is not None:
+        steps.judgements.keep(pair, described)
+    return described
+
+
 # attribute and group
 
 
-def _attribute(judged: list[_Judged], asked: Comparison, steps: ComparisonSteps) -> None:
+def _attribute(
+    judged: list[Judged], pairs: Sequence[Pair], asked: Comparison, steps: ComparisonSteps
+) -> None:
     """Gives the cases where their change comes from, described between the texts that show it best.
 
     In place: a large comparison has no room for each case twice.
     """
 
-    def one(number: int) -> _Judged:
+    def one(number: int) -> Judged:
         row = judged[number]
         subject = subject_of(row.case, targets[row.case.target])
         assert subject is not None
@@ -339,17 +348,22 @@ def _attribute(judged: list[_Judged], asked: Comparison, steps: ComparisonSteps)
             found = steps.attributor.attribute(subject)
             case = attributed(row.case, replace(found, origin=shared(found.origin)))
             row = replace(row, case=case, edit=found.edit, again=shared(found.again))
-            return _described(row, steps, found.made)
+            return _final(row, pair_of[row.id], steps, found.made)
 
     targets = {target.name: target for target in asked.targets}
-    number_of = {row.id: number for number, row in enumerate(judged) if is_attributed(row.case)}
+    pair_of = {pair.id: pair for pair in pairs}
+    number_of = {
+        row.id: number
+        for number, row in enumerate(judged)
+        if row.description is None and is_attributed(row.case)
+    }
     numbers = list(number_of.values())
     for row in in_parallel(one, numbers, steps.config.jobs + 1, "attribute", steps.report):
         judged[number_of[row.id]] = row
 
 
 def _group(
-    judged: Sequence[_Judged], steps: ComparisonSteps
+    judged: Sequence[Judged], steps: ComparisonSteps
 ) -> tuple[tuple[Case, ...], tuple[ChangeGroup, ...]]:
     if all(row.case.verdict is Verdict.UNSUPPORTED for row in judged):
         raise NothingComparedError(
@@ -364,7 +378,7 @@ def _group(
     return tuple(cases), groups
 
 
-def _described(row: _Judged, steps: ComparisonSteps, made: Edit | None = None) -> _Judged:
+def _described(row: Judged, steps: ComparisonSteps, made: Edit | None = None) -> Judged:
     """As it was for a case that no group takes."""
     if row.case.verdict not in GROUPED_VERDICTS:
         return row
@@ -375,7 +389,7 @@ def _described(row: _Judged, steps: ComparisonSteps, made: Edit | None = None) -
 
 
 def _recheck(
-    judged: Sequence[_Judged],
+    judged: Sequence[Judged],
     cases: Sequence[Case],
     groups: Sequence[ChangeGroup],
     pairs: Sequence[Pair],
@@ -409,7 +423,7 @@ def _recheck(
     return *_group(marked, steps), rounds.notes()
 
 
-def _suspect(row: _Judged, pair: Pair) -> Suspect:
+def _suspect(row: Judged, pair: Pair) -> Suspect:
     assert isinstance(pair.base, Launch)
     assert isinstance(pair.head, Launch)
     return Suspect(

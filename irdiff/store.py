@@ -23,7 +23,7 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -51,7 +51,7 @@ _CHECKSUM_BYTES = 65
 
 T = TypeVar("T")
 _MOST_SHARED = 200_000
-_shared: dict[bytes, Any] = {}
+_shared: dict[Hashable, Any] = {}
 
 
 def sha256(content: bytes) -> str:
@@ -80,10 +80,24 @@ def shared(value: T) -> T:
     """
     if type(value) is str:
         return sys.intern(value)  # type: ignore[call-overload,no-any-return]  # T is str here
+    return held_once(hashlib.sha256(repr(value).encode()).digest(), value)
+
+
+def held_once(key: Hashable, value: T) -> T:
+    """As `shared`, where a key that is made faster tells different values apart."""
     if len(_shared) >= _MOST_SHARED:  # of a process that serves many runs
         _shared.clear()
-    known: T = _shared.setdefault(hashlib.sha256(repr(value).encode()).digest(), value)
+    known: T = _shared.setdefault(key, value)
     return known
+
+
+def read_once(kind: str, text: str, read: Callable[[str], T]) -> T:
+    """What a function without effects reads in a text of a kind: the same object for the same text, which
+    must not be changed.
+    """
+    key = hashlib.sha256(f"{kind} {text}".encode()).digest()
+    known: T | None = _shared.get(key)
+    return held_once(key, read(text)) if known is None else known
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,6 +200,16 @@ class Store:
 
     def get_record(self, kind: str, key: str) -> Any | None:
         """The value of a record; None where it is absent or was damaged (it is removed then)."""
+        content = self._sound_record(kind, key)
+        # equal strings of many records are one
+        return None if content is None else from_json(content[_CHECKSUM_BYTES:])
+
+    def checksum(self, kind: str, key: str) -> str | None:
+        """The SHA-256 of what a record says; None as of `get_record`."""
+        content = self._sound_record(kind, key)
+        return None if content is None else content[: _CHECKSUM_BYTES - 1].decode()
+
+    def _sound_record(self, kind: str, key: str) -> bytes | None:
         name = _record_name(kind, key)
         try:
             content = _content(f"{self.root}/{name}")
@@ -197,7 +221,7 @@ class Store:
             self._discard(self.root / name)
             return None
         self._note(name)
-        return from_json(content[_CHECKSUM_BYTES:])  # equal strings of many records are one
+        return content
 
     def records(self, kind: str) -> Iterator[Any]:
         """The values of all records of a kind."""

@@ -8,6 +8,7 @@ out.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Protocol
@@ -17,10 +18,10 @@ from pydantic import TypeAdapter
 from irdiff import case_ids
 from irdiff.capture import dependencies
 from irdiff.capture.disk import Disk
-from irdiff.model import CaptureFailure, Failure, FailureKind, Launch, Target, Toolchain
+from irdiff.model import Argument, CaptureFailure, Failure, FailureKind, Launch, Target, Toolchain
 from irdiff.resolve.corpus import Corpus
 from irdiff.resolve.sides import Side
-from irdiff.store import Store, key_of, shared
+from irdiff.store import Store, held_once, key_of
 from irdiff.worker_client import diagnosis
 from irdiff.worker_client.worker_requests import Requests, read_result
 
@@ -204,17 +205,29 @@ def _may_be_kept(result: Mapping[str, Any], failures: Sequence[Mapping[str, Any]
     return not transient and not curable
 
 
-_PARTS = (
-    *("id", "workload", "label", "kernel", "target", "source_digest", "source_path", "sources"),
-    *("signature", "constexprs", "attributes", "options", "grid", "tier", "tolerance"),
-)
-"""Of a launch: what those of the other side, of other targets or of other kernels have, too."""
+_WORDS = ("id", "workload", "label", "kernel", "target", "source_digest", "source_path", "tier")
+_TABLES = ("signature", "constexprs", "attributes", "options")
+_TUPLES = ("sources", "grid", "tolerance")
 
 
 def _sharing(launch: Launch) -> Launch:
-    """The same launch, which holds the parts that another one has too only once."""
-    parts = {name: shared(getattr(launch, name)) for name in _PARTS}
-    return replace(launch, arguments=tuple(map(shared, launch.arguments)), **parts)
+    """The same launch, which holds the parts only once that those of the other side, of other targets or of
+    other kernels have, too. It was made here and nobody else has it yet, so it is not made a second time.
+    """
+    parts = vars(launch)
+    for name in _WORDS:
+        parts[name] = sys.intern(parts[name])
+    for name in _TABLES:
+        parts[name] = held_once((name, *parts[name].items()), parts[name])
+    for name in _TUPLES:
+        parts[name] = held_once((name, repr(parts[name])), parts[name])
+    parts["arguments"] = tuple(map(_held_argument, launch.arguments))
+    return launch
+
+
+def _held_argument(argument: Argument) -> Argument:
+    """Values are told apart by how they are written: True, 1 and 1.0 are equal, and are not the same."""
+    return held_once((*vars(argument).values(), repr(argument.value)), argument)
 
 
 def _catalog(record: Mapping[str, Any]) -> Catalog:

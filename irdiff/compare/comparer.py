@@ -64,20 +64,23 @@ class CaseComparer:
     def compare(self, pair: Pair) -> Case:
         if not isinstance(pair.base, Launch) or not isinstance(pair.head, Launch):
             return cases.one_sided(pair)
-        if self._same_input(pair.base, pair.head, pair.target):
+        if self.is_same_input(pair):
             return cases.unchanged_by_input(pair)
         try:
             return self._compare_compiled(pair, pair.base, pair.head, fresh=False)
         except DamagedArtifactError:
             return self._compare_compiled(pair, pair.base, pair.head, fresh=True)
 
-    def _same_input(self, base: Launch, head: Launch, target: Target) -> bool:
+    def is_same_input(self, pair: Pair) -> bool:
         """The same stages on the same input give the same code: nothing to compile.
 
         Toolchains that differ above the stages alone are the same here once a compilation has shown that its
         stages call nothing of what differs. A launch that its workload expects to fail is compiled all the
         same: where it compiles on neither side nothing was compared, and it is not called unchanged.
         """
+        base, head = pair.base, pair.head
+        if not isinstance(base, Launch) or not isinstance(head, Launch):
+            return False
         if not (base.expected and head.expected):
             return False
         if not self.options.shortcut or base.digest is None or base.digest != head.digest:
@@ -85,8 +88,8 @@ class CaseComparer:
         ours, theirs = (side.toolchain for side in self.sides)
         if ours.digest == theirs.digest:
             return True
-        same_below = below_frontend(ours, target) == below_frontend(theirs, target)
-        return same_below and self.compiler.keeps_below_frontend(ours, target)
+        same_below = below_frontend(ours, pair.target) == below_frontend(theirs, pair.target)
+        return same_below and self.compiler.keeps_below_frontend(ours, pair.target)
 
     def _compare_compiled(self, pair: Pair, base: Launch, head: Launch, *, fresh: bool) -> Case:
         halves = Sides(

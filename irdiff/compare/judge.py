@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from irdiff import binaries, normalize
@@ -91,7 +91,7 @@ class Judge:
         known: dict[str, Any] | None = self.store.get_record("equivalent", key)
         if known is None:
             known = self._compared(stage, base, head)
-            if not _may_be_cured(known["findings"]):
+            if not may_be_cured(map(Finding.parse, known["findings"])):
                 self.store.put_record("equivalent", key, known)
         return TextComparison(
             equal=known["equal"],
@@ -179,7 +179,8 @@ def _unequal(finding: Finding) -> dict[str, Any]:
     return {"equal": False, "header_equal": False, "findings": [str(finding)]}
 
 
-def _may_be_cured(findings: Sequence[str]) -> bool:
+def may_be_cured(findings: Iterable[Finding]) -> bool:
     """Whether another attempt to read LLVM IR may say more, so that this answer is not to be kept."""
-    read = map(Finding.parse, findings)
-    return any(row.kind is FindingKind.LEXICAL_LLIR and row.detail in llvm_process.TRANSIENT for row in read)
+    return any(
+        row.kind is FindingKind.LEXICAL_LLIR and row.detail in llvm_process.TRANSIENT for row in findings
+    )

@@ -13,7 +13,7 @@ under the digest of the whole toolchain, and the run says so.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -211,11 +211,14 @@ class WorkerCompiler:
     def _keys(self, kind: str, toolchain: Toolchain, launch: Launch, target: Target) -> _Keys | None:
         if launch.digest is None:
             return None
+        below, whole = self._key_by_layer(kind, toolchain, launch, target)
+        return _Keys(below_frontend=below, whole=whole)
+
+    def _key_by_layer(self, kind: str, toolchain: Toolchain, launch: Launch, target: Target) -> Iterator[str]:
+        """By the toolchain below the frontend, then by all of it."""
         made_from = (kind, self.requests.conditions, launch.digest, target.backend)
-        return _Keys(
-            below_frontend=key_of(*made_from, below_frontend(toolchain, target)),
-            whole=key_of(*made_from, "whole", toolchain.digest),
-        )
+        yield key_of(*made_from, below_frontend(toolchain, target))
+        yield key_of(*made_from, "whole", toolchain.digest)
 
     def keeps_below_frontend(self, toolchain: Toolchain, target: Target) -> bool:
         """Whether compilations have shown that the stages for a target call no function of the frontend."""
@@ -251,6 +254,18 @@ class WorkerCompiler:
                 outcome = _sharing(_outcome.validate_python(record))
                 return outcome if self._is_whole(outcome, assemble=assemble) else None
         return None
+
+    def kept_as(self, toolchain: Toolchain, launch: Launch, target: Target) -> str | None:
+        """The checksum of the record that `compile` would take the result from; None where there is none."""
+        if not self.reuse or launch.digest is None:
+            return None
+        keys = self._key_by_layer("compile/2", toolchain, launch, target)
+        return next(filter(None, (self.store.checksum("compile", key) for key in keys)), None)
+
+    def kept_artifacts(self, toolchain: Toolchain, launch: Launch, target: Target) -> Mapping[str, str]:
+        """The digests of that record's artifacts, by stage."""
+        found = self._stored(self._keys("compile/2", toolchain, launch, target), assemble=False)
+        return {stage: row.digest for stage, row in found.artifacts.items()} if found else {}
 
     def _is_whole(self, outcome: Outcome, *, assemble: bool) -> bool:
         if not all(self.store.has(artifact.digest) for artifact in outcome.artifacts.values()):

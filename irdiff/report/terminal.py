@@ -237,7 +237,7 @@ def _title(group: ChangeGroup) -> str:
 
 
 def _singles(run: Run, limit: int) -> Iterator[Text]:
-    cases = wording.ungrouped(run, rank(run.cases))
+    cases = rank(wording.ungrouped(run, run.cases))
     if not cases:
         return
     yield from tables.heading(

@@ -16,6 +16,7 @@ from typing import Any, get_type_hints
 
 from pydantic import TypeAdapter
 
+from irdiff.findings import Finding
 from irdiff.model import Argument, Artifact, Case, Fact, Launch, Origin, Run, Sides, Telling
 
 MAX_WRITTEN_OUT_BYTES = 1 << 30
@@ -73,9 +74,10 @@ StoredRun = dataclasses.make_dataclass(
     frozen=True,
     kw_only=True,
 )
-_part, _launch, _case = TypeAdapter(Part), TypeAdapter(StoredLaunch), TypeAdapter(StoredCase)
+_part, _case = TypeAdapter(Part), TypeAdapter(StoredCase)
 _launches: TypeAdapter[Any] = TypeAdapter(Mapping[str, StoredLaunch])  # type: ignore[valid-type]  # made above
-_kinds = {name: TypeAdapter(hint) for name, hint in get_type_hints(Part).items()}
+_names: dict[type, tuple[str, ...]] = {}
+"""Of the fields of a dataclass, which a large run asks for 200,000 times."""
 
 
 class PartError(Exception):
@@ -109,7 +111,7 @@ class PartWriter:
     def _part(self, kind: str, held: object, said: object) -> Iterator[str]:
         if held is None or id(held) in self._by_object:
             return
-        row = _json({kind: _kinds[kind].dump_python(said, mode="json")})
+        row = _json.encode({kind: said})
         content = hashlib.sha256(row.encode()).digest()
         if content not in self._by_content:
             self._by_content[content] = len(self._by_content)
@@ -120,22 +122,19 @@ class PartWriter:
         for key, launch in self._run.launches.items():
             places = {name: self._place(getattr(launch, name)) for name in _WORDS}
             arguments = tuple(map(self._place, launch.arguments))
-            stored = StoredLaunch(**_fields(launch, arguments=arguments, **places))
-            yield f"{json.dumps(key)}:{_json(_launch.dump_python(stored, mode='json'))}"
+            yield f"{json.dumps(key)}:{_json.encode(_fields(launch, arguments=arguments, **places))}"
 
     def cases(self) -> Iterator[str]:
         for case in self._run.cases:
-            stored = StoredCase(
-                **_fields(
-                    case,
-                    facts=case.facts.map(self._place),
-                    metadata=case.metadata.map(self._metadata),
-                    origin=self._place(case.origin),
-                    told=self._place(case.told),
-                    artifacts=case.artifacts.map(_brief),
-                )
+            stored = _fields(
+                case,
+                facts=case.facts.map(self._place),
+                metadata=case.metadata.map(self._metadata),
+                origin=self._place(case.origin),
+                told=self._place(case.told),
+                artifacts=case.artifacts.map(_brief),
             )
-            yield _json(_case.dump_python(stored, mode="json"))
+            yield _json.encode(stored)
 
     def _place(self, held: object) -> int | None:
         return None if held is None else self._by_object[id(held)]
@@ -192,7 +191,11 @@ class PartReader:
 
 
 def _fields(of: Any, **instead: object) -> dict[str, Any]:
-    return {row.name: getattr(of, row.name) for row in dataclasses.fields(of)} | instead
+    """In their order."""
+    kind = type(of)
+    if kind not in _names:
+        _names[kind] = tuple(row.name for row in dataclasses.fields(kind))
+    return {name: getattr(of, name) for name in _names[kind]} | instead
 
 
 def _without_own(metadata: Mapping[str, object]) -> dict[str, object]:
@@ -210,5 +213,9 @@ def _artifacts(stored: Mapping[str, tuple[str, int] | Artifact]) -> dict[str, Ar
     }
 
 
-def _json(value: object) -> str:
-    return json.dumps(value, separators=(",", ":"))
+def _said(value: object) -> object:
+    """What the JSON of a value of the model is, where it is no plain one."""
+    return str(value) if isinstance(value, Finding) else _fields(value)
+
+
+_json = json.JSONEncoder(separators=(",", ":"), default=_said)

@@ -97,6 +97,24 @@ def test_damaged_artifact_is_compiled_again(irdiff, cache: Path, small_corpus: P
     ]
 
 
+def test_judged_before_it_is_the_same_run_as_judged_anew(irdiff, cache: Path, small_corpus: Path) -> None:
+    words = ("compare", OLD, NEW, "--corpus", str(small_corpus))
+    made, known = irdiff(*words), irdiff(*words)
+    judged = cache / "store" / "records" / "judged"
+    assert len([path for path in judged.rglob("*") if path.is_file()]) == len(made.run["cases"])
+    for path in (cache / "store" / "records").iterdir():
+        if path.name not in ("judged", "compile", "catalog", "catalogs", "layers", "recheck"):
+            shutil.rmtree(path)  # what a judgement rests on, so that nothing but judgements can answer
+    alone = irdiff(*words)
+    assert not (cache / "store" / "records" / "description").exists()
+    shutil.rmtree(judged)
+    anew = irdiff(*words)
+    for result in (made, known, alone, anew):
+        for name in ("created", "duration_s", "environment", "command"):
+            del result.run[name]
+    assert made.run == known.run == alone.run == anew.run
+
+
 def test_existing_interpreter_and_wheel_are_sides(irdiff, newest, small_corpus: Path) -> None:
     result = irdiff(
         "compare", NEW, f"python:{newest.python}", "--corpus", str(small_corpus), "--target", "sm_90"

@@ -26,8 +26,13 @@ STEPS = [
 ]  # fmt: skip
 STDLIB_ONLY = {"model", "errors", "case_ids"}
 PURE = {"normalize", "binaries", "group"}
-NOT_PURE = {"normalize/llvm_process.py", "normalize/llvm_child.py", "group/describer.py"}
-"""LLVM may die of a text, so it is asked in another process; descriptions are kept in the store."""
+NOT_PURE = {
+    "normalize/llvm_process.py",
+    "normalize/llvm_child.py",
+    "group/describer.py",
+    "group/judgements.py",
+}
+"""LLVM may die of a text, so it is asked in another process; descriptions and judgements are kept in the store."""
 MAX_AT_TOP = 12
 ONE_NAME_TWICE = {"timing/schema_1.py"}
 """The records of an older schema are the same words; nothing outside of the module sees them."""

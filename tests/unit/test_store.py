@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,7 @@ from click.testing import CliRunner
 
 from irdiff.cli.store import parse_size, store_group
 from irdiff.errors import StoreError, UsageError
-from irdiff.store import Store, key_of
+from irdiff.store import Store, key_of, read_once
 
 
 def test_round_trip(tmp_path: Path) -> None:
@@ -40,6 +41,26 @@ def test_damaged_record_counts_as_absent(tmp_path: Path, edit) -> None:
     checksum, body = path.read_text().split("\n")
     path.write_text(checksum + "\n" + edit(body))
     assert store.get_record("kind", key) is None
+
+
+def test_a_checksum_is_of_what_a_record_says(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    assert store.checksum("compile", "0" * 64) is None
+    for key, value in (("1", [1]), ("2", [1]), ("3", [2])):
+        store.put_record("compile", key * 64, value)
+    one, same, other = (store.checksum("compile", key * 64) for key in "123")
+    assert one == same != other
+    path = next((tmp_path / "records" / "compile" / "33").iterdir())
+    path.write_bytes(path.read_bytes()[:-1] + b" ")
+    assert store.checksum("compile", "3" * 64) is None
+    assert not path.exists()
+
+
+def test_a_text_is_read_once_for_each_kind(tmp_path: Path) -> None:
+    text = f'{{"a": "{tmp_path}"}}'
+    first = read_once("one", text, json.loads)
+    assert read_once("one", str(text.encode(), "utf-8"), json.loads) is first
+    assert read_once("other", text, len) == len(text)
 
 
 def test_key_depends_on_every_part() -> None:

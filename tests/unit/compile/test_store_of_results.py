@@ -213,6 +213,37 @@ def test_who_trusts_nothing_writes_what_is_there_anew(bench: Bench) -> None:
     assert bench.store.get(compiled.artifacts["ttir"].digest) == b"t"
 
 
+def _kept_as(bench: Bench, *, reuse: bool = True) -> str | None:
+    toolchain, _, launch, target = bench.given
+    return bench.compiler(reuse=reuse).kept_as(toolchain, launch, target)
+
+
+def test_a_result_is_known_by_all_that_its_record_says(bench: Bench) -> None:
+    assert _kept_as(bench) is None
+    compiled = bench.compile()
+    first = _kept_as(bench)
+    toolchain, _, launch, target = bench.given
+    assert first
+    assert bench.compiler().kept_artifacts(toolchain, launch, target) == {
+        stage: row.digest for stage, row in compiled.artifacts.items()
+    }
+    bench.assemble(compiled)
+    assert _kept_as(bench) not in (None, first), "it has a binary now"
+    assert _kept_as(bench, reuse=False) is None
+
+
+def test_a_result_of_the_whole_toolchain_is_known_too(bench: Bench) -> None:
+    bench.requests.result = {"entered": ["triton/language/core.py"]}
+    bench.compile()
+    assert _kept_as(bench)
+
+
+def test_without_an_input_digest_nothing_is_kept(bench: Bench) -> None:
+    bench.launch = replace(bench.launch, digest=None)
+    bench.compile()
+    assert _kept_as(bench) is None
+
+
 def test_what_was_taken_from_the_store_is_counted(bench: Bench) -> None:
     bench.compile()
     compiler = bench.compiler()

@@ -1,0 +1,250 @@
+"""A judgement is taken again where the same would be found without it, and nowhere else."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from irdiff.compare.edits import EditSource
+from irdiff.findings import Finding, FindingKind
+from irdiff.group import judgements
+from irdiff.group.grouping import describe
+from irdiff.group.judgements import Judged, Judgements
+from irdiff.model import EVERYTHING, Artifact, Cause, CauseKind, Launch, Pair, Sides, Verdict
+from irdiff.store import Store
+
+CASE = "matmul/tma:fp16@sm_90"
+
+
+@dataclass
+class FakeCompiler:
+    """Says as what the compilation of a side is kept, and with which artifacts."""
+
+    kept: dict[str, str | None] = field(default_factory=lambda: {"base": "1" * 64, "head": "2" * 64})
+    artifacts: dict[str, Mapping[str, str]] = field(default_factory=dict)
+
+    def kept_as(self, toolchain: Any, launch: Launch, target: Any) -> str | None:
+        return self.kept[toolchain.spec]
+
+    def kept_artifacts(self, toolchain: Any, launch: Launch, target: Any) -> Mapping[str, str]:
+        return self.artifacts[toolchain.spec]
+
+
+@dataclass
+class Bench:
+    store: Store
+    build: Any
+    compiler: FakeCompiler = field(default_factory=FakeCompiler)
+
+    def __post_init__(self) -> None:
+        self.sides = Sides(base=self.build.side("base"), head=self.build.side("head"))
+        self.options = EVERYTHING
+        self.pair = Pair(
+            id=CASE,
+            launch_id="matmul/tma:fp16",
+            target=self.build.target(),
+            base=self.build.launch(CASE, "base"),
+            head=self.build.launch(CASE, "head"),
+            supported=Sides(base=True, head=True),
+        )
+        self.judged = self.judge(Verdict.CHANGED)
+        self.compiler.artifacts = {
+            name: {stage: row.digest for stage, row in side.items()}
+            for name, side in self.judged.case.artifacts.items()
+        }
+
+    def judge(self, verdict: Verdict, **changes: Any) -> Judged:
+        """With a value in every field that a judgement has."""
+        sides: Sides[dict[str, Artifact]] = Sides(base={}, head={})
+        for name, side in sides.items():
+            for stage in ("ttir", "ptx"):
+                digest = self.store.put(f"{name} {stage}".encode())
+                side[stage] = Artifact(stage=stage, digest=digest, size_bytes=9)
+        case = self.build.case(
+            CASE,
+            verdict,
+            base={"registers": 16, "occupancy": 0.5, "mode": "a"},
+            head={"registers": 18, "occupancy": 1.0, "mode": "b"},
+            artifacts=sides,
+            metadata=Sides(base={"shared": 0, "x": [1, 2.5, None], "name": "k"}, head={"shared": True}),
+            findings=(Finding(FindingKind.LAUNCH_DIFFERS, "shared"), Finding(FindingKind.REORDERED_ONLY)),
+            kernel=self.pair.head.kernel,
+        )
+        case = replace(case, **changes)
+        description = replace(describe(case, None), counts=Counter({"-bar": 2, "+fence": 1}), size=3)
+        cause = Cause(kind=CauseKind.NUMBER, subject="`bar`", count=-2, in_loops=1, ahead="", detail="é")
+        description = replace(description, told=replace(description.told, causes=(cause,), score=1.25))
+        return Judged(
+            case=case,
+            launches=Sides(base=self.pair.base, head=self.pair.head),
+            description=description if verdict is not Verdict.UNCHANGED else None,
+            edit=EditSource(ir="mlir", base=self.store.put(b"entering"), head=self.store.put(b"leaving")),
+            again=Sides(base={"ttgir": True}, head={"ttgir": False}),
+        )
+
+    @property
+    def judgements(self) -> Judgements:
+        return Judgements(self.store, self.compiler, self.sides, self.options)
+
+    def keep(self, judged: Judged) -> None:
+        self.judgements.keep(self.pair, judged)
+
+    def found(self) -> Judged | None:
+        return self.judgements.found(self.pair)
+
+
+@pytest.fixture
+def bench(tmp_path: Path, build: Any) -> Bench:
+    return Bench(Store(tmp_path), build)
+
+
+@pytest.mark.parametrize("verdict", [Verdict.CHANGED, Verdict.ABSORBED, Verdict.UNCHANGED])
+def test_it_says_all_that_was_said(bench: Bench, verdict: Verdict) -> None:
+    judged = bench.judge(verdict)
+    assert bench.found() is None
+    bench.keep(judged)
+    found = bench.found()
+    assert found == judged
+    assert found is not None
+    ours, theirs = ((case.facts, case.metadata) for case in (found.case, judged.case))
+    assert repr(ours) == repr(theirs), "1, 1.0 and True differ"
+
+
+def test_the_order_of_stages_is_kept(bench: Bench) -> None:
+    bench.keep(bench.judged)
+    found = bench.found()
+    assert found is not None
+    assert list(found.case.stages) == list(bench.judged.case.stages)
+    assert list(found.case.artifacts.head) == list(bench.judged.case.artifacts.head)
+
+
+def _another_compilation(bench: Bench) -> None:
+    bench.compiler.kept["head"] = "3" * 64
+
+
+def _sides_exchanged(bench: Bench) -> None:
+    bench.compiler.kept = {"base": "2" * 64, "head": "1" * 64}
+
+
+def _none_kept(bench: Bench) -> None:
+    bench.compiler.kept["base"] = None
+
+
+def _another_launch(bench: Bench) -> None:
+    bench.pair = replace(bench.pair, head=replace(bench.pair.head, grid=(2, 1, 1)))
+
+
+def _another_id_at_base(bench: Bench) -> None:
+    bench.pair = replace(bench.pair, base=replace(bench.pair.base, id="matmul/old:fp16"))
+
+
+def _another_fact_of_the_target(bench: Bench) -> None:
+    bench.pair = replace(bench.pair, target=replace(bench.pair.target, facts={"registers": 1}))
+
+
+def _another_toolchain(bench: Bench) -> None:
+    side = bench.sides.base
+    bench.sides = replace(
+        bench.sides, base=replace(side, toolchain=replace(side.toolchain, digest="another"))
+    )
+
+
+def _without_passes(bench: Bench) -> None:
+    bench.options = replace(bench.options, attribute=False)
+
+
+def _without_shortcut(bench: Bench) -> None:
+    bench.options = replace(bench.options, shortcut=False)
+
+
+def _of_some_stages(bench: Bench) -> None:
+    bench.options = replace(bench.options, stages=("ttir",))
+
+
+def _an_artifact_is_gone(bench: Bench) -> None:
+    bench.store.object_path(bench.judged.case.artifacts.base["ptx"].digest).unlink()
+
+
+def _a_text_of_its_edit_is_gone(bench: Bench) -> None:
+    assert bench.judged.edit
+    bench.store.object_path(bench.judged.edit.head).unlink()
+
+
+def _the_record_is_damaged(bench: Bench) -> None:
+    (path,) = (path for path in (bench.store.root / "records" / "judged").rglob("*") if path.is_file())
+    path.write_bytes(path.read_bytes().replace(b"registers", b"Registers"))
+
+
+@pytest.mark.parametrize(
+    "happens",
+    [
+        _another_compilation,
+        _sides_exchanged,
+        _none_kept,
+        _another_launch,
+        _another_id_at_base,
+        _another_fact_of_the_target,
+        _another_toolchain,
+        _without_passes,
+        _without_shortcut,
+        _of_some_stages,
+        _an_artifact_is_gone,
+        _a_text_of_its_edit_is_gone,
+        _the_record_is_damaged,
+    ],
+)
+def test_it_is_judged_anew_where_anything_is_otherwise(
+    bench: Bench, happens: Callable[[Bench], None]
+) -> None:
+    bench.keep(bench.judged)
+    assert bench.found()
+    happens(bench)
+    assert bench.found() is None
+
+
+def test_another_irdiff_judges_anew(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench.keep(bench.judged)
+    monkeypatch.setattr(judgements, "_digest_of_code", lambda: "another irdiff")
+    assert bench.found() is None
+
+
+def test_another_reader_of_llvm_ir_judges_anew(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench.keep(bench.judged)
+    monkeypatch.setattr(judgements.llvm_process, "version", lambda: "another LLVM")
+    assert bench.found() is None
+
+
+def test_what_does_not_compile_is_not_kept(bench: Bench) -> None:
+    bench.keep(bench.judge(Verdict.BROKEN))
+    assert bench.found() is None
+
+
+def test_texts_that_may_be_read_the_next_time_are_not_kept(bench: Bench) -> None:
+    bench.keep(bench.judge(Verdict.CHANGED, findings=(Finding(FindingKind.LEXICAL_LLIR, "timeout"),)))
+    assert bench.found() is None
+
+
+def test_what_is_still_to_be_described_is_not_kept(bench: Bench) -> None:
+    bench.keep(replace(bench.judged, description=None))
+    assert bench.found() is None
+
+
+def test_what_another_process_compiled_again_meanwhile_is_not_kept(bench: Bench) -> None:
+    bench.compiler.artifacts["head"] = {**bench.compiler.artifacts["head"], "ptx": "0" * 64}
+    bench.keep(bench.judged)
+    assert bench.found() is None
+
+
+def test_what_cases_have_in_common_is_held_once(bench: Bench) -> None:
+    bench.keep(bench.judged)
+    one, other = bench.found(), bench.found()
+    assert one is not None
+    assert other is not None
+    assert one.case.facts.base is other.case.facts.base
+    assert one.case.stages is other.case.stages
+    assert one.description is other.description
