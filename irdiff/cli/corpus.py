@@ -83,6 +83,15 @@ def _as_json(rows: Sequence[Launch]) -> Iterator[bytes]:
     yield b"\n]\n" if rows else b"]\n"
 
 
+def _print(lines: Iterator[Text], console: Console) -> None:
+    """A pipe takes them as they are: to lay out ten thousand for no terminal takes seconds."""
+    for line in lines:
+        if console.is_terminal:
+            console.print(line, soft_wrap=True, highlight=False)
+        else:
+            console.file.write(f"{line.plain}\n")
+
+
 @corpus_group.command("list")
 @options.corpus_option
 @options.pack_option
@@ -115,9 +124,7 @@ def list_command(
         expected = " ".join(row.target if row.expected else f"({row.target})" for row in launches)
         cells.append([Text(word) for word in (launch_id, launches[0].kernel, launches[0].tier, expected)])
     console = Console()
-    width = console.width if console.is_terminal else None
-    for line in tables.lines(_COLUMNS, cells, width):
-        console.print(line, soft_wrap=True, highlight=False)
+    _print(tables.lines(_COLUMNS, cells, console.width if console.is_terminal else None), console)
     kernels = {(row.workload, row.kernel) for row in rows}
     console.print(
         f"{len(kernels)} kernels, {len(by_id)} launches, {len(rows)} cases; (target): not meant to compile"

@@ -43,11 +43,11 @@ def lines(columns: Sequence[Column], rows: Sequence[Sequence[Text]], width: int 
 
 
 def _beside(columns: Sequence[Column], row: Sequence[Text], widths: Sequence[int]) -> Text:
-    line = Text()
+    parts: list[Text | str] = []
     for column, cell, width in zip(columns, row, widths, strict=True):
         blank = " " * (width - cell.cell_len)
-        parts = (blank, cell) if column.right else (cell, blank)
-        line = Text.assemble(line, *parts, _GAP)
+        parts += (blank, cell, _GAP) if column.right else (cell, blank, _GAP)
+    line = Text.assemble(*parts)
     line.rstrip()
     return line
 
