@@ -347,7 +347,8 @@ def _attribute(
         with steps.working_on(row.case.workload, row.case.target):
             found = steps.attributor.attribute(subject)
             case = attributed(row.case, replace(found, origin=shared(found.origin)))
-            row = replace(row, case=case, edit=found.edit, again=shared(found.again))
+            again, curable = shared(found.again), found.may_be_cured
+            row = replace(row, case=case, edit=found.edit, again=again, may_be_cured=curable)
             return _final(row, pair_of[row.id], steps, found.made)
 
     targets = {target.name: target for target in asked.targets}

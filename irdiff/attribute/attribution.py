@@ -38,6 +38,8 @@ class Attribution:
     what was compared."""
     made: Edit | None = None
     """What lies between the texts of `edit`, where it was made on the way; not kept in the store."""
+    may_be_cured: bool = False
+    """Whether another attempt may find more, so that this is not to be kept."""
 
 
 NOT_AGAIN: Sides[Mapping[str, bool]] = Sides(base={}, head={})

@@ -85,8 +85,11 @@ class Attributor:
             found = _adapter.validate_python(known)
             if found.step is None or all(map(self._store.has, asdict(found.step.leaving).values())):
                 return replace(found, case_id=case.id)
-        found = _Trial(subject, self._judge, self._replayer, self._sides).judge()
-        self._store.put_record("origin", key, _adapter.dump_python(found, mode="json", exclude={"made"}))
+        trial = _Trial(subject, self._judge, self._replayer, self._sides)
+        found = replace(trial.judge(), may_be_cured=trial.may_be_cured)
+        if not found.may_be_cured:
+            row = _adapter.dump_python(found, mode="json", exclude={"made", "may_be_cured"})
+            self._store.put_record("origin", key, row)
         return found
 
 
@@ -106,6 +109,7 @@ class _Trial:
         self.store = judge.store
         self.replayer = replayer
         self.sides = sides
+        self.may_be_cured = False
         self._states = StateComparer()
         self._step: ResponsiblePass | None = None
         self._left: tuple[State, State] | None = None
@@ -173,7 +177,7 @@ class _Trial:
                 dump=Dump.NAMES,
                 randomized=False,
             )
-            failed_in = self.replayer.run(asked).failed_in
+            failed_in = self._run(asked).failed_in
         found = replace(origin, pass_name=failed_in)
         return Attribution(case_id=self.case.id, origin=found, edit=None, step=None, again=NOT_AGAIN)
 
@@ -348,7 +352,7 @@ class _Trial:
         own = compiler == text
         before = self.stages[self.stages.index(stage) - 1]
         artifacts: Mapping[str, Artifact] = self.case.artifacts.of(text)
-        replayed = self.replayer.run(
+        replayed = self._run(
             Replay(
                 side=self.sides.of(compiler),
                 launch_id=self.subject.launch_ids.of(compiler),
@@ -364,6 +368,11 @@ class _Trial:
         )
         if own and not replayed.error and stage not in self._again.of(text):
             self._again.of(text)[stage] = self._same_output(stage, replayed.output, text)
+        return replayed
+
+    def _run(self, replay: Replay) -> Replayed:
+        replayed = self.replayer.run(replay)
+        self.may_be_cured |= replayed.may_be_cured
         return replayed
 
     def _equal_stage(self, stage: str) -> bool:

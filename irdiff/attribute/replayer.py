@@ -6,7 +6,7 @@ import json
 import math
 import signal
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
@@ -77,6 +77,8 @@ class Replayed:
     """Flags and options that LLVM and the assembler were called with, by function."""
     failed_in: str | None
     """Of `Dump.NAMES`: the MLIR pass in which the stage failed."""
+    may_be_cured: bool = False
+    """Whether another attempt may say more: the time ran out on this machine, or its worker was ended."""
 
 
 class WorkerReplayer:
@@ -118,7 +120,8 @@ class WorkerReplayer:
                 }
             )
             with LARGE_TEXT:
-                return _read(folder, replay, is_late=ended.timed_out or ended.signal == signal.SIGXCPU)
+                found = _read(folder, replay, is_late=ended.timed_out or ended.signal == signal.SIGXCPU)
+            return replace(found, may_be_cured=ended.timed_out or ended.worker_died)
 
 
 def _cpu_limit(replay: Replay) -> dict[str, int]:

@@ -67,6 +67,8 @@ class Judged:
     """The texts that show its edit best, where attribution found them."""
     again: Sides[Mapping[str, bool]]
     """As of `Attribution`."""
+    may_be_cured: bool = False
+    """As of `Attribution`: another attempt may find more, so this is not kept."""
 
     @property
     def id(self) -> str:
@@ -135,7 +137,8 @@ class Judgements:
         """Keeps what is final, and what the same compilations would be judged as again."""
         case = judged.case
         is_described = judged.description is not None or case.verdict not in GROUPED_VERDICTS
-        if case.verdict not in COMPARED_VERDICTS or not is_described or may_be_cured(case.findings):
+        curable = judged.may_be_cured or may_be_cured(case.findings)
+        if case.verdict not in COMPARED_VERDICTS or not is_described or curable:
             return
         key = self._key(pair)
         if key and self._is_of_what_is_kept(pair, case):

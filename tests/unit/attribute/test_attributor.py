@@ -591,6 +591,21 @@ def test_what_was_found_is_not_looked_for_again(bench: Bench) -> None:
     assert len(bench.replayer.asked) == 2 * asked
 
 
+def test_what_there_was_no_time_for_is_looked_for_again(bench: Bench) -> None:
+    own_passes(bench, "ttgir", ONE, TWO, THREE)
+    known = dict(bench.replayer.answers)
+    late = replace(known["head", "ttgir", ONE], output=None, error="no result in time", may_be_cured=True)
+    bench.replayer.answers["head", "ttgir", ONE] = late
+    texts = {"ttir": ONE, "ttgir": TWO}, {"ttir": ONE, "ttgir": THREE}
+    found = bench.attribute(bench.case(*texts))
+    assert found.may_be_cured
+    assert found.origin.pass_name is None
+    bench.replayer.answers = known
+    again = bench.attribute(bench.case(*texts))
+    assert not again.may_be_cured
+    assert again.origin.pass_name is not None
+
+
 def test_a_step_whose_texts_are_gone_is_looked_for_again(bench: Bench) -> None:
     end = mlir("ttg.gone")
     bench.replayer.makes("base", "ttgir", of=ONE, through=states(("P", ONE), (END, end)))

@@ -36,6 +36,7 @@ class FakeWorkers:
 
     files: dict[str, str | bytes] = field(default_factory=dict)
     timed_out: bool = False
+    worker_died: bool = False
     signal: int = 0
     asked: list[Mapping[str, Any]] = field(default_factory=list)
     beside: list[Any] = field(default_factory=list)
@@ -53,7 +54,7 @@ class FakeWorkers:
         for name, content in self.files.items():
             made = content if isinstance(content, bytes) else content.encode()
             (Path(row["folder"]) / name).write_bytes(made)
-        return EndedChild(signal=self.signal, timed_out=self.timed_out, worker_died=False)
+        return EndedChild(signal=self.signal, timed_out=self.timed_out, worker_died=self.worker_died)
 
     def says(self, outcome: str = "compiled", **more: Any) -> None:
         row = {"outcome": outcome, "message": "", "settings": {}, "assembler_flags": None, **more}
@@ -155,6 +156,20 @@ def test_a_text_that_is_gone_is_told_without_asking(bench: Bench) -> None:
 def test_a_replay_that_took_too_long_says_so(bench: Bench) -> None:
     bench.workers.files, bench.workers.timed_out = {"stderr": "error: something"}, True
     assert bench.run().error == "no result in time"
+
+
+@pytest.mark.parametrize(
+    ("ended", "curable"),
+    [({}, False), ({"signal": 24}, False), ({"timed_out": True}, True), ({"worker_died": True}, True)],
+)
+def test_what_this_machine_had_no_time_for_may_be_told_by_another_attempt(
+    bench: Bench, ended: dict[str, Any], curable: bool
+) -> None:
+    """A stage that takes many times the processor time of its compilation would do so again."""
+    bench.workers = replace(bench.workers, files={}, **ended)
+    found = bench.run()
+    assert found.error
+    assert found.may_be_cured is curable
 
 
 @pytest.mark.parametrize(

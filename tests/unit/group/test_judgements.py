@@ -229,6 +229,11 @@ def test_texts_that_may_be_read_the_next_time_are_not_kept(bench: Bench) -> None
     assert bench.found() is None
 
 
+def test_what_a_stage_had_no_time_for_is_not_kept(bench: Bench) -> None:
+    bench.keep(replace(bench.judged, may_be_cured=True))
+    assert bench.found() is None
+
+
 def test_what_is_still_to_be_described_is_not_kept(bench: Bench) -> None:
     bench.keep(replace(bench.judged, description=None))
     assert bench.found() is None
