@@ -52,17 +52,10 @@ class CaseRow:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PairVerdict:
-    """What a run says of one case."""
-
-    verdict: str
-    origin_stage: str | None
-    pass_name: str | None
-    group: str | None
-
-
-@dataclass(frozen=True, kw_only=True)
 class GroupRow:
+    """A change group of one run. That of the same edit in another run has other members and another title."""
+
+    run: str
     id: str
     title: str
     severity: str
@@ -72,6 +65,16 @@ class GroupRow:
     charged: str
     representative: str
     members: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairVerdict:
+    """What a run says of one case."""
+
+    verdict: str
+    origin_stage: str | None
+    pass_name: str | None
+    group: GroupRow | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +93,11 @@ class PairRow:
     places: tuple[str, ...]
     """The known folders of all runs that compared them, the newest first: one a target, say."""
     verdicts: Mapping[str, PairVerdict]
-    groups: Mapping[str, GroupRow]
+
+    @property
+    def groups(self) -> frozenset[GroupRow]:
+        """Those that hold a case."""
+        return frozenset(verdict.group for verdict in self.verdicts.values() if verdict.group)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -220,11 +227,8 @@ def _pairs(database: Database, series: str, places: Mapping[str, int]) -> tuple[
 
 def _pair(database: Database, runs: Sequence[str], base: int, head: int) -> PairRow:
     verdicts: dict[str, PairVerdict] = {}
-    groups: dict[str, GroupRow] = {}
     for run in runs:
         verdicts |= _verdicts(database, run)
-        groups |= _groups(database, run)
-    told = {verdict.group for verdict in verdicts.values()}
     query = """SELECT run, created, duration_s, place FROM runs WHERE list_contains(?, run)
         ORDER BY compared DESC, created DESC"""
     rows = database.rows(query, [list(runs)])
@@ -238,14 +242,19 @@ def _pair(database: Database, runs: Sequence[str], base: int, head: int) -> Pair
         place=place,
         places=tuple(row[3] for row in sorted(rows, key=lambda row: row[1], reverse=True) if row[3]),
         verdicts=verdicts,
-        groups={name: group for name, group in groups.items() if name in told},
     )
 
 
 def _verdicts(database: Database, run: str) -> dict[str, PairVerdict]:
+    groups = _groups(database, run)
     query = "SELECT case_id, verdict, origin_stage, pass_name, group_id FROM verdicts WHERE run = ?"
     return {
-        case: PairVerdict(verdict=verdict, origin_stage=stage, pass_name=pass_name, group=group)
+        case: PairVerdict(
+            verdict=verdict,
+            origin_stage=stage,
+            pass_name=pass_name,
+            group=groups.get(group) if group else None,
+        )
         for case, verdict, stage, pass_name, group in database.rows(query, [run])
     }
 
@@ -255,6 +264,6 @@ def _groups(database: Database, run: str) -> dict[str, GroupRow]:
         members FROM groups WHERE run = ?"""
     names = ("id", "title", "severity", "score", "origin_stage", "pass_name", "charged", "representative")
     return {
-        row[0]: GroupRow(**dict(zip((*names, "members"), row, strict=True)))
+        row[0]: GroupRow(run=run, **dict(zip((*names, "members"), row, strict=True)))
         for row in database.rows(query, [run])
     }

@@ -85,7 +85,7 @@ def _score(step: Step) -> float:
 
 
 def _of_pair(series: SeriesLines, pair: PairRow, timed: Mapping[tuple[str, int, int], Move]) -> list[Step]:
-    members: dict[tuple[str | None, str], list[str]] = defaultdict(list)
+    members: dict[tuple[GroupRow | None, str], list[str]] = defaultdict(list)
     moves: dict[str, list[Move]] = {}
     for case, told in pair.verdicts.items():
         moves[case] = list(_moves(series.facts.get(case, {}), case, pair))
@@ -110,17 +110,17 @@ def _moves(facts: Mapping[str, Values], case: str, pair: PairRow) -> list[Move]:
 def _step(
     series: SeriesLines,
     pair: PairRow,
-    group_id: str | None,
+    group: GroupRow | None,
     verdict: str,
     cases: Sequence[str],
     moves: Mapping[str, Sequence[Move]],
 ) -> Step:
-    group = pair.groups.get(group_id) if group_id else None
     listed = tuple(move for case in sorted(cases) for move in moves[case])
     shown = group.representative if group else sorted(cases)[0]
     key = f"{series.name} {series.versions[pair.base].name} {series.versions[pair.head].name}"
+    what = f"{group.id} {group.representative}" if group else verdict
     return Step(
-        id=hashlib.sha256(f"{key} {group_id or verdict}".encode()).hexdigest()[:12],
+        id=hashlib.sha256(f"{key} {what}".encode()).hexdigest()[:12],
         base=pair.base,
         head=pair.head,
         group=group,

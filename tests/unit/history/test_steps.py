@@ -122,6 +122,30 @@ def test_runs_of_one_pair_are_joined(tmp_path: Path, build) -> None:
     assert set(pair.verdicts) == {A, B}
 
 
+def test_each_run_tells_its_own_group_of_an_edit(tmp_path: Path, build) -> None:
+    """Runs of one target each: the same edit has another title there, and may be graver."""
+    other = A.replace("sm_90", "sm_100")
+    with database.writing(tmp_path / "h") as history:
+        for day, case, title, severity in (
+            (1, A, "a fence before `wgmma`", "wrong-result risk"),
+            (2, other, "a fence before `tcgen05.mma`", "other"),
+        ):
+            moved = build.case(
+                case, Verdict.CHANGED, base={"registers": 90}, head={"registers": 92}, group="g"
+            )
+            group = build.group("g", case, title=title, severity=severity)
+            made = histories.run("3.8.0", "3.9.0", moved, groups=(group,))
+            add.add_run(history, replace(made, created=f"2026-11-0{day}T00:00:00+00:00"), None)
+    with database.reading(tmp_path / "h") as history:
+        found = steps.find(lines.read(history, "releases"))
+    told = {step.cases: (step.title, step.group.severity) for step in found if step.group}
+    assert told == {
+        (A,): ("a fence before `wgmma`", "wrong-result risk"),
+        (other,): ("a fence before `tcgen05.mma`", "other"),
+    }
+    assert len({step.id for step in found}) == 2
+
+
 def test_a_group_that_a_later_run_superseded_is_gone(tmp_path: Path, build) -> None:
     """A run without attribution, and the same one again with it: the cases are in the groups of the later one."""
     case = build.case(A, Verdict.CHANGED, base={"registers": 90}, head={"registers": 92})
@@ -131,7 +155,7 @@ def test_a_group_that_a_later_run_superseded_is_gone(tmp_path: Path, build) -> N
             add.add_run(history, replace(made, created=f"2026-11-0{day}T00:00:00+00:00"), None)
     with database.reading(tmp_path / "h") as history:
         (pair,) = lines.read(history, "releases").pairs
-    assert list(pair.groups) == ["after"]
+    assert [group.id for group in pair.groups] == ["after"]
 
 
 def test_what_a_failing_case_cost_is_no_cost_of_compiling(tmp_path: Path) -> None:
