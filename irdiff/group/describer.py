@@ -83,8 +83,12 @@ def _sharing(found: Description) -> Description:
 
 def _digest_of_code() -> str:
     """The digest of the modules that make edits and descriptions: another irdiff describes anew."""
+    return digest_of_folders("normalize", "binaries", "compare", "attribute", "group")
+
+
+def digest_of_folders(*folders: str) -> str:
+    """The digest of irdiff's own modules in some of its folders, `""` for those at the top."""
     package = Path(__file__).parents[1]
-    folders = ("normalize", "binaries", "compare", "attribute", "group")
     files = [path for folder in folders for path in sorted((package / folder).glob("*.py"))]
     return key_of([sha256(path.read_bytes()) for path in files])
 

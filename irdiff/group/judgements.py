@@ -21,7 +21,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Protocol
 
 from pydantic import TypeAdapter
@@ -31,6 +30,7 @@ from irdiff.compare import cases
 from irdiff.compare.edits import EditSource
 from irdiff.compare.judge import may_be_cured
 from irdiff.findings import Finding
+from irdiff.group.describer import digest_of_folders
 from irdiff.group.grouping import Description
 from irdiff.model import (
     COMPARED_VERDICTS,
@@ -175,10 +175,7 @@ class Judgements:
 
 def _digest_of_code() -> str:
     """The digest of the modules that make a judgement: another irdiff judges anew."""
-    package = Path(__file__).parents[1]
-    folders = ("", "compile", "normalize", "binaries", "compare", "attribute", "group")
-    files = [path for folder in folders for path in sorted((package / folder).glob("*.py"))]
-    return key_of([sha256(path.read_bytes()) for path in files])
+    return digest_of_folders("", "compile", "normalize", "binaries", "compare", "attribute", "group")
 
 
 # the record: what many cases have in common stands in it as text, which is read once for all of them
