@@ -23,8 +23,10 @@ import time
 import traceback
 
 _PR_SET_PDEATHSIG = 1
-_HOST_BYTES = 7 << 20  # of its own, as measured; more where a workload imports much
+_HOST_BYTES = 64 << 20
+"""Of a host's own, where the system does not say: 7 MiB with one launch, 64 MiB with fifty."""
 _MAX_HOSTS = 200
+_LEAST_HOSTS = 4
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -81,6 +83,8 @@ class Host:
         self.deadline = _deadline(request)
         self.to_host, self.from_host = to_host, from_host
         self.ready = False
+        self.own_bytes = 0
+        """What it holds for itself alone, once it is ready."""
         self.waiting = []
         self.buffer = b""
 
@@ -98,12 +102,12 @@ class Host:
 class Hosts:
     """Hosts by what they have loaded, the least recently used first.
 
-    Where there are too many, the last that became idle is ended: cases come in the order in which their
-    workloads were captured, so an older one is wanted again before it.
+    Where they are too many or hold too much, the last that became idle is ended: cases come in the order in
+    which their workloads were captured, so an older one is wanted again before it.
     """
 
     def __init__(self, key_of, prepare, serve, reply):
-        self.limit = _host_limit()
+        self.limit_bytes = _available_bytes() // 16  # there are up to four workers
         self.key_of = key_of
         self.prepare, self.serve, self.reply = prepare, serve, reply
         self.by_key = {}
@@ -116,8 +120,13 @@ class Hosts:
         if host.ready:
             host.send(request)
         idle = [name for name, other in self.by_key.items() if not other.waiting]
-        for name in idle[::-1][: max(0, len(self.by_key) - self.limit)]:
-            self.by_key.pop(name).close()
+        while idle and self._are_too_many():
+            self.by_key.pop(idle.pop()).close()
+
+    def _are_too_many(self):
+        held = sum(host.own_bytes for host in self.by_key.values())
+        count = len(self.by_key)
+        return count > _MAX_HOSTS or (count > _LEAST_HOSTS and held > self.limit_bytes)
 
     def _start(self, request):
         requests_read, requests_write = os.pipe()
@@ -148,6 +157,7 @@ class Hosts:
             row = json.loads(line)
             if row.get("ready"):
                 host.ready = True
+                host.own_bytes = _own_bytes(host.pid)
                 if row["served"]:
                     self.reply(_reply_of(host.waiting.pop(0), 0))
                 for request in host.waiting:
@@ -205,12 +215,24 @@ class Hosts:
             os.waitpid(pid, 0)
 
 
-def _host_limit():
-    """As many as fit a sixteenth of the free memory: there are up to four workers."""
-    with open("/proc/meminfo") as file:
-        rows = dict(line.split(":") for line in file)
-    available = int(rows["MemAvailable"].split()[0]) << 10
-    return max(4, min(_MAX_HOSTS, available // 16 // _HOST_BYTES))
+def _available_bytes():
+    return _kib("/proc/meminfo")["MemAvailable"] << 10
+
+
+def _own_bytes(pid):
+    """The memory that a process shares with no other."""
+    try:
+        rows = _kib(f"/proc/{pid}/smaps_rollup")
+    except OSError:
+        return _HOST_BYTES
+    return (rows["Private_Clean"] + rows["Private_Dirty"]) << 10
+
+
+def _kib(path):
+    """{name: KiB} of a file of the kernel's."""
+    with open(path) as file:
+        rows = (line.split() for line in file)
+        return {words[0][:-1]: int(words[1]) for words in rows if words[-1] == "kB"}
 
 
 def _deadline(request):
