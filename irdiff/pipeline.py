@@ -383,7 +383,8 @@ def _described(row: Judged, steps: ComparisonSteps, made: Edit | None = None) ->
     """As it was for a case that no group takes."""
     if row.case.verdict not in GROUPED_VERDICTS:
         return row
-    return replace(row, description=steps.describer.describe(row.case, row.edit, row.launches, made))
+    with steps.working_on(row.case.workload, row.case.target):
+        return replace(row, description=steps.describer.describe(row.case, row.edit, row.launches, made))
 
 
 # recheck

@@ -41,12 +41,15 @@ def show(cache: Path | None, json_path: Path | None) -> int:
             "path": str(store.root),
             "objects": usage.objects,
             "records": usage.records,
+            "packs": usage.packs,
             "size_bytes": usage.size_bytes,
         }
         options.write_output(json_path, json.dumps(row, indent=1) + "\n")
         return ExitCode.DONE
+    packs = f", {usage.packs} packs" if usage.packs else ""
     click.echo(
-        f"{store.root}: {usage.objects} artifacts, {usage.records} records, {usage.size_bytes / 1e6:.1f} MB"
+        f"{store.root}: {usage.objects} artifacts, {usage.records} records{packs}, "
+        f"{usage.size_bytes / 1e6:.1f} MB"
     )
     return ExitCode.DONE
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-import shutil
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -52,7 +51,7 @@ def write(folder: Path, run: Run, store: Store, digests: Iterable[str]) -> None:
         with run_place.replaced(folder) as part:
             (part / "artifacts").mkdir()
             for digest in sorted(set(digests)):
-                _copy(store.object_path(digest), part / "artifacts" / digest[:2] / digest[2:])
+                store.copy_object(digest, part / "artifacts" / digest[:2] / digest[2:])
             with (part / "run.json").open("wb") as file:
                 file.writelines(stored(run))
     except OSError as error:
@@ -60,14 +59,6 @@ def write(folder: Path, run: Run, store: Store, digests: Iterable[str]) -> None:
             f"the run folder {folder} cannot be written: {error.strerror or error}",
             hint="name another folder with --out DIR",
         ) from error
-
-
-def _copy(source: Path, destination: Path) -> None:
-    destination.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        os.link(source, destination)
-    except OSError:
-        shutil.copyfile(source, destination)
 
 
 def dump(run: Run) -> bytes:

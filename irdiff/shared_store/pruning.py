@@ -6,9 +6,9 @@ import datetime
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from irdiff.shared_store.packs import DamagedPackError, unpacked
 from irdiff.shared_store.place import Place, SharedObject
 from irdiff.store import is_sound, sha256
+from irdiff.store.packs import DamagedPackError, unpacked
 
 _THREADS = 16
 

@@ -1,9 +1,10 @@
 """A shared store during one run: what it has is fetched before it is needed, what the run made is left there.
 
 The local store is in front: every question is asked of it alone. For each workload and target of the run, the
-packs of both toolchains are fetched at once, many at a time, and their files put where the local store would
-have them, each checked as it arrives. Which files a case used is noted by the thread that works on it; with
-`--store-mode write` those that the shared store lacks become a pack.
+packs of both toolchains are fetched at once, many at a time, each checked against its digest as it arrives.
+They stay whole: the local store reads them where they are, and checks each file in them as it checks its own.
+Which files a case used is noted by the thread that works on it; with `--store-mode write` those that the
+shared store lacks become packs, of one target each.
 
 A server that is slow, refuses or goes away ends the use of it, never the run: that goes on with what is here,
 and its notes say so.
@@ -12,33 +13,32 @@ and its notes say so.
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from threading import Lock
 from urllib.parse import quote
 
 from irdiff.config import SharedStoreConfig, StoreMode
 from irdiff.parallel import Report, in_parallel
-from irdiff.shared_store.packs import (
-    HEAD_BYTES,
-    DamagedPackError,
-    packed,
-    table_bytes,
-    table_of,
-    unpacked,
-)
 from irdiff.shared_store.place import Place, PlaceError
 from irdiff.shared_store.signatures import Signer, Verifier
 from irdiff.store import Store, key_of, sha256
+from irdiff.store.packs import HEAD_BYTES, DamagedPackError, packed, table_bytes, table_of
 
 _THREADS = 16
-_PACK_BYTES = 32 << 20
-"""A pack is closed once it has as much."""
+_PACK_BYTES = 4 << 20
+"""A pack is closed once it has as much: a large comparison asks for few, one of a single case for little."""
 
 
 def part_of(workload: str, target: str) -> str:
     """What belongs together in a shared store, beside the toolchain."""
     return f"{quote(workload, safe='/')}@{quote(target)}"
+
+
+def _target(part: str) -> str:
+    return part.rpartition("@")[2]
 
 
 @dataclass
@@ -113,21 +113,24 @@ class SharedStoreSession:
         report: Report,
     ) -> None:
         with self._going_on():
-            found = [row for toolchain in dict.fromkeys(toolchains) for row in self._listed(toolchain)]
+            with ThreadPoolExecutor(_THREADS) as pool:
+                found = [row for rows in pool.map(self._listed, dict.fromkeys(toolchains)) for row in rows]
             chosen = [row for row in found if wanted is None or row.part in wanted]
             scopes: dict[str, list[_Found]] = {}
             for row in filter(self._is_accepted, chosen):
                 scopes.setdefault(row.digest, []).append(row)
             for digest, names in in_parallel(step, list(scopes), _THREADS, phase, report):
-                for row in scopes[digest]:
+                for row in scopes[digest] if self._mode is StoreMode.WRITE else ():
                     self._there.setdefault(row.scope, set()).update(names)
 
-    def _listed(self, toolchain: str) -> Iterator[_Found]:
+    def _listed(self, toolchain: str) -> list[_Found]:
+        found = []
         for path in self._place.packs_of(toolchain):
             part, _, name = path.rpartition("/")
             digest, separator, signature = name.partition("-")
             if separator and len(digest) == 64:
-                yield _Found(toolchain=toolchain, part=part, digest=digest, signature=signature)
+                found.append(_Found(toolchain=toolchain, part=part, digest=digest, signature=signature))
+        return found
 
     def _is_accepted(self, row: _Found) -> bool:
         accepted = self._verifier.accepts(row.scope, row.digest, row.signature)
@@ -136,23 +139,18 @@ class SharedStoreSession:
         return accepted
 
     def _fetched(self, digest: str) -> tuple[str, frozenset[str]]:
-        """The names of the files of a pack that are here now."""
-        known = self._store.get_record("pack", digest)
-        if known is not None and all((self._store.root / name).exists() for name in known):
-            return digest, frozenset(known)
+        """The names of the files of a pack, which is here now."""
+        if known := self._store.files_of_pack(digest):
+            return digest, known
         content = self._place.get_if_there(f"packs/{digest}")
         if content is None:
             return digest, frozenset()  # pruned since it was listed
-        taken, refused = set(), ""
+        taken, refused = frozenset[str](), ""
         if sha256(content) != digest:
             refused = f"pack {digest[:12]}: its content is not of its digest"
         else:
             try:
-                for name, file in unpacked(content):
-                    if self._store.take(name, bytes(file)):
-                        taken.add(name)
-                    else:
-                        refused = f"{name[:80]} in pack {digest[:12]}: damaged"
+                taken = self._store.add_pack(digest, content)
             except DamagedPackError as error:
                 refused = f"pack {digest[:12]}: {error.what}"
         with self._lock:
@@ -160,9 +158,7 @@ class SharedStoreSession:
             self.traffic.size_bytes += len(content)
             self.traffic.files += len(taken)
             self.traffic.refused += [refused] if refused else []
-        if not refused:
-            self._store.put_record("pack", digest, sorted(taken))
-        return digest, frozenset(taken)
+        return digest, taken
 
     def _looked_at(self, digest: str) -> tuple[str, frozenset[str]]:
         try:
@@ -175,46 +171,61 @@ class SharedStoreSession:
     # writing
 
     def noted(self, toolchains: Iterable[str]) -> dict[str, dict[str, set[str]]]:
-        """What the threads of this run used, by part and toolchain; kept too, for `irdiff store push`."""
+        """What the threads of this run used, by part and toolchain; kept too, for `irdiff store push`.
+
+        Without what lies in packs alone: it was fetched.
+        """
         every = tuple(dict.fromkeys(toolchains))
-        for part, names in self._noted.items():
+        own = {part: set(filter(self._store.is_own, names)) for part, names in self._noted.items()}
+        found = {part: names for part, names in own.items() if names}
+        for part, names in found.items():
             for toolchain in every:
                 key = key_of("scope/1", toolchain, part)
                 known = self._store.get_record("scope", key)
                 both = sorted({*(known["names"] if known else ()), *names})
                 self._store.put_record("scope", key, {"toolchain": toolchain, "part": part, "names": both})
-        return {part: dict.fromkeys(every, names) for part, names in self._noted.items()}
+        return {part: dict.fromkeys(every, names) for part, names in found.items()}
 
     def push(self, rows: Mapping[str, Mapping[str, set[str]]], report: Report) -> None:
         """Leaves what the shared store lacks of files, by part and toolchain, unless it may only be read."""
         if self._mode is not StoreMode.WRITE:
             return
+        of_target: dict[str, dict[str, Mapping[str, set[str]]]] = {}
+        for part, names_of in sorted(rows.items()):
+            of_target.setdefault(_target(part), {})[part] = {
+                toolchain: names - self._there.get(f"{toolchain}/{part}", set())
+                for toolchain, names in names_of.items()
+            }
         with self._going_on():
-            for _ in in_parallel(self._pushed, sorted(rows.items()), _THREADS, "share", report):
+            left = in_parallel(self._pushed, list(of_target.values()), _THREADS, "share", report)
+            scopes = [path for paths in left for path in paths]
+            # only now, so that each name leads to a pack that is there
+            for _ in in_parallel(lambda path: self._place.put(path, b""), scopes, _THREADS, "share", report):
                 pass
             for toolchain in sorted({toolchain for row in rows.values() for toolchain in row}):
                 self._place.leave_list(toolchain)
 
-    def _pushed(self, row: tuple[str, Mapping[str, set[str]]]) -> None:
-        part, names_of = row
-        missing = {
-            toolchain: names - self._there.get(f"{toolchain}/{part}", set())
-            for toolchain, names in names_of.items()
-        }
-        for pack, names in self._packs(sorted(set().union(*missing.values()))):
+    def _pushed(self, missing: Mapping[str, Mapping[str, set[str]]]) -> list[str]:
+        """Leaves files, by part and toolchain; the names that lead from these to their packs."""
+        scopes = []
+        for pack, names in self._packs(missing):
             digest = sha256(pack)
             self._place.put(f"packs/{digest}", pack)
-            for toolchain in (toolchain for toolchain, rows in missing.items() if rows & names):
-                scope = f"{toolchain}/{part}"
-                self._place.put(f"scopes/{scope}/{digest}-{self._signer.sign(scope, digest)}", b"")
+            for part, names_of in missing.items():
+                for toolchain in (name for name, row in names_of.items() if not row.isdisjoint(names)):
+                    scope = f"{toolchain}/{part}"
+                    scopes.append(f"scopes/{scope}/{digest}-{self._signer.sign(scope, digest)}")
             with self._lock:
                 self.traffic.sent_packs += 1
                 self.traffic.sent_bytes += len(pack)
+        return scopes
 
-    def _packs(self, names: Iterable[str]) -> Iterator[tuple[bytes, set[str]]]:
+    def _packs(self, missing: Mapping[str, Mapping[str, set[str]]]) -> Iterator[tuple[bytes, set[str]]]:
+        """Each file once, those of a part together."""
         files: dict[str, bytes] = {}
         size_bytes = 0
-        for name in names:
+        of_parts = (sorted(set().union(*names_of.values())) for names_of in missing.values())
+        for name in dict.fromkeys(itertools.chain.from_iterable(of_parts)):
             content = self._store.file(name)
             if content is None:
                 continue  # pruned meanwhile

@@ -11,10 +11,11 @@ import pytest
 
 from irdiff.config import SharedStoreConfig, StoreMode
 from irdiff.shared_store import pruning, signatures
-from irdiff.shared_store.packs import packed
+from irdiff.shared_store import session as shared_store_session
 from irdiff.shared_store.place import Place, PlaceError
 from irdiff.shared_store.session import SharedStoreSession, part_of
 from irdiff.store import Store, key_of, sha256
+from irdiff.store.packs import packed
 
 BASE, HEAD = "a" * 64, "b" * 64
 PART = part_of("matmul/tma", "sm_90")
@@ -111,6 +112,10 @@ def test_what_is_here_is_not_fetched_twice_and_what_is_there_is_not_sent_twice(m
     third.pull([BASE], [PART], quiet)
     assert third.traffic.packs == 0
     machines.store("one").object_path(sha256(b"text")).unlink()
+    assert machines.store("one").get(sha256(b"text")) == b"text"
+    (pack,) = (machines.folder / "one" / "packs").glob("*/*")
+    pack.unlink()
+    assert machines.store("one").get(sha256(b"text")) is None
     third.pull([BASE], [PART], quiet)
     assert third.traffic.packs == 1
     assert machines.store("one").get(sha256(b"text")) == b"text"
@@ -214,18 +219,114 @@ def test_a_pack_names_no_other_file(machines: Machines, name: str) -> None:
     assert not (machines.folder / "two").exists()
 
 
-def test_an_object_of_another_digest_and_a_truncated_one_are_not_taken(machines: Machines) -> None:
+def test_an_object_of_another_digest_and_a_truncated_one_count_as_absent(machines: Machines) -> None:
     donor = machines.store("attacker")
     one, other = donor.put(b"one"), donor.put(b"other")
+    donor.put_record("compile", KEY, {"artifact": one})
+    record = f"records/compile/{KEY[:2]}/{KEY[2:]}"
     honest = f"objects/{one[:2]}/{one[2:]}", donor.file(f"objects/{one[:2]}/{one[2:]}") or b""
     swapped = f"objects/{other[:2]}/{other[2:]}", honest[1]
-    machines.forge(dict([honest, swapped, ("objects/00/" + "0" * 62, honest[1][:-2])]))
+    truncated = "objects/00/" + "0" * 62, honest[1][:-2]
+    edited = record, (donor.file(record) or b"").replace(b"artifact", b"artefact")
+    machines.forge(dict([honest, swapped, truncated, edited]))
+    machines.session("two").pull([BASE], [PART], quiet)
+    store = machines.store("two")
+    assert store.get(one) == b"one"
+    assert store.get(other) is None
+    assert not store.has(other)
+    assert store.get("0" * 64) is None
+    assert store.get_record("compile", KEY) is None
+    assert store.put(b"other") == other
+    assert machines.store("two").get(other) == b"other", "a file of its own is asked first"
+
+
+def test_packs_stay_whole(machines: Machines) -> None:
+    """A run folder, a push, its size and its upkeep take files out of a pack as they do others."""
+    digest = machines.works(machines.session("one", write=True), "one")
+    machines.session("two").pull([BASE], [PART], quiet)
+    store, root = machines.store("two"), machines.folder / "two"
+    (pack,) = (root / "packs").glob("*/*")
+    assert [path for path in root.rglob("*") if path.is_file()] == [pack]
+    assert (store.usage().packs, store.usage().size_bytes) == (1, pack.stat().st_size)
+    copy = machines.folder / "run" / "artifacts" / "ab" / "c"
+    store.copy_object(digest, copy)
+    assert copy.read_bytes() == store.file(f"objects/{digest[:2]}/{digest[2:]}")
+    assert store.put(b"text") == digest
+    assert [path for path in root.rglob("*") if path.is_file()] == [pack]
+    assert store.remove_damaged() == []
+    pack.write_bytes(pack.read_bytes()[:-1] + b"?")
+    assert store.remove_damaged() == [pack.relative_to(root).as_posix()]
+    with pytest.raises(OSError):
+        store.copy_object(digest, copy.with_name("d"))
+
+
+def test_a_pack_that_goes_away_in_mid_run_takes_its_files_along(machines: Machines) -> None:
+    digest = machines.works(machines.session("one", write=True), "one")
+    machines.session("two").pull([BASE], [PART], quiet)
+    store = machines.store("two")
+    assert store.has(digest)
+    assert store.prune(0) > 0
+    assert store.get(digest) is None
+    assert not store.has(digest)
+    assert store.get_record("compile", KEY) is None
+
+
+def test_a_pack_that_another_process_is_writing_is_not_read(machines: Machines) -> None:
+    digest = machines.works(machines.session("one", write=True), "one")
+    machines.session("two").pull([BASE], [PART], quiet)
+    (pack,) = (machines.folder / "two" / "packs").glob("*/*")
+    part = pack.rename(pack.with_name(".part-" + "0" * 32))
+    store = machines.store("two")
+    assert not store.has(digest)
+    part.rename(pack)
+    assert machines.store("two").has(digest)
+
+
+def test_packs_that_come_at_once_lose_nothing(machines: Machines, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared_store_session, "_PACK_BYTES", 1)
+    writer = machines.session("one", write=True)
+    with writer.noting(PART):
+        digests = [writer._store.put(f"text {n}".encode()) for n in range(200)]
+    writer.push(writer.noted((BASE,)), quiet)
+    assert writer.traffic.sent_packs == 200
+    reader = machines.session("two")
+    reader.pull([BASE], [PART], quiet)
+    assert all(map(reader._store.has, digests))
+
+
+def test_one_pack_serves_the_workloads_of_a_target(machines: Machines) -> None:
+    first = machines.session("one", write=True)
+    for workload, target in (("a", "sm_90"), ("b", "sm_90"), ("c", "gfx942")):
+        with first.noting(part_of(workload, target)):
+            first._store.put(f"{workload} {target}".encode())
+            first._store.put(b"the same in all")
+    first.push(first.noted((BASE, HEAD)), quiet)
+    assert first.traffic.sent_packs == 2
+    assert len(machines.place.packs_of(BASE)) == 3
     second = machines.session("two")
-    second.pull([BASE], [PART], quiet)
-    assert machines.store("two").get(one) == b"one"
-    assert machines.store("two").get(other) is None
-    assert len(second.traffic.refused) == 1
-    assert "damaged" in second.traffic.refused[0]
+    second.pull([HEAD], [part_of("b", "sm_90")], quiet)
+    assert second.traffic.packs == 1
+    assert machines.store("two").get(sha256(b"b sm_90")) == b"b sm_90"
+    assert machines.store("two").get(sha256(b"the same in all")) == b"the same in all"
+    assert machines.store("two").get(sha256(b"c gfx942")) is None
+
+
+def test_what_is_large_becomes_several_packs(machines: Machines, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each part is named beside all packs that hold a file of it, and beside no other."""
+    monkeypatch.setattr(shared_store_session, "_PACK_BYTES", 50)
+    first = machines.session("one", write=True)
+    texts = {part_of(workload, "sm_90"): [f"{workload} {n}" for n in range(4)] for workload in "abc"}
+    for part, rows in texts.items():
+        with first.noting(part):
+            for text in rows:
+                first._store.put(text.encode())
+    first.push(first.noted((BASE,)), quiet)
+    assert first.traffic.sent_packs > 2
+    for part, rows in texts.items():
+        reader = machines.session(f"reader of {part[0]}")
+        reader.pull([BASE], [part], quiet)
+        assert reader.traffic.packs < first.traffic.sent_packs
+        assert all(reader._store.get(sha256(text.encode())) == text.encode() for text in rows)
 
 
 # trouble

@@ -2,11 +2,12 @@
 
     objects/ab/cdef…      one artifact, zstd-compressed; its name is its digest, checked on every read
     records/KIND/ab/cd…   one JSON record with a checksum of its own: what was made from what
+    packs/ab/cdef…        many of both, fetched from a shared store (`store.packs`); its name is its digest
     tmp/PID-…             scratch folders of running processes
 
 Files appear by atomic rename and are never rewritten in place, so any number of irdiff processes can
 share a store, and a killed one leaves nothing half-written. Nothing is trusted because it is there: a
-damaged object or record is removed and counts as absent.
+damaged object or record is removed and counts as absent. A file of its own is asked before those in packs.
 """
 
 from __future__ import annotations
@@ -32,14 +33,15 @@ import zstandard
 from pydantic_core import from_json
 
 from irdiff.errors import StoreError
+from irdiff.store.packs import FILE_NAME, PACK_START, LocalPacks, checked_table
 
 _LEVEL = 3
 _MAX_OBJECT_BYTES = 1 << 30
 
-
-FILE_NAME = re.compile(r"(?:objects/[0-9a-f]{2}|records/\w[\w-]*/[0-9a-f]{2})/[0-9a-f]{62}", re.ASCII)
-"""Of every file of a store, relative to it."""
-_PART = re.compile(r"(?:objects/[0-9a-f]{2}|records/\w[\w-]*/[0-9a-f]{2})/\.part-[0-9a-f]{32}", re.ASCII)
+_PACK_NAME = re.compile(r"packs/[0-9a-f]{2}/[0-9a-f]{62}", re.ASCII)
+_PART = re.compile(
+    r"(?:(?:objects|packs)/[0-9a-f]{2}|records/\w[\w-]*/[0-9a-f]{2})/\.part-[0-9a-f]{32}", re.ASCII
+)
 _SCRATCH = re.compile(r"(0\d{7})-\d{8}")
 """A process id, which has at most seven digits, and a number."""
 _OBJECT_START = b"\x28\xb5\x2f\xfd"
@@ -103,7 +105,9 @@ def read_once(kind: str, text: str, read: Callable[[str], T]) -> T:
 @dataclass(frozen=True, kw_only=True)
 class Usage:
     objects: int
+    """As files of their own, as the records."""
     records: int
+    packs: int
     size_bytes: int
 
 
@@ -114,6 +118,7 @@ class Store:
         self.root = root
         self._counter = itertools.count()
         self._local = threading.local()
+        self._packs = LocalPacks(root / "packs")
 
     # files
 
@@ -130,19 +135,46 @@ class Store:
 
     def file(self, name: str) -> bytes | None:
         """A file as it lies here; None where it is absent or damaged."""
-        content = _read(self.root / name)
+        try:
+            content = self._content(name)
+        except OSError:
+            return None
         return content if content is not None and is_sound(name, content) else None
 
-    def take(self, name: str, content: bytes) -> bool:
-        """Keeps a file of another store under its name, which must be one of `FILE_NAME`.
+    def _content(self, name: str) -> bytes | None:
+        """A file as it lies here, not checked; None where it is absent. Raises OSError."""
+        try:
+            return _content(f"{self.root}/{name}")
+        except FileNotFoundError:
+            return self._packs.read(name)
 
-        Returns False, and keeps nothing, where an object is not of its digest or a record of its checksum.
+    def _drop(self, name: str) -> None:
+        """Removes a damaged file; a pack has it no more."""
+        with contextlib.suppress(OSError):
+            try:
+                os.unlink(f"{self.root}/{name}")  # noqa: PTH108 - as the name is written everywhere here
+            except FileNotFoundError:
+                self._packs.forget(name)
+
+    def add_pack(self, digest: str, content: bytes) -> frozenset[str]:
+        """Keeps a pack of another store, whose digest was checked; returns the names of its files.
+
+        Raises DamagedPackError, and keeps nothing, where it is no pack. Each file in it is checked when it is
+        read, as all others are.
         """
-        if not is_sound(name, content, self._codec()[1]):
-            return False
-        if not os.path.lexists(f"{self.root}/{name}"):
-            self._write(self.root / name, content)
-        return True
+        table, start = checked_table(content)
+        path = self._packs.path(digest)
+        self._write(path, content)
+        self._packs.attach(path, table, start)
+        return frozenset(name for name, _ in table)
+
+    def is_own(self, name: str) -> bool:
+        """Whether a file is here by itself, in no pack alone."""
+        return os.path.lexists(f"{self.root}/{name}")
+
+    def files_of_pack(self, digest: str) -> frozenset[str]:
+        """The names of its files; none where it is not here."""
+        return self._packs.names(digest)
 
     def _note(self, name: str) -> None:
         noted: set[str] | None = getattr(self._local, "noted", None)
@@ -154,25 +186,26 @@ class Store:
     def put(self, content: bytes, *, replace: bool = False) -> str:
         """Keeps `content`; returns its digest. With `replace` a file that is there is not trusted."""
         digest = sha256(content)
-        path = self._object(digest)
-        if replace or not path.exists():
+        path, name = self.object_path(digest), _object_name(digest)
+        if replace or not (path.exists() or self._packs.size(name)):
             self._write(path, self._codec()[0].compress(content))
-        self._note(_object_name(digest))
+        self._note(name)
         return digest
 
     def get(self, digest: str) -> bytes | None:
         """The content of a digest; None where it is absent or was damaged (it is removed then)."""
-        path = self._object(digest)
+        name = _object_name(digest)
         try:
-            content = self._codec()[1].decompress(path.read_bytes(), max_output_size=_MAX_OBJECT_BYTES)
-        except FileNotFoundError:
-            return None
+            packed = self._content(name)
+            if packed is None:
+                return None
+            content = self._codec()[1].decompress(packed, max_output_size=_MAX_OBJECT_BYTES)
         except (zstandard.ZstdError, OSError, MemoryError):
             content = b""
         if sha256(content) != digest:
-            self._discard(path)
+            self._drop(name)
             return None
-        self._note(_object_name(digest))
+        self._note(name)
         return content
 
     def has(self, digest: str) -> bool:
@@ -181,14 +214,24 @@ class Store:
         try:
             is_there = os.stat(f"{self.root}/{name}").st_size > 0  # noqa: PTH116 - asked a million times
         except OSError:
-            return False
+            is_there = self._packs.size(name) > 0
         if is_there:
             self._note(name)
         return is_there
 
-    def object_path(self, digest: str) -> Path:
-        """The compressed file of an object, for copying into a run folder."""
-        return self._object(digest)
+    def copy_object(self, digest: str, destination: Path) -> None:
+        """Puts an object, compressed as it is here, into a run folder. Raises OSError."""
+        destination.parent.mkdir(parents=True, exist_ok=True)
+        source = self.object_path(digest)
+        try:
+            os.link(source, destination)
+        except FileNotFoundError:
+            content = self._packs.read(_object_name(digest))
+            if content is None:
+                raise
+            _create(str(destination), content)
+        except OSError:  # another file system, or one without links
+            shutil.copyfile(source, destination)
 
     # records
 
@@ -212,19 +255,19 @@ class Store:
     def _sound_record(self, kind: str, key: str) -> bytes | None:
         name = _record_name(kind, key)
         try:
-            content = _content(f"{self.root}/{name}")
-        except FileNotFoundError:
-            return None
+            content = self._content(name)
         except OSError:
             content = b""
+        if content is None:
+            return None
         if not is_sound(name, content):
-            self._discard(self.root / name)
+            self._drop(name)
             return None
         self._note(name)
         return content
 
     def records(self, kind: str) -> Iterator[Any]:
-        """The values of all records of a kind."""
+        """The values of all records of a kind that are files of their own."""
         for path, _ in self._files(f"records/{kind}"):
             value = self.get_record(kind, path.parent.name + path.name)
             if value is not None:
@@ -248,21 +291,17 @@ class Store:
     def usage(self) -> Usage:
         objects = list(self._files("objects"))
         records = list(self._files("records"))
-        size = sum(stat.st_size for _, stat in [*objects, *records])
-        return Usage(objects=len(objects), records=len(records), size_bytes=size)
+        packs = list(self._files("packs"))
+        size = sum(stat.st_size for _, stat in [*objects, *records, *packs])
+        return Usage(objects=len(objects), records=len(records), packs=len(packs), size_bytes=size)
 
     def remove_damaged(self) -> list[str]:
         """Reads every file, and removes those that are not what their name says; returns their names."""
         found = []
-        for path, _ in [*self._files("objects"), *self._files("records")]:
+        for path, _ in self._every_file():
             name = path.relative_to(self.root).as_posix()
             content = _read(path)
-            if (
-                FILE_NAME.fullmatch(name)
-                and _is_own(path)
-                and content is not None
-                and not is_sound(name, content)
-            ):
+            if _is_name(name) and _is_own(path) and content is not None and not is_sound(name, content):
                 self._discard(path)
                 found.append(name)
         return found
@@ -274,10 +313,7 @@ class Store:
         A record whose objects are gone counts as absent, so any object may go at any time.
         """
         self._remove_dead_scratch()
-        files = sorted(
-            [*self._files("objects"), *self._files("records")],
-            key=lambda row: _last_used_ns(row[1]),
-        )
+        files = sorted(self._every_file(), key=lambda row: _last_used_ns(row[1]))
         excess = 0 if max_size_bytes is None else sum(stat.st_size for _, stat in files) - max_size_bytes
         oldest_ns = 0 if max_age_s is None else time.time_ns() - int(max_age_s * 1e9)
         freed = 0
@@ -295,6 +331,9 @@ class Store:
             if found and not folder.is_symlink() and not Path("/proc", found[1].lstrip("0")).exists():
                 shutil.rmtree(folder, ignore_errors=True)
 
+    def _every_file(self) -> Iterator[tuple[Path, os.stat_result]]:
+        return itertools.chain.from_iterable(map(self._files, ("objects", "records", "packs")))
+
     def _files(self, part: str) -> Iterator[tuple[Path, os.stat_result]]:
         """Files that have a name of the store's: the folder may be anybody's, and hold anything beside."""
         for folder, _, names in os.walk(self.root / part):
@@ -302,12 +341,13 @@ class Store:
                 path = Path(folder, name)
                 with contextlib.suppress(OSError):
                     relative = path.relative_to(self.root).as_posix()
-                    if FILE_NAME.fullmatch(relative) or _PART.fullmatch(relative):
+                    if _is_name(relative) or _PART.fullmatch(relative):
                         status = path.lstat()
                         if stat.S_ISREG(status.st_mode):
                             yield path, status
 
-    def _object(self, digest: str) -> Path:
+    def object_path(self, digest: str) -> Path:
+        """Where an object lies if it is a file of its own."""
         return Path(f"{self.root}/{_object_name(digest)}")
 
     def _record(self, kind: str, key: str) -> Path:
@@ -376,10 +416,12 @@ def _create(path: str, content: bytes) -> None:
 
 
 def is_sound(name: str, content: bytes, codec: zstandard.ZstdDecompressor | None = None) -> bool:
-    """Whether a file is what its name says: an object of its digest, or a record of its checksum."""
+    """Whether a file is what its name says: an object or pack of its digest, a record of its checksum."""
     if name.startswith("records/"):
         checksum, _, body = content.partition(b"\n")
         return bool(body) and sha256(body).encode() == checksum
+    if name.startswith("packs/"):
+        return sha256(content) == name.removeprefix("packs/").replace("/", "")
     try:
         unpacked = (codec or zstandard.ZstdDecompressor()).decompress(
             content, max_output_size=_MAX_OBJECT_BYTES
@@ -407,4 +449,9 @@ def _is_own(path: Path) -> bool:
             start = file.read(65)
     except OSError:
         return False
-    return not start or start.startswith(_OBJECT_START) or bool(_RECORD_START.match(start))
+    return not start or start.startswith((_OBJECT_START, PACK_START)) or bool(_RECORD_START.match(start))
+
+
+def _is_name(name: str) -> bool:
+    """Whether a store has files of this name, relative to it."""
+    return bool(FILE_NAME.fullmatch(name) or _PACK_NAME.fullmatch(name))
