@@ -174,7 +174,7 @@ def _watch_assembler(recorder):
         def communicate(self, *args, **kwargs):
             result = super().communicate(*args, **kwargs)
             if self._wanted and self.returncode == 0:
-                os.replace(self._made, self._wanted)
+                shutil.move(self._made, self._wanted)  # the folder for temporary files may be on another disk
                 if isinstance(self._log, str):
                     with open(self._log) as file:
                         recorder.assembler_log = file.read()[-4000:]

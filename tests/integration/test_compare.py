@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import jsonschema
@@ -195,3 +196,15 @@ def test_help_is_quick_and_complete() -> None:
     )
     for name in ("compare", "report", "diff", "corpus", "toolchain", "store", "normalize"):
         assert name in done.stdout
+
+
+def test_temporary_files_may_lie_on_another_disk(cache: Path, irdiff) -> None:
+    """As they do where /tmp is in memory: Triton's assembler writes there, and irdiff's scratch is in its cache."""
+    memory = Path("/dev/shm")
+    if not memory.is_dir() or memory.stat().st_dev == cache.stat().st_dev:
+        pytest.skip("all folders are on one disk")
+    with tempfile.TemporaryDirectory(dir=memory) as folder:
+        words = ("--no-shortcut", "--case", "elementwise/vector_add", "--target", "sm_90")
+        done = irdiff("compare", NEW, NEW, *words, TMPDIR=folder)
+    assert done.run is not None, done.stderr
+    assert {case["verdict"] for case in done.run["cases"]} == {"unchanged"}
