@@ -369,7 +369,7 @@ class Store:
             except FileNotFoundError:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 _create(part, content)
-            os.replace(part, path)  # noqa: PTH105 - a large pull writes a million
+            os.replace(part, path)  # noqa: PTH105 - a large comparison writes hundreds of thousands
         except OSError as error:
             self._discard(Path(part))
             raise self._unwritable(path, error) from error
@@ -415,7 +415,7 @@ def _create(path: str, content: bytes) -> None:
         os.close(descriptor)
 
 
-def is_sound(name: str, content: bytes, codec: zstandard.ZstdDecompressor | None = None) -> bool:
+def is_sound(name: str, content: bytes) -> bool:
     """Whether a file is what its name says: an object or pack of its digest, a record of its checksum."""
     if name.startswith("records/"):
         checksum, _, body = content.partition(b"\n")
@@ -423,9 +423,7 @@ def is_sound(name: str, content: bytes, codec: zstandard.ZstdDecompressor | None
     if name.startswith("packs/"):
         return sha256(content) == name.removeprefix("packs/").replace("/", "")
     try:
-        unpacked = (codec or zstandard.ZstdDecompressor()).decompress(
-            content, max_output_size=_MAX_OBJECT_BYTES
-        )
+        unpacked = zstandard.ZstdDecompressor().decompress(content, max_output_size=_MAX_OBJECT_BYTES)
     except (zstandard.ZstdError, MemoryError):
         return False
     return sha256(unpacked) == name.removeprefix("objects/").replace("/", "")

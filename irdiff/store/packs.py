@@ -10,6 +10,7 @@ where they are: a file that it does not have by itself may be in one.
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 import re
@@ -17,6 +18,7 @@ import threading
 from array import array
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 import zstandard
 
@@ -57,10 +59,7 @@ def unpacked(pack: bytes) -> Iterator[tuple[str, memoryview]]:
 
 def checked_table(pack: bytes) -> tuple[Table, int]:
     """The table of a whole pack, and where its first file begins. Raises DamagedPackError."""
-    start = HEAD_BYTES + table_bytes(pack[:HEAD_BYTES])
-    rows = table_of(pack[HEAD_BYTES:start])
-    _check_length(rows, start, len(pack))
-    return rows, start
+    return _read_table(io.BytesIO(pack), len(pack))
 
 
 def table_bytes(head: bytes) -> int:
@@ -83,9 +82,14 @@ def table_of(content: bytes) -> Table:
     return rows
 
 
-def _check_length(rows: Table, start: int, length: int) -> None:
+def _read_table(file: BinaryIO, length: int) -> tuple[Table, int]:
+    """As `checked_table`, of a file that is at its beginning."""
+    head = file.read(HEAD_BYTES)
+    start = HEAD_BYTES + table_bytes(head)
+    rows = table_of(file.read(start - HEAD_BYTES))
     if start + sum(size for _, size in rows) != length:
         raise DamagedPackError("the files of a pack are not as long as its table says")
+    return rows, start
 
 
 class LocalPacks:
@@ -114,9 +118,9 @@ class LocalPacks:
 
     def attach(self, path: Path, table: Table, start: int) -> None:
         """A pack that has come; `start` is where its first file begins."""
-        known = self._known()
         with self._lock:
-            self._attach(known, path, table, start)
+            if self._place_of is not None:  # otherwise it is found with the others
+                self._attach(self._place_of, path, table, start)
 
     def size(self, name: str) -> int:
         """Of a file, in bytes; 0 where no pack has it."""
@@ -144,29 +148,27 @@ class LocalPacks:
     def forget(self, name: str) -> None:
         """From now on no pack has this file, as far as this process is concerned."""
         kind, digest = _split(name)
-        with self._lock:
-            self._loaded().get(kind, {}).pop(digest, None)
+        self._known().get(kind, {}).pop(digest, None)
 
     def _place(self, name: str) -> int | None:
         kind, digest = _split(name)
         return self._known().get(kind, {}).get(digest)
 
     def _known(self) -> dict[str, dict[bytes, int]]:
-        if self._place_of is not None:
-            return self._place_of
-        with self._lock:
-            return self._loaded()
-
-    def _loaded(self) -> dict[str, dict[bytes, int]]:
         if self._place_of is None:
-            known: dict[str, dict[bytes, int]] = {}
-            # others have the names of files that are being written, and will have another one
-            whole = filter(lambda path: _REST.fullmatch(path.name), self._folder.glob("[0-9a-f][0-9a-f]/*"))
-            for path in sorted(whole):
-                with contextlib.suppress(OSError, DamagedPackError):
-                    self._attach(known, path, *_table_of_file(path))
-            self._place_of = known
+            with self._lock:
+                if self._place_of is None:
+                    self._place_of = self._read_tables()
         return self._place_of
+
+    def _read_tables(self) -> dict[str, dict[bytes, int]]:
+        known: dict[str, dict[bytes, int]] = {}
+        # others have the names of files that are being written, and will have another one
+        whole = filter(lambda path: _REST.fullmatch(path.name), self._folder.glob("[0-9a-f][0-9a-f]/*"))
+        for path in sorted(whole):
+            with contextlib.suppress(OSError, DamagedPackError):
+                self._attach(known, path, *_table_of_file(path))
+        return known
 
     def _attach(self, known: dict[str, dict[bytes, int]], path: Path, table: Table, start: int) -> None:
         number = len(self._paths)
@@ -186,7 +188,4 @@ def _split(name: str) -> tuple[str, bytes]:
 def _table_of_file(path: Path) -> tuple[Table, int]:
     """Raises OSError and DamagedPackError."""
     with path.open("rb") as file:
-        start = HEAD_BYTES + table_bytes(head := file.read(HEAD_BYTES))
-        rows = table_of(file.read(start - len(head)))
-        _check_length(rows, start, os.fstat(file.fileno()).st_size)
-    return rows, start
+        return _read_table(file, os.fstat(file.fileno()).st_size)
