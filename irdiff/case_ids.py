@@ -17,6 +17,7 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 
 from irdiff.errors import UsageError
+from irdiff.model import Target
 
 _GLOB = re.compile(r"[*?\[]")
 
@@ -56,30 +57,33 @@ def selects(patterns: Sequence[str], name: str) -> bool:
 
 def _selects(pattern: str, name: str) -> bool:
     wanted, case = parse(pattern), parse(name)
-    return (
-        _is_workload(case.workload, wanted.workload)
-        and any(fnmatchcase(label, wanted.label or "*") for label in (case.label, case.entry))
-        and fnmatchcase(case.target, wanted.target or "*")
+    return _is_place(case.workload, case.target, wanted) and any(
+        fnmatchcase(label, wanted.label or "*") for label in (case.label, case.entry)
     )
 
 
-def workloads(patterns: Sequence[str], names: Iterable[str]) -> tuple[str, ...]:
-    """The workloads of which the patterns may mean a case."""
+def places(
+    patterns: Sequence[str], workloads: Iterable[str], targets: Sequence[Target]
+) -> list[tuple[str, Target]]:
+    """The workloads and targets of which the patterns may mean a case, in the order given."""
     wanted = [parse(pattern) for pattern in patterns]
-    return tuple(
-        name for name in names if not wanted or any(_is_workload(name, row.workload) for row in wanted)
-    )
+    return [
+        (workload, target)
+        for workload in workloads
+        for target in targets
+        if not wanted or any(_is_place(workload, target.name, row) for row in wanted)
+    ]
 
 
 def labels(patterns: Sequence[str], workload: str, target: str) -> tuple[str, ...]:
-    """Globs of labels by which patterns may mean cases of a workload; none where all are meant."""
+    """Globs of labels by which patterns may mean cases of one of `places`; none where all are meant."""
     rows = [parse(pattern) for pattern in patterns]
-    found = {
-        row.label or "*"
-        for row in rows
-        if _is_workload(workload, row.workload) and fnmatchcase(target, row.target or "*")
-    }
+    found = {row.label or "*" for row in rows if _is_place(workload, target, row)}
     return () if "*" in found else tuple(sorted(found))
+
+
+def _is_place(workload: str, target: str, wanted: CaseId) -> bool:
+    return _is_workload(workload, wanted.workload) and fnmatchcase(target, wanted.target or "*")
 
 
 def _is_workload(name: str, pattern: str) -> bool:

@@ -9,7 +9,6 @@ need not be compiled is only known once a case is looked at.
 from __future__ import annotations
 
 import datetime
-import itertools
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
@@ -227,12 +226,8 @@ def _session(config: Config, store: Store) -> SharedStoreSession | None:
 
 
 def _capture(asked: Comparison, steps: ComparisonSteps) -> list[CapturedWorkload]:
-    names = {
-        name
-        for side in asked.sides
-        for name in case_ids.workloads(asked.options.cases, side.corpus.workloads)
-    }
-    rows = list(itertools.product(sorted(names), asked.targets))
+    names = {name for side in asked.sides for name in side.corpus.workloads}
+    rows = case_ids.places(asked.options.cases, sorted(names), asked.targets)
     if steps.shared:
         parts = (part_of(name, target.name) for name, target in rows)
         steps.shared.pull(_toolchains(asked), parts, steps.report)

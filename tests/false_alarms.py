@@ -136,13 +136,14 @@ def captured(
     tiers: Sequence[str],
 ) -> list[tuple[Launch, Target]]:
     found = []
-    for target in targets.select((), [ROOT / "targets"]):
-        for workload in case_ids.workloads(patterns, corpus.workloads):
-            for launch in compiler.catalog(toolchain, corpus, workload, target).launches:
-                if case_ids.selects(patterns, f"{launch.id}@{target.name}") and (
-                    not tiers or launch.tier in tiers
-                ):
-                    found.append((launch, target))
+    for workload, target in case_ids.places(
+        patterns, corpus.workloads, targets.select((), [ROOT / "targets"])
+    ):
+        for launch in compiler.catalog(toolchain, corpus, workload, target).launches:
+            if case_ids.selects(patterns, f"{launch.id}@{target.name}") and (
+                not tiers or launch.tier in tiers
+            ):
+                found.append((launch, target))
     return found
 
 

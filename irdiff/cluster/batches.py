@@ -7,7 +7,6 @@ is missing.
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -54,13 +53,9 @@ def parts(asked: Comparison) -> list[tuple[str, Comparison]]:
     A batch that takes long must not begin last, when the other machines have nothing left to do. What it will
     take is not known before its launches are; a long file has more of them, and larger kernels.
     """
-    names = {
-        name
-        for side in asked.sides
-        for name in case_ids.workloads(asked.options.cases, side.corpus.workloads)
-    }
+    names = {name for side in asked.sides for name in side.corpus.workloads}
     longest_first = sorted(names, key=lambda name: (-_size_bytes(asked, name), name))
-    rows = itertools.product(longest_first, asked.targets)
+    rows = case_ids.places(asked.options.cases, longest_first, asked.targets)
     return [(f"{name}@{target.name}", _part(asked, name, target.name)) for name, target in rows]
 
 

@@ -61,8 +61,7 @@ class CorpusCheck:
 
     def captured(self) -> list[tuple[Target, Launch | CaptureFailure]]:
         """Every launch that the patterns select, for every target, and those that the frontend refused."""
-        names = case_ids.workloads(self.cases, self.corpus.workloads)
-        jobs = [(name, target) for name in names for target in self.targets]
+        jobs = case_ids.places(self.cases, self.corpus.workloads, self.targets)
         found = in_parallel(self._captured, jobs, self.jobs, "capture", self.report)
         return sorted((row for rows in found for row in rows), key=lambda row: (row[1].id, row[0].name))
 

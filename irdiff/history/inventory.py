@@ -6,7 +6,6 @@ compiled here lies in the store, so that comparing two versions that were measur
 
 from __future__ import annotations
 
-import itertools
 import resource
 import time
 from collections.abc import Mapping, Sequence
@@ -71,8 +70,7 @@ def take(side: Side, targets: Sequence[Target], wanted: Wanted, config: Config, 
     store = Store(config.store)
     with closing(Workers(config)) as workers:
         compiler = WorkerCompiler(Requests(config, workers), store, wanted, reuse=True)
-        names = case_ids.workloads(wanted.cases, side.corpus.workloads)
-        places = list(itertools.product(names, targets))
+        places = case_ids.places(wanted.cases, side.corpus.workloads, targets)
 
         def captured(place: tuple[str, Target]) -> tuple[Target, Catalog]:
             return place[1], catalogs.of_side(compiler, side, *place)
