@@ -1,10 +1,14 @@
 """`make bench`: what irdiff costs, against a bare script on the same cases, in one run on this machine.
 
-    python -m tests.bench [--case PATTERN …] [--pair 3.8.0:3.9.0] [--same-ptx 3.7.0:3.7.1]
+    python -m tests.bench [--rounds 3] [--target sm_90 …] [--case PATTERN …] [--pair 3.8.0:3.9.0]
 
 The bare script calls `triton.compile` for every case of both sides, one process per core, and compares
-nothing. Cases are those of the gate tier (what `make demo` compares), or of `--case`. Ratios are of wall
-time, and of CPU time, which other load on the machine disturbs less.
+nothing. Cases are those of the gate tier (what `make demo` compares), or of `--case`.
+
+What is compared with the bare script takes turns with it, since a machine's speed changes within minutes: a
+ratio is the median of those of the rounds, with the least and the greatest behind it. What is measured once is
+compared with the median of the bare script. Ratios are of wall time, and of CPU time, which other load on the
+machine disturbs less.
 """
 
 from __future__ import annotations
@@ -18,13 +22,19 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
+from statistics import median
 
+from irdiff import config
+from irdiff.config import Config
 from irdiff.model import Toolchain
+from irdiff.resolve import toolchains
 from tests import edited_toolchain
 
 ROOT = Path(__file__).parent.parent
+PLAINLY = ("--no-recheck", "--no-attribute")
 TARGETS = ("sm_90", "sm_100", "gfx942", "gfx950")
 BARE = """
 import importlib.util, json, os, sys, time
@@ -128,13 +138,13 @@ def fresh_cache(shared: Path) -> Path:
     return own
 
 
-def captured(spec: str, patterns: list[str], cache: Path) -> list[dict]:
+def captured(spec: str, patterns: list[str], chosen: list[str], cache: Path) -> list[dict]:
     """Every launch × target of a side that is to be compared, with its whole target."""
     import tomllib
 
     words = [word for pattern in patterns for word in ("--case", pattern)]
     done = subprocess.run(
-        [sys.executable, "-m", "irdiff", "corpus", "list", "--toolchain", spec, "--json", "-", *words],
+        [sys.executable, "-m", "irdiff", "corpus", "list", "--toolchain", spec, "--json", "-", *chosen, *words],
         env={**os.environ, "IRDIFF_CACHE": str(cache)}, capture_output=True, text=True, check=True,
     )  # fmt: skip
     targets = {}
@@ -148,17 +158,36 @@ def captured(spec: str, patterns: list[str], cache: Path) -> list[dict]:
     ]
 
 
-def row(name: str, cost: Cost, reference: Cost | None, bound: str) -> None:
-    ratio = (
-        f"{cost.wall_s / reference.wall_s:6.2f} {cost.cpu_s / reference.cpu_s:6.2f}"
-        if reference
-        else " " * 13
-    )
+def in_turn(measures: Mapping[str, Callable[[], Cost]], rounds: int) -> dict[str, list[Cost]]:
+    """Each of them once a round."""
+    found: dict[str, list[Cost]] = {name: [] for name in measures}
+    for _ in range(rounds):
+        for name, measure in measures.items():
+            found[name].append(measure())
+    return found
+
+
+def row(name: str, costs: Sequence[Cost], references: Sequence[Cost], bound: str) -> None:
+    """Costs of rounds beside what they are compared with in the same rounds, or one beside the median of rounds."""
+    if len(costs) != len(references):
+        references = [middle(references)] * len(costs)
+    pairs = list(zip(costs, references, strict=True))
+    cost = middle(costs)
+    wall = median(one.wall_s / other.wall_s for one, other in pairs)
+    cpu = sorted(one.cpu_s / other.cpu_s for one, other in pairs)
+    spread = f"{cpu[0]:.2f}–{cpu[-1]:.2f}" if len(cpu) > 1 else ""
     own = f"{cost.own_cpu_s / cost.cpu_s:6.1%} {cost.peak_mib:6.0f}" if cost.own_cpu_s else " " * 13
-    print(f"{name:46} {cost.wall_s:8.1f} {cost.cpu_s:8.1f} {ratio} {own}  {bound}", flush=True)
+    print(
+        f"{name:46} {cost.wall_s:8.1f} {cost.cpu_s:8.1f} {wall:6.2f} {median(cpu):6.2f} {spread:11} {own}  {bound}",
+        flush=True,
+    )
 
 
-def edited_rows(toolchain: Toolchain, words: list[str], half: Cost, cache: Path) -> None:
+def middle(costs: Sequence[Cost]) -> Cost:
+    return Cost(*(median(values) for values in zip(*map(astuple, costs), strict=True)))
+
+
+def edited_rows(toolchain: Toolchain, words: list[str], half: Sequence[Cost], cache: Path) -> None:
     """Against the bare script on head alone: the release itself is in the store."""
     edits = {"frontend": edited_toolchain.FRONTEND_EDIT, "AMD's backend": edited_toolchain.AMD_EDIT}
     for name, edit in edits.items():
@@ -166,15 +195,14 @@ def edited_rows(toolchain: Toolchain, words: list[str], half: Cost, cache: Path)
         cost = irdiff("compare", toolchain.spec, side, *words, cache=cache)
         row(
             f"only the {name} differs, of head's bare time",
-            cost,
+            [cost],
             half,
             "≤ 0.15 ×" if name == "frontend" else "",
         )
 
 
-def prepared_rows(specs: list[str], halves: list[Cost], words: list[str], cache: Path) -> None:
+def prepared_rows(specs: list[str], plain: Sequence[Cost], words: list[str], cache: Path) -> None:
     """One side in the store, the other compiled: each way, since one release may compile slower than the other."""
-    both = sum_of(halves)
     rows = []
     for stored, compiled in ((0, 1), (1, 0)):
         shutil.rmtree(cache / "store", ignore_errors=True)
@@ -184,67 +212,70 @@ def prepared_rows(specs: list[str], halves: list[Cost], words: list[str], cache:
             capture_output=True,
         )
         sides = (specs[stored], specs[compiled])
-        cost = irdiff("compare", *sides, *words, "--no-recheck", "--no-attribute", cache=cache)
-        row(f"base in the store, head is {specs[compiled]}", cost, both, "")
+        cost = irdiff("compare", *sides, *words, *PLAINLY, cache=cache)
+        row(f"base in the store, head is {specs[compiled]}", [cost], plain, "")
         rows.append(cost)
     mean = Cost(*(sum(values) / 2 for values in zip(*map(astuple, rows), strict=True)))
-    row("base in the store, mean of both ways", mean, both, "≤ 0.55 ×")
+    row("base in the store, mean of both ways", [mean], plain, "≤ 0.55 ×")
 
 
-def sum_of(halves: list[Cost]) -> Cost:
+def sum_of(halves: Sequence[Cost]) -> Cost:
     return Cost(sum(half.wall_s for half in halves), sum(half.cpu_s for half in halves), 0.0, 0.0)
+
+
+def measured(pair: str, options: argparse.Namespace, settings: Config, *, same_ptx: bool = False) -> None:
+    """The rows of one pair of releases."""
+    base, head = pair.split(":")
+    specs = [f"triton=={version}" for version in (base, head)]
+    pythons = {version: toolchains.resolve(f"triton=={version}", settings).python for version in (base, head)}
+    cache = fresh_cache(settings.cache)
+    chosen = [word for target in options.target for word in ("--target", target)]
+    cases = captured(specs[1], options.case, chosen, cache)
+    ids = sorted({case["id"] for case in cases})
+    words = [*chosen, *(word for pattern in options.case or ids for word in ("--case", pattern))]
+    print(f"{base} → {head}, {len(cases)} cases on {len(os.sched_getaffinity(0))} cores")
+
+    def compared(*more: str, fresh: bool = False) -> Cost:
+        if fresh:
+            shutil.rmtree(cache / "store", ignore_errors=True)
+        return irdiff("compare", *specs, *words, *more, cache=cache)
+
+    measures: dict[str, Callable[[], Cost]] = {
+        version: lambda version=version: bare([version], cases, pythons) for version in (base, head)
+    }
+    measures["cold"] = lambda: compared(*PLAINLY, fresh=True)
+    if not same_ptx:
+        measures["all"] = lambda: compared(fresh=True)
+    found = in_turn(measures, options.rounds)
+    plain = [sum_of(halves) for halves in zip(found[base], found[head], strict=True)]
+    for version in (base, head):
+        row(f"bare script, triton.compile, {version}", found[version], plain, "")
+    row("bare script, both sides", plain, plain, "")
+    row("compare, empty store", found["cold"], plain, "≤ 0.95 ×" if same_ptx else "≤ 1.05 ×")
+    if not same_ptx:
+        row("the same, rechecked and charged to passes", found["all"], plain, "≤ 1.9 ×")
+        row("everything in the store", [compared()], plain, "≤ 3 s")
+        same = irdiff("compare", specs[1], specs[1], *words, cache=cache)
+        row("the same toolchain on both sides", [same], plain, "≤ 3 s")
+        edited_rows(toolchains.resolve(specs[1], settings), words, found[head], cache)
+    prepared_rows(specs, plain, words, cache)
+    shutil.rmtree(cache)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--case", action="append", default=[])
+    parser.add_argument("--target", action="append", default=[])
     parser.add_argument("--pair", default="3.8.0:3.9.0")
     parser.add_argument("--same-ptx", default="3.7.0:3.7.1")
     options = parser.parse_args()
 
-    from irdiff import config
-    from irdiff.resolve import toolchains
-
     settings = config.load()
-    header = ("", "wall s", "cpu s", "wall ×", "cpu ×", "own", "MiB")
-    print(
-        f"{header[0]:46} {header[1]:>8} {header[2]:>8} {header[3]:>6} {header[4]:>6} {header[5]:>6} {header[6]:>6}  bound"
-    )
-    for pair, label in ((options.pair, ""), (options.same_ptx, "same PTX")):
-        base, head = pair.split(":")
-        specs = [f"triton=={version}" for version in (base, head)]
-        pythons = {
-            version: toolchains.resolve(f"triton=={version}", settings).python for version in (base, head)
-        }
-        cache = fresh_cache(settings.cache)
-        cases = captured(specs[1], options.case, cache)
-        ids = sorted({case["id"] for case in cases})
-        words = [word for pattern in options.case or ids for word in ("--case", pattern)]
-        print(f"{base} → {head}, {len(cases)} cases on {len(os.sched_getaffinity(0))} cores")
-        halves = [bare([version], cases, pythons) for version in (base, head)]
-        plain = sum_of(halves)
-        for version, half in zip((base, head), halves, strict=True):
-            row(f"bare script, triton.compile, {version}", half, plain, "")
-        row("bare script, both sides", plain, None, "")
-        shutil.rmtree(cache / "store", ignore_errors=True)
-        plainly = ("--no-recheck", "--no-attribute")
-        cold = irdiff("compare", *specs, *words, *plainly, cache=cache)
-        row("compare, empty store", cold, plain, "≤ 0.95 ×" if label else "≤ 1.05 ×")
-        if not label:
-            rechecked = irdiff("compare", *specs, *words, "--no-attribute", cache=cache)
-            row("then: every changed case compiled again", rechecked, plain, "")
-            attributed = irdiff("compare", *specs, *words, cache=cache)
-            row("then: every change charged to a pass", attributed, plain, "≤ 2 ×")
-            row("everything in the store", irdiff("compare", *specs, *words, cache=cache), plain, "≤ 3 s")
-            row(
-                "the same toolchain on both sides",
-                irdiff("compare", specs[1], specs[1], *words, cache=cache),
-                plain,
-                "≤ 3 s",
-            )
-            edited_rows(toolchains.resolve(specs[1], settings), words, halves[1], cache)
-        prepared_rows(specs, halves, words, cache)
-        shutil.rmtree(cache)
+    header = ("", "wall s", "cpu s", "wall ×", "cpu ×", "of rounds", "own", "MiB")
+    print("{:46} {:>8} {:>8} {:>6} {:>6} {:11} {:>6} {:>6}  bound".format(*header))
+    measured(options.pair, options, settings)
+    measured(options.same_ptx, options, settings, same_ptx=True)
 
 
 if __name__ == "__main__":
