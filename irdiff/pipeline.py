@@ -36,6 +36,7 @@ from irdiff.errors import NothingComparedError
 from irdiff.group import grouping
 from irdiff.group.describer import CaseDescriber
 from irdiff.group.judgements import Judged, Judgements
+from irdiff.interning import interned
 from irdiff.model import (
     GROUPED_VERDICTS,
     SCHEMA,
@@ -61,7 +62,7 @@ from irdiff.resolve.sides import Side
 from irdiff.run import run_folder
 from irdiff.shared_store.place import Place
 from irdiff.shared_store.session import SharedStoreSession, part_of
-from irdiff.store import Store, shared
+from irdiff.store import Store
 from irdiff.worker_client.worker_requests import Requests
 from irdiff.worker_client.workers import Workers
 
@@ -341,8 +342,8 @@ def _attribute(
         assert subject is not None
         with steps.working_on(row.case.workload, row.case.target):
             found = steps.attributor.attribute(subject)
-            case = attributed(row.case, replace(found, origin=shared(found.origin)))
-            again, curable = shared(found.again), found.may_be_cured
+            case = attributed(row.case, replace(found, origin=interned(found.origin)))
+            again, curable = interned(found.again), found.may_be_cured
             row = replace(row, case=case, edit=found.edit, again=again, may_be_cured=curable)
             return _final(row, pair_of[row.id], steps, found.made)
 

@@ -18,10 +18,11 @@ from pydantic import TypeAdapter
 from irdiff import case_ids
 from irdiff.capture import dependencies
 from irdiff.capture.disk import Disk
+from irdiff.interning import interned_as
 from irdiff.model import Argument, CaptureFailure, Failure, FailureKind, Launch, Target, Toolchain
 from irdiff.resolve.corpus import Corpus
 from irdiff.resolve.sides import Side
-from irdiff.store import Store, held_once, key_of
+from irdiff.store import Store, key_of
 from irdiff.worker_client import diagnosis
 from irdiff.worker_client.worker_requests import Requests, read_result
 
@@ -218,16 +219,16 @@ def _sharing(launch: Launch) -> Launch:
     for name in _WORDS:
         parts[name] = sys.intern(parts[name])
     for name in _TABLES:
-        parts[name] = held_once((name, *parts[name].items()), parts[name])
+        parts[name] = interned_as((name, *parts[name].items()), parts[name])
     for name in _TUPLES:
-        parts[name] = held_once((name, repr(parts[name])), parts[name])
+        parts[name] = interned_as((name, repr(parts[name])), parts[name])
     parts["arguments"] = tuple(map(_held_argument, launch.arguments))
     return launch
 
 
 def _held_argument(argument: Argument) -> Argument:
     """Values are told apart by how they are written: True, 1 and 1.0 are equal, and are not the same."""
-    return held_once((*vars(argument).values(), repr(argument.value)), argument)
+    return interned_as((*vars(argument).values(), repr(argument.value)), argument)
 
 
 def _catalog(record: Mapping[str, Any]) -> Catalog:

@@ -12,6 +12,7 @@ from irdiff.compare.judge import DamagedArtifactError, Judge
 from irdiff.compare.verdicts import TextComparison
 from irdiff.compile.compiler import below_frontend
 from irdiff.findings import Finding, FindingKind
+from irdiff.interning import interned
 from irdiff.model import (
     Case,
     Compiled,
@@ -27,7 +28,7 @@ from irdiff.model import (
 )
 from irdiff.resolve.sides import Side
 from irdiff.stages import MACHINE_STAGES, Stage
-from irdiff.store import key_of, shared
+from irdiff.store import key_of
 
 _REPEATED_ASSEMBLIES = 4
 _FACT_STAGES: tuple[str, ...] = (Stage.TTGIR, Stage.PTX, Stage.AMDGCN, Stage.CUBIN, Stage.HSACO)
@@ -146,8 +147,8 @@ class CaseComparer:
         case = replace(
             cases.blank(pair, verdict),
             origin=cases.origin(first) if first else None,
-            stages=shared(stages),
-            findings=shared(tuple(dict.fromkeys(findings))),
+            stages=interned(stages),
+            findings=interned(tuple(dict.fromkeys(findings))),
             artifacts=Sides(base=ours.artifacts, head=theirs.artifacts),
             compile_s=Sides(base=ours.stage_times_s, head=theirs.stage_times_s),
         )
@@ -233,7 +234,7 @@ class CaseComparer:
             contents = {name: self.judge.content(artifact.digest) for name, artifact in parts.items()}
             known = facts.of_side(compiled, contents, target)
             self.judge.store.put_record("facts", key, known)
-        return shared(known)
+        return interned(known)
 
 
 def _any_failed(halves: Sides[_Half]) -> bool:

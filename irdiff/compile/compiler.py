@@ -24,6 +24,7 @@ from weakref import WeakValueDictionary
 from pydantic import TypeAdapter
 
 from irdiff.capture.catalogs import Capturer, Catalog, Selection, Wanted
+from irdiff.interning import interned
 from irdiff.model import (
     Artifact,
     Assembler,
@@ -38,7 +39,7 @@ from irdiff.model import (
 from irdiff.resolve.corpus import Beside, Corpus
 from irdiff.resolve.toolchains import layers
 from irdiff.stages import Stage
-from irdiff.store import Store, key_of, shared
+from irdiff.store import Store, key_of
 from irdiff.worker_client.worker_requests import Requests, artifacts_of_the_dead, read_result
 
 _outcome = TypeAdapter(Outcome)
@@ -356,7 +357,7 @@ def _sharing(outcome: Outcome) -> Outcome:
         return outcome
     name = {key: value for key, value in outcome.metadata.items() if key == "name"}
     common = {key: value for key, value in outcome.metadata.items() if key != "name"}
-    return replace(outcome, metadata={**shared(common), **name})
+    return replace(outcome, metadata={**interned(common), **name})
 
 
 def _assembler(words: Sequence[str], toolchain: Toolchain) -> Assembler:

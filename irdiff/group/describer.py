@@ -19,10 +19,11 @@ from irdiff.compare.edits import Edit, EditSource
 from irdiff.compare.judge import DamagedArtifactError, Judge
 from irdiff.errors import NormalizeError
 from irdiff.group.grouping import NO_LAUNCHES, Description, describe
+from irdiff.interning import interned
 from irdiff.model import Case, Launch, Sides
 from irdiff.normalize.compressed_text import PackedLines
 from irdiff.parallel import LARGE_TEXT
-from irdiff.store import key_of, sha256, shared
+from irdiff.store import key_of, sha256
 
 _description = TypeAdapter(Description)
 
@@ -78,7 +79,7 @@ class CaseDescriber:
 
 def _sharing(found: Description) -> Description:
     """The same, which holds only once what is said of other cases too."""
-    return replace(found, key=shared(found.key), counts=shared(found.counts), told=shared(found.told))
+    return replace(found, key=interned(found.key), counts=interned(found.counts), told=interned(found.told))
 
 
 def _digest_of_code() -> str:

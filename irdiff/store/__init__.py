@@ -20,14 +20,13 @@ import os
 import re
 import shutil
 import stat
-import sys
 import threading
 import time
 import uuid
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import zstandard
 from pydantic_core import from_json
@@ -51,11 +50,6 @@ _CHECKSUM_BYTES = 65
 """Of a record: its checksum and a line feed."""
 
 
-T = TypeVar("T")
-_MOST_SHARED = 200_000
-_shared: dict[Hashable, Any] = {}
-
-
 def sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
@@ -72,34 +66,6 @@ def _plain(value: object) -> object:
 
 
 _encoder = json.JSONEncoder(sort_keys=True, default=_plain)
-
-
-def shared(value: T) -> T:
-    """The value, or an equal one that is held already: tens of thousands of launches have a few hundred sets
-    of options. It must not be changed afterwards.
-
-    Values are told apart by how they are written: True, 1 and 1.0 are equal, and are not the same argument.
-    """
-    if type(value) is str:
-        return sys.intern(value)  # type: ignore[call-overload,no-any-return]  # T is str here
-    return held_once(hashlib.sha256(repr(value).encode()).digest(), value)
-
-
-def held_once(key: Hashable, value: T) -> T:
-    """As `shared`, where a key that is made faster tells different values apart."""
-    if len(_shared) >= _MOST_SHARED:  # of a process that serves many runs
-        _shared.clear()
-    known: T = _shared.setdefault(key, value)
-    return known
-
-
-def read_once(kind: str, text: str, read: Callable[[str], T]) -> T:
-    """What a function without effects reads in a text of a kind: the same object for the same text, which
-    must not be changed.
-    """
-    key = hashlib.sha256(f"{kind} {text}".encode()).digest()
-    known: T | None = _shared.get(key)
-    return held_once(key, read(text)) if known is None else known
 
 
 @dataclass(frozen=True, kw_only=True)

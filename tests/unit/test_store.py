@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -8,7 +7,7 @@ from click.testing import CliRunner
 
 from irdiff.cli.store import parse_size, store_group
 from irdiff.errors import StoreError, UsageError
-from irdiff.store import Store, key_of, read_once
+from irdiff.store import Store, key_of
 
 
 def test_round_trip(tmp_path: Path) -> None:
@@ -54,13 +53,6 @@ def test_a_checksum_is_of_what_a_record_says(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-1] + b" ")
     assert store.checksum("compile", "3" * 64) is None
     assert not path.exists()
-
-
-def test_a_text_is_read_once_for_each_kind(tmp_path: Path) -> None:
-    text = f'{{"a": "{tmp_path}"}}'
-    first = read_once("one", text, json.loads)
-    assert read_once("one", str(text.encode(), "utf-8"), json.loads) is first
-    assert read_once("other", text, len) == len(text)
 
 
 def test_key_depends_on_every_part() -> None:
