@@ -55,8 +55,9 @@ fuzz: $(VENV)/.installed  ## hostile texts and run folders, ten minutes each
 	$(BIN)/python -m tests.mutation.fuzz --seconds 600
 	$(BIN)/python -m tests.fuzz_run_folder --seconds 600
 
-bench: $(VENV)/.installed  ## what a comparison costs beside compiling alone: the figures in irdiff/compile/README.md
+bench: $(VENV)/.installed  ## what a comparison costs beside compiling alone, and a shared store beside a local one
 	$(BIN)/python -m tests.bench
+	$(BIN)/python -m tests.bench_shared_store
 
 bench-normalize: $(VENV)/.installed  ## the normalizers against difflib, and against llvm-diff where there is one
 	$(BIN)/python -m tests.bench_normalize

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -19,59 +13,24 @@ from irdiff.shared_store.place import Place
 from irdiff.shared_store.session import SharedStoreSession
 from irdiff.store import Store
 from tests.integration.conftest import Result
+from tests.s3_server import BUCKET, Server, serving
 
 pytestmark = pytest.mark.integration
-SERVE = "import sys; from moto.server import main; main(['-H', '127.0.0.1', '-p', sys.argv[1]])"
 TOOLCHAIN, PART = "a" * 64, "matmul/tma@sm_90"
 CASES = ("--case", "elementwise/vector_add", "--target", "sm_90", "--target", "gfx942")
 
 
-@dataclass
-class Server:
-    process: subprocess.Popen[bytes]
-    port: int
-
-    def ask(self, method: str, path: str) -> None:
-        request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", method=method)
-        with urllib.request.urlopen(request, timeout=10):
-            pass
-
-
 @pytest.fixture
 def server() -> Iterator[Server]:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    process = subprocess.Popen(
-        [sys.executable, "-c", SERVE, str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    made = Server(process, port)
-    try:
-        for _ in range(600):
-            try:
-                made.ask("GET", "/moto-api/")
-                break
-            except OSError:
-                assert process.poll() is None
-                time.sleep(0.1)
-        made.ask("PUT", "/bucket")
-        yield made
-    finally:
-        process.kill()
-        process.wait()
+    with serving() as found:
+        yield found
 
 
 @pytest.fixture
 def url(server: Server, monkeypatch: pytest.MonkeyPatch) -> str:
-    variables = {
-        "AWS_ENDPOINT_URL": f"http://127.0.0.1:{server.port}",
-        "AWS_ACCESS_KEY_ID": "any",
-        "AWS_SECRET_ACCESS_KEY": "any",
-        "AWS_REGION": "us-east-1",
-    }
-    for name, value in variables.items():
+    for name, value in server.variables().items():
         monkeypatch.setenv(name, value)
-    return "s3://bucket/nightly"
+    return f"s3://{BUCKET}/nightly"
 
 
 def session(store: Path, url: str, mode: StoreMode) -> SharedStoreSession:
