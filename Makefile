@@ -21,7 +21,7 @@ demo: $(VENV)/.installed  ## the main job: two releases, the gate tier of the co
 	$(BIN)/irdiff compare triton==3.8.0 triton==3.9.0 --tier gate
 
 test: lint lint-workflows  ## everything CI checks (two releases of Triton are installed once)
-	$(BIN)/pytest tests -m "not wide" -n 2
+	$(BIN)/pytest tests -m "not wide" -n 2 --dist worksteal
 
 test-all: lint  ## the same over many releases
 	$(BIN)/pytest tests
