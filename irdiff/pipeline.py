@@ -400,13 +400,9 @@ def _recheck(
 
     def one(question: Question) -> Answer:
         suspect = _suspect(rows[question.case_id], pair_of[question.case_id])
-        ask = (
-            steps.rechecker.disagreeing
-            if question.depth is Depth.WHOLE
-            else steps.rechecker.disagreeing_assemblers
-        )
+        ask = steps.rechecker.whole if question.depth is Depth.WHOLE else steps.rechecker.assemblers
         with steps.working_on(suspect.case.workload, suspect.case.target):
-            return Answer(question=question, disagreeing=ask(suspect))
+            return Answer(question=question, sides=ask(suspect))
 
     rounds.run(lambda due: in_parallel(one, due, steps.config.jobs + 1, "recheck", steps.report))
     unstable = rounds.disagreeing()

@@ -7,7 +7,8 @@ stage on the same text, to see its passes) has been asked already. The stages ab
 both compilers, which are other programs, made the same of it, so nothing that was reported rests on chance.
 
 A stage that is run alone may print another thing than in its pipeline, and some cannot be run alone. So only
-agreement is taken from it; anything else is settled by a whole compilation.
+agreement is taken from it; anything else is settled by a whole compilation. A side whose time or memory ran
+out, or whose worker died, has not answered: that is said of this run, and not kept.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from dataclasses import dataclass
 from irdiff import normalize
 from irdiff.attribute.attribution import stages_of
 from irdiff.attribute.attributor import Replayer
-from irdiff.attribute.replayer import Dump, Replay
+from irdiff.attribute.replayer import Dump, Replay, Replayed
 from irdiff.compare import cases
 from irdiff.compare.compiler import Compiler
 from irdiff.compare.judge import DamagedArtifactError, Judge
@@ -28,7 +29,7 @@ from irdiff.resolve.sides import Side
 from irdiff.stages import MACHINE_STAGES, Stage
 from irdiff.store import key_of
 
-_VERSION = "recheck/1"
+_VERSION = "recheck/2"
 """Part of the cache key: raised with any change of how a side is asked."""
 
 
@@ -43,6 +44,18 @@ class Suspect:
     """As of `Attribution`; empty where the case was not attributed."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Answers:
+    """The sides of a case by what they made, if not the same again."""
+
+    disagreeing: tuple[str, ...]
+    unanswered: tuple[str, ...]
+
+
+class _UnansweredError(Exception):
+    """Another attempt may tell."""
+
+
 class Rechecker:
     """Asks both sides of cases again. Thread-safe."""
 
@@ -52,12 +65,12 @@ class Rechecker:
         self._judge = judge
         self._sides = sides
 
-    def disagreeing(self, suspect: Suspect) -> tuple[str, ...]:
-        """The sides that made something else, from the first changed stage on."""
+    def whole(self, suspect: Suspect) -> Answers:
+        """From the first changed stage on."""
         return self._asked(suspect, self._changed_stages(suspect.case))
 
-    def disagreeing_assemblers(self, suspect: Suspect) -> tuple[str, ...]:
-        """The sides whose assembler made something else of the same text."""
+    def assemblers(self, suspect: Suspect) -> Answers:
+        """What the assemblers alone make of the same text."""
         return self._asked(suspect, [stage for stage in stages_of(suspect.case) if stage == Stage.CUBIN])
 
     def _changed_stages(self, case: Case) -> list[str] | None:
@@ -71,11 +84,18 @@ class Rechecker:
             return None  # the frontend made something else
         return stages[place:]
 
-    def _asked(self, suspect: Suspect, stages: Sequence[str] | None) -> tuple[str, ...]:
-        return tuple(name for name in ("base", "head") if not self._agrees(suspect, name, stages))
+    def _asked(self, suspect: Suspect, stages: Sequence[str] | None) -> Answers:
+        agrees = {name: self._agrees(suspect, name, stages) for name in ("base", "head")}
+        return Answers(
+            disagreeing=tuple(name for name, answer in agrees.items() if answer is False),
+            unanswered=tuple(name for name, answer in agrees.items() if answer is None),
+        )
 
-    def _agrees(self, suspect: Suspect, name: str, stages: Sequence[str] | None) -> bool:
-        """Whether a side agrees with itself; `stages` is None where only a whole compilation can tell."""
+    def _agrees(self, suspect: Suspect, name: str, stages: Sequence[str] | None) -> bool | None:
+        """Whether a side agrees with itself, None where it did not answer.
+
+        `stages` is None where only a whole compilation can tell.
+        """
         artifacts = suspect.case.artifacts.of(name)
         key = key_of(
             _VERSION,
@@ -88,7 +108,10 @@ class Rechecker:
         )
         known: bool | None = self._judge.store.get_record("recheck", key)
         if known is None:
-            known = self._stages_agree(suspect, name, stages) or self._settled(suspect, name, stages)
+            try:
+                known = self._stages_agree(suspect, name, stages) or self._settled(suspect, name, stages)
+            except _UnansweredError:
+                return None
             self._judge.store.put_record("recheck", key, known)
         return known
 
@@ -101,15 +124,19 @@ class Rechecker:
         return all(known[s] if s in known else self._makes_again(suspect, name, s) for s in stages)
 
     def _makes_again(self, suspect: Suspect, name: str, stage: str) -> bool:
-        output = self._output(suspect, name, stage)
+        output = self._output(self._replayed(suspect, name, stage))
         return output is not None and self._same(stage, output, suspect.case.artifacts.of(name)[stage].digest)
 
-    def _output(self, suspect: Suspect, name: str, stage: str) -> str | None:
-        """The digest of what a stage makes of its own input now; None where it cannot be run alone."""
+    def _output(self, replayed: Replayed) -> str | None:
+        """The digest of what a stage made; None where it cannot be run alone."""
+        return None if replayed.output is None else self._judge.store.put(replayed.output)
+
+    def _replayed(self, suspect: Suspect, name: str, stage: str) -> Replayed:
+        """What a stage makes of its own input now."""
         case = suspect.case
         stages = stages_of(case)
         before = stages[stages.index(stage) - 1]
-        replayed = self._replayer.run(
+        return self._replayer.run(
             Replay(
                 side=self._sides.of(name),
                 launch_id=suspect.launches.of(name).id,
@@ -122,7 +149,6 @@ class Rechecker:
                 randomized=True,
             )
         )
-        return None if replayed.output is None else self._judge.store.put(replayed.output)
 
     def _same(self, stage: str, ours: str, theirs: str) -> bool:
         try:
@@ -139,7 +165,10 @@ class Rechecker:
         )
 
     def _is_steady(self, suspect: Suspect, name: str, stage: str) -> bool:
-        first, second = (self._output(suspect, name, stage) for _ in range(2))
+        twice = [self._replayed(suspect, name, stage) for _ in range(2)]
+        if any(replayed.may_be_cured for replayed in twice):
+            raise _UnansweredError
+        first, second = map(self._output, twice)
         if first is None or second is None:
             return first is second
         differed_before = suspect.again.of(name).get(stage) is False
@@ -160,6 +189,8 @@ class Rechecker:
             side.toolchain, side.corpus, suspect.launches.of(name), suspect.target, attempt=0, fresh=fresh
         )
         if isinstance(again, Failed):
+            if again.curable:
+                raise _UnansweredError
             return False
         return all(
             self._judge.same(stage, first.digest, again.artifacts[stage].digest)

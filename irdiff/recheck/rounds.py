@@ -16,6 +16,7 @@ from enum import StrEnum
 
 from irdiff.findings import FindingKind
 from irdiff.model import Case, ChangeGroup, Sides, Verdict
+from irdiff.recheck.rechecker import Answers
 from irdiff.resolve.sides import Side
 from irdiff.store import Store, key_of
 
@@ -40,7 +41,7 @@ class Question:
 @dataclass(frozen=True, kw_only=True)
 class Answer:
     question: Question
-    disagreeing: tuple[str, ...]
+    sides: Answers
 
     @property
     def id(self) -> str:
@@ -76,7 +77,7 @@ class Rounds:
     unstable: UnstableAssemblers
     suspected: frozenset[str]
     """Ids of cases of which a stage that attribution ran again made something else."""
-    answers: dict[Question, tuple[str, ...]] = field(default_factory=dict)
+    answers: dict[Question, Answers] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -106,16 +107,16 @@ class Rounds:
         """Asks, round by round, until the answers raise no more questions."""
         while due := list(self._due()):
             for answer in ask(due):
-                self.answers[answer.question] = answer.disagreeing
-                if answer.question.depth is Depth.ASSEMBLER and answer.disagreeing:
+                self.answers[answer.question] = answer.sides
+                if answer.question.depth is Depth.ASSEMBLER and answer.sides.disagreeing:
                     self.unstable.add(self.cases[answer.id].target)
 
     def disagreeing(self) -> dict[str, tuple[str, ...]]:
         """The sides that disagreed with themselves, by case."""
         found: dict[str, set[str]] = {}
         for question, sides in self.answers.items():
-            if sides:
-                found.setdefault(question.case_id, set()).update(sides)
+            if sides.disagreeing:
+                found.setdefault(question.case_id, set()).update(sides.disagreeing)
         return {case_id: tuple(sorted(sides)) for case_id, sides in found.items()}
 
     def notes(self) -> tuple[str, ...]:
@@ -125,9 +126,15 @@ class Rounds:
         whole = {question.case_id for question in self.answers if question.depth is Depth.WHOLE}
         assembled = {question.case_id for question in self.answers} - whole
         more = f", and {len(assembled)} were assembled again" if assembled else ""
+        unanswered = {question.case_id for question, sides in self.answers.items() if sides.unanswered}
         return (
             f"recheck: {len(whole)} of {len(self.cases)} changed cases, at least one of each change group, "
             f"were made again on each side with randomized addresses{more}",
+            *(
+                f"recheck: {name} did not answer (its time or memory ran out, or its worker died), so "
+                "a compiler's chance is not ruled out there"
+                for name in sorted(unanswered)
+            ),
         )
 
     def _due(self) -> Iterator[Question]:

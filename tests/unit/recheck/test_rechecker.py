@@ -49,17 +49,21 @@ class Fakes:
     outputs: dict[tuple[str, str], list[str | bytes | None]] = field(default_factory=dict)
     whole: dict[str, Outcome] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
+    late: tuple[str, str] | None = None
+    """A side and a stage whose time runs out."""
 
     def run(self, replay: Replay) -> Replayed:
         assert replay.randomized
         side = replay.side.toolchain.spec
         self.asked.append(f"{side} {replay.stage} of {replay.input_stage}")
-        told = self.outputs.get((side, replay.stage), [])
+        is_late = (side, replay.stage) == self.late
+        told = [None] if is_late else self.outputs.get((side, replay.stage), [])
         made = told.pop(0) if told else MADE[side][replay.stage]
         output = made.encode() if isinstance(made, str) else made
         return Replayed(
-            output=output, error="" if output else "no", states=(), final=None, settings={}, failed_in=None
-        )
+            output=output, error="" if output else "no", states=(), final=None, settings={}, failed_in=None,
+            may_be_cured=is_late,
+        )  # fmt: skip
 
     def recompile(self, toolchain: Any, *_: Any, attempt: int, fresh: bool = False) -> Outcome:
         self.asked.append(f"{toolchain.spec} compiled{' fresh' if fresh else ''}")
@@ -106,7 +110,17 @@ class Bench:
         return Rechecker(fakes, fakes, Judge(self.fakes.store, no_llvm), sides)
 
     def disagreeing(self, case: Case | None = None) -> tuple[str, ...]:
-        return self.rechecker().disagreeing(self.suspect(case))
+        return self.rechecker().whole(self.suspect(case)).disagreeing
+
+
+def failed(kind: FailureKind) -> Failed:
+    return Failed(
+        entered=(),
+        failure=Failure(kind=kind, stage="ptx", message="no", signal=None, stderr=""),
+        curable=kind is FailureKind.TIMEOUT,
+        artifacts={},
+        stage_times_s={},
+    )
 
 
 @pytest.fixture
@@ -152,13 +166,7 @@ def test_a_stage_that_always_makes_another_thing_alone_is_settled_by_a_whole_com
 
 def test_a_stage_that_cannot_be_run_alone_is_settled_by_a_whole_compilation(bench: Bench) -> None:
     bench.fakes.outputs["base", "ptx"] = bench.fakes.outputs["head", "ptx"] = [None] * 6
-    bench.fakes.whole["head"] = Failed(
-        entered=(),
-        failure=Failure(kind=FailureKind.ERROR, stage="ptx", message="no", signal=None, stderr=""),
-        curable=False,
-        artifacts={},
-        stage_times_s={},
-    )
+    bench.fakes.whole["head"] = failed(FailureKind.ERROR)
     assert bench.disagreeing() == ("head",)
     assert {"base compiled", "head compiled"} <= set(bench.fakes.asked)
 
@@ -177,6 +185,23 @@ def test_a_whole_compilation_that_makes_other_code_disagrees(bench: Bench) -> No
     assert bench.disagreeing() == ("base",)
 
 
+def test_a_compilation_that_ran_out_of_time_is_no_answer_and_is_asked_again(bench: Bench) -> None:
+    bench.fakes.outputs["head", "ptx"] = [None] * 6
+    bench.fakes.whole["head"] = failed(FailureKind.TIMEOUT)
+    answers = bench.rechecker().whole(bench.suspect())
+    assert (answers.disagreeing, answers.unanswered) == ((), ("head",))
+    del bench.fakes.whole["head"]
+    bench.fakes.outputs["head", "ptx"] = [OTHER_PTX]
+    answers = bench.rechecker().whole(bench.suspect())
+    assert (answers.disagreeing, answers.unanswered) == ((), ())
+
+
+def test_a_stage_that_ran_out_of_time_is_no_answer(bench: Bench) -> None:
+    bench.fakes.late = ("head", "ptx")
+    answers = bench.rechecker().whole(bench.suspect())
+    assert (answers.disagreeing, answers.unanswered) == ((), ("head",))
+
+
 @pytest.mark.parametrize("stage", ["launch", "ttir"], ids=["what is launched", "what the frontend makes"])
 def test_what_no_stage_makes_is_compiled_whole(bench: Bench, stage: str) -> None:
     bench.disagreeing(bench.case(base={**BASE, "source": TTGIR, "ttir": TTGIR}, stage=stage))
@@ -185,7 +210,7 @@ def test_what_no_stage_makes_is_compiled_whole(bench: Bench, stage: str) -> None
 
 def test_an_assembler_is_asked_alone(bench: Bench) -> None:
     bench.fakes.outputs["head", "cubin"] = [CUBIN, OTHER_CUBIN, CUBIN]
-    assert bench.rechecker().disagreeing_assemblers(bench.suspect()) == ("head",)
+    assert bench.rechecker().assemblers(bench.suspect()).disagreeing == ("head",)
     assert bench.fakes.asked[:2] == ["base cubin of ptx", "head cubin of ptx"]
 
 
@@ -194,5 +219,5 @@ def test_a_backend_without_an_assembler_is_not_asked_for_it(bench: Bench) -> Non
     case = bench.case(
         stage="ttir", artifacts=Sides(base=bench.fakes.keep(texts), head=bench.fakes.keep(texts))
     )
-    assert bench.rechecker().disagreeing_assemblers(bench.suspect(case)) == ()
+    assert bench.rechecker().assemblers(bench.suspect(case)).disagreeing == ()
     assert bench.fakes.asked == []

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from irdiff.model import Case, Sides, Verdict
+from irdiff.recheck.rechecker import Answers
 from irdiff.recheck.rounds import Answer, Depth, Question, Rounds, UnstableAssemblers
 from irdiff.store import Store
 
@@ -25,6 +26,8 @@ class Bench:
     build: Any
     store: Store
     says: dict[tuple[str, Depth], tuple[str, ...]] = field(default_factory=dict)
+    silent: dict[tuple[str, Depth], tuple[str, ...]] = field(default_factory=dict)
+    """As `says`: the sides that do not answer."""
     asked: list[tuple[str, Depth]] = field(default_factory=list)
     suspected: tuple[str, ...] = ()
 
@@ -47,7 +50,10 @@ class Bench:
         rows = [(question.case_id, question.depth) for question in questions]
         self.asked += rows
         return [
-            Answer(question=question, disagreeing=self.says.get(row, ()))
+            Answer(
+                question=question,
+                sides=Answers(disagreeing=self.says.get(row, ()), unanswered=self.silent.get(row, ())),
+            )
             for question, row in zip(questions, rows, strict=True)
         ]
 
@@ -123,3 +129,11 @@ def test_what_was_seen_while_comparing_counts_as_well(bench: Bench) -> None:
 def test_nothing_changed_asks_nothing(bench: Bench) -> None:
     assert bench.run([bench.build.case(IDS[0])]).notes() == ()
     assert bench.asked == []
+
+
+def test_a_case_that_does_not_answer_is_named_and_raises_no_doubt(bench: Bench) -> None:
+    bench.silent[IDS[0], WHOLE] = ("head",)
+    rounds = bench.run()
+    assert rounds.disagreeing() == {}
+    assert [note for note in rounds.notes() if "did not answer" in note and IDS[0] in note]
+    assert bench.asked == [(IDS[0], WHOLE), (OTHERS[1], WHOLE)]
