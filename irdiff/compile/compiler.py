@@ -9,6 +9,10 @@ have are not kept: time-outs, exhausted memory, processes that were killed, what
 That the toolchain below the frontend is all that the stages depend on is not taken on trust: each compilation
 notes the Python files of Triton whose functions its stages called. One that entered a frontend file is kept
 under the digest of the whole toolchain, and the run says so.
+
+Nor is it that a binary is the last thing made: forks of Triton write files after it. A compilation that may
+stop at its assembler goes on with an empty binary instead, nothing of which is kept, and says whether
+anything came after it. Where something did, the launch is compiled whole.
 """
 
 from __future__ import annotations
@@ -86,6 +90,9 @@ class WorkerCompiler:
         self._entered: dict[str, list[str] | None] = {}
         """By toolchain below the frontend and target: files of the frontend that stages entered; None
         where no compilation has told yet."""
+        self._going_on: set[tuple[str, str]] = set()
+        """Toolchains and targets of which a compilation made more after its binary: they are not asked to
+        stop before it again. It only saves time, since each compilation that stops says whether it may."""
 
     def catalog(self, toolchain: Toolchain, corpus: Corpus, workload: str, target: Target) -> Catalog:
         """The launches of a workload that are wanted."""
@@ -118,9 +125,8 @@ class WorkerCompiler:
             if found is not None:
                 self.taken_from_store += 1
                 return found
-            row = self._request(
-                "compile", launch, toolchain, corpus, target, stop_before=[] if assemble else [Stage.CUBIN]
-            )
+            wanted = assemble or (toolchain.digest, target.name) in self._going_on
+            row = self._request("compile", launch, toolchain, corpus, target, assemble=wanted)
             outcome = self._run(toolchain, corpus.beside(launch.id, target), target, row, replace=fresh)
             self._keep(keys, outcome)
             return outcome
@@ -186,7 +192,7 @@ class WorkerCompiler:
         found = None if fresh else self._stored(keys, assemble=True)
         if found is not None:
             return found
-        row = self._request("compile", launch, toolchain, corpus, target, stop_before=[])
+        row = self._request("compile", launch, toolchain, corpus, target, assemble=True)
         beside = corpus.beside(launch.id, target)
         outcome = self._run(toolchain, beside, target, row, randomized=True, replace=fresh)
         self._keep(keys, outcome)
@@ -204,7 +210,7 @@ class WorkerCompiler:
         """Has `counting`, a compiler that counts its lines, compile a launch of `toolchain`, and leave its
         counters at `profile`. Where it crashes it leaves none.
         """
-        more = {"stop_before": [Stage.CUBIN], "profile": str(profile)}
+        more = {"assemble": False, "profile": str(profile)}
         row = self._request("compile", launch, toolchain, corpus, target, **more)
         with self.store.scratch() as folder:
             self.requests.ask(counting, corpus.beside(launch.id, target), row, folder)
@@ -317,6 +323,10 @@ class WorkerCompiler:
         with self.store.scratch() as folder:
             ended = self.requests.ask(toolchain, beside, row, folder, randomized=randomized)
             result = read_result(folder)
+            if result and result["outcome"] == "compiled" and result["goes_on"]:
+                self._going_on.add((toolchain.digest, target.name))
+                whole = {**row, "assemble": True}
+                return self._run(toolchain, beside, target, whole, randomized=randomized, replace=replace)
             names = result["artifacts"] if result else artifacts_of_the_dead(folder)
             artifacts = {name: self._ingest(folder, name, replace=replace) for name in names}
             times = result["times_s"] if result else {}

@@ -22,16 +22,20 @@ from . import frontend, stages
 _TRITON_ROOT = os.path.dirname(os.path.abspath(triton.__file__))
 
 
-class _StopBeforeStage(BaseException):
+class _StopAtAssembler(BaseException):
     pass
 
 
 class StageRecorder:
     """Times and artifacts of one compilation, written to `folder` as they come."""
 
-    def __init__(self, folder, stop_before):
+    def __init__(self, folder, assembles=True):
         self.folder = folder
-        self.stop_before = stop_before
+        self.assembles = assembles
+        self.stopped = False
+        """Whether an assembler that is not wanted was reached: what follows has an empty binary, and goes."""
+        self.goes_on = False
+        """Whether something was made after that: only a whole compilation tells what."""
         self.stage = "ttir"
         self.times_s = {}
         self.cpu_s = {}
@@ -47,12 +51,17 @@ class StageRecorder:
     def wrap(self, name, stage):
         def timed(module, metadata):
             self.metadata = metadata
-            if name in self.stop_before and name != "cubin":  # cubin stops at ptxas, with its flags known
-                raise _StopBeforeStage
+            if self.stopped:  # this stage would take the binary
+                self.goes_on = True
+                raise _StopAtAssembler
             self.stage = name
             begin, used = time.perf_counter(), _cpu_s()
-            with stages.entered() as files:
-                result = stage(module, metadata)
+            try:
+                with stages.entered() as files:
+                    result = stage(module, metadata)
+            except _StopAtAssembler:
+                self.stopped = True
+                return b""
             self.times_s[name] = round(time.perf_counter() - begin, 6)
             self.cpu_s[name] = round(_cpu_s() - used, 6)
             self.entered |= files
@@ -61,6 +70,9 @@ class StageRecorder:
         return timed
 
     def keep(self, name, content):
+        if self.stopped:
+            self.goes_on |= name != self.stage
+            return
         content = content if isinstance(content, bytes) else str(content).encode()
         with open(os.path.join(self.folder, name), "wb") as file:
             file.write(content)
@@ -79,6 +91,7 @@ class StageRecorder:
             "assembler_log": self.assembler_log,
             "notes": self.notes,
             "entered": sorted(self.entered),
+            "goes_on": self.goes_on,
             **more,
         }
         path = os.path.join(self.folder, "result.json")
@@ -109,9 +122,12 @@ def compile_launch(captured, recorder):
     try:
         with stages.wrapped(captured.target, recorder.wrap, keep=recorder.keep):
             stages.compile_launch(src, captured.target, captured.options)
-    except _StopBeforeStage:
+    except _StopAtAssembler:
         pass
     except Exception as error:
+        if recorder.stopped:
+            recorder.goes_on = True  # with the binary
+            return
         # 3.2 to 3.4 link for AMD with an ld.lld that the wheel does not have; the code itself is there.
         if recorder.stage != "hsaco" or "lld" not in str(error):
             raise
@@ -161,8 +177,8 @@ def _watch_assembler(recorder):
             source, self._wanted = words[output - 1], words[output + 1]
             flags = [*words[1 : output - 1], *words[output + 2 :]]
             recorder.assembler_flags = [os.path.realpath(shutil.which(words[0]) or words[0]), *flags]
-            if recorder.stop_before:
-                raise _StopBeforeStage
+            if not recorder.assembles:
+                raise _StopAtAssembler
             folder = os.path.join(recorder.folder, "assemble")
             os.makedirs(folder, exist_ok=True)
             shutil.copyfile(source, os.path.join(folder, "kernel.ptx"))

@@ -74,7 +74,7 @@ def _forget_modules():
 
 
 def serve(request):
-    recorder = compiling.StageRecorder(request["folder"], set(request.get("stop_before", ())))
+    recorder = compiling.StageRecorder(request["folder"], request.get("assemble", True))
     recorder.stage = "capture"
     try:
         if not _has_backend(request["target"]):

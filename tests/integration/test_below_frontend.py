@@ -32,3 +32,33 @@ def test_only_what_can_differ_is_compiled(
     assert set(found.verdicts()) == {"unchanged"}
     reached = {case["target"] for case in found.run["cases"] if REUSED not in case["findings"]}
     assert sorted(reached) == compiled
+
+
+def test_what_a_fork_makes_after_the_binary_is_compared_where_the_ptx_is_the_same(
+    irdiff, newest: Toolchain, tmp_path: Path
+) -> None:
+    sides = [
+        edited_toolchain.make(
+            newest, tmp_path / name, {"triton/compiler/compiler.py": writes_a_launcher(name)}
+        )
+        for name in ("one", "other")
+    ]
+    words = ("--case", "elementwise/vector_add", "--target", "sm_90", "--target", "gfx942")
+    for more in ((), ("--no-shortcut",)):
+        found = irdiff("compare", *sides, *words, *more)
+        assert found.code == 0, found.stderr
+        assert set(found.verdicts()) == {"absorbed"}
+        assert {case["stages"]["launcher_src"] for case in found.run["cases"]} == {"changed"}
+
+
+def writes_a_launcher(text: str) -> str:
+    return f"""
+
+_compile = compile
+
+
+def compile(*args, **kwargs):
+    made = _compile(*args, **kwargs)
+    get_cache_manager("0" * 64).put("void {text}();", "kernel.launcher_src", binary=False)
+    return made
+"""

@@ -69,6 +69,7 @@ class FakeRequests:
                     "assembler_log": "",
                     "notes": [],
                     "entered": list(self.entered),
+                    "goes_on": False,
                 }
             )
         )

@@ -27,6 +27,7 @@ class FakeRequests:
     leaves: dict[str, Mapping[str, bytes]] = field(
         default_factory=lambda: {"compile": {"ttir": b"t", "ptx": b"p"}, "assemble": {"cubin": b"c"}}
     )
+    after_binary: tuple[str, ...] = ()
     result: dict[str, Any] = field(default_factory=dict)
     dies: bool = False
     conditions: str = "c"
@@ -43,15 +44,16 @@ class FakeRequests:
         if "input" in row:
             self.inputs.append(Path(row["input"]).read_bytes())
         made = self.leaves.get(row["op"], {})
-        stopped = row.get("stop_before") or ()
+        stopped = () if row.get("assemble", True) else ("cubin", *self.after_binary)
         for name, content in made.items():
             if name not in stopped:
                 (folder / name).write_bytes(content)
         if not self.dies:
-            self._leave_result(row["op"], folder, [name for name in made if name not in stopped])
+            goes_on = bool(stopped and self.after_binary)
+            self._leave_result(row["op"], folder, [name for name in made if name not in stopped], goes_on)
         return ENDED
 
-    def _leave_result(self, operation: str, folder: Path, artifacts: list[str]) -> None:
+    def _leave_result(self, operation: str, folder: Path, artifacts: list[str], goes_on: bool) -> None:
         plain = {
             "outcome": "compiled",
             "artifacts": artifacts,
@@ -62,6 +64,7 @@ class FakeRequests:
             "assembler_log": operation,
             "notes": [operation],
             "entered": [f"triton/backends/nvidia/{operation}.py"],
+            "goes_on": goes_on,
             "launches": [],
             "failures": [],
         }
@@ -169,7 +172,7 @@ def test_each_attempt_is_made_once_with_addresses_randomized(bench: Bench) -> No
     assert [bench.asked(lambda n=n: bench.recompile(n)) for n in (0, 1, 0, 1)] == [1, 1, 0, 0]
     assert bench.requests.randomized == [True, True]
     assert bench.asked(lambda: bench.recompile(0, fresh=True)) == 1
-    assert bench.requests.rows[-1]["stop_before"] == []
+    assert bench.requests.rows[-1]["assemble"] is True
 
 
 def test_a_compilation_is_not_taken_for_an_attempt(bench: Bench) -> None:
@@ -185,9 +188,24 @@ def test_a_compilation_is_not_taken_for_an_attempt(bench: Bench) -> None:
 def test_a_text_without_its_binary_is_not_taken_where_one_is_wanted(bench: Bench) -> None:
     bench.compile()
     assert bench.asked(bench.compile) == 0
-    assert bench.requests.rows[-1]["stop_before"] == ["cubin"]
+    assert bench.requests.rows[-1]["assemble"] is False
     assert bench.asked(lambda: bench.compile(assemble=True)) == 1
-    assert bench.requests.rows[-1]["stop_before"] == []
+    assert bench.requests.rows[-1]["assemble"] is True
+
+
+def test_what_is_made_after_the_binary_is_compared_too(bench: Bench) -> None:
+    """The first one stops, says that more was to come, and is made whole; others are not stopped any more."""
+    bench.requests.leaves["compile"] = {"ptx": b"p", "cubin": b"c", "launcher_src": b"l"}
+    bench.requests.after_binary = ("launcher_src",)
+    compiler = bench.compiler()
+    toolchain, corpus, launch, target = bench.given
+    made = [
+        compiler.compile(toolchain, corpus, each, target, assemble=False)
+        for each in (launch, replace(launch, digest="other"))
+    ]
+    assert [row["assemble"] for row in bench.requests.rows] == [False, True, True]
+    assert all("launcher_src" in one.artifacts and "cubin" in one.artifacts for one in made)
+    assert bench.asked(bench.compile) == 0
 
 
 def test_a_failure_has_no_binary_to_wait_for(bench: Bench) -> None:
