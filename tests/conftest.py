@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,8 @@ from irdiff.config import Config
 from tests.integration.browser import NOT_RUN
 
 ROOT = Path(__file__).parent.parent
+# a shell that starts the tests in the background has them ignore it, and all that they start
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
