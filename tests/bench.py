@@ -207,7 +207,16 @@ def prepared_rows(specs: list[str], plain: Sequence[Cost], words: list[str], cac
     for stored, compiled in ((0, 1), (1, 0)):
         shutil.rmtree(cache / "store", ignore_errors=True)
         subprocess.run(
-            [sys.executable, "-m", "irdiff", "corpus", "check", "--toolchain", specs[stored], *words],
+            [
+                sys.executable,
+                "-m",
+                "irdiff",
+                "compare",
+                specs[stored],
+                specs[stored],
+                "--no-shortcut",
+                *words,
+            ],
             env={**os.environ, "IRDIFF_CACHE": str(cache)},
             capture_output=True,
         )
@@ -231,8 +240,8 @@ def measured(pair: str, options: argparse.Namespace, settings: Config, *, same_p
     cache = fresh_cache(settings.cache)
     chosen = [word for target in options.target for word in ("--target", target)]
     cases = captured(specs[1], options.case, chosen, cache)
-    ids = sorted({case["id"] for case in cases})
-    words = [*chosen, *(word for pattern in options.case or ids for word in ("--case", pattern))]
+    named = [word for pattern in options.case for word in ("--case", pattern)]
+    words = [*chosen, *(named or ("--tier", "gate"))]
     print(f"{base} → {head}, {len(cases)} cases on {len(os.sched_getaffinity(0))} cores")
 
     def compared(*more: str, fresh: bool = False) -> Cost:
