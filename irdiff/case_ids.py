@@ -11,7 +11,7 @@ so is words, each a part of a name or of one of its parts: `fp16`, `pointer:fp16
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
@@ -128,26 +128,53 @@ def completed(
 ) -> Mapping[str, tuple[str, ...]]:
     """By each pattern as it was typed, patterns with whole names that mean the same.
 
-    Labels are known only once a workload has run: `launches_of` is asked where a name of a workload does not
-    do. Raises UsageError for a pattern that means nothing, with the names that come near: a comparison
-    that leaves out what was asked for must not look like one.
+    Labels are known only once a workload has run: `launches_of` is asked where names of workloads do not do,
+    once for all patterns. Raises UsageError for a pattern that means nothing, with the names that come near:
+    a comparison that leaves out what was asked for must not look like one.
     """
     known = tuple(dict.fromkeys(workloads))
-    return {pattern: _completed(pattern, known, launches_of, targets) for pattern in patterns}
+    asked = {pattern: _asked(pattern, known) for pattern in patterns}
+    every = tuple(name for name in known if any(name in names for names in asked.values()))
+    launches = tuple(dict.fromkeys(launches_of(every))) if every else ()
+    return {
+        pattern: _completed(
+            pattern, known, [row for row in launches if parse(row).workload in names], targets
+        )
+        for pattern, names in asked.items()
+    }
+
+
+def _asked(pattern: str, known: Sequence[str]) -> Collection[str]:
+    """The workloads whose launches tell what a pattern means."""
+    wanted = parse(pattern)
+    within = _within(wanted, known)
+    if _is_whole(wanted, known) or (within and not wanted.label):
+        return ()
+    is_workload = "/" in wanted.workload  # a part of a label is not written so
+    return frozenset(within or (() if is_workload else known))
+
+
+def _is_whole(wanted: CaseId, known: Sequence[str]) -> bool:
+    is_plain = not wanted.label or bool(_GLOB.search(wanted.label))
+    return is_plain and any(_is_workload(name, wanted.workload) for name in known)
+
+
+def _within(wanted: CaseId, known: Sequence[str]) -> list[str]:
+    """The workloads that a pattern means, or those of whose names it has a part."""
+    fitting = [name for name in known if _is_workload(name, wanted.workload)]
+    return fitting or [name for name in known if wanted.workload in name]
 
 
 def _completed(
-    pattern: str, known: Sequence[str], launches_of: LaunchesOf, targets: Sequence[str]
+    pattern: str, known: Sequence[str], launches: Sequence[str], targets: Sequence[str]
 ) -> tuple[str, ...]:
+    """As `completed`; `launches` are those of the workloads that it asked for."""
     wanted = parse(pattern)
-    fitting = [name for name in known if _is_workload(name, wanted.workload)]
-    if fitting and (not wanted.label or _GLOB.search(wanted.label)):
+    if _is_whole(wanted, known):
         return (pattern,)
-    within = fitting or [name for name in known if wanted.workload in name]
+    within = _within(wanted, known)
     if within and not wanted.label:
         return tuple(name + pattern[len(wanted.workload) :] for name in within)
-    is_workload = "/" in wanted.workload  # a part of a label is not written so
-    launches = [] if is_workload and not within else list(dict.fromkeys(launches_of(within or known)))
     found = meant(pattern, launches)
     if not found:  # one of the words names a target
         found = meant(pattern, [f"{launch}@{target}" for launch in launches for target in targets])

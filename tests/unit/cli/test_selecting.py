@@ -74,6 +74,20 @@ def test_workloads_are_run_for_their_labels_only_where_those_decide() -> None:
     assert list(case_ids.completed(patterns, WORKLOADS, refuse)) == patterns
 
 
+def test_workloads_are_run_once_for_all_patterns() -> None:
+    asked = []
+
+    def launches_of(workloads: Sequence[str]) -> list[str]:
+        asked.append(list(workloads))
+        return [name for name in LAUNCHES if name.partition(":")[0] in workloads]
+
+    patterns = ["matmul/pointer:fp16", "split_k:bf16", "pointer:4096", "vector"]
+    found = case_ids.completed(patterns, WORKLOADS, launches_of)
+    assert asked == [["matmul/pointer", "matmul/split_k"]]
+    assert found["pointer:4096"] == ("matmul/pointer:fp16-4096",)
+    assert found == {pattern: tuple(completed(pattern)) for pattern in patterns}
+
+
 @pytest.mark.parametrize(
     ("pattern", "near"), [("matmull", "matmul"), ("vectr_add", "vector_add"), ("pointer:fp15", "fp16")]
 )
