@@ -36,7 +36,6 @@ from irdiff.errors import NothingComparedError
 from irdiff.group import grouping
 from irdiff.group.describer import CaseDescriber
 from irdiff.group.judgements import Judged, Judgements
-from irdiff.interning import interned
 from irdiff.model import (
     GROUPED_VERDICTS,
     SCHEMA,
@@ -63,6 +62,7 @@ from irdiff.run import run_folder
 from irdiff.shared_store.place import Place
 from irdiff.shared_store.session import SharedStoreSession, part_of
 from irdiff.store import Store
+from irdiff.store.interning import interned
 from irdiff.worker_client.worker_requests import Requests
 from irdiff.worker_client.workers import Workers
 

@@ -18,11 +18,11 @@ from pydantic import TypeAdapter
 from irdiff import case_ids
 from irdiff.capture import dependencies
 from irdiff.capture.disk import Disk
-from irdiff.interning import interned_as
 from irdiff.model import Argument, CaptureFailure, Failure, FailureKind, Launch, Target, Toolchain
 from irdiff.resolve.corpus import Corpus
 from irdiff.resolve.sides import Side
 from irdiff.store import Store, key_of
+from irdiff.store.interning import interned_as
 from irdiff.worker_client import diagnosis
 from irdiff.worker_client.worker_requests import Requests, read_result
 

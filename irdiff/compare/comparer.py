@@ -12,7 +12,6 @@ from irdiff.compare.judge import DamagedArtifactError, Judge
 from irdiff.compare.verdicts import TextComparison
 from irdiff.compile.compiler import below_frontend
 from irdiff.findings import Finding, FindingKind
-from irdiff.interning import interned
 from irdiff.model import (
     Case,
     Compiled,
@@ -29,6 +28,7 @@ from irdiff.model import (
 from irdiff.resolve.sides import Side
 from irdiff.stages import MACHINE_STAGES, Stage
 from irdiff.store import key_of
+from irdiff.store.interning import interned
 
 _REPEATED_ASSEMBLIES = 4
 _FACT_STAGES: tuple[str, ...] = (Stage.TTGIR, Stage.PTX, Stage.AMDGCN, Stage.CUBIN, Stage.HSACO)

@@ -28,7 +28,6 @@ from weakref import WeakValueDictionary
 from pydantic import TypeAdapter
 
 from irdiff.capture.catalogs import Capturer, Catalog, Selection, Wanted
-from irdiff.interning import interned
 from irdiff.model import (
     Artifact,
     Assembler,
@@ -44,6 +43,7 @@ from irdiff.resolve.corpus import Beside, Corpus
 from irdiff.resolve.toolchains import layers
 from irdiff.stages import Stage
 from irdiff.store import Store, key_of
+from irdiff.store.interning import interned
 from irdiff.worker_client.worker_requests import Requests, artifacts_of_the_dead, read_result
 
 _outcome = TypeAdapter(Outcome)

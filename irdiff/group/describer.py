@@ -19,11 +19,11 @@ from irdiff.compare.edits import Edit, EditSource
 from irdiff.compare.judge import DamagedArtifactError, Judge
 from irdiff.errors import NormalizeError
 from irdiff.group.grouping import NO_LAUNCHES, Description, describe
-from irdiff.interning import interned
 from irdiff.model import Case, Launch, Sides
 from irdiff.normalize.compressed_text import PackedLines
 from irdiff.parallel import LARGE_TEXT
 from irdiff.store import key_of, sha256
+from irdiff.store.interning import interned
 
 _description = TypeAdapter(Description)
 

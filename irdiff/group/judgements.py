@@ -32,7 +32,6 @@ from irdiff.compare.judge import may_be_cured
 from irdiff.findings import Finding
 from irdiff.group.describer import digest_of_folders
 from irdiff.group.grouping import Description
-from irdiff.interning import read_once
 from irdiff.model import (
     COMPARED_VERDICTS,
     GROUPED_VERDICTS,
@@ -51,6 +50,7 @@ from irdiff.model import (
 from irdiff.normalize import llvm_process
 from irdiff.resolve.sides import Side
 from irdiff.store import Store, key_of, sha256
+from irdiff.store.interning import read_once
 
 _OWN = "name"
 """The entry of the metadata that each kernel has for itself."""

@@ -17,7 +17,7 @@ NAMES = {
     for path in MODULES
 }
 GROUND = {
-    "errors", "model", "stages", "case_ids", "config", "process", "parallel", "store", "findings", "words", "interning",
+    "errors", "model", "stages", "case_ids", "config", "process", "parallel", "store", "findings", "words",
 }  # fmt: skip
 """What every step stands on."""
 STEPS = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from irdiff.interning import interned, read_once
+from irdiff.store.interning import interned, read_once
 
 
 def test_equal_values_are_one_object() -> None:
