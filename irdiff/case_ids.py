@@ -133,48 +133,33 @@ def completed(
     a comparison that leaves out what was asked for must not look like one.
     """
     known = tuple(dict.fromkeys(workloads))
-    asked = {pattern: _asked(pattern, known) for pattern in patterns}
-    every = tuple(name for name in known if any(name in names for names in asked.values()))
-    launches = tuple(dict.fromkeys(launches_of(every))) if every else ()
-    return {
-        pattern: _completed(
-            pattern, known, [row for row in launches if parse(row).workload in names], targets
-        )
-        for pattern, names in asked.items()
-    }
+    rows = {pattern: _by_workload(pattern, known) for pattern in patterns}
+    every = frozenset[str]().union(*(asked for _, asked in rows.values()))
+    launches = tuple(dict.fromkeys(launches_of([name for name in known if name in every]))) if every else ()
+    completions = {}
+    for pattern, (found, asked) in rows.items():
+        theirs = [launch for launch in launches if parse(launch).workload in asked]
+        completions[pattern] = found or _by_launch(pattern, known, theirs, targets)
+    return completions
 
 
-def _asked(pattern: str, known: Sequence[str]) -> Collection[str]:
-    """The workloads whose launches tell what a pattern means."""
+def _by_workload(pattern: str, known: Sequence[str]) -> tuple[tuple[str, ...], Collection[str]]:
+    """What a pattern means by names of workloads alone, or else the workloads whose launches tell it."""
     wanted = parse(pattern)
-    within = _within(wanted, known)
-    if _is_whole(wanted, known) or (within and not wanted.label):
-        return ()
-    is_workload = "/" in wanted.workload  # a part of a label is not written so
-    return frozenset(within or (() if is_workload else known))
-
-
-def _is_whole(wanted: CaseId, known: Sequence[str]) -> bool:
-    is_plain = not wanted.label or bool(_GLOB.search(wanted.label))
-    return is_plain and any(_is_workload(name, wanted.workload) for name in known)
-
-
-def _within(wanted: CaseId, known: Sequence[str]) -> list[str]:
-    """The workloads that a pattern means, or those of whose names it has a part."""
     fitting = [name for name in known if _is_workload(name, wanted.workload)]
-    return fitting or [name for name in known if wanted.workload in name]
+    if fitting and (not wanted.label or _GLOB.search(wanted.label)):
+        return (pattern,), ()
+    within = fitting or [name for name in known if wanted.workload in name]
+    if within and not wanted.label:
+        return tuple(name + pattern[len(wanted.workload) :] for name in within), ()
+    is_workload = "/" in wanted.workload  # a part of a label is not written so
+    return (), frozenset(within or (() if is_workload else known))
 
 
-def _completed(
+def _by_launch(
     pattern: str, known: Sequence[str], launches: Sequence[str], targets: Sequence[str]
 ) -> tuple[str, ...]:
-    """As `completed`; `launches` are those of the workloads that it asked for."""
-    wanted = parse(pattern)
-    if _is_whole(wanted, known):
-        return (pattern,)
-    within = _within(wanted, known)
-    if within and not wanted.label:
-        return tuple(name + pattern[len(wanted.workload) :] for name in within)
+    """What a pattern means by the launches of the workloads that it may mean."""
     found = meant(pattern, launches)
     if not found:  # one of the words names a target
         found = meant(pattern, [f"{launch}@{target}" for launch in launches for target in targets])
