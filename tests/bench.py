@@ -138,13 +138,15 @@ def fresh_cache(shared: Path) -> Path:
     return own
 
 
-def captured(spec: str, patterns: list[str], chosen: list[str], cache: Path) -> list[dict]:
-    """Every launch × target of a side that is to be compared, with its whole target."""
+def captured(spec: str, chosen: list[str], cache: Path, *, gate: bool) -> list[dict]:
+    """Every launch × target of a side that is to be compared, with its whole target.
+
+    `gate`: those of the gate tier alone.
+    """
     import tomllib
 
-    words = [word for pattern in patterns for word in ("--case", pattern)]
     done = subprocess.run(
-        [sys.executable, "-m", "irdiff", "corpus", "list", "--toolchain", spec, "--json", "-", *chosen, *words],
+        [sys.executable, "-m", "irdiff", "corpus", "list", "--toolchain", spec, "--json", "-", *chosen],
         env={**os.environ, "IRDIFF_CACHE": str(cache)}, capture_output=True, text=True, check=True,
     )  # fmt: skip
     targets = {}
@@ -154,7 +156,7 @@ def captured(spec: str, patterns: list[str], chosen: list[str], cache: Path) -> 
     return [
         {**row, "target": targets[row["target"]]}
         for row in json.loads(done.stdout)
-        if row["expected"] and (patterns or row["tier"] == "gate")
+        if row["expected"] and (not gate or row["tier"] == "gate")
     ]
 
 
@@ -239,9 +241,9 @@ def measured(pair: str, options: argparse.Namespace, settings: Config, *, same_p
     pythons = {version: toolchains.resolve(f"triton=={version}", settings).python for version in (base, head)}
     cache = fresh_cache(settings.cache)
     chosen = [word for target in options.target for word in ("--target", target)]
-    cases = captured(specs[1], options.case, chosen, cache)
-    named = [word for pattern in options.case for word in ("--case", pattern)]
-    words = [*chosen, *(named or ("--tier", "gate"))]
+    chosen += [word for pattern in options.case for word in ("--case", pattern)]
+    cases = captured(specs[1], chosen, cache, gate=not options.case)
+    words = chosen if options.case else [*chosen, "--tier", "gate"]
     print(f"{base} → {head}, {len(cases)} cases on {len(os.sched_getaffinity(0))} cores")
 
     def compared(*more: str, fresh: bool = False) -> Cost:
