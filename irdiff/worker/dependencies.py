@@ -179,9 +179,9 @@ def _absolute(path):
 def _is_left_out(path):
     if ".." in path.split(os.sep):
         return False
-    if path.startswith(_KERNEL_FILE_SYSTEMS):
-        return not path.startswith(_FILES_IN_MEMORY)
     if path.startswith(_seen.left_out):
+        return True
+    if path.startswith(_KERNEL_FILE_SYSTEMS) and not path.startswith(_FILES_IN_MEMORY):
         return True
     return any(
         path.startswith(folder) and not path[len(folder) :].startswith(("site-packages/", "dist-packages/"))
