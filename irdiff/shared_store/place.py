@@ -3,9 +3,11 @@
     packs/DIGEST                                          a pack, by the SHA-256 of its content
     scopes/TOOLCHAIN/WORKLOAD@TARGET/DIGEST-SIGNATURE     empty: that this pack belongs there
 
-A scope is all that comparisons with one toolchain made of one workload for one target. One listing tells what
-there is of a toolchain; a plain web server, which lists nothing, has it as the file `scopes/TOOLCHAIN.txt`,
-which every writer leaves behind.
+    scopes/TOOLCHAIN.txt                                  what follows `scopes/TOOLCHAIN/` in these names
+
+A scope is all that comparisons with one toolchain made of one workload for one target. Every writer leaves the
+list of a toolchain's scopes behind. It is all that a reader asks for: a listing comes in pages of a thousand,
+one after another, and a plain web server has none. Whoever writes asks the names themselves.
 """
 
 from __future__ import annotations
@@ -25,6 +27,8 @@ _SCHEMES = ("s3", "gs", "az", "https", "http")
 _TIMEOUT = {"timeout": "60s", "connect_timeout": "5s", "allow_http": True}
 _RETRY = {"max_retries": 2}
 _MESSAGE_CHARACTERS = 200
+_TIMES_LISTED = 5
+"""At most: as long as other writers leave more."""
 
 
 class PlaceError(StoreError):
@@ -74,16 +78,26 @@ class Place:
         return self._asked(lambda: list(self._listed(prefix)))
 
     def packs_of(self, toolchain: str) -> list[str]:
-        """What follows `scopes/TOOLCHAIN/` in the names of its packs."""
-        if self._lists:
-            prefix = f"scopes/{toolchain}/"
-            return [entry.path.removeprefix(prefix) for entry in self.entries(prefix)]
+        """What follows `scopes/TOOLCHAIN/` in the names of its packs, as the last writer left it."""
         found = self.get_if_there(f"scopes/{toolchain}.txt")
-        return found.decode(errors="replace").splitlines() if found else []
+        if found is not None:
+            return found.decode(errors="replace").splitlines()
+        return self.listed_packs_of(toolchain) if self._lists else []
+
+    def listed_packs_of(self, toolchain: str) -> list[str]:
+        """The same, from the names themselves."""
+        prefix = f"scopes/{toolchain}/"
+        return sorted(entry.path.removeprefix(prefix) for entry in self.entries(prefix))
 
     def leave_list(self, toolchain: str) -> None:
-        """For readers that cannot list."""
-        self.put(f"scopes/{toolchain}.txt", "\n".join(sorted(self.packs_of(toolchain))).encode())
+        """For readers. Where others write at the same time, the list of the last one to look is left."""
+        left = None
+        for _ in range(_TIMES_LISTED):
+            found = self.listed_packs_of(toolchain)
+            if found == left:
+                return
+            self.put(f"scopes/{toolchain}.txt", "\n".join(found).encode())
+            left = found
 
     def _listed(self, prefix: str) -> Iterator[SharedObject]:
         for rows in self._obstore.list(self._store, prefix=prefix):

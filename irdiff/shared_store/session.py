@@ -125,7 +125,9 @@ class SharedStoreSession:
 
     def _listed(self, toolchain: str) -> list[_Found]:
         found = []
-        for path in self._place.packs_of(toolchain):
+        writes = self._mode is StoreMode.WRITE
+        ask = self._place.listed_packs_of if writes else self._place.packs_of
+        for path in ask(toolchain):
             part, _, name = path.rpartition("/")
             digest, separator, signature = name.partition("-")
             if separator and len(digest) == 64:

@@ -53,3 +53,28 @@ def test_builders_are_not_given_the_signing_key(monkeypatch: pytest.MonkeyPatch)
     assert config.shared_store.mode is StoreMode.READ
     assert "secret" not in str(config)
     assert "secret" not in {*config.tool_environment.values(), *config.compiler_environment.values()}
+
+
+def test_a_list_that_another_writer_overtook_is_left_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, other = Place(str(tmp_path)), Place(str(tmp_path))
+    place.put("scopes/t/f/w@sm_90/one-unsigned", b"")
+    put = place.put
+
+    def put_late(path: str, content: bytes) -> None:
+        if other.get_if_there("scopes/t.txt") is None:
+            other.put("scopes/t/f/w@sm_90/two-unsigned", b"")
+            other.leave_list("t")
+        put(path, content)
+
+    monkeypatch.setattr(place, "put", put_late)
+    place.leave_list("t")
+    assert place.packs_of("t") == ["f/w@sm_90/one-unsigned", "f/w@sm_90/two-unsigned"]
+
+
+def test_a_toolchain_without_a_list_is_listed(tmp_path: Path) -> None:
+    place = Place(str(tmp_path))
+    assert place.packs_of("t") == []
+    place.put("scopes/t/f/w@sm_90/digest-unsigned", b"")
+    assert place.packs_of("t") == ["f/w@sm_90/digest-unsigned"]

@@ -67,6 +67,7 @@ class Machines:
         digest = digest or sha256(pack)
         self.place.put(f"packs/{digest}", pack)
         self.place.put(f"scopes/{BASE}/{PART}/{digest}-{signature}", b"")
+        self.place.leave_list(BASE)
 
     def files(self) -> set[str]:
         root = self.folder / "shared"
@@ -131,6 +132,22 @@ def test_what_is_new_is_one_more_pack(machines: Machines) -> None:
     third.pull([BASE], None, quiet)
     assert third.traffic.packs == 2
     assert machines.store("three").get(other) == b"more"
+
+
+def test_a_reader_asks_for_the_list_and_a_writer_for_the_names(machines: Machines) -> None:
+    """What a writer that died left out of the list is not fetched, and not sent again."""
+    machines.works(machines.session("one", write=True), "one")
+    for toolchain in (BASE, HEAD):
+        machines.place.put(f"scopes/{toolchain}.txt", b"")
+    reader = machines.session("two")
+    reader.pull([BASE, HEAD], [PART], quiet)
+    assert reader.traffic.packs == 0
+    writer = machines.session("three", write=True)
+    writer.pull([BASE, HEAD], [PART], quiet)
+    machines.works(writer, "three")
+    assert (writer.traffic.packs, writer.traffic.sent_packs) == (1, 0)
+    reader.pull([BASE, HEAD], [PART], quiet)
+    assert reader.traffic.packs == 1
 
 
 def test_a_push_without_a_run_sends_what_is_not_there(machines: Machines) -> None:
