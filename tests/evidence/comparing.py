@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 PYTHON = (sys.executable, "-P")
 """Finds the irdiff that is installed for it, not one that lies in the current folder."""
@@ -122,6 +125,22 @@ def compare(base: str, head: str, *words: str, cache: Path, repo: Path) -> Compa
 def compare_commits(repo: Repository, base: str, head: str, *words: str, cache: Path) -> Compared:
     """Two commits of a repository under one compiler."""
     return compare(base, head, "--triton", TRITON, *words, cache=cache, repo=repo.path)
+
+
+def once(
+    factory: pytest.TempPathFactory, name: str, make: Callable[[], Mapping[str, Compared]]
+) -> dict[str, Compared]:
+    """What `make` gives: made by the first of pytest's processes that asks for it, and read by all others."""
+    root = factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        root = root.parent
+    kept = root / f"{name}.json"
+    with (root / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not kept.exists():
+            text = json.dumps({way: asdict(compared) for way, compared in make().items()})
+            kept.write_text(text)
+    return {way: Compared(**row) for way, row in json.loads(kept.read_text()).items()}
 
 
 def shared_cache() -> Path:

@@ -22,7 +22,12 @@ WAYS = ("warm", "empty", "no-shortcut")
 
 @pytest.fixture(scope="module")
 def compared(shared_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Compared]:
-    folder = tmp_path_factory.mktemp("evidence")
+    return comparing.once(
+        tmp_path_factory, "evidence", lambda: _compared(shared_cache, tmp_path_factory.mktemp("evidence"))
+    )
+
+
+def _compared(shared_cache: Path, folder: Path) -> dict[str, Compared]:
     repo = Repository.new(folder / "kernels")
     base = {path: text for row in ROWS for path, text in row.base.items()}
     repo.commit("base", base)

@@ -92,7 +92,14 @@ def toolchain(shared_cache: Path) -> Path:
 def compared(
     shared_cache: Path, toolchain: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, Compared]:
-    folder = tmp_path_factory.mktemp("interpreters")
+    return comparing.once(
+        tmp_path_factory,
+        "interpreters",
+        lambda: _compared(shared_cache, toolchain, tmp_path_factory.mktemp("interpreters")),
+    )
+
+
+def _compared(shared_cache: Path, toolchain: Path, folder: Path) -> dict[str, Compared]:
     base = {path: text for row in ROWS for path, text in row.base.items()}
     head = {path: text for row in ROWS for path, text in row.head.items()}
     sides = {}
