@@ -43,6 +43,7 @@ class Judge:
         self.store = store
         self._reprint = reprint
         self._texts: OrderedDict[tuple[str, str], CanonicalText] = OrderedDict()
+        self._kept_characters = 0
         self._lock = threading.Lock()
 
     def content(self, digest: str) -> bytes:
@@ -67,9 +68,11 @@ class Judge:
                 return normalize.canonicalize(stage, raw)
         made = normalize.canonicalize(stage, raw)
         with self._lock:
-            self._texts[stage, digest] = made
-            while sum(len(text.raw) for text in self._texts.values()) > _KEPT_CHARACTERS:
-                self._texts.popitem(last=False)
+            if (stage, digest) not in self._texts:  # another thread may have made it
+                self._texts[stage, digest] = made
+                self._kept_characters += len(made.raw)
+            while self._kept_characters > _KEPT_CHARACTERS:
+                self._kept_characters -= len(self._texts.popitem(last=False)[1].raw)
         return made
 
     # answers

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from irdiff import normalize
+from irdiff.compare import judge as judge_module
 from irdiff.compare.judge import DamagedArtifactError, Judge
 from irdiff.errors import NormalizeError
 from irdiff.store import Store
@@ -65,6 +66,19 @@ def test_a_text_is_made_canonical_once(judge: Judge, monkeypatch: pytest.MonkeyP
     assert len(made) == 3
     assert not Judge(judge.store, no_llvm).same("ttgir", first, second)
     assert len(made) == 3, "the answer is in the store"
+
+
+def test_the_texts_that_were_asked_for_last_are_kept(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
+    artifacts = of_stage("ttgir")[:4]
+    first, second, third, fourth = (judge.store.put(artifact.content) for artifact in artifacts)
+    sizes = [len(artifact.text) for artifact in artifacts]
+    monkeypatch.setattr(judge_module, "_KEPT_CHARACTERS", max(sum(sizes[:3]), sizes[0] + sizes[2] + sizes[3]))
+    texts = [judge.text("ttgir", digest) for digest in (first, second, third)]
+    assert judge.text("ttgir", first) is texts[0]
+    judge.text("ttgir", fourth)
+    assert judge.text("ttgir", first) is texts[0]
+    assert judge.text("ttgir", third) is texts[2]
+    assert judge.text("ttgir", second) is not texts[1], "it was asked for longest ago"
 
 
 def test_lines_and_raw_lines_are_of_one_text(judge: Judge) -> None:
