@@ -5,9 +5,9 @@
 
     scopes/TOOLCHAIN.txt                                  what follows `scopes/TOOLCHAIN/` in these names
 
-A scope is all that comparisons with one toolchain made of one workload for one target. Every writer leaves the
-list of a toolchain's scopes behind. It is all that a reader asks for: a listing comes in pages of a thousand,
-one after another, and a plain web server has none. Whoever writes asks the names themselves.
+A scope is all that comparisons with one toolchain made of one workload for one target. Every writer leaves
+the list of a toolchain's scopes behind. It is all that a reader asks for: a listing comes in pages of a
+thousand, one after another, and a plain web server has none. Whoever writes asks the names themselves.
 """
 
 from __future__ import annotations
