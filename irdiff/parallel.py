@@ -1,7 +1,8 @@
-"""Steps over many items on several threads, with progress."""
+"""Steps over many items on several threads, with progress, and over both sides of one."""
 
 from __future__ import annotations
 
+import contextvars
 import itertools
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -9,6 +10,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import TypeVar
+
+from irdiff.model import Sides
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -56,3 +59,14 @@ def in_parallel(
             yield result
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
+
+
+def of_both(ask: Callable[[str], A]) -> Sides[A]:
+    """What `ask` says of `base` and of `head`, both asked at once: where there are few cases, a core would
+    wait otherwise. What the caller notes (`Store.noting`) is noted of both.
+    """
+    context = contextvars.copy_context()
+    with ThreadPoolExecutor(1) as pool:
+        base = pool.submit(context.run, ask, "base")
+        head = ask("head")
+        return Sides(base=base.result(), head=head)

@@ -112,13 +112,15 @@ class ComparisonSteps:
         return self.shared.noting(part_of(workload, target)) if self.shared else nullcontext()
 
 
-def compare(asked: Comparison, config: Config, out: Path, report: Report) -> Run:
-    """Compares two sides and writes the run folder `out`.
+def compare(
+    asked: Comparison, config: Config, out: Path, report: Report, *, warm: Workers | None = None
+) -> Run:
+    """Compares two sides and writes the run folder `out`; with processes that stay, where they are given.
 
     Raises NothingComparedError where not one case could be compared, StoreError, ToolchainError.
     """
     started = time.monotonic()
-    with opened(asked, config, report) as steps:
+    with opened(asked, config, report, warm=warm) as steps:
         run = _compared(asked, steps)
     run = replace(run, duration_s=round(time.monotonic() - started, 3))
     _write(run, out, steps.store)

@@ -30,6 +30,7 @@ from irdiff.compare.judge import DamagedArtifactError, Judge
 from irdiff.errors import NormalizeError
 from irdiff.findings import FindingKind
 from irdiff.model import Artifact, Component, Origin, Sides, StageStatus, Verdict
+from irdiff.parallel import of_both
 from irdiff.resolve.sides import Side
 from irdiff.stages import INPUT, MACHINE_STAGES, MLIR, Stage
 from irdiff.store import key_of
@@ -177,7 +178,9 @@ class _Trial:
                 dump=Dump.NAMES,
                 randomized=False,
             )
-            failed_in = self._run(asked).failed_in
+            replayed = self.replayer.run(asked)
+            self.may_be_cured |= replayed.may_be_cured
+            failed_in = replayed.failed_in
         found = replace(origin, pass_name=failed_in)
         return Attribution(case_id=self.case.id, origin=found, edit=None, step=None, again=NOT_AGAIN)
 
@@ -217,12 +220,11 @@ class _Trial:
         """
         if any(side.substitute for side in self.sides):
             return ""
-        return settings_change(*(self._replay(side, side, stage, Dump.NONE) for side in ("base", "head")))
+        return settings_change(*self._both(stage, Dump.NONE))
 
     def _own_passes(self, stage: str) -> _Charge:
         """The stage is guilty for certain: which of its passes began it?"""
-        ours = self._replay("base", "base", stage, Dump.ALL)
-        theirs = self._replay("head", "head", stage, Dump.ALL)
+        ours, theirs = self._both(stage, Dump.ALL)
         component = _COMPONENTS[stage]
         for side, row in (("base", ours), ("head", theirs)):
             if row.error:
@@ -263,7 +265,7 @@ class _Trial:
         self._cause, self._culprit, self._step, self._left = stage, None, None, None
         if stage != Stage.LLIR:
             return _Charge(component=_COMPONENTS[stage], note="")
-        ours, theirs = (self._replay(side, "base", stage, Dump.ALL) for side in ("base", "head"))
+        ours, theirs = self._both(stage, Dump.ALL, text="base")
         if ours.error or theirs.error:
             return _Charge(component=_COMPONENTS[stage], note="")
         return self._by_passes(stage, ours, theirs)
@@ -318,8 +320,8 @@ class _Trial:
         size = max(side[stage].size_bytes for side in self.case.artifacts)
         if size > MAX_LLVM_TEXT_BYTES or not all(map(self._prints_llvm_fast, ("base", "head"))):
             return None
-        base, head = (self._replay(side, side, stage, Dump.LLVM).states for side in ("base", "head"))
-        return survival.llvm_culprit(base, head)
+        base, head = self._both(stage, Dump.LLVM)
+        return survival.llvm_culprit(base.states, head.states)
 
     def _prints_llvm_fast(self, side: str) -> bool:
         version = re.match(r"(\d+)\.(\d+)", self.sides.of(side).toolchain.version)
@@ -345,34 +347,37 @@ class _Trial:
     # replays and comparisons
 
     def _replay(self, compiler: str, text: str, stage: str, dump: Dump) -> Replayed:
-        """The stage of one side's compiler on the text of a side.
+        """The stage of one side's compiler on the text of a side."""
+        return self._noted(compiler, text, stage, self.replayer.run(self._asked(compiler, text, stage, dump)))
 
-        On its own text it is a recheck too (see `irdiff.recheck`), so it runs as one.
-        """
-        own = compiler == text
+    def _both(self, stage: str, dump: Dump, *, text: str | None = None) -> Sides[Replayed]:
+        """The stage of both sides' compilers at once, each on its own text, or both on that of one side."""
+        found = of_both(lambda side: self.replayer.run(self._asked(side, text or side, stage, dump)))
+        for side, replayed in found.items():
+            self._noted(side, text or side, stage, replayed)
+        return found
+
+    def _asked(self, compiler: str, text: str, stage: str, dump: Dump) -> Replay:
+        """On a side's own text it is a recheck too (see `irdiff.recheck`), so it runs as one."""
         before = self.stages[self.stages.index(stage) - 1]
         artifacts: Mapping[str, Artifact] = self.case.artifacts.of(text)
-        replayed = self._run(
-            Replay(
-                side=self.sides.of(compiler),
-                launch_id=self.subject.launch_ids.of(compiler),
-                target=self.subject.target,
-                stage=stage,
-                input_stage=before,
-                input_digest=artifacts[before].digest,
-                metadata=self.case.metadata.of(text),
-                dump=dump,
-                randomized=own,
-                compile_s=max(side.get(stage, 0.0) for side in self.case.compile_s),
-            )
+        return Replay(
+            side=self.sides.of(compiler),
+            launch_id=self.subject.launch_ids.of(compiler),
+            target=self.subject.target,
+            stage=stage,
+            input_stage=before,
+            input_digest=artifacts[before].digest,
+            metadata=self.case.metadata.of(text),
+            dump=dump,
+            randomized=compiler == text,
+            compile_s=max(side.get(stage, 0.0) for side in self.case.compile_s),
         )
-        if own and not replayed.error and stage not in self._again.of(text):
-            self._again.of(text)[stage] = self._same_output(stage, replayed.output, text)
-        return replayed
 
-    def _run(self, replay: Replay) -> Replayed:
-        replayed = self.replayer.run(replay)
+    def _noted(self, compiler: str, text: str, stage: str, replayed: Replayed) -> Replayed:
         self.may_be_cured |= replayed.may_be_cured
+        if compiler == text and not replayed.error and stage not in self._again.of(text):
+            self._again.of(text)[stage] = self._same_output(stage, replayed.output, text)
         return replayed
 
     def _equal_stage(self, stage: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import signal
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
@@ -91,6 +92,8 @@ class WorkerReplayer:
         self._wanted = wanted
         """As the launches were captured: a host that has them is asked again."""
         self._timeout_s = min(config.limits.timeout_s, MAX_REPLAY_S)
+        self._cores = threading.BoundedSemaphore(config.jobs + 1)
+        """One more than there are: while one is read, the next ones run."""
 
     def run(self, replay: Replay) -> Replayed:
         content = self._store.get(replay.input_digest)
@@ -98,7 +101,7 @@ class WorkerReplayer:
             return _failed(f"the {replay.input_stage} artifact is gone from the store")
         beside = replay.side.corpus.beside(replay.launch_id, replay.target)
         workload = replay.launch_id.partition(":")[0]
-        with self._store.scratch() as folder:
+        with self._cores, self._store.scratch() as folder:
             path = folder / f"input.{replay.input_stage}"
             path.write_bytes(content)
             ended = self._workers.get(replay.side.toolchain, beside, randomized=replay.randomized).request(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from irdiff.report import candidates
 from irdiff.report.candidates import Candidate
 from irdiff.resolve.sides import SideOptions, resolve_sides
 from irdiff.run import run_list
+from irdiff.worker_client.workers import Workers
 
 
 @click.command("ab")
@@ -79,8 +81,8 @@ def ab_command(
             )
             sides = resolve_sides(base, head, wanted, config)
         folder = config.runs / run_name(base, head)
-        with progress.shown(console) as report:
-            meant = case_patterns.of_sides(cases, sides, targets, config, report)
+        with progress.shown(console) as report, closing(Workers(config)) as warm:
+            meant = case_patterns.of_sides(cases, sides, targets, config, report, warm=warm)
             asked = pipeline.Comparison(
                 sides=sides,
                 targets=targets,
@@ -88,7 +90,7 @@ def ab_command(
                 command=tuple(sys.argv[1:]),
                 meant=meant,
             )
-            run = pipeline.compare(asked, config, folder, report)
+            run = pipeline.compare(asked, config, folder, report, warm=warm)
         found.append(Candidate(name=head, run=run, place=run_list.call_of(folder, config.runs)))
     options.write_output(out, candidates.render(base, found))
     return ExitCode.DONE

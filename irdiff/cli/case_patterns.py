@@ -12,6 +12,7 @@ from irdiff.model import Target, Toolchain
 from irdiff.parallel import Report
 from irdiff.resolve.corpus import Corpus
 from irdiff.resolve.sides import Side
+from irdiff.worker_client.workers import Workers
 
 Source = tuple[Toolchain, Corpus]
 Meant = Mapping[str, tuple[str, ...]]
@@ -19,27 +20,40 @@ Meant = Mapping[str, tuple[str, ...]]
 
 
 def of_sides(
-    patterns: Sequence[str], sides: Iterable[Side], targets: Sequence[Target], config: Config, report: Report
+    patterns: Sequence[str],
+    sides: Iterable[Side],
+    targets: Sequence[Target],
+    config: Config,
+    report: Report,
+    *,
+    warm: Workers | None = None,
 ) -> Meant:
-    """Raises UsageError for a pattern that means nothing on either side."""
+    """With processes that stay, where they are given. Raises UsageError for a pattern that means nothing on
+    either side.
+    """
     if not patterns:
         return {}
     found = {(side.toolchain.digest, side.corpus.digest): side for side in sides}
 
     def launches_of(workloads: Sequence[str]) -> Iterator[str]:
         for side in found.values():
-            yield from _launches(side, workloads, targets, config, report)
+            yield from _launches(side, workloads, targets, config, report, warm)
 
     names = [name for side in found.values() for name in side.corpus.workloads]
     return case_ids.completed(patterns, names, launches_of, [target.name for target in targets])
 
 
 def _launches(
-    side: Side, workloads: Sequence[str], targets: Sequence[Target], config: Config, report: Report
+    side: Side,
+    workloads: Sequence[str],
+    targets: Sequence[Target],
+    config: Config,
+    report: Report,
+    warm: Workers | None,
 ) -> Iterable[str]:
     origin = side.substitute.origin if side.substitute else side.toolchain
     if isinstance(origin, Toolchain):
-        return _captured((origin, side.corpus), workloads, targets, config, report)
+        return _captured((origin, side.corpus), workloads, targets, config, report, warm)
     return (case.id.rpartition("@")[0] for case in origin.run.cases if case.workload in workloads)
 
 
@@ -56,10 +70,15 @@ def of_corpus(
 
 
 def _captured(
-    source: Source, workloads: Sequence[str], targets: Sequence[Target], config: Config, report: Report
+    source: Source,
+    workloads: Sequence[str],
+    targets: Sequence[Target],
+    config: Config,
+    report: Report,
+    warm: Workers | None = None,
 ) -> Iterable[str]:
     """Names of launches. They are hardly ever others for another target."""
-    rows = corpus_check.captured(*source, targets[:1], workloads, config, report)
+    rows = corpus_check.captured(*source, targets[:1], workloads, config, report, warm=warm)
     return [row.id for row in rows]
 
 

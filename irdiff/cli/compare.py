@@ -33,6 +33,7 @@ from irdiff.resolve.sides import SideOptions, resolve_sides
 from irdiff.resolve.toolchains import install_progress
 from irdiff.run import run_list, run_place, same_compiler
 from irdiff.stages import check_compared
+from irdiff.worker_client.workers import Workers
 
 
 @click.command("compare")
@@ -139,13 +140,13 @@ def _chosen(words: CompareWords) -> Options:
 def _compared(
     asked: pipeline.Comparison, words: CompareWords, config: Config, folder: Path, console: Console
 ) -> Run:
-    with progress.shown(console) as report:
-        meant = case_patterns.of_sides(words.cases, asked.sides, asked.targets, config, report)
+    with progress.shown(console) as report, closing(Workers(config)) as warm:
+        meant = case_patterns.of_sides(words.cases, asked.sides, asked.targets, config, report, warm=warm)
         chosen = replace(asked.options, cases=case_patterns.flat(meant))
         asked = replace(asked, options=chosen, meant=meant)
         if words.cluster:
             asked = replace(asked, notes=(*asked.notes, *_filled(asked, config, words.cluster, report)))
-        return pipeline.compare(asked, config, folder, report)
+        return pipeline.compare(asked, config, folder, report, warm=warm)
 
 
 def _show(run: Run, part: ShownRun, made: GivenRun, words: CompareWords, config: Config) -> None:

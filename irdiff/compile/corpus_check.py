@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -105,9 +105,13 @@ def captured(
     cases: Sequence[str],
     config: Config,
     report: Report,
+    *,
+    warm: Workers | None = None,
 ) -> list[Launch]:
-    """Every launch that the patterns select, for every target; without its input digest."""
-    with _compiler(config, Wanted(cases=tuple(cases), frontend=False)) as compiler:
+    """Every launch that the patterns select, for every target; without its input digest. With processes that
+    stay, where they are given.
+    """
+    with _compiler(config, Wanted(cases=tuple(cases), frontend=False), warm) as compiler:
         asked = CorpusCheck(
             compiler=compiler,
             toolchain=toolchain,
@@ -141,6 +145,6 @@ def check(
 
 
 @contextmanager
-def _compiler(config: Config, wanted: Wanted) -> Iterator[WorkerCompiler]:
-    with closing(Workers(config)) as workers:
+def _compiler(config: Config, wanted: Wanted, warm: Workers | None = None) -> Iterator[WorkerCompiler]:
+    with nullcontext(warm) if warm else closing(Workers(config)) as workers:
         yield WorkerCompiler(Requests(config, workers), Store(config.store), wanted, reuse=True)

@@ -25,6 +25,7 @@ from irdiff.compare.compiler import Compiler
 from irdiff.compare.judge import DamagedArtifactError, Judge
 from irdiff.errors import NormalizeError
 from irdiff.model import Case, Failed, Launch, Sides, Target
+from irdiff.parallel import of_both
 from irdiff.resolve.sides import Side
 from irdiff.stages import MACHINE_STAGES, Stage
 from irdiff.store import key_of
@@ -85,7 +86,7 @@ class Rechecker:
         return stages[place:]
 
     def _asked(self, suspect: Suspect, stages: Sequence[str] | None) -> Answers:
-        agrees = {name: self._agrees(suspect, name, stages) for name in ("base", "head")}
+        agrees = of_both(lambda name: self._agrees(suspect, name, stages))
         return Answers(
             disagreeing=tuple(name for name, answer in agrees.items() if answer is False),
             unanswered=tuple(name for name, answer in agrees.items() if answer is None),

@@ -23,9 +23,11 @@ import stat
 import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import zstandard
@@ -68,6 +70,10 @@ def _plain(value: object) -> object:
 _encoder = json.JSONEncoder(sort_keys=True, default=_plain)
 
 
+_noted: ContextVar[Mapping[Store, set[str]]] = ContextVar("noted", default=MappingProxyType({}))
+"""Where each store notes what is used of it now."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Usage:
     objects: int
@@ -90,14 +96,15 @@ class Store:
 
     @contextlib.contextmanager
     def noting(self) -> Iterator[set[str]]:
-        """The names of the files that this thread writes, reads or asks for, and that are there."""
-        before: set[str] | None = getattr(self._local, "noted", None)
+        """The names of the files that this thread, or one that works for it (`parallel.of_both`), writes,
+        reads or asks for, and that are there.
+        """
         noted: set[str] = set()
-        self._local.noted = noted
+        before = _noted.set({**_noted.get(), self: noted})
         try:
             yield noted
         finally:
-            self._local.noted = before
+            _noted.reset(before)
 
     def file(self, name: str) -> bytes | None:
         """A file as it lies here; None where it is absent or damaged."""
@@ -143,7 +150,7 @@ class Store:
         return self._packs.names(digest)
 
     def _note(self, name: str) -> None:
-        noted: set[str] | None = getattr(self._local, "noted", None)
+        noted = _noted.get().get(self)
         if noted is not None:
             noted.add(name)
 

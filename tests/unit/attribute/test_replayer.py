@@ -70,7 +70,7 @@ class Bench:
 
     def run(self, dump: Dump = Dump.NONE) -> Replayed:
         limits = SimpleNamespace(timeout_s=self.timeout_s, memory_bytes=1 << 30)
-        config: Any = SimpleNamespace(limits=limits)
+        config: Any = SimpleNamespace(limits=limits, jobs=2)
         workers: Any = self.workers
         wanted = Wanted(tiers=("gate",))
         return WorkerReplayer(config, self.store, workers, wanted).run(replace(self.replay, dump=dump))

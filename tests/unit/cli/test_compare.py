@@ -19,7 +19,7 @@ def compared(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
     side = SimpleNamespace(toolchain=SimpleNamespace(spec="triton==3.9.0"))
     monkeypatch.setattr(compare, "look", lambda *_: None)
     monkeypatch.setattr(compare, "resolve_sides", lambda *_: (side, side))
-    monkeypatch.setattr(pipeline, "compare", lambda *_: RUN)
+    monkeypatch.setattr(pipeline, "compare", lambda *_, **__: RUN)
     return ["--cache", str(tmp_path / "cache"), "--out", str(tmp_path / "run")]
 
 

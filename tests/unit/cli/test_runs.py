@@ -141,7 +141,7 @@ def test_last_is_the_run_before_the_one_that_is_made(runs: Path, monkeypatch: py
     new = run_folder.load(runs / NEW)
     shutil.rmtree(runs / NEW)
 
-    def made(_: object, __: object, folder: Path, ___: object) -> Run:
+    def made(_: object, __: object, folder: Path, ___: object, *, warm: object) -> Run:
         write(folder, new, 2_000_000_000)
         return new
 

@@ -130,9 +130,9 @@ def bench(tmp_path: Path, build: Any) -> Bench:
 
 def test_each_stage_from_the_first_changed_one_on_is_run_on_what_entered_it(bench: Bench) -> None:
     assert bench.disagreeing() == ()
-    assert bench.fakes.asked == [
-        "base ptx of ttir", "base cubin of ptx", "head ptx of ttir", "head cubin of ptx",
-    ]  # fmt: skip
+    for side in ("base", "head"):
+        asked = [row for row in bench.fakes.asked if row.startswith(side)]
+        assert asked == [f"{side} ptx of ttir", f"{side} cubin of ptx"]
 
 
 def test_what_attribution_ran_again_is_not_run_a_third_time(bench: Bench) -> None:
@@ -205,13 +205,14 @@ def test_a_stage_that_ran_out_of_time_is_no_answer(bench: Bench) -> None:
 @pytest.mark.parametrize("stage", ["launch", "ttir"], ids=["what is launched", "what the frontend makes"])
 def test_what_no_stage_makes_is_compiled_whole(bench: Bench, stage: str) -> None:
     bench.disagreeing(bench.case(base={**BASE, "source": TTGIR, "ttir": TTGIR}, stage=stage))
-    assert bench.fakes.asked == ["base compiled", "head compiled"]
+    assert sorted(bench.fakes.asked) == ["base compiled", "head compiled"]
 
 
 def test_an_assembler_is_asked_alone(bench: Bench) -> None:
     bench.fakes.outputs["head", "cubin"] = [CUBIN, OTHER_CUBIN, CUBIN]
     assert bench.rechecker().assemblers(bench.suspect()).disagreeing == ("head",)
-    assert bench.fakes.asked[:2] == ["base cubin of ptx", "head cubin of ptx"]
+    assert {row.partition(" ")[2] for row in bench.fakes.asked} == {"cubin of ptx", "compiled"}
+    assert bench.fakes.asked.count("base cubin of ptx") == 1
 
 
 def test_a_backend_without_an_assembler_is_not_asked_for_it(bench: Bench) -> None:
