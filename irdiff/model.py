@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from typing import Generic, TypeVar
@@ -139,6 +139,9 @@ class Toolchain:
     Scripts are not here: they may run anything."""
     notes: tuple[str, ...]
     """What a reader must know of how it was identified."""
+    stage_code: Mapping[str, str] = field(default_factory=dict)
+    """By the name of a target's backend, SHA-256 of the Python among what `below_frontend` covers: it says
+    what is done with what an assembler made."""
 
     @property
     def assemblers(self) -> Mapping[str, str]:

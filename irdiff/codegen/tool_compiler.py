@@ -56,12 +56,12 @@ class ToolCompiler:
             return self.inner.catalog(toolchain, corpus, workload, target)
         return self._texts.catalog(substitute, corpus, workload, target)
 
-    def keeps_below_frontend(self, toolchain: Toolchain, target: Target) -> bool:
+    def keeps_below_frontend(self, toolchain: Toolchain, launch: Launch, target: Target) -> bool:
         substitute = self._substitutes.get(toolchain.digest)
         if substitute is None:
-            return self.inner.keeps_below_frontend(toolchain, target)
+            return self.inner.keeps_below_frontend(toolchain, launch, target)
         if isinstance(substitute.origin, Toolchain):
-            return self.inner.keeps_below_frontend(substitute.origin, target)
+            return self.inner.keeps_below_frontend(substitute.origin, launch, target)
         return True
 
     def entered_frontend(self, toolchain: Toolchain, target: Target) -> list[str]:

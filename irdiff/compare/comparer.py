@@ -76,9 +76,10 @@ class CaseComparer:
     def is_same_input(self, pair: Pair) -> bool:
         """The same stages on the same input give the same code: nothing to compile.
 
-        Toolchains that differ above the stages alone are the same here once a compilation has shown that its
-        stages call nothing of what differs. A launch that its workload expects to fail is compiled all the
-        same: where it compiles on neither side nothing was compared, and it is not called unchanged.
+        Toolchains that differ above the stages alone are the same here once a compilation of the launch has
+        shown that its stages call nothing of what differs. A launch that its workload expects to fail is
+        compiled all the same: where it compiles on neither side nothing was compared, and it is not called
+        unchanged.
         """
         base, head = pair.base, pair.head
         if not isinstance(base, Launch) or not isinstance(head, Launch):
@@ -91,7 +92,7 @@ class CaseComparer:
         if ours.digest == theirs.digest:
             return True
         same_below = below_frontend(ours, pair.target) == below_frontend(theirs, pair.target)
-        return same_below and self.compiler.keeps_below_frontend(ours, pair.target)
+        return same_below and self.compiler.keeps_below_frontend(ours, base, pair.target)
 
     def _compare_compiled(self, pair: Pair, base: Launch, head: Launch, *, fresh: bool) -> Case:
         launches = Sides(base=base, head=head)
@@ -111,7 +112,8 @@ class CaseComparer:
         texts = verdicts.compare_texts(ours, theirs, self.judge.compare)
         if ours.assembler and theirs.assembler:
             self._assemblers_differ[pair.target.name] = ours.assembler.digest != theirs.assembler.digest
-        if self.options.shortcut and self._same_by_rule(ours, theirs):
+        by_rule = self.options.shortcut and self._has_same_stage_code(pair.target)
+        if by_rule and self._same_by_rule(ours, theirs):
             return self._judged(pair, halves, texts, verdicts.ByRule())
         halves = halves.map(self._assembled)
         if _any_failed(halves):
@@ -122,11 +124,16 @@ class CaseComparer:
         # Where both sides may run the same ptxas, PTX is looked at before it is assembled.
         ours, theirs = (each.toolchain.assemblers for each in self.sides)
         differ = self._assemblers_differ.get(target.name, not set(ours.values()) & set(theirs.values()))
-        wait = self.options.shortcut and not differ
+        wait = self.options.shortcut and not differ and self._has_same_stage_code(target)
         outcome = self.compiler.compile(
             side.toolchain, side.corpus, launch, target, assemble=fresh or not wait, fresh=fresh
         )
         return _Half(side=side, launch=launch, target=target, outcome=outcome, fresh=fresh)
+
+    def _has_same_stage_code(self, target: Target) -> bool:
+        """Whether both do the same with what an assembler makes: one may change that, or run it twice."""
+        ours, theirs = (side.toolchain.stage_code.get(target.backend) for side in self.sides)
+        return ours is not None and ours == theirs
 
     def _assembled(self, half: _Half) -> _Half:
         side = half.side
@@ -149,7 +156,8 @@ class CaseComparer:
         differing = launch_metadata.differing(ours.metadata, theirs.metadata)
         if differing:
             findings.append(Finding(FindingKind.LAUNCH_DIFFERS, ",".join(differing)))
-        verdict, stages, first = verdicts.judge(texts, evidence, launch_differs=bool(differing))
+        after = verdicts.made_of_binaries(ours, theirs)
+        verdict, stages, first = verdicts.judge(texts, evidence, launch_differs=bool(differing), after=after)
         case = replace(
             cases.blank(pair, verdict),
             origin=cases.origin(first) if first else None,

@@ -43,6 +43,6 @@ class Compiler(Protocol):
         """The case again in another process, with addresses and hashes randomized."""
         ...
 
-    def keeps_below_frontend(self, toolchain: Toolchain, target: Target) -> bool:
-        """Whether compilations have shown that the stages for a target call no function of the frontend."""
+    def keeps_below_frontend(self, toolchain: Toolchain, launch: Launch, target: Target) -> bool:
+        """Whether a compilation of this launch has shown that its stages call no function of the frontend."""
         ...

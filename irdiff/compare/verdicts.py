@@ -168,10 +168,22 @@ def findings_of(evidence: Evidence) -> tuple[Finding, ...]:
 # the verdict
 
 
+def made_of_binaries(base: Compiled, head: Compiled) -> tuple[str, ...]:
+    """Stages that follow the binary on a side: they are loaded in its place, or launch it, so that no equal
+    machine code absorbs what differs there.
+    """
+    found: dict[str, None] = {}
+    for side in (base, head):
+        names = list(side.artifacts)
+        last = max((place for place, name in enumerate(names) if name in MACHINE_STAGES), default=len(names))
+        found.update(dict.fromkeys(names[last + 1 :]))
+    return tuple(found)
+
+
 def judge(
-    texts: StageComparison, evidence: Evidence, *, launch_differs: bool
+    texts: StageComparison, evidence: Evidence, *, launch_differs: bool, after: Collection[str] = ()
 ) -> tuple[Verdict, Mapping[str, StageStatus], str | None]:
-    """Verdict, all stage statuses, and the first changed stage."""
+    """Verdict, all stage statuses, and the first changed stage. `after`: as of `made_of_binaries`."""
     stages = dict(texts.stages)
     match evidence:
         case Binaries():
@@ -194,10 +206,11 @@ def judge(
         case _:
             assert_never(evidence)
     first = next((name for name, status in stages.items() if status is StageStatus.CHANGED), None)
-    if same and not launch_differs:
+    differing = [name for name in after if name in stages and stages[name] not in _SAME]
+    if same and not launch_differs and not differing:
         return (Verdict.ABSORBED if first else Verdict.UNCHANGED), stages, first
     if isinstance(evidence, NotCompared):
         first = first or next(
             (name for name, status in stages.items() if status is StageStatus.ABSENT), "code"
         )
-    return Verdict.CHANGED, stages, first or "launch"
+    return Verdict.CHANGED, stages, first or next(iter(differing), "launch")

@@ -227,9 +227,12 @@ class WorkerCompiler:
         yield key_of(*made_from, below_frontend(toolchain, target))
         yield key_of(*made_from, "whole", toolchain.digest)
 
-    def keeps_below_frontend(self, toolchain: Toolchain, target: Target) -> bool:
-        """Whether compilations have shown that the stages for a target call no function of the frontend."""
-        return self._entered_frontend(toolchain, target) == []
+    def keeps_below_frontend(self, toolchain: Toolchain, launch: Launch, target: Target) -> bool:
+        """Whether a compilation of this very launch has shown that its stages call no function of the
+        frontend: those of another may take another way.
+        """
+        keys = self._keys("compile/2", toolchain, launch, target)
+        return keys is not None and self.store.checksum("compile", keys.below_frontend) is not None
 
     def entered_frontend(self, toolchain: Toolchain, target: Target) -> list[str]:
         """Files of the frontend that stages for a target were seen to call."""

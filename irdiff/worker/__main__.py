@@ -69,6 +69,7 @@ def main():
     requests_fd, replies_fd = os.dup(0), os.dup(1)
     os.dup2(2, 1)  # whatever triton or a workload prints must not end up in the protocol
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    environment = dict(os.environ)
     import triton
     import triton.backends
 
@@ -77,9 +78,10 @@ def main():
     modules, maps = dict(sys.modules), _mapped()
     _load_package()
     if sys.argv[1] == "identify":
-        from irdiff_worker import loaded
+        from irdiff_worker import loaded, settings
 
-        reply = _identify(triton, loaded.describe(triton, modules, maps))
+        left = settings.of_imports(environment, modules)
+        reply = _identify(triton, {**loaded.describe(triton, modules, maps), **left})
         os.write(replies_fd, json.dumps(reply).encode() + b"\n")
         return
     from irdiff_worker import dependencies, operations, packages, server, settings, stages

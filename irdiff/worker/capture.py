@@ -26,7 +26,7 @@ import triton.runtime.jit
 from triton.backends.compiler import GPUTarget
 from triton.runtime import driver
 
-from . import corpus_api, frontend, importing, running, stages
+from . import corpus_api, frontend, importing, running, settings, stages
 from .describe import kernel_name, specialization_of
 from .kernel_functions import jit_function
 from .stages import real_compile
@@ -331,6 +331,8 @@ def launches_of(entry, target, with_frontend, configs=None):
     for captured in sink:
         made = captured.made
         key = specialization_of(captured), captured.digest, made.ir_digest if made else None
+        if made and captured.digest is None:  # what sets it apart may have no digest
+            key += tuple((name, settings.identity(value)) for name, value in made.settings.changed())
         if key not in seen:
             seen.add(key)
             kept.append(captured)

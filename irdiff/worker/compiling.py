@@ -37,6 +37,8 @@ class StageRecorder:
         self.goes_on = False
         """Whether something was made after that: only a whole compilation tells what."""
         self.stage = "ttir"
+        self.made = None
+        """What that stage gave."""
         self.times_s = {}
         self.cpu_s = {}
         """Processor time of each stage, that of the programs it ran too: no other process moves it."""
@@ -56,20 +58,25 @@ class StageRecorder:
                 raise _StopAtAssembler
             self.stage = name
             begin, used = time.perf_counter(), _cpu_s()
+            files = set()
             try:
                 with stages.entered() as files:
-                    result = stage(module, metadata)
+                    self.made = stage(module, metadata)
             except _StopAtAssembler:
-                self.stopped = True
-                return b""
+                self.stopped, self.made = True, b""
+                return self.made
+            finally:
+                self.entered |= files  # of a stage that stopped or failed, too: it made what there is
             self.times_s[name] = round(time.perf_counter() - begin, 6)
             self.cpu_s[name] = round(_cpu_s() - used, 6)
-            self.entered |= files
-            return result
+            return self.made
 
         return timed
 
     def keep(self, name, content):
+        if name == self.stage and content is not self.made:
+            self.assembler_flags = None  # a file that overrides the stage: the assembler did not make this
+            self.goes_on |= self.stopped
         if self.stopped:
             self.goes_on |= name != self.stage
             return

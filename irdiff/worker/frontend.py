@@ -38,6 +38,9 @@ _one_at_a_time = threading.Lock()
 """A workload may launch from several threads; the stages of a compilation are watched in one place."""
 
 
+_OVERRIDING = frozenset({"TRITON_KERNEL_OVERRIDE", "knobs.compilation.override"})
+
+
 class Undigestible(Exception):
     """Something that reaches the stages has no form that is the same in every process."""
 
@@ -94,7 +97,7 @@ def _digest_of(ir_digest, first_stage, options, target, settings):
     try:
         rows = [(name, _plain(value)) for name, value in sorted(vars(options).items())]
         gpu = (target.backend, target.arch, target.warp_size)
-        changed = [(name, _plain(value)) for name, value in settings.changed()]
+        changed = [(name, _of_setting(name, value)) for name, value in settings.changed()]
         return sha256(repr(("input/3", first_stage, rows, gpu, changed, ir_digest)))
     except Undigestible:
         return None
@@ -127,6 +130,15 @@ def _plain(value):
     if type(value).__name__ == "constexpr":
         return "constexpr", _plain(value.value)
     raise Undigestible(type(value).__qualname__)
+
+
+def _of_setting(name, value):
+    """A variable or knob, by content: where it has stages replaced by files, or names a folder, from where
+    the program runs too, nobody knows which files. Raises Undigestible.
+    """
+    if (name in _OVERRIDING and value) or (isinstance(value, str) and os.path.isdir(value)):
+        raise Undigestible(name)
+    return _plain(value)
 
 
 def _by_content(text):

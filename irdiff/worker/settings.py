@@ -1,15 +1,16 @@
 """What a program has set for the compiler beside the options of a launch: variables, knobs, its functions.
 
 The stages read all of them at any time (`DISABLE_LLVM_OPT` in C++, `knobs.nvidia.disable_ptxas_opt`, hooks
-that add stages, a stage that a program has replaced by its own). What a workload has changed of them when it
-launches belongs to that launch, and its child compiles with the same variables and knobs, whatever later
-launches have set. A function has no digest: a launch under another one than the worker began with is compiled
-each time.
+that add stages, a stage that a program has replaced by its own, a registry that it has written to). What a
+workload has changed of them when it launches belongs to that launch, and its child compiles with all of it as
+it was then, whatever later launches have set. A function or object has no digest: a launch under another one
+than the worker began with is compiled each time.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import sys
 
 import triton
@@ -21,11 +22,34 @@ _NEUTRAL_VARIABLES = frozenset(
 """They say where things are kept, and compilations here are kept nowhere."""
 _NEUTRAL_KNOBS = frozenset({"autotuning", "build", "cache", "proton", "redis"})
 """Groups of knobs that no stage reads: how autotuners measure, launchers are built, results are kept."""
-_BELOW_FRONTEND = ("triton.backends.", "triton.compiler.", "triton._")
+BELOW_FRONTEND = ("triton.backends.", "triton.compiler.", "triton._")
+"""How the names of the modules begin that stages run in."""
+_OF_EACH_CLASS = frozenset({"__dict__", "__weakref__", "__doc__", "__module__", "__qualname__"})
 _UNSET = object()
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 _at_first = []
 _modules = {}
 """{name: module} that stages run in, of those loaded at first; what is loaded later is as installed."""
+
+
+class _Held:
+    """What a dict or list holds now; equal where these are the same objects."""
+
+    def __init__(self, holder):
+        self.holder = holder
+        self.rows = dict(holder) if isinstance(holder, dict) else dict(enumerate(holder))
+
+    def __eq__(self, other):
+        rows = other.rows
+        same = self.holder is other.holder and self.rows.keys() == rows.keys()
+        return same and all(rows[key] is value for key, value in self.rows.items())
+
+    __hash__ = None
+
+    def restore(self):
+        self.holder.clear()
+        add = self.holder.update if isinstance(self.holder, dict) else self.holder.extend
+        add(self.rows if isinstance(self.holder, dict) else self.rows.values())
 
 
 class Settings:
@@ -33,7 +57,7 @@ class Settings:
 
     def __init__(self):
         self._variables = dict(os.environ)
-        self._knobs = {name: dict(vars(group)) for name, group in _groups().items()}
+        self._knobs = {name: dict(vars(group)) for name, group in groups().items()}
         self._code = _code()
 
     def changed(self):
@@ -45,12 +69,21 @@ class Settings:
     def restore(self):
         os.environ.clear()
         os.environ.update(self._variables)
-        for name, group in _groups().items():
+        for name, group in groups().items():
             vars(group).clear()
             vars(group).update(self._knobs.get(name, {}))
+        now = _code()
+        for place in sorted({*now, *self._code}, key=len):  # a class before what it has
+            before = self._code.get(place, _UNSET)
+            if isinstance(before, _Held):
+                before.restore()
+                before = before.holder
+            found = now.get(place, _UNSET)
+            if before is not (found.holder if isinstance(found, _Held) else found):
+                _put(place, before)
 
     def _all(self):
-        rows = {**self._code}
+        rows = {".".join(place): value for place, value in self._code.items()}
         rows |= {name: value for name, value in self._variables.items() if name not in _NEUTRAL_VARIABLES}
         for group, knobs in self._knobs.items():
             if group not in _NEUTRAL_KNOBS:
@@ -58,39 +91,91 @@ class Settings:
         return rows
 
 
-def _groups():
-    """The groups of knobs. Triton has none before 3.4."""
+def groups():
+    """{name: group} of knobs. Triton has none before 3.4."""
     knobs = getattr(triton, "knobs", None)
     base = getattr(knobs, "base_knobs", ())
     return {name: group for name, group in vars(knobs).items() if isinstance(group, base)} if knobs else {}
 
 
 def _code():
-    """{name: function or class} of the modules that stages run in, and of their classes."""
+    """{place: value} of functions, classes, dicts and lists of the modules that stages run in, and of all
+    that their classes have. A place is a module's name, a name there and, of a class, a name in it.
+    """
     found = {}
     for module_name, module in _modules.items():
         for name, value in list(getattr(module, "__dict__", {}).items()):
-            if callable(value) and name != "compile":  # that one is ours while launches are captured
-                found[f"{module_name}.{name}"] = value
+            if name == "compile" or name.startswith("__"):  # `compile` is ours while launches are captured
+                continue
+            if callable(value) or isinstance(value, (dict, list)):
+                found[module_name, name] = _noted(value)
             if isinstance(value, type) and value.__module__ == module_name:
-                attributes = vars(value).items()
-                found.update((f"{module_name}.{name}.{key}", x) for key, x in attributes if _is_code(x))
+                rows = ((key, row) for key, row in vars(value).items() if key not in _OF_EACH_CLASS)
+                found.update(((module_name, name, key), _noted(row)) for key, row in rows)
     return found
 
 
-def _is_code(value):
-    return callable(value) or isinstance(value, (staticmethod, classmethod, property))
+def _noted(value):
+    return _Held(value) if isinstance(value, (dict, list)) else value
+
+
+def identity(value):
+    """Hashable, and equal for equal settings of this process."""
+    if isinstance(value, _Held):
+        return tuple((repr(key), id(row)) for key, row in value.rows.items())
+    return value if isinstance(value, (str, int, bool)) else id(value)
+
+
+def _put(place, value):
+    owner = _modules[place[0]]
+    for name in place[1:-1]:
+        owner = getattr(owner, name, None)
+    if owner is not None:  # otherwise it went with its class
+        delattr(owner, place[-1]) if value is _UNSET else setattr(owner, place[-1], value)
 
 
 def _same(before, now, name):
     a, b = before.get(name, _UNSET), now.get(name, _UNSET)
-    return a is b or (type(a) is type(b) and isinstance(a, (str, int, bool)) and a == b)
+    return a is b or (type(a) is type(b) and isinstance(a, (str, int, bool, _Held)) and a == b)
 
 
 def begin():
     """What is set now is the toolchain's own, and known by its digest."""
     own = {row.compiler.__module__ for row in triton.backends.backends.values()}
     for name, module in list(sys.modules.items()):
-        if name in own or name.startswith(_BELOW_FRONTEND):
+        if name in own or name.startswith(BELOW_FRONTEND):
             _modules[name] = module
     _at_first[:] = [Settings()]
+
+
+# what imports have left
+
+
+def of_imports(environment, modules):
+    """What importing Triton has left where stages read it, beside its files; `environment` is from before.
+
+    `set`: [name, value] of variables and knobs. `held`: [module, name, file] of functions that a module which
+    stages run in holds, in classes, dicts and lists too, where they have no name: any file may have put one
+    of its own there.
+    """
+    names = {*environment, *os.environ}
+    found = {name: os.environ.get(name) for name in names if environment.get(name) != os.environ.get(name)}
+    for name, group in groups().items():
+        values = {key: _ADDRESS.sub("", repr(value)) for key, value in vars(group).items()}
+        found.update((f"knobs.{name}.{key}", value) for key, value in values.items())
+    running = [row for row in list(modules.items()) if row[0].startswith(BELOW_FRONTEND)]
+    held = {row for name, module in running for row in _files_held(name, module)}
+    return {"set": sorted(found.items()), "held": sorted(held)}
+
+
+def _files_held(name, module):
+    for key, value in list(vars(module).items()):
+        rows = [(key, value)]
+        if isinstance(value, (dict, list)):
+            rows = [("", row) for row in (value.values() if isinstance(value, dict) else value)]
+        elif isinstance(value, type) and value.__module__ == name:
+            rows = [("", row) for row in vars(value).values()]
+        for own_name, row in rows:
+            code = getattr(getattr(row, "__func__", getattr(row, "fget", row)), "__code__", None)
+            if code is not None:
+                yield name, own_name, code.co_filename

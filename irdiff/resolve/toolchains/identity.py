@@ -93,6 +93,10 @@ class _Counted:
             or (file.layer.kind is LayerKind.BACKEND and file.layer.backend in keys)
         ]
 
+    def stage_code(self, target: str) -> str:
+        """The digest of the Python among them: it says what is done with what an assembler made."""
+        return self.digest(file for file in self.below(target) if file.module)
+
     def launcher_digest(self, target: str) -> str:
         """The digest of what launches on such targets, and of no more: it is only said where it differs."""
         keys = self.found.keys_for(target)
@@ -129,6 +133,7 @@ def _identified(reply: dict[str, Any], spec: str, python: str, path: Path, confi
         launchers={target: counted.launcher_digest(target) for target in leaks},
         programs={str(file.path.resolve()): counted.digests[file.path] for file in run.files},
         notes=tuple(_notes(spec, found, leaks, run.scripts)),
+        stage_code={target: digest if leaks[target] else counted.stage_code(target) for target in leaks},
     )
 
 
@@ -136,6 +141,8 @@ def _violations(counted: _Counted, target: str, digest: str, config: Config) -> 
     """Why the rule of `layers` does not hold for a target. The answer is kept by the toolchain's digest."""
     store = Store(config.cache / "digests")
     rules = [Path(str(module.__file__)).read_text(encoding="utf-8") for module in _RULES]
+    if counted.found.held:
+        return counted.found.held
     key = key_of("proof/1", rules, digest, target)
     violations: list[str] | None = store.get_record("proof", key)
     if violations is None:

@@ -20,7 +20,7 @@ from irdiff.config import Config
 from irdiff.store import Store, key_of
 
 WORKER = Path(__file__).parents[2] / "worker" / "__main__.py"
-_ASKED = (WORKER, WORKER.parent / "loaded.py")
+_ASKED = (WORKER, WORKER.parent / "loaded.py", WORKER.parent / "settings.py")
 """What the answer comes from, beside the interpreter."""
 
 
@@ -53,7 +53,11 @@ def known(python: str, config: Config) -> tuple[dict[str, Any], str] | None:
 
 
 def remember(python: str, config: Config, reply: dict[str, Any], digest: str, asked_at: float) -> None:
-    """Keeps an answer, unless something that it depends on was touched since `asked_at` (seconds)."""
+    """Keeps an answer, unless something that it depends on was touched since `asked_at` (seconds), or the
+    loader looks for libraries in folders of the user's: one that appears there takes another's place.
+    """
+    if config.compiler_environment.get("LD_LIBRARY_PATH"):
+        return
     states = _states(python, reply["search_path"])
     newest_ns = max(int(state.rsplit(":", 1)[1]) for state in states.values())
     if newest_ns < (asked_at - 1) * 1e9:

@@ -7,6 +7,7 @@
     python:NAME          the same for modules of the standard library
     library:NAME         every mapped file that holds code; `interpreter` for the interpreter itself
     startup:NAME         the lines of `.pth` files that are run
+    set                  variables and knobs that importing all of it has set
     program:NAME         programs that a compilation runs from elsewhere, and what scripts among them name
 
 Names do not hold the folder that anything lies in, so two installations of one release are one toolchain.
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -80,8 +82,29 @@ class Loaded:
         return set().union(*(self.used[name] for name in taking))
 
     @property
-    def startup(self) -> list[tuple[str, list[str]]]:
-        return [(f"startup:{name}", lines) for name, lines in self._reply["startup"]]
+    def startup(self) -> list[tuple[str, Any]]:
+        """What was run or set beside the files."""
+        lines = [(f"startup:{name}", lines) for name, lines in self._reply["startup"]]
+        return [*lines, *([("set", self._reply["set"])] if self._reply["set"] else [])]
+
+    @property
+    def held(self) -> list[str]:
+        """Where modules below the frontend hold functions of the frontend, or of launchers, that they do not
+        import themselves: something that was imported has put them there.
+        """
+        found = []
+        for module, name, path in self._reply["held"]:
+            place, given = _place(path), self._reply["modules"].get(module)
+            own = _place(given) if given else None  # a part of a library has no file
+            if self._is_above(place) and not (own and (self._is_above(own) or _imports(own, name))):
+                found.append(f"{module} holds a function of {self._name_in_triton(place)}")
+        return sorted(set(found))
+
+    def _is_above(self, path: Path) -> bool:
+        """Whether a file of Triton is of the frontend, or of a launcher."""
+        if self._root not in path.parents:
+            return False
+        return layers.layer_of(self._name_in_triton(path)).kind in (LayerKind.FRONTEND, LayerKind.LAUNCHER)
 
     @functools.cached_property
     def files(self) -> list[CountedFile]:
@@ -167,6 +190,15 @@ def _place(path: str) -> Path:
 
 
 _resolved = functools.lru_cache(maxsize=1024)(os.path.realpath)
+
+
+def _imports(path: Path, name: str) -> bool:
+    """Whether a file's own line of imports has a name: what that leads to is proved, or not, by `proof`."""
+    text = path.read_text(encoding="utf-8", errors="replace")
+    return (
+        bool(name)
+        and re.search(rf"^\s*from [^\n]*\bimport\b[^\n]*\b{re.escape(name)}\b", text, re.M) is not None
+    )
 
 
 def _package_of(path: Path) -> Path:

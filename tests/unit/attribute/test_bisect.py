@@ -90,7 +90,7 @@ class FakeCompiler:
     def recompile(self, *_: Any, attempt: int, fresh: bool = False) -> Outcome:
         raise AssertionError("a bisection does not ask twice")
 
-    def keeps_below_frontend(self, toolchain: Toolchain, target: Target) -> bool:
+    def keeps_below_frontend(self, toolchain: Toolchain, launch: Launch, target: Target) -> bool:
         return False
 
 

@@ -132,6 +132,9 @@ class Bench:
     )
     below: dict[str, Mapping[str, str]] = field(default_factory=lambda: {"base": {}, "head": {}})
     """The digests of the sides' toolchains below the frontend."""
+    stage_code: dict[str, Mapping[str, str]] = field(
+        default_factory=lambda: {"base": {"cuda": "s"}, "head": {"cuda": "s"}}
+    )
     reprint: Reprint = no_llvm
     shortcut: bool = True
     stages: tuple[str, ...] = ()
@@ -169,6 +172,7 @@ class Bench:
                 path="",
                 python="",
                 below_frontend=self.below[name],
+                stage_code=self.stage_code[name],
                 launchers={},
                 programs={f"/triton/ptxas-{program}": digest for program, digest in self.ptxas[name].items()},
                 notes=(),
@@ -214,6 +218,34 @@ def test_the_same_input_of_the_same_assembler_is_not_assembled(bench: Bench) -> 
     assert dict(case.stages) == {"ttir": IDENTICAL, "ptx": EQUIVALENT, "sass": EQUIVALENT}
     assert told(case.findings) == ("machine-code-by-rule",)
     assert sorted(bench.compiler.asked) == ["base", "head"]
+
+
+@pytest.mark.parametrize("head", [{"cuda": "other"}, {}])
+def test_stages_that_may_do_something_else_with_a_binary_are_assembled(bench: Bench, head: Any) -> None:
+    bench.stage_code["head"] = head
+    bench.sides({"ptx": PTX, "cubin": CUBIN}, {"ptx": PTX, "cubin": OTHER_CUBIN})
+    case = bench.compare()
+    assert sorted(bench.compiler.asked[:2]) == ["base assembled", "head assembled"]
+    assert case.verdict is Verdict.CHANGED
+
+
+@pytest.mark.parametrize(
+    ("base", "head"),
+    [
+        ({"cubin": CUBIN, "elf": "one"}, {"cubin": CUBIN, "elf": "other"}),
+        ({"cubin": CUBIN}, {"cubin": CUBIN, "launcher_src": "text"}),
+        ({"cubin": CUBIN, "launcher_src": "text"}, {"cubin": CUBIN}),
+    ],
+)
+def test_no_machine_code_absorbs_what_is_made_of_it(bench: Bench, base: Any, head: Any) -> None:
+    bench.compiler.outcomes = {
+        "base": bench.compiled(ttir=TTIR, ptx=PTX, **base),
+        "head": bench.compiled(ttir=TTIR, ptx=PTX, **head),
+    }
+    bench.shortcut = False
+    case = bench.compare()
+    assert case.verdict is Verdict.CHANGED
+    assert case.origin is not None and case.origin.stage in ("elf", "launcher_src")
 
 
 @pytest.mark.parametrize("head", [RENAMED_PTX, LATER_PTX, OTHER_PTX], ids=["name", "version", "code"])

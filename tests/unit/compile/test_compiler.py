@@ -104,7 +104,7 @@ def compile_case(tmp_path: Path, requests: FakeRequests, launch: Launch) -> Any:
 
 
 def test_a_toolchain_that_differs_above_the_stages_alone_compiles_nothing(
-    compile_case: Any, requests: FakeRequests
+    compile_case: Any, requests: FakeRequests, launch: Launch
 ) -> None:
     first, _ = compile_case("one")
     second, compiler = compile_case("two")
@@ -112,7 +112,9 @@ def test_a_toolchain_that_differs_above_the_stages_alone_compiles_nothing(
     assert isinstance(first, Compiled)
     assert first.assembler is not None and first.assembler.digest == "p"
     assert len(requests.asked) == 1
-    assert compiler.keeps_below_frontend(toolchain("two", "b"), TARGET)
+    assert compiler.keeps_below_frontend(toolchain("two", "b"), launch, TARGET)
+    another = replace(launch, digest="of another launch")
+    assert not compiler.keeps_below_frontend(toolchain("two", "b"), another, TARGET)
     compile_case("one", below="other")
     compile_case("one", reuse=False)
     assert len(requests.asked) == 3
@@ -128,11 +130,11 @@ def test_a_toolchain_that_differs_above_the_stages_alone_compiles_nothing(
     ids=["frontend", "launcher", "another backend"],
 )
 def test_stages_that_enter_what_is_not_below_them_are_filed_by_the_whole_toolchain(
-    compile_case: Any, requests: FakeRequests, entered: tuple[str, ...]
+    compile_case: Any, requests: FakeRequests, launch: Launch, entered: tuple[str, ...]
 ) -> None:
     requests.entered = entered
     _, compiler = compile_case("one")
-    assert not compiler.keeps_below_frontend(toolchain("one", "b"), TARGET)
+    assert not compiler.keeps_below_frontend(toolchain("one", "b"), launch, TARGET)
     assert compiler.entered_frontend(toolchain("one", "b"), TARGET)
     compile_case("two")
     assert len(requests.asked) == 2

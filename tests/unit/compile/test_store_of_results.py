@@ -297,8 +297,8 @@ def test_another_file_that_stages_enter_is_added_to_those_that_are_known(bench: 
 
 
 def test_before_any_compilation_nothing_is_known_of_the_layers(bench: Bench) -> None:
-    toolchain, _, _, target = bench.given
-    assert not bench.compiler().keeps_below_frontend(toolchain, target)
+    toolchain, _, launch, target = bench.given
+    assert not bench.compiler().keeps_below_frontend(toolchain, launch, target)
     assert bench.compiler().entered_frontend(toolchain, target) == []
 
 

@@ -91,6 +91,8 @@ def install(tmp_path: Path) -> Callable[[str], Installation]:
             executable=os.path.realpath(interpreter),
             stdlib=[str(site.parent)],
             startup=[],
+            set=[],
+            held=[],
             programs={"ptxas": str(site / "triton/backends/nvidia/bin/ptxas")},
             parts={
                 "nvidia": made_of(
@@ -198,6 +200,42 @@ def test_a_patch_that_leads_to_the_frontend_is_said(install, settings: Config) -
     assert set(found.below_frontend.values()) == {found.digest}
     assert "spec: for cuda every change of the toolchain counts" in found.notes[0]
     assert "module:patch.py:1 refers to triton.language.core" in found.notes[0]
+
+
+def test_what_imports_have_set_counts_for_all(install, settings: Config) -> None:
+    made = install("here")
+    before = made.identified(settings)
+    made.reply["set"] = [["DISABLE_LLVM_OPT", "1"]]
+    after = made.identified(settings)
+    assert after.digest != before.digest
+    assert all(after.below_frontend[name] != digest for name, digest in before.below_frontend.items())
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "file", "counts"),
+    [
+        ("triton.backends.nvidia.compiler", "", "triton/language/core.py", True),
+        ("triton.backends.nvidia.compiler", "core", "triton/language/core.py", True),
+        ("triton.backends.nvidia.compiler", "", "triton/backends/nvidia/compiler.py", False),
+        ("triton._C.libtriton.ir", "run", "triton/language/core.py", True),
+        ("triton.language.core", "load", "triton/language/core.py", False),
+    ],
+)
+def test_a_function_of_the_frontend_that_stages_hold_is_said(
+    install, settings: Config, module: str, name: str, file: str, counts: bool
+) -> None:
+    """Something that was imported has put it there, in place of a stage or into a registry."""
+    made = install("here")
+    before = made.identified(settings)
+    made.reply["modules"] |= {
+        "triton.backends.nvidia.compiler": str(made.site / "triton/backends/nvidia/compiler.py"),
+        "triton.language.core": str(made.site / "triton/language/core.py"),
+    }
+    made.reply["held"] = [[module, name, str(made.site / file)]]
+    found = made.identified(settings)
+    assert (found.below_frontend["cuda"] == found.digest) is counts
+    assert any("holds a function of triton/language/core.py" in note for note in found.notes) is counts
+    assert (found.stage_code == before.stage_code) is not counts
 
 
 def test_only_the_backend_that_breaks_the_rule_falls_back(install, settings: Config) -> None:

@@ -71,3 +71,12 @@ def test_another_environment_asks_again(site: Path, tmp_path: Path, settings: Co
     python, _ = remembered(site, settings)
     other = configuration.load(cache=tmp_path / "cache", compiler_environment={"LLVM_X": "1"})
     assert interpreter_answers.known(python, other) is None
+
+
+def test_with_folders_of_libraries_every_run_asks(
+    site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path / "libraries"))
+    settings = configuration.load(cache=tmp_path / "cache")
+    python, _ = remembered(site, settings)
+    assert interpreter_answers.known(python, settings) is None
