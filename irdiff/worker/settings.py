@@ -24,7 +24,10 @@ _NEUTRAL_KNOBS = frozenset({"autotuning", "build", "cache", "proton", "redis"})
 """Groups of knobs that no stage reads: how autotuners measure, launchers are built, results are kept."""
 BELOW_FRONTEND = ("triton.backends.", "triton.compiler.", "triton._")
 """How the names of the modules begin that stages run in."""
-_OF_EACH_CLASS = frozenset({"__dict__", "__weakref__", "__doc__", "__module__", "__qualname__"})
+_OF_EACH_CLASS = frozenset(
+    {"__dict__", "__weakref__", "__doc__", "__module__", "__qualname__"}
+    | {"__slotnames__"}  # which `copy` leaves behind
+)
 _UNSET = object()
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 _at_first = []
