@@ -1,7 +1,8 @@
 """How a checkout of Triton becomes an installed package: its Python part, and what feeds its native part.
 
 Pure. The Python part follows `package_dir` of Triton's setup.py (3.2 to 3.9): `python/triton` and, of each
-backend, its folders `backend`, `language` and `tools`, with everything in them but documents.
+backend, its folders `backend`, `language` and `tools`, with everything in them: setup.py installs what looks
+like a document, too, and a stage may read it.
 
 Native is every file that no rule places elsewhere: a needless build costs time, a stale one would make the
 verdict false. The rules place documents, what lies beside the library (tests, programs, what belongs to git
@@ -31,6 +32,7 @@ _PACKAGES = (
     (re.compile(r"third_party/[^/]+/tools/(.+/.+)"), r"triton/tools/extra/\1"),
 )
 DOCUMENTS = (".md", ".rst", ".mlir", ".ipynb", ".pdf", ".png", ".svg", ".jpg", ".gif")
+"""No build reads them, unless CMake names them."""
 _FOR_PEOPLE = frozenset({"LICENSE", "CODEOWNERS", "Makefile"})
 """At the root: setup.py runs CMake and Ninja, which do not read them."""
 
@@ -64,7 +66,7 @@ def python_part(tree: Mapping[str, E], installed: Collection[str]) -> dict[str, 
     found = {}
     for path, entry in tree.items():
         place = place_of(path)
-        if place is None or place.endswith(DOCUMENTS):
+        if place is None:
             continue
         if path.startswith("third_party/") and _package_of(place) not in folders:
             continue
@@ -74,8 +76,7 @@ def python_part(tree: Mapping[str, E], installed: Collection[str]) -> dict[str, 
 
 def is_installed(path: str) -> bool:
     """Whether a path of the tree can be part of the installed package."""
-    place = place_of(path)
-    return place is not None and not place.endswith(DOCUMENTS)
+    return place_of(path) is not None
 
 
 def place_of(path: str) -> str | None:

@@ -201,9 +201,10 @@ def test_a_script_that_cmake_names_through_the_folder_above_counts() -> None:
     assert set(native(generated)) - NATIVE == {"lib/make.py"}
 
 
-@pytest.mark.parametrize("name", ["table.txt", "kernels.cc", "settings.conf"])
-def test_every_file_of_a_backend_but_documents_is_python_part(name: str) -> None:
-    """setup.py installs the whole folder, and stages may read any of it."""
-    tree = {f"third_party/nvidia/backend/{name}": "blob", "third_party/nvidia/backend/notes.md": "blob"}
-    place = f"triton/backends/nvidia/{name}"
-    assert source_parts.python_part(tree, {"triton/backends/nvidia/compiler.py"}) == {place: "blob"}
+@pytest.mark.parametrize("name", ["table.txt", "kernels.cc", "settings.conf", "lib/helpers.mlir", "notes.md"])
+def test_every_file_of_a_backend_is_python_part(name: str) -> None:
+    """setup.py installs the whole folder, and stages may read any of it, whatever it is called."""
+    path = f"third_party/nvidia/backend/{name}"
+    installed = {"triton/backends/nvidia/compiler.py"}
+    assert source_parts.python_part({path: "blob"}, installed) == {f"triton/backends/nvidia/{name}": "blob"}
+    assert source_parts.is_installed(path)
