@@ -2,8 +2,8 @@
 
 Read from the trees alone, before anything is installed. Every file counts, whatever its name: a workload may
 import it, open it, or read a pin in it. Outside of the folders that `irdiff.toml` names, only documents,
-licenses and what belongs to git, editors and services (names that begin with a dot) do not. That nothing else
-differs is what is said then; no kernel is called unchanged.
+licenses and what belongs to git, editors and services (names at the root that begin with a dot, which are not
+linked into a corpus) do not. That nothing else differs is what is said then; no kernel is called unchanged.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _beside(path: PurePosixPath, plans: Sequence[Plan]) -> str | None:
     named = {name for plan in plans for name in (plan.workloads, plan.pin, *plan.imports)} - {"."}
     if named & {str(path), *map(str, path.parents)}:
         return None  # whatever it is called, `irdiff.toml` names it or its folder
-    if any(part.startswith(".") for part in path.parts):
+    if path.parts[0].startswith("."):  # below the root they are a package's own files: `pkg/.tuned.json`
         return "other files"
     is_document = path.name.lower().endswith(_DOCUMENTS) or path.name.partition(".")[0] in _LEGAL
     return "documents" if is_document else None

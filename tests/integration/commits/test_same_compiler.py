@@ -99,7 +99,7 @@ def test_a_repository_of_kernels_of_which_only_documents_differ(irdiff, tmp_path
         0,
         "no code, data or pin differs: nothing was compared (3 files looked at)",
     )
-    for name in ("kernels.py", "shapes.json", "requirements.txt", ".bench/README.md"):
+    for name in ("kernels.py", "shapes.json", "requirements.txt", ".bench/README.md", "pkg/.tuned.json"):
         write(repository, {name: f"# {name}\n"})
         commit(repository, f"Edit {name}")
         done = irdiff("compare", "HEAD~1", "HEAD", cwd=repository, IRDIFF_CACHE=empty)
