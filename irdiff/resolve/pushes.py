@@ -6,12 +6,10 @@ import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 
 from irdiff.config import Config
 from irdiff.errors import UsageError
-from irdiff.resolve import kernel_repository, pins
-from irdiff.resolve.kernel_repository import Plan
+from irdiff.resolve import edited_kernels
 from irdiff.resolve.toolchains import checkout as checkouts
 from irdiff.resolve.toolchains import repository, source_parts
 from irdiff.resolve.toolchains.repository import GitStore, Snapshot
@@ -48,20 +46,21 @@ def pushed_commits(lines: Iterable[str]) -> list[tuple[str, str]]:
 
 
 def inspect(store: GitStore, local: str, remote: str, config: Config) -> Push | None:
-    """The push of a commit. None where it has no base or is its own, or the repository is not one of ours."""
+    """The push of a commit. None where it has no base or is its own, or the repository is not one of ours.
+
+    Raises UsageError where an `irdiff.toml` cannot be read.
+    """
     base = _base(store, local, remote)
     if base is None or base == local:
         return None
     before, after = (repository.snapshot(store, commit, config) for commit in (base, local))
-    changed = _changed_paths(store, base, local)
     if checkouts.is_triton(after, config):
-        relevant = _relevant_to_compiler(before, after, changed, config)
+        relevant = _relevant_to_compiler(before, after, _changed_paths(store, base, local), config)
         return Push(base=base, head=local, relevant=relevant, is_compiler=True)
-    try:
-        plan = kernel_repository.plan_of(after, config)
-    except UsageError:
+    edited = edited_kernels.between(before, after, config)  # kernels read data, too: not modules alone
+    if edited is None:
         return None
-    relevant = tuple(path for path in changed if _is_of(path, plan))
+    relevant = tuple(file.path for file in edited.files if file.counts)
     return Push(base=base, head=local, relevant=relevant, is_compiler=False)
 
 
@@ -91,11 +90,3 @@ def _relevant_to_compiler(
         for path in checkouts.read(snap, config).native_paths
     }
     return tuple(path for path in changed if path in native or source_parts.is_installed(path))
-
-
-def _is_of(path: str, plan: Plan) -> bool:
-    """Whether a path is a Python file that workloads hold or import, the `irdiff.toml`, or the pin."""
-    if path in (kernel_repository.FILE, plan.pin, *pins.FILES):
-        return True
-    parents = {str(parent) for parent in PurePosixPath(path).parents}
-    return path.endswith(".py") and bool(parents & {plan.workloads, *plan.imports})
