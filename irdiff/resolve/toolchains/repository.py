@@ -20,7 +20,7 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from types import ModuleType
 
@@ -49,6 +49,8 @@ _NO_PROGRAMS = (
     *("-c", f"core.hooksPath={os.devnull}"),  # `post-index-change` follows whatever writes an index
     *("-c", "log.showSignature=false"),
 )
+_NOT_SPARSE = ("-c", "core.sparseCheckout=false")
+"""For a working tree: otherwise `add` refuses files that lie outside of what a sparse checkout has."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -398,7 +400,8 @@ def _working_tree(store: GitStore, config: Config) -> Snapshot:
         here = {"GIT_INDEX_FILE": str(index)}
         quiet = ("-c", "advice.addEmbeddedRepo=false", "-c", "core.safecrlf=false")
         writing = replace(store, objects=written)
-        writing.git(*quiet, f"--work-tree={store.worktree}", "add", "--all", env=here)
+        _look_at_all(store, store.worktree, here)
+        writing.git(*quiet, *_NOT_SPARSE, f"--work-tree={store.worktree}", "add", "--all", env=here)
         tree = writing.git("write-tree", "--missing-ok", env=here).decode().strip()
     overlaid = replace(store, objects=seen)
     commit = None
@@ -407,3 +410,19 @@ def _working_tree(store: GitStore, config: Config) -> Snapshot:
         if head == tree:
             commit = store.git("rev-parse", "HEAD").decode().strip()
     return Snapshot(store=overlaid, tree=tree, commit=commit, spec=WORKING_TREE)
+
+
+def _look_at_all(store: GitStore, worktree: Path, here: Mapping[str, str]) -> None:
+    """Clears in a copied index the flags by which git passes an edited file over.
+
+    `assume-unchanged` goes everywhere. `skip-worktree` goes where the file lies there all the same: what a
+    sparse checkout left out is as in the index, not deleted.
+    """
+    git = partial(store.git, *_NOT_SPARSE, f"--work-tree={worktree}", env=here)
+    rows = [(row[:1], row[2:]) for row in git("ls-files", "-v", "-z").split(b"\0") if row]
+    assumed = [name for tag, name in rows if tag.islower()]
+    skipped = [name for tag, name in rows if tag in (b"s", b"S")]
+    skipped = [name for name in skipped if os.path.lexists(worktree / os.fsdecode(name))]
+    for option, names in (("--no-assume-unchanged", assumed), ("--no-skip-worktree", skipped)):
+        if names:
+            git("update-index", option, "-z", "--stdin", stdin=b"".join(name + b"\0" for name in names))

@@ -74,6 +74,32 @@ def test_working_tree(repo: Path, here: Config) -> None:
     assert repository.is_dirty(repository.open_store(repo, here))
 
 
+def test_files_that_git_was_told_to_pass_over(repo: Path, here: Config) -> None:
+    git(repo, "update-index", "--assume-unchanged", "a.txt", "run.sh")
+    git(repo, "update-index", "--skip-worktree", "a.txt", "dir/ünï code.txt", "dir/tab\there.txt")
+    (repo / "dir" / "tab\there.txt").unlink()
+    clean = repository.snapshot(repository.open_store(repo, here), ".", here)
+    assert clean.commit == git(repo, "rev-parse", "HEAD"), "what a sparse checkout left out is not deleted"
+    flagged = git(repo, "ls-files", "-v")
+    edits = {"a.txt": "two\n", "run.sh": "#!/bin/bash\n", "dir/ünï code.txt": "y"}
+    write(repo, edits)
+    assert contents(repo, ".", here).items() >= edits.items()
+    assert git(repo, "ls-files", "-v") == flagged, "the user's own index keeps its flags"
+
+
+def test_files_outside_of_a_sparse_checkout(repo: Path, here: Config) -> None:
+    write(repo, {"kernels/k.py": "1\n", "docs/k.md": "1\n"})
+    commit(repo, "folders")
+    git(repo, "sparse-checkout", "set", "kernels")
+    assert not (repo / "docs").exists()
+    clean = repository.snapshot(repository.open_store(repo, here), ".", here)
+    assert clean.commit == git(repo, "rev-parse", "HEAD")
+    write(repo, {"dir/ünï code.txt": "edited\n", "new/file.txt": "untracked\n"})
+    found = contents(repo, ".", here)
+    assert (found["dir/ünï code.txt"], found["new/file.txt"]) == ("edited\n", "untracked\n")
+    assert found["docs/k.md"] == "1\n"
+
+
 def test_case_only_rename(repo: Path, here: Config) -> None:
     git(repo, "mv", "a.txt", "A.txt")
     assert {name for name in contents(repo, ".", here) if name.lower() == "a.txt"} == {"A.txt"}
