@@ -9,7 +9,7 @@ out.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Protocol
 
@@ -233,14 +233,17 @@ def _held_argument(argument: Argument) -> Argument:
 
 def _catalog(record: Mapping[str, Any]) -> Catalog:
     chosen = record["selection"]
+    launches = list(map(_sharing, _launch_list.validate_python(record["launches"])))
+    failures = [
+        CaptureFailure(
+            id=row["id"], expected=row["expected"], failure=_failure.validate_python(row["failure"])
+        )
+        for row in record["failures"]
+    ]
+    clashes = {row.id: row for row in _clashes(launches, failures)}
     return Catalog(
-        launches=tuple(map(_sharing, _launch_list.validate_python(record["launches"]))),
-        failures=tuple(
-            CaptureFailure(
-                id=row["id"], expected=row["expected"], failure=_failure.validate_python(row["failure"])
-            )
-            for row in record["failures"]
-        ),
+        launches=tuple(row for row in launches if row.id not in clashes),
+        failures=(*(row for row in failures if row.id not in clashes), *clashes.values()),
         supported=record["supported"],
         selection=Selection(
             tiers=tuple(chosen["tiers"]),
@@ -252,3 +255,29 @@ def _catalog(record: Mapping[str, Any]) -> Catalog:
         called=tuple(record["called"]),
         left_out=record["left_out"],
     )
+
+
+def _clashes(launches: Sequence[Launch], failures: Sequence[CaptureFailure]) -> Iterator[CaptureFailure]:
+    """Stands for the launches of one name: a label `a` that launches the kernel `k`, and a label `a/k`.
+
+    Nobody knows which of them is which on the other side, and one alone would hide what the others become.
+    """
+    everything: list[Launch | CaptureFailure] = [*launches, *failures]
+    of_name: dict[str, list[Launch | CaptureFailure]] = {}
+    for row in everything:
+        of_name.setdefault(row.id, []).append(row)
+    for name, found in of_name.items():
+        labels = {row.label if isinstance(row, Launch) else name.partition(":")[2] for row in found}
+        if len(labels) > 1:  # a label of which one launch is here and another failed has failed, no more
+            yield CaptureFailure(
+                id=name,
+                expected=any(row.expected for row in found),
+                failure=Failure(
+                    kind=FailureKind.ERROR,
+                    stage="capture",
+                    message=f"{len(found)} launches have this name and none is compared: "
+                    f"rename one of the labels {', '.join(map(repr, sorted(labels)))}",
+                    signal=None,
+                    stderr="",
+                ),
+            )

@@ -155,6 +155,27 @@ def test_a_frontend_that_dies_is_left_to_the_cases(bench: Bench) -> None:
     assert not found.selection.frontend
 
 
+@pytest.mark.parametrize("other_fails", [False, True])
+def test_launches_of_one_name_are_a_failure(bench: Bench, other_fails: bool) -> None:
+    """A label `a` of two kernels, and a label `a/k`: one of two launches would be dropped, edited or not."""
+    one = {**bench.row(), "id": "a/b:a/k", "label": "a"}
+    other = {**bench.row(), "id": "a/b:a/j", "label": "a"}
+    second = {**one, "label": "a/k", "expected": False}
+    failed = {"id": "a/b:a/k", "expected": True, "message": "no such option"}
+    bench.says(
+        launches=[one, other] if other_fails else [one, other, second], failures=[failed] * other_fails
+    )
+    found = bench.catalog()
+    assert [row.id for row in found.launches] == ["a/b:a/j"]
+    (failure,) = found.failures
+    assert (failure.id, failure.expected, failure.failure.message) == (
+        "a/b:a/k",
+        True,
+        "2 launches have this name and none is compared: rename one of the labels 'a', 'a/k'",
+    )
+    assert bench.catalog() == found, "from the store, too"
+
+
 def test_what_is_wanted_of_a_workload() -> None:
     target = Target(name="sm_90", backend="cuda", arch=90, warp_size=32, title="", facts={}, sources={})
     wanted = Wanted(tiers=("gate",), cases=("a/b:fp16-*@sm_90", "a/b:x@gfx942", "c"))
