@@ -23,7 +23,8 @@ from irdiff.errors import ExitCode, ToolchainError, UsageError
 from irdiff.history import backfill, inventory, points
 from irdiff.model import EVERYTHING, Options, Run, Sides, Target
 from irdiff.parallel import Report
-from irdiff.resolve.sides import Side, SideOptions, load_corpus, resolve_sides
+from irdiff.resolve import toolchains
+from irdiff.resolve.sides import Side, SideOptions, resolve_sides, shared_corpus
 
 
 @click.command("backfill")
@@ -100,7 +101,8 @@ def backfill_command(
     choice = backfill.Choice(
         targets=work.targets,
         wanted=Wanted(tiers=tiers, cases=cases),
-        corpus=load_corpus(work.wanted, config).digest if series[0].spec.startswith("triton==") else "",
+        corpus=shared_corpus(series[-1].spec, work.wanted, config),
+        compiler=toolchains.resolve(triton, config).digest if triton else "",
         file=file,
         runs=runs_folder or file.absolute().with_name(f"{file.stem}-runs"),
     )

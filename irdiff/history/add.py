@@ -10,7 +10,7 @@ from irdiff.history.database import Database
 from irdiff.history.inventory import Inventory
 from irdiff.history.schema import NOT_CARRIED
 from irdiff.history.versions import Version
-from irdiff.model import Case, Fact, Run, Sides, Verdict
+from irdiff.model import Case, Fact, Run, Sides, Target, Verdict
 from irdiff.run import run_folder
 from irdiff.store import key_of, sha256
 
@@ -20,14 +20,19 @@ def run_key(run: Run) -> str:
     return sha256(run_folder.dump(run))[:16]
 
 
-def selection_key(targets: Iterable[str], tiers: Iterable[str], cases: Iterable[str], corpus: str) -> str:
-    """Names what was chosen of a version, and the content of the kernels that it was chosen from."""
-    return key_of("selection/1", sorted(targets), sorted(tiers), sorted(cases), corpus)[:16]
+def selection_key(
+    targets: Iterable[Target], tiers: Iterable[str], cases: Iterable[str], corpus: str, compiler: str = ""
+) -> str:
+    """Names what was chosen of a version, and the content of what it was chosen from and made with: targets,
+    kernels, and the compiler where that is not the version's own.
+    """
+    by_name = sorted(targets, key=lambda target: target.name)
+    rows = [(row.name, row.backend, row.arch, row.warp_size, dict(row.facts)) for row in by_name]
+    return key_of("selection/2", rows, sorted(tiers), sorted(cases), corpus, compiler)[:16]
 
 
 def selection_of(run: Run) -> str:
-    names = (target.name for target in run.targets)
-    return selection_key(names, run.options.tiers, run.options.cases, run.head.corpus)
+    return selection_key(run.targets, run.options.tiers, run.options.cases, run.head.corpus)
 
 
 def add_run(

@@ -61,14 +61,16 @@ class Choice:
     wanted: Wanted
     corpus: str
     """The digest of the kernels; empty where each version has its own."""
+    compiler: str
+    """The digest of the compiler that somebody chose for all versions; empty where each has its own."""
     file: Path
     runs: Path
     """Where the folders of the runs go."""
 
     @property
     def selection(self) -> str:
-        names = (target.name for target in self.targets)
-        return add.selection_key(names, self.wanted.tiers, self.wanted.cases, self.corpus)
+        wanted = self.wanted
+        return add.selection_key(self.targets, wanted.tiers, wanted.cases, self.corpus, self.compiler)
 
 
 @dataclass(frozen=True, kw_only=True)

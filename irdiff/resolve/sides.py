@@ -137,6 +137,19 @@ def _no_program(options: SideOptions, what: str) -> None:
         )
 
 
+def shared_corpus(spec: str, options: SideOptions, config: Config) -> str:
+    """The digest of the kernels that all versions of a series have, of which one is named; empty where each
+    has its own. No toolchain is made. Raises UsageError, CorpusError.
+    """
+    if is_revision(spec) or _has_own_kernels(options):
+        store = repository.open_store(options.repo or Path.cwd(), config)
+        here = spec if is_revision(spec) else repository.WORKING_TREE
+        snap = remote_repositories.snapshot(here, store, config)
+        if not checkouts.is_triton(snap, config):
+            return "" if is_revision(spec) else kernel_repository.corpus_of(snap, config).digest
+    return load_corpus(options, config).digest
+
+
 def load_corpus(options: SideOptions, config: Config) -> Corpus:
     return packs.load(options.corpus or config.shipped / "corpus", options.packs)
 

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from checkouts import commit, edit, git, new_repository, write
 
+from irdiff.config import Config
+from irdiff.resolve import sides
 from irdiff.store import Store
 
 pytestmark = pytest.mark.integration
@@ -156,6 +158,36 @@ def test_uncommitted_kernels(irdiff, kernels: Path) -> None:
     edit(kernels, "src/mykernels/activations.py", "x * x\n", "x * x * x\n")
     result = irdiff("compare", "--target", "sm_90", cwd=kernels / "src")
     assert result.verdicts() == {"changed": 1, "unchanged": 3}, result.stderr
+
+
+def test_the_kernels_that_the_versions_of_a_series_share(
+    kernels: Path, triton_repository: Path, config: Config, tmp_path: Path
+) -> None:
+    """What a history keeps is known by them: an edit is compiled again."""
+    write(tmp_path, {"corpus/a/b.py": "LAUNCHES = {}\n"})
+
+    def shared(spec: str, repo: Path) -> str:
+        options = sides.SideOptions(
+            repo=repo,
+            corpus=None if repo == kernels else tmp_path / "corpus",
+            triton=None,
+            build=False,
+            progress=print,
+        )
+        return sides.shared_corpus(spec, options, config)
+
+    def all_of_them() -> list[str]:
+        return [shared("triton==3.9.0", kernels), shared("HEAD", kernels)] + [
+            shared(spec, triton_repository) for spec in ("triton==3.9.0", "HEAD")
+        ]
+
+    before = all_of_them()
+    edit(kernels, "src/mykernels/activations.py", "x * x\n", "x * x * x\n")
+    write(tmp_path, {"corpus/a/b.py": "LAUNCHES = {1: 2}\n"})
+    after = all_of_them()
+    assert before[1] == after[1] == "", "each commit has its own"
+    assert before[2] == before[3]
+    assert not {before[0], before[2]} & {*after}
 
 
 def test_a_repository_without_a_description(irdiff, tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -8,6 +10,7 @@ from irdiff.capture.catalogs import Wanted
 from irdiff.errors import ToolchainError
 from irdiff.history import backfill, database, points
 from irdiff.model import Verdict
+from tests.unit.conftest import Build
 from tests.unit.history import histories
 
 CASE = "matmul/tma:fp16@sm_90"
@@ -24,6 +27,7 @@ class Bench:
             targets=(build.target(),),
             wanted=Wanted(tiers=("gate",)),
             corpus="c",
+            compiler="",
             file=folder / "h.duckdb",
             runs=folder / "runs",
         )
@@ -96,15 +100,20 @@ def test_a_version_that_cannot_be_had_is_a_gap(bench: Bench) -> None:
     assert found.gaps == ("3.8.0: triton==3.8.0: no such wheel",)
 
 
-def test_another_choice_is_another_backfill(bench: Bench) -> None:
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"wanted": Wanted(tiers=("core",))},
+        {"corpus": "edited kernels"},
+        {"compiler": "another compiler"},
+        {"targets": (replace(Build.target(), warp_size=64),)},
+        {"targets": (replace(Build.target(), facts={"shared_bytes": 1}),)},
+    ],
+    ids=["tiers", "corpus", "compiler", "target", "facts of a target"],
+)
+def test_another_choice_is_another_backfill(bench: Bench, other: dict[str, Any]) -> None:
     bench.run("3.8.0")
     bench.done.clear()
-    bench.choice = backfill.Choice(
-        targets=bench.choice.targets,
-        wanted=Wanted(tiers=("core",)),
-        corpus="c",
-        file=bench.choice.file,
-        runs=bench.choice.runs,
-    )
+    bench.choice = replace(bench.choice, **other)
     bench.run("3.8.0")
     assert bench.done == ["3.8.0"]
