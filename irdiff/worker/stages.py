@@ -133,8 +133,10 @@ class _Cache:
         pass
 
     def put(self, data, filename, binary=True):
-        name = filename.rsplit(".", 1)[-1]
-        if name != "json" and _keep is not None:
+        stem, _, name = filename.rpartition(".")
+        if name == "json":
+            name = f"{stem.partition('.')[2]}.json".lstrip(".")
+        if name != "json" and _keep is not None:  # that one holds the metadata, which are read elsewhere
             _keep(name, data)
         return filename
 

@@ -34,12 +34,13 @@ def test_only_what_can_differ_is_compiled(
     assert sorted(reached) == compiled
 
 
+@pytest.mark.parametrize("stage", ["launcher_src", "launch.json"])
 def test_what_a_fork_makes_after_the_binary_is_compared_where_the_ptx_is_the_same(
-    irdiff, newest: Toolchain, tmp_path: Path
+    irdiff, newest: Toolchain, tmp_path: Path, stage: str
 ) -> None:
     sides = [
         edited_toolchain.make(
-            newest, tmp_path / name, {"triton/compiler/compiler.py": writes_a_launcher(name)}
+            newest, tmp_path / name, {"triton/compiler/compiler.py": writes_a_launcher(name, stage)}
         )
         for name in ("one", "other")
     ]
@@ -48,10 +49,10 @@ def test_what_a_fork_makes_after_the_binary_is_compared_where_the_ptx_is_the_sam
         found = irdiff("compare", *sides, *words, *more)
         assert found.code == 0, found.stderr
         assert set(found.verdicts()) == {"changed"}, "no machine code absorbs what launches it"
-        assert {case["stages"]["launcher_src"] for case in found.run["cases"]} == {"changed"}
+        assert {case["stages"][stage] for case in found.run["cases"]} == {"changed"}
 
 
-def writes_a_launcher(text: str) -> str:
+def writes_a_launcher(text: str, stage: str = "launcher_src") -> str:
     return f"""
 
 _compile = compile
@@ -59,6 +60,6 @@ _compile = compile
 
 def compile(*args, **kwargs):
     made = _compile(*args, **kwargs)
-    get_cache_manager("0" * 64).put("void {text}();", "kernel.launcher_src", binary=False)
+    get_cache_manager("0" * 64).put("void {text}();", "kernel.{stage}", binary=False)
     return made
 """
