@@ -12,6 +12,7 @@ the kernel sets ctime whenever content or metadata changes, and no program can s
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -25,11 +26,15 @@ from irdiff.model import Toolchain
 from irdiff.resolve.toolchains import interpreter_answers, layers, loaded, programs, proof, references
 from irdiff.resolve.toolchains.layers import LayerKind
 from irdiff.resolve.toolchains.loaded import CountedFile, Loaded
-from irdiff.store import Store, key_of
+from irdiff.store import Store, key_of, sha256
 
 _GONE = "absent"
 _LARGE_BYTES = 1 << 20
 _RULES = (layers, references, proof)
+_VERSIONED = "triton/__init__.py"
+_VERSION_LINE = re.compile(rb"^__version__ = ['\"][^'\"]*['\"]$", re.MULTILINE)
+_VERSION_READ = re.compile(rb"__version__|triton_version")
+"""The latter is what the metadata have it under."""
 
 
 def identify(spec: str, python: str, path: Path, config: Config) -> Toolchain:
@@ -94,8 +99,18 @@ class _Counted:
         ]
 
     def stage_code(self, target: str) -> str:
-        """The digest of the Python among them: it says what is done with what an assembler made."""
-        return self.digest(file for file in self.below(target) if file.module)
+        """The digest of the Python among them: it says what is done with what an assembler made.
+
+        Without the number of the release, which patch releases alone differ in, unless a backend asks for it.
+        """
+        files = [file for file in self.below(target) if file.module]
+        own = (file.path for file in files if file.layer.kind is LayerKind.BACKEND)
+        asks = any(_VERSION_READ.search(path.read_bytes()) for path in own)
+        rows = dict(self.rows(files))
+        for file in files:
+            if file.name == _VERSIONED and not asks:
+                rows[file.name] = sha256(_VERSION_LINE.sub(b"", file.path.read_bytes()))
+        return key_of("stages/1", self.interpreter, self.found.startup, sorted(rows.items()))
 
     def launcher_digest(self, target: str) -> str:
         """The digest of what launches on such targets, and of no more: it is only said where it differs."""

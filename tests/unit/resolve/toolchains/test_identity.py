@@ -202,6 +202,22 @@ def test_a_patch_that_leads_to_the_frontend_is_said(install, settings: Config) -
     assert "module:patch.py:1 refers to triton.language.core" in found.notes[0]
 
 
+@pytest.mark.parametrize("asks", [b"", b"metadata['triton_version']\n", b"from triton import __version__\n"])
+def test_the_number_of_a_release_is_no_code_of_stages_that_do_not_ask_for_it(
+    install, settings: Config, asks: bytes
+) -> None:
+    made = install("here")
+    made.write("triton/backends/nvidia/compiler.py", asks)
+    found = []
+    for number in (b"1", b"2"):
+        made.write("triton/__init__.py", b"\n__version__ = '" + number + b"'\nimport os\n")
+        found.append(made.identified(settings))
+    assert found[0].below_frontend["cuda"] != found[1].below_frontend["cuda"]
+    assert (found[0].stage_code["cuda"] == found[1].stage_code["cuda"]) is (not asks)
+    made.write("triton/__init__.py", b"\n__version__ = '2'\nimport sys\n")
+    assert made.identified(settings).stage_code["cuda"] != found[1].stage_code["cuda"]
+
+
 def test_what_imports_have_set_counts_for_all(install, settings: Config) -> None:
     made = install("here")
     before = made.identified(settings)
