@@ -60,27 +60,32 @@ def workload(run: str = "", more: str = "", launches: str = '{"a": launch(run, *
     return {"src/k.py": KERNEL, "bench/f/one.py": RUN.format(run=run, more=more, launches=launches)}
 
 
-def both(tmp_path: Path, cache: Path, base: dict, head: dict, *words: str):
-    """As it is by default, and without a shortcut."""
+def both(tmp_path: Path, cache: Path, base: dict, head: dict, *words: str) -> None:
+    """Two commits: what changed by default is what changed without a shortcut."""
     repo = Repository.new(tmp_path / "repo")
     repo.commit("base", base)
     repo.commit("head", head)
+    of_commits(repo, cache, tmp_path, *words)
+
+
+def of_commits(repo: Repository, cache: Path, tmp_path: Path, *words: str) -> None:
     own = comparing.new_cache(tmp_path / "own", cache)
     found = []
     for more in ((), ("--no-shortcut",)):
         made = comparing.compare_commits(repo, "base", "head", *words, *more, cache=own)
-        assert made.run is not None, made.stderr
-        found.append({c["id"]: c["verdict"] for c in made.cases()})
-    return found
+        found.append({case["id"]: case["verdict"] for case in made.cases()})
+    assert found[0] == found[1]
+    assert "changed" in found[0].values()
 
 
-def both_of_toolchains(irdiff, base: str, head: str, *words: str):
+def of_toolchains(irdiff, base: str, head: str, *words: str) -> None:
     found = []
     for more in ((), ("--no-shortcut",)):
         made = irdiff("compare", base, head, *(words or WORDS), *more)
         assert made.run is not None, made.stderr
-        found.append({c["id"]: c["verdict"] for c in made.run["cases"]})
-    return found
+        found.append({case["id"]: case["verdict"] for case in made.run["cases"]})
+    assert found[0] == found[1]
+    assert set(found[0].values()) == {"changed"}
 
 
 # what the assembler's own stage does after ptxas has run
@@ -104,8 +109,7 @@ CUDABackend.make_cubin = _again
 
 def test_what_the_stage_of_the_assembler_does_after_it(irdiff, newest: Toolchain, tmp_path: Path) -> None:
     head = edited_toolchain.make(newest, tmp_path / "head", {NVIDIA: AGAIN})
-    default, whole = both_of_toolchains(irdiff, newest.spec, head)
-    assert default == whole
+    of_toolchains(irdiff, newest.spec, head)
 
 
 # ir_override that names a cubin
@@ -136,13 +140,7 @@ def test_a_cubin_in_place_of_the_assemblers(newest: Toolchain, cache: Path, tmp_
         comparing.git(repo.path, "add", "-A", "--force")
         comparing.git(repo.path, "commit", "-q", "--amend", "-m", name)
         comparing.git(repo.path, "tag", "-f", name)
-    own = comparing.new_cache(tmp_path / "own", cache)
-    found = []
-    for more in ((), ("--no-shortcut",)):
-        made = comparing.compare_commits(repo, "base", "head", *more, cache=own)
-        assert made.run is not None, made.stderr
-        found.append([c["verdict"] for c in made.cases()])
-    assert found[0] == found[1]
+    of_commits(repo, cache, tmp_path)
 
 
 # what a file of the frontend does to the stages as it is imported
@@ -167,8 +165,7 @@ def test_what_the_frontend_sets_as_it_is_imported(
     irdiff, newest: Toolchain, tmp_path: Path, kind: str
 ) -> None:
     head = edited_toolchain.make(newest, tmp_path / "head", {TESTING: "\n\n" + IMPORTS[kind]})
-    default, whole = both_of_toolchains(irdiff, newest.spec, head)
-    assert default == whole
+    of_toolchains(irdiff, newest.spec, head)
 
 
 # a function of the compiler that a launch has replaced for its own time
@@ -188,9 +185,8 @@ def run(x, y):
 
 
 def test_a_function_that_is_replaced_for_one_launch(cache: Path, tmp_path: Path) -> None:
-    head = workload(PATCHED.format(name="sub").replace('"sub."', '"sub."'))
-    default, whole = both(tmp_path, cache, workload(PATCHED.format(name="add")), head)
-    assert set(default.values()) == {"changed"}, (default, whole)
+    head = workload(PATCHED.format(name="sub"))
+    both(tmp_path, cache, workload(PATCHED.format(name="add")), head)
 
 
 STAYING = PATCHED.partition("    try:")[0] + "    plain(x, y)\n"
@@ -227,59 +223,30 @@ def test_a_function_that_stays_replaced_does_not_reach_earlier_launches(
 # files that override stages
 
 
-def test_files_that_override_stages(newest: Toolchain, cache: Path, tmp_path: Path) -> None:
-    own = comparing.new_cache(tmp_path / "own", cache)
-    dump = tmp_path / "dump"
-    repo = Repository.new(tmp_path / "repo")
-    dumping = f'os.environ["TRITON_KERNEL_DUMP"] = "1"\nos.environ["TRITON_DUMP_DIR"] = {str(dump)!r}\n'
-    run = "def run(x, y):\n    plain(x, y)\n"
-    repo.commit("dump", workload(run, dumping))
-    made = comparing.compare_commits(repo, "dump", "dump", "--no-shortcut", cache=own)
-    (ptx,) = dump.rglob("*.ptx")
-    text = ptx.read_text()
-    assert "add.f32" in text or "add.rn.f32" in text or "add." in text
-    overriding = (
-        'os.environ["TRITON_KERNEL_OVERRIDE"] = "1"\nos.environ["TRITON_OVERRIDE_DIR"] = "overrides"\n'
-    )
-    place = f"src/overrides/{ptx.parent.name}/{ptx.name}"
-    files = workload(run, overriding)
-    other = text.replace("add.f32", "sub.f32").replace("add.rn.f32", "sub.rn.f32")
-    assert other != text, [line for line in text.splitlines() if "add" in line]
-    repo.commit("base", {**files, place: text})
-    repo.commit("head", {**files, place: other})
-    found = []
-    for more in ((), ("--no-shortcut",)):
-        made = comparing.compare_commits(repo, "base", "head", *more, cache=own)
-        assert made.run is not None, made.stderr
-        found.append([c["verdict"] for c in made.cases()])
-    assert found[0] == found[1]
+OVERRIDING = {
+    "variables": 'os.environ["TRITON_KERNEL_OVERRIDE"] = "1"\nos.environ["TRITON_OVERRIDE_DIR"] = "overrides"\n',
+    "knobs": (
+        "triton.knobs.compilation.override = True\n"
+        'triton.knobs.cache.override_dir = os.path.abspath("overrides")\n'
+    ),
+}
 
 
-def test_the_knob_of_the_same(newest: Toolchain, cache: Path, tmp_path: Path) -> None:
-    own = comparing.new_cache(tmp_path / "own", cache)
-    dump = tmp_path / "dump"
-    repo = Repository.new(tmp_path / "repo")
+@pytest.mark.parametrize("way", OVERRIDING)
+def test_files_that_override_stages(cache: Path, tmp_path: Path, way: str) -> None:
+    dump, run = tmp_path / "dump", "def run(x, y):\n    plain(x, y)\n"
     dumping = f'os.environ["TRITON_KERNEL_DUMP"] = "1"\nos.environ["TRITON_DUMP_DIR"] = {str(dump)!r}\n'
-    run = "def run(x, y):\n    plain(x, y)\n"
+    repo = Repository.new(tmp_path / "repo")
     repo.commit("dump", workload(run, dumping))
+    own = comparing.new_cache(tmp_path / "dumping", cache)
     comparing.compare_commits(repo, "dump", "dump", "--no-shortcut", cache=own)
     (ptx,) = dump.rglob("*.ptx")
     text = ptx.read_text()
-    overriding = (
-        "triton.knobs.compilation.override = True\n"
-        'triton.knobs.cache.override_dir = os.path.abspath("overrides")\n'
-    )
     place = f"src/overrides/{ptx.parent.name}/{ptx.name}"
-    files = workload(run, overriding)
     other = text.replace("add.f32", "sub.f32").replace("add.rn.f32", "sub.rn.f32")
-    repo.commit("base", {**files, place: text})
-    repo.commit("head", {**files, place: other})
-    found = []
-    for more in ((), ("--no-shortcut",)):
-        made = comparing.compare_commits(repo, "base", "head", *more, cache=own)
-        assert made.run is not None, made.stderr
-        found.append([c["verdict"] for c in made.cases()])
-    assert found[0] == found[1]
+    for name, content in (("base", text), ("head", other)):
+        repo.commit(name, {**workload(run, OVERRIDING[way]), place: content})
+    of_commits(repo, cache, tmp_path)
 
 
 # two launches that differ in a hook alone
@@ -304,8 +271,7 @@ def run(x, y):
 
 def test_launches_under_two_hooks(cache: Path, tmp_path: Path) -> None:
     base, head = (workload(HOOKS.replace("{second}", second)) for second in ("add", "sub"))
-    default, whole = both(tmp_path, cache, base, head)
-    assert "changed" in default.values(), (default, whole)
+    both(tmp_path, cache, base, head)
 
 
 # state of the compiler that is no function
@@ -332,8 +298,7 @@ triton._instrumentation.register_instrumentation(
 def test_state_of_the_compiler(cache: Path, tmp_path: Path) -> None:
     run = "def run(x, y):\n    plain(x, y)\n"
     base, head = (workload(run, STATE.replace("{on}", on)) for on in ("False", "True"))
-    default, whole = both(tmp_path, cache, base, head)
-    assert default == whole
+    both(tmp_path, cache, base, head)
 
 
 # what the assembler's stage calls before ptxas
@@ -373,8 +338,7 @@ def test_what_the_stage_of_the_assembler_calls_before_it(irdiff, newest: Toolcha
         )
         for n in ("3", "0")
     )
-    default, whole = both_of_toolchains(irdiff, base, head)
-    assert default == whole
+    of_toolchains(irdiff, base, head)
 
 
 # one compilation that keeps below the frontend says nothing of another
@@ -423,8 +387,7 @@ def test_one_case_does_not_speak_for_another(irdiff, newest: Toolchain, tmp_path
     words = ("--target", "sm_90", "--no-recheck", "--no-attribute", "--corpus", str(corpus), "--case")
     first = irdiff("compare", base, head, *words, "f/one:four")
     assert first.run is not None, first.stderr
-    default, whole = both_of_toolchains(irdiff, base, head, *words, "f/one:eight")
-    assert default == whole
+    of_toolchains(irdiff, base, head, *words, "f/one:eight")
 
 
 # a stage that one side alone has
