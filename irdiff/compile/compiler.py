@@ -83,8 +83,9 @@ class WorkerCompiler:
         self.taken_from_store = 0
         """How many sides of cases needed no compilation, for progress."""
         self._capturer = Capturer(requests, store, reuse=reuse)
-        self._selections: dict[tuple[str, str, str], Selection] = {}
-        """As a workload was captured under an interpreter, for a target: its host is asked for the same."""
+        self._selections: dict[tuple[str, str, str, str], Selection] = {}
+        """As a workload of a corpus was captured under an interpreter, for a target: its host is asked for the
+        same."""
         self._lock = Lock()
         self._turns: WeakValueDictionary[str, _Turn] = WeakValueDictionary()
         self._entered: dict[str, list[str] | None] = {}
@@ -98,12 +99,12 @@ class WorkerCompiler:
         """The launches of a workload that are wanted."""
         selection = self.wanted.selection(workload, target)
         found = self._capturer.catalog(toolchain, corpus, workload, target, selection)
-        self._selections[toolchain.python, workload, target.name] = found.selection
+        self._selections[toolchain.python, str(corpus.root), workload, target.name] = found.selection
         return found
 
-    def selection(self, toolchain: Toolchain, workload: str, target: Target) -> Selection:
+    def selection(self, toolchain: Toolchain, corpus: Corpus, workload: str, target: Target) -> Selection:
         """Which launches of a workload a host has to capture, and whether it runs the frontend for that."""
-        known = self._selections.get((toolchain.python, workload, target.name))
+        known = self._selections.get((toolchain.python, str(corpus.root), workload, target.name))
         return known or self.wanted.selection(workload, target)
 
     # compilation
@@ -309,7 +310,7 @@ class WorkerCompiler:
             "digest": launch.digest,
             "root": str(corpus.root),
             "target": asdict(target),
-            "select": asdict(self.selection(toolchain, launch.workload, target)),
+            "select": asdict(self.selection(toolchain, corpus, launch.workload, target)),
             **more,
         }
 

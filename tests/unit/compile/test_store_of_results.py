@@ -309,11 +309,13 @@ def test_a_host_is_asked_to_capture_what_was_captured(bench: Bench) -> None:
     """A frontend that dies is left out of the capture, and then of every request for the same workload."""
     toolchain, corpus, launch, target = bench.given
     compiler = bench.compiler()
-    assert compiler.selection(toolchain, "a/b", target).frontend
+    assert compiler.selection(toolchain, corpus, "a/b", target).frontend
     bench.requests.dies = True
     compiler.catalog(toolchain, corpus, "a/b", target)
-    assert not compiler.selection(toolchain, "a/b", target).frontend
+    assert not compiler.selection(toolchain, corpus, "a/b", target).frontend
     bench.requests.dies = False
     compiler.compile(toolchain, corpus, launch, target, assemble=False)
     assert bench.requests.rows[-1]["select"]["frontend"] is False
-    assert compiler.selection(toolchain, "a/other", target).frontend
+    assert compiler.selection(toolchain, corpus, "a/other", target).frontend
+    elsewhere = replace(corpus, root=corpus.root / "of the other side")
+    assert compiler.selection(toolchain, elsewhere, "a/b", target).frontend
