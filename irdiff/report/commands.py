@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import shlex
 
-from irdiff.model import Case, Run
+from irdiff.model import Case, Revision, Run
 from irdiff.report import escape
+from irdiff.resolve import remote_repositories
 
 UNNAMED = "RUN"
 """What a run is called where the writer of a report does not know how its reader reaches it."""
@@ -29,6 +30,33 @@ def page(call: str) -> str:
     return command("report", call, "--html", "report.html")
 
 
-def again(run: Run, case: Case) -> str:
-    """Compares one case of the run again, on any machine that can have both sides."""
-    return command("compare", run.base.spec, run.head.spec, "--case", case.id, "--target", case.target)
+def again(run: Run, case: Case) -> str | None:
+    """Compares one case of the run again, on any machine that can have both sides.
+
+    None where a side was a working tree: no command leads back to what it held.
+    """
+    sides = _named(run.base, run.head)
+    return command("compare", *sides, "--case", case.id, "--target", case.target) if sides else None
+
+
+def _named(base: Revision, head: Revision) -> tuple[str, ...] | None:
+    """What `irdiff compare` takes for both sides: compilers alone do not say which kernels they compiled."""
+    kernels = [_kernels(revision) for revision in (base, head)]
+    compilers = (base.spec, head.spec)
+    if base.revision == head.revision and base.spec != head.spec:
+        # the kernels of one revision, compiled by two: only one of the sides can name the revision
+        return (base.spec, kernels[1], "--triton", head.spec) if kernels[1] else compilers
+    if not (base.revision or head.revision):
+        return compilers
+    if not all(kernels):
+        return None
+    chosen = ("--triton", head.spec) if base.spec == head.spec else ()
+    return (*kernels, *chosen)
+
+
+def _kernels(revision: Revision) -> str:
+    """The commit, which stays when branches move; of a repository elsewhere, also where that is."""
+    name, _, commit = revision.revision.rpartition(" ")
+    if name == "working tree":
+        return ""
+    return name if remote_repositories.parse(name) else commit

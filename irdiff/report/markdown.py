@@ -123,7 +123,8 @@ def _commands(run: Run, as_: Shown) -> list[str]:
     name = groups[0].short if groups else case_id
     words = [commands.explain(as_.call, name), commands.diff(as_.call, name), commands.page(as_.call)]
     fetch = [as_.fetch] if as_.fetch else []
-    return [*fetch, *words, commands.again(run, cases[case_id])]
+    again = commands.again(run, cases[case_id])
+    return [*fetch, *words, *([again] if again else [])]
 
 
 def _radius(run: Run) -> list[dict[str, Any]]:
