@@ -3,6 +3,9 @@
 A workload that does not load (`workload:*`) stands for everything that the other side launches of it, and a
 label that the frontend does not take for each of the kernels that the other side launches under it: those are
 launched on one side and fail on the other. Taken as missing they would read as removed or added.
+
+Several launches of one kernel under a label (the configs of an autotuner) are numbered in their order, which
+an edit moves: these are matched by `numbered` first.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from irdiff import case_ids
+from irdiff.capture import numbered
 from irdiff.capture.catalogs import Catalog
 from irdiff.model import CaptureFailure, Launch, Options, Pair, Sides, Target
 
@@ -78,8 +82,10 @@ def unsupported(workload: str, target: Target) -> Pair:
 
 
 def match(base: Iterable[Row], head: Iterable[Row]) -> list[Matched]:
-    """The launches and failures of one workload for one target, each id once."""
+    """The launches and failures of one workload for one target, each id once: head's where it is there."""
     ours, theirs = _by_id(base), _by_id(head)
+    names = numbered.names(_launches(ours), _launches(theirs))
+    ours = {names.get(name, name): row for name, row in ours.items()}
     standing = {*_standing_for(theirs, ours), *_standing_for(ours, theirs)}
     return [
         Matched(id=name, base=_row(name, ours, theirs), head=_row(name, theirs, ours))
@@ -92,6 +98,10 @@ def _by_id(rows: Iterable[Row]) -> dict[str, Row]:
     """A failure hides a launch of the same id: the label did not get to its end."""
     found = {row.id: row for row in rows}
     return {**found, **{name: row for name, row in found.items() if isinstance(row, CaptureFailure)}}
+
+
+def _launches(rows: Mapping[str, Row]) -> list[Launch]:
+    return [row for row in rows.values() if isinstance(row, Launch)]
 
 
 def _standing_for(others: Mapping[str, Row], rows: Mapping[str, Row]) -> set[str]:

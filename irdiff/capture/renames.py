@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from irdiff.capture.numbered import specialization
 from irdiff.model import Launch, Pair
 
 LIKENESS = 0.85
@@ -37,13 +38,17 @@ def join(pairs: Sequence[Pair], base_source: Source, head_source: Source) -> lis
     by_place = {(pair.launch_id, pair.target.name): pair for pair in pairs}
     joined, gone = [], set()
     for before, after in found.items():
-        for old in (pair for pair in pairs if pair.launch_id == before and pair.head is None):
+        for old in (pair for pair in pairs if _is_only_at_base(pair, before)):
             new = by_place.get((after, old.target.name))
             if new is not None and new.base is None:
                 joined.append(replace(new, base=old.base))
                 gone.update({old.id, new.id})
     rest = [pair for pair in pairs if pair.id not in gone]
     return sorted([*rest, *joined], key=lambda pair: pair.id)
+
+
+def _is_only_at_base(pair: Pair, launch_id: str) -> bool:
+    return isinstance(pair.base, Launch) and pair.base.id == launch_id and pair.head is None
 
 
 def match(
@@ -147,9 +152,9 @@ def _launches(old: Sequence[Launch], new: Sequence[Launch]) -> dict[str, str]:
     ours = {launch.id: launch for launch in reversed(old)}
     theirs = {launch.id: launch for launch in reversed(new)}
     keys: tuple[Callable[[Launch], object], ...] = (
-        lambda row: (row.label, _specialization(row)),
+        lambda row: (row.label, specialization(row)),
         lambda row: row.label,
-        _specialization,
+        specialization,
     )
     for key in keys:
         free = {other: launch for other, launch in theirs.items() if other not in found.values()}
@@ -159,8 +164,3 @@ def _launches(old: Sequence[Launch], new: Sequence[Launch]) -> dict[str, str]:
                 found[name] = same[0]
                 del free[same[0]]
     return found
-
-
-def _specialization(launch: Launch) -> tuple[object, ...]:
-    rows = (launch.signature, launch.constexprs, launch.attributes)
-    return tuple(tuple(sorted(row.items())) for row in rows)

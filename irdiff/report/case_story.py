@@ -66,6 +66,8 @@ class CaseStory:
         case, run = self.case, self.run
         self.say(f"{case.id}: {case.verdict.value}", "bold")
         self.say(f"base {wording.side(run.base)}   head {wording.side(run.head)}", "dim")
+        if case.renamed_from:
+            self.say(f"at base it is {case.renamed_from}", "dim")
         if case.told:
             self.say(case.told.title.replace("`", ""))
             self.say(f"{case.told.severity} ({'; '.join(case.told.reasons)})")

@@ -118,12 +118,15 @@ def sides(run: Run) -> str:
 
 def renamed(run: Run) -> list[tuple[str, str]]:
     """(name at base, name at head) of launches that were renamed or moved, and of kernels that were renamed
-    under the same launch; each once for all targets.
+    under the same launch; each once for all targets. Not of those that only have another number.
     """
     names = set()
     for case in run.cases:
-        launches = (run.launches.get(key or "") for key in case.launches)
-        base, head = (launch.kernel if launch else "" for launch in launches)
+        found = [run.launches.get(key or "") for key in case.launches]
+        base, head = (launch.kernel if launch else "" for launch in found)
+        places = {(launch.workload, launch.label, launch.kernel) for launch in found if launch}
+        if case.renamed_from and all(found) and len(places) == 1:
+            continue
         if case.renamed_from:
             names.add((case.renamed_from.rpartition("@")[0], case.id.rpartition("@")[0]))
         elif base and head and base != head:

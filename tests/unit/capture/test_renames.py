@@ -85,3 +85,12 @@ def test_pairs_are_joined_for_every_target(launch: Launch) -> None:
     joined = renames.join(pairs, text, text)
     assert [pair.id for pair in joined] == ["b/new:c@gfx942", "b/new:c@sm_90"]
     assert all(pair.base == before and pair.head == after for pair in joined)
+
+
+def test_the_options_of_a_launch_tell_configs_apart(launch: Launch) -> None:
+    old = [replace(make(launch, "a/old", "k", source="s"), options={"num_warps": "4"})]
+    new = [
+        replace(make(launch, "b/new", "k", source="s"), id=f"b/new:c/k#{n}", options={"num_warps": warps})
+        for n, warps in ((1, "8"), (2, "4"))
+    ]
+    assert renames.match(old, new, text, text) == {"a/old:c": "b/new:c/k#2"}
