@@ -13,6 +13,7 @@ from irdiff.gate.settling import Settler
 from irdiff.gate.timings import TimedCase
 from irdiff.model import Run
 from irdiff.report import edited, group_names
+from irdiff.report.wording import side
 
 __all__ = ["Outcome", "Policy", "Timed", "evaluate"]
 
@@ -45,8 +46,8 @@ def evaluate(
         outcomes.append(RuleOutcome(rule=rule, examined=examined, findings=settled))
     return Outcome(
         passed=bool(run.cases or edited.same_compiler(run)) and all(outcome.holds for outcome in outcomes),
-        base=run.base.spec,
-        head=run.head.spec,
+        base=side(run.base),
+        head=side(run.head),
         timed_on=tuple(sorted({timed.device for timed in timings})),
         rules=tuple(outcomes),
         expired=tuple(settle.expired),

@@ -74,6 +74,7 @@ class Outcome:
 
     passed: bool
     base: str
+    """The side in the words of every report."""
     head: str
     timed_on: tuple[str, ...]
     """The devices that timings came from. Empty where the run was not timed."""

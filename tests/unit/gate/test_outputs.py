@@ -244,6 +244,16 @@ def test_a_rebase_is_renewed_in_one_command(tmp_path: Path, folder: Path, run: R
     assert _invoke(folder, "--policy", rules)[0] == 0
 
 
+def test_the_sides_are_named_as_in_every_report(run: Run) -> None:
+    sides = [replace(run.head, revision=f"HEAD~{n} 1a2b3c4") for n in (1, 0)]
+    outcome = gate.evaluate(
+        replace(run, base=sides[0], head=sides[1]), policy.parse(RULES, "test"), today=TODAY
+    )
+    version = run.head.version
+    told = f"HEAD~1 1a2b3c4, triton {version} → HEAD~0 1a2b3c4, triton {version}"
+    assert told in outputs.text(outcome)
+
+
 def test_an_old_acceptance_file_is_a_clear_error(tmp_path: Path, folder: Path) -> None:
     rules = _policy_file(tmp_path, 'kind="radius"\npercent=1')
     old = tmp_path / "irdiff-accepted.toml"
