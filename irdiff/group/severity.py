@@ -162,7 +162,7 @@ TABLE: tuple[_SeverityRow, ...] = (
         name="broken",
         severity=Severity.BROKEN,
         weight=1e6,
-        reason="the kernel no longer compiles",
+        reason="base gives code for it, and head does not",
         measure=lambda change: float(change.case.verdict is Verdict.BROKEN),
     ),
     _SeverityRow(

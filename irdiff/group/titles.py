@@ -88,6 +88,9 @@ def _failure(case: Case) -> Cause:
     verb = "no longer compiles" if case.verdict is Verdict.BROKEN else "compiles again"
     if failure is None:
         return Cause.uncounted(CauseKind.FAILURE, verb)
+    if failure.stage == "capture":  # no compiler was reached
+        verb = "no longer runs" if case.verdict is Verdict.BROKEN else "runs again"
+        return Cause.uncounted(CauseKind.FAILURE, f"the workload {verb}", reason(failure))
     return Cause.uncounted(CauseKind.FAILURE, f"{verb} ({failure.stage})", reason(failure))
 
 

@@ -12,7 +12,7 @@ from irdiff import normalize
 from irdiff.attribute.attribution import Attribution
 from irdiff.config import Config
 from irdiff.errors import IrdiffError
-from irdiff.model import Case, Run, Sides, StageStatus
+from irdiff.model import Case, Run, Sides, StageStatus, Verdict
 from irdiff.report import (
     commands,
     diff_view,
@@ -39,6 +39,10 @@ if TYPE_CHECKING:
 
 _MAX_DIFF_LINES = 120
 _MAX_SOURCE_LINES = 12
+_RECORDED = (
+    "a recorded workload calls the kernel as it was: record it again with irdiff capture, "
+    "or compare with --program"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,6 +82,9 @@ class CaseStory:
             self.say(f"{place} {row.number} ({row.short}): {row.group.title.replace('`', '')}", "dim")
         if case.error:
             self.say(case.error, "red")
+        head = case.failures.head
+        if case.verdict is Verdict.BROKEN and head and head.stage == "capture" and run.head.revision:
+            self.say(_RECORDED, "dim")
         rows = [f"{name} {status.value}" for name, status in in_stage_order(case.stages)]
         self.say("stages:  " + " → ".join(rows))
         self._origin(attribution)

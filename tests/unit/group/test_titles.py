@@ -42,9 +42,9 @@ def group(build: Any, *members: tuple[EditLine, ...], facts: list[tuple[int, int
 # failures
 
 
-def failed(build: Any, verdict: Verdict, message: str | None) -> Case:
+def failed(build: Any, verdict: Verdict, message: str | None, stage: str = "llir") -> Case:
     failure = (
-        Failure(kind=FailureKind.ERROR, stage="llir", message=message, signal=None, stderr="")
+        Failure(kind=FailureKind.ERROR, stage=stage, message=message, signal=None, stderr="")
         if message is not None
         else None
     )
@@ -62,6 +62,15 @@ def test_what_breaks_and_what_is_fixed_say_where_and_why(build: Any) -> None:
     assert failure_title(failed(build, Verdict.FIXED, "too large")) == "compiles again (llir): too large"
     assert failure_title(failed(build, Verdict.FIXED, None)) == "compiles again"
     assert len(failure_title(failed(build, Verdict.BROKEN, "x" * 300))) == titles.MAX_TITLE
+
+
+def test_a_workload_that_fails_before_any_compiler_no_longer_runs(build: Any) -> None:
+    broken, fixed = (
+        failed(build, verdict, "TypeError: f() missing 1 argument", "capture")
+        for verdict in (Verdict.BROKEN, Verdict.FIXED)
+    )
+    assert failure_title(broken) == "the workload no longer runs: TypeError: f() missing 1 argument"
+    assert failure_title(fixed) == "the workload runs again: TypeError: f() missing 1 argument"
 
 
 def test_what_varies_between_the_reasons_of_a_group_is_left_open(build: Any) -> None:

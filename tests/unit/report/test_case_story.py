@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -53,3 +54,15 @@ def test_a_case_without_texts_says_so_and_why_it_broke(run: Run, tmp_path: Path)
     assert broken.error is not None
     assert broken.error in text
     assert "no text of " in text
+
+
+def test_of_a_workload_that_does_not_run_it_says_what_to_do_about_a_recorded_one(
+    run: Run, tmp_path: Path
+) -> None:
+    broken = next(case for case in run.cases if case.verdict is Verdict.BROKEN)
+    assert broken.failures.head is not None
+    failure = replace(broken.failures.head, stage="capture")
+    broken = replace(broken, failures=replace(broken.failures, head=failure))
+    kernels = replace(run, head=replace(run.head, revision="HEAD 1a2b3c4"))
+    assert "record it again with irdiff capture" in told(kernels, broken, tmp_path)
+    assert "record it again" not in told(run, broken, tmp_path)
