@@ -96,17 +96,22 @@ class CaseStory:
         self._alone(sides)
 
     def _alone(self, sides: Sides[Side] | None) -> None:
+        """What can be done with the files that the run folder has; nothing where it has none."""
+        files = explanation.held(self.folder, self.run, self.case)
+        if not files:
+            return
         self.title("each side alone, from the IR that enters that stage")
         by_tools = tool_commands.of_case(self.run, self.folder, self.case)
         for command in by_tools:
             self.say(command)
-        for row in () if by_tools else explanation.reproduction(self.run, self.case):
+        rows = [row for row in explanation.reproduction(self.run, self.case) if row.file in files]
+        for row in () if by_tools else rows:
             python = sides.of(row.side).toolchain.python if sides else "PYTHON"
             self.say(f"{row.side}: {row.command(python)}")
         words = commands.explain(self.call, self.case.id)
         self.say(f"files:    {words} --save DIR")
         if not by_tools:
-            self.say(f"run here: {words} --exec head", "dim")
+            self.say(f"run here: {words} --exec {rows[-1].side}", "dim")
 
     def _origin(self, attribution: Attribution | None) -> None:
         origin = attribution.origin if attribution else self.case.origin

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shlex
 
-from irdiff.model import Case, Revision, Run
+from irdiff.compare import cases
+from irdiff.model import Case, Revision, Run, Verdict
 from irdiff.report import escape
 from irdiff.resolve import remote_repositories
 
@@ -24,6 +25,16 @@ def explain(call: str, name: str) -> str:
 
 def diff(call: str, name: str, *options: str) -> str:
     return command("diff", call, name, *options)
+
+
+def story(call: str, name: str, case: Case) -> list[str]:
+    """What tells more of a group or a case; `case` is the one that `name` stands for."""
+    return [explain(call, name), *([diff(call, name)] if has_lines(case) else [])]
+
+
+def has_lines(case: Case) -> bool:
+    """Whether `irdiff diff` has two texts to show: where a side gave no code, it has one at most."""
+    return case.verdict in (Verdict.CHANGED, Verdict.ABSORBED) and not cases.not_compared(case)
 
 
 def page(call: str) -> str:

@@ -185,7 +185,7 @@ def _entries(run: Run, ranked: Sequence[Case], folder: Path, as_: Shown) -> list
             number=number,
             facts=_facts(case),
             diffs=html_diffs.entry(folder, case, share, call=as_.call),
-            commands=[commands.explain(as_.call, entry["short"]), commands.diff(as_.call, entry["short"])],
+            commands=commands.story(as_.call, entry["short"], case),
             stage=case.origin.stage if case.origin else "",
             unstable=together.unstable_words(case),
             story=_story(case),

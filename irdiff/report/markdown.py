@@ -121,7 +121,7 @@ def _commands(run: Run, as_: Shown) -> list[str]:
     if case_id not in cases:
         return []
     name = groups[0].short if groups else case_id
-    words = [commands.explain(as_.call, name), commands.diff(as_.call, name), commands.page(as_.call)]
+    words = [*commands.story(as_.call, name, cases[case_id]), commands.page(as_.call)]
     fetch = [as_.fetch] if as_.fetch else []
     again = commands.again(run, cases[case_id])
     return [*fetch, *words, *([again] if again else [])]

@@ -142,16 +142,21 @@ def _report(
     yield from _radius(run, width)
 
 
+_FOOTER_WORDS = {"explain": "story", "diff": "lines", "report": "page"}
+
+
 def _footer(run: Run, folder: Path, as_: Shown) -> Iterator[Text]:
     yield Text()
     yield Text(f"run folder: {escape.terminal(folder)}", style="dim")
     groups = as_.groups(run)
-    changed = next((case.id for case in run.cases if case.verdict is Verdict.CHANGED), None)
-    name = groups[0].short if groups else changed
-    rows = [("page", commands.page(as_.call))]
-    if name is not None:
-        rows = [("story", commands.explain(as_.call, name)), ("lines", commands.diff(as_.call, name)), *rows]
-    for word, command in rows:
+    cases = {case.id: case for case in run.cases}
+    changed = next((case.id for case in run.cases if case.verdict is Verdict.CHANGED), "")
+    case = cases.get(groups[0].group.representative if groups else changed)
+    rows = [commands.page(as_.call)]
+    if case is not None:
+        rows = [*commands.story(as_.call, groups[0].short if groups else case.id, case), *rows]
+    for command in rows:
+        word = _FOOTER_WORDS[command.split()[1]]
         yield Text(f"{word:<7}{escape.terminal(command)}", style="dim")
 
 

@@ -19,7 +19,7 @@ from irdiff.capture import kernel_sources
 from irdiff.capture.catalogs import Wanted
 from irdiff.compare.judge import Judge
 from irdiff.config import Config
-from irdiff.errors import ExitCode, IrdiffError, UsageError
+from irdiff.errors import ExitCode, IrdiffError, RunFolderError, UsageError
 from irdiff.model import Case, Revision, Run, Sides
 from irdiff.normalize import llvm_process
 from irdiff.resolve import packs, tools
@@ -164,18 +164,32 @@ def reproduction(run: Run, case: Case) -> list[Alone]:
     return rows
 
 
-def save(folder: Path, run: Run, case: Case, out: Path) -> list[Path]:
-    """Writes the files that `reproduction` names.
-
-    Raises RunFolderError for a damaged run, and UsageError, before anything is written, where one of the
-    files is there with other content: somebody may have edited it.
+def held(folder: Path, run: Run, case: Case) -> dict[str, bytes]:
+    """The files that `reproduction` names, as far as the run folder has them. Raises RunFolderError for a
+    damaged run. A side that was not launched, or ended before that stage, has none.
     """
-    files: dict[Path, bytes] = {}
+    files: dict[str, bytes] = {}
     for row in reproduction(run, case):
         artifact = case.artifacts.of(row.side).get(row.file.partition(".")[2])
         content = run_folder.artifact(folder, artifact.digest) if artifact else None
         if content is not None:
-            files[out / row.file] = content
+            files[row.file] = content
+    return files
+
+
+def save(folder: Path, run: Run, case: Case, out: Path) -> list[Path]:
+    """Writes the files that `reproduction` names and the run folder has.
+
+    Raises RunFolderError for a damaged run or one that has none of them, and UsageError, before anything is
+    written, where one of the files is there with other content: somebody may have edited it.
+    """
+    files = {out / name: content for name, content in held(folder, run, case).items()}
+    if not files:
+        names = " or ".join(row.file for row in reproduction(run, case))
+        raise RunFolderError(
+            f"the run folder holds no {names} of this case, so there is nothing to save or to compile",
+            hint="choose a case whose code changed",
+        )
     try:
         for path, content in files.items():
             if path.is_symlink() or (path.exists() and (not path.is_file() or path.read_bytes() != content)):

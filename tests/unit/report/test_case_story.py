@@ -14,6 +14,8 @@ from irdiff.model import Case, Run, Sides, Verdict
 from irdiff.report.case_story import CaseStory
 from irdiff.run import run_folder
 from tests.unit.report.folders import three_cases
+from tests.unit.report.runs import with_artifacts
+from tests.unit.report.test_html_page import store
 
 
 @pytest.fixture
@@ -40,12 +42,26 @@ def test_a_changed_case_is_told_with_its_edit_and_how_to_make_each_side_again(
     run: Run, tmp_path: Path
 ) -> None:
     case = next(case for case in run.cases if case.artifacts.head.keys() == {"ttgir"})
+    rows = [{**side, "ttir": store(tmp_path / "run", "ttir", "module {}")} for side in case.artifacts]
+    case = with_artifacts(case, *rows)
     text = told(run, case, tmp_path)
     assert text.startswith(f"{case.id}: changed\n")
     assert "stages:  " in text
     assert "edit in ttgir" in text
     assert "+ ttng.fence_async_shared {bCluster = false}" in text
     assert f"irdiff explain last {case.id} --save DIR" in text
+    assert text.count("triton.compile(") == 2
+
+
+def test_commands_on_files_that_are_not_there_are_not_told(run: Run, tmp_path: Path) -> None:
+    case = next(case for case in run.cases if case.artifacts.head.keys() == {"ttgir"})
+    text = told(run, case, tmp_path)
+    assert "--save" not in text
+    assert "triton.compile(" not in text
+    entering = {"ttir": store(tmp_path / "run", "ttir", "module {}")}
+    text = told(run, with_artifacts(case, entering, {}), tmp_path)
+    assert text.count("triton.compile(") == 1
+    assert "--exec base" in text
 
 
 def test_a_case_without_texts_says_so_and_why_it_broke(run: Run, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from irdiff.model import Verdict
 from irdiff.report import commands
 from tests.unit.conftest import Build
 
@@ -31,3 +32,12 @@ def test_it_names_the_kernels_of_each_side(base, head, wanted: str | None) -> No
     run = replace(Build.run(case), base=sides[0], head=sides[1])
     told = commands.again(run, case)
     assert told == (wanted and f"irdiff compare {wanted} --case {case.id} --target sm_90")
+
+
+@pytest.mark.parametrize(
+    ("verdict", "words"),
+    [(Verdict.CHANGED, ["explain", "diff"]), (Verdict.BROKEN, ["explain"]), (Verdict.ADDED, ["explain"])],
+)
+def test_a_diff_is_offered_where_both_sides_gave_code(verdict: Verdict, words: list[str]) -> None:
+    case = Build.case("matmul/tma:fp16@sm_90", verdict)
+    assert commands.story("last", "g:b140", case) == [f"irdiff {word} last g:b140" for word in words]

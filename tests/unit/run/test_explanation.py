@@ -13,7 +13,7 @@ import pytest
 
 from irdiff.attribute.replayer import Replay, Replayed
 from irdiff.capture import kernel_sources
-from irdiff.errors import IrdiffError, UsageError
+from irdiff.errors import IrdiffError, RunFolderError, UsageError
 from irdiff.model import Artifact, Case, Origin, Run, Sides, StageStatus, Verdict
 from irdiff.resolve.corpus import Corpus
 from irdiff.run import explanation, run_folder
@@ -263,3 +263,12 @@ def test_a_stage_of_which_the_run_has_no_text_is_left_out(folder: Path, tmp_path
     run, case = of(folder)
     one_sided = replace(case, artifacts=Sides(base=case.artifacts.base, head={}))
     assert explanation.save(folder, run, one_sided, tmp_path / "out") == [tmp_path / "out/base.ttir"]
+
+
+def test_where_there_is_nothing_to_save_no_folder_is_made(folder: Path, tmp_path: Path) -> None:
+    run, case = of(folder)
+    without = replace(case, artifacts=Sides(base={}, head={}))
+    assert explanation.held(folder, run, without) == {}
+    with pytest.raises(RunFolderError, match=r"holds no base\.ttir or head\.ttir of this case"):
+        explanation.save(folder, run, without, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
