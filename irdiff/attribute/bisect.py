@@ -41,6 +41,7 @@ from irdiff.resolve.toolchains import repository
 from irdiff.resolve.tools.substitute import Substitute
 from irdiff.stages import Stage
 from irdiff.store import Store
+from irdiff.words import counted
 from irdiff.worker_client.worker_requests import Requests
 from irdiff.worker_client.workers import Workers
 
@@ -216,7 +217,10 @@ class Bisection:
                 break
             commit = open_ones[0]
             left = math.ceil(math.log2(len(open_ones) + 1))
-            self.tell(f"bisect: {len(open_ones)} commits left (about {left} steps), trying {_short(commit)}")
+            self.tell(
+                f"bisect: {counted(len(open_ones), 'commit')} left (about {counted(left, 'step')}), "
+                f"trying {_short(commit)}"
+            )
             judged = self._judge(good, commit, whole)
             if judged is None:
                 self.skipped.append(commit)

@@ -24,6 +24,7 @@ from statistics import fmean, stdev
 from typing import Protocol
 
 from irdiff.attribute.bisect import History
+from irdiff.words import counted
 
 LEAST_SHARE = 0.01
 """Smaller differences than this are of placement and clocks."""
@@ -128,7 +129,7 @@ class TimedBisection:
             if not left:
                 return tuple(self.history.order(bad, goods))
             commit = self._next(left)
-            self.tell(f"bisect: {len(left)} commits left, timing {commit[:10]}")
+            self.tell(f"bisect: {counted(len(left), 'commit')} left, timing {commit[:10]}")
             is_bad = self._is_bad(commit, whole)
             if is_bad is None:
                 self.skipped.append(commit)

@@ -134,7 +134,7 @@ def read(folder: Path, case: Case, stage: str) -> StageDiff | str:
             return f"the run folder holds no {stage} text of {missing}"
         return compare(stage, base, head)
     except IrdiffError as error:
-        return error.what.replace(str(folder), "RUN")  # a report is the same wherever the run lies
+        return error.what.replace(str(folder), "the run")  # a report is the same wherever the run lies
 
 
 def compare(stage: str, base: str, head: str) -> StageDiff:

@@ -170,6 +170,12 @@ def test_the_first_commit_whose_code_differs_is_found(bench: Bench, first_bad: s
     ]
 
 
+def test_what_is_left_is_counted_in_words(bench: Bench) -> None:
+    bench.makes = lambda commit: bench.code(2 if commit >= "c" else 1)
+    bench.find("a", "c")
+    assert [row for row in bench.told if "left" in row] == ["bisect: 1 commit left (about 1 step), trying b"]
+
+
 def test_a_commit_is_resolved_once(bench: Bench) -> None:
     bench.makes = lambda commit: bench.code(2 if commit >= "e" else 1)
     bench.find()

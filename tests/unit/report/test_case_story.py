@@ -7,10 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import zstandard
 from rich.console import Console
 
 from irdiff import config as configuration
 from irdiff.model import Case, Run, Sides, Verdict
+from irdiff.report import stage_diff
 from irdiff.report.case_story import CaseStory
 from irdiff.run import run_folder
 from tests.unit.report.folders import three_cases
@@ -82,3 +84,11 @@ def test_of_a_workload_that_does_not_run_it_says_what_to_do_about_a_recorded_one
     kernels = replace(run, head=replace(run.head, revision="HEAD 1a2b3c4"))
     assert "record it again with irdiff capture" in told(kernels, broken, tmp_path)
     assert "record it again" not in told(run, broken, tmp_path)
+
+
+def test_a_damaged_text_is_told_without_a_place(run: Run, tmp_path: Path) -> None:
+    case = next(case for case in run.cases if case.artifacts.head.keys() == {"ttgir"})
+    digest = case.artifacts.head["ttgir"].digest
+    (tmp_path / "run" / "artifacts" / digest[:2] / digest[2:]).write_bytes(zstandard.compress(b"other"))
+    told = stage_diff.read(tmp_path / "run", case, "ttgir")
+    assert told == f"artifact {digest} of the run does not have the content of its name"
