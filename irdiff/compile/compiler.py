@@ -84,8 +84,8 @@ class WorkerCompiler:
         """How many sides of cases needed no compilation, for progress."""
         self._capturer = Capturer(requests, store, reuse=reuse)
         self._selections: dict[tuple[str, str, str, str], Selection] = {}
-        """As a workload of a corpus was captured under an interpreter, for a target: its host is asked for the
-        same."""
+        """As a workload of a corpus was captured under an interpreter, for a target: its host is asked for
+        the same."""
         self._lock = Lock()
         self._turns: WeakValueDictionary[str, _Turn] = WeakValueDictionary()
         self._entered: dict[str, list[str] | None] = {}
