@@ -2,6 +2,7 @@
 
     family/workload:label@target             a case
     family/workload:label/kernel#2@target    the second launch of a kernel, where one label launches several
+    family/workload:label/kernel#2-at-base@target    likewise, of base, where #2 of head is another launch
 
 A pattern is such a name of which parts may be left out: `matmul` is a family or a workload, `:fp16-4096` a
 label, `@sm_90` a target, `matmul/pointer:fp16-*@gfx9*` all three. Globs work in each part. What fits no case

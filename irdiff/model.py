@@ -431,7 +431,7 @@ class Case:
     compile_s: Sides[Mapping[str, float]]
     """Seconds a stage took when it was compiled (it may have been an earlier run)."""
     renamed_from: str | None
-    """The id at base, where the kernel or workload was renamed or moved."""
+    """The id at base, where the kernel or workload was renamed or moved, or a launch has another number."""
     group: str | None
     """The id of the change group it belongs to."""
     edit: str | None
