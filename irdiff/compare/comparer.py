@@ -91,8 +91,9 @@ class CaseComparer:
         ours, theirs = (side.toolchain for side in self.sides)
         if ours.digest == theirs.digest:
             return True
-        same_below = below_frontend(ours, pair.target) == below_frontend(theirs, pair.target)
-        return same_below and self.compiler.keeps_below_frontend(ours, base, pair.target)
+        return self._has_same_stages(pair.target) and self.compiler.keeps_below_frontend(
+            ours, base, pair.target
+        )
 
     def _compare_compiled(self, pair: Pair, base: Launch, head: Launch, *, fresh: bool) -> Case:
         launches = Sides(base=base, head=head)
@@ -101,8 +102,7 @@ class CaseComparer:
             return self._compile(self.sides.of(name), launches.of(name), pair.target, fresh=fresh)
 
         # one side's result may serve the other, where the stages and what enters them are the same
-        below = {below_frontend(side.toolchain, pair.target) for side in self.sides}
-        serves = len(below) == 1 and base.digest == head.digest
+        serves = self._has_same_stages(pair.target) and base.digest == head.digest
         halves = Sides(base=half("base"), head=half("head")) if serves else of_both(half)
         if _any_failed(halves):
             return _failed(pair, halves)
@@ -129,6 +129,10 @@ class CaseComparer:
             side.toolchain, side.corpus, launch, target, assemble=fresh or not wait, fresh=fresh
         )
         return _Half(side=side, launch=launch, target=target, outcome=outcome, fresh=fresh)
+
+    def _has_same_stages(self, target: Target) -> bool:
+        ours, theirs = (below_frontend(side.toolchain, target) for side in self.sides)
+        return ours == theirs
 
     def _has_same_stage_code(self, target: Target) -> bool:
         """Whether both do the same with what an assembler makes: one may change that, or run it twice."""

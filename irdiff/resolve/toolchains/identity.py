@@ -154,10 +154,10 @@ def _identified(reply: dict[str, Any], spec: str, python: str, path: Path, confi
 
 def _violations(counted: _Counted, target: str, digest: str, config: Config) -> list[str]:
     """Why the rule of `layers` does not hold for a target. The answer is kept by the toolchain's digest."""
+    if held := counted.found.held:
+        return held
     store = Store(config.cache / "digests")
     rules = [Path(str(module.__file__)).read_text(encoding="utf-8") for module in _RULES]
-    if counted.found.held:
-        return counted.found.held
     key = key_of("proof/1", rules, digest, target)
     violations: list[str] | None = store.get_record("proof", key)
     if violations is None:

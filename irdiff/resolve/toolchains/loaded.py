@@ -194,11 +194,10 @@ _resolved = functools.lru_cache(maxsize=1024)(os.path.realpath)
 
 def _imports(path: Path, name: str) -> bool:
     """Whether a file's own line of imports has a name: what that leads to is proved, or not, by `proof`."""
-    text = path.read_text(encoding="utf-8", errors="replace")
-    return (
-        bool(name)
-        and re.search(rf"^\s*from [^\n]*\bimport\b[^\n]*\b{re.escape(name)}\b", text, re.M) is not None
-    )
+    if not name:
+        return False
+    line = rf"^\s*from [^\n]*\bimport\b[^\n]*\b{re.escape(name)}\b"
+    return re.search(line, path.read_text(encoding="utf-8", errors="replace"), re.M) is not None
 
 
 def _package_of(path: Path) -> Path:
