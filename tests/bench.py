@@ -1,29 +1,35 @@
 """`make bench`: what irdiff costs, against a bare script on the same cases, in one run on this machine.
 
-    python -m tests.bench [--rounds 3] [--target sm_90 …] [--case PATTERN …] [--pair 3.8.0:3.9.0]
+    python -m tests.bench [--rounds 2] [--target sm_90 …] [--case PATTERN …] [--pair 3.8.0:3.9.0]
 
 The bare script calls `triton.compile` for every case of both sides, one process per core, and compares
 nothing. Cases are those of the gate tier (what `make demo` compares), or of `--case`.
 
-What is compared with the bare script takes turns with it, since a machine's speed changes within minutes: a
-ratio is the median of those of the rounds, with the least and the greatest behind it. What is measured once is
-compared with the median of the bare script. Ratios are of wall time, and of CPU time, which other load on the
-machine disturbs less.
+A machine's speed changes by a third within seconds, so irdiff and the bare script run at the same time, each on
+its half of the cores, which they exchange every round; the bare script begins again until irdiff ends. A ratio
+is the median of those of the rounds, with the least and the greatest behind it; taken one after the other, two
+runs of the same code gave 0.79 and 1.24 within ten minutes, and side by side four rounds give 1.23 to 1.28.
+Ratios are of wall time on as many cores, and of CPU time, which other load on the machine disturbs less.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
+import multiprocessing
 import os
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
+from functools import partial
+from multiprocessing.connection import Connection
 from pathlib import Path
 from statistics import median
 
@@ -84,12 +90,12 @@ def children_cpu_s() -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-def bare(versions: list[str], cases: list[dict], pythons: dict[str, str]) -> Cost:
-    """One process per core and side, compile caches empty."""
+def bare(versions: list[str], cases: list[dict], pythons: dict[str, str], place: Path) -> Cost:
+    """One process per core and side, compile caches empty; what they leave is below `place`."""
     cores = len(os.sched_getaffinity(0))
     begin, before = time.monotonic(), children_cpu_s()
     for version in versions:
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory(dir=place) as folder:
             children = []
             for part in range(cores):
                 path = Path(folder, f"{part}.json")
@@ -169,10 +175,73 @@ def in_turn(measures: Mapping[str, Callable[[], Cost]], rounds: int) -> dict[str
     return found
 
 
+Halves = tuple[Cost, Cost]
+"""What the bare script takes for base and for head."""
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What one measurement cost, and what the bare script did that ran at the same time."""
+
+    cost: Cost
+    bare: Halves
+
+
+def side_by_side(measure: Callable[[], Cost], plain: Callable[[], Halves], rounds: int) -> list[Beside]:
+    cores = sorted(os.sched_getaffinity(0))
+    halves = cores[: len(cores) // 2] or cores, cores[len(cores) // 2 :]
+    found = []
+    for number in range(rounds):
+        own, others = halves if number % 2 else halves[::-1]
+        with _running(plain, others, again=True) as beside, _running(measure, own) as measured:
+            try:
+                cost, rows = measured.recv(), [beside.recv()]
+                while beside.poll():
+                    rows.append(beside.recv())
+            except EOFError:
+                sys.exit("a measurement failed; what it said stands above")
+        base, head = (mean(costs) for costs in zip(*rows, strict=True))
+        found.append(Beside(cost, (base, head)))
+    return found
+
+
+@contextlib.contextmanager
+def _running(
+    measure: Callable[[], Cost | Halves], cores: Sequence[int], *, again: bool = False
+) -> Iterator[Connection]:
+    """Measures on these cores, once or again and again while it is open; each result can be received."""
+    receiver, sender = multiprocessing.Pipe(duplex=False)
+
+    def work() -> None:
+        os.setpgid(0, 0)
+        os.sched_setaffinity(0, cores)
+        sender.send(measure())
+        while again:
+            sender.send(measure())
+
+    process = multiprocessing.get_context("fork").Process(target=work)
+    process.start()
+    sender.close()
+    group = process.pid
+    assert group is not None
+    try:
+        yield receiver
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(group, signal.SIGKILL)
+        process.join()
+
+
+def mean(costs: Sequence[Cost]) -> Cost:
+    return Cost(*(sum(values) / len(costs) for values in zip(*map(astuple, costs), strict=True)))
+
+
+def both(halves: Halves) -> Cost:
+    return Cost(*map(sum, zip(*map(astuple, halves), strict=True)))
+
+
 def row(name: str, costs: Sequence[Cost], references: Sequence[Cost], bound: str) -> None:
-    """Costs of rounds beside what they are compared with in the same rounds, or one beside the median of rounds."""
-    if len(costs) != len(references):
-        references = [middle(references)] * len(costs)
+    """Costs of rounds beside what they are compared with in the same rounds."""
     pairs = list(zip(costs, references, strict=True))
     cost = middle(costs)
     wall = median(one.wall_s / other.wall_s for one, other in pairs)
@@ -189,49 +258,29 @@ def middle(costs: Sequence[Cost]) -> Cost:
     return Cost(*(median(values) for values in zip(*map(astuple, costs), strict=True)))
 
 
-def edited_rows(toolchain: Toolchain, words: list[str], half: Sequence[Cost], cache: Path) -> None:
+def edited_rows(toolchain: Toolchain, words: list[str], plain: Callable[[], Halves], cache: Path) -> None:
     """Against the bare script on head alone: the release itself is in the store."""
     edits = {"frontend": edited_toolchain.FRONTEND_EDIT, "AMD's backend": edited_toolchain.AMD_EDIT}
     for name, edit in edits.items():
         side = edited_toolchain.make(toolchain, cache / f"edited-{name[:3]}", edit)
-        cost = irdiff("compare", toolchain.spec, side, *words, cache=cache)
-        row(
-            f"only the {name} differs, of head's bare time",
-            [cost],
-            half,
-            "≤ 0.15 ×" if name == "frontend" else "",
-        )
+        compared = partial(irdiff, "compare", toolchain.spec, side, *words, cache=cache)
+        [found] = side_by_side(compared, plain, 1)
+        bound = "≤ 0.15 ×" if name == "frontend" else ""
+        row(f"only the {name} differs, of head's bare time", [found.cost], [found.bare[1]], bound)
 
 
-def prepared_rows(specs: list[str], plain: Sequence[Cost], words: list[str], cache: Path) -> None:
+def prepared_rows(specs: list[str], plain: Callable[[], Halves], words: list[str], cache: Path) -> None:
     """One side in the store, the other compiled: each way, since one release may compile slower than the other."""
-    rows = []
+    ways = []
     for stored, compiled in ((0, 1), (1, 0)):
         shutil.rmtree(cache / "store", ignore_errors=True)
-        subprocess.run(
-            [
-                sys.executable,
-                "-m",
-                "irdiff",
-                "compare",
-                specs[stored],
-                specs[stored],
-                "--no-shortcut",
-                *words,
-            ],
-            env={**os.environ, "IRDIFF_CACHE": str(cache)},
-            capture_output=True,
-        )
+        irdiff("compare", specs[stored], specs[stored], "--no-shortcut", *words, cache=cache)
         sides = (specs[stored], specs[compiled])
-        cost = irdiff("compare", *sides, *words, *PLAINLY, cache=cache)
-        row(f"base in the store, head is {specs[compiled]}", [cost], plain, "")
-        rows.append(cost)
-    mean = Cost(*(sum(values) / 2 for values in zip(*map(astuple, rows), strict=True)))
-    row("base in the store, mean of both ways", [mean], plain, "≤ 0.55 ×")
-
-
-def sum_of(halves: Sequence[Cost]) -> Cost:
-    return Cost(sum(half.wall_s for half in halves), sum(half.cpu_s for half in halves), 0.0, 0.0)
+        [found] = side_by_side(partial(irdiff, "compare", *sides, *words, *PLAINLY, cache=cache), plain, 1)
+        row(f"base in the store, head is {specs[compiled]}", [found.cost], [both(found.bare)], "")
+        ways.append(found)
+    costs, references = mean([way.cost for way in ways]), mean([both(way.bare) for way in ways])
+    row("base in the store, mean of both ways", [costs], [references], "≤ 0.55 ×")
 
 
 def measured(pair: str, options: argparse.Namespace, settings: Config, *, same_ptx: bool = False) -> None:
@@ -246,36 +295,39 @@ def measured(pair: str, options: argparse.Namespace, settings: Config, *, same_p
     words = chosen if options.case else [*chosen, "--tier", "gate"]
     print(f"{base} → {head}, {len(cases)} cases on {len(os.sched_getaffinity(0))} cores")
 
-    def compared(*more: str, fresh: bool = False) -> Cost:
-        if fresh:
-            shutil.rmtree(cache / "store", ignore_errors=True)
+    def plain() -> Halves:
+        return bare([base], cases, pythons, cache), bare([head], cases, pythons, cache)
+
+    def compared(*more: str) -> Cost:
         return irdiff("compare", *specs, *words, *more, cache=cache)
 
-    measures: dict[str, Callable[[], Cost]] = {
-        version: lambda version=version: bare([version], cases, pythons) for version in (base, head)
-    }
-    measures["cold"] = lambda: compared(*PLAINLY, fresh=True)
+    def from_nothing(*more: str) -> Cost:
+        shutil.rmtree(cache / "store", ignore_errors=True)
+        return compared(*more)
+
+    def measured_row(name: str, bound: str, *more: str) -> list[Beside]:
+        found = side_by_side(lambda: from_nothing(*more), plain, options.rounds)
+        row(name, [one.cost for one in found], [both(one.bare) for one in found], bound)
+        return found
+
+    cold = measured_row("compare, empty store", "≤ 0.95 ×" if same_ptx else "≤ 1.05 ×", *PLAINLY)
+    for number, version in enumerate((base, head)):
+        alone = [one.bare[number] for one in cold]
+        row(f"bare script, triton.compile, {version}", alone, [both(one.bare) for one in cold], "")
     if not same_ptx:
-        measures["all"] = lambda: compared(fresh=True)
-    found = in_turn(measures, options.rounds)
-    plain = [sum_of(halves) for halves in zip(found[base], found[head], strict=True)]
-    for version in (base, head):
-        row(f"bare script, triton.compile, {version}", found[version], plain, "")
-    row("bare script, both sides", plain, plain, "")
-    row("compare, empty store", found["cold"], plain, "≤ 0.95 ×" if same_ptx else "≤ 1.05 ×")
-    if not same_ptx:
-        row("the same, rechecked and charged to passes", found["all"], plain, "≤ 1.9 ×")
-        row("everything in the store", [compared()], plain, "≤ 3 s")
+        measured_row("the same, rechecked and charged to passes", "≤ 1.9 ×")
+        reference = [middle([both(one.bare) for one in cold])]
+        row("everything in the store", [compared()], reference, "≤ 3 s")
         same = irdiff("compare", specs[1], specs[1], *words, cache=cache)
-        row("the same toolchain on both sides", [same], plain, "≤ 3 s")
-        edited_rows(toolchains.resolve(specs[1], settings), words, found[head], cache)
+        row("the same toolchain on both sides", [same], reference, "≤ 3 s")
+        edited_rows(toolchains.resolve(specs[1], settings), words, plain, cache)
     prepared_rows(specs, plain, words, cache)
     shutil.rmtree(cache)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--case", action="append", default=[])
     parser.add_argument("--target", action="append", default=[])
     parser.add_argument("--pair", default="3.8.0:3.9.0")

@@ -36,7 +36,7 @@ _modules = {}
 
 
 class _Held:
-    """What a dict or list holds now; equal where these are the same objects."""
+    """What a dict or list holds now; equal where these are the same objects in the same order."""
 
     def __init__(self, holder):
         self.holder = holder
@@ -44,7 +44,7 @@ class _Held:
 
     def __eq__(self, other):
         rows = other.rows
-        same = self.holder is other.holder and self.rows.keys() == rows.keys()
+        same = self.holder is other.holder and list(self.rows) == list(rows)
         return same and all(rows[key] is value for key, value in self.rows.items())
 
     __hash__ = None
