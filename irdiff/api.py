@@ -31,7 +31,7 @@ def compare(
     """See `irdiff.compare`."""
     config = configuration.load()
     folder = Path(out) if out else config.runs / run_name(base, head)
-    run_place.check(folder)
+    run_place.prepare(folder)
     wanted = SideOptions(
         repo=None,
         corpus=Path(corpus) if corpus else None,

@@ -50,7 +50,7 @@ def compare_command(**given: Any) -> int:
     """
     words = CompareWords(**given)
     if words.out:
-        run_place.check(words.out)
+        run_place.prepare(words.out)
         options.check_beside(words.out, words.files)
     config = configuration.load(
         cache=words.cache,
@@ -59,6 +59,8 @@ def compare_command(**given: Any) -> int:
         memory_mib=words.memory_mib,
         store_mode=words.store_mode,
     )
+    if not words.out:
+        run_place.prepare(config.runs / "new")
     console = Console(stderr=True, no_color=config.color is False, quiet=words.quiet)
     earlier = run_outputs.earlier_of(words.known, config)
     targets = options.selected_targets(words.target_names, words.targets_dir, config, words.cases)

@@ -24,7 +24,7 @@ from irdiff.timing import timing_file
 @options.json_option
 def merge_command(runs: tuple[str, ...], out: Path, partial: bool, json_path: Path | None) -> int:
     """Join the runs of shards, or of several targets, of one comparison to one run."""
-    run_place.check(out)
+    run_place.prepare(out)
     options.check_beside(out, (json_path,))
     with contextlib.ExitStack() as stack:
         folders = [stack.enter_context(run_argument.opened(run)).folder for run in runs]

@@ -14,6 +14,7 @@ from irdiff.config import Config
 from irdiff.errors import UsageError
 from irdiff.model import Target
 from irdiff.resolve import targets
+from irdiff.run import run_place
 
 
 class OutputFile(click.Path):
@@ -34,6 +35,10 @@ def check_output(path: Path) -> None:
     try:
         above = next(folder for folder in path.absolute().parents if folder.exists())
         is_there, is_file = path.exists(), path.is_file()
+        if is_file:
+            path.open("ab").close()
+        elif not is_there and above.is_dir():
+            run_place.try_to_write(path)
     except OSError as error:
         raise _unwritable(path, error) from error
     if is_there and not is_file:

@@ -57,7 +57,8 @@ def write(folder: Path, run: Run, store: Store, digests: Iterable[str]) -> None:
     except OSError as error:
         raise StoreError(
             f"the run folder {folder} cannot be written: {error.strerror or error}",
-            hint="name another folder with --out DIR",
+            hint="what was compiled is in the store: free space, or name another folder with --out DIR, and "
+            "the same command takes it from there",
         ) from error
 
 

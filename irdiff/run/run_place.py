@@ -20,6 +20,7 @@ from pathlib import Path
 from irdiff.errors import UsageError
 
 _HINT = "name a folder that is not there yet: --out DIR"
+_TRIED_BYTES = 64 << 10
 _MARKER = re.compile(rb'\s*\{\s*"schema":\s*"irdiff-run/\d+"')
 _FILES = re.compile(
     r"run\.json|timing\.json|failure\.json|timing-samples\.(jsonl\.zst|parquet)|artifacts/[0-9a-f]{2}/[0-9a-f]{62}"
@@ -52,6 +53,27 @@ def check(folder: Path) -> None:
         return
     if stranger := stranger_in(place):
         raise UsageError(f"{folder} is not a run alone ({stranger}): it is left as it is", hint=_HINT)
+
+
+def prepare(folder: Path) -> None:
+    """The same, and whether it can be written at all: asked before anything is compiled."""
+    try:
+        check(folder)
+        try_to_write(folder)
+    except OSError as error:
+        raise UsageError(
+            f"the run folder {folder} cannot be written: {error.strerror}", hint=_HINT
+        ) from error
+
+
+def try_to_write(path: Path) -> None:
+    """Writes a little beside `path`, or in the nearest folder above it that is there, and removes it.
+
+    Raises OSError. Permissions alone would not tell: a disk may be full or read-only.
+    """
+    above = next(folder for folder in _absolute(path).parents if folder.exists())
+    with tempfile.NamedTemporaryFile(dir=above, prefix=".part-") as file:
+        file.write(bytes(_TRIED_BYTES))
 
 
 def _absolute(folder: Path) -> Path:

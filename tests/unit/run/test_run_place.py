@@ -364,3 +364,65 @@ def test_merge_does_not_replace_one_of_its_runs(place: Path, run: Run, store: St
             merge.merge_command, ["one", "--out", "one"], standalone_mode=False, catch_exceptions=False
         )
     assert tree(place) == before
+
+
+# before anything is compiled
+
+_WORDS = ["triton==3.8.0", "triton==3.9.0"]
+
+
+def _full(*_: object, **__: object) -> object:
+    raise OSError(28, "No space left on device")
+
+
+@pytest.fixture
+def full(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.NamedTemporaryFile", _full)
+
+    def never(*_: object) -> None:
+        raise AssertionError("a side was resolved")
+
+    monkeypatch.setattr(compare, "resolve_sides", never)
+    monkeypatch.setattr("irdiff.api.resolve_sides", never)
+
+
+@pytest.mark.usefixtures("full")
+@pytest.mark.parametrize(
+    "words", [["--out", "a/run"], ["--cache", "cache"], ["--json", "run.json"]], ids=" ".join
+)
+def test_compare_asks_first_whether_it_can_write(place: Path, words: list[str]) -> None:
+    before = tree(place)
+    with pytest.raises(UsageError, match=r"cannot be written: No space left") as raised:
+        CliRunner().invoke(
+            compare.compare_command, [*_WORDS, *words], standalone_mode=False, catch_exceptions=False
+        )
+    assert "name a" in raised.value.hint
+    assert tree(place) == before
+
+
+@pytest.mark.usefixtures("full")
+def test_programs_are_told_at_once_too(place: Path) -> None:
+    with pytest.raises(UsageError, match="No space left"):
+        compare_in_python("a", "b", targets=[], cases=[], corpus=None, out=place / "run")
+
+
+def test_trying_to_write_leaves_nothing(place: Path, run: Run, store: Store) -> None:
+    write(place / "run", run, store)
+    before = tree(place)
+    for folder in ("run", "new", "a/b"):
+        run_place.prepare(place / folder)
+    assert tree(place) == before
+
+
+def test_a_name_that_no_system_takes_is_one_clear_error(place: Path) -> None:
+    with pytest.raises(UsageError, match="File name too long"):
+        run_place.prepare(place / ("x" * 300))
+
+
+def test_a_run_that_finds_no_space_says_what_is_kept(
+    place: Path, run: Run, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run_folder, "stored", _full)
+    with pytest.raises(StoreError, match="No space left") as raised:
+        write(place / "run", run, store)
+    assert "what was compiled is in the store" in raised.value.hint
