@@ -47,7 +47,7 @@ def compare(
         sides=resolve_sides(base, head, wanted, config),
         targets=_targets(targets, config),
         options=options,
-        command=("irdiff.compare", base, head),
+        command=("irdiff.compare", base, head, *(("--corpus", str(corpus)) if corpus else ())),
         edited=found.edited if found else None,
     )
     return pipeline.compare(asked, config, folder, _silent)

@@ -7,6 +7,7 @@ import shlex
 from irdiff.compare import cases
 from irdiff.model import Case, Revision, Run, Verdict
 from irdiff.report import escape
+from irdiff.report import typed as said
 from irdiff.resolve import remote_repositories
 
 UNNAMED = "RUN"
@@ -42,12 +43,19 @@ def page(call: str) -> str:
 
 
 def again(run: Run, case: Case) -> str | None:
-    """Compares one case of the run again, on any machine that can have both sides.
+    """Compares one case of the run again, on any machine that can have both sides, as the run compared it.
 
-    None where a side was a working tree: no command leads back to what it held.
+    None where a side was a working tree, or the run's command is not known: no words lead back to these.
     """
-    sides = _named(run.base, run.head)
-    return command("compare", *sides, "--case", case.id, "--target", case.target) if sides else None
+    typed = said.read(run.command[1:])
+    if typed is None:
+        return None
+    sides: tuple[str, ...] | None = (*typed.sides, "--triton", run.head.spec)
+    if not typed.is_ir:
+        sides = _named(run.base, run.head)
+    if sides is None:
+        return None
+    return command("compare", *sides, *typed.kept, "--case", case.id, "--target", case.target)
 
 
 def _named(base: Revision, head: Revision) -> tuple[str, ...] | None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import click
 import pytest
 
+from irdiff.cli.ab import ab_command
+from irdiff.cli.compare import compare_command
 from irdiff.model import Verdict
-from irdiff.report import commands
+from irdiff.report import commands, typed
 from tests.unit.conftest import Build
 
 OLD, NEW = "triton==3.8.0", "triton==3.9.0"
@@ -32,6 +35,54 @@ def test_it_names_the_kernels_of_each_side(base, head, wanted: str | None) -> No
     run = replace(Build.run(case), base=sides[0], head=sides[1])
     told = commands.again(run, case)
     assert told == (wanted and f"irdiff compare {wanted} --case {case.id} --target sm_90")
+
+
+def again(*words: str) -> str | None:
+    run = replace(Build.run(Build.case("matmul/tma:fp16@sm_90")), command=("compare", *words))
+    run = replace(run, base=replace(run.base, spec=OLD), head=replace(run.head, spec=NEW))
+    told = commands.again(run, run.cases[0])
+    return told and told.removeprefix("irdiff compare ").removesuffix(
+        f"--case {run.cases[0].id} --target sm_90"
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        ("a b --corpus my/corpus --tier gate -j4 -q --json=-", f"{OLD} {NEW} --corpus my/corpus "),
+        ("a b --pack liger --pack=fla --case mat* --shard 1/4", f"{OLD} {NEW} --pack liger --pack fla "),
+        ("a b --with torch --configs 2 --target sm_90", f"{OLD} {NEW} --with torch --configs 2 "),
+        ("a b --stages ttgir,ptx --no-recheck --out x", f"{OLD} {NEW} --stages ttgir,ptx "),
+        (
+            "--ir x.ttgir y.ttgir --option num_warps=8",
+            f"x.ttgir y.ttgir --triton {NEW} --ir --option num_warps=8 ",
+        ),
+        ("a b --from triton==3.7.1", f"{OLD} {NEW} --from triton==3.7.1 "),
+        # an option's value may look like an option
+        ("a b --program --corpus --out x", f"{OLD} {NEW} --program --corpus "),
+        # `last` is another run by then, and what is not known may choose cases
+        ("a b --from last:base", None),
+        ("a b --of-another-version x", None),
+    ],
+)
+def test_what_chose_the_cases_is_typed_again(words: str, wanted: str | None) -> None:
+    assert again(*words.split()) == wanted
+
+
+def test_a_program_with_words_is_one_word() -> None:
+    assert (
+        again("a", "b", "--program", "bench/run.py --small")
+        == f"{OLD} {NEW} --program 'bench/run.py --small' "
+    )
+
+
+@pytest.mark.parametrize("command", [compare_command, ab_command], ids=["compare", "ab"])
+def test_every_option_is_kept_or_dropped(command: click.Command) -> None:
+    for option in command.params:
+        if isinstance(option, click.Option):
+            known = (typed.KEPT_FLAGS, typed.DROPPED_FLAGS) if option.is_flag else (typed.KEPT, typed.DROPPED)
+            names = {*option.opts, *option.secondary_opts}
+            assert sum(names <= part for part in known) == 1, names
 
 
 @pytest.mark.parametrize(
