@@ -476,7 +476,8 @@ def _notes(
 ) -> tuple[str, ...]:
     ours, theirs = (side.toolchain.launchers for side in asked.sides)
     launched = {pair.target.backend for pair in pairs if pair.base is not None or pair.head is not None}
-    notes = [*launchers.notes(ours, theirs, sorted(launched)), *notices.notes(captured, asked.sides)]
+    notes = [*launchers.notes(ours, theirs, sorted(launched)), *launchers.grids(pairs)]
+    notes += notices.notes(captured, asked.sides)
     notes += [warning for side in asked.sides for warning in side.warnings]
     notes += compiler.notes() if isinstance(compiler, ToolCompiler) else ()
     notes += [

@@ -17,6 +17,11 @@ def missed(run: Run) -> bool:
     return any(file.path.endswith(".py") for file in files) and not any(file.read_by for file in files)
 
 
+def read(run: Run) -> int:
+    """How many changed files of the repository the launches read."""
+    return sum(file.read_by > 0 for file in run.reach.files) if run.reach else 0
+
+
 def sentence(run: Run) -> str:
     """`changed files: 3; 2 are read by 41 launches; kernels/rope.py is read by none: not compared`, or
     nothing.

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from irdiff.compare import cases as case_forms
+from irdiff.compare import launchers
 from irdiff.findings import Finding, FindingKind
 from irdiff.model import Case, ChangeGroup, Fact, Radius, Revision, Run, Verdict
 from irdiff.report import edited, reach, together
@@ -43,7 +44,7 @@ def headline(run: Run) -> str:
     elif reach.missed(run):
         first = f"no launch reads what changed ({counted(total, 'compared case')})"
     else:
-        first = f"no code changed in {counted(total, 'compared case')}"
+        first = _nothing_changed(run)
     broken = counts.get(Verdict.BROKEN, 0)
     parts = [
         *([f"{counted(broken, 'case')} broken"] if broken else []),
@@ -53,8 +54,23 @@ def headline(run: Run) -> str:
     blind = sum(case_forms.not_compared(case) for case in run.cases)
     if blind:
         parts.append(f"{blind} of the changed not compared in code")
+    if launched := launchers.launched_otherwise(run):
+        parts.append(f"{launched} {'of the others ' if changed else ''}launched with another grid")
     parts += together.unstable_counts(run.cases)
     return ", ".join(parts)
+
+
+def _nothing_changed(run: Run) -> str:
+    """Says that only kernels did not change, where what runs on the host did, or may have."""
+    cases = counted(run.summary.compared, "compared case")
+    if files := reach.read(run):
+        read = f"{counted(files, 'changed file')} {'is' if files == 1 else 'are'} read"
+        return f"no kernel's code changed in {cases} ({read})"
+    if launchers.differ(run):
+        return f"no kernel's code changed in {cases} (the launcher differs, and was not compared)"
+    if launchers.launched_otherwise(run):
+        return f"no kernel's code changed in {cases}"
+    return f"no code changed in {cases}"
 
 
 def _ways(count: int) -> str:
