@@ -72,6 +72,8 @@ def compare_command(**given: Any) -> int:
         names = (side.revision or side.toolchain.spec for side in asked.sides)
         folder = words.out or config.runs / run_name(*names)
         run = _compared(asked, words, config, folder, console)
+    if words.out:
+        _remember(words.out, config, console)
     made = GivenRun(folder=folder, call=run_list.call_of(folder, config.runs), is_archive=False)
     part = run_outputs.part_of(run, made.call, earlier, is_bump=words.bump)
     _show(run, part, made, words, config)
@@ -157,6 +159,14 @@ def _show(run: Run, part: ShownRun, made: GivenRun, words: CompareWords, config:
     run_outputs.write(run, part, made, None, outputs)
     if "-" not in map(str, words.files):
         run_outputs.print_report(part, made, None, outputs, config)
+
+
+def _remember(folder: Path, config: Config, console: Console) -> None:
+    try:
+        run_list.remember(folder, config.runs)
+    except OSError as error:
+        told = f"`last` does not mean this run: {config.runs} cannot be written: {error.strerror or error}"
+        console.print(escape.terminal(told), soft_wrap=True, highlight=False, markup=False)
 
 
 def _compiler_of_both(triton: str | None, python: str | None) -> str | None:

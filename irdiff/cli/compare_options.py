@@ -119,7 +119,7 @@ _OPTIONS = (
     click.option(
         "--out",
         type=click.Path(path_type=Path),
-        help="The run folder; default: in the cache, `last` names it.",
+        help="The run folder; default: one in the cache. Other commands know it as `last` too.",
     ),
     click.option(
         "--known",

@@ -6,6 +6,7 @@ folder, or a beginning that no other has.
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -19,6 +20,8 @@ from irdiff.model import Revision, Summary
 from irdiff.run import run_folder
 
 LAST = "last"
+_ELSEWHERE = ".last"
+"""A file of the list, which holds the path of a run that `--out` put elsewhere, if that was the last one."""
 _COMPARE = "make one: irdiff compare triton==3.8.0 triton==3.9.0"
 _SHOWN = 12
 _FEWEST_PARTS = 2
@@ -112,8 +115,25 @@ def find(text: str, runs: Path) -> Path:
     raise _unknown(text, names)
 
 
+def remember(folder: Path, runs: Path) -> None:
+    """Has `last` mean a run that was just written outside the list. Raises OSError."""
+    runs.mkdir(parents=True, exist_ok=True)
+    part = runs / f".part-{uuid.uuid4().hex}"
+    part.write_text(str(folder.resolve()), encoding="utf-8", errors="surrogateescape")
+    part.replace(runs / _ELSEWHERE)
+
+
 def _last(runs: Path) -> Path:
     written = sorted(runs.glob("*/run.json"), key=lambda path: (path.stat().st_mtime, path.parent.name))
+    pointer = runs / _ELSEWHERE
+    if pointer.is_file() and (not written or pointer.stat().st_mtime >= written[-1].stat().st_mtime):
+        folder = Path(pointer.read_text(encoding="utf-8", errors="surrogateescape"))
+        if not (folder / "run.json").is_file():
+            raise RunFolderError(
+                f"the last run was written to {folder}, and is there no more",
+                hint="`irdiff runs` lists earlier runs" if written else _COMPARE,
+            )
+        return folder
     if not written:
         raise RunFolderError("there is no run yet", hint=_COMPARE)
     return written[-1].parent

@@ -8,6 +8,7 @@ from click.testing import CliRunner
 
 from irdiff import pipeline
 from irdiff.cli import compare
+from irdiff.run import run_list
 from tests.unit.report.runs import large_run
 
 RUN = large_run(60, 6)
@@ -37,6 +38,13 @@ def test_writes_each_report_and_shows_it(compared: list[str], tmp_path: Path) ->
     assert text.startswith("3 cases broken, 29 of 57 compared cases changed")
     for option, start in wanted.items():
         assert paths[option].read_text("utf-8").startswith(start)
+
+
+def test_last_names_a_run_that_lies_elsewhere(compared: list[str], tmp_path: Path) -> None:
+    call(*compared)
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "run.json").write_text("{}")
+    assert run_list.find("last", tmp_path / "cache" / "runs") == tmp_path / "run"
 
 
 def test_a_report_on_standard_output_stands_alone(compared: list[str]) -> None:

@@ -77,3 +77,27 @@ def test_what_a_report_calls_a_run_means_it_again(runs: Path, monkeypatch: pytes
     assert run_list.call_of(runs / NAMES[0], runs) == "20261121-100000-000001", (
         "that would be the folder here"
     )
+
+
+def test_last_is_the_run_that_was_written_last_wherever_it_lies(runs: Path) -> None:
+    elsewhere = runs.parent / "elsewhere"
+    (runs / NAMES[0]).rename(elsewhere)
+    run_list.remember(elsewhere, runs)
+    assert run_list.find("last", runs) == elsewhere
+    assert run_list.call_of(elsewhere, runs) == str(elsewhere)
+    later = (runs / ".last").stat().st_mtime + 1
+    os.utime(runs / NAMES[1] / "run.json", (later, later))
+    assert run_list.find("last", runs) == runs / NAMES[1]
+    assert [row.name for row in run_list.listed(runs)] == [NAMES[1], NAMES[2]]
+
+
+def test_last_does_not_become_an_earlier_run_unseen(runs: Path) -> None:
+    run_list.remember(runs.parent / "gone", runs)
+    with pytest.raises(RunFolderError, match="gone, and is there no more") as raised:
+        run_list.find("last", runs)
+    assert "irdiff runs" in raised.value.hint
+
+
+def test_last_is_known_in_a_cache_without_runs(runs: Path, tmp_path: Path) -> None:
+    run_list.remember(runs / NAMES[0], tmp_path / "new" / "runs")
+    assert run_list.find("last", tmp_path / "new" / "runs") == runs / NAMES[0]
