@@ -15,7 +15,7 @@ from irdiff.model import Run
 from irdiff.report import edited, group_names
 from irdiff.report.wording import side
 
-__all__ = ["Outcome", "Policy", "Timed", "evaluate"]
+__all__ = ["Outcome", "Policy", "evaluate"]
 
 MAX_NOTES = 50
 

@@ -72,8 +72,9 @@ class _Rule:
     """As `--case` takes them; none means all."""
     if_unknown: Action | None = None
     """What follows where it cannot be decided; None means the same as where it does not hold."""
-    may_be_empty: bool = False
-    """Whether the rule holds where it selects no case of the run at all."""
+    may_be_empty: bool | Literal["whole"] = False
+    """Whether the rule holds where it selects no case of the run at all; `whole`: where nothing of the corpus
+    was left out by --case, --tier or --shard, so that there is no such case."""
     acceptable: bool | None = None
     """Whether accepting the edits settles it; None means for `review` only."""
 
@@ -151,10 +152,12 @@ class SeverityRule(_Rule):
 
 @dataclass(frozen=True, kw_only=True, config=_STRICT)
 class RadiusRule(_Rule):
-    """On no target do more of the compared cases change."""
+    """On no target do more of the compared cases change, by both bounds."""
 
     kind: Literal["radius"]
     percent: Annotated[float, Field(ge=0, le=100)]
+    more_than_cases: Annotated[int, Field(ge=0)] = 0
+    """So many may change whatever their share: two of six are a third, and no large radius."""
 
 
 @dataclass(frozen=True, kw_only=True, config=_STRICT)
@@ -173,6 +176,9 @@ class CoverageRule(_Rule):
     kind: Literal["coverage"]
     required_targets: tuple[Name, ...]
     min_compared: Annotated[int, Field(ge=1)]
+    or_whole: bool = False
+    """Whether a corpus with fewer cases for the target may be compared too, where nothing of it was left out
+    and every workload said what it launches."""
     max_uncompared_percent: Annotated[float, Field(ge=0, le=100)] = 100.0
     """Failing and unsupported cases, and those whose code was not compared, of all cases of a target."""
 

@@ -62,7 +62,8 @@ def findings(rule: Rule, evidence: Evidence) -> tuple[int, list[GateFinding]]:
     if isinstance(rule, CoverageRule):
         return len(selected), list(_coverage(rule, selected, evidence))
     if not selected:
-        return 0, [] if rule.may_be_empty else [_empty(rule)]
+        holds = is_whole(evidence.run) if rule.may_be_empty == "whole" else rule.may_be_empty
+        return 0, [] if holds else [_empty(rule)]
     match rule:
         case RadiusRule():
             return len(selected), list(_radius(rule, selected))
@@ -71,6 +72,12 @@ def findings(rule: Rule, evidence: Evidence) -> tuple[int, list[GateFinding]]:
         case _:
             decide = _decider(rule, evidence)
             return len(selected), [found for c in selected if (found := _of_case(rule, c, decide(c)))]
+
+
+def is_whole(run: Run) -> bool:
+    """Whether nothing of the corpus was left out of the run."""
+    chosen = run.options
+    return not chosen.cases and not chosen.tiers and chosen.shard == (1, 1)
 
 
 def _empty(rule: Rule) -> GateFinding:
@@ -267,7 +274,7 @@ def _radius(rule: RadiusRule, selected: Sequence[Case]) -> Iterator[GateFinding]
         changed = [case for case in compared if case.verdict is Verdict.CHANGED]
         if not compared:
             yield _finding(rule, SubjectKind.TARGET, target, _unknown("no case was compared"), ())
-        elif 100 * len(changed) > rule.percent * len(compared):
+        elif len(changed) > max(rule.more_than_cases, rule.percent * len(compared) / 100):
             share = f"{len(changed)} of {len(compared)} compared cases changed"
             all_known = all(case.group for case in changed)
             seen = _violated(f"{share} ({100 * len(changed) / len(compared):.1f} %)")
@@ -292,6 +299,16 @@ def _shared_s(times: Mapping[str, float], other: Mapping[str, float]) -> float:
     return sum(seconds for stage, seconds in times.items() if stage in other)
 
 
+def _least(rule: CoverageRule, cases: Sequence[Case], run: Run) -> int:
+    """How many cases must have been compared: of a small corpus at least one, and the share says the rest.
+
+    A corpus is small where all of it was looked at, and no workload failed that may hide more launches.
+    """
+    hiding = any(case.verdict is Verdict.FAILING and not any(case.launches) for case in cases)
+    is_small = rule.or_whole and is_whole(run) and len(cases) < rule.min_compared and not hiding
+    return 1 if is_small else rule.min_compared
+
+
 def _coverage(rule: CoverageRule, selected: Sequence[Case], evidence: Evidence) -> Iterator[GateFinding]:
     present = _by_target(selected)
     names = dict.fromkeys([*rule.required_targets, *(target.name for target in evidence.run.targets)])
@@ -300,8 +317,9 @@ def _coverage(rule: CoverageRule, selected: Sequence[Case], evidence: Evidence) 
         blind = sum(map(not_compared, cases))
         compared = sum(case.verdict in COMPARED_VERDICTS for case in cases) - blind
         failed = sum(case.verdict in _UNCOMPARED for case in cases) + blind
-        if target in rule.required_targets and compared < rule.min_compared:
-            detail = f"{compared} cases compared, at least {rule.min_compared} are required"
+        least = _least(rule, cases, evidence.run)
+        if target in rule.required_targets and compared < least:
+            detail = f"{compared} cases compared, at least {least} are required"
             yield _finding(rule, SubjectKind.TARGET, target, _violated(detail), ())
         elif 100 * failed > rule.max_uncompared_percent * len(cases):
             detail = f"{failed} of {len(cases)} cases could not be compared"

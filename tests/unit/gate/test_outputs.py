@@ -189,7 +189,7 @@ def test_without_a_policy_the_rules_are_those_of_the_folder_or_of_irdiff(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     code, output = _invoke(folder)
-    assert code == 1 and "the rules are irdiff's own" in output and "deny     coverage: " in output
+    assert code == 1 and "the rules are irdiff's own" in output and "review   risky-edits: " in output
     who = ("--owner", "jane", "--until", "2999-12-31", "--reason", "looked at every one")
     with pytest.raises(UsageError, match="kept beside a policy of yours"):
         _invoke(folder, "--accept", "abababab", *who)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import datetime
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -478,3 +479,61 @@ def test_a_waiver_of_edits_does_not_cover_another_edit(build: Any) -> None:
 def test_a_waiver_cannot_name_a_group(build: Any) -> None:
     with pytest.raises(UsageError, match=r"waiver\.0\.groups.*constants, types and positions"):
         _gate(_changed(build, 1), REVIEW, waivers=(_waiver(groups=["g1"]),))
+
+
+# few cases: what a repository of a handful of kernels has
+
+_DEFAULT = policy.load(Path("reports/irdiff-policy.toml"))
+
+
+def _blocking(run: Run) -> list[str]:
+    outcome = gate.evaluate(run, _DEFAULT, today=TODAY)
+    return [row.rule.id for row in outcome.rules if not row.holds]
+
+
+def _few(build: Any, changed: int, total: int, verdict: Verdict = Verdict.CHANGED) -> list[Any]:
+    verdicts = [verdict] * changed + [Verdict.UNCHANGED] * (total - changed)
+    return [build.case(f"a/x:{n}@sm_90", found, tier="core") for n, found in enumerate(verdicts)]
+
+
+@pytest.mark.parametrize(("changed", "holds"), [(0, True), (2, True), (5, True), (6, False)])
+def test_a_few_changes_of_few_cases_are_no_large_radius(build: Any, changed: int, holds: bool) -> None:
+    assert ("radius" not in _blocking(build.run(*_few(build, changed, 6)))) is holds
+
+
+@pytest.mark.parametrize("total", [20, 21, 24, 40, 200])
+def test_of_many_cases_a_quarter_is_the_bound_as_before(build: Any, total: int) -> None:
+    for changed in (total // 4, total // 4 + 1):
+        blocks = "radius" in _blocking(build.run(*_few(build, changed, total)))
+        assert blocks is (4 * changed > total)
+
+
+def test_six_unchanged_kernels_pass(build: Any) -> None:
+    assert _blocking(build.run(*_few(build, 0, 6))) == []
+
+
+@pytest.mark.parametrize(
+    "chosen", [{"cases": ("a/x",)}, {"tiers": ("core",)}, {"shard": (1, 2)}], ids=["case", "tier", "shard"]
+)
+def test_few_cases_of_a_larger_corpus_are_not_enough(build: Any, chosen: dict[str, Any]) -> None:
+    run = build.run(*_few(build, 0, 6), options=replace(EVERYTHING, **chosen))
+    assert _blocking(run) == ["coverage", "gate-kernel-gone"]
+
+
+def test_few_cases_are_not_enough_where_a_workload_hides_its_own(build: Any) -> None:
+    cases = _few(build, 1, 6, Verdict.FAILING)
+    assert _blocking(build.run(*cases)) == []
+    hidden = replace(cases[0], launches=Sides(base=None, head=None))
+    assert _blocking(build.run(hidden, *cases[1:])) == ["coverage"]
+
+
+def test_a_rule_without_the_key_asks_for_its_number(build: Any) -> None:
+    rule = {"kind": "coverage", "required_targets": ["sm_90"], "min_compared": 7}
+    run = build.run(*_few(build, 0, 6))
+    assert _only(_gate(run, rule)).detail == "6 cases compared, at least 7 are required"
+    assert _gate(run, {**rule, "or_whole": True}).passed
+    nothing = build.run(*_few(build, 1, 1, Verdict.UNSUPPORTED))
+    assert (
+        _only(_gate(nothing, {**rule, "or_whole": True})).detail
+        == "0 cases compared, at least 1 are required"
+    )
