@@ -30,6 +30,19 @@ def strangers(folder, family):
     return [name for name in names if name not in known or known[name] != _digest(folder, name)]
 
 
+def left(folder, family, files):
+    """Workloads that an earlier recording of `family` wrote, nobody changed since, and `files` has not.
+
+    They stay: whether the program launches them no more, or only not this time, is for its author to say.
+    """
+    known = _written(folder)
+    return [
+        name
+        for name in sorted(known)
+        if name.startswith(f"{family}/") and name not in files and _digest(folder, name) == known[name]
+    ]
+
+
 def readme(folder, text, files):
     """README.md with its comment, which lists these files (name → text) and earlier unchanged ones."""
     rows = {name: digest for name, digest in _written(folder).items() if _digest(folder, name) == digest}

@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import runpy
+import shlex
 import subprocess
 import sys
 import traceback
@@ -90,7 +91,21 @@ def _write(arguments, recorder, failed):
     )
     for kernel, why in copied:
         _say(f"copied, not imported: {kernel}: {why}")
-    return _report(arguments, recorder.count, rows, skipped, failed)
+    reported = _report(arguments, recorder.count, rows, skipped, failed)
+    _say_what_is_left(arguments, rows)
+    return reported
+
+
+def _say_what_is_left(arguments, rows):
+    """Names workloads of an earlier recording that this one did not write, and what removes them."""
+    written = {f"{launch_id.partition(':')[0]}.py" for launch_id, _ in rows}
+    left = captured_folder.left(arguments.out, _family(arguments), written)
+    if left:
+        _say(
+            f"{_counted(len(left), 'workload', 'workloads')} of an earlier recording stay: {', '.join(left)}"
+        )
+        paths = (os.path.join(arguments.out, name) for name in left)
+        _say(f"  next, if the program launches them no more: {shlex.join(['rm', '--', *paths])}")
 
 
 def _parser():

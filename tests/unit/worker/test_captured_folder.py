@@ -79,3 +79,18 @@ def test_links_and_files_in_the_place_of_folders_are_refused(tmp_path: Path) -> 
     assert strangers(tmp_path) == ["train"]
     (tmp_path / "README.md").symlink_to("file")
     assert strangers(tmp_path, "other") == ["README.md"]
+
+
+def test_what_an_earlier_recording_left_is_named_and_stays(tmp_path: Path) -> None:
+    record(tmp_path, {**FILES, "train/old.py": "old\n", "train/better.py": "good\n"})
+    record(tmp_path, {"serve/attention.py": "the kernel of attention\n"}, "# Kernels of serve.py\n")
+    (tmp_path / "train" / "better.py").write_text("made better")
+    (tmp_path / "train" / "mine.py").write_text("mine")
+    (tmp_path / "train" / "matmul.py").unlink()
+    now = {"train/softmax.py": "another\n"}
+    record(tmp_path, now)
+    assert captured_folder.left(str(tmp_path), "train", now) == ["train/old.py"]
+    assert captured_folder.left(str(tmp_path), "train", {**now, "train/old.py": ""}) == []
+    assert (tmp_path / "train" / "old.py").is_file()
+    record(tmp_path, now)
+    assert captured_folder.left(str(tmp_path), "train", now) == ["train/old.py"], "said until it is gone"
