@@ -1,50 +1,87 @@
-"""The line of a kernel's source behind a line of raw MLIR or LLVM IR, through its location."""
+"""The lines of source behind a line of raw MLIR or LLVM IR, by its location: a helper's, and who calls it."""
 
 from __future__ import annotations
 
 import re
 
+Place = tuple[str, int]
+"""(file, line)"""
+
 _MLIR_USE = re.compile(r"loc\((#loc\d*)\)\s*$|loc\((.*)\)\s*$")
 _MLIR_ALIAS = re.compile(r"^(#loc\d*) = loc\((.*)\)$", re.MULTILINE)
 _FILE = re.compile(r'"([^"\n]+\.py)":(\d+):(\d+)')
 _NAME = re.compile(r"#loc\d*")
+_NAMED = re.compile(r'"(?:[^"\\]|\\.)*"\((.*)\)')
 _LLVM_USE = re.compile(r"!dbg !(\d+)")
-_LLVM_LOCATION = re.compile(r"^!(\d+) = (?:distinct )?!DILocation\(line: (\d+),", re.MULTILINE)
-_MAX_DEPTH = 16
+_LLVM_NODE = re.compile(
+    r"^!(\d+) = (?:distinct )?!DI(Location|Subprogram|LexicalBlock|LexicalBlockFile|File)\((.*)\)$"
+)
+_LLVM_NUMBER = re.compile(r"\b(line|scope|inlinedAt|file): !?(\d+)")
+_LLVM_FILE = re.compile(r'filename: "([^"]*)", directory: "([^"]*)"')
+_MAX_DEPTH = 12
+_OWN_LIBRARY = re.compile(r"/triton/(?:language|experimental)/")
+"""Triton's functions that kernels call, `tl.sum` or `tl.cdiv`: the kernel's own line says more."""
 
 
 class Locations:
-    """Of one raw text. Unknown stays unknown: None."""
+    """Of one raw text. What is not known is left out."""
 
     def __init__(self, raw: str) -> None:
         self._lines = raw.splitlines()
         self._aliases = dict(_MLIR_ALIAS.findall(raw))
-        self._llvm = {name: int(line) for name, line in _LLVM_LOCATION.findall(raw)}
+        nodes = (_LLVM_NODE.match(line) for line in self._lines if line.startswith("!"))
+        self._nodes = {found[1]: found[3] for found in nodes if found}
 
-    def of_line(self, number: int) -> tuple[str, int] | None:
-        """(file, line) of raw line `number`, from 1; the file is empty in LLVM IR."""
+    def of_line(self, number: int) -> tuple[Place, ...]:
+        """Where raw line `number`, from 1, comes from: the innermost place first, then what calls it.
+
+        Triton's own library counts only where nothing calls it.
+        """
         if not 0 < number <= len(self._lines):
-            return None
+            return ()
         line = self._lines[number - 1]
-        debug = _LLVM_USE.search(line)
-        if debug:
-            found = self._llvm.get(debug.group(1))
-            return ("", found) if found else None
-        use = _MLIR_USE.search(line)
-        return self._resolve(use.group(1) or use.group(2), 0) if use else None
+        debug, use = _LLVM_USE.search(line), _MLIR_USE.search(line)
+        text = use[1] or use[2] if use else ""
+        found = self._of_llvm(debug[1], 0) if debug else self._of_mlir(text, 0)
+        return tuple(place for place in found if not _OWN_LIBRARY.search(place[0])) or found[-1:]
 
-    def _resolve(self, text: str, depth: int) -> tuple[str, int] | None:
+    def _of_mlir(self, text: str, depth: int) -> tuple[Place, ...]:
         if depth > _MAX_DEPTH:
-            return None
-        if text.startswith("callsite("):  # `callsite(callee at caller)`: the caller is the kernel
-            found = self._resolve(text.rpartition(" at ")[2], depth + 1)
-            if found:
-                return found
-        place = _FILE.search(text)
-        if place:
-            return place.group(1), int(place.group(2))
-        for name in reversed(_NAME.findall(text)):
-            found = self._resolve(self._aliases[name], depth + 1) if name in self._aliases else None
-            if found:
-                return found
-        return None
+            return ()
+        if text in self._aliases:
+            return self._of_mlir(self._aliases[text], depth + 1)
+        if text.startswith("callsite(") and text.endswith(")"):
+            callee, caller = _halves(text[len("callsite(") : -1])
+            return (self._of_mlir(callee, depth) + self._of_mlir(caller, depth))[:_MAX_DEPTH]
+        if named := _NAMED.fullmatch(text):
+            return self._of_mlir(named[1], depth)
+        if place := _FILE.search(text):
+            return ((place[1], int(place[2])),)
+        names = (name for name in reversed(_NAME.findall(text)) if name in self._aliases)
+        return next(filter(None, (self._of_mlir(name, depth + 1) for name in names)), ())
+
+    def _of_llvm(self, name: str, depth: int) -> tuple[Place, ...]:
+        known = dict(_LLVM_NUMBER.findall(self._nodes.get(name, "")))
+        if depth > _MAX_DEPTH or "line" not in known:
+            return ()
+        file = self._file(known.get("scope", ""), 0)
+        here = ((file, int(known["line"])),) if file else ()
+        return here + (self._of_llvm(known["inlinedAt"], depth + 1) if "inlinedAt" in known else ())
+
+    def _file(self, scope: str, depth: int) -> str:
+        """Of a scope, or of the scope around it."""
+        text = self._nodes.get(scope, "")
+        known = dict(_LLVM_NUMBER.findall(text))
+        if named := _LLVM_FILE.search(self._nodes.get(known.get("file", ""), "")):
+            return f"{named[2]}/{named[1]}" if named[2] else named[1]
+        return self._file(known["scope"], depth + 1) if "scope" in known and depth < _MAX_DEPTH else ""
+
+
+def _halves(text: str) -> tuple[str, str]:
+    """What stands before and after the ` at ` that is in no parentheses."""
+    depth = 0
+    for found in re.finditer(r"[()\[\]]| at ", text):
+        if found[0] == " at " and depth == 0:
+            return text[: found.start()], text[found.end() :]
+        depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(found[0], 0)
+    return text, ""

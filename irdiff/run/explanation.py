@@ -98,10 +98,17 @@ def corpus_roots(run: Run, corpus: Path | None, config: Config) -> Sides[Path]:
 
 
 def source_lines(raw: str, numbers: list[int], corpus_root: Path) -> list[str]:
-    """`file:line: text` of the kernel's lines behind lines of raw IR, each once, in order."""
+    """`file:line: text` of the lines of source behind lines of raw IR, each once, in order.
+
+    Of a function that a kernel calls it is the function's line, and the lines that call it:
+    `helper.py:7: return x * 3, called at kernel.py:20: y = helper(x)`.
+    """
     locations = Locations(raw)
-    places = [place for number in numbers if (place := locations.of_line(number)) and place[0]]
-    return [f"{path}:{line}: {_line(corpus_root / path, line)}" for path, line in dict.fromkeys(places)]
+    chains = filter(None, map(locations.of_line, numbers))
+    return [
+        ", called at ".join(f"{path}:{line}: {_line(corpus_root / path, line)}" for path, line in chain)
+        for chain in dict.fromkeys(chains)
+    ]
 
 
 def _line(path: Path, number: int) -> str:

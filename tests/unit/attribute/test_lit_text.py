@@ -66,18 +66,55 @@ def test_brackets_that_filecheck_would_read_are_escaped() -> None:
 
 def test_kernel_lines_through_callsites_are_those_of_the_kernel() -> None:
     locations = Locations(RAW)
-    assert locations.of_line(4) == ("k.py", 5)
-    assert locations.of_line(5) == ("k.py", 5), "the caller, not the library"
-    assert locations.of_line(2) is None
-    assert locations.of_line(99) is None
-    assert Locations("#loc1 = loc(#loc1)\nx loc(#loc1)").of_line(2) is None
+    assert locations.of_line(4) == (("k.py", 5),)
+    assert locations.of_line(5) == (("lib.py", 9), ("k.py", 5))
+    assert locations.of_line(2) == locations.of_line(99) == ()
+    assert Locations("#loc1 = loc(#loc1)\nx loc(#loc1)").of_line(2) == ()
 
 
-def test_llvm_lines_have_a_line_without_a_file() -> None:
-    assert Locations("  ret void, !dbg !7\n!7 = !DILocation(line: 12, column: 3, scope: !4)").of_line(1) == (
-        "",
-        12,
-    )
+_HELPED = """x loc(#loc9)
+y loc("y"(callsite(callsite(#loc1 at "mid.py":5:1) at #loc2)))
+z loc(callsite(#loc3 at #loc2))
+w loc(fused[#loc1, #loc2])
+#loc1 = loc("helper.py":7:3)
+#loc2 = loc("kernel.py":20:1)
+#loc3 = loc("/x/site-packages/triton/language/standard.py":43:1)
+#loc8 = loc("n"(#loc1))
+#loc9 = loc(callsite(#loc8 at #loc2))
+"""
+
+
+def test_the_line_of_a_helper_comes_before_the_lines_that_call_it() -> None:
+    locations = Locations(_HELPED)
+    helper, kernel = ("helper.py", 7), ("kernel.py", 20)
+    assert locations.of_line(1) == (helper, kernel)
+    assert locations.of_line(2) == (helper, ("mid.py", 5), kernel)
+    assert locations.of_line(3) == (kernel,)
+    assert locations.of_line(4) == (kernel,)
+
+
+_LLVM = """  ret void, !dbg !7
+  ret void, !dbg !9
+!1 = !DIFile(filename: "kernel.py", directory: "ops")
+!2 = !DIFile(filename: "helper.py", directory: "")
+!4 = distinct !DISubprogram(name: "k", scope: !1, file: !1, line: 9, type: !5)
+!5 = !DISubroutineType(cc: DW_CC_normal)
+!6 = !DILexicalBlockFile(scope: !4, file: !2, discriminator: 0)
+!7 = !DILocation(line: 7, column: 3, scope: !6, inlinedAt: !8)
+!8 = !DILocation(line: 20, column: 3, scope: !4)
+!9 = !DILocation(line: 12, column: 3, scope: !99)
+"""
+
+
+def test_llvm_says_the_same_by_its_scopes() -> None:
+    assert Locations(_LLVM).of_line(1) == (("helper.py", 7), ("ops/kernel.py", 20))
+    assert Locations(_LLVM).of_line(2) == (), "a scope that is not there"
+
+
+def test_locations_that_double_end_soon() -> None:
+    rows = [f"#loc{n} = loc(callsite(#loc{n + 1} at #loc{n + 1}))" for n in range(1, 60)]
+    raw = "\n".join(["x loc(#loc1)", *rows, '#loc60 = loc("k.py":1:1)'])
+    assert len(Locations(raw).of_line(1)) <= 12
 
 
 def test_types_of_arguments_where_the_line_prints_another() -> None:

@@ -175,6 +175,15 @@ def test_lines_of_the_kernel_are_told_once_and_in_order(tmp_path: Path) -> None:
     assert explanation.source_lines(RAW, [4], tmp_path) == ["matmul/k.py:2: "]
 
 
+def test_the_line_of_a_helper_names_its_caller(tmp_path: Path) -> None:
+    (tmp_path / "h.py").write_text("return x * 2\n")
+    (tmp_path / "k.py").write_text("y = double(x)\n")
+    raw = 'x loc(callsite("h.py":1:1 at "k.py":1:1))\n'
+    assert explanation.source_lines(raw, [1], tmp_path) == [
+        "h.py:1: return x * 2, called at k.py:1: y = double(x)"
+    ]
+
+
 def test_each_side_of_a_repository_has_its_own_files(folder: Path, tmp_path: Path) -> None:
     run, _ = of(folder)
     revision = tmp_path / "export"
