@@ -277,7 +277,7 @@ def _matrix(run: Run, width: int | None) -> Iterator[Text]:
     ]
     if not rows:
         return
-    yield from tables.heading("changed of all cases, by kernel and target, with the first changed stages")
+    yield from tables.heading("changed of all cases, by kernel and target, and the stages where it began")
     yield from tables.lines(_columns("kernel", *targets), rows, width)
 
 
