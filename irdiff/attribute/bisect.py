@@ -7,7 +7,6 @@ one that cannot be built is skipped, as git does.
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -23,10 +22,9 @@ from irdiff.compare.comparer import CaseComparer
 from irdiff.compare.judge import DamagedArtifactError, Judge
 from irdiff.compile.compiler import WorkerCompiler
 from irdiff.config import Config
-from irdiff.errors import NormalizeError, ToolchainError, UsageError
+from irdiff.errors import ToolchainError, UsageError
 from irdiff.model import (
     EVERYTHING,
-    Artifact,
     Case,
     Options,
     Pair,
@@ -70,8 +68,12 @@ class FirstBadCommits:
     """One, or several where skipped commits lie between the last good and the first bad one."""
     case: Case
     """The case between the commit and its parent, or the last commit known to be good."""
-    diff: tuple[str, ...]
-    """Unified diff of the canonical text of the case's first changed stage."""
+    stage: str
+    """Whose texts show the change: the case's first changed stage, or PTX in the place of a binary."""
+    texts: Sides[str] | None
+    """Of that stage; None where a side has none."""
+    failure: tuple[str, ...]
+    """The last lines of a compiler that failed."""
     tried: tuple[str, ...]
     skipped: tuple[str, ...]
 
@@ -230,10 +232,16 @@ class Bisection:
                 goods.append(commit)
         suspects = tuple(self.history.order(bad, goods))
         case = self._shown(bad, goods)
+        stage = (case.origin.stage if case.origin else self.question.stage) or ""
+        stage = _BINARY_TEXT.get(stage, stage)
+        texts = self._texts(case, stage)
+        failure = case.failures.head or case.failures.base
         return FirstBadCommits(
             commits=suspects,
             case=case,
-            diff=tuple(self._diff(case)),
+            stage=stage,
+            texts=texts,
+            failure=tuple(failure.stderr.splitlines()[-30:]) if failure and not texts else (),
             tried=tuple(self.tried),
             skipped=tuple(self.skipped),
         )
@@ -315,23 +323,13 @@ class Bisection:
             hint=f"found: {near}" if near else "list them: irdiff corpus list",
         )
 
-    def _diff(self, case: Case) -> list[str]:
-        stage = case.origin.stage if case.origin else self.question.stage
-        name = _BINARY_TEXT.get(stage or "", stage or "")
-        base, head = case.artifacts.base.get(name), case.artifacts.head.get(name)
-        if base is None or head is None:
-            failure = case.failures.head or case.failures.base
-            return failure.stderr.splitlines()[-30:] if failure else []
-        before, after = self._canonical(name, base), self._canonical(name, head)
-        return list(difflib.unified_diff(before, after, f"base/{name}", f"head/{name}", lineterm=""))
-
-    def _canonical(self, stage: str, artifact: Artifact) -> list[str]:
+    def _texts(self, case: Case, stage: str) -> Sides[str] | None:
+        found = [artifacts.get(stage) for artifacts in case.artifacts]
         try:
-            return list(self.sameness.text(stage, artifact.digest).lines)
+            texts = [self.sameness.content(row.digest).decode(errors="replace") for row in found if row]
         except DamagedArtifactError:
-            return []
-        except NormalizeError:
-            return self.sameness.content(artifact.digest).decode(errors="replace").splitlines()
+            return None
+        return Sides(base=texts[0], head=texts[1]) if len(texts) == 2 else None
 
 
 def _short(name: str) -> str:

@@ -13,13 +13,14 @@ from irdiff.attribute.bisect import Among, BisectQuestion, FirstBadCommits, Side
 from irdiff.cli import options, tool_sides
 from irdiff.cli.status import status_line
 from irdiff.config import Config
-from irdiff.errors import ExitCode, UsageError
+from irdiff.errors import ExitCode, NormalizeError, UsageError
 from irdiff.model import Target
-from irdiff.report import escape
+from irdiff.report import escape, stage_diff
 from irdiff.resolve.sides import Resolver, Side, SideOptions, is_revision, resolve_sides
 from irdiff.resolve.toolchains import repository
 
 _MAX_LINES = 80
+_CONTEXT = 3
 
 
 @click.command("bisect")
@@ -159,7 +160,7 @@ def _row(finding: FirstBadCommits) -> dict[str, object]:
         "verdict": case.verdict,
         "origin": case.origin.stage if case.origin else None,
         "error": case.error,
-        "diff": finding.diff,
+        "diff": diff_of(finding),
         "tried": finding.tried,
         "skipped": finding.skipped,
     }
@@ -182,8 +183,34 @@ def _show(finding: FirstBadCommits, titles: list[str]) -> None:
     console.print(f"{case.verdict}{where}; {len(finding.tried)} tried, {len(finding.skipped)} skipped")
     if case.error:
         console.print(escape.terminal(case.error))
-    for line in escape.terminal_lines("\n".join(finding.diff), max_lines=_MAX_LINES):
+    for line in escape.terminal_lines("\n".join(diff_of(finding)), max_lines=_MAX_LINES):
         console.print(line, style=_COLORS.get(line[:1], ""))
+
+
+def diff_of(finding: FirstBadCommits) -> list[str]:
+    """As `irdiff diff` has it, in one numbering; or what a compiler that failed said."""
+    if finding.texts is None:
+        return list(finding.failure)
+    try:
+        diff = stage_diff.compare(finding.stage, *finding.texts)
+    except NormalizeError:
+        diff = stage_diff.of_lines(finding.stage, *(text.splitlines() for text in finding.texts))
+    lines = [f"--- base/{finding.stage}", f"+++ head/{finding.stage}"]
+    for hunk in diff.hunks(_CONTEXT):
+        rows = [diff.line(index) for index in hunk]
+        lines.append(
+            f"@@ -{_from([row.base_number for row in rows])} +{_from([row.head_number for row in rows])} @@"
+        )
+        lines += [f"{row.kind.value} {row.text}".rstrip() for row in rows]
+    return [
+        *lines,
+        *(f"{name} = {text}" for name, text in diff.legend if any(name in line for line in lines)),
+    ]
+
+
+def _from(numbers: list[int]) -> int:
+    """Where a hunk begins in the raw text of a side."""
+    return next(filter(None, numbers), 0)
 
 
 _COLORS = {"+": "green", "-": "red", "@": "cyan"}
