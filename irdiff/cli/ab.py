@@ -28,8 +28,8 @@ from irdiff.worker_client.workers import Workers
 @click.argument("base", metavar="A")
 @click.argument("heads", metavar="B C…", nargs=-1, required=True)
 @options.repo_option
-@click.option("--triton", metavar="SPEC", help="The compiler of all where revisions select kernels.")
-@click.option("--no-build", is_flag=True, help="Do not build a native part that is missing: fail.")
+@click.option("--triton", metavar="SPEC", help="The compiler of all sides where revisions select kernels.")
+@click.option("--no-build", is_flag=True, help="Fail where a native part is missing, instead of building it.")
 @options.target_option
 @options.targets_folder_option
 @options.corpus_option

@@ -37,7 +37,13 @@ _DEFAULT_TOOLCHAIN = "triton==3.9.0"
     help="The program's own interpreter; default: that of the active environment, of .venv, or `python`.",
 )
 @options.packages_option
-@click.option("--target", "target_name", default="sm_90", show_default=True, help="Where there is no GPU.")
+@click.option(
+    "--target",
+    "target_name",
+    default="sm_90",
+    show_default=True,
+    help="The target to record for where there is no GPU.",
+)
 @click.option("--no-gpu", is_flag=True, help="Record as if there were no GPU: nothing is launched.")
 @click.option(
     "--from-trace", type=click.Path(path_type=Path), help="A trace of tritonparse instead of a program."

@@ -52,13 +52,23 @@ class _CommentPlace:
     metavar="OWNER:BRANCH",
     help="Look for the open pull request of this branch instead.",
 )
-@click.option("--commit", metavar="SHA", help="Its head commit; nothing is written where it has moved on.")
-@click.option("--api-url", help="Of a GitHub Enterprise server; default: GITHUB_API_URL, or github.com.")
+@click.option(
+    "--commit",
+    metavar="SHA",
+    help="The head commit of the pull request; nothing is written where it has moved on.",
+)
+@click.option(
+    "--api-url", help="The API of a GitHub Enterprise server; default: GITHUB_API_URL, or github.com."
+)
 @click.option("--key", default="default", show_default=True, help="One comment is kept for each key.")
-@click.option("--url", help="https link to the job and its full report.")
+@click.option("--url", help="An https link to the job and its full report.")
 @click.option("--check/--no-check", default=False, help="Publish a check (or status) with annotations, too.")
 @click.option(
-    "--corpus-root", "root", default="corpus", show_default=True, help="Of the corpus in the repository."
+    "--corpus-root",
+    "root",
+    default="corpus",
+    show_default=True,
+    help="Where the corpus lies in the repository.",
 )
 @click.option("--dry-run", is_flag=True, help="Print the comment; nothing is sent and no token is needed.")
 def comment_command(

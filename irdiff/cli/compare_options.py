@@ -83,14 +83,16 @@ _OPTIONS = (
         "ir_options",
         multiple=True,
         metavar="NAME=VALUE",
-        help="Of the launch, with --ir: num_warps=8.",
+        help="An option of the launch, with --ir: num_warps=8; repeatable.",
     ),
     click.option(
         "--exercised",
         is_flag=True,
         help="Count the cases that run the passes which use an edited source: one more compilation of base.",
     ),
-    click.option("--no-build", is_flag=True, help="Do not build a native part that is missing: fail."),
+    click.option(
+        "--no-build", is_flag=True, help="Fail where a native part is missing, instead of building it."
+    ),
     options.origin_option,
     options.ptxas_option,
     options.bump_option,

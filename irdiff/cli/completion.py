@@ -66,13 +66,13 @@ class _Bash(BashComplete):
 @click.command("completion")
 @click.argument("shell", type=click.Choice(_SHELLS))
 def completion_command(shell: str) -> int:
-    r"""Print the completion of a SHELL, to be kept where that shell looks for it.
+    """Print the completion of a SHELL, to be kept where that shell looks for it.
 
     \b
     bash  irdiff completion bash > ~/.local/share/bash-completion/completions/irdiff
     zsh   irdiff completion zsh > "${fpath[1]}/_irdiff"
     fish  irdiff completion fish > ~/.config/fish/completions/irdiff.fish
-    """
+    """  # noqa: D301 - click takes the character, and a raw string would hold two
     from irdiff.cli import cli
 
     found = _Bash if shell == "bash" else get_completion_class(shell)

@@ -35,7 +35,7 @@ toolchain_option = click.option(
     "spec",
     default=_DEFAULT_TOOLCHAIN,
     show_default=True,
-    help="Whose frontend captures launches.",
+    help="The toolchain whose frontend captures launches.",
 )
 case_option = click.option(
     "--case", "cases", multiple=True, metavar="PATTERN", help="family/workload:label@target."
@@ -111,7 +111,7 @@ def list_command(
     cache: Path | None,
     json_path: Path | None,
 ) -> int:
-    """Every launch of the corpus, as captured for each target."""
+    """List every launch of the corpus, as captured for each target."""
     rows = _launches(spec, corpus, packs, target_names, targets_dir, cases, cache)
     if json_path:
         options.write_output(json_path, _as_json(rows))
@@ -149,7 +149,7 @@ def show_command(
     spec: str,
     cache: Path | None,
 ) -> int:
-    """All that was captured of LAUNCH (family/workload:label), as JSON."""
+    """Show all that was captured of LAUNCH (family/workload:label), as JSON."""
     rows = _launches(spec, corpus, packs, target_names or ("sm_90",), targets_dir, (launch,), cache)
     if not rows:
         raise UsageError(f"no launch {launch!r}", hint="see `irdiff corpus list`")

@@ -31,11 +31,19 @@ from irdiff.worker_client.workers import Workers
 
 
 @click.command("gaps")
-@click.option("--toolchain", "spec", default="triton==3.9.0", show_default=True, help="Whose passes.")
+@click.option(
+    "--toolchain",
+    "spec",
+    default="triton==3.9.0",
+    show_default=True,
+    help="The toolchain whose passes are looked at.",
+)
 @options.case_option
 @options.tier_option
-@click.option("--fewest", type=click.IntRange(min=1), default=3, show_default=True, help="Enough cases.")
-@click.option("--all", "show_all", is_flag=True, help="Every pass, not only gaps.")
+@click.option(
+    "--fewest", type=click.IntRange(min=1), default=3, show_default=True, help="How many cases are enough."
+)
+@click.option("--all", "show_all", is_flag=True, help="Show every pass, not only gaps.")
 @options.corpus_option
 @options.pack_option
 @options.target_option
@@ -59,7 +67,7 @@ def gaps_command(
     timeout_s: float,
     memory_mib: int,
 ) -> int:
-    """Passes that run and do something in too few cases: an edit there would not be seen.
+    """List passes that run and do something in too few cases: an edit there would not be seen.
 
     Ends with 1 where there is one. A pass does something where the IR after it is another text than before.
     """

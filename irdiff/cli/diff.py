@@ -24,11 +24,16 @@ from irdiff.stages import Stage, in_stage_order
 @click.command("diff")
 @run_argument.argument()
 @case_argument.argument
-@click.option("--stage", default="", help="Default: the first stage that changed.")
-@click.option("--raw", is_flag=True, help="The lines as the compiler printed them; canonical by default.")
-@click.option("--side-by-side", "-y", is_flag=True, help="Base on the left, head on the right.")
+@click.option("--stage", default="", help="The stage to show; default: the first one that changed.")
+@click.option("--raw", is_flag=True, help="Show the lines as the compiler printed them; default: canonical.")
+@click.option("--side-by-side", "-y", is_flag=True, help="Show base on the left and head on the right.")
 @click.option(
-    "--context", "-U", type=click.IntRange(min=0), default=3, show_default=True, help="Lines around a change."
+    "--context",
+    "-U",
+    type=click.IntRange(min=0),
+    default=3,
+    show_default=True,
+    help="How many lines to show around a change.",
 )
 @click.option(
     "--width", type=click.IntRange(min=46), help="Columns of --side-by-side; default: the terminal's, or 80."

@@ -25,7 +25,12 @@ from irdiff.run import explanation, run_folder
 @run_argument.argument()
 @case_argument.argument
 @click.option(
-    "--context", "-U", type=click.IntRange(min=0), default=3, show_default=True, help="Lines around a change."
+    "--context",
+    "-U",
+    type=click.IntRange(min=0),
+    default=3,
+    show_default=True,
+    help="How many lines to show around a change.",
 )
 @click.option(
     "--lit",
@@ -57,9 +62,9 @@ def explain_command(
 ) -> int:
     """Tell the whole story of one CASE of RUN, or of the smallest example of a change group (2, g:b140).
 
-    RUN is a run folder, a zip or tar file of one, `last`, or a name that `irdiff runs` lists. Stages, the
-    responsible pass, its edit with the kernel's source lines, facts, and how to reproduce each side alone.
-    The pass is looked for where the run did not; that needs the toolchains of the run.
+    RUN is a run folder, a zip or tar file of one, `last`, or a name that `irdiff runs` lists. The story is of
+    stages, the responsible pass, its edit with the kernel's source lines, facts, and how to reproduce each
+    side alone. The pass is looked for where the run did not; that needs the toolchains of the run.
     """
     config = configuration.load(cache=cache)
     with run_argument.opened(run, config) as given:

@@ -37,7 +37,7 @@ _MAX_EVENT_BYTES = 4 << 20
 
 @click.group("github")
 def github_group() -> None:
-    """What the workflows of `irdiff init --github` call."""
+    """Take a step of the workflows that `irdiff init --github` writes."""
 
 
 def client() -> Client:
@@ -81,7 +81,7 @@ def fetch_command(run_id: int | None, commit: str | None, out: Path) -> int:
 
 
 @github_group.command("asked")
-@click.option("--pr", "number", type=click.IntRange(min=1), required=True)
+@click.option("--pr", "number", type=click.IntRange(min=1), required=True, help="Number of the pull request.")
 @click.option("--head", required=True, metavar="SHA", help="The commit that is to be compared.")
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="The record, for `github plan`.")
 def asked_command(number: int, head: str, out: Path) -> int:

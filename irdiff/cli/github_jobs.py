@@ -56,7 +56,7 @@ def _side_options(progress: object = None) -> SideOptions:
     "tiers",
     multiple=True,
     type=click.Choice(["gate", "core", "extended"]),
-    help="Of the corpus, for a checkout of Triton; a repository of kernels is compared as a whole.",
+    help="Cases of the corpus, for a checkout of Triton; a repository of kernels is compared as a whole.",
 )
 @click.option("--merge-base", is_flag=True, help="Compare with where the history of HEAD leaves BASE.")
 @click.option("--asked", "asked_path", type=click.Path(path_type=Path), help="What `github asked` wrote.")

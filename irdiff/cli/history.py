@@ -20,7 +20,7 @@ from irdiff.timing import timing_file
 
 @click.group("history")
 def history_group() -> None:
-    """Every kernel over every version: a database, its lines and steps, and a site."""
+    """Keep and show every kernel over every version: a database, its lines and steps, and a site."""
 
 
 history_group.add_command(backfill_command)

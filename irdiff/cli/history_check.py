@@ -27,7 +27,9 @@ from irdiff.history.lines import SeriesLines
     "--issue", "to_issue", is_flag=True, help="Open one issue for news, update it, close it when undone."
 )
 @click.option("--repo", "repository", help="OWNER/NAME of the issue; default: GITHUB_REPOSITORY.")
-@click.option("--api-url", help="Of a GitHub Enterprise server; default: GITHUB_API_URL, or github.com.")
+@click.option(
+    "--api-url", help="The API of a GitHub Enterprise server; default: GITHUB_API_URL, or github.com."
+)
 def check_command(
     *,
     file: Path,

@@ -85,8 +85,15 @@ def _script(words: list[str]) -> str:
 
 
 @hook_command.command("run", context_settings=_UNPROCESSED)
-@click.option("--budget", "budget_s", type=Duration(), default="120s", show_default=True)
-@click.option("--block", is_flag=True)
+@click.option(
+    "--budget",
+    "budget_s",
+    type=Duration(),
+    default="120s",
+    show_default=True,
+    help="How long a push may wait: 60s, 2m.",
+)
+@click.option("--block", is_flag=True, help="Stop a push whose code changes.")
 @click.option("--from-ref", envvar="PRE_COMMIT_FROM_REF", help="What the remote has (set by pre-commit).")
 @click.option("--to-ref", envvar="PRE_COMMIT_TO_REF", help="What is pushed (set by pre-commit).")
 @click.argument("compare_options", nargs=-1, type=click.UNPROCESSED)

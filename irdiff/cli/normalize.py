@@ -16,7 +16,7 @@ MAX_FILE_BYTES = 512 << 20
 
 @click.command("normalize")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--ir", help="ttir, ttgir, llir, ptx, amdgcn, sass; default: by the file's suffix.")
+@click.option("--ir", help="The IR: ttir, ttgir, llir, ptx, amdgcn, sass; default: by the file's suffix.")
 @click.option("--numbers", is_flag=True, help="Begin each line with its line number in FILE.")
 def normalize_command(file: Path, ir: str | None, numbers: bool) -> int:
     """Print FILE in canonical form, which is what comparisons see."""

@@ -91,9 +91,15 @@ case_option = click.option(
     multiple=True,
     metavar="PATTERN",
     shell_complete=completing.workloads,
-    help="family/workload:label@target; parts and globs work.",
+    help="Only these cases: family/workload:label@target; parts and globs work; repeatable.",
 )
-tier_option = click.option("--tier", "tiers", multiple=True, type=click.Choice(["gate", "core", "extended"]))
+tier_option = click.option(
+    "--tier",
+    "tiers",
+    multiple=True,
+    type=click.Choice(["gate", "core", "extended"]),
+    help="Only cases of this tier; repeatable.",
+)
 target_option = click.option(
     "--target",
     "target_names",
@@ -141,13 +147,23 @@ def kernel_options(function: Callable[..., Any]) -> Any:
 
 
 _jobs = click.option(
-    "--jobs", "-j", type=int, help="Compilers at a time; default: the cores of this machine."
+    "--jobs", "-j", type=int, help="How many compilers run at a time; default: the cores of this machine."
 )
 _timeout = click.option(
-    "--timeout", "timeout_s", type=float, default=300.0, show_default=True, help="Seconds a case."
+    "--timeout",
+    "timeout_s",
+    type=float,
+    default=300.0,
+    show_default=True,
+    help="Seconds that a case may take.",
 )
 _memory = click.option(
-    "--memory", "memory_mib", type=int, default=8192, show_default=True, help="MiB a case."
+    "--memory",
+    "memory_mib",
+    type=int,
+    default=8192,
+    show_default=True,
+    help="MiB of memory that a case may take.",
 )
 
 

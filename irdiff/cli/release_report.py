@@ -35,7 +35,9 @@ from irdiff.timing import timing_file
 def release_report_command(
     runs: tuple[str, ...], policy_path: Path | None, accepted_path: Path | None, out: Path
 ) -> int:
-    """One document over several RUNs: what changed, what regressed, what is waived, what is not known."""
+    """Write one document over several RUNs: what changed, what regressed, what is waived,
+    what is not known.
+    """
     rules = policy.load(policy_path) if policy_path else None
     accepted: tuple[Accepted, ...] = ()
     file = accepted_path or (policy_path.parent / "irdiff-accepted.toml" if policy_path else None)

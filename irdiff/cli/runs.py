@@ -38,7 +38,9 @@ _COLUMNS = (
     shell_complete=run_argument.complete,
     help="Show this run in a browser.",
 )
-@click.option("--limit", type=click.IntRange(min=1), default=_SHOWN, show_default=True, help="The newest N.")
+@click.option(
+    "--limit", type=click.IntRange(min=1), default=_SHOWN, show_default=True, help="Show the newest N."
+)
 @options.json_option
 @options.cache_option
 @click.pass_context

@@ -33,7 +33,7 @@ def store_group() -> None:
 @options.cache_option
 @options.json_option
 def show(cache: Path | None, json_path: Path | None) -> int:
-    """Where it is and how large."""
+    """Show where the store is and how large it is."""
     store = Store(configuration.load(cache=cache).store)
     usage = store.usage()
     if json_path:
@@ -55,11 +55,11 @@ def show(cache: Path | None, json_path: Path | None) -> int:
 
 
 @store_group.command("prune")
-@click.option("--max-size", metavar="SIZE", help="As in 500MB or 2GB.")
+@click.option("--max-size", metavar="SIZE", help="Keep at most so much: 500MB, 2GB.")
 @click.option(
-    "--max-age", type=click.FloatRange(min=0), metavar="DAYS", help="What was unused for longer goes."
+    "--max-age", type=click.FloatRange(min=0), metavar="DAYS", help="Remove what was unused for longer."
 )
-@click.option("--shared", is_flag=True, help="Of the shared store (IRDIFF_STORE), not of this machine's.")
+@click.option("--shared", is_flag=True, help="Prune the shared store (IRDIFF_STORE), not this machine's.")
 @options.cache_option
 def prune(max_size: str | None, max_age: float | None, shared: bool, cache: Path | None) -> int:
     """Remove what was unused longest: until the rest fits into SIZE, and all that is older than DAYS."""
@@ -126,7 +126,7 @@ def verify(shared: bool, cache: Path | None) -> int:
 
 @store_group.command("key")
 def key() -> int:
-    """A new pair of keys: the first one for jobs that write the shared store, the second one for all."""
+    """Make a new pair of keys: the first one for jobs that write the shared store, the second one for all."""
     private, public = signatures.new_keys()
     click.echo(f"IRDIFF_STORE_SIGNING_KEY={private}\nIRDIFF_STORE_PUBLIC_KEY={public}")
     return ExitCode.DONE

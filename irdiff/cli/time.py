@@ -35,11 +35,13 @@ from irdiff.timing.samples import read_samples
 
 @click.command("time")
 @run_argument.argument()
-@click.option("--case", "cases", multiple=True, metavar="GLOB", help="Only these; parts of an id work too.")
+@click.option(
+    "--case", "cases", multiple=True, metavar="GLOB", help="Time only these cases; parts of an id work too."
+)
 @click.option(
     "--budget", type=Duration(), default="15m", show_default=True, help="Time to spend: 90s, 10m, 1h."
 )
-@click.option("--all", "every", is_flag=True, help="Also cases whose code did not change.")
+@click.option("--all", "every", is_flag=True, help="Time cases whose code did not change, too.")
 @click.option(
     "--versions", is_flag=True, help="RUN is of `irdiff history session`: all versions of a case interleaved."
 )
@@ -55,7 +57,7 @@ from irdiff.timing.samples import read_samples
 @click.option(
     "--processes", default=PROCESSES, show_default=True, help="Processes a case; with fewer, all is unclear."
 )
-@click.option("--seed", default=0, show_default=True, help="Of the order of launches.")
+@click.option("--seed", default=0, show_default=True, help="The seed of the order of launches.")
 @options.json_option
 def time_command(
     run: str,

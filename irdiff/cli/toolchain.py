@@ -30,7 +30,7 @@ def toolchain_group() -> None:
 @options.cache_option
 @options.json_option
 def list_command(cache: Path | None, json_path: Path | None) -> int:
-    """Every toolchain that irdiff installed, and what builds left that did not end."""
+    """List every toolchain that irdiff installed, and what builds left that did not end."""
     config = configuration.load(cache=cache)
     rows = [
         {
@@ -98,7 +98,13 @@ def remove_command(names: tuple[str, ...], cache: Path | None) -> int:
 
 
 @toolchain_group.command("prune")
-@click.option("--unused-days", type=click.FloatRange(min=0), default=30.0, show_default=True)
+@click.option(
+    "--unused-days",
+    type=click.FloatRange(min=0),
+    default=30.0,
+    show_default=True,
+    help="Remove what was unused for more days.",
+)
 @options.cache_option
 def prune_command(unused_days: float, cache: Path | None) -> int:
     """Remove toolchains that were not used for some time, and what builds left that did not end."""
