@@ -101,9 +101,7 @@ def _say_what_is_left(arguments, rows):
     written = {f"{launch_id.partition(':')[0]}.py" for launch_id, _ in rows}
     left = captured_folder.left(arguments.out, _family(arguments), written)
     if left:
-        _say(
-            f"{_counted(len(left), 'workload', 'workloads')} of an earlier recording stay: {', '.join(left)}"
-        )
+        _say(f"left of an earlier recording: {', '.join(left)}")
         paths = (os.path.join(arguments.out, name) for name in left)
         _say(f"  next, if the program launches them no more: {shlex.join(['rm', '--', *paths])}")
 
