@@ -651,6 +651,8 @@ class Run:
     """Of two revisions of one repository. Earlier runs do not say, which is why it has a default."""
     edited_lines: EditedLines | None = None
     """Where head's compiler was built to count lines, too, and that was asked for."""
+    cut_from: str = ""
+    """Of a shard, SHA-256 of the ids of all cases that it was cut from. Earlier runs have none."""
     notes: tuple[str, ...]
     """Anything not compared, and why."""
     duration_s: float

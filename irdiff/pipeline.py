@@ -61,7 +61,7 @@ from irdiff.resolve.sides import Side
 from irdiff.run import run_folder
 from irdiff.shared_store.place import Place
 from irdiff.shared_store.session import SharedStoreSession, part_of
-from irdiff.store import Store
+from irdiff.store import Store, key_of
 from irdiff.store.interning import interned
 from irdiff.worker_client.worker_requests import Requests
 from irdiff.worker_client.workers import Workers
@@ -170,6 +170,7 @@ def _compared(asked: Comparison, steps: ComparisonSteps) -> Run:
         reach=_reach(asked, matched, captured),
         edited=asked.edited,
         edited_lines=lines,
+        cut_from=_cut_from(matched, asked.options.shard),
         notes=(
             *asked.notes,
             *_notes(asked, matched, captured, steps.compiler),
@@ -281,6 +282,10 @@ def _nothing_selected(asked: Comparison) -> NothingComparedError:
 def _shard(pairs: Sequence[Pair], shard: tuple[int, int]) -> list[Pair]:
     k, n = shard
     return [pair for index, pair in enumerate(pairs) if index % n == k - 1]
+
+
+def _cut_from(pairs: Sequence[Pair], shard: tuple[int, int]) -> str:
+    return "" if shard == (1, 1) else key_of([pair.id for pair in pairs])
 
 
 # compile and compare

@@ -27,13 +27,14 @@ def merge(runs: Sequence[Run], *, partial: bool = False) -> Run:
     notes = [*dict.fromkeys(note for run in runs for note in run.notes)]
     if missing:
         if not partial:
-            raise UsageError(missing, hint="give every shard, or --partial")
+            raise UsageError(missing, hint="give every shard of one comparison, or --partial")
         notes.append(missing)
     return replace(
         first,
         created=max(run.created for run in runs),
         command=without_shard(first.command),
         options=replace(first.options, shard=(1, 1)),
+        cut_from="",
         targets=targets,
         environment=_environment(runs),
         summary=radius.summarize(cases, targets),
@@ -120,20 +121,26 @@ def _joined(parts: Sequence[ChangeGroup], cases: Mapping[str, Case]) -> ChangeGr
 def missing_shards(runs: Iterable[Run]) -> str:
     """What is not there, in words; empty where every shard is.
 
+    Shards that were cut from different lists of cases leave cases out, too: a workload may launch something
+    else on another machine.
+
     Raises UsageError for shards of different totals, which overlap and leave gaps.
     """
-    seen: dict[object, set[tuple[int, int]]] = {}
+    seen: dict[object, list[Run]] = {}
     for run in runs:
         cut = (replace(run.options, shard=(1, 1)), tuple(target.name for target in run.targets))
-        seen.setdefault(cut, set()).add(run.options.shard)
+        seen.setdefault(cut, []).append(run)
     missing = []
-    for shards in seen.values():
+    for parts in seen.values():
+        shards = {run.options.shard for run in parts}
         totals = sorted({total for _, total in shards})
         if len(totals) > 1:
             raise UsageError(f"these are shards of 1/{totals[0]} and of 1/{totals[1]}: give those of one cut")
         absent = sorted(set(range(1, totals[0] + 1)) - {number for number, _ in shards})
         if absent:
             missing.append(f"shards {', '.join(map(str, absent[:20]))} of {totals[0]} are missing")
+        if len({run.cut_from for run in parts}) > 1:
+            missing.append("cases are missing: the shards were cut from different lists of cases")
     return "; ".join(missing)
 
 

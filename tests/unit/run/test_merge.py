@@ -128,6 +128,17 @@ def test_a_missing_shard_is_no_pass(build: Any, run: Run) -> None:
         merge.merge([shards[0], _shards(build, run, 3)[1]])
 
 
+def test_shards_of_different_lists_are_no_whole(build: Any, run: Run) -> None:
+    """The first was cut from a, c, and the second from a, b, c: nobody compared c."""
+    first, second = (
+        replace(shard, cut_from=cut) for shard, cut in zip(_shards(build, run, 2), "xy", strict=True)
+    )
+    with pytest.raises(UsageError, match="cut from different lists of cases"):
+        merge.merge([first, second])
+    assert "cases are missing" in merge.merge([first, second], partial=True).notes[0]
+    assert merge.merge([first, replace(second, cut_from="x")]).cut_from == ""
+
+
 def test_hosts_that_differ_are_told_apart(build: Any) -> None:
     first, second = build.run(build.case("a/x:1@sm_90")), build.run(build.case("a/x:2@sm_90"))
     joined = merge.merge([first, replace(second, environment={"A": "1"})])
