@@ -11,6 +11,7 @@ import contextlib
 import inspect
 import os
 import sys
+import threading
 import types
 
 import triton
@@ -30,6 +31,8 @@ _keep = None
 """(name, content) → None, for what the compilation under way would put into its cache."""
 _files = None
 """Files of the functions that the frontend compiles, while somebody wants them."""
+_called = set()
+"""Files whose functions were called while a stage ran, or in a thread that was started since the first."""
 _hooked = set()
 _prepared = False
 _SITE = os.path.dirname(os.path.dirname(os.path.abspath(triton.__file__))) + os.sep
@@ -159,21 +162,22 @@ def _prepare():
 @contextlib.contextmanager
 def entered():
     """The set of Python files of Triton, relative to site-packages, whose functions are called while this is
-    open.
+    open, by threads that are started meanwhile, too. A thread may outlive the stage that started it and work
+    for the next: what it calls counts from then on.
     """
-    files = set()
-
-    def note(frame, event, argument):
-        if event == "call":
-            files.add(frame.f_code.co_filename)
-
     found = set()
-    sys.setprofile(note)
+    threading.setprofile(_note_call)
+    sys.setprofile(_note_call)
     try:
         yield found
     finally:
         sys.setprofile(None)
-        found.update(path[len(_SITE) :] for path in files if path.startswith(_SITE))
+        found.update(path[len(_SITE) :] for path in _called.copy() if path.startswith(_SITE))
+
+
+def _note_call(frame, event, argument):
+    if event == "call":
+        _called.add(frame.f_code.co_filename)
 
 
 @contextlib.contextmanager

@@ -390,6 +390,48 @@ def test_one_case_does_not_speak_for_another(irdiff, newest: Toolchain, tmp_path
     of_toolchains(irdiff, base, head, *words, "f/one:eight")
 
 
+# what a stage has a thread do
+
+IN_A_THREAD = """
+
+_make_ptx = CUDABackend.make_ptx
+
+
+def _in_a_thread(self, src, metadata, opt, capability):
+    from concurrent.futures import ThreadPoolExecutor
+    from triton import _instrumentation
+    edit = _instrumentation._callbacks.get(("ptx", "nvidia"))
+    made = _make_ptx(self, src, metadata, opt, capability)
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(edit, made).result()
+
+
+CUDABackend.make_ptx = _in_a_thread
+"""
+EDITS = """
+
+from triton import _instrumentation as _i
+
+
+class _Edit:
+    def __call__(self, text):
+        return text.replace("add.f32", "{name}.f32").replace("add.rn.f32", "{name}.rn.f32")
+
+
+_i.register_instrumentation(point="ptx", backend="nvidia", callback=_Edit())
+"""
+
+
+def test_what_a_stage_calls_in_a_thread(irdiff, newest: Toolchain, tmp_path) -> None:
+    base, head = (
+        edited_toolchain.make(
+            newest, tmp_path / n, {NVIDIA: IN_A_THREAD, TESTING: EDITS.replace("{name}", n)}
+        )
+        for n in ("add", "sub")
+    )
+    of_toolchains(irdiff, base, head)
+
+
 # a stage that one side alone has
 
 
