@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -430,6 +431,118 @@ def test_what_a_stage_calls_in_a_thread(irdiff, newest: Toolchain, tmp_path) -> 
         for n in ("add", "sub")
     )
     of_toolchains(irdiff, base, head)
+
+
+# an object of the frontend that the stage of the assembler calls after ptxas
+
+AFTERWARDS = """
+
+_make_cubin = CUDABackend.make_cubin
+
+
+def _afterwards(self, src, metadata, opt, capability):
+    import dataclasses
+    from triton import _instrumentation
+    made = _make_cubin(self, src, metadata, opt, capability)
+    opt = dataclasses.replace(opt, ptx_options="--opt-level 0")
+    choose = _instrumentation._callbacks[("cubin", "nvidia")]
+    return choose(made, _make_cubin(self, src, metadata, opt, capability))
+
+
+CUDABackend.make_cubin = _afterwards
+"""
+CHOOSES = """
+
+from triton import _instrumentation as _i
+
+
+class _Choose:
+    def __call__(self, *made):
+        return made[{number}]
+
+
+_i.register_instrumentation(point="cubin", backend="nvidia", callback=_Choose())
+"""
+
+
+def test_what_an_object_of_the_frontend_does_after_the_assembler(
+    irdiff, newest: Toolchain, tmp_path: Path
+) -> None:
+    base, head = (
+        edited_toolchain.make(
+            newest, tmp_path / f"of{n}", {NVIDIA: AFTERWARDS, TESTING: CHOOSES.replace("{number}", n)}
+        )
+        for n in ("0", "1")
+    )
+    of_toolchains(irdiff, base, head)
+
+
+# a plain value of the compiler that something else sets
+
+LEVEL = """
+
+LEVEL = 3
+_make_cubin = CUDABackend.make_cubin
+
+
+def _at_level(self, src, metadata, opt, capability):
+    import dataclasses
+    opt = dataclasses.replace(opt, ptx_options=f"--opt-level {LEVEL}")
+    return _make_cubin(self, src, metadata, opt, capability)
+
+
+CUDABackend.make_cubin = _at_level
+"""
+
+
+def test_a_plain_value_that_the_frontend_sets(irdiff, newest: Toolchain, tmp_path: Path) -> None:
+    setting = "\n\nfrom triton.backends.nvidia import compiler as _c\n_c.LEVEL = {n}\n"
+    base, head = (
+        edited_toolchain.make(
+            newest, tmp_path / f"of{n}", {NVIDIA: LEVEL, TESTING: setting.replace("{n}", n)}
+        )
+        for n in ("3", "0")
+    )
+    of_toolchains(irdiff, base, head)
+
+
+def test_a_plain_value_that_a_launch_sets(newest: Toolchain, cache: Path, tmp_path: Path) -> None:
+    side = edited_toolchain.make(newest, tmp_path / "side", {NVIDIA: LEVEL})
+    run = "def run(x, y):\n    compiler.LEVEL = {n}\n    plain(x, y)\n"
+    more = "from triton.backends.nvidia import compiler"
+    base, head = (workload(run.replace("{n}", n), more) for n in ("3", "0"))
+    both(tmp_path, cache, base, head, "--triton", side)
+
+
+# what an earlier stage leaves on its backend for that of the assembler
+
+LEAVING = """
+
+_make_ptx, _make_cubin = CUDABackend.make_ptx, CUDABackend.make_cubin
+
+
+def _leaving(self, src, metadata, opt, capability):
+    made = _make_ptx(self, src, metadata, opt, capability)
+    self.level = 0 if "renamed" in made else 3
+    return made
+
+
+def _taking(self, src, metadata, opt, capability):
+    import dataclasses
+    opt = dataclasses.replace(opt, ptx_options=f"--opt-level {getattr(self, 'level', 3)}")
+    return _make_cubin(self, src, metadata, opt, capability)
+
+
+CUDABackend.make_ptx, CUDABackend.make_cubin = _leaving, _taking
+"""
+
+
+def test_what_a_stage_leaves_for_the_assembler(newest: Toolchain, cache: Path, tmp_path: Path) -> None:
+    """The kernel is renamed: ptxas runs alone, since the PTX is another and the same otherwise."""
+    side = edited_toolchain.make(newest, tmp_path / "side", {NVIDIA: LEAVING})
+    base = workload("def run(x, y):\n    plain(x, y)\n")
+    head = {name: re.sub(r"\bkernel\b", "renamed", text) for name, text in base.items()}
+    both(tmp_path, cache, base, head, "--triton", side)
 
 
 # a stage that one side alone has

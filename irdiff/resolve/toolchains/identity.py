@@ -88,6 +88,11 @@ class _Counted:
         """The digest of some of the files, with the interpreter that runs them."""
         return key_of("toolchain/2", self.interpreter, self.found.startup, self.rows(files))
 
+    def below_digest(self, target: str) -> str:
+        """The digest of what takes part in compiling for such targets: files, and what imports have set."""
+        values = self.found.values_below(target)
+        return key_of("below/1", self.digest(self.below(target)), values)
+
     def below(self, target: str) -> list[CountedFile]:
         """The files that take part in compiling IR for targets whose backend has this name."""
         keys = self.found.keys_for(target)
@@ -110,7 +115,8 @@ class _Counted:
         for file in files:
             if file.name == _VERSIONED and not asks:
                 rows[file.name] = sha256(_VERSION_LINE.sub(b"", file.path.read_bytes()))
-        return key_of("stages/1", self.interpreter, self.found.startup, sorted(rows.items()))
+        values = self.found.values_below(target)
+        return key_of("stages/2", self.interpreter, self.found.startup, sorted(rows.items()), values)
 
     def launcher_digest(self, target: str) -> str:
         """The digest of what launches on such targets, and of no more: it is only said where it differs."""
@@ -143,7 +149,7 @@ def _identified(reply: dict[str, Any], spec: str, python: str, path: Path, confi
         path=str(path),
         python=python,
         below_frontend={
-            target: digest if leaks[target] else counted.digest(counted.below(target)) for target in leaks
+            target: digest if leaks[target] else counted.below_digest(target) for target in leaks
         },
         launchers={target: counted.launcher_digest(target) for target in leaks},
         programs={str(file.path.resolve()): counted.digests[file.path] for file in run.files},

@@ -8,6 +8,7 @@
     library:NAME         every mapped file that holds code; `interpreter` for the interpreter itself
     startup:NAME         the lines of `.pth` files that are run
     set                  variables and knobs that importing all of it has set
+    values               plain values that modules below the frontend hold then; below the frontend alone
     program:NAME         programs that a compilation runs from elsewhere, and what scripts among them name
 
 Names do not hold the folder that anything lies in, so two installations of one release are one toolchain.
@@ -89,22 +90,38 @@ class Loaded:
 
     @property
     def held(self) -> list[str]:
-        """Where modules below the frontend hold functions of the frontend, or of launchers, that they do not
-        import themselves: something that was imported has put them there.
+        """Where modules below the frontend hold functions or objects of the frontend, or of launchers, that
+        they do not import themselves: something that was imported has put them there.
         """
         found = []
         for module, name, path in self._reply["held"]:
             place, given = _place(path), self._reply["modules"].get(module)
             own = _place(given) if given else None  # a part of a library has no file
             if self._is_above(place) and not (own and (self._is_above(own) or _imports(own, name))):
-                found.append(f"{module} holds a function of {self._name_in_triton(place)}")
+                found.append(f"{module} holds something of {self._name_in_triton(place)}")
         return sorted(set(found))
+
+    def values_below(self, target: str) -> list[tuple[str, str, str]]:
+        """What modules that take part in compiling for such targets hold of plain values, which any file may
+        have set: those of modules without a file, which are parts of libraries, do not count.
+        """
+        keys, found = self.keys_for(target), []
+        for module, place, value in self._reply["values"]:
+            given = self._reply["modules"].get(module)
+            layer = self._layer_of(_place(given)) if given else None
+            own = layer is not None and layer.kind is LayerKind.BACKEND and layer.backend in keys
+            if layer == COMMON or own:
+                found.append((module, place, value))
+        return found
+
+    def _layer_of(self, path: Path) -> Layer:
+        if self._root not in path.parents:
+            return COMMON
+        return layers.layer_of(self._name_in_triton(path))
 
     def _is_above(self, path: Path) -> bool:
         """Whether a file of Triton is of the frontend, or of a launcher."""
-        if self._root not in path.parents:
-            return False
-        return layers.layer_of(self._name_in_triton(path)).kind in (LayerKind.FRONTEND, LayerKind.LAUNCHER)
+        return self._layer_of(path).kind in (LayerKind.FRONTEND, LayerKind.LAUNCHER)
 
     @functools.cached_property
     def files(self) -> list[CountedFile]:

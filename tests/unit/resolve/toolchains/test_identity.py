@@ -93,6 +93,7 @@ def install(tmp_path: Path) -> Callable[[str], Installation]:
             startup=[],
             set=[],
             held=[],
+            values=[],
             programs={"ptxas": str(site / "triton/backends/nvidia/bin/ptxas")},
             parts={
                 "nvidia": made_of(
@@ -228,6 +229,32 @@ def test_what_imports_have_set_counts_for_all(install, settings: Config) -> None
 
 
 @pytest.mark.parametrize(
+    ("file", "counting"),
+    [
+        ("triton/compiler/compiler.py", {"cuda", "hip"}),
+        ("triton/backends/nvidia/compiler.py", {"cuda"}),
+        ("triton/backends/nvidia/driver.py", set()),
+        ("triton/language/core.py", set()),
+    ],
+)
+def test_a_plain_value_counts_where_its_module_takes_part(
+    install, settings: Config, file: str, counting: set[str]
+) -> None:
+    """Any file of the frontend may have set it."""
+    made = install("here")
+    made.reply["modules"]["m"] = str(made.site / file)
+    found = []
+    for value in ("3", "0"):
+        made.reply["values"] = [["m", "LEVEL", value]]
+        found.append(made.identified(settings))
+    before, after = found
+    assert before.digest == after.digest
+    for name in ("cuda", "hip"):
+        assert (before.below_frontend[name] != after.below_frontend[name]) is (name in counting)
+        assert (before.stage_code[name] != after.stage_code[name]) is (name in counting)
+
+
+@pytest.mark.parametrize(
     ("module", "name", "file", "counts"),
     [
         ("triton.backends.nvidia.compiler", "", "triton/language/core.py", True),
@@ -250,7 +277,7 @@ def test_a_function_of_the_frontend_that_stages_hold_is_said(
     made.reply["held"] = [[module, name, str(made.site / file)]]
     found = made.identified(settings)
     assert (found.below_frontend["cuda"] == found.digest) is counts
-    assert any("holds a function of triton/language/core.py" in note for note in found.notes) is counts
+    assert any("holds something of triton/language/core.py" in note for note in found.notes) is counts
     assert (found.stage_code == before.stage_code) is not counts
 
 
