@@ -35,7 +35,9 @@ class StageRecorder:
         self.stopped = False
         """Whether an assembler that is not wanted was reached: what follows has an empty binary, and goes."""
         self.goes_on = False
-        """Whether something was made after that: only a whole compilation tells what."""
+        """Whether something was made after that, or left for that assembler beside its input: only a whole
+        compilation tells what.
+        """
         self.stage = "ttir"
         self.made = None
         """What that stage gave."""
@@ -47,6 +49,8 @@ class StageRecorder:
         self.assembler_flags = None
         self.assembler_log = ""
         self.notes = []
+        self.begun = None
+        """The `stages.Leavings` before the first stage, of a compilation that stops at its assembler."""
         self.entered = set()
         """Python files of Triton whose functions the stages called."""
 
@@ -57,6 +61,8 @@ class StageRecorder:
                 self.goes_on = True
                 raise _StopAtAssembler
             self.stage = name
+            if self.begun is None and not self.assembles:
+                self.begun = stages.Leavings()
             begin, used = time.perf_counter(), _cpu_s()
             files = set()
             try:
@@ -185,6 +191,7 @@ def _watch_assembler(recorder):
             flags = [*words[1 : output - 1], *words[output + 2 :]]
             recorder.assembler_flags = [os.path.realpath(shutil.which(words[0]) or words[0]), *flags]
             if not recorder.assembles:
+                recorder.goes_on |= stages.Leavings().differs(recorder.begun)
                 raise _StopAtAssembler
             folder = os.path.join(recorder.folder, "assemble")
             os.makedirs(folder, exist_ok=True)

@@ -19,7 +19,7 @@ import triton._C.libtriton
 import triton.compiler.code_generator
 import triton.compiler.compiler as tc
 
-from . import called
+from . import called, settings
 
 real_compile = tc.compile
 _CodeGenerator = triton.compiler.code_generator.CodeGenerator
@@ -33,6 +33,8 @@ _files = None
 """Files of the functions that the frontend compiles, while somebody wants them."""
 _called = set()
 """Files whose functions were called while a stage ran, or in a thread that was started since the first."""
+_backend = None
+"""The object that added the stages of the compilation under way."""
 _hooked = set()
 _prepared = False
 _SITE = os.path.dirname(os.path.dirname(os.path.abspath(triton.__file__))) + os.sep
@@ -105,7 +107,9 @@ def _hook(backend_class):
     original = backend_class.add_stages
 
     def add_stages(self, stages, options, *language):
+        global _backend
         original(self, stages, options, *language)
+        _backend = self
         if _on_options is not None:
             _on_options(options)
         if _wrap is not None:
@@ -115,6 +119,19 @@ def _hook(backend_class):
     add_stages.__wrapped__ = original
     backend_class.add_stages = add_stages
     backend_class.hash = lambda self: "irdiff"
+
+
+class Leavings:
+    """What one stage may set and a later one read, beside the artifact between them: settings, and what the
+    object of their backend holds.
+    """
+
+    def __init__(self):
+        self._settings = settings.Settings()
+        self._held = settings.held_by_object(_backend)
+
+    def differs(self, before):
+        return bool(self._settings.changed(before._settings)) or self._held != before._held
 
 
 class _Cache:
