@@ -19,14 +19,13 @@ from typing import Protocol
 
 from pydantic import TypeAdapter
 
-from irdiff import normalize
 from irdiff.attribute import passes, survival
 from irdiff.attribute.attribution import FAILED, NOT_AGAIN, Attribution, ResponsiblePass, Subject, stages_of
 from irdiff.attribute.passes import Culprit, State
 from irdiff.attribute.replayer import Dump, Replay, Replayed, settings_change
 from irdiff.attribute.state_comparer import StateComparer
 from irdiff.compare.edits import EditSource
-from irdiff.compare.judge import DamagedArtifactError, Judge
+from irdiff.compare.judge import DamagedArtifactError, Judge, made_by
 from irdiff.errors import NormalizeError
 from irdiff.findings import FindingKind
 from irdiff.model import Artifact, Component, Origin, Sides, StageStatus, Verdict
@@ -73,7 +72,7 @@ class Attributor:
         case = subject.case
         key = key_of(
             _VERSION,
-            normalize.NORMALIZER_VERSION,
+            made_by(),
             self._sides.base.toolchain.digest,
             self._sides.head.toolchain.digest,
             [{name: a.digest for name, a in side.items()} for side in case.artifacts],

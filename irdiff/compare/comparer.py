@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from irdiff import normalize
 from irdiff.compare import cases, facts, launch_metadata, verdicts
 from irdiff.compare.compiler import Compiler
-from irdiff.compare.judge import DamagedArtifactError, Judge
+from irdiff.compare.judge import DamagedArtifactError, Judge, made_by
 from irdiff.compare.verdicts import TextComparison
 from irdiff.compile.compiler import below_frontend
 from irdiff.findings import Finding, FindingKind
@@ -246,7 +245,7 @@ class CaseComparer:
         parts = {name: compiled.artifacts[name] for name in _FACT_STAGES if name in compiled.artifacts}
         digests = {name: artifact.digest for name, artifact in parts.items()}
         made_of = (digests, compiled.metadata, compiled.assembler_log, target)
-        key = key_of("facts/2", normalize.NORMALIZER_VERSION, *made_of)
+        key = key_of("facts/2", made_by(), *made_of)
         known: dict[str, Fact] | None = self.judge.store.get_record("facts", key)
         if known is None:
             contents = {name: self.judge.content(artifact.digest) for name, artifact in parts.items()}

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
 
 from pydantic import TypeAdapter
 
@@ -22,8 +21,9 @@ from irdiff.group.grouping import NO_LAUNCHES, Description, describe
 from irdiff.model import Case, Launch, Sides
 from irdiff.normalize.compressed_text import PackedLines
 from irdiff.parallel import LARGE_TEXT
-from irdiff.store import key_of, sha256
+from irdiff.store import key_of
 from irdiff.store.interning import interned
+from irdiff.store.own_code import digest_of_folders
 
 _description = TypeAdapter(Description)
 
@@ -85,13 +85,6 @@ def _sharing(found: Description) -> Description:
 def _digest_of_code() -> str:
     """The digest of the modules that make edits and descriptions: another irdiff describes anew."""
     return digest_of_folders("normalize", "binaries", "compare", "attribute", "group")
-
-
-def digest_of_folders(*folders: str) -> str:
-    """The digest of irdiff's own modules in some of its folders, `""` for those at the top."""
-    package = Path(__file__).parents[1]
-    files = [path for folder in folders for path in sorted((package / folder).glob("*.py"))]
-    return key_of([sha256(path.read_bytes()) for path in files])
 
 
 def source_of(case: Case) -> EditSource | None:

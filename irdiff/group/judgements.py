@@ -30,7 +30,6 @@ from irdiff.compare import cases
 from irdiff.compare.edits import EditSource
 from irdiff.compare.judge import may_be_cured
 from irdiff.findings import Finding
-from irdiff.group.describer import digest_of_folders
 from irdiff.group.grouping import Description
 from irdiff.model import (
     COMPARED_VERDICTS,
@@ -51,6 +50,7 @@ from irdiff.normalize import llvm_process
 from irdiff.resolve.sides import Side
 from irdiff.store import Store, key_of, sha256
 from irdiff.store.interning import read_once
+from irdiff.store.own_code import digest_of_folders
 
 _OWN = "name"
 """The entry of the metadata that each kernel has for itself."""

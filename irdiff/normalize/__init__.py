@@ -17,7 +17,8 @@ from irdiff.normalize.equality import canonicalize, compare, equivalent, lines
 from irdiff.normalize.histogram import instruction_facts
 
 NORMALIZER_VERSION = "9"
-"""Part of every cache key: raised with any change of any rule."""
+"""Raised with any change of any rule: runs of different versions are not merged, and not known to each other.
+What is kept in the store is kept by the content of these modules."""
 
 __all__ = [
     "NORMALIZER_VERSION",

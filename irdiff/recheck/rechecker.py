@@ -16,13 +16,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from irdiff import normalize
 from irdiff.attribute.attribution import stages_of
 from irdiff.attribute.attributor import Replayer
 from irdiff.attribute.replayer import Dump, Replay, Replayed
 from irdiff.compare import cases
 from irdiff.compare.compiler import Compiler
-from irdiff.compare.judge import DamagedArtifactError, Judge
+from irdiff.compare.judge import DamagedArtifactError, Judge, made_by
 from irdiff.errors import NormalizeError
 from irdiff.model import Case, Failed, Launch, Sides, Target
 from irdiff.parallel import of_both
@@ -100,7 +99,7 @@ class Rechecker:
         artifacts = suspect.case.artifacts.of(name)
         key = key_of(
             _VERSION,
-            normalize.NORMALIZER_VERSION,
+            made_by(),
             self._sides.of(name).toolchain.digest,
             suspect.launches.of(name).digest or suspect.launches.of(name).key,
             suspect.target.name,

@@ -21,6 +21,19 @@ def judge(tmp_path: Path) -> Judge:
     return Judge(Store(tmp_path), no_llvm)
 
 
+def test_an_edited_rule_judges_anew(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
+    base, head = map(judge.store.put, (b"define void @k() {\n}\n", b"; c\ndefine void @k() {\n}\n"))
+    assert judge.same("llir", base, head)
+    monkeypatch.setattr(
+        normalize,
+        "compare",
+        lambda *_: normalize.TextEquality(equal=False, header_equal=False, form="", findings=()),
+    )
+    assert judge.same("llir", base, head)
+    monkeypatch.setattr(judge_module, "made_by", lambda: "another")
+    assert not judge.same("llir", base, head)
+
+
 @pytest.mark.parametrize(
     ("stage", "base", "head", "same"),
     [

@@ -17,7 +17,7 @@ from irdiff.group import describer
 from irdiff.group.describer import CaseDescriber
 from irdiff.group.grouping import Description, describe
 from irdiff.model import Artifact, Case, Launch, Origin, Sides, Verdict
-from irdiff.store import Store
+from irdiff.store import Store, own_code
 from tests.unit.no_llvm import no_llvm
 
 
@@ -182,7 +182,7 @@ def test_the_code_that_descriptions_come_from_is_known_by_its_content(
     for folder in folders:
         (package / folder).mkdir(parents=True)
         (package / folder / "code.py").write_text("one")
-    monkeypatch.setattr(describer, "__file__", str(package / "group" / "describer.py"))
+    monkeypatch.setattr(own_code, "__file__", str(package / "store" / "own_code.py"))
     before = describer._digest_of_code()
     assert before == describer._digest_of_code()
     for folder in folders[:-1]:
