@@ -141,7 +141,7 @@ class Capturer:
         root = dependencies.relative(str(corpus.root), corpus.anchor)
         places = sorted(self._requests.places.items())
         side = (toolchain.digest, toolchain.python, root, packages, places)
-        return key_of("catalog/4", self._requests.conditions, side, workload, target, selection)
+        return key_of("catalog/5", self._requests.conditions, side, workload, target, selection)
 
     def _captured(
         self, toolchain: Toolchain, corpus: Corpus, workload: str, target: Target, selection: Selection

@@ -1,9 +1,9 @@
 """What a capture depended on, and whether that is still so.
 
 A record names each file by its content, each folder by the names in it, and each path that was only asked for
-by what was said of it. It holds where all of them are as they were. Paths below the corpus of a repository
-are kept relative to it: another revision, exported elsewhere, has the same record where it has the same
-content.
+by what was said of it, a link by where it leads. It holds where all of them are as they were. Paths below
+the corpus of a repository are kept relative to it: another revision, exported elsewhere, has the same record
+where it has the same content.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ class Dependencies:
     """State and digest of each; None where the file was absent."""
     folders: Mapping[str, str | None]
     asked: Mapping[str, str]
+    links: Mapping[str, str | None]
+    """Of each path that was asked about itself where it leads; None for what is no link."""
 
     def hold(self, anchor: Path | None, disk: Disk) -> bool:
         """Whether everything is as it was."""
@@ -33,7 +35,12 @@ class Dependencies:
             all(_is_same(absolute(path, anchor), *row, disk) for path, row in self.files.items())
             and all(disk.names(absolute(path, anchor)) == names for path, names in self.folders.items())
             and all(disk.kind(absolute(path, anchor)) == kind for path, kind in self.asked.items())
+            and all(self._leads_as_before(path, anchor, disk) for path in self.links)
         )
+
+    def _leads_as_before(self, path: str, anchor: Path | None, disk: Disk) -> bool:
+        target = disk.target(absolute(path, anchor))
+        return (target and relative(target, anchor)) == self.links[path]
 
 
 def _is_same(path: str, state: str | None, digest: str | None, disk: Disk) -> bool:
@@ -57,6 +64,10 @@ def of_report(report: Mapping[str, Any], anchor: Path | None, disk: Disk) -> Dep
         files=files,
         folders={relative(path, anchor): digest_of_text(names) for path, names in report["folders"].items()},
         asked={relative(path, anchor): kind for path, kind in report["asked"].items()},
+        links={
+            relative(path, anchor): target and relative(target, anchor)
+            for path, target in report["links"].items()
+        },
     )
 
 
@@ -79,9 +90,14 @@ def absolute(path: str, anchor: Path | None) -> str:
 
 
 def to_json(found: Dependencies) -> dict[str, Any]:
-    return {"files": dict(found.files), "folders": dict(found.folders), "asked": dict(found.asked)}
+    return {
+        "files": dict(found.files),
+        "folders": dict(found.folders),
+        "asked": dict(found.asked),
+        "links": dict(found.links),
+    }
 
 
 def of_json(row: Mapping[str, Any]) -> Dependencies:
     files = {path: (state, digest) for path, (state, digest) in row["files"].items()}
-    return Dependencies(files=files, folders=row["folders"], asked=row["asked"])
+    return Dependencies(files=files, folders=row["folders"], asked=row["asked"], links=row["links"])

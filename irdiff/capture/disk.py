@@ -20,6 +20,7 @@ class Disk:
         self._digests: dict[str, str | None] = {}
         self._names: dict[str, str | None] = {}
         self._kinds: dict[str, str] = {}
+        self._targets: dict[str, str | None] = {}
 
     def state(self, path: str) -> str | None:
         """Changes whenever the content of a file does; None where there is none."""
@@ -38,6 +39,12 @@ class Disk:
         if path not in self._kinds:
             self._kinds[path] = _kind_of(path)
         return self._kinds[path]
+
+    def target(self, path: str) -> str | None:
+        """Where a link leads; None for what is none."""
+        if path not in self._targets:
+            self._targets[path] = _target_of(path)
+        return self._targets[path]
 
     def names(self, path: str) -> str | None:
         """SHA-256 of the names in a folder; None where there is none."""
@@ -63,6 +70,14 @@ def _kind_of(path: str) -> str:
         return "absent"
     kind = f"{found.st_mode >> 12:o}"
     return f"{kind} {found.st_size}" if stat.S_ISREG(found.st_mode) else kind
+
+
+def _target_of(path: str) -> str | None:
+    """As `irdiff.worker.dependencies` has it."""
+    try:
+        return str(Path(path).readlink())
+    except (OSError, ValueError):
+        return None
 
 
 def _digest_of(path: Path) -> str | None:

@@ -1,10 +1,11 @@
 """What a capture depended on: every file and folder that was looked at while it ran.
 
 An audit hook sees each file that is opened (source, bytecode, data), each library that is loaded and each
-folder that is listed, which is how Python looks for modules; questions whether a path exists are seen by
-standing in front of `os.stat` and `os.lstat`. What was not there counts too: a file that appears later may
-change what is captured. So does each folder of the module search path, since a module found earlier there
-takes the place of another. Of a path that was only asked for, its kind and size count, not its times.
+folder that is listed, which is how Python looks for modules; questions whether a path exists, or where a link
+leads, are seen by standing in front of `os.stat`, `os.lstat`, `os.access` and `os.readlink`. What was not
+there counts too: a file that appears later may change what is captured. So does each folder of the module
+search path, since a module found earlier there takes the place of another. Of a path that was only asked for,
+its kind and size count, not its times.
 
 Paths keep their `..`: behind a link it leads elsewhere than its text says, and a repository's corpus is a
 folder of links.
@@ -30,7 +31,8 @@ _UNKNOWABLE = frozenset(
     {"subprocess.Popen", "os.system", "os.posix_spawn", "os.fork", "socket.connect", "socket.getaddrinfo"}
     | {"sqlite3.connect"}
 )
-_stat, _lstat, _open = os.stat, os.lstat, os.open
+_stat, _open, _readlink = os.stat, os.open, os.readlink
+_NOT_FOLLOWING = frozenset({os.lstat, os.readlink})
 
 
 class _Seen:
@@ -41,6 +43,8 @@ class _Seen:
         self.folders = set()
         self.asked = {}
         """{path: what was said of it}"""
+        self.links = {}
+        """{path that was asked about itself: where it leads, None where it is no link}"""
         self.unknowable = set()
         self.left_out = ()
         self.standard_library = ()
@@ -56,7 +60,9 @@ def watch(packages=()):
     _seen.left_out = tuple(os.path.join(folder, "") for folder in [*own, *packages])
     _seen.standard_library = tuple(os.path.join(path, "") for path in {standard, os.path.realpath(standard)})
     _seen.watching = True
-    os.stat, os.lstat, os.open = _asking(_stat), _asking(_lstat), _open_of_folder
+    for ask in (os.stat, os.lstat, os.access, os.readlink):
+        setattr(os, ask.__name__, _asking(ask))
+    os.open = _open_of_folder
     sys.addaudithook(_hook)
 
 
@@ -79,6 +85,7 @@ def report():
         "files": _seen.files,
         "folders": {path: names_in(path) for path in sorted(_seen.folders)},
         "asked": {path: kind for path, kind in _seen.asked.items() if path not in _seen.files},
+        "links": _seen.links,
         "unknowable": sorted(_seen.unknowable),
     }
 
@@ -100,6 +107,14 @@ def kind_of(path):
         return "absent"
     kind = f"{found.st_mode >> 12:o}"
     return f"{kind} {found.st_size}" if stat.S_ISREG(found.st_mode) else kind
+
+
+def target_of(path):
+    """Where a link leads; None for what is none. As `irdiff.capture.disk` has it."""
+    try:
+        return _readlink(path)
+    except (OSError, ValueError):
+        return None
 
 
 def names_in(path):
@@ -142,7 +157,7 @@ def _note_file(name, flags):
 
 def _note_folder(name):
     if isinstance(name, int):
-        name = os.readlink(f"/proc/self/fd/{name}")
+        name = _readlink(f"/proc/self/fd/{name}")
     if isinstance(name, (str, bytes)):
         path = _absolute(name)
         if not _is_left_out(os.path.join(path, "")):
@@ -157,6 +172,9 @@ def _asking(ask):
             place = _absolute(path)
             if place not in _seen.asked and not _is_left_out(place):
                 _seen.asked[place] = kind_of(place)
+            follows = ask not in _NOT_FOLLOWING and kwargs.get("follow_symlinks", True)
+            if not follows and place not in _seen.links and not _is_left_out(place):
+                _seen.links[place] = target_of(place)
         return ask(path, *args, **kwargs)
 
     return asked

@@ -70,7 +70,7 @@ class Bench:
 
     def says(self, outcome: str = "captured", **more: Any) -> None:
         path = str(self.root / "a" / "b.py")
-        seen = {"files": {path: state_of(path)}, "folders": {}, "asked": {}, "unknowable": []}
+        seen = {"files": {path: state_of(path)}, "folders": {}, "asked": {}, "links": {}, "unknowable": []}
         self.requests.result = {"outcome": outcome, "failures": [], "dependencies": seen, **more}
 
     def catalog(self, python: str = "/t/bin/python", *, reuse: bool = True) -> Catalog:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,9 @@ def report(root: Path, **changes: Any) -> dict[str, Any]:
     files = {str(root / "kernels.py"): state_of(str(root / "kernels.py")), str(root / "absent.json"): None}
     folders = {str(root): "/".join(sorted(path.name for path in root.iterdir()))}
     asked = {str(root / "flag"): "10 0", str(root / "other"): "absent"}
-    return {"files": files, "folders": folders, "asked": asked, "unknowable": [], **changes}
+    links = {str(root / "link"): os.readlink(root / "link"), str(root / "flag"): None}
+    seen = {"files": files, "folders": folders, "asked": asked, "links": links, "unknowable": []}
+    return {**seen, **changes}
 
 
 @pytest.fixture
@@ -27,6 +30,7 @@ def root(tmp_path: Path) -> Path:
     folder.mkdir()
     (folder / "kernels.py").write_text("BLOCK = 64\n")
     (folder / "flag").write_text("")
+    (folder / "link").symlink_to(folder / "flag")
     return folder
 
 
@@ -44,6 +48,12 @@ def rewritten(root: Path) -> None:
     os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
 
 
+def led_elsewhere(root: Path) -> None:
+    """To what is of the same kind and size."""
+    (root / "link").unlink()
+    (root / "link").symlink_to(root / "absent")
+
+
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
@@ -55,6 +65,7 @@ def rewritten(root: Path) -> None:
         (lambda root: (root / "flag").unlink(), False),
         (lambda root: (root / "flag").write_text("longer"), False),
         (lambda root: (root / "other").mkdir(), False),
+        (led_elsewhere, False),
         (lambda root: os.utime(root / "kernels.py"), True),
     ],
     ids=[
@@ -66,6 +77,7 @@ def rewritten(root: Path) -> None:
         "flag gone",
         "flag grown",
         "asked for",
+        "led elsewhere",
         "touched",
     ],
 )
@@ -83,8 +95,9 @@ def test_another_export_with_the_same_content_has_the_same_record(root: Path, tm
     found = dependencies.of_report(report(root), root, Disk())
     other = tmp_path / "two"
     other.mkdir()
-    for path in root.iterdir():
-        (other / path.name).write_bytes(path.read_bytes())
+    shutil.copytree(root, other, dirs_exist_ok=True)
+    (other / "link").unlink()
+    (other / "link").symlink_to(other / "flag")
     assert holds(found, other)
     (other / "kernels.py").write_text("BLOCK = 32\n")
     assert not holds(found, other)
