@@ -2,7 +2,8 @@
 
 An answer is used again as long as nothing has changed that it was made from: the interpreter, the folders
 on its search path with every file that lies directly in them (`.pth` files, finders of editable packages),
-the entry points of the packages there (they name the backends), and, by the digest that the answer led to,
+the entry points of the packages there (they name the backends), the folders of the libraries that were mapped
+(a link there may lead to another one), the loader's cache of them, and, by the digest that the answer led to,
 the content of triton and its backends. States are (inode, size, mtime, ctime), as for digests of files.
 """
 
@@ -22,6 +23,7 @@ from irdiff.store import Store, key_of
 WORKER = Path(__file__).parents[2] / "worker" / "__main__.py"
 _ASKED = (WORKER, WORKER.parent / "loaded.py", WORKER.parent / "settings.py")
 """What the answer comes from, beside the interpreter."""
+_LOADER_CACHE = Path("/etc/ld.so.cache")
 
 
 def worker_command(python: str, operation: str) -> list[str]:
@@ -47,7 +49,7 @@ def state_of(path: Path) -> str:
 def known(python: str, config: Config) -> tuple[dict[str, Any], str] | None:
     """An earlier answer that still holds, and the toolchain digest that must come of it again."""
     row = _store(config).get_record("answers", _key(python, config))
-    if row is None or row["states"] != _states(python, row["reply"]["search_path"]):
+    if row is None or row["states"] != _states(python, row["reply"]):
         return None
     return row["reply"], row["digest"]
 
@@ -58,7 +60,7 @@ def remember(python: str, config: Config, reply: dict[str, Any], digest: str, as
     """
     if config.compiler_environment.get("LD_LIBRARY_PATH"):
         return
-    states = _states(python, reply["search_path"])
+    states = _states(python, reply)
     newest_ns = max(int(state.rsplit(":", 1)[1]) for state in states.values())
     if newest_ns < (asked_at - 1) * 1e9:
         row = {"reply": reply, "digest": digest, "states": states}
@@ -75,12 +77,14 @@ def _store(config: Config) -> Store:
 
 
 def _key(python: str, config: Config) -> str:
-    return key_of("answers/2", python, [*map(state_of, _ASKED)], dict(config.compiler_environment))
+    return key_of("answers/3", python, [*map(state_of, _ASKED)], dict(config.compiler_environment))
 
 
-def _states(python: str, search_path: list[str]) -> dict[str, str]:
+def _states(python: str, reply: dict[str, Any]) -> dict[str, str]:
     found = {}
-    for path in _depended_on(Path(python), [Path(entry) for entry in search_path]):
+    depended_on = _depended_on(Path(python), [Path(entry) for entry in reply["search_path"]])
+    folders = {Path(library).parent for library in reply["libraries"]}
+    for path in (*depended_on, *sorted(folders), _LOADER_CACHE):
         try:
             found[str(path)] = state_of(path)
         except OSError:

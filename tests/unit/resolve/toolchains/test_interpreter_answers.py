@@ -22,6 +22,10 @@ def site(tmp_path: Path) -> Path:
     (site / "backend-1.0.dist-info" / "entry_points.txt").write_text("[triton.backends]\nxpu = xpu\n")
     (site / "editable.pth").write_text("/somewhere\n")
     (tmp_path / "environment" / "bin").mkdir()
+    (tmp_path / "environment" / "libs").mkdir()
+    for number in "12":
+        (tmp_path / "environment" / "libs" / f"libx.so.{number}").write_text("library")
+    (tmp_path / "environment" / "libs" / "libx.so").symlink_to("libx.so.1")
     (tmp_path / "environment" / "bin" / "python").write_text("#!")
     return site
 
@@ -33,7 +37,11 @@ def settings(tmp_path: Path) -> Config:
 
 def remembered(site: Path, settings: Config, asked_at: float | None = None) -> tuple[str, dict[str, Any]]:
     python = str(site.parents[1] / "bin" / "python")
-    reply = {"triton": "3.9.0", "search_path": [str(site)]}
+    reply = {
+        "triton": "3.9.0",
+        "search_path": [str(site)],
+        "libraries": [str(site.parents[1] / "libs/libx.so.1")],
+    }
     interpreter_answers.remember(python, settings, reply, "digest", asked_at or time.time() + 60)
     return python, reply
 
@@ -43,9 +51,17 @@ def test_an_answer_holds_while_nothing_changes(site: Path, settings: Config) -> 
     assert interpreter_answers.known(python, settings) == (reply, "digest")
 
 
+def led_elsewhere(site: Path) -> None:
+    """A link to a library: the one that was mapped is still there."""
+    link = site.parents[1] / "libs" / "libx.so"
+    link.unlink()
+    link.symlink_to("libx.so.2")
+
+
 @pytest.mark.parametrize(
     "change",
     [
+        led_elsewhere,
         lambda site: (site / "other").mkdir(),
         lambda site: (site / "editable.pth").write_text("/elsewhere\n"),
         lambda site: (site / "backend-1.0.dist-info" / "entry_points.txt").write_text("[triton.backends]\n"),
@@ -54,7 +70,16 @@ def test_an_answer_holds_while_nothing_changes(site: Path, settings: Config) -> 
         lambda site: (site.parents[1] / "pyvenv.cfg").write_text("home = /usr"),
         lambda site: os.utime(site / "editable.pth", ns=(0, 0)),
     ],
-    ids=["package", "pth", "entry-points", "pth-gone", "interpreter", "configuration", "time-set-back"],
+    ids=[
+        "link",
+        "package",
+        "pth",
+        "entry-points",
+        "pth-gone",
+        "interpreter",
+        "configuration",
+        "time-set-back",
+    ],
 )
 def test_any_change_on_the_search_path_asks_again(site: Path, settings: Config, change: Any) -> None:
     python, _ = remembered(site, settings)
