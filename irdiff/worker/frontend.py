@@ -150,7 +150,7 @@ def _by_content(text):
         raise Undigestible(text)
     if os.path.isfile(text):
         return "file", os.path.basename(text), _content_of(text)
-    named = [word for word in re.split(r"[\s=,]+", text) if os.path.isabs(word)]
+    named = [word for word in re.split(r"[\s=,:;]+", text) if os.path.isabs(word)]
     if any(os.path.isdir(word) for word in named):
         raise Undigestible(text)
     contents = [_content_of(word) for word in named if os.path.isfile(word)]

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+import irdiff as irdiff_package
 from irdiff.model import Toolchain
 from tests import edited_toolchain
 from tests.evidence import comparing
@@ -219,6 +220,30 @@ def test_a_function_that_stays_replaced_does_not_reach_earlier_launches(
         case = next(c for c in made.run["cases"] if c["id"] == "f/one:a@sm_90")
         digests.append(json.dumps(case["artifacts"]["base"].get("ptx")))
     assert digests[1] == digests[2]
+
+
+# files that are named in a list of paths
+
+BY_CONTENT = """\
+import sys
+sys.path.insert(0, sys.argv[1])
+from worker import frontend
+print(frontend._by_content(sys.argv[2]))
+"""
+
+
+@pytest.mark.parametrize("separator", [":", ";", ",", " "])
+def test_files_of_a_list_count_by_content(newest: Toolchain, tmp_path: Path, separator: str) -> None:
+    """As in TRITON_PLUGIN_PATHS: without that a stored result outlives a plugin that was built again."""
+    plugins = [tmp_path / "one.so", tmp_path / "other.so"]
+    found = []
+    for content in ("before", "after"):
+        for path in plugins:
+            path.write_text(content)
+        text = separator.join(map(str, plugins))
+        words = [newest.python, "-c", BY_CONTENT, str(Path(irdiff_package.__file__).parent), text]
+        found.append(subprocess.run(words, check=True, capture_output=True, text=True).stdout)
+    assert found[0] != found[1]
 
 
 # files that override stages
