@@ -116,7 +116,8 @@ class Loaded:
 
     def _layer_of(self, path: Path) -> Layer:
         if self._root not in path.parents:
-            return COMMON
+            keys = (key for key, folder in self._folders.items() if folder in (path, *path.parents))
+            return next((Layer(kind=LayerKind.BACKEND, backend=key) for key in keys), COMMON)
         return layers.layer_of(self._name_in_triton(path))
 
     def _is_above(self, path: Path) -> bool:
