@@ -7,8 +7,8 @@ nothing. Cases are those of the gate tier (what `make demo` compares), or of `--
 
 A machine's speed changes by a third within seconds, so irdiff and the bare script run at the same time, each on
 its half of the cores, which they exchange every round; the bare script begins again until irdiff ends. A ratio
-is the median of those of the rounds, with the least and the greatest behind it; taken one after the other, two
-runs of the same code gave 0.79 and 1.24 within ten minutes, and side by side four rounds give 1.23 to 1.28.
+is the median of those of the rounds, with the least and the greatest behind it; taken one after the other, three
+runs of the same code gave 0.86, 1.05 and 1.21 within ten minutes, and side by side four rounds give 1.23 to 1.28.
 Ratios are of wall time on as many cores, and of CPU time, which other load on the machine disturbs less.
 """
 
