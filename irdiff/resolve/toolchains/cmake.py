@@ -23,12 +23,14 @@ class CmakeReach:
     """Folders that are added or named, and files that are named."""
     linked_tests: frozenset[str]
     """Folders of tests or programs whose objects are linked into the library all the same."""
+    scripts: re.Pattern[str]
+    """Matches the path of each Python file that a text names, wherever its variables lead."""
     has_cmake: bool
 
 
 _ADDED = re.compile(r"^\s*add_subdirectory\(\s*\"?([^\s\")]+)", re.MULTILINE)
 _NAMED = re.compile(r"\$\{(?:\w*SOURCE_DIR|CMAKE_CURRENT_LIST_DIR)\}/([^\s\")$;]+)")
-_SCRIPT = re.compile(r"([\w./-]+\.py)\b")
+_SCRIPT = re.compile(r"((?:\$\{\w+\}|[\w./*-])+\.py)\b")
 _VARIABLE = re.compile(r"\$\{\w+\}")
 _LINKED = re.compile(r"\badd_triton_(?:library|plugin)\s*\(")
 
@@ -39,6 +41,7 @@ def reached(cmake: Mapping[str, bytes]) -> CmakeReach:
         str(PurePosixPath(path).parent): content.decode(errors="replace") for path, content in cmake.items()
     }
     folders: set[str] = set()
+    scripts: set[str] = set()
     done: set[str] = set()
     pending = ["."]
     while pending:
@@ -53,13 +56,27 @@ def reached(cmake: Mapping[str, bytes]) -> CmakeReach:
             pending.extend(added)
         if is_beside(folder) and not _LINKED.search(text):
             continue  # what tests and programs are made with makes no library
-        for name in (*_NAMED.findall(text), *_SCRIPT.findall(text)):
+        scripts.update(map(_anywhere, _SCRIPT.findall(text)))
+        for name in _NAMED.findall(text):
             # the variable is the root or this folder: both are taken, whichever exists
             folders.update({_joined(".", name.lstrip("/")), _joined(folder, name.lstrip("/"))})
     linked = {folder for folder in done if is_beside(folder) and _LINKED.search(texts[folder])}
     return CmakeReach(
-        folders=frozenset(folders - {"."}), linked_tests=frozenset(linked), has_cmake="." in texts
+        folders=frozenset(folders - {"."}),
+        linked_tests=frozenset(linked),
+        scripts=re.compile("|".join(sorted(scripts)) or "(?!)"),
+        has_cmake="." in texts,
     )
+
+
+def _anywhere(script: str) -> str:
+    """A pattern of the paths that the name of a script can mean, in any folder: what stands before its last
+    variable or `*` says nothing.
+    """
+    name = re.sub(r"^(?:\.{0,2}/)+", "", script)
+    *before, last = re.split(r"\$\{\w+\}|\*", name)
+    in_any_folder = not before or last.startswith("/")
+    return ("(?:.*/)?" if in_any_folder else ".*") + re.escape(last.lstrip("/"))
 
 
 def _joined(folder: str, name: str) -> str:

@@ -133,9 +133,7 @@ def _is_for_people(path: PurePosixPath) -> bool:
 def _scripts(tree: Collection[str], reach: CmakeReach, read: Read) -> set[str]:
     """Python files that the build runs: those that CMake names, and what they and setup.py import."""
     found: set[str] = set()
-    pending = {
-        path for path in tree if path in _BUILD_FILES or (path in reach.folders and path.endswith(".py"))
-    }
+    pending = {path for path in tree if path in _BUILD_FILES or reach.scripts.fullmatch(path)}
     while pending:
         contents = read(sorted(pending))
         found |= pending

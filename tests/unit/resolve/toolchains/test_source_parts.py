@@ -78,6 +78,26 @@ def test_tests_that_are_linked_in_count() -> None:
     assert set(native(linked)) - NATIVE == {"test/lib/CMakeLists.txt", "test/lib/Test.cpp"}
 
 
+@pytest.mark.parametrize(
+    "named",
+    [
+        "${GENERATORS}/make.py",
+        "../tools/make.py",
+        "make.py",
+        "${TOOLS}/${WHICH}.py",
+        "ma${K}.py",
+        "${DIR}/*.py",
+    ],
+)
+def test_a_script_counts_wherever_a_variable_may_lead(named: str) -> None:
+    files = {
+        **FILES,
+        "lib/Dialect/CMakeLists.txt": f"add_custom_command(COMMAND python {named})",
+        "utils/tools/make.py": "",
+    }
+    assert "utils/tools/make.py" in native(files)
+
+
 def test_a_script_that_cmake_runs_counts() -> None:
     generated = {
         **FILES,
