@@ -8,6 +8,7 @@ names that a run has, so that a file which came in between stays where it is.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shutil
@@ -17,10 +18,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from irdiff.errors import UsageError
+from irdiff.errors import StoreError, UsageError
 
 _HINT = "name a folder that is not there yet: --out DIR"
 _TRIED_BYTES = 64 << 10
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _MARKER = re.compile(rb'\s*\{\s*"schema":\s*"irdiff-run/\d+"')
 _FILES = re.compile(
     r"run\.json|timing\.json|failure\.json|timing-samples\.(jsonl\.zst|parquet)|artifacts/[0-9a-f]{2}/[0-9a-f]{62}"
@@ -69,11 +71,20 @@ def prepare(folder: Path) -> None:
 def try_to_write(path: Path) -> None:
     """Writes a little beside `path`, or in the nearest folder above it that is there, and removes it.
 
-    Raises OSError. Permissions alone would not tell: a disk may be full or read-only.
+    Permissions alone would not tell: a disk may be full or read-only. Raises StoreError where there is no
+    space, and OSError.
     """
     above = next(folder for folder in _absolute(path).parents if folder.exists())
-    with tempfile.NamedTemporaryFile(dir=above, prefix=".part-") as file:
-        file.write(bytes(_TRIED_BYTES))
+    try:
+        with tempfile.NamedTemporaryFile(dir=above, prefix=".part-") as file:
+            file.write(bytes(_TRIED_BYTES))
+    except OSError as error:
+        if error.errno not in _NO_SPACE:
+            raise
+        raise StoreError(
+            f"{path} cannot be written: {error.strerror}",
+            hint=f"free space below {above}, or name another place",
+        ) from error
 
 
 def _absolute(folder: Path) -> Path:

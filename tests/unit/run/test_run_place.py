@@ -392,17 +392,17 @@ def full(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_compare_asks_first_whether_it_can_write(place: Path, words: list[str]) -> None:
     before = tree(place)
-    with pytest.raises(UsageError, match=r"cannot be written: No space left") as raised:
+    with pytest.raises(StoreError, match=r"cannot be written: No space left") as raised:
         CliRunner().invoke(
             compare.compare_command, [*_WORDS, *words], standalone_mode=False, catch_exceptions=False
         )
-    assert "name a" in raised.value.hint
+    assert "name another" in raised.value.hint
     assert tree(place) == before
 
 
 @pytest.mark.usefixtures("full")
 def test_programs_are_told_at_once_too(place: Path) -> None:
-    with pytest.raises(UsageError, match="No space left"):
+    with pytest.raises(StoreError, match="No space left"):
         compare_in_python("a", "b", targets=[], cases=[], corpus=None, out=place / "run")
 
 
