@@ -26,7 +26,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import astuple, dataclass
 from functools import partial
 from multiprocessing.connection import Connection
@@ -164,15 +164,6 @@ def captured(spec: str, chosen: list[str], cache: Path, *, gate: bool) -> list[d
         for row in json.loads(done.stdout)
         if row["expected"] and (not gate or row["tier"] == "gate")
     ]
-
-
-def in_turn(measures: Mapping[str, Callable[[], Cost]], rounds: int) -> dict[str, list[Cost]]:
-    """Each of them once a round."""
-    found: dict[str, list[Cost]] = {name: [] for name in measures}
-    for _ in range(rounds):
-        for name, measure in measures.items():
-            found[name].append(measure())
-    return found
 
 
 Halves = tuple[Cost, Cost]

@@ -10,11 +10,21 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
+from collections.abc import Callable, Mapping
 from statistics import median
 
 from irdiff import config
-from tests.bench import Cost, fresh_cache, in_turn, irdiff
+from tests.bench import Cost, fresh_cache, irdiff
 from tests.s3_server import BUCKET, serving
+
+
+def in_turn(measures: Mapping[str, Callable[[], Cost]], rounds: int) -> dict[str, list[Cost]]:
+    """Each of them once a round."""
+    found: dict[str, list[Cost]] = {name: [] for name in measures}
+    for _ in range(rounds):
+        for name, measure in measures.items():
+            found[name].append(measure())
+    return found
 
 
 def main() -> None:

@@ -27,14 +27,7 @@ from irdiff.stages import Stage, in_stage_order
 @click.option("--stage", default="", help="The stage to show; default: the first one that changed.")
 @click.option("--raw", is_flag=True, help="Show the lines as the compiler printed them; default: canonical.")
 @click.option("--side-by-side", "-y", is_flag=True, help="Show base on the left and head on the right.")
-@click.option(
-    "--context",
-    "-U",
-    type=click.IntRange(min=0),
-    default=3,
-    show_default=True,
-    help="How many lines to show around a change.",
-)
+@options.context_option
 @click.option(
     "--width", type=click.IntRange(min=46), help="Columns of --side-by-side; default: the terminal's, or 80."
 )

@@ -24,14 +24,7 @@ from irdiff.run import explanation, run_folder
 @click.command("explain")
 @run_argument.argument()
 @case_argument.argument
-@click.option(
-    "--context",
-    "-U",
-    type=click.IntRange(min=0),
-    default=3,
-    show_default=True,
-    help="How many lines to show around a change.",
-)
+@options.context_option
 @click.option(
     "--lit",
     "lit_path",

@@ -25,13 +25,7 @@ _UNPROCESSED = {"ignore_unknown_options": True}
 _DEFAULT_FOR_COMPILER = ("--tier", "gate")
 
 
-@click.group("hook")
-def hook_command() -> None:
-    """Compare before pushing."""
-
-
-@hook_command.command("install", context_settings=_UNPROCESSED)
-@click.option(
+_budget_option = click.option(
     "--budget",
     "budget_s",
     type=Duration(),
@@ -39,6 +33,15 @@ def hook_command() -> None:
     show_default=True,
     help="How long a push may wait: 60s, 2m.",
 )
+
+
+@click.group("hook")
+def hook_command() -> None:
+    """Compare before pushing."""
+
+
+@hook_command.command("install", context_settings=_UNPROCESSED)
+@_budget_option
 @click.option("--block", is_flag=True, help="Stop a push whose code changes. Without it nothing ever does.")
 @click.option("--force", is_flag=True, help="Put a hook aside that irdiff did not write.")
 @options.repo_option
@@ -85,14 +88,7 @@ def _script(words: list[str]) -> str:
 
 
 @hook_command.command("run", context_settings=_UNPROCESSED)
-@click.option(
-    "--budget",
-    "budget_s",
-    type=Duration(),
-    default="120s",
-    show_default=True,
-    help="How long a push may wait: 60s, 2m.",
-)
+@_budget_option
 @click.option("--block", is_flag=True, help="Stop a push whose code changes.")
 @click.option("--from-ref", envvar="PRE_COMMIT_FROM_REF", help="What the remote has (set by pre-commit).")
 @click.option("--to-ref", envvar="PRE_COMMIT_TO_REF", help="What is pushed (set by pre-commit).")

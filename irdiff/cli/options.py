@@ -146,6 +146,15 @@ def kernel_options(function: Callable[..., Any]) -> Any:
     return python_option(packages_option(_program(_configs(function))))
 
 
+context_option = click.option(
+    "--context",
+    "-U",
+    type=click.IntRange(min=0),
+    default=3,
+    show_default=True,
+    help="How many lines to show around a change.",
+)
+
 _jobs = click.option(
     "--jobs", "-j", type=int, help="How many compilers run at a time; default: the cores of this machine."
 )
