@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, get_type_hints
 
@@ -85,62 +85,59 @@ class PartError(Exception):
 
 
 class PartWriter:
-    """Gives parts their places. What is equal has one place, wherever it is held."""
+    """Gives parts their places. A part is known by its kind and its content, never by which object holds it."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        self._by_object: dict[int, int] = {}
-        """By the identity of what the run holds: nothing is looked at twice."""
-        self._by_content: dict[bytes, int] = {}
+        self._place_of: dict[bytes, int] = {}
+        """By the SHA-256 of a part's row, which names its kind."""
+        self._launches: list[dict[str, object]] = []
+        self._cases: list[dict[str, object]] = []
+        """The fields of each launch and case that hold places."""
 
     def parts(self) -> Iterator[str]:
-        """A row for each. Afterwards each has its place."""
+        """A row for each part. Call `launches` and `cases` only after it has ended."""
         for launch in self._run.launches.values():
-            for argument in launch.arguments:
-                yield from self._part("argument", argument, argument)
+            places: dict[str, object] = {}
+            places["arguments"] = yield from self._each("argument", launch.arguments)
             for name in _WORDS:
-                words = getattr(launch, name)
-                yield from self._part("words", words, words)
+                places[name] = yield from self._part("words", getattr(launch, name))
+            self._launches.append(places)
         for case in self._run.cases:
-            for facts, metadata in case.facts.zip(case.metadata):
-                yield from self._part("facts", facts, facts)
-                yield from self._part("metadata", metadata, _without_own(metadata))
-            yield from self._part("origin", case.origin, case.origin)
-            yield from self._part("told", case.told, case.told)
+            places = {}
+            shared = [_without_own(side) for side in case.metadata]
+            facts = yield from self._each("facts", case.facts)
+            metadata = yield from self._each("metadata", shared)
+            places["facts"] = Sides(base=facts[0], head=facts[1])
+            places["metadata"] = Sides(base=metadata[0], head=metadata[1]).zip(case.metadata.map(_own))
+            places["origin"] = yield from self._part("origin", case.origin)
+            places["told"] = yield from self._part("told", case.told)
+            self._cases.append(places)
 
-    def _part(self, kind: str, held: object, said: object) -> Iterator[str]:
-        if held is None or id(held) in self._by_object:
-            return
-        row = _json.encode({kind: said})
+    def _each(self, kind: str, values: Iterable[object]) -> Generator[str, None, list[int | None]]:
+        places = []
+        for value in values:
+            places.append((yield from self._part(kind, value)))
+        return places
+
+    def _part(self, kind: str, value: object) -> Generator[str, None, int | None]:
+        """The place of the part, and its row where it is a new one."""
+        if value is None:
+            return None
+        row = _json.encode({kind: value})
         content = hashlib.sha256(row.encode()).digest()
-        if content not in self._by_content:
-            self._by_content[content] = len(self._by_content)
+        if content not in self._place_of:
+            self._place_of[content] = len(self._place_of)
             yield row
-        self._by_object[id(held)] = self._by_content[content]
+        return self._place_of[content]
 
     def launches(self) -> Iterator[str]:
-        for key, launch in self._run.launches.items():
-            places = {name: self._place(getattr(launch, name)) for name in _WORDS}
-            arguments = tuple(map(self._place, launch.arguments))
-            yield f"{json.dumps(key)}:{_json.encode(_fields(launch, arguments=arguments, **places))}"
+        for (key, launch), places in zip(self._run.launches.items(), self._launches, strict=True):
+            yield f"{json.dumps(key)}:{_json.encode(_fields(launch, **places))}"
 
     def cases(self) -> Iterator[str]:
-        for case in self._run.cases:
-            stored = _fields(
-                case,
-                facts=case.facts.map(self._place),
-                metadata=case.metadata.map(self._metadata),
-                origin=self._place(case.origin),
-                told=self._place(case.told),
-                artifacts=case.artifacts.map(_brief),
-            )
-            yield _json.encode(stored)
-
-    def _place(self, held: object) -> int | None:
-        return None if held is None else self._by_object[id(held)]
-
-    def _metadata(self, held: Mapping[str, object]) -> tuple[int | None, Mapping[str, object]]:
-        return self._place(held), {name: held[name] for name in _OWN if name in held}
+        for case, places in zip(self._run.cases, self._cases, strict=True):
+            yield _json.encode(_fields(case, artifacts=case.artifacts.map(_brief), **places))
 
 
 class PartReader:
@@ -196,6 +193,10 @@ def _fields(of: Any, **instead: object) -> dict[str, Any]:
     if kind not in _names:
         _names[kind] = tuple(row.name for row in dataclasses.fields(kind))
     return {name: getattr(of, name) for name in _names[kind]} | instead
+
+
+def _own(metadata: Mapping[str, object]) -> dict[str, object]:
+    return {name: metadata[name] for name in _OWN if name in metadata}
 
 
 def _without_own(metadata: Mapping[str, object]) -> dict[str, object]:

@@ -54,12 +54,23 @@ def write(folder: Path, run: Run, store: Store, digests: Iterable[str]) -> None:
                 store.copy_object(digest, part / "artifacts" / digest[:2] / digest[2:])
             with (part / "run.json").open("wb") as file:
                 file.writelines(stored(run))
+            _check_written(part, run)
     except OSError as error:
         raise StoreError(
             f"the run folder {folder} cannot be written: {error.strerror or error}",
             hint="what was compiled is in the store: free space, or name another folder with --out DIR, and "
             "the same command takes it from there",
         ) from error
+
+
+def _check_written(folder: Path, run: Run) -> None:
+    """Reads the run back before it takes its place. Raises AssertionError where it is not what was written."""
+    try:
+        read: Run | None = load(folder)
+    except RunFolderError as error:
+        raise AssertionError(f"the run that was written cannot be read: {error}") from error
+    if read != run:
+        raise AssertionError("the run that was written reads differently")
 
 
 def dump(run: Run) -> bytes:
