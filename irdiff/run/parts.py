@@ -85,7 +85,7 @@ class PartError(Exception):
 
 
 class PartWriter:
-    """Gives parts their places. A part is known by its kind and its content, never by which object holds it."""
+    """Gives parts their places. A part is known by its kind and content, never by which object holds it."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
