@@ -1,6 +1,6 @@
 """What the compared cases run of the native sources in which two compilers differ: by pass, and by line.
 
-It tells a silence of code that ran from one of code that was never reached.
+It tells code that ran and changed nothing from code that was never reached.
 """
 
 from __future__ import annotations
@@ -32,23 +32,21 @@ class EditedSources:
     report: Report
 
     def named(self) -> tuple[str, ...]:
-        """A note of the edited sources and the passes that use them; none where no source is edited."""
+        """A note of the edited sources and the passes that they define; none where no source is edited."""
         if not self.sides.base.edited:
             return ()
         used = "; ".join(
-            f"{path}: {first_few(names, _SHOWN) or 'no pass was found'}"
+            f"{path}: {first_few(names, _SHOWN) or 'no pass'}"
             for path, names in self.sides.base.edited.items()
         )
-        return (f"edited sources and the passes that use them (--exercised counts the cases): {used}",)
+        return (f"edited sources and the passes that they define (--exercised counts the cases): {used}",)
 
     def exercised(self) -> tuple[str, ...]:
-        """For each edited source how many cases run a pass that uses it: one more compilation of base."""
+        """For each edited source how many cases run a pass that it defines: one more compilation of base."""
         edited = self.sides.base.edited
         if not edited:
             return ()
-        exerciser = Exerciser(
-            side=self.sides.base, compiler=self.compiler, replayer=self.replayer, store=self.store
-        )
+        exerciser = Exerciser(side=self.sides.base, compiler=self.compiler, replayer=self.replayer)
         launches = [(pair.base, pair.target) for pair in self.pairs if isinstance(pair.base, Launch)]
         rows = in_parallel(
             lambda job: exerciser.of_launch(*job), launches, self.jobs, "exercise", self.report

@@ -1,8 +1,8 @@
 """Which edited lines of head's compiler run, in which cases.
 
-A compiler that was built to count its lines (`resolve.toolchains.counting`) compiles each case once more, and
-leaves one profile a case. clang's own tools read it. An edit in lines that ran and changed nothing is silent
-for another reason than one in lines that no case reaches.
+A compiler that was built to count its lines (`resolve.toolchains.counting`) compiles each case once more
+and leaves one profile a case, which clang's own tools read. So a report can tell an edit that ran and
+changed nothing from one that no case reaches.
 """
 
 from __future__ import annotations
@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from irdiff import process
-from irdiff.attribute import lcov
 from irdiff.compile.compiler import WorkerCompiler
 from irdiff.model import EditedLine, EditedLines, EditedSource, Launch, Target
 from irdiff.resolve.sides import Side
 from irdiff.resolve.toolchains.building.line_counting import ROOT
 from irdiff.resolve.toolchains.counting import CountingToolchain
-from irdiff.store import Store, key_of
+from irdiff.store import Store
 
 _TIMEOUT_S = 120.0
 _EXAMPLES = 3
@@ -47,46 +46,44 @@ class LineCounter:
 
     def of_launch(self, launch: Launch, target: Target) -> CaseLines | None:
         """None where the compiler left no whole profile: it crashed, or was ended."""
-        case_id = f"{launch.id}@{target.name}"
-        key = self._key(launch, target)
-        known = self.store.get_record("lines", key) if key else None
-        if known is None:
-            known = self._measured(launch, target)
-            if known is not None and key:
-                self.store.put_record("lines", key, known)
-        return CaseLines(case_id=case_id, code=known["code"], ran=known["ran"]) if known else None
-
-    def _key(self, launch: Launch, target: Target) -> str | None:
-        if launch.digest is None:
-            return None
-        digest, lines = self.counting.toolchain.digest, self.counting.edit.lines
-        edited = sorted((path, sorted(numbers)) for path, numbers in lines.items())
-        made_of = (self.compiler.requests.conditions, launch.digest, target.backend, target.arch)
-        return key_of("lines/1", *made_of, digest, edited)
-
-    def _measured(self, launch: Launch, target: Target) -> dict[str, dict[str, list[int]]] | None:
         with self.store.scratch() as folder:
             profile = folder / "counters"
             self.compiler.count_lines(
                 self.counting.toolchain, self.side.toolchain, self.side.corpus, launch, target, profile
             )
             try:
-                return self._read(profile) if profile.exists() else None
+                counts = self._counts(profile) if profile.exists() else None
             except process.CommandFailed:
                 return None  # torn: the compiler was ended while it wrote
+        if counts is None:
+            return None
+        edited = self.counting.edit.lines
+        found = {path: counts.get(f"{ROOT}/{path}", {}) for path in edited}
+        code = {path: sorted(found[path].keys() & edited[path].keys()) for path in edited}
+        ran = {path: [number for number in code[path] if found[path][number]] for path in edited}
+        return CaseLines(case_id=f"{launch.id}@{target.name}", code=code, ran=ran)
 
-    def _read(self, profile: Path) -> dict[str, dict[str, list[int]]]:
+    def _counts(self, profile: Path) -> dict[str, dict[int, int]]:
         merged, tools = profile.with_suffix(".merged"), self.counting.tools
         _run(tools / "llvm-profdata", "merge", "-sparse", profile, "-o", merged)
         words = ("export", "-format=lcov", self.counting.library, f"-instr-profile={merged}")
-        text = _run(tools / "llvm-cov", *words)
-        counts = lcov.counts(text.split("\n"))
-        code, ran = {}, {}
-        for path, edited in self.counting.edit.lines.items():
-            found = counts.get(f"{ROOT}/{path}", {})
-            code[path] = sorted(found.keys() & edited.keys())
-            ran[path] = [number for number in code[path] if found[number]]
-        return {"code": code, "ran": ran}
+        return line_counts(_run(tools / "llvm-cov", *words))
+
+
+def line_counts(lcov: str) -> dict[str, dict[int, int]]:
+    """By file and line how often it ran, from lcov's text form.
+
+    `SF:` names a file, which may be there more than once, `DA:LINE,COUNT` one of its lines that holds code.
+    """
+    found: dict[str, dict[int, int]] = {}
+    file: dict[int, int] = {}
+    for line in lcov.split("\n"):
+        if line.startswith("SF:"):
+            file = found.setdefault(line[3:], {})
+        elif line.startswith("DA:"):
+            number, count = map(int, line[3:].split(",")[:2])
+            file[number] = file.get(number, 0) + count
+    return found
 
 
 def _run(*words: str | Path) -> str:

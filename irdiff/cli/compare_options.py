@@ -88,7 +88,7 @@ _OPTIONS = (
     click.option(
         "--exercised",
         is_flag=True,
-        help="Count the cases that run the passes which use an edited source: one more compilation of base.",
+        help="Count the cases that run the passes of an edited source: one more compilation of base.",
     ),
     click.option(
         "--no-build", is_flag=True, help="Fail where a native part is missing, instead of building it."

@@ -94,7 +94,7 @@ def _exercise(
     with closing(Workers(config)) as workers:
         compiler = WorkerCompiler(Requests(config, workers), store, wanted, reuse=True)
         replayer = WorkerReplayer(config, store, workers, wanted)
-        exerciser = Exerciser(side=side, compiler=compiler, replayer=replayer, store=store)
+        exerciser = Exerciser(side=side, compiler=compiler, replayer=replayer)
         asked = CorpusCheck(
             compiler=compiler,
             toolchain=side.toolchain,

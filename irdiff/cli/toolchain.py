@@ -13,7 +13,7 @@ from irdiff import config as configuration
 from irdiff.cli import options
 from irdiff.cli.status import status_line
 from irdiff.cli.toolchain_commits import adopt_command, build_command, key_command
-from irdiff.cli.toolchain_doctor import doctor_command, prepare_command
+from irdiff.cli.toolchain_doctor import doctor_command
 from irdiff.config import Config
 from irdiff.errors import ExitCode, ToolchainError, UsageError
 from irdiff.resolve import toolchains
@@ -43,16 +43,16 @@ def list_command(cache: Path | None, json_path: Path | None) -> int:
         }
         for found in environments.list_all(config)
     ]
-    kept = kept_trees.list_all(config)
+    kept = kept_trees.names(config)
     if json_path:
         options.write_output(json_path, json.dumps(rows, indent=1) + "\n")
         return ExitCode.DONE
     for row in rows:
         kind = "  counts lines: no side of a comparison" if row["counts_lines"] else ""
         click.echo(f"{row['name']:32} {row['version']:12} {row['digest'][:12]}  {row['path']}{kind}")
-    for tree in kept:
-        state = "at work" if environments.is_at_work(tree.name, config) else "did not end"
-        click.echo(f"{tree.name:32} {state:12} {tree.size_bytes / 1e6:9.0f} MB  {tree.path}")
+    for name in kept:
+        state = "at work" if environments.is_at_work(name, config) else "did not end"
+        click.echo(f"{name:32} {state:12} {'':12}  {config.toolchains / name}.tree")
     if not rows and not kept:
         click.echo("no toolchain is installed; `irdiff toolchain install triton==3.9.0` installs one")
     return ExitCode.DONE
@@ -115,10 +115,10 @@ def prune_command(unused_days: float, cache: Path | None) -> int:
     for name in old:
         environments.remove(name, config)
     removed = [*old, *environments.remove_torn(config)]
-    for tree in kept_trees.list_all(config):
-        if not environments.is_at_work(tree.name, config):
-            kept_trees.remove(tree.name, config)
-            removed.append(f"{tree.name}.tree ({tree.size_bytes / 1e6:.0f} MB)")
+    for name in kept_trees.names(config):
+        if not environments.is_at_work(name, config):
+            kept_trees.remove(name, config)
+            removed.append(f"{name}.tree")
     for name in removed:
         click.echo(f"removed {name}")
     click.echo(f"{len(removed)} removed, {len(known) - len(old)} kept")
@@ -127,6 +127,5 @@ def prune_command(unused_days: float, cache: Path | None) -> int:
 
 toolchain_group.add_command(build_command)
 toolchain_group.add_command(doctor_command)
-toolchain_group.add_command(prepare_command)
 toolchain_group.add_command(adopt_command)
 toolchain_group.add_command(key_command)

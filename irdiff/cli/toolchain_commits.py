@@ -13,11 +13,10 @@ from irdiff.cli import options
 from irdiff.cli.status import status_line
 from irdiff.cli.toolchain_doctor import read
 from irdiff.config import Config
-from irdiff.errors import BuildInterrupted, ExitCode, ToolchainError
+from irdiff.errors import ExitCode
 from irdiff.model import Sides
 from irdiff.resolve import toolchains
 from irdiff.resolve.toolchains import adopt, commits, counting, environments, native, repository
-from irdiff.resolve.toolchains.building import kept_trees
 from irdiff.resolve.toolchains.counting import CountingToolchain
 
 _MERGE_BASE = "the merge base"
@@ -25,12 +24,6 @@ _MERGE_BASE = "the merge base"
 
 @click.command("build")
 @click.argument("revision", default="HEAD")
-@click.option(
-    "--keep-failed/--no-keep-failed",
-    default=True,
-    show_default=True,
-    help="Keep what a build leaves that does not end, up to 8 GiB in all: the same build goes on there.",
-)
 @click.option(
     "--coverage",
     "coverage_base",
@@ -42,29 +35,22 @@ _MERGE_BASE = "the merge base"
 )
 @options.repo_option
 @options.cache_option
-def build_command(
-    revision: str, keep_failed: bool, coverage_base: str | None, repo: Path | None, cache: Path | None
-) -> int:
-    """Make the toolchain of REVISION ahead of its use, with a native build if there is none to share."""
+def build_command(revision: str, coverage_base: str | None, repo: Path | None, cache: Path | None) -> int:
+    """Make the toolchain of REVISION ahead of its use, with a native build if there is none to share.
+
+    A build that does not end leaves its tree (the last four are kept), and the same build goes on there.
+    """
     config = configuration.load(cache=cache)
     found = read(repo, revision, config)
-    sides = None
-    if coverage_base is not None:
-        sides = Sides(base=read(repo, _base_of(coverage_base, repo, revision, config), config), head=found)
-    try:
-        with status_line(Console(stderr=True, no_color=config.color is False)) as progress:
-            if sides:
-                _tell_counting(counting.build(sides, config, toolchains.resolve, progress))
-                return ExitCode.DONE
+    with status_line(Console(stderr=True, no_color=config.color is False)) as progress:
+        if coverage_base is not None:
+            base = read(repo, _base_of(coverage_base, repo, revision, config), config)
+            counting_made = counting.build(Sides(base=base, head=found), config, toolchains.resolve, progress)
+        else:
             made = commits.toolchain_of(found, config, toolchains.resolve, build=True, progress=progress)
-    except (ToolchainError, KeyboardInterrupt) as error:
-        if keep_failed:
-            raise
-        counted = counting.edit_of(sides).counted if sides else None
-        kept_trees.remove(native.key_of_build(found, config, counted).name, config)
-        if isinstance(error, KeyboardInterrupt):
-            raise BuildInterrupted("nothing of the build is kept, as --no-keep-failed says") from None
-        raise
+    if coverage_base is not None:
+        _tell_counting(counting_made)
+        return ExitCode.DONE
     toolchain = made.toolchain
     click.echo(f"{toolchain.spec}: Triton {toolchain.version}, {toolchain.digest[:12]}, {toolchain.path}")
     click.echo(made.note)
@@ -111,7 +97,7 @@ def adopt_command(revision: str, spec: str, anyway: bool, repo: Path | None, cac
         click.echo(line)
     click.echo(
         f"{spec} is adopted for {found.label}: its native part serves every revision with the native digest "
-        f"{adoption.native_digest[:12]} ({len(found.native_paths)} files)"
+        f"{adoption.native_digest[:12]} ({len(found.native)} files)"
     )
     return ExitCode.DONE
 
@@ -125,30 +111,30 @@ def adopt_command(revision: str, spec: str, anyway: bool, repo: Path | None, cac
 def key_command(
     revision: str, paths: bool, repo: Path | None, json_path: Path | None, cache: Path | None
 ) -> int:
-    """Print the native digest of REVISION, and whether its native part is at hand."""
+    """Print the native digest of REVISION and whether its native part is at hand."""
     config = configuration.load(cache=cache)
     found = read(repo, revision, config)
     adoption = adopt.find(found.native_digest, config)
     key = native.key_of_build(found, config)
     built = environments.find(key.name, config)
-    row = {
-        "revision": found.label,
-        "commit": found.snapshot.commit,
-        "native_digest": found.native_digest,
-        "native_files": len(found.native_paths),
-        "llvm": found.llvm,
-        "adopted": adoption.spec if adoption else None,
-        "build": key.name,
-        "built": built is not None,
-        "build_environment": key.environment,
-    }
     if json_path:
-        options.write_output(json_path, json.dumps({**row, "paths": found.native_paths}, indent=1) + "\n")
+        row = {
+            "revision": found.label,
+            "commit": found.snapshot.commit,
+            "native_digest": found.native_digest,
+            "llvm": found.llvm,
+            "adopted": adoption.spec if adoption else None,
+            "build": key.name,
+            "built": built is not None,
+            "build_environment": key.environment,
+            "paths": found.native_paths,
+        }
+        options.write_output(json_path, json.dumps(row, indent=1) + "\n")
         return ExitCode.DONE
     if paths:
         click.echo("\n".join(found.native_paths))
         return ExitCode.DONE
     at_hand = f"adopted from {adoption.spec}" if adoption else ("built" if built else "not at hand")
     click.echo(f"{found.label}: native digest {found.native_digest}")
-    click.echo(f"  {len(found.native_paths)} files, LLVM {found.llvm or 'not pinned'}, native part {at_hand}")
+    click.echo(f"  {len(found.native)} files, LLVM {found.llvm or 'not pinned'}, native part {at_hand}")
     return ExitCode.DONE

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -11,8 +10,8 @@ from irdiff.config import Config
 from irdiff.errors import UsageError
 from irdiff.resolve import edited_kernels
 from irdiff.resolve.toolchains import checkout as checkouts
-from irdiff.resolve.toolchains import repository, source_parts
-from irdiff.resolve.toolchains.repository import GitStore, Snapshot
+from irdiff.resolve.toolchains import edited_files, repository
+from irdiff.resolve.toolchains.repository import GitStore
 
 _NO_COMMIT = "0" * 40
 MARK = "# written by `irdiff hook install`"
@@ -54,14 +53,13 @@ def inspect(store: GitStore, local: str, remote: str, config: Config) -> Push | 
     if base is None or base == local:
         return None
     before, after = (repository.snapshot(store, commit, config) for commit in (base, local))
-    if checkouts.is_triton(after, config):
-        relevant = _relevant_to_compiler(before, after, _changed_paths(store, base, local), config)
-        return Push(base=base, head=local, relevant=relevant, is_compiler=True)
-    edited = edited_kernels.between(before, after, config)  # kernels read data, too: not modules alone
+    is_compiler = checkouts.is_triton(after, config)
+    between = edited_files.between if is_compiler else edited_kernels.between
+    edited = between(before, after, config)
     if edited is None:
         return None
     relevant = tuple(file.path for file in edited.files if file.counts)
-    return Push(base=base, head=local, relevant=relevant, is_compiler=False)
+    return Push(base=base, head=local, relevant=relevant, is_compiler=is_compiler)
 
 
 def _base(store: GitStore, local: str, remote: str) -> str | None:
@@ -73,20 +71,3 @@ def _base(store: GitStore, local: str, remote: str) -> str | None:
         return None if remote == _NO_COMMIT else repository.commit_of(store, remote)
     except UsageError:  # the remote has commits that were never fetched
         return None
-
-
-def _changed_paths(store: GitStore, base: str, head: str) -> list[str]:
-    listed = store.git("diff", "--name-only", "--no-renames", "-z", base, head)
-    return [os.fsdecode(name) for name in listed.split(b"\0") if name]
-
-
-def _relevant_to_compiler(
-    before: Snapshot, after: Snapshot, changed: list[str], config: Config
-) -> tuple[str, ...]:
-    native = {
-        path
-        for snap in (before, after)
-        if checkouts.is_triton(snap, config)
-        for path in checkouts.read(snap, config).native_paths
-    }
-    return tuple(path for path in changed if path in native or source_parts.is_installed(path))

@@ -46,7 +46,7 @@ class Side:
     substitute: Substitute | None = None
     """The tool that compiles in place of the toolchain's own, from a stored text on."""
     edited: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """Native sources in which the two sides differ, with the passes that use each; at base alone."""
+    """Native sources in which the two sides differ, with the passes that each defines; at base alone."""
     counting: CountingToolchain | None = None
     """The same compiler built to count which edited lines run; at head alone, where it was built."""
     revision: str = ""
@@ -202,7 +202,7 @@ class Resolver:
         if found.base is None or found.head is None:
             return sides
         both = Sides(base=found.base, head=found.head)
-        edited = edited_passes.passes_of_edits(both, sides.base.toolchain, self.config)
+        edited = edited_passes.passes_of_edits(both)
         asked = edited and self.options.exercised
         counts = counting.find(both, self.config, toolchains.resolve) if asked else None
         return Sides(base=replace(sides.base, edited=edited), head=replace(sides.head, counting=counts))

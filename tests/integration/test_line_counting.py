@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from irdiff.attribute import lcov
+from irdiff.attribute import line_counter
 from irdiff.errors import ToolchainError
-from irdiff.resolve.toolchains.building import compilers, line_counting
-from irdiff.resolve.toolchains.building.compilers import Compilers
+from irdiff.resolve.toolchains.building import compiler, line_counting
+from irdiff.resolve.toolchains.building.compiler import CxxCompiler
 from irdiff.resolve.toolchains.building.line_counting import ROOT, CountedUnits
 
 CLANG = next(filter(None, (shutil.which(name) for name in ("clang++-22", "clang++"))), None) or next(
@@ -57,12 +57,12 @@ for name, value in (("low", 2), ("high", 5)):
 
 
 @pytest.fixture(scope="module")
-def chosen() -> Compilers:
-    return compilers.chosen({"CXX": str(CLANG), "PATH": os.environ["PATH"]})
+def chosen() -> CxxCompiler:
+    return compiler.chosen({"CXX": str(CLANG), "PATH": os.environ["PATH"]})
 
 
 @pytest.fixture(scope="module")
-def lines_of(tmp_path_factory: pytest.TempPathFactory, chosen: Compilers) -> Callable[[str], dict]:
+def lines_of(tmp_path_factory: pytest.TempPathFactory, chosen: CxxCompiler) -> Callable[[str], dict]:
     """Builds the library in a folder, loads it, and gives the counts of a request by its name."""
     folder = tmp_path_factory.mktemp("it's a tree")
     source = folder / "source"
@@ -71,7 +71,7 @@ def lines_of(tmp_path_factory: pytest.TempPathFactory, chosen: Compilers) -> Cal
         (source / "lib" / name).write_text(text)
     try:
         tools = line_counting.require(chosen)
-        launcher = line_counting.prepare(
+        line_counting.prepare(
             CountedUnits(units=("lib/counted.cpp",)),
             folder / "counting",
             source,
@@ -80,7 +80,7 @@ def lines_of(tmp_path_factory: pytest.TempPathFactory, chosen: Compilers) -> Cal
         )
     except ToolchainError as error:  # a clang++ without its runtime for profiles cannot link
         pytest.skip(str(error))
-    words = [str(launcher.folder / "launcher"), str(CLANG)]
+    words = [str(folder / "counting" / "launcher"), str(CLANG)]
     for name in ("counted", "other"):
         unit = source / "lib" / f"{name}.cpp"
         subprocess.run([*words, "-O1", "-fPIC", "-o", f"{name}.o", "-c", unit], cwd=folder, check=True)
@@ -95,7 +95,7 @@ def lines_of(tmp_path_factory: pytest.TempPathFactory, chosen: Compilers) -> Cal
         subprocess.run([tools / "llvm-profdata", "merge", folder / name, "-o", merged], check=True)
         words = [tools / "llvm-cov", "export", "-format=lcov", folder / "lib.so", f"-instr-profile={merged}"]
         text = subprocess.run(words, capture_output=True, text=True, check=True).stdout
-        return lcov.counts(text.splitlines())
+        return line_counter.line_counts(text)
 
     return read
 

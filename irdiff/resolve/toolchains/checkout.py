@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
+import tomllib
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,9 +12,11 @@ from pathlib import Path
 from irdiff.config import Config
 from irdiff.errors import UsageError
 from irdiff.model import Toolchain
-from irdiff.resolve.toolchains import cmake, interpreter_answers, links, repository, source_parts
+from irdiff.resolve.toolchains import interpreter_answers, links, repository, source_parts
 from irdiff.resolve.toolchains.repository import Snapshot, TreeEntry
-from irdiff.store import Store, key_of
+from irdiff.store import key_of
+
+_LLVM_PINS = ("cmake/llvm-hash.txt", "cmake/llvm-info.json", "llvm-hash.txt")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,22 +25,30 @@ class Checkout:
 
     snapshot: Snapshot
     tree: Mapping[str, TreeEntry]
+    """What git lists: files, links, and submodules whose objects are not there."""
     files: Mapping[str, TreeEntry]
     """The files of the tree, and under the path of every link what it leads to."""
-    native_digest: str
-    """SHA-256 over path and content of everything that feeds the native part."""
-    native_rows: Mapping[str, str]
-    """What the digest is made of: by path, what a file counts by."""
-    native_paths: tuple[str, ...]
-    """Paths of what feeds the native part, and of what is read there through links."""
+    native: Mapping[str, TreeEntry]
+    """What feeds the native part, by the path at which a build reads it."""
     llvm: str | None
+    """The LLVM that the checkout asks for, as its file says."""
 
     @property
     def label(self) -> str:
         return self.snapshot.label
 
+    @property
+    def native_digest(self) -> str:
+        """SHA-256 over path, mode and content of everything that feeds the native part."""
+        return key_of("native/3", sorted((path, *entry.content) for path, entry in self.native.items()))
+
+    @property
+    def native_paths(self) -> list[str]:
+        """Paths of what feeds the native part, and of what is read there through links."""
+        return sorted({*self.native, *(entry.path for entry in self.native.values())})
+
     def python_part(self, installed: Collection[str]) -> dict[str, TreeEntry]:
-        """Files of the Python part by their path in site-packages; see `layout.python_part`."""
+        """Files of the Python part by their path in site-packages; see `source_parts.python_part`."""
         # the link `_C/include` leads to headers for builds: of what lies behind a link to a folder setup.py
         # takes the packages, and what else it takes is installed already
         files = {
@@ -59,70 +72,43 @@ def read(snap: Snapshot, config: Config) -> Checkout:
             hint="name the checkout with --repo PATH, or describe a repository of kernels in an irdiff.toml "
             "(`irdiff init` writes one)",
         )
-    read_links = links.targets(tree)
-    files = links.followed(tree, read_links)
-    rows = _native_rows(snap, tree, files, read_links, config)
-    through = [path for path in read_links if path in rows or source_parts.is_installed(path)]
-    behind = [files[name].path for name in files for path in through if _is_at(name, path)]
-    pins = {name: tree[name] for name in tree if name.endswith((".txt", ".json"))}
+    files = links.followed(tree, links.targets(tree))
+    named = source_parts.names_in_cmake(texts(files, filter(source_parts.is_cmake, files)).values())
+    everything = {**tree, **files}
     return Checkout(
         snapshot=snap,
         tree=tree,
         files=files,
-        native_digest=key_of("native/2", sorted(rows.items())),
-        native_rows=rows,
-        native_paths=tuple(sorted({*rows, *behind})),
-        llvm=source_parts.llvm_pin(pins, lambda paths: contents(files, paths)),
+        native={path: row for path, row in everything.items() if source_parts.is_native(path, named)},
+        llvm=_llvm_pin(tree),
     )
 
 
-def _native_rows(
-    snap: Snapshot,
-    tree: Mapping[str, TreeEntry],
-    files: Mapping[str, TreeEntry],
-    targets: Mapping[str, str],
-    config: Config,
-) -> dict[str, str]:
-    """The result is kept by tree: parsing the CMake of a checkout takes longer than anything else here."""
-    store = Store(config.cache / "digests")
-    submodules = [entry.blob for entry in tree.values() if entry.store != snap.store or not entry.is_file]
-    key = key_of("native-rows/2", _own_digest(), snap.tree, submodules)
-    rows: dict[str, str] | None = store.get_record("native", key)
-    if rows is None:
-        counted = {path: _counted(entry) for path, entry in tree.items() if entry.is_file}
-        for path, target in targets.items():
-            behind = [(name, _counted(files[name])) for name in sorted(files) if _is_at(name, path)]
-            counted[path] = key_of("link", target, behind)
-        rows = source_parts.native_inputs(counted, lambda paths: contents(files, paths))
-        rows.update((path, e.blob) for path, e in tree.items() if e.is_missing_submodule)
-        store.put_record("native", key, rows)
-    return rows
+def _llvm_pin(tree: Mapping[str, TreeEntry]) -> str | None:
+    path = next((name for name in _LLVM_PINS if name in tree), None)
+    if path is None:
+        return None
+    text = texts(tree, [path])[path].strip()
+    found = re.search(r"[0-9a-f]{8,40}", text)
+    return found[0] if found else text[:80]
 
 
-def _counted(entry: TreeEntry) -> str:
-    """What a file counts by: its content, and its mode where that is a special one."""
-    return entry.blob if entry.mode == "100644" else f"{entry.mode} {entry.blob}"
-
-
-def _is_at(name: str, path: str) -> bool:
-    return name == path or name.startswith(f"{path}/")
-
-
-def contents(files: Mapping[str, TreeEntry], paths: Iterable[str]) -> dict[str, bytes]:
-    """The contents by the path that was asked for. A link that leads out of the tree has none."""
-    wanted = {path: files[path] for path in paths if path in files}
-    read = repository.read(list(wanted.values()))
-    return {path: read[entry.path] for path, entry in wanted.items()}
+def build_requirements(checkout: Checkout) -> list[str]:
+    """What the checkout's own pyproject.toml asks for to build it."""
+    found = texts(checkout.tree, ("pyproject.toml", "python/pyproject.toml"))
+    for text in found.values():
+        with contextlib.suppress(tomllib.TOMLDecodeError):
+            wanted = tomllib.loads(text).get("build-system", {}).get("requires")
+            if isinstance(wanted, list):
+                return sorted({*map(str, wanted), "wheel"})
+    return ["setuptools", "wheel"]
 
 
 def texts(files: Mapping[str, TreeEntry], paths: Iterable[str]) -> dict[str, str]:
-    """The same as text; bytes that are no UTF-8 are replaced."""
-    return {path: content.decode(errors="replace") for path, content in contents(files, paths).items()}
-
-
-def _own_digest() -> str:
-    sources = (Path(str(module.__file__)) for module in (source_parts, cmake, links))
-    return key_of([source.read_text(encoding="utf-8") for source in sources])
+    """The texts by the path that was asked for; bytes that are no UTF-8 are replaced."""
+    wanted = {path: files[path] for path in paths if path in files}
+    read = repository.read(list(wanted.values()))
+    return {path: read[entry.path].decode(errors="replace") for path, entry in wanted.items()}
 
 
 def site_packages(toolchain: Toolchain, config: Config) -> Path:

@@ -1,11 +1,12 @@
 """The compiler of head once more, built to count which lines of an edit run.
 
-It stands beside the two sides and makes no verdict: it compiles the cases again, and tells its lines.
+It is no side of a comparison: it compiles the cases again and reports its lines.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,12 +14,14 @@ from irdiff.config import Config
 from irdiff.errors import ToolchainError, UsageError
 from irdiff.model import Sides, Toolchain
 from irdiff.resolve.toolchains import checkout as checkouts
-from irdiff.resolve.toolchains import commits, edited_lines, edited_passes, includes, native
-from irdiff.resolve.toolchains.building import compilers, line_counting
+from irdiff.resolve.toolchains import commits, edited_lines, edited_passes, native
+from irdiff.resolve.toolchains.building import compiler, line_counting
 from irdiff.resolve.toolchains.building.line_counting import CountedUnits
 from irdiff.resolve.toolchains.checkout import Checkout
 
-_CODE = (*includes.UNITS, *includes.HEADERS)
+_UNITS = (".cpp", ".cc", ".cxx")
+_CODE = (*_UNITS, ".h", ".hpp")
+_INCLUDE = re.compile(r'^\s*#\s*include\s*["<](?:[^">]*/)?([^">/]+)[">]', re.MULTILINE)
 Resolve = Callable[[str, Config], Toolchain]
 
 
@@ -49,7 +52,7 @@ def edit_of(sides: Sides[Checkout]) -> NativeEdit:
     differing = edited_passes.differing(sides)
     code = [path for path in differing if path.endswith(_CODE) and path in sides.head.files]
     others = [path for path in differing if path not in code and path in sides.head.files]
-    everything = (path for path in sides.head.native_paths if path.endswith(_CODE))
+    everything = (path for path in sides.head.native if path.endswith(_CODE))
     texts = checkouts.texts(sides.head.files, everything)
     before = checkouts.texts(sides.base.files, code)
     lines = {}
@@ -57,8 +60,24 @@ def edit_of(sides: Sides[Checkout]) -> NativeEdit:
         after = edited_lines.split(texts[path])
         numbers = edited_lines.numbers(before.get(path, ""), texts[path])
         lines[path] = {number: after[number - 1] for number in numbers}
-    units = includes.units_with((path for path in code if lines[path]), texts)
+    units = units_with((path for path in code if lines[path]), texts)
     return NativeEdit(counted=CountedUnits(units=tuple(units)), lines=lines, without_lines=tuple(others))
+
+
+def units_with(edited: Iterable[str], texts: Mapping[str, str]) -> list[str]:
+    """The units of compilation among `texts` that are one of these files or include one, however deep.
+
+    Headers are told apart by their names alone: where two have one name, both are taken.
+    """
+    included = {path: set(_INCLUDE.findall(text)) for path, text in texts.items()}
+    pending = [path for path in edited if path in texts]
+    seen = set(pending)
+    while pending:
+        name = pending.pop().rpartition("/")[2]
+        users = {path for path, names in included.items() if name in names} - seen
+        seen |= users
+        pending += users
+    return sorted(path for path in seen if path.endswith(_UNITS))
 
 
 def find(sides: Sides[Checkout], config: Config, resolve: Resolve) -> CountingToolchain | None:
@@ -91,7 +110,7 @@ def _made(
     build: bool,
     progress: Callable[[str], None],
 ) -> CountingToolchain:
-    tools = line_counting.require(compilers.chosen(config.tool_environment))
+    tools = line_counting.require(compiler.chosen(config.tool_environment))
     toolchain = commits.toolchain_of(
         head, config, resolve, build=build, progress=progress, counted=edit.counted
     ).toolchain

@@ -17,7 +17,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
@@ -204,6 +204,11 @@ def uv_environment(config: Config) -> dict[str, str]:
         "UV_PYTHON_DOWNLOADS": "never",
         "UV_NO_CONFIG": caller.get("UV_NO_CONFIG", "0"),
     }
+
+
+def install(python: Path, requirements: Sequence[str | Path], log: Path, config: Config) -> None:
+    """Installs into the environment of an interpreter. Raises ToolchainError with what uv said."""
+    uv(["pip", "install", "--compile-bytecode", "--python", python, *requirements], log, config)
 
 
 def uv(words: list[str | Path], log: Path, config: Config) -> None:

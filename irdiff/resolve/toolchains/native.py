@@ -1,27 +1,19 @@
-"""Native builds: made by the checkout's own build, once a native digest and build environment.
+"""Native builds: made by the checkout's own build, once for each native digest and build environment.
 
-The exported tree is built into a wheel with its build requirements installed in an environment that all
-builds with the same requirements share (a compiler cache sees the same paths then), and the wheel is
-installed. The tree lies beside the environment being made: a build that does not end leaves it, and the same
-build goes on there.
+The exported tree is built into a wheel, with its build requirements in an environment that all builds with
+the same requirements share (ccache sees the same paths then), and the wheel is installed. A build that does
+not end leaves its tree, and the same build goes on there (`building/kept_trees.py`).
 
-Two builds that give the same bytes are one toolchain, since a toolchain is known by the content of the files
-that it loads. A build's own folder does not get into them where there is ccache: it gives compilers paths
-relative to the tree, which messages of assertions then name, and a build id is a digest of all the rest. So
-an edited comment that moves no line gives the `libtriton` of its base, and nothing is compiled for it. That
-can hide no change, because nothing is left out of the digest; a comment that moves lines changes the numbers
-of lines that assertions name, and is compiled. `--no-shortcut` runs each side's own file all the same.
+Two builds that give the same bytes are one toolchain, because a toolchain is known by its content. ccache
+gives compilers paths relative to the tree, so the folder of a build does not get into its bytes.
 """
 
 from __future__ import annotations
 
-import contextlib
-import json
 import platform
 import re
 import shutil
 import sys
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,19 +23,11 @@ from irdiff import process
 from irdiff.config import Config
 from irdiff.errors import BuildInterrupted, ToolchainError
 from irdiff.resolve.toolchains import checkout as checkouts
-from irdiff.resolve.toolchains import environments, identity, repository, source_parts
-from irdiff.resolve.toolchains.building import (
-    compilers,
-    failures,
-    kept_trees,
-    line_counting,
-    object_uses,
-    precompiled_header,
-)
+from irdiff.resolve.toolchains import environments, identity
+from irdiff.resolve.toolchains.building import compiler, failures, kept_trees, line_counting
 from irdiff.resolve.toolchains.building.build_progress import BuildProgress
 from irdiff.resolve.toolchains.building.kept_trees import BuildTree
 from irdiff.resolve.toolchains.building.line_counting import CountedUnits
-from irdiff.resolve.toolchains.building.linked_llvm import LinkedLlvm
 from irdiff.resolve.toolchains.checkout import Checkout
 from irdiff.resolve.toolchains.environments import Environment
 from irdiff.store import key_of
@@ -60,12 +44,11 @@ _INDIFFERENT = re.compile(
     r"TRITON_(HOME|CACHE_\w+|DUMP_\w+|OVERRIDE_\w+|PARALLEL_LINK_JOBS|BUILD_WITH_CCACHE|OFFLINE_BUILD|INTERPRET"
     r"|ALWAYS_COMPILE|PRINT_\w+|KERNEL_\w+)|CMAKE_(BUILD_PARALLEL_LEVEL|COLOR_\w+)|LLVM_IR_ENABLE_DUMP|MLIR_ENABLE_\w+"
 )
-_RECORDED = re.compile(r"MAX_JOBS|CCACHE_\w+|SCCACHE_\w+|MAKEFLAGS|NINJA_STATUS|PATH")
 
 
 @dataclass(frozen=True, kw_only=True)
 class BuildKey:
-    """What a native build is known by, and what it is made of."""
+    """What a native build is known by."""
 
     native_digest: str
     environment: Mapping[str, str]
@@ -73,30 +56,30 @@ class BuildKey:
 
     @property
     def name(self) -> str:
-        key = key_of("native-build/1", self.native_digest, sorted(self.environment.items()))
+        key = key_of("native-build/2", self.native_digest, sorted(self.environment.items()))
         return f"native-{key[:20]}"
 
 
 def key_of_build(checkout: Checkout, config: Config, counted: CountedUnits | None = None) -> BuildKey:
     """With `counted` that of a build that counts lines, which is never taken for one that does not."""
     caller = config.tool_environment
-    chosen = {
+    decisive = {
         name: value
         for name, value in caller.items()
         if _DECISIVE.fullmatch(name) and not _INDIFFERENT.fullmatch(name)
     }
-    chosen["python"] = f"{platform.python_implementation()} {sys.version_info.major}.{sys.version_info.minor}"
-    chosen["machine"] = f"{platform.system()} {platform.machine()}"
-    run = compilers.chosen(caller)
-    chosen.update(run.identity())
-    chosen["precompiled header"] = precompiled_header.identity(caller, run)
+    decisive["python"] = (
+        f"{platform.python_implementation()} {sys.version_info.major}.{sys.version_info.minor}"
+    )
+    decisive["machine"] = f"{platform.system()} {platform.machine()}"
+    decisive["c++"] = compiler.chosen(caller).version
     if "LLVM_SYSPATH" in caller:
-        llvm = LinkedLlvm(folder=Path(caller["LLVM_SYSPATH"]))
-        chosen["llvm"] = llvm.title() if llvm.is_there else "none"
-        chosen["llvm digest"] = llvm.digest(config)
+        folder = Path(caller["LLVM_SYSPATH"])
+        decisive["llvm"] = compiler.llvm_title(folder)
+        decisive["llvm state"] = compiler.llvm_identity(folder)
     if counted:
-        chosen["coverage"] = counted.digest
-    return BuildKey(native_digest=checkout.native_digest, environment=chosen)
+        decisive["coverage"] = counted.digest
+    return BuildKey(native_digest=checkout.native_digest, environment=decisive)
 
 
 def find(checkout: Checkout, config: Config, counted: CountedUnits | None = None) -> Environment | None:
@@ -106,28 +89,20 @@ def find(checkout: Checkout, config: Config, counted: CountedUnits | None = None
 def build(
     checkout: Checkout, config: Config, progress: Progress, counted: CountedUnits | None = None
 ) -> Environment:
-    """The environment with the native part of a revision. Raises ToolchainError with the last errors."""
+    """The environment with the native part of a revision. Raises ToolchainError with the first errors."""
     key = key_of_build(checkout, config, counted)
     if environments.find(key.name, config) is None:
         what = f", which counts the lines of {len(counted.units)} files" if counted else ""
         progress(f"{checkout.label}: native build {key.name}{what}")
 
-    requirements = _requirements(checkout)
-
     def install(path: Path, log: Path) -> dict[str, Any]:
-        tools = _tools(requirements, config)
+        tools = _tools(checkouts.build_requirements(checkout), config)
         tree = kept_trees.prepare(key.name, checkout.snapshot, config)
-        run = _Build(label=checkout.label, tree=tree, tools=tools, log=log, key=key, counted=counted)
+        run = _Build(checkout=checkout, tree=tree, tools=Path(tools.python), log=log, counted=counted)
         try:
-            return {
-                **_installed(run, checkout, path, config, progress),
-                "counts": list(counted.units) if counted else [],
-                "native_digest": checkout.native_digest,
-                "llvm": checkout.llvm,
-                "requirements": requirements,
-            }
+            return {**_installed(run, path, config, progress), "environment": dict(key.environment)}
         except BaseException as error:
-            kept_trees.remove_beyond(kept_trees.LIMIT_BYTES, config)
+            kept_trees.remove_beyond(kept_trees.LIMIT, config)
             if isinstance(error, KeyboardInterrupt):
                 raise BuildInterrupted(
                     f"what was built is kept, and the same build goes on there: {tree.path}"
@@ -139,71 +114,20 @@ def build(
     return made
 
 
-def _installed(
-    build: _Build, checkout: Checkout, path: Path, config: Config, progress: Progress
-) -> dict[str, Any]:
-    """Builds the wheel, installs it in the environment at `path`, and returns what is to be kept of it."""
-    wheel = _make_wheel(build, config, progress)
-    python = path / "bin" / "python"
-    environments.uv(
-        ["pip", "install", "--compile-bytecode", "--python", python, wheel, "setuptools<81"],
-        build.log,
-        config,
-    )
-    site = next(path.glob("lib/python3*/site-packages"))
-    part = set(checkout.python_part(checkouts.installed_files(site)))
-    try:
-        toolchain = identity.identify(checkout.label, str(python), path, config)
-    except ToolchainError as error:
-        raise ToolchainError(
-            f"{checkout.label}: its wheel was built but does not start: {wheel}\n{error.what}",
-            hint=failures.what_to_try([error.what], checkout.snapshot.spec),
-            log_path=str(build.log),
-        ) from error
-    _keep_uses(build, path, config)
-    recorded = {n: v for n, v in config.tool_environment.items() if _RECORDED.fullmatch(n)}
-    return {
-        "spec": f"native part of {checkout.label}",
-        "version": toolchain.version,
-        "digest": toolchain.digest,
-        "revision": checkout.snapshot.commit or checkout.snapshot.tree,
-        "environment": {**recorded, **build.key.environment},
-        "flags": _flags(build.tree.source),
-        "python_files": sorted(part),
-    }
-
-
-def _keep_uses(build: _Build, path: Path, config: Config) -> None:
-    """Which files use which, for `edited_passes`: the objects are gone when the tree is."""
-    with contextlib.suppress(process.CommandFailed, process.TimeoutExpired, OSError):
-        found = object_uses.index(build.tree.source, config.tool_environment)
-        (path / object_uses.FILE).write_text(json.dumps(found), encoding="utf-8")
-
-
-def _requirements(checkout: Checkout) -> list[str]:
-    """What the checkout's own pyproject.toml wants for a build."""
-    for name in ("pyproject.toml", "python/pyproject.toml"):
-        if name in checkout.tree:
-            content = repository.read([checkout.tree[name]])[name]
-            wanted = source_parts.build_system(content).get("requires")
-            if isinstance(wanted, list):
-                return sorted({*map(str, wanted), "wheel"})
-    return ["setuptools", "wheel"]
+@dataclass(frozen=True, kw_only=True)
+class _Build:
+    checkout: Checkout
+    tree: BuildTree
+    tools: Path
+    """The interpreter of the environment that holds the build requirements."""
+    log: Path
+    counted: CountedUnits | None
 
 
 def _tools(requirements: list[str], config: Config) -> Environment:
     def install(path: Path, log: Path) -> dict[str, Any]:
-        environments.uv(
-            ["pip", "install", "--compile-bytecode", "--python", path / "bin" / "python", *requirements],
-            log,
-            config,
-        )
-        return {
-            "spec": "build requirements: " + ", ".join(requirements),
-            "version": "",
-            "digest": "",
-            "requirements": requirements,
-        }
+        environments.install(path / "bin" / "python", requirements, log, config)
+        return {"spec": "build requirements: " + ", ".join(requirements), "version": "", "digest": ""}
 
     try:
         return environments.make(f"build-tools-{key_of(requirements)[:12]}", config, install)
@@ -215,23 +139,37 @@ def _tools(requirements: list[str], config: Config) -> Environment:
         ) from error
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Build:
-    label: str
-    tree: BuildTree
-    tools: Environment
-    log: Path
-    key: BuildKey
-    counted: CountedUnits | None
+def _installed(build: _Build, path: Path, config: Config, progress: Progress) -> dict[str, Any]:
+    """Builds the wheel, installs it in the environment at `path`, and returns what is to be kept of it."""
+    wheel = _make_wheel(build, config, progress)
+    python, checkout = path / "bin" / "python", build.checkout
+    environments.install(python, [wheel, "setuptools<81"], build.log, config)
+    site = next(path.glob("lib/python3*/site-packages"))
+    try:
+        toolchain = identity.identify(checkout.label, str(python), path, config)
+    except ToolchainError as error:
+        raise ToolchainError(
+            f"{checkout.label}: its wheel was built but does not start: {wheel}\n{error.what}",
+            hint=failures.what_to_try([error.what], checkout.snapshot.spec),
+            log_path=str(build.log),
+        ) from error
+    return {
+        "spec": f"native part of {checkout.label}",
+        "version": toolchain.version,
+        "digest": toolchain.digest,
+        "revision": checkout.snapshot.commit or checkout.snapshot.tree,
+        "python_files": sorted(checkout.python_part(checkouts.installed_files(site))),
+        "counts": list(build.counted.units) if build.counted else [],
+    }
 
 
 def _make_wheel(build: _Build, config: Config, progress: Progress) -> Path:
     import uv as uv_package
 
-    source, wheels = build.tree.source, build.tree.wheels
+    label, source = build.checkout.label, build.tree.source
     project = source if (source / "setup.py").exists() else source / "python"
     statistics = build.tree.path / "ccache-statistics"
-    shown = BuildProgress(build.label, progress, statistics)
+    shown = BuildProgress(label, progress, statistics)
     lines: list[str] = []
 
     def on_line(line: str) -> None:
@@ -239,11 +177,18 @@ def _make_wheel(build: _Build, config: Config, progress: Progress) -> Path:
         shown.on_line(line)
 
     if build.tree.continues:
-        progress(f"{build.label}: goes on where an earlier build ended: {build.tree.path}")
+        progress(f"{label}: goes on where an earlier build ended: {build.tree.path}")
     statistics.unlink(missing_ok=True)
-    words = ["build", "--wheel", "--no-build-isolation", "--no-config", "--python", build.tools.python]
+    words: list[str | Path] = [
+        "build",
+        "--wheel",
+        "--no-build-isolation",
+        "--no-config",
+        "--python",
+        build.tools,
+    ]
     code = process.run_logged(
-        [uv_package.find_uv_bin(), *words, "--out-dir", wheels, project],
+        [uv_package.find_uv_bin(), *words, "--out-dir", build.tree.wheels, project],
         log=build.log,
         env={**_build_environment(build, config), "CCACHE_STATSLOG": str(statistics)},
         cwd=project,
@@ -253,10 +198,10 @@ def _make_wheel(build: _Build, config: Config, progress: Progress) -> Path:
     wheel = build.tree.wheel()
     if code or wheel is None:
         raise ToolchainError(
-            f"{build.label}: its native build failed:\n"
-            + "\n".join(failures.last_errors(lines))
+            f"{label}: its native build failed:\n"
+            + "\n".join(failures.first_errors(lines))
             + f"\nwhat was built is kept, and the same build goes on there: {build.tree.path}",
-            hint=failures.what_to_try(lines, build.label.partition(" ")[0]),
+            hint=failures.what_to_try(lines, build.checkout.snapshot.spec),
             log_path=str(build.log),
         )
     return wheel
@@ -278,25 +223,10 @@ def _build_environment(build: _Build, config: Config) -> dict[str, str]:
     }
     caller.pop("VIRTUAL_ENV", None)
     caller.pop("PYTHONPATH", None)
-    caller["PATH"] = f"{Path(build.tools.python).parent}:{caller.get('PATH', '')}"
+    caller["PATH"] = f"{build.tools.parent}:{caller.get('PATH', '')}"
     if shutil.which("ccache", path=caller["PATH"]):
         caller.setdefault("TRITON_BUILD_WITH_CCACHE", "true")
-        if build.key.environment["precompiled header"] != "none":
-            digest, version = build.key.environment["llvm digest"], build.key.environment["c++"]
-            header = precompiled_header.prepare(digest, version, config)
-            caller.update(header.environment(caller))
     if build.counted:
-        run, folder = compilers.chosen(caller), build.tree.path / "counting"
-        launcher = line_counting.prepare(build.counted, folder, source, run, caller)
-        caller.update(launcher.environment(caller))
+        folder = build.tree.path / "counting"
+        caller |= line_counting.prepare(build.counted, folder, source, compiler.chosen(caller), caller)
     return {**defaults, **caller}
-
-
-def _flags(source: Path) -> str:
-    """The flags that most files were compiled with, without those of one file."""
-    counts: Counter[str] = Counter()
-    for path in source.glob("**/build/*/compile_commands.json"):
-        for row in json.loads(path.read_text(encoding="utf-8")):
-            words = str(row.get("command", "")).partition(" -o ")[0].split()
-            counts[" ".join(word for word in words[1:] if not word.startswith(("-I", "-isystem", "/")))] += 1
-    return max(counts, key=lambda flags: counts[flags], default="")

@@ -45,16 +45,7 @@ def install_wheel(spec: str, config: Config) -> Toolchain:
 def _installed(spec: str, name: str, requirement: str, config: Config) -> Toolchain:
     def install(path: Path, log: Path) -> dict[str, Any]:
         python = path / "bin" / "python"
-        words: list[str | Path] = [
-            "pip",
-            "install",
-            "--compile-bytecode",
-            "--python",
-            python,
-            requirement,
-            *_COMPANIONS,
-        ]
-        environments.uv(words, log, config)
+        environments.install(python, [requirement, *_COMPANIONS], log, config)
         toolchain = identity.identify(spec, str(python), path, config)
         return {"spec": spec, "version": toolchain.version, "digest": toolchain.digest}
 

@@ -63,6 +63,11 @@ class TreeEntry:
     store: GitStore
 
     @property
+    def content(self) -> tuple[str, str]:
+        """Mode and blob."""
+        return self.mode, self.blob
+
+    @property
     def is_file(self) -> bool:
         return self.mode not in (_GITLINK, _SYMLINK)
 
@@ -303,18 +308,6 @@ def read(wanted: Sequence[TreeEntry]) -> dict[str, bytes]:
             contents[entry.path] = output[end + 1 : end + 1 + size]
             position = end + 1 + size + 1
     return contents
-
-
-def absent(wanted: Sequence[TreeEntry]) -> list[TreeEntry]:
-    """Those whose content the repository does not hold: a partial clone, or a mirror without large files."""
-    missing: list[TreeEntry] = []
-    for store in {entry.store for entry in wanted}:
-        mine = [entry for entry in wanted if entry.store == store]
-        names = "".join(f"{entry.blob}\n" for entry in mine).encode()
-        quiet = {"GIT_NO_LAZY_FETCH": "1"}
-        found = store.git("cat-file", "--batch-check", stdin=names, env=quiet).splitlines()
-        missing += [entry for entry, row in zip(mine, found, strict=True) if row.endswith(b" missing")]
-    return missing
 
 
 def export(snap: Snapshot, folder: Path, config: Config) -> None:

@@ -131,7 +131,7 @@ def native_environments(config: Config) -> list[str]:
 
 
 def kept(config: Config) -> list[str]:
-    return [tree.name for tree in kept_trees.list_all(config)]
+    return kept_trees.names(config)
 
 
 def test_a_native_part_is_built_once_for_what_shares_it(project: Path, build: Builder) -> None:
@@ -140,8 +140,8 @@ def test_a_native_part_is_built_once_for_what_shares_it(project: Path, build: Bu
     assert build.builds == 1
 
     edit(project, "python/triton/__init__.py", "VALUE =", "X = 'python'\nVALUE =")
-    write(project, {"docs/index.md": "more\n", "setup.py": "# how\n" + SETUP})
-    commit(project, "Python, documents, a comment in setup.py")
+    write(project, {"docs/index.md": "more\n"})
+    commit(project, "Python and documents")
     started = time.monotonic()
     assert build("HEAD") == "1 python"
     assert build.builds == 1, "the digest is equal: no build"
@@ -156,7 +156,7 @@ def test_a_native_part_is_built_once_for_what_shares_it(project: Path, build: Bu
     assert build.builds == 2
     state = [native.environments.find(name, build.config).state for name in native_environments(build.config)]
     assert {row["version"] for row in state} == {"9.9.9"}
-    assert all("c++" in row["environment"] and row["requirements"] for row in state)
+    assert all("c++" in row["environment"] and row["python_files"] for row in state)
 
 
 def with_variables(config: Config, variables: dict[str, str]) -> Config:
@@ -199,15 +199,18 @@ def test_a_comment_makes_another_build_and_the_same_toolchain(project: Path, own
     assert made[0].digest == made[1].digest
 
 
-def test_compiler_caches_are_told_the_folder_that_cmake_sees(tmp_path: Path, own_config: Config) -> None:
+def test_compiler_caches_are_told_the_folder_that_cmake_sees(
+    project: Path, tmp_path: Path, own_config: Config
+) -> None:
+    store = repository.open_store(project, own_config)
+    found = checkout.read(repository.snapshot(store, "HEAD", own_config), own_config)
     (tmp_path / "elsewhere" / "native-1.tree").mkdir(parents=True)
     (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
     build = native._Build(
-        label="HEAD",
+        checkout=found,
         tree=kept_trees.BuildTree(path=tmp_path / "link" / "native-1.tree", continues=False),
-        tools=native.environments.Environment(name="tools", path=tmp_path / "tools", state={}),
+        tools=tmp_path / "tools" / "bin" / "python",
         log=tmp_path / "log",
-        key=native.BuildKey(native_digest="0", environment={"precompiled header": "none"}),
         counted=None,
     )
     environment = native._build_environment(build, own_config)
@@ -226,10 +229,10 @@ def test_a_broken_build_is_one_clear_error(project: Path, build: Builder) -> Non
     log = Path(caught.value.log_path)
     assert "[2/3] Building C object" in log.read_text()
     assert native_environments(build.config) == [], "no half-made environment stays"
-    [tree] = kept_trees.list_all(build.config)
-    assert str(tree.path) in caught.value.what
-    assert (tree.path / "source" / "lib" / "native.c").is_file(), "for the diagnosis"
-    assert tree.size_bytes > 0
+    [name] = kept(build.config)
+    tree = build.config.toolchains / f"{name}.tree"
+    assert str(tree) in caught.value.what
+    assert (tree / "source" / "lib" / "native.c").is_file(), "for the diagnosis"
     build.said.clear()
     with pytest.raises(ToolchainError):
         build("HEAD")
@@ -237,11 +240,11 @@ def test_a_broken_build_is_one_clear_error(project: Path, build: Builder) -> Non
     listed = CliRunner().invoke(
         toolchain_group, ["list", "--cache", str(build.config.cache)], standalone_mode=False
     )
-    assert f"{tree.name} did not end" in " ".join(listed.output.split())
+    assert f"{name} did not end" in " ".join(listed.output.split())
     pruned = CliRunner().invoke(
         toolchain_group, ["prune", "--cache", str(build.config.cache)], standalone_mode=False
     )
-    assert f"removed {tree.name}.tree" in pruned.output
+    assert f"removed {name}.tree" in pruned.output
     assert kept(build.config) == []
     edit(project, "lib/native.c", "VALU);", "VALUE);")
     commit(project, "Compiles again")
@@ -273,10 +276,11 @@ def test_kept_trees_have_a_bound(project: Path, build: Builder) -> None:
         commit(project, f"Fails {number}")
         with pytest.raises(ToolchainError):
             build("HEAD")
-    first, second = kept_trees.list_all(build.config)
-    assert kept_trees.remove_beyond(first.size_bytes + second.size_bytes, build.config) == []
-    assert kept_trees.remove_beyond(second.size_bytes, build.config) == [first.name], "the oldest goes"
-    assert kept(build.config) == [second.name]
+    first, second = kept(build.config)
+    kept_trees.remove_beyond(2, build.config)
+    assert kept(build.config) == [first, second]
+    kept_trees.remove_beyond(1, build.config)
+    assert kept(build.config) == [second], "the oldest goes"
 
 
 def _start(project: Path, config: Config, sleep_s: float) -> subprocess.Popen[bytes]:

@@ -1,4 +1,4 @@
-"""What is said of edited native sources: the passes that use them, the cases that run these, and the lines."""
+"""What is said of edited native sources: the passes that they define, the cases that run these, and the lines."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class _Exerciser:
 
     def of_launch(self, launch: Launch, target: Target) -> CaseExercise:
         case_id = f"{launch.id}@{target.name}"
-        return CaseExercise(case_id=case_id, ran=frozenset({"A"}), acted=frozenset(), unseen=())
+        return CaseExercise(case_id=case_id, ran=frozenset({"A"}), acted=frozenset(), is_whole=True)
 
 
 def sources(
@@ -42,9 +42,9 @@ def sources(
     )
 
 
-def test_the_passes_that_use_a_source_are_named_and_only_a_few(build: type[Build], tmp_path: Path) -> None:
+def test_the_passes_of_a_source_are_named_and_only_a_few(build: type[Build], tmp_path: Path) -> None:
     (note,) = sources(build, MANY, tmp_path).named()
-    assert note.endswith(": lib/Axis.cpp: A, B, C and 1 more; python/src/llvm.cc: no pass was found")
+    assert note.endswith(": lib/Axis.cpp: A, B, C and 1 more; python/src/llvm.cc: no pass")
 
 
 def test_nothing_is_said_where_no_source_is_edited(build: type[Build], tmp_path: Path) -> None:
@@ -67,6 +67,6 @@ def test_cases_are_counted_and_the_command_that_counts_lines_is_named(
     )
     reached, lines = sources(build, {"lib/Axis.cpp": ["A"]}, tmp_path, pair).exercised()
     assert reached.startswith(
-        "lib/Axis.cpp: used by A; at base 1 of 1 cases run it, and in 0 it does something"
+        "lib/Axis.cpp: defines A; at base 1 of 1 cases run it, and in 0 it does something"
     )
     assert lines.endswith("(irdiff toolchain build HEAD --coverage main)")

@@ -11,8 +11,10 @@ def states(*rows: tuple[str, str]) -> list[State]:
     return [State.of(name, "", None, text.encode()) for name, text in rows]
 
 
-def case(name: str, *, ran: str, acted: str = "") -> CaseExercise:
-    return CaseExercise(case_id=name, ran=frozenset(ran.split()), acted=frozenset(acted.split()), unseen=())
+def case(name: str, *, ran: str, acted: str = "", is_whole: bool = True) -> CaseExercise:
+    return CaseExercise(
+        case_id=name, ran=frozenset(ran.split()), acted=frozenset(acted.split()), is_whole=is_whole
+    )
 
 
 CASES = [
@@ -46,9 +48,16 @@ def test_a_silence_says_whether_the_edit_was_reached() -> None:
         CASES,
     )
     assert told == [
-        "lib/Axis.cpp: used by 2 passes; at base 3 of 3 cases run it, and in 2 it does something",
-        "lib/Hopper.cpp: used by WarpSpecialize; at base 0 of 3 cases run it, and in 0 it does something: never reached, unless head alone has it",
-        "lib/Pipeline.cpp: used by Pipeline; at base 2 of 3 cases run it, and in 0 it does something: "
+        "lib/Axis.cpp: defines 2 passes; at base 3 of 3 cases run it, and in 2 it does something",
+        "lib/Hopper.cpp: defines WarpSpecialize; at base 0 of 3 cases run it, and in 0 it does something: never reached, unless head alone has it",
+        "lib/Pipeline.cpp: defines Pipeline; at base 2 of 3 cases run it, and in 0 it does something: "
         "nothing came of it",
-        "python/src/llvm.cc: no pass was found that uses it; whether it was exercised is not known",
+        "python/src/llvm.cc: defines no pass; whether it was exercised is not known",
     ]
+
+
+def test_a_stage_that_cannot_be_run_again_is_said() -> None:
+    told = exercise.sentences(
+        {"lib/Hopper.cpp": ["WarpSpecialize"]}, [case("a@sm_90", ran="", is_whole=False)]
+    )
+    assert told[-1] == "in 1 of 1 cases a stage cannot be run again: its passes are not known"

@@ -52,3 +52,34 @@ def test_a_file_without_code_is_still_named(build) -> None:
     found = line_counter.summarize(counts, 1, [case("a@sm_90", [], [])])
     assert found.sources == (EditedSource(path=PATH, hunks=((4, 4), (8, 9)), lines=()),)
     assert found.executed_by == 0
+
+
+RECORDED = """\
+SF:/source/lib/a.cpp
+FN:3,f
+FNDA:1,f
+FNF:1
+FNH:1
+DA:3,1
+DA:5,1
+DA:9,0
+BRDA:6,0,0,1
+LF:7
+LH:5
+end_of_record
+SF:/source/lib/a.h
+FNDA:0,_Z1gIiET_S0_
+DA:2,2
+DA:7,0
+end_of_record
+"""
+"""What `llvm-cov export -format=lcov` of LLVM 22 writes, recorded from a small library."""
+
+
+def test_lines_have_how_often_they_ran() -> None:
+    found = line_counter.line_counts(RECORDED)
+    assert found == {"/source/lib/a.cpp": {3: 1, 5: 1, 9: 0}, "/source/lib/a.h": {2: 2, 7: 0}}
+
+
+def test_a_file_that_is_listed_twice_is_one() -> None:
+    assert line_counter.line_counts(RECORDED + RECORDED)["/source/lib/a.h"] == {2: 4, 7: 0}

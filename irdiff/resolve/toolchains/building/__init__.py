@@ -1,1 +1,1 @@
-"""What a native build is made with, and how it goes: LLVM, compilers, progress, failures, kept trees."""
+"""How a native build is made: what it needs, its progress, its failures, the trees it leaves."""

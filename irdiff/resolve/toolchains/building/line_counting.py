@@ -1,16 +1,17 @@
 """A build of a compiler that counts which of its lines run, in the units of an edit alone.
 
-A launcher before the compiler adds clang's counters to the listed units of compilation, and gives all others
-on to the launcher that the build has anyway. Before the linker it adds clang's runtime and three functions
-by which a worker keeps, resets and writes the counters (`worker/coverage.py`). Units that only include an
-edited header are listed too: of an inline function the linker keeps one copy, and it must be one that counts.
+A launcher before the compiler adds clang's counters to the listed units and passes all others on to the
+build's own launcher. Before the linker it adds clang's runtime and three functions by which a worker marks,
+resets and writes the counters (`worker/coverage.py`). Units that only include an edited header are listed,
+too: the linker keeps one copy of an inline function, and it must be one that counts.
 
-Counters change what a compiler costs, never what it makes. Such a build is known as another one, is no side
-of a comparison, and is asked for nothing but its lines. Paths in it begin with `ROOT`, wherever it was made.
+Such a build has a key of its own and is never a side of a comparison. Paths in its profiles begin with
+`ROOT`.
 """
 
 from __future__ import annotations
 
+import shlex
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from pathlib import Path
 
 from irdiff import process
 from irdiff.errors import ToolchainError
-from irdiff.resolve.toolchains.building.compilers import Compilers, cmake_arguments
+from irdiff.resolve.toolchains.building.compiler import CxxCompiler, cmake_arguments
 from irdiff.store import key_of
 
 ROOT = "/source"
@@ -84,76 +85,49 @@ class CountedUnits:
         return key_of("line-counting/1", self.units, _FUNCTIONS, _LAUNCHER)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Launcher:
-    """The launcher of one build, in a folder beside its source."""
-
-    folder: Path
-    following: str
-    """The launcher that units which are not counted get."""
-
-    def environment(self, caller: Mapping[str, str]) -> dict[str, str]:
-        """What a build needs beside the caller's environment."""
-        before, path = caller.get("TRITON_APPEND_CMAKE_ARGS", ""), self.folder / "launcher"
-        added = f"-DCMAKE_CXX_COMPILER_LAUNCHER={path} -DCMAKE_CXX_LINKER_LAUNCHER={path}"
-        return {"TRITON_APPEND_CMAKE_ARGS": f"{before} {added}".strip()}
-
-
-def require(run: Compilers) -> Path:
+def require(run: CxxCompiler) -> Path:
     """The folder of clang's tools for profiles. Raises ToolchainError where the compiler cannot count."""
-    if not run.cxx.is_clang or run.cxx.path is None:
+    if not run.is_clang or run.path is None:
         raise ToolchainError(
-            f"lines are counted by clang, and this build runs {run.cxx.version}",
+            f"lines are counted by clang, and this build runs {run.version}",
             hint="TRITON_BUILD_WITH_CLANG_LLD=true, with clang and lld on PATH",
         )
-    folder = Path(run.cxx.path).resolve().parent
+    folder = run.path.resolve().parent
     for name in TOOLS:
         if not (folder / name).is_file():
             raise ToolchainError(
-                f"{name} is not beside {run.cxx.path}", hint=f"install the package llvm-{run.cxx.major}"
+                f"{name} is not next to {run.path}", hint="install LLVM's tools of this clang"
             )
     return folder
 
 
-def has_runtime(run: Compilers) -> bool:
-    """Whether clang's runtime for profiles is installed beside the one for its builtins."""
-    try:
-        words = [str(run.cxx.path), "-rtlib=compiler-rt", "--print-libgcc-file-name"]
-        beside = Path(process.run(words, timeout_s=_TIMEOUT_S).strip()).parent
-    except (process.CommandFailed, process.TimeoutExpired, OSError):
-        return False
-    return beside.is_absolute() and any(beside.glob("libclang_rt.profile*"))
-
-
 def prepare(
-    counted: CountedUnits, folder: Path, source: Path, run: Compilers, environment: Mapping[str, str]
-) -> Launcher:
-    """Writes the launcher, and links a library with it as a build would. Raises ToolchainError."""
+    counted: CountedUnits, folder: Path, source: Path, run: CxxCompiler, environment: Mapping[str, str]
+) -> dict[str, str]:
+    """Writes the launcher into `folder` and links a library with it as a build would.
+
+    Returns what a build needs in addition to the caller's environment. Raises ToolchainError.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    own = cmake_arguments(environment).get("CMAKE_CXX_COMPILER_LAUNCHER", "")
-    following = own or (shutil.which("ccache", path=environment.get("PATH")) or "")
+    own = cmake_arguments(environment).get("CMAKE_CXX_COMPILER_LAUNCHER")
+    following = own or shutil.which("ccache", path=environment.get("PATH")) or ""
     (folder / "units").write_text("".join(f"{unit}\n" for unit in counted.units), encoding="utf-8")
     (folder / "functions.c").write_text(_FUNCTIONS, encoding="utf-8")
-    launcher = folder / "launcher"
-    launcher.write_text(text(source, following), encoding="utf-8")
+    launcher, cxx = folder / "launcher", str(run.path)
+    paths = {"root": shlex.quote(str(source.absolute())), "real": shlex.quote(str(source.resolve()))}
+    launcher.write_text(_LAUNCHER % {**paths, "next": following, "mapped": ROOT}, encoding="utf-8")
     launcher.chmod(0o755)
-    cxx = str(run.cxx.path)
     try:
         _run([cxx, "-x", "c", "-O1", "-fPIC", "-c", "functions.c", "-o", "functions.o"], folder, environment)
         _run([launcher, cxx, "-shared", "-o", "tried.so"], folder, environment)
     except process.CommandFailed as error:
         raise ToolchainError(
-            f"{run.cxx.version} cannot link a library that counts its lines:\n{error.tail(4)}",
-            hint=f"install clang's runtime for profiles (libclang-rt-{run.cxx.major}-dev, compiler-rt)",
+            f"{run.version} cannot link a library that counts its lines:\n{error.tail(4)}",
+            hint="install clang's runtime for profiles (libclang-rt-dev, compiler-rt)",
         ) from error
-    return Launcher(folder=folder, following=following)
-
-
-def text(source: Path, following: str) -> str:
-    """The launcher's."""
-    quoted = {"root": source.absolute(), "real": source.resolve()}
-    words = {name: "'" + str(path).replace("'", "'\\''") + "'" for name, path in quoted.items()}
-    return _LAUNCHER % {**words, "next": following, "mapped": ROOT}
+    before = environment.get("TRITON_APPEND_CMAKE_ARGS", "")
+    added = f"-DCMAKE_CXX_COMPILER_LAUNCHER={launcher} -DCMAKE_CXX_LINKER_LAUNCHER={launcher}"
+    return {"TRITON_APPEND_CMAKE_ARGS": f"{before} {added}".strip()}
 
 
 def _run(words: Sequence[str | Path], folder: Path, environment: Mapping[str, str]) -> None:

@@ -1,70 +1,44 @@
-"""Edited sources lead to the passes that use them: by symbols of objects, by includes, by tables."""
+"""Edited sources lead to the passes that their own text defines."""
 
 from __future__ import annotations
 
-from irdiff.resolve.toolchains.building import object_uses
-from irdiff.resolve.toolchains.edited_passes import PassIndex
+import pytest
+
+from irdiff.model import Sides
+from irdiff.resolve.toolchains import edited_passes
+from irdiff.resolve.toolchains.checkout import Checkout
+from tests.unit.resolve.toolchains.trees import CheckoutOf
 
 TABLE = """\
 def TritonGPUCoalesce : Pass<"tritongpu-coalesce", "mlir::ModuleOp"> {}
 def TritonGPUPipeline : Pass<"tritongpu-pipeline", "mlir::ModuleOp"> {}
 """
 TEXTS = {
+    "setup.py": "",
+    "python/triton/__init__.py": "",
     "include/Passes.td": TABLE,
-    "include/triton/Axis.h": "struct Axis;",
-    "lib/Axis.cpp": '#include "triton/Axis.h"\nint axis() { return 1; }',
-    "lib/Utility.cpp": "int utility() { return axis(); }",
-    "lib/Coalesce.cpp": '#include "triton/Axis.h"\nstruct P : impl::TritonGPUCoalesceBase<P> {};',
-    "lib/Pipeline.cpp": "struct P : impl::TritonGPUPipelineBase<P> { int x = utility(); };",
-    "lib/Driver.cpp": "void all() { createCoalesce(); }",
-    "python/src/llvm.cc": "int bind();",
-    "test/Test.cpp": "struct T : impl::TritonGPUPipelineBase<T> { int x = axis(); };",
-}
-ROWS = [
-    "/o/Axis.o: _Z4axisv T 0 1f",
-    "/o/Axis.o: _ZN5SmallC2Ev W 0 1f",
-    "/o/Utility.o: _Z7utilityv T 0 1f",
-    "/o/Utility.o: _Z4axisv U         ",
-    "/o/Coalesce.o: _Z4axisv U         ",
-    "/o/Coalesce.o: _ZN5SmallC2Ev U         ",
-    "/o/Coalesce.o: _Z14createCoalescev T 0 1f",
-    "/o/Pipeline.o: _Z7utilityv U         ",
-    "/o/Driver.o: _Z14createCoalescev U         ",
-    "/o/unknown.o: _Z4axisv U         ",
-]
-SOURCES = {
-    f"/o/{name}.o": f"lib/{name}.cpp" for name in ("Axis", "Utility", "Coalesce", "Pipeline", "Driver")
+    "include/Axis.h": "struct Axis;",
+    "lib/Coalesce.cpp": "struct P : impl::TritonGPUCoalesceBase<P> {};",
+    "lib/Driver.cpp": "struct D : impl::UnknownBase<D> {};",
+    "lib/Gone.cpp": "int gone;",
 }
 
 
-def test_uses_are_what_the_linker_resolves() -> None:
-    assert object_uses.uses(ROWS, SOURCES) == {
-        "lib/Axis.cpp": ["lib/Coalesce.cpp", "lib/Utility.cpp"],
-        "lib/Coalesce.cpp": ["lib/Driver.cpp"],
-        "lib/Driver.cpp": [],
-        "lib/Pipeline.cpp": [],
-        "lib/Utility.cpp": ["lib/Pipeline.cpp"],
-    }
+@pytest.fixture
+def edited(checkout_of: CheckoutOf) -> Sides[Checkout]:
+    head = {path: f"{text}// edited" for path, text in TEXTS.items() if path != "lib/Gone.cpp"}
+    return Sides(base=checkout_of(TEXTS), head=checkout_of(head))
 
 
-def test_an_edited_file_leads_to_the_passes_that_use_it() -> None:
-    index = PassIndex(TEXTS, object_uses.uses(ROWS, SOURCES))
-    edited = [*TEXTS, "docs/index.md"]
-    assert index.passes_of(edited) == {
+def test_a_source_has_the_passes_that_it_defines(edited: Sides[Checkout]) -> None:
+    assert edited_passes.passes_of_edits(edited) == {
+        "include/Axis.h": [],
         "include/Passes.td": ["TritonGPUCoalesce", "TritonGPUPipeline"],
-        "include/triton/Axis.h": ["TritonGPUCoalesce", "TritonGPUPipeline"],
-        "lib/Axis.cpp": ["TritonGPUCoalesce", "TritonGPUPipeline"],
-        "lib/Utility.cpp": ["TritonGPUPipeline"],
         "lib/Coalesce.cpp": ["TritonGPUCoalesce"],
-        "lib/Pipeline.cpp": ["TritonGPUPipeline"],
         "lib/Driver.cpp": [],
-        "python/src/llvm.cc": [],
+        "lib/Gone.cpp": [],
     }
 
 
-def test_without_objects_only_a_passs_own_file_is_known() -> None:
-    index = PassIndex(TEXTS, {})
-    assert index.passes_of(["lib/Pipeline.cpp", "lib/Axis.cpp"]) == {
-        "lib/Axis.cpp": [],
-        "lib/Pipeline.cpp": ["TritonGPUPipeline"],
-    }
+def test_equal_trees_have_no_edited_source(checkout_of: CheckoutOf) -> None:
+    assert edited_passes.passes_of_edits(Sides(base=checkout_of(TEXTS), head=checkout_of(TEXTS))) == {}

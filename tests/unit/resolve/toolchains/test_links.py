@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from irdiff import config as configuration
-from irdiff.resolve.toolchains import checkout, links, repository
-from irdiff.resolve.toolchains.checkout import Checkout
-from irdiff.resolve.toolchains.repository import GitStore, Snapshot, TreeEntry
+from irdiff.resolve.toolchains import links
+from irdiff.resolve.toolchains.repository import TreeEntry
+from tests.unit.resolve.toolchains.trees import STORE
 
-STORE = GitStore(git_dir=Path("/none"), common_dir=Path("/none"), worktree=None, objects=None, caller={})
 FILES = {
     "setup.py": "import os\n",
     "CMakeLists.txt": "add_subdirectory(lib)\n",
@@ -31,29 +27,6 @@ LINKS = {
 }
 
 
-@pytest.fixture
-def read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    """A checkout of the given files and links."""
-
-    def checkout_of(
-        files: dict[str, str], links: dict[str, str], modes: dict[str, str] | None = None
-    ) -> Checkout:
-        texts = {**files, **links}
-        entries = [
-            TreeEntry(path=path, mode=mode, blob=f"blob of {text!r}", store=STORE)
-            for path, text in texts.items()
-            for mode in ["120000" if path in links else (modes or {}).get(path, "100644")]
-        ]
-        monkeypatch.setattr(repository, "entries", lambda *_: entries)
-        monkeypatch.setattr(
-            repository, "read", lambda wanted: {row.path: texts[row.path].encode() for row in wanted}
-        )
-        snap = Snapshot(store=STORE, tree=repr(sorted(texts.items())) + repr(modes), commit=None, spec="x")
-        return checkout.read(snap, configuration.load(cache=tmp_path))
-
-    return checkout_of
-
-
 @pytest.mark.parametrize(
     ("files", "links"),
     [
@@ -62,25 +35,25 @@ def read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     ],
     ids=["another-target", "another-content"],
 )
-def test_a_linked_source_counts_by_its_target_and_what_is_there(read, files, links) -> None:
-    assert read(FILES, LINKS).native_digest != read(files, links).native_digest
+def test_a_linked_source_counts_by_its_target_and_what_is_there(checkout_of, files, links) -> None:
+    assert checkout_of(FILES, LINKS).native_digest != checkout_of(files, links).native_digest
 
 
-def test_what_a_link_leads_to_is_named_among_the_native_paths(read) -> None:
-    assert "docs/table.rst" in read(FILES, LINKS).native_paths
-    assert "docs/table.rst" not in read(FILES, {}).native_paths
+def test_what_a_link_leads_to_is_named_among_the_native_paths(checkout_of) -> None:
+    assert "docs/table.rst" in checkout_of(FILES, LINKS).native_paths
+    assert "docs/table.rst" not in checkout_of(FILES, {}).native_paths
 
 
-def test_the_mode_of_a_file_counts(read) -> None:
+def test_the_mode_of_a_file_counts(checkout_of) -> None:
     with_tool = {**FILES, "lib/make.sh": ""}
     assert (
-        read(with_tool, LINKS).native_digest
-        != read(with_tool, LINKS, {"lib/make.sh": "100755"}).native_digest
+        checkout_of(with_tool, LINKS).native_digest
+        != checkout_of(with_tool, LINKS, {"lib/make.sh": "100755"}).native_digest
     )
 
 
-def test_linked_modules_are_python_part_with_the_content_that_they_lead_to(read) -> None:
-    part = read(FILES, LINKS).python_part({"triton/__init__.py"})
+def test_linked_modules_are_python_part_with_the_content_that_they_lead_to(checkout_of) -> None:
+    part = checkout_of(FILES, LINKS).python_part({"triton/__init__.py"})
     assert {place: entry.path for place, entry in part.items()} == {
         "triton/__init__.py": "python/triton/__init__.py",
         "triton/passes.py": "shared/passes.py",

@@ -61,29 +61,18 @@ def test_what_is_left_follows_from_the_last_compilations(tmp_path: Path, said: l
 def test_hits_of_the_compiler_cache_are_counted_as_they_come(tmp_path: Path, said: list[str]) -> None:
     statistics = tmp_path / "ccache-statistics"
     progress = BuildProgress("x", said.append, statistics, Clock())
-    statistics.write_text(LOG[:-5])
     progress.on_line(step(1))
-    assert "ccache 2 of 3 hits" in said[-1]
-    statistics.write_text(LOG + "# lib/D.cpp\ndirect_cache_hit\n")
+    assert "ccache" not in said[-1]
+    statistics.write_text(LOG)
     progress.on_tick()
-    assert "ccache 3 of 4 hits" in said[-1], "a line is counted once, and only when it is whole"
+    assert "ccache 2 of 3 hits" in said[-1]
 
 
-@pytest.mark.parametrize(
-    ("what", "shown"),
-    [
-        (
-            "Building CXX object third_party/nvidia/lib/TritonNVIDIAGPUToLLVM/CMakeFiles/"
-            "TritonNVIDIAGPUToLLVM.dir/BarrierOpToLLVM.cpp.o",
-            "…/TritonNVIDIAGPUToLLVM.dir/BarrierOpToLLVM.cpp",
-        ),
-        ("Linking CXX shared library python/libtriton.so", "python/libtriton.so"),
-        ("Building Ops.h.inc...", "Building Ops.h.inc..."),
-    ],
-)
-def test_the_end_of_a_name_tells_files_apart(what: str, shown: str, tmp_path: Path, said: list[str]) -> None:
+def test_the_end_of_a_name_tells_files_apart(tmp_path: Path, said: list[str]) -> None:
+    what = f"Building CXX object {'folder/' * 9}CMakeFiles/Lib.dir/BarrierOpToLLVM.cpp.o"
     BuildProgress("x", said.append, tmp_path / "none", Clock()).on_line(step(1, what))
-    assert said[-1].endswith(f": {shown}")
+    assert said[-1].endswith("CMakeFiles/Lib.dir/BarrierOpToLLVM.cpp.o")
+    assert "Building" not in said[-1]
 
 
 def test_durations() -> None:
