@@ -13,6 +13,7 @@ from pydantic import TypeAdapter
 from irdiff.compare import radius
 from irdiff.model import (
     EVERYTHING,
+    SCHEMA,
     Artifact,
     Case,
     Launch,
@@ -96,7 +97,7 @@ class Builder:
             cases.append(_case(f"{name}@{target.name}", target.name, base, head))
         revision = Revision(spec="here", version="", digest="", corpus="", ptxas={}, note="")
         run = Run(
-            schema="irdiff-run/2", irdiff_version="test", normalizer_version="", created="", command=(), options=EVERYTHING,
+            schema=SCHEMA, irdiff_version="test", normalizer_version="", created="", command=(), options=EVERYTHING,
             base=revision, head=revision, targets=(target,), environment={},
             summary=radius.summarize(cases, (target,)),
             cases=tuple(cases), launches=launches, groups=(), reach=None, notes=(), duration_s=0.0,
