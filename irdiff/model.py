@@ -436,9 +436,9 @@ class Case:
     """The id of the change group it belongs to."""
     edit: str | None
     """Digest of the concrete edit: constants, types, positions (see `edit_digest`). Only such an edit can be
-    accepted. None where nothing changed, and in runs of irdiff 0.1."""
-    told: Telling | None = None
-    """None where no group takes the case, and in older runs, which is why it has a default."""
+    accepted. None where nothing changed."""
+    told: Telling | None
+    """None where no group takes the case."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -460,11 +460,13 @@ class Options:
     of the changed cases."""
     shard: tuple[int, int]
     """(k, n): the k-th of n parts of the cases, from 1."""
-    configs: int | None = None
-    """The most configs of an autotuner that count, from the first; None: all. Earlier runs have none."""
+    configs: int | None
+    """The most configs of an autotuner that count, from the first; None: all."""
 
 
-EVERYTHING = Options(cases=(), tiers=(), stages=(), shortcut=True, recheck=True, attribute=True, shard=(1, 1))
+EVERYTHING = Options(
+    cases=(), tiers=(), stages=(), shortcut=True, recheck=True, attribute=True, shard=(1, 1), configs=None
+)
 """What is compared where a user chose nothing."""
 
 
@@ -480,8 +482,8 @@ class Revision:
     ptxas: Mapping[str, str]
     """SHA-256 of each `ptxas` by its path in the package, or by its whole path where it lies outside."""
     note: str
-    revision: str = ""
-    """Of a repository of kernels: `main 1a2b3c4`. Earlier runs have none."""
+    revision: str
+    """Of a repository of kernels: `main 1a2b3c4`; empty for another side."""
 
 
 class FileChange(StrEnum):
@@ -500,9 +502,9 @@ class ChangedFile:
     """Launches for which the frontend compiled a function of it, on either side."""
     read_by: int
     """Launches whose capture opened it, those that compile it among them."""
-    not_run: tuple[str, ...] = ()
+    not_run: tuple[str, ...]
     """Of a file that is read: functions that changed, and that no capture ran and no frontend compiled on
-    either side. What they do was not compared. Earlier runs have none."""
+    either side. What they do was not compared."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -647,12 +649,12 @@ class Run:
     groups: tuple[ChangeGroup, ...]
     reach: Reach | None
     """Of two revisions of one repository of kernels."""
-    edited: Edited | None = None
-    """Of two revisions of one repository. Earlier runs do not say, which is why it has a default."""
-    edited_lines: EditedLines | None = None
+    edited: Edited | None
+    """Of two revisions of one repository."""
+    edited_lines: EditedLines | None
     """Where head's compiler was built to count lines, too, and that was asked for."""
-    cut_from: str = ""
-    """Of a shard, SHA-256 of the ids of all cases that it was cut from. Earlier runs have none."""
+    cut_from: str
+    """Of a shard, SHA-256 of the ids of all cases that it was cut from; empty for a whole run."""
     notes: tuple[str, ...]
     """Anything not compared, and why."""
     duration_s: float

@@ -46,6 +46,7 @@ def blank(pair: Pair, verdict: Verdict) -> Case:
         renamed_from=_renamed_from(pair),
         group=None,
         edit=None,
+        told=None,
     )
 
 

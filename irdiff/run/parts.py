@@ -2,7 +2,7 @@
 
 Where a launch or a case has a part, its place among them stands instead, a number. An artifact is its digest
 and its size; metadata is a part and, beside it, the kernel's name. A reader takes what is written out, too:
-a run in which nothing is shared, of `--json` or of an earlier irdiff, is read by the same rules.
+a run in which nothing is shared, as `--json` writes it, is read by the same rules.
 """
 
 from __future__ import annotations

@@ -37,8 +37,6 @@ MAX_ARTIFACT_BYTES = 256 << 20
 _MAX_WINDOW_BYTES = 128 << 20
 _CHUNK_BYTES = 1 << 20
 _LINK_ERRORS = frozenset({errno.ELOOP, errno.ENOTDIR, errno.EMLINK})
-_READ = (SCHEMA, "irdiff-run/2")
-"""Schemas that are read. In the second one nothing is shared."""
 _adapter, _launch, _case = TypeAdapter(Run), TypeAdapter(Launch), TypeAdapter(Case)
 
 
@@ -175,7 +173,7 @@ def _check_schema(first: Row, path: Path) -> None:
     Rows of every layout begin with the schema, and it comes once.
     """
     schema = json.loads(first.text)
-    if schema not in _READ:
+    if schema != SCHEMA:
         raise RunFolderError(
             f"{path} has schema {str(schema)[:80]!a}, this irdiff reads {SCHEMA!r}",
             hint="read it with the irdiff that wrote it, or compare again",

@@ -37,6 +37,8 @@ def write(found: Look, targets: tuple[Target, ...], options: Options, config: Co
         groups=(),
         reach=None,
         edited=found.edited,
+        edited_lines=None,
+        cut_from="",
         notes=(),
         duration_s=0.0,
     )
@@ -46,4 +48,6 @@ def write(found: Look, targets: tuple[Target, ...], options: Options, config: Co
 
 def _revision(snap: Snapshot) -> Revision:
     """A side that has no toolchain: it is known by its tree."""
-    return Revision(spec=snap.label, version="", digest=snap.tree, corpus="", ptxas={}, note=snap.title)
+    return Revision(
+        spec=snap.label, version="", digest=snap.tree, corpus="", ptxas={}, note=snap.title, revision=""
+    )

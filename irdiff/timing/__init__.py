@@ -24,7 +24,7 @@ from irdiff.run import run_folder
 from irdiff.stages import MACHINE_STAGES
 from irdiff.timing import results, timing_file
 from irdiff.timing.results import NotTimed, TimingProtocol, TimingResults
-from irdiff.timing.samples import Sample, check_writable, write_samples
+from irdiff.timing.samples import Sample, write_samples
 
 if TYPE_CHECKING:
     from irdiff.timing.isolate import GpuProcess
@@ -87,7 +87,6 @@ def time_run(folder: Path, options: TimingOptions) -> TimingResults:
         raise NothingTimedError(
             "the run has no case to time", hint="`--all` also takes cases whose code did not change"
         )
-    check_writable(folder)
     with (
         tempfile.TemporaryDirectory(prefix="irdiff-time-", ignore_cleanup_errors=True) as logs,
         host.Monitor(options.environment) as monitor,

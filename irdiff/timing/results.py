@@ -1,7 +1,7 @@
 """What `irdiff time` found: the content of `timing.json`, beside `run.json` in a run folder.
 
-Every sample is in `timing-samples.jsonl.zst` (`samples`); what a verdict was made from is here: the times of
-each process. Files of schema 1 are read by the rule that `schema_1` states; of any other they are refused.
+Every sample is in `timing-samples.jsonl.zst` (`samples`); the times of each process, of which verdicts are
+made, are here.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 SCHEMA = "irdiff-timing/2"
-FORMER_SCHEMA = "irdiff-timing/1"
 TIMING_FILE = "timing.json"
 PROCESSES = 18
 """The least even number (half of the processes set up head before base) with 0.75 ** PROCESSES < 0.01: what

@@ -1,14 +1,8 @@
-"""The samples of a run folder, kept whole in `timing-samples.jsonl.zst`: a line of JSON a sample.
-
-irdiff 0.1 before its release wrote `timing-samples.parquet`. That is still read where pyarrow is installed
-(`irdiff[parquet]`), and becomes part of the new file when samples are written or joined.
-"""
+"""The samples of a run folder, kept whole in `timing-samples.jsonl.zst`: a line of JSON a sample."""
 
 from __future__ import annotations
 
-import importlib.util
-import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +12,6 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from irdiff.errors import RunFolderError
 
 SAMPLES_FILE = "timing-samples.jsonl.zst"
-FORMER_FILE = "timing-samples.parquet"
 _MAX_BYTES = 1 << 30
 """Of the lines: some five million samples, where a run of all shipped cases has a hundred thousand."""
 _MAX_WINDOW_BYTES = 1 << 27
@@ -47,16 +40,6 @@ class Sample:
 
 
 _row, _rows = TypeAdapter(Sample), TypeAdapter(tuple[Sample, ...])
-_COLUMNS = ("gpu", "case", "process", "round", "position", "arm", "launches", "elapsed_us")
-
-
-def check_writable(folder: Path) -> None:
-    """Raises RunFolderError where the folder has samples to which none can be added here.
-
-    To be asked before anything is measured.
-    """
-    if (folder / FORMER_FILE).exists():
-        _need_pyarrow(folder / FORMER_FILE)
 
 
 def write_samples(folder: Path, samples: Iterable[Sample], measured: Iterable[tuple[str, str]]) -> None:
@@ -73,52 +56,30 @@ def read_samples(path: Path) -> list[Sample]:
     try:
         if path.suffix == ".json":
             return list(_rows.validate_json(path.read_bytes(), strict=True))
-        if path.suffix == ".parquet":
-            return _read_parquet(path)
         return [_row.validate_json(line, strict=True) for line in _unpacked(path).splitlines()]
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))[:200]
         raise RunFolderError(f"{path} does not hold samples: {place}: {first['msg']}") from error
-    except (OSError, ValueError, TypeError, KeyError, MemoryError, zstandard.ZstdError) as error:
+    except (OSError, ValueError, MemoryError, zstandard.ZstdError) as error:
         raise RunFolderError(f"{path} does not hold samples: {error}") from error
 
 
 def join_samples(target: Path, sources: Sequence[Path]) -> None:
-    """Brings the samples of other folders into `target`; of the same case on the same GPU the last count.
-
-    One file is copied as it is, so that only who joins a former one with others needs pyarrow.
-    """
-    folders = [folder for folder in (target, *sources) if list(_files(folder))]
-    if not folders or folders == [target]:
-        return
-    if len(folders) == 1:
-        for path in _files(folders[0]):
-            shutil.copyfile(path, target / path.name)
-        return
+    """Brings the samples of other folders into `target`; of the same case on the same GPU the last count."""
     rows: dict[tuple[str, str], list[Sample]] = {}
-    for folder in folders:
-        rows |= _by_case(_samples_of(folder))
-    _write(target, [row for part in rows.values() for row in part])
-
-
-def _by_case(samples: Iterable[Sample]) -> dict[tuple[str, str], list[Sample]]:
-    found: dict[tuple[str, str], list[Sample]] = {}
-    for row in samples:
-        found.setdefault((row.case, row.gpu), []).append(row)
-    return found
-
-
-def _files(folder: Path) -> Iterator[Path]:
-    """The former one first: what is in the other is newer."""
-    return (path for name in (FORMER_FILE, SAMPLES_FILE) if (path := folder / name).exists())
+    for folder in (target, *sources):
+        found: dict[tuple[str, str], list[Sample]] = {}
+        for row in _samples_of(folder):
+            found.setdefault((row.case, row.gpu), []).append(row)
+        rows |= found
+    if rows:
+        _write(target, [row for part in rows.values() for row in part])
 
 
 def _samples_of(folder: Path) -> list[Sample]:
-    rows: dict[tuple[str, str], list[Sample]] = {}
-    for path in _files(folder):
-        rows |= _by_case(read_samples(path))
-    return [row for part in rows.values() for row in part]
+    path = folder / SAMPLES_FILE
+    return read_samples(path) if path.exists() else []
 
 
 def _write(folder: Path, rows: Sequence[Sample]) -> None:
@@ -126,7 +87,6 @@ def _write(folder: Path, rows: Sequence[Sample]) -> None:
     part = path.with_name(f".part-{path.name}")
     part.write_bytes(zstandard.compress(b"".join(_row.dump_json(row) + b"\n" for row in rows), _LEVEL))
     part.replace(path)
-    (folder / FORMER_FILE).unlink(missing_ok=True)  # its samples are among the rows
 
 
 def _unpacked(path: Path) -> bytes:
@@ -141,27 +101,3 @@ def _unpacked(path: Path) -> bytes:
     if not codec.eof:
         raise ValueError("it is cut off")
     return bytes(found)
-
-
-# the former format
-
-
-def _read_parquet(path: Path) -> list[Sample]:
-    _need_pyarrow(path)
-    import pyarrow.parquet as pq
-
-    table = pq.read_table(path, columns=list(_COLUMNS)).to_pydict()
-    columns = (table[name] for name in _COLUMNS)
-    return [_row.validate_python(dict(zip(_COLUMNS, row, strict=True))) for row in zip(*columns, strict=True)]
-
-
-def _need_pyarrow(path: Path) -> None:
-    try:
-        found = importlib.util.find_spec("pyarrow")
-    except ValueError:
-        found = None
-    if found is None:
-        raise RunFolderError(
-            f"{path} is of an earlier irdiff, and is read with pyarrow, which is not installed",
-            hint="pip install irdiff[parquet], or remove the file: verdicts are in timing.json",
-        )

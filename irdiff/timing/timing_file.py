@@ -12,8 +12,7 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from irdiff.errors import RunFolderError
-from irdiff.timing import schema_1
-from irdiff.timing.results import FORMER_SCHEMA, MAX_TIMING_BYTES, SCHEMA, TIMING_FILE, TimingResults, merge
+from irdiff.timing.results import MAX_TIMING_BYTES, SCHEMA, TIMING_FILE, TimingResults, merge
 from irdiff.timing.samples import join_samples
 
 
@@ -48,11 +47,9 @@ def load(folder: Path) -> TimingResults | None:
 
 
 def parse(content: bytes, where: str) -> TimingResults:
-    """The timings of a file's content. Raises RunFolderError for what is not of a schema that is read."""
+    """The timings of a file's content. Raises RunFolderError for another schema."""
     try:
         schema = _header.validate_json(content).schema
-        if schema == FORMER_SCHEMA:
-            return schema_1.parse(content)
         if schema != SCHEMA:
             raise RunFolderError(f"{where} has schema {schema[:80]!r}, this irdiff reads {SCHEMA!r}")
         return _adapter.validate_json(content)

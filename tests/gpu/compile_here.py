@@ -13,6 +13,7 @@ from pydantic import TypeAdapter
 from irdiff.compare import radius
 from irdiff.model import (
     EVERYTHING,
+    SCHEMA,
     Artifact,
     Case,
     Launch,
@@ -94,12 +95,13 @@ class Builder:
             launches[base.launch.key] = base.launch
             launches[head.launch.key] = head.launch
             cases.append(_case(f"{name}@{target.name}", target.name, base, head))
-        revision = Revision(spec="here", version="", digest="", corpus="", ptxas={}, note="")
+        revision = Revision(spec="here", version="", digest="", corpus="", ptxas={}, note="", revision="")
         run = Run(
-            schema="irdiff-run/2", irdiff_version="test", normalizer_version="", created="", command=(), options=EVERYTHING,
+            schema=SCHEMA, irdiff_version="test", normalizer_version="", created="", command=(), options=EVERYTHING,
             base=revision, head=revision, targets=(target,), environment={},
             summary=radius.summarize(cases, (target,)),
-            cases=tuple(cases), launches=launches, groups=(), reach=None, notes=(), duration_s=0.0,
+            cases=tuple(cases), launches=launches, groups=(), reach=None,
+            edited=None, edited_lines=None, cut_from="", notes=(), duration_s=0.0,
         )  # fmt: skip
         run_folder.write(folder, run, self.store, [digest for case in cases for digest in _digests(case)])
         return run
@@ -121,7 +123,7 @@ def _case(name, target, base, head):
         artifacts=Sides(base=artifacts(base), head=artifacts(head)),
         launches=Sides(base=base.launch.key, head=head.launch.key),
         metadata=Sides(base=base.metadata, head=head.metadata), compile_s=Sides(base={}, head={}),
-        renamed_from=None, group=None, edit=None,
+        renamed_from=None, group=None, edit=None, told=None,
     )  # fmt: skip
 
 

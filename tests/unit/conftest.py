@@ -134,6 +134,7 @@ class Build:
                 renamed_from=None,
                 group=None,
                 edit=sha256(f"edit of {case_id}".encode()) if verdict in GROUPED_VERDICTS else None,
+                told=None,
             ),
             **changes,
         )
@@ -189,6 +190,7 @@ class Build:
                 corpus=sha256(b"corpus"),
                 ptxas={"ptxas": sha256(b"ptxas")},
                 note="",
+                revision="",
             ),
             **changes,
         )
@@ -222,6 +224,9 @@ class Build:
                 launches={launch.key: launch for launch in launches},
                 groups=groups,
                 reach=None,
+                edited=None,
+                edited_lines=None,
+                cut_from="",
                 notes=(),
                 duration_s=12.5,
             ),

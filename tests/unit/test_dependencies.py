@@ -79,7 +79,6 @@ def test_what_an_extra_brings_is_imported_by_who_asks_for_it() -> None:
         for name in imported_at_once(tree) & (EXTRAS - CORE)
     }
     assert {part for part, _ in at_once} <= {"timing", "history"}
-    assert "pyarrow" not in {name for _, name in at_once}
 
 
 def test_nothing_is_both_core_and_extra() -> None:

@@ -34,8 +34,6 @@ NOT_PURE = {
 }
 """LLVM may die of a text, so it is asked in another process; descriptions and judgements are kept in the store."""
 MAX_AT_TOP = 12
-ONE_NAME_TWICE = {"timing/schema_1.py"}
-"""The records of an older schema are the same words; nothing outside of the module sees them."""
 
 
 def imported(path: Path) -> set[str]:
@@ -116,7 +114,7 @@ def test_a_class_name_means_one_thing() -> None:
         own = str(path.relative_to(PACKAGE))
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             private = isinstance(node, ast.ClassDef) and node.name.startswith("_") and in_worker(path)
-            if isinstance(node, ast.ClassDef) and own not in ONE_NAME_TWICE and not private:
+            if isinstance(node, ast.ClassDef) and not private:
                 defined[node.name.lstrip("_")].add(own)
     assert {name: sorted(paths) for name, paths in defined.items() if len(paths) > 1} == {}
 

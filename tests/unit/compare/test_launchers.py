@@ -44,7 +44,7 @@ def test_a_launcher_that_differs_is_said() -> None:
 
 
 def test_files_that_launches_read_are_said() -> None:
-    file = ChangedFile(path="bench/run.py", change=FileChange.CHANGED, compiled_by=0, read_by=1)
+    file = ChangedFile(path="bench/run.py", change=FileChange.CHANGED, compiled_by=0, read_by=1, not_run=())
     told = wording.headline(replace(run(), reach=Reach(files=(file,), read_by=1)))
     assert told == "no kernel's code changed in 1 compared case (1 changed file is read)"
 

@@ -42,7 +42,7 @@ def test_the_default_policy_fails_and_says_what_is_slower() -> None:
     assert all("on NVIDIA H200" in finding.detail for finding in slower.findings)
 
 
-def test_what_schema_1_called_the_same_is_not_known() -> None:
+def test_what_six_processes_measured_is_not_known_to_be_the_same() -> None:
     outcome = _gate(ROOT / "reports" / "irdiff-policy.toml", datetime.date(2026, 1, 2))
     (slower,) = (rule for rule in outcome.rules if rule.rule.id == "slower")
     unknown = [finding for finding in slower.findings if finding.certainty is Certainty.UNKNOWN]

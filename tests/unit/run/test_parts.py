@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from irdiff.errors import RunFolderError
-from irdiff.model import SCHEMA, Argument, Origin, Run, Sides, Telling, Verdict
+from irdiff.model import Argument, Origin, Run, Sides, Telling, Verdict
 from irdiff.run import parts, run_folder
 
 ARGUMENT = Argument(
@@ -91,12 +91,6 @@ def test_written_out_it_is_the_same_run(run: Run, folder: Path) -> None:
     (folder / "run.json").write_bytes(run_folder.dump(run))
     assert run_folder.load(folder) == run
     assert "parts" not in json.loads(run_folder.dump(run))
-
-
-def test_a_run_of_the_schema_before_is_read(run: Run, folder: Path) -> None:
-    older = run_folder.dump(run).replace(SCHEMA.encode(), b"irdiff-run/2")
-    (folder / "run.json").write_bytes(older.replace(b",\n ", b", ").replace(b"\n", b" "))
-    assert run_folder.load(folder) == run
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ def _set(path: str, value: object) -> Callable[[Any], None]:
 @pytest.mark.parametrize(
     ("path", "value", "pattern"),
     [
-        ("schema", "irdiff-run/99", "has schema 'irdiff-run/99'"),
+        ("schema", "irdiff-run/2", "has schema 'irdiff-run/2'"),
         ("schema", {"a": "\x1b[2J"}, "has schema"),
         ("cases.0.verdict", "perfect", "not a valid run: 'cases.0.verdict"),
         ("cases.0.verdict", "unchanged", "unchanged and has a changed stage"),
@@ -127,10 +127,10 @@ def test_metadata_may_not_be_deep(folder: Path) -> None:
         b"[]",
         b"{",
         b"\xff\xfe{\x00}\x00",
-        b'{"schema": "irdiff-run/2"}',
+        b'{"schema": "irdiff-run/3"}',
         b"[" * 100_000,
         b'{"a":' * 100_000,
-        b'{"schema": "irdiff-run/2", "x": ' + b"9" * 100_000 + b"}",
+        b'{"schema": "irdiff-run/3", "x": ' + b"9" * 100_000 + b"}",
         b'{"schema": "\\ud800"}',
     ],
     ids=["empty", "null", "list", "cut", "utf-16", "nothing", "deep", "deep-objects", "digits", "surrogate"],

@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import sys
 import tracemalloc
 from pathlib import Path
 
@@ -22,13 +21,10 @@ from irdiff.timing.results import (
     Speed,
     TimingProtocol,
     TimingResults,
-    Unclear,
 )
 from irdiff.timing.samples import (
-    FORMER_FILE,
     SAMPLES_FILE,
     Sample,
-    check_writable,
     read_samples,
     write_samples,
 )
@@ -130,62 +126,6 @@ def test_a_gpu_is_as_fit_as_when_its_cases_were_measured():
     assert record.trustworthy
 
 
-# files of schema 1
-
-
-def former(**changes):
-    measurement = {
-        "base_us": 1.0, "head_us": 1.0, "ratio": 1.0, "ratio_low": 0.99, "ratio_high": 1.01, "control_ratio": 1.0,
-        "control_low": 0.99, "control_high": 1.01, "noise_floor": 0.01, "p_value": 1.0, "q_value": 1.0,
-        "speed": "same", "processes": 6, "samples": 96, "launches_per_sample": 4, "tflops": None,
-        "tb_per_s": None, "percent_of_peak": None,
-    }  # fmt: skip
-    row = json.loads(timing_file.dump(found())) | {"schema": "irdiff-timing/1"}
-    row["protocol"]["precision"] = 0.005
-    del row["gpus"][0]["stopped"], row["cases"][0]["processes"]
-    row["cases"][0]["note"] = changes.pop("note", "")
-    row["cases"][0]["measurement"] = measurement | changes
-    return json.dumps(row).encode()
-
-
-def read_former(**changes):
-    (row,) = timing_file.parse(former(**changes), "timing.json").cases
-    return row
-
-
-def test_same_of_schema_1_is_unclear():
-    measurement = read_former().measurement
-    assert (measurement.speed, measurement.unclear) == (Speed.UNCLEAR, Unclear.FEW_PROCESSES)
-    assert measurement.why == "an earlier irdiff measured it in 6 processes, too few for a verdict"
-
-
-@pytest.mark.parametrize(
-    ("speed", "processes", "read"),
-    [
-        ("slower", 6, Speed.SLOWER),
-        ("faster", 7, Speed.FASTER),
-        ("slower", 2, Speed.UNCLEAR),
-        ("unclear", 12, Speed.UNCLEAR),
-    ],
-)
-def test_differences_of_schema_1_stand(speed, processes, read):
-    assert read_former(speed=speed, processes=processes).measurement.speed is read
-
-
-@pytest.mark.parametrize(
-    ("note", "status"),
-    [
-        ("hang while timing: did not end within its limit", OutputStatus.HANG),
-        ("fault while timing: gone", OutputStatus.FAULT),
-        ("needs 7 GiB of GPU memory", OutputStatus.FAULT),
-    ],
-)
-def test_a_measurement_of_schema_1_with_a_note_was_a_fault(note, status):
-    row = read_former(note=note)
-    assert row.measurement is None
-    assert (row.outputs.status, row.outputs.message) == (status, note)
-
-
 def test_the_timings_of_the_samples_are_read():
     path = Path(__file__).parents[3] / "reports" / "samples" / "timing-3.8.0-3.9.0.json"
     read = timing_file.parse(path.read_bytes(), str(path))
@@ -193,20 +133,13 @@ def test_the_timings_of_the_samples_are_read():
     assert {row.measurement.speed for row in read.cases} == {Speed.SLOWER, Speed.FASTER, Speed.UNCLEAR}
 
 
-def test_what_is_not_of_schema_1_is_refused():
-    row = json.loads(former())
-    del row["cases"][0]["measurement"]["ratio"]
-    with pytest.raises(RunFolderError, match="ratio"):
-        timing_file.parse(json.dumps(row).encode(), "timing.json")
-
-
 # of what cannot be read
 
 
 def test_another_schema_is_refused(tmp_path):
-    row = json.loads(timing_file.dump(found())) | {"schema": "irdiff-timing/9"}
+    row = json.loads(timing_file.dump(found())) | {"schema": "irdiff-timing/1"}
     (tmp_path / results.TIMING_FILE).write_text(json.dumps(row))
-    with pytest.raises(RunFolderError, match="irdiff-timing/9"):
+    with pytest.raises(RunFolderError, match="irdiff-timing/1"):
         timing_file.load(tmp_path)
 
 
@@ -320,66 +253,6 @@ def test_a_samples_file_that_unpacks_to_more_than_memory_is_refused(tmp_path, mo
         assert tracemalloc.get_traced_memory()[1] < 1 << 27
     finally:
         tracemalloc.stop()
-
-
-# samples of an earlier irdiff
-
-
-def former_samples(folder, rows):
-    """Written as irdiff did before there was another format."""
-    pyarrow = pytest.importorskip("pyarrow")
-    from pyarrow import parquet
-
-    table = pyarrow.table({name: [getattr(row, name) for row in rows] for name in samples_module._COLUMNS})
-    parquet.write_table(table, folder / FORMER_FILE, compression="zstd")
-
-
-def without_pyarrow(monkeypatch):
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-
-
-def test_former_samples_become_part_of_the_new_file(tmp_path):
-    former_samples(tmp_path, [sample("a"), sample("b")])
-    assert read_samples(tmp_path / FORMER_FILE) == [sample("a"), sample("b")]
-    check_writable(tmp_path)
-    write_samples(tmp_path, [sample("a", elapsed=2.0)], {("a", "GPU-1")})
-    assert keys(read_samples(tmp_path / SAMPLES_FILE)) == {("b", "GPU-1", 1.0), ("a", "GPU-1", 2.0)}
-    assert not (tmp_path / FORMER_FILE).exists()
-
-
-def test_former_samples_are_joined(tmp_path):
-    here, there = tmp_path / "h200", tmp_path / "b200"
-    for folder, uuid in ((here, "GPU-1"), (there, "GPU-2")):
-        folder.mkdir()
-        timing_file.write(folder, found(uuid))
-    former_samples(here, [sample("a", "GPU-1"), sample("a", "GPU-2", elapsed=9.0)])
-    write_samples(there, [sample("a", "GPU-2")], set())
-    timing_file.join(here, [there])
-    assert keys(read_samples(here / SAMPLES_FILE)) == {("a", "GPU-1", 1.0), ("a", "GPU-2", 1.0)}
-    assert not (here / FORMER_FILE).exists()
-
-
-def test_without_pyarrow_former_samples_are_moved_and_never_lost(tmp_path, monkeypatch):
-    here, there, third = (tmp_path / name for name in ("here", "there", "third"))
-    for folder in (here, there, third):
-        folder.mkdir()
-    timing_file.write(there, found("GPU-2", ("b",)))
-    former_samples(there, [sample("b", "GPU-2")])
-    write_samples(third, [sample("a")], set())
-    without_pyarrow(monkeypatch)
-    timing_file.join(here, [there])
-    assert (here / FORMER_FILE).read_bytes() == (there / FORMER_FILE).read_bytes()
-    for refused in (
-        lambda: timing_file.join(here, [third]),
-        lambda: write_samples(here, [sample("a")], set()),
-        lambda: check_writable(here),
-        lambda: read_samples(here / FORMER_FILE),
-    ):
-        with pytest.raises(RunFolderError, match="which is not installed") as caught:
-            refused()
-        assert "irdiff[parquet]" in caught.value.hint
-    assert not (here / SAMPLES_FILE).exists()
-    check_writable(third)
 
 
 def test_folders_without_timings(tmp_path):
