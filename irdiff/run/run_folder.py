@@ -64,7 +64,7 @@ def write(folder: Path, run: Run, store: Store, digests: Iterable[str]) -> None:
 def _check_written(folder: Path, run: Run) -> None:
     """Reads the run back before it takes its place. Raises AssertionError where it reads differently."""
     try:
-        read: Run | None = load(folder)
+        read = load(folder)
     except RunFolderError as error:
         raise AssertionError(f"the run that was written cannot be read: {error}") from error
     if read != run:
