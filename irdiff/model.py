@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from typing import Generic, TypeVar
@@ -128,20 +128,16 @@ class Toolchain:
     """The environment's folder."""
     python: str
     """Its interpreter."""
-    below_frontend: Mapping[str, str]
-    """SHA-256 of all that takes part in turning the frontend's IR into machine code, by the name of a
-    target's backend: not the frontend's own files, other backends' or the launcher's. Where that cannot be
-    proved it is `digest`; a name that is not here is one of which nothing is known: take `digest`."""
-    launchers: Mapping[str, str]
-    """SHA-256 of what launches kernels, by the name of a target's backend. It is not compared."""
+    root: str
+    """The folder of its package `triton`."""
+    runtime: Mapping[str, str]
+    """SHA-256 of each file of Triton that runs between `kernel[grid]` and the driver, by its name in the
+    package. It makes no code; where it differs, a run names it."""
     programs: Mapping[str, str]
     """SHA-256 of each external program that a compilation may run, by its absolute path without links.
     Scripts are not here: they may run anything."""
     notes: tuple[str, ...]
     """What a reader must know of how it was identified."""
-    stage_code: Mapping[str, str] = field(default_factory=dict)
-    """By the name of a target's backend, SHA-256 of the Python among what `below_frontend` covers: it says
-    what is done with what an assembler made."""
 
     @property
     def assemblers(self) -> Mapping[str, str]:
@@ -265,11 +261,11 @@ class Assembler:
 class Compiled:
     """One side of one case that compiled."""
 
-    entered: tuple[str, ...] | None
-    """Python files of Triton, by their path in site-packages, whose functions the stages called."""
     artifacts: Mapping[str, Artifact]
     metadata: Mapping[str, object]
     """Triton's own metadata of the kernel (shared memory, warps, clusters, scratch sizes, name)."""
+    handed: Mapping[str, object]
+    """What the toolchain hands to its launcher: `symbol`, the kernel's name in the binary, and `packed`."""
     stage_times_s: Mapping[str, float]
     stage_cpu_s: Mapping[str, float]
     """Processor seconds of a stage, those of the programs it ran too."""
@@ -285,8 +281,6 @@ class Compiled:
 class Failed:
     """One side of one case that did not compile."""
 
-    entered: tuple[str, ...] | None
-    """As of `Compiled`; None where the process died before it could tell."""
     failure: Failure
     curable: bool
     """Whether it may say more of the machine at that moment than of the code: the same compilation may end

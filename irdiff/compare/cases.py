@@ -65,7 +65,7 @@ def unchanged_by_input(pair: Pair) -> Case:
     return replace(
         blank(pair, Verdict.UNCHANGED),
         stages=dict.fromkeys(COMPARED.get(pair.target.backend, ()), StageStatus.ABSENT),
-        findings=(Finding(FindingKind.NOT_COMPILED, "same-input-and-stages"),),
+        findings=(Finding(FindingKind.NOT_COMPILED, "same-input"),),
     )
 
 

@@ -2,31 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
-from irdiff.model import Case, Launch, Pair, Run, Verdict
+from irdiff.model import Case, Launch, Pair, Run, Sides, Verdict
 from irdiff.words import counted, first_few
 
-_LAUNCHER = "the launcher of "
+_RUNTIME = "the runtime differs between base and head"
+_FOLDERS = {"cuda": "nvidia", "hip": "amd"}
+"""By the name of a target's backend, its folder in Triton."""
 _SHOWN = 4
 
 
-def notes(base: Mapping[str, str], head: Mapping[str, str], backends: Iterable[str]) -> tuple[str, ...]:
-    """One note for each backend whose launcher differs; `base` and `head` hold a digest by backend.
+def notes(runtimes: Sides[Mapping[str, str]], backends: Collection[str]) -> tuple[str, ...]:
+    """A note where what runs between `kernel[grid]` and the driver differs: it is part of no artifact.
 
-    The launcher is what passes a kernel its arguments: `driver.py`, `driver.c`. It is part of no artifact.
+    runtimes: the digest of each file by its name. backends: of the targets that anything is launched for.
     """
-    return tuple(
-        f"{_LAUNCHER}{backend} (driver.py, driver.c) differs between base and head: what it does at a "
-        "launch, the filling of TMA descriptors included, was not compared"
-        for backend in dict.fromkeys(backends)
-        if base.get(backend) != head.get(backend)
+    base, head = runtimes
+    differing = sorted(name for name in {*base, *head} if base.get(name) != head.get(name))
+    others = {folder for backend, folder in _FOLDERS.items() if backend not in backends}
+    read = [name for name in differing if not any(f"triton/backends/{row}/" in name for row in others)]
+    if not read:
+        return ()
+    return (
+        f"{_RUNTIME} ({first_few(read, _SHOWN)}): what it does at a launch, the filling of TMA descriptors "
+        "included, was not compared",
     )
 
 
 def differ(run: Run) -> bool:
-    """Whether a note of the run says that a launcher differs."""
-    return any(note.startswith(_LAUNCHER) for note in run.notes)
+    """Whether a note of the run says that the runtime differs."""
+    return any(note.startswith(_RUNTIME) for note in run.notes)
 
 
 def grids(pairs: Iterable[Pair]) -> Iterator[str]:

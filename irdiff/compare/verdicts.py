@@ -1,12 +1,8 @@
 """Stage statuses and the verdict of one case: earned from the machine code up. Pure.
 
-A verdict that calls the code the same rests on one of three kinds of evidence; there is no fourth.
+A verdict that calls the code the same rests on one of two kinds of evidence; there is no third.
 
 *Binaries*: both sides have one, and its executable contract is the same (`binaries.machine_code`).
-
-*By rule*: both sides' PTX is the same to the byte, apart from debug information and comments, and the same
-`ptxas` binary is given the same flags: its output is a function of those. Running it twice would only import
-its own noise. Where PTX is merely equivalent `ptxas` runs: a name or a number may have it allocate otherwise.
 
 *The last texts*: neither side has a binary that is known here, both end in the same stage, and its text has
 the same canonical form. The normalizers only rename, renumber, reorder what has no order and drop what cannot
@@ -98,11 +94,6 @@ class Binaries:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ByRule:
-    """The same PTX through the same `ptxas`."""
-
-
-@dataclass(frozen=True, kw_only=True)
 class LastTexts:
     """Both sides end in the text of one stage."""
 
@@ -119,7 +110,7 @@ class NotCompared:
     head: str
 
 
-Evidence = Binaries | ByRule | LastTexts | NotCompared
+Evidence = Binaries | LastTexts | NotCompared
 
 
 def shared_binary(base: Compiled, head: Compiled) -> str | None:
@@ -155,8 +146,6 @@ def findings_of(evidence: Evidence) -> tuple[Finding, ...]:
     match evidence:
         case Binaries():
             return evidence.findings
-        case ByRule():
-            return (Finding(FindingKind.MACHINE_CODE_BY_RULE),)
         case LastTexts():
             return (Finding(FindingKind.MACHINE_CODE_AS_TEXT, evidence.why),)
         case NotCompared():
@@ -191,9 +180,6 @@ def judge(
             if not same:
                 stages[evidence.stage] = StageStatus.CHANGED
             stages.setdefault(evidence.stage, StageStatus.EQUIVALENT)
-        case ByRule():
-            same = True
-            stages[Stage.SASS] = StageStatus.EQUIVALENT
         case LastTexts():
             same = stages.get(evidence.stage) in _SAME
         case NotCompared():

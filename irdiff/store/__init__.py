@@ -92,6 +92,11 @@ class Store:
         self._local = threading.local()
         self._packs = LocalPacks(root / "packs")
 
+    @property
+    def assembled(self) -> Path:
+        """What assemblers made, in files that workers read and write (`irdiff/worker/assembling.py`)."""
+        return self.root / "assembled"
+
     # files
 
     @contextlib.contextmanager
