@@ -28,6 +28,7 @@ SCHEMA = "irdiff-run/3"
 Fact = int | float | str
 """One measured property of a compiled kernel; the name carries the unit (`spill_store_bytes`)."""
 
+
 def _fields(value: Any) -> dict[str, object]:
     return {name: getattr(value, name) for name in value.__dataclass_fields__}
 
