@@ -91,11 +91,11 @@ def launched(side: Launch | CaptureFailure | None) -> Mapping[str, Artifact]:
     return {Stage.LAUNCH: side.launched} if isinstance(side, Launch) else {}
 
 
-def one_sided(pair: Pair) -> Case:
-    """A case that at least one side did not launch."""
+def one_sided(pair: Pair, alone: Sides[Failure | None]) -> Case:
+    """A case that at least one side did not launch. alone: why the side that does launch it does not compile."""
     failures = Sides(
-        base=_capture_failure(pair.base, pair.target, supported=pair.supported.base),
-        head=_capture_failure(pair.head, pair.target, supported=pair.supported.head),
+        base=alone.base or _capture_failure(pair.base, pair.target, supported=pair.supported.base),
+        head=alone.head or _capture_failure(pair.head, pair.target, supported=pair.supported.head),
     )
     if failures.base is None and failures.head is None:
         return blank(pair, Verdict.ADDED if pair.base is None else Verdict.REMOVED)

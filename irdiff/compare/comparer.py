@@ -16,6 +16,7 @@ from irdiff.model import (
     Compiled,
     Fact,
     Failed,
+    Failure,
     Launch,
     Options,
     Outcome,
@@ -51,13 +52,26 @@ class CaseComparer:
         """
         base, head = pair.base, pair.head
         if not isinstance(base, Launch) or not isinstance(head, Launch):
-            return cases.one_sided(pair)
+            return cases.one_sided(pair, self._failures_alone(pair))
         if not (self.options.shortcut and base.expected and head.expected):
             return None
         ours, theirs = (side.toolchain.digest for side in self.sides)
         if base.digest is None or base.digest != head.digest or ours != theirs:
             return None
         return cases.same_input(pair)
+
+    def _failures_alone(self, pair: Pair) -> Sides[Failure | None]:
+        """Why the one side does not compile that launches: what is new, or what the other side cannot launch."""
+
+        def failure(name: str) -> Failure | None:
+            side, launch = self.sides.of(name), pair.base if name == "base" else pair.head
+            is_removed = name == "base" and pair.head is None
+            if not isinstance(launch, Launch) or is_removed:
+                return None
+            made = self.compiler.compile(side.toolchain, side.corpus, launch, pair.target)
+            return made.failure if isinstance(made, Failed) else None
+
+        return of_both(failure)
 
     def compiled(self, pair: Pair, *, fresh: bool = False) -> Sides[Outcome]:
         """What both sides make of their launches. With `fresh` nothing that was kept is trusted."""
