@@ -112,7 +112,7 @@ class WorkerReplayer:
                 {
                     "op": "replay",
                     "launch": replay.launch_id,
-                    "root": str(replay.side.corpus.root),
+                    **replay.side.corpus.place,
                     "target": asdict(replay.target),
                     "select": asdict(self._wanted.selection(workload, replay.target)),
                     "stage": replay.stage,

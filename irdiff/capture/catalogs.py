@@ -145,11 +145,11 @@ class Capturer:
         row = {
             "op": "catalog",
             "workload": workload,
-            "root": str(corpus.root),
+            **corpus.place,
             "target": asdict(target),
             "select": asdict(selection),
             "note_calls": corpus.files is not None,
-            "below": str(corpus.anchor) if corpus.anchor else None,
+            "below": str(corpus.root) if corpus.kept else None,
         }
         with self._store.scratch() as folder:
             ended = self._requests.ask(toolchain, corpus.beside(workload, target), row, folder)

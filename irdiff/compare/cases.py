@@ -92,7 +92,7 @@ def launched(side: Launch | CaptureFailure | None) -> Mapping[str, Artifact]:
 
 
 def one_sided(pair: Pair, alone: Sides[Failure | None]) -> Case:
-    """A case that at least one side did not launch. alone: why the side that does launch it does not compile."""
+    """A case that at least one side did not launch; `alone` says why the other does not compile."""
     failures = Sides(
         base=alone.base or _capture_failure(pair.base, pair.target, supported=pair.supported.base),
         head=alone.head or _capture_failure(pair.head, pair.target, supported=pair.supported.head),

@@ -61,7 +61,7 @@ class CaseComparer:
         return cases.same_input(pair)
 
     def _failures_alone(self, pair: Pair) -> Sides[Failure | None]:
-        """Why the one side does not compile that launches: what is new, or what the other side cannot launch."""
+        """Why the one side that launches does not compile; not asked of what head has removed."""
 
         def failure(name: str) -> Failure | None:
             side, launch = self.sides.of(name), pair.base if name == "base" else pair.head

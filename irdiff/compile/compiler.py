@@ -169,7 +169,7 @@ class WorkerCompiler:
             "op": "compile",
             "launch": launch.id,
             "digest": launch.digest,
-            "root": str(corpus.root),
+            **corpus.place,
             "target": asdict(target),
             "select": asdict(self.selection(toolchain, corpus, launch.workload, target)),
             **more,

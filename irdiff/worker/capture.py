@@ -33,6 +33,10 @@ from .stages import real_compile
 from .texts import text_of
 
 
+_running = []
+"""The JIT functions that are being launched, innermost last. They keep the `compile` of their first launch."""
+
+
 class Reached(BaseException):
     """The compiler was reached; carries what it was given. Not an Exception, so that a workload's own
     `except Exception` cannot swallow it.
@@ -194,23 +198,32 @@ def intercepted(target, sink, configs=None, with_frontend=True, left_out=None):
     tuning = []
 
     def compile_reached(src, target=None, options=None, **_):
+        if isinstance(src, str):
+            raise TypeError(f"irdiff: triton.compile({src!r}) launches nothing: use launch_ir in LAUNCHES")
         made = error = None
         if with_frontend:
             try:
                 made = frontend.run(src, target, options)
             except Exception as raised:
                 error = raised
-        raise Reached(src, target, options, made, error)
+        reached = Reached(src, target, options, made, error)
+        if _running:
+            raise reached
+        sink.append(Captured(src.fn, {}, {}, None, reached))  # `triton.compile`, without a launch
+        return NoKernel()
 
     @functools.wraps(original_run)
     def run(self, *args, grid=None, warmup=False, **kwargs):
         bound = bind(self, args, kwargs)
         given = {name: value for name, value in kwargs.items() if name not in bound}
+        _running.append(self)
         try:
             original_run(self, *args, grid=grid, warmup=warmup, **kwargs)
         except Reached as reached:
             tuned_by = tuning[-1] if tuning else ()
             sink.append(Captured(self, bound, given, evaluate_grid(grid, bound), reached, tuned_by))
+        finally:
+            _running.pop()
         return NoKernel()
 
     @functools.wraps(original_tune)
@@ -279,15 +292,16 @@ def pinned_configs(tuner, kwargs):
         return tuner.configs
 
 
-def load_workload(root, name):
-    """The module of `ROOT/NAME.py`.
+def load_workload(root, name, folder=".", imports=()):
+    """The module of `ROOT/FOLDER/NAME.py`; `imports` are more folders on the module search path, from the
+    root.
 
     Its code carries the path relative to the corpus root, so that locations in the IR, and the file
     names in assertion messages, do not depend on where the corpus lies.
     """
     os.chdir(root)
-    importing.import_below(root)
-    path = name + ".py"
+    importing.import_below(root, [folder, *imports])
+    path = os.path.normpath(os.path.join(folder, name + ".py"))
     with open(path, encoding="utf-8") as file:
         source = file.read()
     module = types.ModuleType("irdiff_workload." + name.replace("/", "."))
@@ -299,9 +313,9 @@ def load_workload(root, name):
     return module
 
 
-def release_bounds(root, name):
+def release_bounds(root, name, folder="."):
     """(SINCE, UNTIL) of a workload, read without running it: an import may fail in an old release."""
-    with open(os.path.join(root, name + ".py"), encoding="utf-8") as file:
+    with open(os.path.join(root, folder, name + ".py"), encoding="utf-8") as file:
         source = file.read()
     found = {"SINCE": None, "UNTIL": None}
     if not any(variable in source for variable in found):

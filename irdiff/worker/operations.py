@@ -38,7 +38,7 @@ _read = None
 
 def key_of(request):
     """Requests with the same key need the same workload, loaded for the same target."""
-    parts = [request["root"], _workload(request), request["target"], request["select"]]
+    parts = [_place(request), _workload(request), request["target"], request["select"]]
     return json.dumps(parts, sort_keys=True)
 
 
@@ -145,7 +145,8 @@ def _entries(request):
     The frontend is not run for launches that are not meant for the target: few of them are asked for.
     """
     workload, target = _workload(request), request["target"]
-    if not capture.wanted_here(capture.release_bounds(request["root"], workload)):
+    root, folder, _ = _place(request)
+    if not capture.wanted_here(capture.release_bounds(root, workload, folder)):
         return []
     packages.check()
     with called.watched() if request.get("note_calls") else contextlib.nullcontext():
@@ -154,7 +155,8 @@ def _entries(request):
 
 def _launched(request, workload, target):
     rows = []
-    for label, entry in capture.load_workload(request["root"], workload).LAUNCHES.items():
+    root, folder, imports = _place(request)
+    for label, entry in capture.load_workload(root, workload, folder, imports).LAUNCHES.items():
         if not _is_selected(label, entry, request["select"]):
             continue
         with_frontend = request["select"]["frontend"] and entry.expects(target["name"], triton.__version__)
@@ -172,6 +174,11 @@ def _is_selected(label, entry, select):
     return (not select["tiers"] or entry.facts["tier"] in select["tiers"]) and (
         not heads or any(fnmatch.fnmatchcase(label, head) for head in heads)
     )
+
+
+def _place(request):
+    """The working folder, where the workloads lie in it, and what else is on the module search path."""
+    return request["root"], request["workloads"], request["imports"]
 
 
 def _workload(request):
