@@ -220,7 +220,7 @@ class Filler:
             like = alike[kernel.number % len(alike)]
             launch = self._launch(kernel, like, workload)
             outcome = self.compiler._stored(
-                self.compiler._keys("compile/2", toolchain, like, target), assemble=False
+                self.compiler._keys("compile/2", toolchain, like, target)
             )
             assert isinstance(outcome, Compiled), "the sample is not in the store"
             outcome = replace(outcome, metadata={**outcome.metadata, "name": launch.kernel})

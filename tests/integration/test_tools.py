@@ -49,7 +49,7 @@ def test_calls_are_derived_as_the_release_makes_them(config: Config, release: st
         compiler = WorkerCompiler(Requests(config, workers), store, wanted, reuse=False)
         catalog = compiler.catalog(toolchain, corpus, "elementwise/vector_add", chosen)
         launch = next(row for row in catalog.launches if row.id == CASE)
-        made = compiler.compile(toolchain, corpus, launch, chosen, assemble=False)
+        made = compiler.compile(toolchain, corpus, launch, chosen)
         assert isinstance(made, Compiled)
         stage = "ptx" if chosen.backend == "cuda" else "amdgcn"
         replay = Replay(
