@@ -219,9 +219,7 @@ class Filler:
             alike = self.sample[side, target.name, kernel.kind]
             like = alike[kernel.number % len(alike)]
             launch = self._launch(kernel, like, workload)
-            outcome = self.compiler._stored(
-                self.compiler._keys("compile/2", toolchain, like, target)
-            )
+            outcome = self.compiler._stored(self.compiler._keys("compile/2", toolchain, like, target))
             assert isinstance(outcome, Compiled), "the sample is not in the store"
             outcome = replace(outcome, metadata={**outcome.metadata, "name": launch.kernel})
             self.compiler._keep(self.compiler._keys("compile/2", toolchain, launch, target), outcome)

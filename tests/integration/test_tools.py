@@ -63,7 +63,7 @@ def test_calls_are_derived_as_the_release_makes_them(config: Config, release: st
             dump=Dump.NONE,
             randomized=False,
         )
-        settings = WorkerReplayer(config, store, workers, wanted).run(replay).settings
+        settings = WorkerReplayer(config, store, workers, wanted, reuse=False).run(replay).settings
     ptx = (store.get(made.artifacts["ptx"].digest) or b"").decode() if stage == "ptx" else None
     call = llvm_call(launch, chosen, release, ptx)
     words = settings.get("translate_to_asm") or settings["compile_amdgpu"]
