@@ -158,11 +158,6 @@ def test_who_trusts_nothing_writes_what_is_there_anew(bench: Bench) -> None:
     assert bench.store.get(compiled.artifacts["ttir"].digest) == b"t"
 
 
-def _kept_as(bench: Bench, *, reuse: bool = True) -> str | None:
-    toolchain, _, launch, target = bench.given
-    return bench.compiler(reuse=reuse).kept_as(toolchain, launch, target)
-
-
 def test_what_was_taken_from_the_store_is_counted(bench: Bench) -> None:
     bench.compile()
     compiler = bench.compiler()
