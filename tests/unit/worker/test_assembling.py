@@ -51,7 +51,9 @@ class Bench:
         count = self.folder / "count"
         return len(count.read_text().splitlines()) if count.exists() else 0
 
-    def run(self, ptx: str = "code", *, flags: tuple[str, ...] = FLAGS, name: str = "k") -> bytes:
+    def run(
+        self, ptx: str = "code", *, flags: tuple[str, ...] = FLAGS, name: str = "k", how: Any = None
+    ) -> bytes:
         """As Triton runs it, in a process of its own: the binary."""
         source, wanted = self.folder / f"{name}.ptx", self.folder / f"{name}.o"
         source.write_text(ptx)
@@ -65,7 +67,7 @@ class Bench:
             assembling.watch(self.recorder, remembered)
             with (self.folder / "log").open("w") as log:
                 command = [str(self.program), *flags, str(source), "-o", str(wanted)]
-                subprocess.run(command, check=True, close_fds=False, stderr=log)
+                subprocess.run(command, check=True, close_fds=False, **{"stderr": log, **(how or {})})
         return wanted.read_bytes()
 
     @property
@@ -161,6 +163,13 @@ def test_a_memory_that_cannot_be_written_is_done_without(bench: Bench) -> None:
     bench.memory.write_text("a file in its place")
     assert bench.run() == bench.run()
     assert bench.started == 2
+
+
+@pytest.mark.parametrize("how", [{"stderr": subprocess.PIPE}, {"stdout": subprocess.PIPE}])
+def test_a_stage_that_captures_what_is_printed_gets_it_each_time(bench: Bench, how: dict[str, int]) -> None:
+    first, second = bench.run(how=how), bench.run(how=how)
+    assert first == second
+    assert (bench.started, bench.kept()) == (2, [])
 
 
 def test_other_programs_are_run_as_they_are(bench: Bench) -> None:
