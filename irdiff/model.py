@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from irdiff.findings import Finding
 
@@ -28,7 +28,12 @@ SCHEMA = "irdiff-run/3"
 Fact = int | float | str
 """One measured property of a compiled kernel; the name carries the unit (`spill_store_bytes`)."""
 
-_sorted_json = json.JSONEncoder(sort_keys=True, default=vars)
+
+def _fields(value: Any) -> dict[str, object]:
+    return {name: getattr(value, name) for name in value.__dataclass_fields__}
+
+
+_sorted_json = json.JSONEncoder(sort_keys=True, default=_fields)
 """`json.dumps` makes one each time, and a large run has 80,000 launches."""
 
 
@@ -89,6 +94,10 @@ class FailureKind(StrEnum):
 class Component(StrEnum):
     """The part of a toolchain that a change is charged to."""
 
+    PROGRAM = "program"
+    """What launches: another grid, other arguments, other options."""
+    RUNTIME = "runtime"
+    """What the toolchain hands to its launcher."""
     SPECIALIZATION = "specialization"
     FRONTEND = "frontend"
     TTIR_PASSES = "ttir passes"
@@ -149,6 +158,15 @@ class Toolchain:
         }
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Artifact:
+    """The text or binary of one stage, held by the store under its digest."""
+
+    stage: str
+    digest: str
+    size_bytes: int
+
+
 @dataclass(frozen=True, kw_only=True)
 class Argument:
     """One argument of a captured launch, enough to make a valid input without the workload's code."""
@@ -199,6 +217,10 @@ class Launch:
     attributes: Mapping[str, str]
     options: Mapping[str, str]
     grid: tuple[int, int, int] | None
+    launched: Artifact
+    """What is launched, and how: the text of the stage `launch`."""
+    places: tuple[int, ...]
+    """Which calls of its entry of LAUNCHES are this launch, from 1."""
     tier: str
     expected: bool
     """Whether the workload says that this launch compiles for this target."""
@@ -214,15 +236,6 @@ class Launch:
         input digest, and are timed with their own arguments.
         """
         return hashlib.sha256(_sorted_json.encode(vars(self)).encode()).hexdigest()
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Artifact:
-    """The text or binary of one stage, held by the store under its digest."""
-
-    stage: str
-    digest: str
-    size_bytes: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -331,6 +344,8 @@ class Pair:
     head: Launch | CaptureFailure | None
     supported: Sides[bool]
     """Whether each side's toolchain has the target's backend."""
+    moved: bool
+    """Whether both sides launch it, and its calls come in another order among those of its entry."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -491,7 +491,7 @@ def _notes(
 ) -> tuple[str, ...]:
     runtimes = asked.sides.map(lambda side: side.toolchain.runtime)
     launched = {pair.target.backend for pair in pairs if pair.base is not None or pair.head is not None}
-    notes = [*launchers.notes(runtimes, launched), *launchers.grids(pairs)]
+    notes = [*launchers.notes(runtimes, launched)]
     notes += notices.notes(captured, asked.sides)
     notes += [warning for side in asked.sides for warning in side.warnings]
     notes += compiler.notes() if isinstance(compiler, ToolCompiler) else ()

@@ -18,7 +18,8 @@ from irdiff import case_ids
 from irdiff.model import Argument, CaptureFailure, Failure, FailureKind, Launch, Target, Toolchain
 from irdiff.resolve.corpus import Corpus
 from irdiff.resolve.sides import Side
-from irdiff.store import Store, key_of
+from irdiff.stages import Stage
+from irdiff.store import Store, key_of, sha256
 from irdiff.store.interning import interned_as
 from irdiff.worker_client import diagnosis
 from irdiff.worker_client.worker_requests import Requests, read_result
@@ -117,7 +118,19 @@ class Capturer:
             record = self._captured(toolchain, corpus, workload, target, selection)
             if is_kept and not record["transient"]:
                 self._store.put_record("catalog", key, record)
-        return _catalog(record)
+        return _catalog(self._with_texts(record))
+
+    def _with_texts(self, record: dict[str, Any]) -> dict[str, Any]:
+        """Puts what is launched, and how, where artifacts are."""
+        rows = []
+        for launch in record["launches"]:
+            content = launch["launched"].encode()
+            digest = sha256(content)
+            if not self._store.has(digest):
+                self._store.put(content)
+            text = {"stage": Stage.LAUNCH, "digest": digest, "size_bytes": len(content)}
+            rows.append({**launch, "launched": text})
+        return {**record, "launches": rows}
 
     def _key(
         self, toolchain: Toolchain, corpus: Corpus, workload: str, target: Target, selection: Selection
@@ -191,7 +204,7 @@ def _is_transient(result: Mapping[str, Any], failures: Sequence[Mapping[str, Any
 
 _WORDS = ("id", "workload", "label", "kernel", "target", "source_digest", "source_path", "tier")
 _TABLES = ("signature", "constexprs", "attributes", "options")
-_TUPLES = ("sources", "grid", "tolerance")
+_TUPLES = ("sources", "grid", "launched", "places", "tolerance")
 
 
 def _sharing(launch: Launch) -> Launch:

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from irdiff.compare import cases, facts, launch_metadata, verdicts
+from irdiff.compare import cases, facts, launch_metadata, launchers, verdicts
 from irdiff.compare.compiler import Compiler
 from irdiff.compare.judge import DamagedArtifactError, Judge
 from irdiff.compare.verdicts import TextComparison
 from irdiff.findings import Finding, FindingKind
 from irdiff.model import (
+    Artifact,
     Case,
     Compiled,
     Fact,
     Failed,
+    Failure,
     Launch,
     Options,
     Outcome,
@@ -44,19 +46,32 @@ class CaseComparer:
     def uncompiled(self, pair: Pair) -> Case | None:
         """The case of which nothing has to be compiled: one side lacks it, or both are the same.
 
-        Equal launches under equal toolchains give the same code. A launch that its workload expects to fail
+        Equal inputs under equal toolchains give the same code. A launch that its workload expects to fail
         is compiled all the same: where it compiles on neither side nothing was compared, and it is not called
         unchanged.
         """
         base, head = pair.base, pair.head
         if not isinstance(base, Launch) or not isinstance(head, Launch):
-            return cases.one_sided(pair)
+            return cases.one_sided(pair, self._failures_alone(pair))
         if not (self.options.shortcut and base.expected and head.expected):
             return None
         ours, theirs = (side.toolchain.digest for side in self.sides)
         if base.digest is None or base.digest != head.digest or ours != theirs:
             return None
-        return cases.unchanged_by_input(pair)
+        return cases.same_input(pair)
+
+    def _failures_alone(self, pair: Pair) -> Sides[Failure | None]:
+        """Why the one side does not compile that launches: what is new, or what the other side cannot launch."""
+
+        def failure(name: str) -> Failure | None:
+            side, launch = self.sides.of(name), pair.base if name == "base" else pair.head
+            is_removed = name == "base" and pair.head is None
+            if not isinstance(launch, Launch) or is_removed:
+                return None
+            made = self.compiler.compile(side.toolchain, side.corpus, launch, pair.target)
+            return made.failure if isinstance(made, Failed) else None
+
+        return of_both(failure)
 
     def compiled(self, pair: Pair, *, fresh: bool = False) -> Sides[Outcome]:
         """What both sides make of their launches. With `fresh` nothing that was kept is trusted."""
@@ -83,6 +98,7 @@ class CaseComparer:
         if self.options.stages:
             ours, theirs = verdicts.with_stages(ours, theirs, self.options.stages)
         texts = verdicts.compare_texts(ours, theirs, self.judge.compare)
+        texts = verdicts.with_launch(texts, differs=cases.launch_differs(pair))
         both = Sides(base=ours, head=theirs)
         return self._judged(pair, both, texts, self._evidence(pair, both, fresh=fresh))
 
@@ -95,7 +111,7 @@ class CaseComparer:
     ) -> Case:
         ours, theirs = both
         findings = [*texts.findings, *_launch_findings(pair), *verdicts.findings_of(evidence)]
-        differing = launch_metadata.differing(ours.metadata, theirs.metadata)
+        differing = self._handed_differently(both, pair.target)
         if differing:
             findings.append(Finding(FindingKind.LAUNCH_DIFFERS, ",".join(differing)))
         after = verdicts.made_of_binaries(ours, theirs)
@@ -105,7 +121,7 @@ class CaseComparer:
             origin=cases.origin(first) if first else None,
             stages=interned(stages),
             findings=interned(tuple(dict.fromkeys(findings))),
-            artifacts=both.map(lambda side: side.artifacts),
+            artifacts=_artifacts(pair, both),
             compile_s=both.map(lambda side: side.stage_times_s),
         )
         if verdict is Verdict.UNCHANGED:
@@ -115,6 +131,24 @@ class CaseComparer:
             facts=both.map(lambda side: self._facts(side, pair.target)),
             metadata=both.map(lambda side: side.metadata),
         )
+
+    def _handed_differently(self, both: Sides[Compiled], target: Target) -> tuple[str, ...]:
+        """What a launch passes on and that differs: names of metadata, `packed`, `symbol`."""
+        ours, theirs = both
+        runtimes = self.sides.map(lambda side: side.toolchain.runtime)
+        return (
+            *launch_metadata.differing(ours.metadata, theirs.metadata),
+            *launchers.packed_differs(both, runtimes, target.backend),
+            *(["symbol"] if self._finds_kernel(ours) != self._finds_kernel(theirs) else []),
+        )
+
+    def _finds_kernel(self, side: Compiled) -> bool:
+        """Whether the name that the launcher is handed is a symbol of the binary."""
+        binary = next((name for name in MACHINE_STAGES if name in side.artifacts), None)
+        symbol = side.handed.get("symbol")
+        if binary is None or symbol is None:
+            return True
+        return str(symbol) in self.judge.symbols(binary, side.artifacts[binary].digest)
 
     # machine code
 
@@ -192,11 +226,18 @@ def _launches(pair: Pair) -> Sides[Launch]:
     return Sides(base=pair.base, head=pair.head)
 
 
+def _artifacts(pair: Pair, outcomes: Sides[Outcome] | Sides[Compiled]) -> Sides[Mapping[str, Artifact]]:
+    return Sides(
+        base={**cases.launched(pair.base), **outcomes.base.artifacts},
+        head={**cases.launched(pair.head), **outcomes.head.artifacts},
+    )
+
+
 def _failed(pair: Pair, outcomes: Sides[Outcome]) -> Case:
     failures = outcomes.map(lambda side: side.failure if isinstance(side, Failed) else None)
     return replace(
         cases.failed(pair, failures),
-        artifacts=outcomes.map(lambda side: side.artifacts),
+        artifacts=_artifacts(pair, outcomes),
         findings=_launch_findings(pair),
         compile_s=outcomes.map(lambda side: side.stage_times_s),
     )

@@ -150,6 +150,10 @@ class Judge:
             ("code", stage, digest), lambda: binaries.machine_code(stage, self.content(digest)).digest
         )
 
+    def symbols(self, stage: str, digest: str) -> frozenset[str]:
+        """Names that a loader can ask a binary for. Raises NormalizeError and DamagedArtifactError."""
+        return self._once(("symbols", digest), lambda: binaries.symbols(stage, self.content(digest)))
+
     def text_digest(self, stage: str, digest: str) -> str:
         """Digest of a text's canonical lines. Raises NormalizeError and DamagedArtifactError."""
         return self._once(("text", stage, digest), lambda: self.text(stage, digest).digest)

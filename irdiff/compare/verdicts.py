@@ -71,6 +71,12 @@ def compare_texts(
     return StageComparison(stages=stages, findings=tuple(dict.fromkeys(findings)))
 
 
+def with_launch(texts: StageComparison, *, differs: bool) -> StageComparison:
+    """With the status of the launch, which is the first stage."""
+    status = StageStatus.CHANGED if differs else StageStatus.IDENTICAL
+    return replace(texts, stages={Stage.LAUNCH: status, **texts.stages})
+
+
 def with_stages(base: Compiled, head: Compiled, wanted: Collection[str]) -> tuple[Compiled, Compiled]:
     """Both sides with the stages that a user wants to see and those that the verdict rests on."""
     kept = {*wanted, *MACHINE_STAGES, Stage.PTX, *(_ends_in(side) for side in (base, head))}
@@ -174,6 +180,7 @@ def judge(
 ) -> tuple[Verdict, Mapping[str, StageStatus], str | None]:
     """Verdict, all stage statuses, and the first changed stage. `after`: as of `made_of_binaries`."""
     stages = dict(texts.stages)
+    launch_differs = launch_differs or stages.get(Stage.LAUNCH) is StageStatus.CHANGED
     match evidence:
         case Binaries():
             same = evidence.same
@@ -199,4 +206,7 @@ def judge(
         first = first or next(
             (name for name, status in stages.items() if status is StageStatus.ABSENT), "code"
         )
-    return Verdict.CHANGED, stages, first or next(iter(differing), "launch")
+    first = first or next(iter(differing), Stage.LAUNCH)
+    if first == Stage.LAUNCH:
+        stages[first] = StageStatus.CHANGED
+    return Verdict.CHANGED, stages, first

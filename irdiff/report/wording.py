@@ -54,8 +54,6 @@ def headline(run: Run) -> str:
     blind = sum(case_forms.not_compared(case) for case in run.cases)
     if blind:
         parts.append(f"{blind} of the changed not compared in code")
-    if launched := launchers.launched_otherwise(run):
-        parts.append(f"{launched} {'of the others ' if changed else ''}launched with another grid")
     parts += together.unstable_counts(run.cases)
     return ", ".join(parts)
 
@@ -68,8 +66,6 @@ def _nothing_changed(run: Run) -> str:
         return f"no kernel's code changed in {cases} ({read})"
     if launchers.differ(run):
         return f"no kernel's code changed in {cases} (the runtime differs, and was not compared)"
-    if launchers.launched_otherwise(run):
-        return f"no kernel's code changed in {cases}"
     return f"no code changed in {cases}"
 
 

@@ -160,7 +160,7 @@ def _startup_lines():
 
 
 def _executables(root):
-    """Programs that Triton brings along, in `backends/NAME/bin`. Wheels mark other files executable, too."""
+    """Programs that Triton brings along. Wheels mark other files than those in `bin` as executable, too."""
     for folder, _, names in os.walk(os.path.join(root, "backends"), followlinks=True):
         for name in names if os.path.basename(folder) == "bin" else ():
             path = os.path.join(folder, name)
