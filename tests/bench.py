@@ -256,8 +256,7 @@ def edited_rows(toolchain: Toolchain, words: list[str], plain: Callable[[], Halv
         side = edited_toolchain.make(toolchain, cache / f"edited-{name[:3]}", edit)
         compared = partial(irdiff, "compare", toolchain.spec, side, *words, cache=cache)
         [found] = side_by_side(compared, plain, 1)
-        bound = "≤ 0.15 ×" if name == "frontend" else ""
-        row(f"only the {name} differs, of head's bare time", [found.cost], [found.bare[1]], bound)
+        row(f"only the {name} differs, of head's bare time", [found.cost], [found.bare[1]], "")
 
 
 def prepared_rows(specs: list[str], plain: Callable[[], Halves], words: list[str], cache: Path) -> None:

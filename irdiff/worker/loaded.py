@@ -69,9 +69,11 @@ class _Files:
         self._places, self._targets = set(), set()
 
     def add(self, name, path):
-        """Names a file, unless it has a name."""
+        """Names a file, unless it has a name. Another file of the same name (a library) gets a longer one."""
         place = _place(path)
         if place not in self._places:
+            while name in self.by_name:
+                name += "+"
             self._places.add(place)
             self._targets.add(os.path.realpath(path))
             self.by_name[name] = path

@@ -32,5 +32,4 @@ def report():
 
 def _on_event(event, arguments):
     if _below is not None and event == "open" and isinstance(arguments[0], (str, bytes, os.PathLike)):
-        path = os.fsdecode(arguments[0])
-        _found.add(os.path.normpath(os.path.join(os.getcwd(), path)) if ".." not in path else path)
+        _found.add(os.path.abspath(os.fsdecode(arguments[0])))

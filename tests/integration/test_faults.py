@@ -129,7 +129,7 @@ def test_a_host_that_is_killed_takes_no_case_along(cache: Path, corpus: Path) ->
         for signals in ((signal.SIGKILL,), (signal.SIGSTOP, signal.SIGKILL)):  # idle, and with work
             (host,) = _children(workers.get(toolchain).pid)
             os.kill(host, signals[0])
-            waiting = pool.submit(compiler.compile, toolchain, kernels, fine, target, assemble=True)
+            waiting = pool.submit(compiler.compile, toolchain, kernels, fine, target)
             if len(signals) > 1:
                 assert not wait([waiting], timeout=0.3).done, "a stopped host does nothing"
                 os.kill(host, signals[1])

@@ -62,7 +62,7 @@ def test_files_go_through_a_bucket(url: str, tmp_path: Path) -> None:
 def test_a_comparison_takes_what_another_machine_made_and_says_the_same(
     url: str, cache: Path, irdiff: Callable[..., Result], tmp_path: Path
 ) -> None:
-    """The cache has the same path on both machines, so that captures hold."""
+    """The catalogs of the shipped corpus too: no compiler is started."""
     runs = []
     for machine, mode in (("one", "write"), ("two", "read")):
         words = ("compare", "triton==3.8.0", "triton==3.9.0", *CASES, "--store-mode", mode)

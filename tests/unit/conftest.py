@@ -152,8 +152,8 @@ class Build:
             digest=sha256(name.encode()),
             path=f"/{name}",
             python=f"/{name}/bin/python",
-            below_frontend={},
-            launchers={},
+            root="/t/triton",
+            runtime={},
             programs={},
             notes=(),
         )

@@ -37,10 +37,28 @@ def test_a_changed_case_says_itself_that_it_changed() -> None:
     assert "grid" not in wording.headline(run(Verdict.CHANGED, (2, 1, 1)))
 
 
-def test_a_launcher_that_differs_is_said() -> None:
-    notes = launchers.notes({"cuda": "a"}, {"cuda": "b"}, ["cuda"])
+JIT, NVIDIA, AMD = (
+    f"triton/{name}" for name in ("runtime/jit.py", "backends/nvidia/driver.c", "backends/amd/driver.c")
+)
+
+
+@pytest.mark.parametrize(
+    ("changed", "backends", "named"),
+    [(JIT, ["cuda"], True), (NVIDIA, ["cuda"], True), (AMD, ["cuda"], False), (AMD, ["cuda", "hip"], True)],
+)
+def test_a_runtime_that_differs_is_said(changed: str, backends: list[str], named: bool) -> None:
+    """That of a backend that no case is for is not used."""
+    base = {JIT: "1", NVIDIA: "2", AMD: "3"}
+    notes = launchers.notes(Sides(base=base, head={**base, changed: "other"}), backends)
+    assert bool(notes) is named
+    assert all(changed in note for note in notes)
     told = wording.headline(replace(run(), notes=notes))
-    assert told == "no kernel's code changed in 1 compared case (the launcher differs, and was not compared)"
+    assert ("(the runtime differs, and was not compared)" in told) is named
+
+
+def test_a_file_of_the_runtime_that_one_side_lacks_is_said() -> None:
+    assert launchers.notes(Sides(base={JIT: "1"}, head={}), ["cuda"])
+    assert launchers.notes(Sides(base={JIT: "1"}, head={JIT: "1"}), ["cuda"]) == ()
 
 
 def test_files_that_launches_read_are_said() -> None:
