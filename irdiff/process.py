@@ -270,7 +270,7 @@ def _lines(child: subprocess.Popen[str]) -> Iterator[str | None]:
 @contextlib.contextmanager
 def _signals_reach(child: subprocess.Popen[str]) -> Iterator[None]:
     """The command has a session of its own: what a terminal signals reaches irdiff, which hands it on."""
-    if threading.current_thread() is not threading.main_thread():
+    if threading.current_thread() != threading.main_thread():
         yield
         return
 
