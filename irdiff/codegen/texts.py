@@ -16,7 +16,6 @@ from irdiff.model import (
     Artifact,
     Assembler,
     CaptureFailure,
-    Case,
     Compiled,
     Failed,
     Failure,
@@ -40,7 +39,6 @@ class Texts:
     def __init__(self, inner: WorkerCompiler, store: Store) -> None:
         self._inner = inner
         self._store = store
-        self._recorded: dict[int, Mapping[tuple[str, str], Case]] = {}
 
     def catalog(self, substitute: Substitute, corpus: Corpus, workload: str, target: Target) -> Catalog:
         """What the origin launches of a workload."""
@@ -75,9 +73,7 @@ class Texts:
     def _of_run(
         self, substitute: Substitute, recorded: RecordedSide, launch: Launch, target: Target
     ) -> Outcome:
-        if id(recorded) not in self._recorded:
-            self._recorded[id(recorded)] = recorded.cases()
-        case = self._recorded[id(recorded)].get((launch.id, target.name))
+        case = recorded.cases.get((launch.id, target.name))
         artifacts = case.artifacts.of(recorded.side) if case else {}
         kept = {name: row for name, row in artifacts.items() if self._store.has(row.digest)}
         wanted = (Stage.LLIR, Stage.PTX) if target.backend == "cuda" else (Stage.LLIR,)

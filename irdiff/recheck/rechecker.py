@@ -170,7 +170,7 @@ class Rechecker:
             raise _UnansweredError
         first, second = map(self._output, twice)
         if first is None or second is None:
-            return first is second
+            return first == second
         differed_before = suspect.again.of(name).get(stage) is False
         compared = suspect.case.artifacts.of(name)[stage].digest
         return self._same(stage, first, second) and not (

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 from irdiff.model import Case, Launch, Revision, Run, Target, Toolchain
@@ -31,6 +32,7 @@ class RecordedSide:
     def revision(self) -> Revision:
         return self.run.base if self.side == "base" else self.run.head
 
+    @cached_property
     def cases(self) -> Mapping[tuple[str, str], Case]:
         """By launch id and target, the cases that this side launches."""
         found = {}
