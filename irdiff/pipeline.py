@@ -45,6 +45,7 @@ from irdiff.model import (
     EditedLines,
     Launch,
     Options,
+    Outcome,
     Pair,
     Reach,
     Revision,
@@ -194,7 +195,7 @@ def opened(
         compiler: WorkerCompiler | ToolCompiler
         compiler = workers_alone = WorkerCompiler(Requests(config, workers), store, wanted, reuse=reuse)
         replayer: WorkerReplayer | ToolReplayer
-        replayer = again = WorkerReplayer(config, store, workers, wanted)
+        replayer = again = WorkerReplayer(config, store, workers, wanted, reuse=reuse)
         tools = [side.substitute for side in asked.sides if side.substitute]
         if tools:
             compiler = ToolCompiler(workers_alone, tools, store, config, reuse=reuse)
@@ -207,7 +208,7 @@ def opened(
             compiler=compiler,
             comparer=CaseComparer(compiler, judge, asked.sides, asked.options),
             describer=CaseDescriber(judge),
-            judgements=None if tools else Judgements(store, workers_alone, asked.sides, asked.options),
+            judgements=None if tools else Judgements(store, asked.sides, asked.options),
             attributor=Attributor(judge, replayer, asked.sides),
             replayer=replayer,
             rechecker=Rechecker(compiler, replayer, judge, asked.sides),
@@ -289,40 +290,49 @@ def _compare(pairs: Sequence[Pair], asked: Comparison, steps: ComparisonSteps) -
     """In the order of their ids; described, unless attribution is to find better texts to describe."""
 
     def one(pair: Pair) -> Judged:
-        if known := _known(pair, steps):
-            return known
-        case = steps.comparer.compare(pair)
-        case = replace(case, edit=edit_digest.of_case(case, pair, steps.judge))
-        sides = (side if isinstance(side, Launch) else None for side in (pair.base, pair.head))
-        launches = Sides(base=next(sides), head=next(sides))
-        row = Judged(case=case, launches=launches, description=None, edit=None, again=NOT_AGAIN)
-        if asked.options.attribute and is_attributed(case):
-            return row
-        return _final(row, pair, steps)  # beside the compilers
+        return _compared_case(pair, asked, steps)
 
     def with_reuse(step: Progress) -> None:
-        judged_before = steps.judgements.sides_taken if steps.judgements else 0
-        taken = steps.compiler.taken_from_store + judged_before
-        steps.report(replace(step, detail=f"{taken} sides from the store" if taken else step.detail))
+        taken = steps.compiler.taken_from_store
+        steps.report(replace(step, detail=f"{taken} sides from the cache" if taken else step.detail))
 
     # one thread more than compilers: normalizing one case overlaps with compiling the next
     judged = in_parallel(one, pairs, steps.config.jobs + 1, "compare", with_reuse)
     return sorted(judged, key=lambda row: row.id)
 
 
-def _known(pair: Pair, steps: ComparisonSteps) -> Judged | None:
-    """As an earlier run judged the same compilations; not where there is nothing to compile."""
-    if steps.judgements is None or steps.comparer.is_same_input(pair):
-        return None
-    return steps.judgements.found(pair)
+def _compared_case(pair: Pair, asked: Comparison, steps: ComparisonSteps) -> Judged:
+    """As an earlier run judged the same compilations, or compared now."""
+    if (case := steps.comparer.uncompiled(pair)) is not None:
+        return _judged(case, pair, None, asked, steps)
+    outcomes = steps.comparer.compiled(pair)
+    if steps.judgements and (known := steps.judgements.found(pair, outcomes)):
+        return known
+    case, outcomes = steps.comparer.compare(pair, outcomes)
+    return _judged(case, pair, outcomes, asked, steps)
+
+
+def _judged(
+    case: Case, pair: Pair, outcomes: Sides[Outcome] | None, asked: Comparison, steps: ComparisonSteps
+) -> Judged:
+    """Described, unless attribution is to find better texts to describe."""
+    case = replace(case, edit=edit_digest.of_case(case, pair, steps.judge))
+    sides = (side if isinstance(side, Launch) else None for side in (pair.base, pair.head))
+    launches = Sides(base=next(sides), head=next(sides))
+    row = Judged(
+        case=case, launches=launches, outcomes=outcomes, description=None, edit=None, again=NOT_AGAIN
+    )
+    if asked.options.attribute and is_attributed(case):
+        return row
+    return _final(row, pair, steps)  # beside the compilers
 
 
 def _final(row: Judged, pair: Pair, steps: ComparisonSteps, made: Edit | None = None) -> Judged:
     """Described, and kept for the next run."""
     described = _described(row, steps, made)
-    if steps.judgements is not None:
-        steps.judgements.keep(pair, described)
-    return described
+    if steps.judgements is not None and row.outcomes is not None:
+        steps.judgements.keep(pair, row.outcomes, described)
+    return replace(described, outcomes=None)
 
 
 # attribute and group
@@ -469,19 +479,12 @@ def _notes(
     captured: Sequence[CapturedWorkload],
     compiler: WorkerCompiler | ToolCompiler,
 ) -> tuple[str, ...]:
-    ours, theirs = (side.toolchain.launchers for side in asked.sides)
+    runtimes = asked.sides.map(lambda side: side.toolchain.runtime)
     launched = {pair.target.backend for pair in pairs if pair.base is not None or pair.head is not None}
-    notes = [*launchers.notes(ours, theirs, sorted(launched)), *launchers.grids(pairs)]
+    notes = [*launchers.notes(runtimes, launched)]
     notes += notices.notes(captured, asked.sides)
     notes += [warning for side in asked.sides for warning in side.warnings]
     notes += compiler.notes() if isinstance(compiler, ToolCompiler) else ()
-    notes += [
-        f"{side.toolchain.spec}: its stages for {target.name} call functions of {', '.join(files)}; what "
-        "they made is known by the whole toolchain"
-        for side in asked.sides
-        for target in asked.targets
-        if (files := compiler.entered_frontend(side.toolchain, target))
-    ]
     typed = asked.meant or {pattern: (pattern,) for pattern in asked.options.cases}
     notes += notices.patterns(typed, [pair.id for pair in pairs])
     return tuple(dict.fromkeys(notes))

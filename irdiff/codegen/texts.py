@@ -69,7 +69,7 @@ class Texts:
     ) -> Outcome:
         """A case as the origin has it, with the release's own PTX or assembly."""
         if isinstance(substitute.origin, Toolchain):
-            return self._inner.compile(substitute.origin, corpus, launch, target, assemble=False, fresh=fresh)
+            return self._inner.compile(substitute.origin, corpus, launch, target, fresh=fresh)
         return self._of_run(substitute, substitute.origin, launch, target)
 
     def _of_run(
@@ -90,9 +90,9 @@ class Texts:
             ptx = self._store.get(kept[Stage.PTX].digest) or b""
             flags = ptxas_flags(launch, substitute.version, ptx.decode(errors="replace"))
         return Compiled(
-            entered=(),
             artifacts=kept,
             metadata=case.metadata.of(recorded.side),
+            handed={},
             stage_times_s={},
             stage_cpu_s={},
             assembler=Assembler(digest=substitute.ptxas.digest, flags=flags)
@@ -125,4 +125,4 @@ def _not_kept(missing: list[Stage]) -> Failure:
 
 
 def _absent(failure: Failure, artifacts: Mapping[str, Artifact]) -> Failed:
-    return Failed(entered=(), failure=failure, curable=True, artifacts=artifacts, stage_times_s={})
+    return Failed(failure=failure, curable=True, artifacts=artifacts, stage_times_s={})

@@ -106,13 +106,13 @@ class Rechecker:
             {stage: artifact.digest for stage, artifact in artifacts.items()},
             stages,
         )
-        known: bool | None = self._judge.store.get_record("recheck", key)
+        known: bool | None = self._judge.store.get_record("rechecked", key)
         if known is None:
             try:
                 known = self._stages_agree(suspect, name, stages) or self._settled(suspect, name, stages)
             except _UnansweredError:
                 return None
-            self._judge.store.put_record("recheck", key, known)
+            self._judge.store.put_record("rechecked", key, known)
         return known
 
     # one stage

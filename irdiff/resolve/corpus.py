@@ -23,9 +23,8 @@ PACK_FILE = "pack.toml"
 class Packages:
     """Published packages that the workloads of a family import, installed beside a toolchain."""
 
-    site: Path | None
-    """Comes last on the path of a worker: it never replaces what the toolchain has. None where the packages
-    are those of the toolchain's own interpreter."""
+    site: Path
+    """Comes last on the path of a worker: it never replaces what the toolchain has."""
     imports: tuple[str, ...]
     """Modules that a worker imports once for all of its cases."""
     kernels: tuple[str, ...]
@@ -62,6 +61,9 @@ class Corpus:
     lies elsewhere for another revision."""
     files: Mapping[str, str] | None = None
     """Of an exported revision: git's name of the content of each file of the repository, by path."""
+
+    self_contained: bool = False
+    """Whether it imports nothing outside of itself, its packages and Triton: the corpus that irdiff ships."""
 
     def beside(self, name: str, target: Target) -> Beside | None:
         """What a workload or a launch needs beside a toolchain."""

@@ -2,6 +2,7 @@
 
     blobs/ab/cdef…         one artifact, zstd-compressed; its name is its digest, checked on every read
     records-1.sqlite3      records: what was made from what (`store.records`)
+    assembled/ab/cdef…     what an assembler made: workers write it (`irdiff/worker/assembling.py`)
     tmp/PID-…              scratch folders of running processes
 
 Blobs appear by atomic rename and are never rewritten in place, and SQLite takes care of the records. So any
@@ -38,11 +39,13 @@ from irdiff.store.records import DAY_S, Records
 
 _LEVEL = 3
 _MAX_BLOB_BYTES = 1 << 30
-_BLOB = re.compile(r"[0-9a-f]{2}/(?:[0-9a-f]{62}|\.part-[0-9a-f]{32})", re.ASCII)
+_FILE = re.compile(
+    r"(?:blobs|assembled)/[0-9a-f]{2}/(?:[0-9a-f]{62}(?:\.part-\d+)?|\.part-[0-9a-f]{32})", re.ASCII
+)
 _SCRATCH = re.compile(r"(0\d{7})-\d{8}")
 """A process id, which has at most seven digits, and a number."""
-_BLOB_START = b"\x28\xb5\x2f\xfd"
-"""Of every zstd frame (RFC 8878, 3.1.1)."""
+_START = re.compile(rb"\x28\xb5\x2f\xfd|[0-9a-f]{64}\n|\Z")
+"""Of every zstd frame (RFC 8878, 3.1.1), of what was assembled, and of an empty file."""
 PULLED = "pulled"
 """Of records that say what was taken from a shared store: not true any more once some of it is removed."""
 
@@ -84,6 +87,11 @@ class Store:
         self._local = threading.local()
         self._records = Records(root)
         weakref.finalize(self, self._records.close)
+
+    @property
+    def assembled(self) -> Path:
+        """What assemblers made, which workers read and write."""
+        return self.root / "assembled"
 
     # blobs
 
@@ -158,11 +166,6 @@ class Store:
         except ValueError:
             return None
 
-    def checksum(self, kind: str, key: str) -> str | None:
-        """The SHA-256 of what a record says; None as of `get_record`."""
-        text = self.text(kind, key)
-        return None if text is None else sha256(text)
-
     def text(self, kind: str, key: str) -> bytes | None:
         """The JSON of a record; None as of `get_record`."""
         text = self._records.get(kind, key)
@@ -221,10 +224,22 @@ class Store:
         """Reads all that there is, and removes what is not what its name says; returns its names."""
         found = []
         for path, _ in self._files():
-            digest = path.parent.name + path.name
-            if len(digest) == 64 and _is_own(path) and self.get(digest) is None:
-                found.append(path.relative_to(self.root).as_posix())
+            name = path.relative_to(self.root).as_posix()
+            if ".part-" not in name and _is_own(path) and not self._is_whole(name):
+                _discard(path)
+                found.append(name)
         return found + self._records.remove_damaged()
+
+    def _is_whole(self, name: str) -> bool:
+        folder, digest, rest = name.split("/")
+        try:
+            content = (self.root / name).read_bytes()
+        except OSError:  # removed meanwhile, or not to be read
+            return True
+        if folder == "blobs":
+            return sha256(self._unpacked(content)) == digest + rest
+        parts = content.split(b"\n", 2)
+        return len(parts) == 3 and sha256(parts[1] + parts[2]).encode() == parts[0]
 
     def prune(self, max_size_bytes: int | None, *, max_age_s: float | None = None) -> int:
         """Removes what was unused longest until the store fits, and all that was unused for an age; returns
@@ -233,7 +248,9 @@ class Store:
         A record whose blobs are gone counts as absent, so any blob may go at any time.
         """
         self._remove_dead_scratch()
-        blobs = sorted((status.st_mtime, status.st_size, path) for path, status in self._files())
+        # workers do not mark what they read of what was assembled: a file system does, once a day
+        files = ((max(row.st_mtime, row.st_atime), row.st_size, path) for path, row in self._files())
+        blobs = sorted(files)
         records = ((used, size_bytes, None) for used, size_bytes in self._records.by_use())
         size_of_records = self._records.usage()[1]
         self._records.remove_left()
@@ -264,11 +281,10 @@ class Store:
 
     def _files(self) -> Iterator[tuple[Path, os.stat_result]]:
         """Files that have a name of the store's: the folder may be anybody's, and hold anything beside."""
-        blobs = self.root / "blobs"
-        for folder, _, names in os.walk(blobs):
+        for folder, _, names in itertools.chain(os.walk(self.root / "blobs"), os.walk(self.assembled)):
             for path in (Path(folder, name) for name in names):
                 with contextlib.suppress(OSError):
-                    if _BLOB.fullmatch(path.relative_to(blobs).as_posix()):
+                    if _FILE.fullmatch(path.relative_to(self.root).as_posix()):
                         status = path.lstat()
                         if stat.S_ISREG(status.st_mode):
                             yield path, status
@@ -356,7 +372,6 @@ def _is_own(path: Path) -> bool:
     """Whether a file that has a name of the store's begins as what the store writes; empty ones do."""
     try:
         with path.open("rb") as file:
-            start = file.read(len(_BLOB_START))
+            return bool(_START.match(file.read(65)))
     except OSError:
         return False
-    return not start or start == _BLOB_START

@@ -26,10 +26,11 @@ import triton.runtime.jit
 from triton.backends.compiler import GPUTarget
 from triton.runtime import driver
 
-from . import corpus_api, frontend, importing, running, settings, stages
+from . import corpus_api, frontend, importing, launching, running, settings, stages
 from .describe import kernel_name, specialization_of
 from .kernel_functions import jit_function
 from .stages import real_compile
+from .texts import text_of
 
 
 class Reached(BaseException):
@@ -136,8 +137,16 @@ class StubDriver:
 class Captured:
     """One launch: the JIT function, what it was called with, and what the frontend made of it."""
 
-    def __init__(self, function, bound, grid, reached):
+    def __init__(self, function, bound, given, grid, reached, tuner=None):
         self.function, self.bound, self.grid = function, bound, grid
+        self.given = given
+        """The options that the call names."""
+        self.tuner = tuner
+        """The autotuner that launches it, as lines of `launching`."""
+        self.text, self.places = "", []
+        """What is launched, over all calls of the entry that are this launch, and their places among the
+        calls of the entry.
+        """
         self.src, self.target, self.options = reached.src, reached.target, reached.options
         self.made, self.error = reached.made, reached.error
 
@@ -182,6 +191,7 @@ def intercepted(target, sink, configs=None, with_frontend=True, left_out=None):
     answer_as(target)
     jit, tuner = triton.runtime.jit.JITFunction, triton.runtime.autotuner.Autotuner
     original_run, original_tune = jit.run, tuner.run
+    tuning = []
 
     def compile_reached(src, target=None, options=None, **_):
         made = error = None
@@ -195,10 +205,12 @@ def intercepted(target, sink, configs=None, with_frontend=True, left_out=None):
     @functools.wraps(original_run)
     def run(self, *args, grid=None, warmup=False, **kwargs):
         bound = bind(self, args, kwargs)
+        given = {name: value for name, value in kwargs.items() if name not in bound}
         try:
             original_run(self, *args, grid=grid, warmup=warmup, **kwargs)
         except Reached as reached:
-            sink.append(Captured(self, bound, evaluate_grid(grid, bound), reached))
+            tuned_by = tuning[-1] if tuning else ()
+            sink.append(Captured(self, bound, given, evaluate_grid(grid, bound), reached, tuned_by))
         return NoKernel()
 
     @functools.wraps(original_tune)
@@ -211,9 +223,16 @@ def intercepted(target, sink, configs=None, with_frontend=True, left_out=None):
             left_out[name] = max(left_out.get(name, 0), len(known) - len(chosen))
         for config in chosen:
             options = config.all_kwargs()
-            if config.pre_hook is not None:
-                config.pre_hook({**self.nargs, **kwargs, **options})
-            self.fn.run(*args, **{**kwargs, **options})
+            hook = config.pre_hook
+            tuning.append(
+                [*launching.tuner_lines(self), *([f"config's hook: {text_of(hook)}"] if hook else [])]
+            )
+            try:
+                if hook is not None:
+                    hook({**self.nargs, **kwargs, **options})
+                self.fn.run(*args, **{**kwargs, **options})
+            finally:
+                tuning.pop()
         self.nargs, self.best_config = None, chosen[0]
         return NoKernel()
 
@@ -243,6 +262,7 @@ class CapturedFile:
         self.made.module = None
         self.error = None
         self.digest = made.digest
+        self.text, self.places = "", []
 
 
 def _file_of(entry, target):
@@ -327,15 +347,7 @@ def launches_of(entry, target, with_frontend, configs=None):
             ended = error
             if not sink:
                 raise
-    kept, seen = [], set()
-    for captured in sink:
-        made = captured.made
-        key = specialization_of(captured), captured.digest, made.ir_digest if made else None
-        if made and captured.digest is None:  # what sets it apart may have no digest
-            key += tuple((name, settings.identity(value)) for name, value in made.settings.changed())
-        if key not in seen:
-            seen.add(key)
-            kept.append(captured)
+    kept = _kept(sink)
     is_program = isinstance(entry, corpus_api.ProgramEntry)
     if len(kept) == 1 and not is_program:
         return Launches([("", kept[0])], left_out=left_out)
@@ -346,6 +358,22 @@ def launches_of(entry, target, with_frontend, configs=None):
         number = f"#{counts[name]}" if names.count(name) > 1 else ""
         rows.append((f"/{name}{number}", captured))
     return Launches(rows, ended, left_out)
+
+
+def _kept(sink):
+    """Each specialization, and each IR of it, once, with what all of its calls launch."""
+    calls, kept = launching.Calls(), {}
+    for place, captured in enumerate(sink, 1):
+        made = captured.made
+        key = specialization_of(captured), captured.digest, made.ir_digest if made else None
+        if made and captured.digest is None:  # what sets it apart may have no digest
+            key += tuple((name, settings.identity(value)) for name, value in made.settings.changed())
+        _, places, texts = kept.setdefault(key, (captured, [], []))
+        places.append(place)
+        texts.append([*(captured.tuner or ()), *calls.lines(captured)])
+    for captured, places, texts in kept.values():
+        captured.text, captured.places = launching.text(texts), places
+    return [captured for captured, _, _ in kept.values()]
 
 
 def _name_in_program(captured):

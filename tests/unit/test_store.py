@@ -16,6 +16,7 @@ from click.testing import CliRunner
 from irdiff.cli.store import parse_size, store_group
 from irdiff.errors import StoreError, UsageError
 from irdiff.store import Store, key_of
+from irdiff.worker import assembling
 
 KEY = key_of("a")
 DAY_S = 86400
@@ -141,23 +142,22 @@ def test_all_damage_is_found_at_once(tmp_path: Path) -> None:
     store.put_record("kind", key_of("b"), 1)
     assert store.remove_damaged() == []
     store.object_path(one).write_bytes(store.object_path(one).read_bytes()[:-2])
+    assembled = tmp_path / "assembled" / "ab" / ("c" * 62)
+    assembling.write(str(assembled), b"binary", "log")
+    assert assembling.read(assembled) == (b"binary", "log")
+    assembled.write_bytes(assembled.read_bytes()[:-1])
     in_file(store, "UPDATE records SET value = x'32' WHERE key = ?", KEY)
-    assert store.remove_damaged() == [f"blobs/{one[:2]}/{one[2:]}", f"kind {KEY}"]
+    assert store.remove_damaged() == [
+        f"blobs/{one[:2]}/{one[2:]}",
+        f"assembled/ab/{'c' * 62}",
+        f"kind {KEY}",
+    ]
     assert store.remove_damaged() == []
     assert store.get(two) == b"two"
     assert store.get_record("kind", key_of("b")) == 1
     path = tmp_path / "records-1.sqlite3"
     path.write_bytes(path.read_bytes()[:5000])
     assert Store(tmp_path).remove_damaged() == ["records-1.sqlite3"]
-
-
-def test_a_checksum_is_of_what_a_record_says(tmp_path: Path) -> None:
-    store = Store(tmp_path)
-    assert store.checksum("compile", "0" * 64) is None
-    for key, value in (("1", [1]), ("2", [1]), ("3", [2])):
-        store.put_record("compile", key * 64, value)
-    one, same, other = (store.checksum("compile", key * 64) for key in "123")
-    assert one == same != other
 
 
 def test_key_depends_on_every_part() -> None:

@@ -82,16 +82,9 @@ class Substitute:
             version=self.tool.version,
             digest=key_of("substitute/1", self.tool.digest, above.digest),
             path=str(self.tool.path),
-            below_frontend={
-                name: key_of("substitute/1", self.tool.digest if self._takes_part(name) else "", digest)
-                for name, digest in above.below_frontend.items()
-            },
             programs=own,
             notes=tuple(dict.fromkeys((*above.notes, *self.tool.notes))),
         )
-
-    def _takes_part(self, backend: str) -> bool:
-        return self.tool.kind is ToolKind.LLVM or backend in self.tool.backends
 
     def _origin_toolchain(self) -> Toolchain:
         if isinstance(self.origin, Toolchain):
@@ -104,8 +97,8 @@ class Substitute:
             digest=key_of("recorded/1", digest, assembler),
             path="",
             python="",
-            below_frontend=dict.fromkeys(("cuda", "hip"), key_of("recorded/1", digest, assembler)),
-            launchers={},
+            root="",
+            runtime={},
             programs=assembler,
             notes=(),
         )

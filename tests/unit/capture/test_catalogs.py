@@ -10,10 +10,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from irdiff.capture.disk import state_of
 
 from irdiff.capture import catalogs
 from irdiff.capture.catalogs import Capturer, Catalog, Selection, Wanted
-from irdiff.capture.disk import state_of
 from irdiff.model import Argument, Failure, FailureKind, Launch, Target, Toolchain
 from irdiff.resolve.corpus import Corpus
 from irdiff.store import Store
