@@ -66,7 +66,7 @@ def told(run: dict[str, Any]) -> dict[str, Any]:
 def test_machines_say_what_one_machine_says_and_one_may_die(
     machines: Machines, irdiff: Callable[..., Result], cache: Path, tmp_path: Path
 ) -> None:
-    with meanwhile(lambda: machines.kill(OTHER_WORKER), cache, after="compile"):
+    with meanwhile(lambda: machines.kill(OTHER_WORKER), cache, after="compiled"):
         done = irdiff(*WORDS, *CASES, "--cluster", machines.url)
     assert done.run is not None, done.stderr
     assert machines.started[OTHER_WORKER].poll() is not None

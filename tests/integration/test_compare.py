@@ -92,7 +92,7 @@ def _remove_records(cache: Path, condition: str) -> None:
 def test_damaged_artifact_is_compiled_again(irdiff, cache: Path, small_corpus: Path) -> None:
     words = ("compare", OLD, NEW, "--corpus", str(small_corpus), "--target", "sm_90", "--no-recheck")
     first = irdiff(*words)
-    _remove_records(cache, "kind NOT IN ('compile', 'catalog')")
+    _remove_records(cache, "kind NOT IN ('compiled', 'catalog')")
     for number, path in enumerate(sorted((cache / "results" / "blobs").rglob("*"))):
         if path.is_file():
             path.write_bytes(b"torn" if number % 2 else path.read_bytes()[:-5])
@@ -109,9 +109,8 @@ def test_judged_before_it_is_the_same_run_as_judged_anew(irdiff, cache: Path, sm
     store = Store(cache / "results")
     assert len(store.keys("judged")) == len(made.run["cases"])
     # what a judgement rests on goes, so that nothing but judgements can answer
-    _remove_records(cache, "kind NOT IN ('judged', 'compile', 'catalog', 'catalogs', 'layers', 'recheck')")
+    _remove_records(cache, "kind NOT IN ('judged', 'compiled', 'catalog', 'rechecked')")
     alone = irdiff(*words)
-    assert store.keys("description") == []
     _remove_records(cache, "kind = 'judged'")
     anew = irdiff(*words)
     for result in (made, known, alone, anew):
