@@ -129,7 +129,7 @@ def fill(part: Comparison, steps: ComparisonSteps) -> int:
 
     Raises as `compare`.
     """
-    return len(_compared(part, replace(steps, shared=_shared_store(steps.config, steps.store))).cases)
+    return len(_compared(part, steps).cases)
 
 
 def _compared(asked: Comparison, steps: ComparisonSteps) -> Run:
@@ -213,13 +213,9 @@ def opened(
             replayer=replayer,
             rechecker=Rechecker(compiler, replayer, judge, asked.sides),
             unstable=UnstableAssemblers(store, asked.sides),
-            shared=_shared_store(config, store),
+            shared=SharedStore(store, config.shared_store) if config.shared_store else None,
             report=report,
         )
-
-
-def _shared_store(config: Config, store: Store) -> SharedStore | None:
-    return SharedStore(store, config.shared_store) if config.shared_store else None
 
 
 # capture

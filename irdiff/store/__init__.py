@@ -22,7 +22,6 @@ import re
 import shutil
 import sqlite3
 import stat
-import threading
 import time
 import uuid
 import weakref
@@ -44,8 +43,6 @@ _FILE = re.compile(
 )
 _SCRATCH = re.compile(r"(0\d{7})-\d{8}")
 """A process id, which has at most seven digits, and a number."""
-_START = re.compile(rb"\x28\xb5\x2f\xfd|[0-9a-f]{64}\n|\Z")
-"""Of every zstd frame (RFC 8878, 3.1.1), of what was assembled, and of an empty file."""
 PULLED = "pulled"
 """Of records that say what was taken from a shared store: not true any more once some of it is removed."""
 
@@ -84,7 +81,6 @@ class Store:
         """Where it is a set: kind and key of each record, "" and digest of each blob, that is read, written
         or asked for, and that is there."""
         self._counter = itertools.count()
-        self._local = threading.local()
         self._records = Records(root)
         weakref.finalize(self, self._records.close)
 
@@ -100,15 +96,15 @@ class Store:
         digest = sha256(content)
         path = self.object_path(digest)
         if replace or not path.exists():
-            self._write(path, self._codec()[0].compress(content))
+            self._write(path, zstandard.compress(content, _LEVEL))
         self._note("", digest)
         return digest
 
     def get(self, digest: str) -> bytes | None:
         """The content of a digest; None where it is absent or was damaged (it is removed then)."""
-        path = self._blob(digest)
+        path = self.object_path(digest)
         try:
-            content = self._unpacked(_read(path))
+            content = _unpacked(_read(path))
         except FileNotFoundError:
             return None
         except OSError:
@@ -121,9 +117,9 @@ class Store:
 
     def has(self, digest: str) -> bool:
         """Whether a blob is there and not empty. Its content is checked when it is read."""
-        path = self._blob(digest)
+        path = self.object_path(digest)
         try:
-            status = os.stat(path)  # noqa: PTH116 - asked a million times
+            status = path.stat()
         except OSError:
             return False
         _mark_used(path, status)
@@ -141,16 +137,15 @@ class Store:
             shutil.copyfile(source, destination)
 
     def object_path(self, digest: str) -> Path:
-        return Path(self._blob(digest))
+        return Path(f"{self.root}/blobs/{digest[:2]}/{digest[2:]}")
 
     def packed(self, digest: str) -> bytes | None:
         """A blob as it lies here, compressed; None as of `get`."""
-        if self.get(digest) is None:
-            return None
         try:
-            return _read(self._blob(digest))
+            packed = _read(self.object_path(digest))
         except OSError:
             return None
+        return packed if sha256(_unpacked(packed)) == digest else None
 
     # records
 
@@ -187,7 +182,7 @@ class Store:
         their digest are left out.
         """
         for digest, packed in blobs.items():
-            if not self.has(digest) and sha256(self._unpacked(packed)) == digest:
+            if not self.has(digest) and sha256(_unpacked(packed)) == digest:
                 self._write(self.object_path(digest), packed)
         rows = [(kind, key, text.encode()) for (kind, key), text in records.items()]
         try:
@@ -224,22 +219,10 @@ class Store:
         """Reads all that there is, and removes what is not what its name says; returns its names."""
         found = []
         for path, _ in self._files():
-            name = path.relative_to(self.root).as_posix()
-            if ".part-" not in name and _is_own(path) and not self._is_whole(name):
-                _discard(path)
-                found.append(name)
+            folder, *digest = path.relative_to(self.root).parts
+            if folder == "blobs" and ".part-" not in path.name and self.get("".join(digest)) is None:
+                found.append("/".join((folder, *digest)))
         return found + self._records.remove_damaged()
-
-    def _is_whole(self, name: str) -> bool:
-        folder, digest, rest = name.split("/")
-        try:
-            content = (self.root / name).read_bytes()
-        except OSError:  # removed meanwhile, or not to be read
-            return True
-        if folder == "blobs":
-            return sha256(self._unpacked(content)) == digest + rest
-        parts = content.split(b"\n", 2)
-        return len(parts) == 3 and sha256(parts[1] + parts[2]).encode() == parts[0]
 
     def prune(self, max_size_bytes: int | None, *, max_age_s: float | None = None) -> int:
         """Removes what was unused longest until the store fits, and all that was unused for an age; returns
@@ -263,11 +246,9 @@ class Store:
                 break
             if path is None:
                 used_until = used
-            elif _is_own(path):
+            else:
                 _discard(path)
                 freed_blobs += size
-            else:
-                continue
             freed += size
         if freed:
             self._records.prune(used_until, PULLED)
@@ -284,10 +265,10 @@ class Store:
         for folder, _, names in itertools.chain(os.walk(self.root / "blobs"), os.walk(self.assembled)):
             for path in (Path(folder, name) for name in names):
                 with contextlib.suppress(OSError):
-                    if _FILE.fullmatch(path.relative_to(self.root).as_posix()):
-                        status = path.lstat()
-                        if stat.S_ISREG(status.st_mode):
-                            yield path, status
+                    status = path.lstat()
+                    named = _FILE.fullmatch(path.relative_to(self.root).as_posix())
+                    if named and stat.S_ISREG(status.st_mode):
+                        yield path, status
 
     # files
 
@@ -295,33 +276,12 @@ class Store:
         if self.used is not None:
             self.used.add((kind, key))
 
-    def _blob(self, digest: str) -> str:
-        return f"{self.root}/blobs/{digest[:2]}/{digest[2:]}"
-
-    def _unpacked(self, packed: bytes) -> bytes:
-        """Nothing where it is damaged."""
-        try:
-            return self._codec()[1].decompress(packed, max_output_size=_MAX_BLOB_BYTES)
-        except (zstandard.ZstdError, MemoryError):
-            return b""
-
-    def _codec(self) -> tuple[zstandard.ZstdCompressor, zstandard.ZstdDecompressor]:
-        # one pair a thread: neither may be used by two threads at once
-        if not hasattr(self._local, "codec"):
-            self._local.codec = (zstandard.ZstdCompressor(level=_LEVEL), zstandard.ZstdDecompressor())
-        codec: tuple[zstandard.ZstdCompressor, zstandard.ZstdDecompressor] = self._local.codec
-        return codec
-
     def _write(self, path: Path, content: bytes) -> None:
-        folder, _, _ = str(path).rpartition("/")
-        part = f"{folder}/.part-{uuid.uuid4().hex}"
+        part = path.with_name(f".part-{uuid.uuid4().hex}")
         try:
-            try:
-                _create(part, content)
-            except FileNotFoundError:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                _create(part, content)
-            os.replace(part, path)  # noqa: PTH105 - a large comparison writes hundreds of thousands
+            path.parent.mkdir(parents=True, exist_ok=True)
+            part.write_bytes(content)
+            part.replace(path)
         except OSError as error:
             _discard(part)
             raise self._unwritable(path.name, error) from error
@@ -335,43 +295,26 @@ class Store:
         )
 
 
-def _read(path: str) -> bytes:
-    """Of a small file, without what `open` does besides: a large comparison reads a million."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+def _unpacked(packed: bytes) -> bytes:
+    """Nothing where it is damaged."""
     try:
-        status = os.fstat(descriptor)
-        _mark_used(path, status)
-        return os.read(descriptor, status.st_size)
-    finally:
-        os.close(descriptor)
+        return zstandard.decompress(packed, _MAX_BLOB_BYTES)
+    except (zstandard.ZstdError, MemoryError):
+        return b""
 
 
-def _mark_used(path: str, status: os.stat_result) -> None:
+def _read(path: Path) -> bytes:
+    content = path.read_bytes()
+    _mark_used(path, path.stat())
+    return content
+
+
+def _mark_used(path: Path, status: os.stat_result) -> None:
     if time.time() - status.st_mtime > DAY_S:
         with contextlib.suppress(OSError):
             os.utime(path)
 
 
-def _create(path: str, content: bytes) -> None:
-    """Without what `open` does besides, as `_read`."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
-    try:
-        left = memoryview(content)
-        while left:
-            left = left[os.write(descriptor, left) :]
-    finally:
-        os.close(descriptor)
-
-
-def _discard(path: str | Path) -> None:
+def _discard(path: Path) -> None:
     with contextlib.suppress(OSError):
-        os.unlink(path)  # noqa: PTH108 - as the name is written everywhere here
-
-
-def _is_own(path: Path) -> bool:
-    """Whether a file that has a name of the store's begins as what the store writes; empty ones do."""
-    try:
-        with path.open("rb") as file:
-            return bool(_START.match(file.read(65)))
-    except OSError:
-        return False
+        path.unlink()

@@ -40,7 +40,6 @@ Place = tuple[str, str]
 Records = dict[Name, str]
 Blobs = dict[str, bytes]
 
-_SCHEMES = ("s3", "gs", "az", "https", "http")
 _TIMEOUT = {"timeout": "60s", "connect_timeout": "5s", "allow_http": True}
 _RETRY = {"max_retries": 2}
 _MESSAGE_CHARACTERS = 200
@@ -74,12 +73,12 @@ class Traffic:
 
 
 class SharedStore:
-    """During one run: `pull`, then `push`."""
+    """For one run after another: `pull`, then `push`."""
 
     def __init__(self, store: Store, config: SharedStoreConfig) -> None:
         self.traffic = Traffic()
         self.trouble = ""
-        """Why it is not used any more."""
+        """Why it was not used any more."""
         self.url = config.url
         self._store = store
         self._writes = config.mode is StoreMode.WRITE
@@ -94,6 +93,7 @@ class SharedStore:
         """Takes what there is of toolchains: for some pairs of a workload and a target, or all. From now on
         the store keeps what it is used for.
         """
+        self.traffic, self.trouble, self._there = Traffic(), "", set()
         self._toolchains = sorted(set(toolchains))
         self._part = _part_of(places or ())
         wanted = None if places is None else _parts_with(places)
@@ -317,18 +317,13 @@ def _opened(url: str) -> tuple[Any, Any]:
             f"the shared store {url} needs the extra `remote`", hint="pip install 'irdiff[remote]'"
         ) from error
     scheme, separator, _ = url.partition("://")
-    if not separator or scheme == "file":
-        path = Path(url.removeprefix("file://")).expanduser()
-        with contextlib.suppress(OSError):
-            path.mkdir(parents=True, exist_ok=True)
-        if not path.is_dir():
-            raise UsageError(f"the shared store {path} is no folder")
-        return obstore, LocalStore(path.absolute())
-    if scheme not in _SCHEMES:
-        raise UsageError(
-            f"{url!a} is no shared store", hint="s3://BUCKET/PATH, gs://, az://, https:// or a folder"
-        )
     try:
+        if not separator or scheme == "file":
+            path = Path(url.removeprefix("file://")).expanduser().absolute()
+            return obstore, LocalStore(path, mkdir=True)
         return obstore, from_url(url, client_options=_TIMEOUT, retry_config=_RETRY)  # type: ignore[call-overload]
     except Exception as error:  # a class of its own for each kind of mistake
-        raise UsageError(f"the shared store {url} cannot be opened: {error}") from error
+        raise UsageError(
+            f"{url!a} is no shared store: {error}",
+            hint="s3://BUCKET/PATH, gs://, az://, https:// or a folder",
+        ) from error
