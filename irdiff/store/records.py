@@ -28,7 +28,7 @@ Row = tuple[str, str, bytes]
 DAY_S = 86400.0
 """What is used is marked as used once a day."""
 _NAME = re.compile(r"records-([0-9]{1,9})\.sqlite3(-journal)?", re.ASCII)
-_WAIT_S = 60.0
+_WAIT_S = 300.0
 _TRIES = 3
 _MARKED_TOGETHER = 500
 _DAMAGED = {sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
@@ -90,11 +90,12 @@ class Records:
     def by_use(self) -> list[tuple[float, int]]:
         """When each was used last, and about how many bytes it takes; the oldest first."""
         size = "2 * (length(kind) + length(key)) + length(value) + 60"
-        return self._found(f"SELECT CAST(used AS REAL), {size} FROM records ORDER BY 1")  # noqa: S608
+        columns = f"ifnull(CAST(used AS REAL), 0.0), ifnull({size}, 60)"  # for damaged ones, too
+        return self._found(f"SELECT {columns} FROM records ORDER BY 1")  # noqa: S608
 
     def prune(self, used_until: float, kind: str) -> None:
         """Removes those that were not used since, and all of a kind."""
-        self._attempt("DELETE FROM records WHERE used <= ? OR kind = ?", [(used_until, kind)])
+        self._attempt("DELETE FROM records WHERE used IS NULL OR used <= ? OR kind = ?", [(used_until, kind)])
         self._found("VACUUM")
 
     def remove_left(self) -> None:
@@ -121,9 +122,7 @@ class Records:
     def close(self) -> None:
         with self._lock:
             self._mark_used()
-            if self._connection:
-                self._connection.close()
-            self._connection = None
+            self._close()
 
     # use
 
@@ -161,7 +160,7 @@ class Records:
                 connection.executemany(statement, rows)
                 connection.execute("COMMIT")
             except BaseException:
-                connection.rollback()
+                self._close()  # which undoes it
                 raise
 
         self._asked(write, new=True)
@@ -192,11 +191,14 @@ class Records:
 
     def _leave(self) -> None:
         """The file is damaged: the next one is used."""
+        self._close()
+        self.damaged.append(self._path().name)
+        self._number += 1
+
+    def _close(self) -> None:
         if self._connection:
             self._connection.close()
         self._connection = None
-        self.damaged.append(self._path().name)
-        self._number += 1
 
     def _path(self) -> Path:
         return self._folder / f"records-{self._number}.sqlite3"

@@ -187,8 +187,6 @@ class SharedStore:
         with self._going_on():
             done = 0
             for records, blobs in self._bundled(names):
-                report(Progress(phase="share", done=done, total=len(names), detail=""))
-                done += len(records) + len(blobs)
                 content = _bundle(records, blobs)
                 digest = sha256(content)
                 self._put(f"bundles/{digest}", content)
@@ -198,6 +196,8 @@ class SharedStore:
                 self._store.put_record(PULLED, digest, _names_of(records, blobs))
                 self.traffic.sent_bundles += 1
                 self.traffic.sent_bytes += len(content)
+                done += len(records) + len(blobs)
+                report(Progress(phase="share", done=done, total=len(names), detail=""))
             for toolchain in row["toolchains"]:
                 self._leave_list(toolchain)
             return True
@@ -288,7 +288,7 @@ def _names_of(records: Records, blobs: Blobs) -> list[Name]:
 def _bundle(records: Records, blobs: Blobs) -> bytes:
     rows = [[kind, key, text] for (kind, key), text in records.items()]
     table = {"records": rows, "blobs": [[digest, len(content)] for digest, content in blobs.items()]}
-    small = zstandard.ZstdCompressor().compress(json.dumps(table).encode())
+    small = zstandard.compress(json.dumps(table).encode())
     return b"".join([_START, b"%d\n" % len(small), small, *blobs.values()])
 
 
@@ -296,9 +296,7 @@ def _unbundled(content: bytes) -> tuple[Records, Blobs]:
     """Raises ValueError, TypeError, LookupError, MemoryError and ZstdError where it is no bundle."""
     head, _, rest = content.partition(b"\n")
     place = int(head.removeprefix(_START))
-    table = json.loads(
-        zstandard.ZstdDecompressor().decompress(rest[:place], max_output_size=_MAX_TABLE_BYTES)
-    )
+    table = json.loads(zstandard.decompress(rest[:place], _MAX_TABLE_BYTES))
     blobs = {}
     for digest, size in table["blobs"]:
         if not _DIGEST.fullmatch(digest):

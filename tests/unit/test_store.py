@@ -77,7 +77,7 @@ def test_damaged_blob_counts_as_absent(tmp_path: Path, damage: bytes | None) -> 
     "damage",
     [
         "UPDATE records SET value = CAST('2' AS BLOB)",
-        "UPDATE records SET value = NULL",
+        "UPDATE records SET value = NULL, used = NULL",
         "UPDATE records SET digest = x'00'",
         "UPDATE records SET kind = 'other'",
         f"UPDATE records SET key = '{key_of('b')}'",
@@ -87,6 +87,7 @@ def test_damaged_record_counts_as_absent(tmp_path: Path, damage: str) -> None:
     store = Store(tmp_path)
     store.put_record("kind", KEY, 1)
     in_file(store, damage)
+    store.prune(10_000_000)
     for kind, key in (("kind", KEY), ("other", KEY), ("kind", key_of("b"))):
         assert store.get_record(kind, key) is None
     store.put_record("kind", KEY, 3)
