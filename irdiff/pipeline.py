@@ -11,7 +11,7 @@ from __future__ import annotations
 import datetime
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -60,10 +60,9 @@ from irdiff.recheck.rechecker import Rechecker, Suspect
 from irdiff.recheck.rounds import Answer, Depth, Question, Rounds, UnstableAssemblers
 from irdiff.resolve.sides import Side
 from irdiff.run import run_folder
-from irdiff.shared_store.place import Place
-from irdiff.shared_store.session import SharedStoreSession, part_of
 from irdiff.store import Store, key_of
 from irdiff.store.interning import interned
+from irdiff.store.shared import SharedStore
 from irdiff.worker_client.worker_requests import Requests
 from irdiff.worker_client.workers import Workers
 
@@ -104,13 +103,9 @@ class ComparisonSteps:
     replayer: Replayer
     rechecker: Rechecker
     unstable: UnstableAssemblers
-    shared: SharedStoreSession | None
+    shared: SharedStore | None
     """The store of many machines, where there is one."""
     report: Report
-
-    def working_on(self, workload: str, target: str) -> AbstractContextManager[None]:
-        """What a thread uses of the store meanwhile is noted for other machines."""
-        return self.shared.noting(part_of(workload, target)) if self.shared else nullcontext()
 
 
 def compare(
@@ -134,7 +129,7 @@ def fill(part: Comparison, steps: ComparisonSteps) -> int:
 
     Raises as `compare`.
     """
-    return len(_compared(part, replace(steps, shared=_session(steps.config, steps.store))).cases)
+    return len(_compared(part, steps).cases)
 
 
 def _compared(asked: Comparison, steps: ComparisonSteps) -> Run:
@@ -152,7 +147,7 @@ def _compared(asked: Comparison, steps: ComparisonSteps) -> Run:
         cases, groups, asked_again = _recheck(judged, cases, groups, pairs, steps)
     exercised, lines = _exercised(asked, pairs, steps)
     if steps.shared:
-        steps.shared.push(steps.shared.noted(_toolchains(asked)), steps.report)
+        steps.shared.push(steps.report)
     return Run(
         schema=SCHEMA,
         irdiff_version=irdiff.__version__,
@@ -178,7 +173,8 @@ def _compared(asked: Comparison, steps: ComparisonSteps) -> Run:
             *exercised,
             *_shared(pairs),
             *asked_again,
-            *_of_shared_store(steps),
+            *steps.store.notes(),
+            *(steps.shared.notes() if steps.shared else ()),
         ),
         duration_s=0.0,
     )
@@ -217,14 +213,9 @@ def opened(
             replayer=replayer,
             rechecker=Rechecker(compiler, replayer, judge, asked.sides),
             unstable=UnstableAssemblers(store, asked.sides),
-            shared=_session(config, store),
+            shared=SharedStore(store, config.shared_store) if config.shared_store else None,
             report=report,
         )
-
-
-def _session(config: Config, store: Store) -> SharedStoreSession | None:
-    chosen = config.shared_store
-    return SharedStoreSession(store, Place(chosen.url), chosen) if chosen else None
 
 
 # capture
@@ -234,15 +225,14 @@ def _capture(asked: Comparison, steps: ComparisonSteps) -> list[CapturedWorkload
     names = {name for side in asked.sides for name in side.corpus.workloads}
     rows = case_ids.places(asked.options.cases, sorted(names), asked.targets)
     if steps.shared:
-        parts = (part_of(name, target.name) for name, target in rows)
-        steps.shared.pull(_toolchains(asked), parts, steps.report)
+        toolchains = [side.toolchain.digest for side in asked.sides]
+        steps.shared.pull(toolchains, [(name, target.name) for name, target in rows], steps.report)
     jobs = [(row, which) for row in range(len(rows)) for which in ("base", "head")]  # both start at once
 
     def one(job: tuple[int, str]) -> tuple[tuple[int, str], Catalog]:
         row, which = job
         name, target = rows[row]
-        with steps.working_on(name, target.name):
-            return job, catalogs.of_side(steps.compiler, asked.sides.of(which), name, target)
+        return job, catalogs.of_side(steps.compiler, asked.sides.of(which), name, target)
 
     found = dict(in_parallel(one, jobs, steps.config.jobs, "capture", steps.report))
     return [
@@ -296,8 +286,7 @@ def _compare(pairs: Sequence[Pair], asked: Comparison, steps: ComparisonSteps) -
     """In the order of their ids; described, unless attribution is to find better texts to describe."""
 
     def one(pair: Pair) -> Judged:
-        with steps.working_on(_workload(pair), pair.target.name):
-            return _compared_case(pair, asked, steps)
+        return _compared_case(pair, asked, steps)
 
     def with_reuse(step: Progress) -> None:
         taken = steps.compiler.taken_from_store
@@ -357,12 +346,11 @@ def _attribute(
         row = judged[number]
         subject = subject_of(row.case, targets[row.case.target])
         assert subject is not None
-        with steps.working_on(row.case.workload, row.case.target):
-            found = steps.attributor.attribute(subject)
-            case = attributed(row.case, replace(found, origin=interned(found.origin)))
-            again, curable = interned(found.again), found.may_be_cured
-            row = replace(row, case=case, edit=found.edit, again=again, may_be_cured=curable)
-            return _final(row, pair_of[row.id], steps, found.made)
+        found = steps.attributor.attribute(subject)
+        case = attributed(row.case, replace(found, origin=interned(found.origin)))
+        again, curable = interned(found.again), found.may_be_cured
+        row = replace(row, case=case, edit=found.edit, again=again, may_be_cured=curable)
+        return _final(row, pair_of[row.id], steps, found.made)
 
     targets = {target.name: target for target in asked.targets}
     pair_of = {pair.id: pair for pair in pairs}
@@ -396,8 +384,7 @@ def _described(row: Judged, steps: ComparisonSteps, made: Edit | None = None) ->
     """As it was for a case that no group takes."""
     if row.case.verdict not in GROUPED_VERDICTS:
         return row
-    with steps.working_on(row.case.workload, row.case.target):
-        return replace(row, description=steps.describer.describe(row.case, row.edit, row.launches, made))
+    return replace(row, description=steps.describer.describe(row.case, row.edit, row.launches, made))
 
 
 # recheck
@@ -418,8 +405,7 @@ def _recheck(
     def one(question: Question) -> Answer:
         suspect = _suspect(rows[question.case_id], pair_of[question.case_id])
         ask = steps.rechecker.whole if question.depth is Depth.WHOLE else steps.rechecker.assemblers
-        with steps.working_on(suspect.case.workload, suspect.case.target):
-            return Answer(question=question, sides=ask(suspect))
+        return Answer(question=question, sides=ask(suspect))
 
     rounds.run(lambda due: in_parallel(one, due, steps.config.jobs + 1, "recheck", steps.report))
     unstable = rounds.disagreeing()
@@ -498,18 +484,6 @@ def _notes(
     typed = asked.meant or {pattern: (pattern,) for pattern in asked.options.cases}
     notes += notices.patterns(typed, [pair.id for pair in pairs])
     return tuple(dict.fromkeys(notes))
-
-
-def _toolchains(asked: Comparison) -> tuple[str, ...]:
-    return tuple(side.toolchain.digest for side in asked.sides)
-
-
-def _workload(pair: Pair) -> str:
-    return pair.launch_id.partition(":")[0]
-
-
-def _of_shared_store(steps: ComparisonSteps) -> tuple[str, ...]:
-    return tuple(steps.shared.notes()) if steps.shared else ()
 
 
 def _exercised(

@@ -263,7 +263,7 @@ def prepared_rows(specs: list[str], plain: Callable[[], Halves], words: list[str
     """One side in the store, the other compiled: each way, since one release may compile slower than the other."""
     ways = []
     for stored, compiled in ((0, 1), (1, 0)):
-        shutil.rmtree(cache / "store", ignore_errors=True)
+        shutil.rmtree(cache / "results", ignore_errors=True)
         irdiff("compare", specs[stored], specs[stored], "--no-shortcut", *words, cache=cache)
         sides = (specs[stored], specs[compiled])
         [found] = side_by_side(partial(irdiff, "compare", *sides, *words, *PLAINLY, cache=cache), plain, 1)
@@ -292,7 +292,7 @@ def measured(pair: str, options: argparse.Namespace, settings: Config, *, same_p
         return irdiff("compare", *specs, *words, *more, cache=cache)
 
     def from_nothing(*more: str) -> Cost:
-        shutil.rmtree(cache / "store", ignore_errors=True)
+        shutil.rmtree(cache / "results", ignore_errors=True)
         return compared(*more)
 
     def measured_row(name: str, bound: str, *more: str) -> list[Beside]:

@@ -32,9 +32,8 @@ from .kernel_functions import jit_function
 from .stages import real_compile
 from .texts import text_of
 
-
 _running = []
-"""The JIT functions that are being launched, innermost last. They keep the `compile` of their first launch."""
+"""The JIT functions that are being launched. Each keeps the `compile` of its first launch."""
 
 
 class Reached(BaseException):

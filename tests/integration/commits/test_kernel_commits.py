@@ -139,8 +139,8 @@ def test_where_a_revision_is_exported_does_not_reach_the_code(irdiff, kernels: P
     result = irdiff("compare", "HEAD~1", "HEAD", *words, cwd=kernels)
     assert result.verdicts() == {"unchanged": 1}, result.stderr
     assert result.run["base"]["corpus"] != result.run["head"]["corpus"]
-    store = Store(cache / "store")
-    texts = [store.get("".join(path.parts[-2:])) for path in (cache / "store" / "objects").glob("*/*")]
+    store = Store(cache / "results")
+    texts = [store.get("".join(path.parts[-2:])) for path in (store.root / "blobs").glob("*/*")]
     asserting = [text for text in texts if text and b".entry relu" in text and b"__assertfail" in text]
     assert asserting
     assert all(str(cache.resolve()).encode() not in text for text in asserting)

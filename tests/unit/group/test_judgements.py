@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -217,8 +218,10 @@ def _a_text_of_its_edit_is_gone(bench: Bench) -> None:
 
 
 def _the_record_is_damaged(bench: Bench) -> None:
-    (path,) = (path for path in (bench.store.root / "records" / "judged").rglob("*") if path.is_file())
-    path.write_bytes(path.read_bytes().replace(b"registers", b"Registers"))
+    with sqlite3.connect(bench.store.root / "records-1.sqlite3") as records:
+        edit = "UPDATE records SET value = CAST(replace(value, 'registers', 'Registers') AS BLOB) WHERE kind = 'judged'"
+        assert records.execute(edit).rowcount == 1
+    records.close()
 
 
 @pytest.mark.parametrize(
