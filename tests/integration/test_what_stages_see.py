@@ -13,7 +13,6 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.integration.test_below_frontend import writes_a_launcher
 
 import irdiff as irdiff_package
 from irdiff.model import Toolchain

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from irdiff.capture.disk import state_of
 
 from irdiff.capture import catalogs
 from irdiff.capture.catalogs import Capturer, Catalog, Selection, Wanted
