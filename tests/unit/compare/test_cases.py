@@ -29,6 +29,7 @@ PAIR = Pair(
     base=None,
     head=None,
     supported=Sides(base=True, head=True),
+    moved=False,
 )
 
 

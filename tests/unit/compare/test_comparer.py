@@ -167,6 +167,7 @@ class Bench:
             base=self.launch,
             head=self.launch,
             supported=Sides(base=True, head=True),
+            moved=False,
         )
 
     def compare(self, **changes: Any) -> Case:

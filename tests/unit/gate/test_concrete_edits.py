@@ -183,6 +183,7 @@ class Compared:
             base=launch,
             head=launch,
             supported=Sides(base=True, head=True),
+            moved=False,
         )
         return case, pair
 
@@ -317,6 +318,7 @@ def test_how_a_side_failed_counts_without_addresses_and_folders(
         base=launch,
         head=launch,
         supported=Sides(base=True, head=True),
+        moved=False,
     )
     digests = [
         edit_digest.of_case(

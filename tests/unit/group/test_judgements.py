@@ -51,6 +51,7 @@ class Bench:
             base=self.build.launch(CASE, "base"),
             head=self.build.launch(CASE, "head"),
             supported=Sides(base=True, head=True),
+            moved=False,
         )
         self.judged = self.judge(Verdict.CHANGED)
         case = self.judged.case
