@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
 
 from irdiff import config as configuration
 from irdiff.cli import options
-from irdiff.cli.history_options import db_option
 from irdiff.errors import ExitCode, UsageError
 from irdiff.github import issue
 from irdiff.github.client import Client
@@ -19,17 +17,15 @@ from irdiff.history.lines import SeriesLines
 
 
 @click.command("check")
-@db_option
+@options.db_option
 @click.option("--series", help="Which series; default: that of the run that was added last.")
-@click.option("--markdown", "markdown_path", type=options.OutputFile(), help="Write the text here.")
+@click.option("--markdown", "markdown_path", type=options.OUTPUT, help="Write the text here.")
 @options.json_option
 @click.option(
     "--issue", "to_issue", is_flag=True, help="Open one issue for news, update it, close it when undone."
 )
 @click.option("--repo", "repository", help="OWNER/NAME of the issue; default: GITHUB_REPOSITORY.")
-@click.option(
-    "--api-url", help="The API of a GitHub Enterprise server; default: GITHUB_API_URL, or github.com."
-)
+@options.api_url_option
 def check_command(
     *,
     file: Path,
@@ -51,7 +47,7 @@ def check_command(
     if markdown_path:
         options.write_output(markdown_path, text)
     if json_path:
-        options.write_output(json_path, json.dumps(alerts.as_json(alert), indent=1, default=list) + "\n")
+        options.write_json(json_path, alerts.as_json(alert))
     if "-" not in map(str, (markdown_path, json_path)):
         click.echo(text, nl=False)
     if to_issue:

@@ -8,7 +8,7 @@ import click
 
 from irdiff import config as configuration
 from irdiff.cli import init_github, init_toml, options
-from irdiff.errors import ExitCode, UsageError
+from irdiff.errors import UsageError
 from irdiff.resolve import kernel_repository
 from irdiff.resolve.toolchains import source_parts
 
@@ -35,7 +35,7 @@ def init_command(
     shards: int | None,
     packages: tuple[str, ...],
     force: bool,
-) -> int:
+) -> None:
     """Prepare the repository in FOLDER: writes files, and changes none that is there."""
     config = configuration.load()
     is_compiler = (folder / source_parts.PACKAGE_MARK).exists()
@@ -49,7 +49,6 @@ def init_command(
         click.echo(f"wrote {path}")
     if github:
         _say_what_is_left(folder, action or init_github.own_action(config) or "", is_compiler=is_compiler)
-    return ExitCode.DONE
 
 
 def _say_what_is_left(folder: Path, action: str, *, is_compiler: bool) -> None:

@@ -1,7 +1,8 @@
-"""What `compare` and `report` write of a run: files, or the terminal report."""
+"""What `compare`, `report` and `runs` write of a run: files, a page in a browser, or the terminal report."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,18 +15,34 @@ from irdiff.config import Config
 from irdiff.errors import UsageError
 from irdiff.model import Run
 from irdiff.report import bump, escape, shown
-from irdiff.report.forest import Forest
 from irdiff.report.shown import Shown
 from irdiff.run import known, run_folder
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunOutputs:
-    json: Path | None
-    markdown: Path | None
-    html: Path | None
+    """What a user asked for, and how much of it."""
+
+    json_path: Path | None
+    markdown_path: Path | None
+    html_path: Path | None
     quiet: bool
     limit: int | None
+
+    @property
+    def files(self) -> tuple[Path | None, ...]:
+        return self.json_path, self.markdown_path, self.html_path
+
+
+run_outputs = options.gathered(
+    "outputs",
+    RunOutputs,
+    click.option("--quiet", "-q", is_flag=True, help="Show no progress, and of the report its first line."),
+    options.limit_option,
+    options.json_option,
+    click.option("--markdown", "markdown_path", type=options.OUTPUT, help="Write the Markdown report here."),
+    click.option("--html", "html_path", type=options.OUTPUT, help="Write the HTML report here, one file."),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,10 +66,10 @@ def earlier_of(text: str | None, config: Config) -> Earlier | None:
     if text is None:
         return None
     with run_argument.opened(text, config) as given:
-        return Earlier(run=run_folder.load(given.folder), call=given.call)
+        return Earlier(run=given.run, call=given.call)
 
 
-def part_of(run: Run, call: str, earlier: Earlier | None, *, is_bump: bool = False) -> ShownRun:
+def part_of(run: Run, call: str, earlier: Earlier | None = None, *, is_bump: bool = False) -> ShownRun:
     """The whole run, or what of it an earlier run did not have. Raises UsageError for the run itself."""
     if earlier is None:
         as_bump = is_bump or bump.is_wanted(run)
@@ -65,27 +82,40 @@ def part_of(run: Run, call: str, earlier: Earlier | None, *, is_bump: bool = Fal
     )
 
 
-def write(run: Run, part: ShownRun, given: GivenRun, timing: Forest | None, outputs: RunOutputs) -> None:
+def write(run: Run, part: ShownRun, given: GivenRun, outputs: RunOutputs) -> None:
     """JSON is of the whole run; the other forms are of the part that is shown."""
-    if outputs.json:
-        options.write_output(outputs.json, run_folder.dump_parts(run))
-    if outputs.markdown:
+    if outputs.json_path:
+        options.write_output(outputs.json_path, run_folder.dump_parts(run))
+    if outputs.markdown_path:
         from irdiff.report import markdown
 
-        options.write_output(outputs.markdown, markdown.render(part.run, timing, as_=part.as_))
-    if outputs.html:
-        from irdiff.report import html
+        text = markdown.render(part.run, given.timing_summary, as_=part.as_)
+        options.write_output(outputs.markdown_path, text)
+    if outputs.html_path:
+        options.write_output(outputs.html_path, _page(part, given))
 
-        options.write_output(outputs.html, html.render(part.run, given.folder, timing, as_=part.as_))
 
-
-def print_report(
-    part: ShownRun, given: GivenRun, timing: Forest | None, outputs: RunOutputs, config: Config
-) -> None:
+def print_report(part: ShownRun, given: GivenRun, outputs: RunOutputs) -> None:
     if outputs.quiet:
         click.echo(escape.terminal(part.as_.headline(part.run)))
         return
     from irdiff.report import terminal
 
-    console = Console(no_color=config.color is False)
-    terminal.show(part.run, given.folder, console, timing, as_=part.as_, limit=outputs.limit)
+    timing = given.timing_summary
+    terminal.show(part.run, given.folder, Console(), timing, as_=part.as_, limit=outputs.limit)
+
+
+def open_page(part: ShownRun, given: GivenRun, config: Config) -> None:
+    """Writes the page beside the runs and opens it; where no browser starts, the printed path is left."""
+    name = re.sub(r"[^\w.=-]+", "-", given.call).strip("-.") or "run"
+    path = config.pages / f"{name[-100:]}.html"
+    options.write_output(path, _page(part, given))
+    click.echo(path)
+    if click.launch(str(path)):
+        click.echo("no browser could be started: open the file above", err=True)
+
+
+def _page(part: ShownRun, given: GivenRun) -> str:
+    from irdiff.report import html
+
+    return html.render(part.run, given.folder, given.timing_summary, as_=part.as_)

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from contextlib import AbstractContextManager
 from pathlib import Path
 
 import click
-from rich.console import Console
 
 from irdiff import config as configuration
-from irdiff.cli import options, progress
+from irdiff.cli import options, screen
 from irdiff.config import Config, SharedStoreConfig, StoreMode
 from irdiff.errors import ExitCode, StoreError, UsageError
-from irdiff.parallel import Report
 from irdiff.resolve import toolchains
 from irdiff.shared_store import pruning, signatures
 from irdiff.shared_store.place import Place
@@ -89,7 +86,7 @@ def push(cache: Path | None) -> int:
     rows: dict[str, dict[str, set[str]]] = {}
     for record in store.records("scope"):
         rows.setdefault(record["part"], {})[record["toolchain"]] = set(record["names"])
-    with _progress(config) as report:
+    with screen.progress() as report:
         session.look({toolchain for row in rows.values() for toolchain in row}, report)
         session.push(rows, report)
     return _told(
@@ -105,7 +102,7 @@ def pull(specs: tuple[str, ...], cache: Path | None) -> int:
     config = configuration.load(cache=cache)
     session = _session(config)
     digests = [toolchains.resolve(spec, config).digest for spec in specs]
-    with _progress(config) as report:
+    with screen.progress() as report:
         session.pull(digests, None, report)
     told = session.traffic
     return _told(session, f"{told.packs} packs, {told.files} files, {told.size_bytes / 1e6:.1f} MB fetched")
@@ -146,10 +143,6 @@ def _place(config: Config) -> Place:
 
 def _session(config: Config) -> SharedStoreSession:
     return SharedStoreSession(Store(config.store), _place(config), _chosen(config))
-
-
-def _progress(config: Config) -> AbstractContextManager[Report]:
-    return progress.shown(Console(stderr=True, no_color=config.color is False))
 
 
 def _told(session: SharedStoreSession, done: str) -> int:

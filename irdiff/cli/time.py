@@ -13,8 +13,7 @@ from rich.console import Console
 
 from irdiff import config as configuration
 from irdiff import timing
-from irdiff.cli import options, run_argument
-from irdiff.cli.durations import Duration
+from irdiff.cli import options, run_argument, screen
 from irdiff.cli.run_argument import GivenRun
 from irdiff.config import Config
 from irdiff.errors import ExitCode, UsageError
@@ -23,13 +22,7 @@ from irdiff.report import commands, timing_table
 from irdiff.run import run_archive, run_folder, run_list, run_place
 from irdiff.timing import NoGpuError, timing_file
 from irdiff.timing.isolate import GpuProcessError
-from irdiff.timing.results import (
-    NO_SUCH_GPU,
-    PROCESSES,
-    OutputStatus,
-    TimingProtocol,
-    TimingResults,
-)
+from irdiff.timing.results import NO_SUCH_GPU, PROCESSES, OutputStatus, TimingProtocol, TimingResults
 from irdiff.timing.samples import read_samples
 
 
@@ -39,14 +32,14 @@ from irdiff.timing.samples import read_samples
     "--case", "cases", multiple=True, metavar="GLOB", help="Time only these cases; parts of an id work too."
 )
 @click.option(
-    "--budget", type=Duration(), default="15m", show_default=True, help="Time to spend: 90s, 10m, 1h."
+    "--budget", type=options.DURATION, default="15m", show_default=True, help="Time to spend: 90s, 10m, 1h."
 )
 @click.option("--all", "every", is_flag=True, help="Time cases whose code did not change, too.")
 @click.option(
     "--versions", is_flag=True, help="RUN is of `irdiff history session`: all versions of a case interleaved."
 )
 @click.option("--verify-only", is_flag=True, help="Compare what both sides compute; time nothing.")
-@click.option("--simulate", type=click.Path(path_type=Path), help="Judge recorded samples; needs no GPU.")
+@click.option("--simulate", type=options.PATH, help="Judge recorded samples; needs no GPU.")
 @click.option(
     "--take",
     metavar="TIMED",
@@ -60,6 +53,7 @@ from irdiff.timing.samples import read_samples
 @click.option("--seed", default=0, show_default=True, help="The seed of the order of launches.")
 @options.json_option
 def time_command(
+    *,
     run: str,
     cases: tuple[str, ...],
     budget: float,
@@ -90,11 +84,10 @@ def time_command(
         seed=seed,
         verify_only=verify_only,
     )
-    console = Console(highlight=False, no_color=config.color is False)
     log = Console(stderr=True, highlight=False)
     with _writable(run, config) as given:
         if simulate is not None:
-            found = timing.simulate(run_folder.load(given.folder), read_samples(simulate), protocol)
+            found = timing.simulate(given.run, read_samples(simulate), protocol)
         elif take is not None:
             found = _taken(given, take, config)
         else:
@@ -110,7 +103,7 @@ def time_command(
     if json_path is not None:
         options.write_output(json_path, timing_file.dump(found))
     if str(json_path) != "-":
-        show(found, console)
+        show(found, Console(highlight=False))
     return int(exit_code(found))
 
 
@@ -153,7 +146,7 @@ def _elsewhere(given: GivenRun) -> str:
 def _taken(given: GivenRun, text: str, config: Config) -> TimingResults:
     """The timings of a copy of the run, joined to those that it has. Raises UsageError for another run."""
     with run_argument.opened(text, config) as other:
-        if run_folder.load(other.folder) != run_folder.load(given.folder):
+        if other.run != given.run:
             raise UsageError(
                 f"{text} is no copy of {given.call}: its timings are of other binaries",
                 hint="give the folder, or a zip of it, that `irdiff time` wrote on the GPU host",
@@ -176,5 +169,4 @@ def exit_code(found: TimingResults) -> ExitCode:
 
 def show(found: TimingResults, console: Console) -> None:
     width = console.width if console.is_terminal else None
-    for line in timing_table.lines(found, width):
-        console.print(line, soft_wrap=True)
+    screen.print_lines(console, timing_table.lines(found, width))

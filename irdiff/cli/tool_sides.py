@@ -67,7 +67,7 @@ def _texts(origin: str, asked: ToolSides, config: Config) -> tuple[RecordedSide 
     name, _, which = origin.rpartition(":")
     call, side = (name, which) if which in ("base", "head") and name else (origin, "head")
     with run_argument.opened(call, config) as given:
-        recorded = RecordedSide(run=run_folder.load(given.folder), side=side)
+        recorded = RecordedSide(run=given.run, side=side)
         _take(recorded, given.folder, Store(config.store))
     return recorded, None
 

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import time
 from pathlib import Path
 
 import click
-from rich.console import Console
 
-from irdiff import config as configuration
-from irdiff.cli import options
-from irdiff.cli.status import status_line
-from irdiff.cli.toolchain_commits import adopt_command, build_command, key_command
-from irdiff.cli.toolchain_doctor import doctor_command
+from irdiff.cli import options, screen, toolchain_commits
 from irdiff.config import Config
-from irdiff.errors import ExitCode, ToolchainError, UsageError
+from irdiff.errors import ToolchainError, UsageError
 from irdiff.resolve import toolchains
-from irdiff.resolve.toolchains import environments, identity, install_progress
+from irdiff.resolve.toolchains import environments, identity
 from irdiff.resolve.toolchains.building import kept_trees
 
 
@@ -27,11 +21,10 @@ def toolchain_group() -> None:
 
 
 @toolchain_group.command("list")
-@options.cache_option
+@options.configured
 @options.json_option
-def list_command(cache: Path | None, json_path: Path | None) -> int:
+def list_command(*, config: Config, json_path: Path | None) -> None:
     """List every toolchain that irdiff installed, and what builds left that did not end."""
-    config = configuration.load(cache=cache)
     rows = [
         {
             "name": found.name,
@@ -43,19 +36,18 @@ def list_command(cache: Path | None, json_path: Path | None) -> int:
         }
         for found in environments.list_all(config)
     ]
-    kept = kept_trees.names(config)
     if json_path:
-        options.write_output(json_path, json.dumps(rows, indent=1) + "\n")
-        return ExitCode.DONE
+        options.write_json(json_path, rows)
+        return
     for row in rows:
         kind = "  counts lines: no side of a comparison" if row["counts_lines"] else ""
         click.echo(f"{row['name']:32} {row['version']:12} {row['digest'][:12]}  {row['path']}{kind}")
+    kept = kept_trees.names(config)
     for name in kept:
         state = "at work" if environments.is_at_work(name, config) else "did not end"
         click.echo(f"{name:32} {state:12} {'':12}  {config.toolchains / name}.tree")
     if not rows and not kept:
         click.echo("no toolchain is installed; `irdiff toolchain install triton==3.9.0` installs one")
-    return ExitCode.DONE
 
 
 def _digest(found: environments.Environment, config: Config) -> str:
@@ -71,21 +63,19 @@ def _digest(found: environments.Environment, config: Config) -> str:
 
 @toolchain_group.command("install")
 @click.argument("spec")
-@options.cache_option
-def install_command(spec: str, cache: Path | None) -> int:
+@options.configured
+def install_command(*, spec: str, config: Config) -> None:
     """Install a toolchain ahead of its use."""
-    with status_line(Console(stderr=True)) as tell, install_progress.telling(tell):
-        found = toolchains.resolve(spec, configuration.load(cache=cache))
+    with screen.status_line():
+        found = toolchains.resolve(spec, config)
     click.echo(f"{found.spec}: Triton {found.version}, {found.digest[:12]}, {found.path}")
-    return ExitCode.DONE
 
 
 @toolchain_group.command("remove")
 @click.argument("names", nargs=-1, required=True)
-@options.cache_option
-def remove_command(names: tuple[str, ...], cache: Path | None) -> int:
+@options.configured
+def remove_command(*, names: tuple[str, ...], config: Config) -> None:
     """Remove toolchains by name or spec."""
-    config = configuration.load(cache=cache)
     known = environments.list_all(config)
     for name in names:
         matching = [row for row in known if name in (row.name, row.state["spec"], row.state["version"])]
@@ -94,7 +84,6 @@ def remove_command(names: tuple[str, ...], cache: Path | None) -> int:
         for row in matching:
             environments.remove(row.name, config)
             click.echo(f"removed {row.name}")
-    return ExitCode.DONE
 
 
 @toolchain_group.command("prune")
@@ -105,10 +94,9 @@ def remove_command(names: tuple[str, ...], cache: Path | None) -> int:
     show_default=True,
     help="Remove what was unused for more days.",
 )
-@options.cache_option
-def prune_command(unused_days: float, cache: Path | None) -> int:
+@options.configured
+def prune_command(*, unused_days: float, config: Config) -> None:
     """Remove toolchains that were not used for some time, and what builds left that did not end."""
-    config = configuration.load(cache=cache)
     known = environments.list_all(config)
     bound = time.time() - unused_days * 86400
     old = [row.name for row in known if environments.last_used(row) < bound]
@@ -122,10 +110,7 @@ def prune_command(unused_days: float, cache: Path | None) -> int:
     for name in removed:
         click.echo(f"removed {name}")
     click.echo(f"{len(removed)} removed, {len(known) - len(old)} kept")
-    return ExitCode.DONE
 
 
-toolchain_group.add_command(build_command)
-toolchain_group.add_command(doctor_command)
-toolchain_group.add_command(adopt_command)
-toolchain_group.add_command(key_command)
+for command in toolchain_commits.COMMANDS:
+    toolchain_group.add_command(command)

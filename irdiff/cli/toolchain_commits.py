@@ -1,25 +1,28 @@
-"""`irdiff toolchain build|adopt|key`: toolchains of a Triton checkout's revisions."""
+"""`irdiff toolchain build|adopt|key|doctor`: toolchains of a Triton checkout's revisions."""
 
 from __future__ import annotations
 
-import json
+from dataclasses import asdict
 from pathlib import Path
 
 import click
-from rich.console import Console
 
-from irdiff import config as configuration
-from irdiff.cli import options
-from irdiff.cli.status import status_line
-from irdiff.cli.toolchain_doctor import read
+from irdiff.cli import options, screen
 from irdiff.config import Config
 from irdiff.errors import ExitCode
 from irdiff.model import Sides
 from irdiff.resolve import toolchains
-from irdiff.resolve.toolchains import adopt, commits, counting, environments, native, repository
+from irdiff.resolve.toolchains import adopt, checkout, commits, counting, environments, native, repository
+from irdiff.resolve.toolchains.building import doctor
+from irdiff.resolve.toolchains.checkout import Checkout
 from irdiff.resolve.toolchains.counting import CountingToolchain
 
 _MERGE_BASE = "the merge base"
+
+
+def _read(repo: Path | None, revision: str, config: Config) -> Checkout:
+    store = repository.open_store(repo or Path.cwd(), config)
+    return checkout.read(repository.snapshot(store, revision, config), config)
 
 
 @click.command("build")
@@ -34,27 +37,25 @@ _MERGE_BASE = "the merge base"
     "the main branch): `compare --exercised` then says it by line.",
 )
 @options.repo_option
-@options.cache_option
-def build_command(revision: str, coverage_base: str | None, repo: Path | None, cache: Path | None) -> int:
+@options.configured
+def build_command(*, revision: str, coverage_base: str | None, repo: Path | None, config: Config) -> None:
     """Make the toolchain of REVISION ahead of its use, with a native build if there is none to share.
 
     A build that does not end leaves its tree (the last four are kept), and the same build goes on there.
     """
-    config = configuration.load(cache=cache)
-    found = read(repo, revision, config)
-    with status_line(Console(stderr=True, no_color=config.color is False)) as progress:
+    found = _read(repo, revision, config)
+    with screen.status_line() as tell:
         if coverage_base is not None:
-            base = read(repo, _base_of(coverage_base, repo, revision, config), config)
-            counting_made = counting.build(Sides(base=base, head=found), config, toolchains.resolve, progress)
+            base = _read(repo, _base_of(coverage_base, repo, revision, config), config)
+            counted = counting.build(Sides(base=base, head=found), config, toolchains.resolve, tell)
         else:
-            made = commits.toolchain_of(found, config, toolchains.resolve, build=True, progress=progress)
+            made = commits.toolchain_of(found, config, toolchains.resolve, build=True, progress=tell)
     if coverage_base is not None:
-        _tell_counting(counting_made)
-        return ExitCode.DONE
+        _tell_counting(counted)
+        return
     toolchain = made.toolchain
     click.echo(f"{toolchain.spec}: Triton {toolchain.version}, {toolchain.digest[:12]}, {toolchain.path}")
     click.echo(made.note)
-    return ExitCode.DONE
 
 
 def _base_of(base: str, repo: Path | None, revision: str, config: Config) -> str:
@@ -81,16 +82,15 @@ def _tell_counting(made: CountingToolchain) -> None:
 @click.argument("spec")
 @click.option("--anyway", is_flag=True, help="Adopt although their Python parts do not agree.")
 @options.repo_option
-@options.cache_option
-def adopt_command(revision: str, spec: str, anyway: bool, repo: Path | None, cache: Path | None) -> int:
+@options.configured
+def adopt_command(*, revision: str, spec: str, anyway: bool, repo: Path | None, config: Config) -> None:
     """Declare that the native part of SPEC (triton==3.9.0, a wheel file) is the one of REVISION.
 
     Python-only work on top of REVISION then needs no native build. The Python parts of both are compared
     first; the files that do not agree are listed, and nothing is adopted.
     """
-    config = configuration.load(cache=cache)
     spec = f"wheel:{spec}" if spec.endswith(".whl") and not spec.startswith("wheel:") else spec
-    found = read(repo, revision, config)
+    found = _read(repo, revision, config)
     toolchain = toolchains.resolve(spec, config)
     adoption, differences = adopt.adopt(found, spec, toolchain, config, anyway=anyway)
     for line in differences.lines():
@@ -99,7 +99,6 @@ def adopt_command(revision: str, spec: str, anyway: bool, repo: Path | None, cac
         f"{spec} is adopted for {found.label}: its native part serves every revision with the native digest "
         f"{adoption.native_digest[:12]} ({len(found.native)} files)"
     )
-    return ExitCode.DONE
 
 
 @click.command("key")
@@ -107,13 +106,12 @@ def adopt_command(revision: str, spec: str, anyway: bool, repo: Path | None, cac
 @click.option("--paths", is_flag=True, help="List the files that feed the native part.")
 @options.repo_option
 @options.json_option
-@options.cache_option
+@options.configured
 def key_command(
-    revision: str, paths: bool, repo: Path | None, json_path: Path | None, cache: Path | None
-) -> int:
+    *, revision: str, paths: bool, repo: Path | None, json_path: Path | None, config: Config
+) -> None:
     """Print the native digest of REVISION and whether its native part is at hand."""
-    config = configuration.load(cache=cache)
-    found = read(repo, revision, config)
+    found = _read(repo, revision, config)
     adoption = adopt.find(found.native_digest, config)
     key = native.key_of_build(found, config)
     built = environments.find(key.name, config)
@@ -129,12 +127,36 @@ def key_command(
             "build_environment": key.environment,
             "paths": found.native_paths,
         }
-        options.write_output(json_path, json.dumps(row, indent=1) + "\n")
-        return ExitCode.DONE
+        options.write_json(json_path, row)
+        return
     if paths:
         click.echo("\n".join(found.native_paths))
-        return ExitCode.DONE
+        return
     at_hand = f"adopted from {adoption.spec}" if adoption else ("built" if built else "not at hand")
     click.echo(f"{found.label}: native digest {found.native_digest}")
     click.echo(f"  {len(found.native)} files, LLVM {found.llvm or 'not pinned'}, native part {at_hand}")
-    return ExitCode.DONE
+
+
+@click.command("doctor")
+@click.argument("revision", default="HEAD")
+@options.repo_option
+@options.json_option
+@options.configured
+def doctor_command(*, revision: str, repo: Path | None, json_path: Path | None, config: Config) -> int:
+    """Check in seconds whether this machine has what a native build of REVISION needs.
+
+    Ends with 1 where it has not.
+    """
+    found = _read(repo, revision, config)
+    rows = doctor.examine(found, config)
+    works = doctor.works(rows)
+    if json_path:
+        options.write_json(json_path, {"works": works, "findings": [asdict(row) for row in rows]})
+    else:
+        built = ", built already" if native.find(found, config) else ""
+        click.echo(f"{found.label}: native digest {found.native_digest[:12]}{built}")
+        click.echo("\n".join(doctor.lines(rows)))
+    return ExitCode.DONE if works else ExitCode.ANSWER_IS_NO
+
+
+COMMANDS = (adopt_command, build_command, doctor_command, key_command)

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from irdiff import timing
-from irdiff.cli.durations import seconds
+from irdiff.cli.options import DURATION
 from irdiff.cli.time import exit_code
 from irdiff.errors import ExitCode, UsageError
 from irdiff.model import Artifact, Sides, Verdict
@@ -66,13 +66,13 @@ def test_cases_are_spread_over_gpus_that_run_them():
 
 @pytest.mark.parametrize(("text", "value"), [("90s", 90), ("10m", 600), ("1.5h", 5400), ("30", 30)])
 def test_budgets(text, value):
-    assert seconds(text) == value
+    assert DURATION.convert(text, None, None) == value
 
 
 @pytest.mark.parametrize("text", ["", "m", "-3s", "ten", "inf", "nan"])
 def test_what_is_not_a_time(text):
     with pytest.raises(UsageError):
-        seconds(text)
+        DURATION.convert(text, None, None)
 
 
 def difference(**changes):
