@@ -180,10 +180,8 @@ def parameter_block(
     for place, parameter in enumerate(plan.parameters):
         if parameter.value is not None:
             contents[place] = parameter.value
-        elif parameter.kind is ParameterKind.TENSOR_MAP:
-            assert parameter.descriptor is not None
-            spec = plan.tensor_maps[parameter.descriptor]
-            contents[place] = device.tensor_map(spec, address(spec.argument))
+        elif parameter.tensor_map is not None:
+            contents[place] = device.tensor_map(parameter.tensor_map, address(parameter.argument))
         elif parameter.kind is ParameterKind.POINTER:
             contents[place] = address(parameter.argument).to_bytes(8, "little")
         else:

@@ -1,7 +1,7 @@
-"""What timing asks of a GPU: load a binary, launch it, describe the card. Two modules answer it.
+"""What timing asks of a GPU: load a binary, launch it, describe the card.
 
 Buffers, fills, comparisons, events and graphs go through torch, which is the same on CUDA and ROCm; only
-loading and launching need the vendor's driver API (`cuda_device`, `hip_device`).
+loading and launching need the vendor's driver API (`open_device`, one class a vendor).
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ from irdiff.timing.buffers import Buffers, Scratch, Storage
 from irdiff.timing.device import Card, Device, DriverError, ParameterBlock
 from irdiff.timing.kernel_entry import read_entry
 from irdiff.timing.measure import Enqueue, Pace, measure
-from irdiff.timing.open_device import open_device
+from irdiff.timing.open_device import open_device, target_of
 
 BINARIES = {"cuda": Stage.CUBIN, "hip": Stage.HSACO}
 _SEED = 20
@@ -243,15 +243,8 @@ def listed(session: GpuSession, _request: Request, _say: Say) -> Reply:
     torch = session.torch
     versions = {"torch": str(torch.__version__), "python": sys.version.split()[0]}
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    targets = [_target(torch, index) for index in range(count)]
+    targets = [target_of(torch, index) for index in range(count)]
     return {"kind": "listed", "targets": targets, "versions": versions}
-
-
-def _target(torch: Any, index: int) -> str:
-    facts = torch.cuda.get_device_properties(index)
-    if torch.version.hip is not None:
-        return str(facts.gcnArchName).split(":")[0]
-    return f"sm_{facts.major}{facts.minor}"
 
 
 _OPERATIONS = {"list": listed, "open": opened, "verify": verify, "time": timing, "peaks": peaks}

@@ -140,7 +140,7 @@ def _verify_all(processes: _Processes, cases: Sequence[str], work: GpuWork, say:
             reply = process.ask({"op": "verify", "case": case}, _LAUNCH_LIMIT_S)
             work.outputs[case] = _check(reply)
         except GpuProcessGone as ended:
-            work.outputs[case] = _bad(ended.status, ended.side, ended.message)
+            work.outputs[case] = bad_output(ended.status, ended.side, ended.message)
         if work.outputs[case].status in FAULTS:
             process = processes.fresh()
     try:
@@ -152,7 +152,10 @@ def _verify_all(processes: _Processes, cases: Sequence[str], work: GpuWork, say:
         pass  # figures of merit only
 
 
-def _bad(status: OutputStatus, side: str | None, message: str, arguments: Sequence[str] = ()) -> OutputCheck:
+def bad_output(
+    status: OutputStatus, side: str | None, message: str, arguments: Sequence[str] = ()
+) -> OutputCheck:
+    """Of a case whose outputs could not be compared."""
     return OutputCheck(
         status=status,
         side=side,
@@ -166,10 +169,10 @@ def _bad(status: OutputStatus, side: str | None, message: str, arguments: Sequen
 
 def _check(reply: Mapping[str, Any]) -> OutputCheck:
     if reply["kind"] == "refused":
-        return _bad(OutputStatus.NOT_LAUNCHED, None, reply["message"])
+        return bad_output(OutputStatus.NOT_LAUNCHED, None, reply["message"])
     if reply["kind"] == "out of bounds":
         message = f"{reply['side']} wrote outside of {', '.join(reply['arguments'])}"
-        return _bad(OutputStatus.OUT_OF_BOUNDS, reply["side"], message, reply["arguments"])
+        return bad_output(OutputStatus.OUT_OF_BOUNDS, reply["side"], message, reply["arguments"])
     rows = reply["differences"]
     if not rows:
         status, message = OutputStatus.EQUAL, "bitwise equal"
@@ -242,7 +245,7 @@ def _one_process(
                 message = f"while timing, in process {number + 1} of {protocol.processes}: {ended.message}"
                 guilty = _guilty(bundle, ended.side)
                 side = ended.side if ended.side in (None, *_SHARED_ARMS) else "head"
-                work.outputs.update((case, _bad(ended.status, side, message)) for case in guilty)
+                work.outputs.update((case, bad_output(ended.status, side, message)) for case in guilty)
                 bundle = tuple(case for case in bundle if case not in guilty)
                 process = processes.fresh()
                 continue
