@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 
 import click
-from rich.console import Console
 
 from irdiff import pipeline
 from irdiff.capture.catalogs import Wanted
@@ -64,24 +63,27 @@ def backfill_command(
     What is done is kept at once: after an interruption the same command goes on where it was.
     """
     config = points.with_index(config, index)
+    wanted = checkout.side_options(selection, lambda _text: None)
+    series = points.of_specs(specs, _days(every), checkout.repo, config)
     work = _Work(
         config=config,
         targets=replace(selection, cases=()).targets(config),
-        wanted=checkout.side_options(selection, lambda _text: None),
-        console=Console(stderr=True),
+        wanted=wanted,
+        options=replace(EVERYTHING, tiers=selection.tiers, attribute=attribute, recheck=recheck),
     )
-    series = points.of_specs(specs, _days(every), checkout.repo, config)
-    cases = work.whole_names(selection.cases, series)
+    newest_first = [partial(work.resolve, point.spec) for point in reversed(series)]
+    with screen.progress() as report:
+        cases = _whole_names(selection.cases, newest_first, work.targets, config, report)
+    work = replace(work, options=replace(work.options, cases=cases))
     choice = backfill.Choice(
         targets=work.targets,
-        wanted=Wanted(tiers=selection.tiers, cases=cases),
-        corpus=shared_corpus(series[-1].spec, work.wanted, config),
+        wanted=work.launches,
+        corpus=shared_corpus(series[-1].spec, wanted, config),
         compiler=toolchains.resolve(checkout.triton, config).digest if checkout.triton else "",
         file=file,
         runs=runs_folder or file.absolute().with_name(f"{file.stem}-runs"),
     )
-    chosen = replace(EVERYTHING, cases=cases, tiers=selection.tiers, attribute=attribute, recheck=recheck)
-    done = backfill.backfill(series, choice, work.steps(choice.wanted, chosen))
+    done = backfill.backfill(series, choice, work)
     counts = f"{len(done.measured)} versions compiled, {len(done.compared)} pairs compared"
     click.echo(f"{counts}, {done.known} known: {file}")
     for gap in done.gaps:
@@ -91,39 +93,33 @@ def backfill_command(
 
 @dataclass(frozen=True, kw_only=True)
 class _Work:
-    """What each version is resolved, compiled and compared with."""
+    """`backfill.Steps`: how each version is resolved, compiled and compared."""
 
     config: Config
     targets: tuple[Target, ...]
     wanted: SideOptions
-    console: Console
+    options: Options
 
-    def whole_names(self, cases: tuple[str, ...], series: Sequence[backfill.Point]) -> tuple[str, ...]:
-        newest_first = [partial(self._resolved, point.spec) for point in reversed(series)]
-        with screen.progress(self.console) as report:
-            return _whole_names(cases, newest_first, self.targets, self.config, report)
+    @property
+    def launches(self) -> Wanted:
+        return Wanted(tiers=self.options.tiers, cases=self.options.cases)
 
-    def steps(self, launches: Wanted, chosen: Options) -> backfill.Steps:
-        return backfill.Steps(
-            resolve=self._resolved,
-            measure=partial(self._measured, launches),
-            compare=partial(self._compared, chosen),
-            say=partial(self.console.print, markup=False, highlight=False, soft_wrap=True),
-        )
-
-    def _resolved(self, spec: str) -> Side:
+    def resolve(self, spec: str) -> Side:
         return resolve_sides(spec, spec, self.wanted, self.config).base
 
-    def _measured(self, launches: Wanted, side: Side) -> inventory.Inventory:
-        with screen.progress(self.console) as report:
-            return inventory.take(side, self.targets, launches, self.config, report)
+    def measure(self, side: Side) -> inventory.Inventory:
+        with screen.progress() as report:
+            return inventory.take(side, self.targets, self.launches, self.config, report)
 
-    def _compared(self, chosen: Options, sides: Sides[Side], folder: Path) -> Run:
+    def compare(self, sides: Sides[Side], folder: Path) -> Run:
         asked = pipeline.Comparison(
-            sides=sides, targets=self.targets, options=chosen, command=tuple(sys.argv[1:])
+            sides=sides, targets=self.targets, options=self.options, command=tuple(sys.argv[1:])
         )
-        with screen.progress(self.console) as report:
+        with screen.progress() as report:
             return pipeline.compare(asked, self.config, folder, report)
+
+    def say(self, text: str) -> None:
+        click.echo(text, err=True)
 
 
 def _whole_names(

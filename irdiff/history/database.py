@@ -11,9 +11,9 @@ import contextlib
 import fcntl
 import importlib.util
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from irdiff.errors import IrdiffError
 from irdiff.history.schema import KEYS, SCHEMA, TABLES, columns
@@ -23,6 +23,7 @@ _WAIT_S = 120.0
 _POLL_S = 0.05
 
 Row = Sequence[Any]
+T = TypeVar("T")
 
 
 class HistoryError(IrdiffError):
@@ -36,59 +37,54 @@ class Database:
         self._connection = connection
 
     def rows(self, query: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        found: list[tuple[Any, ...]] = self._connection.execute(query, list(parameters)).fetchall()
-        return found
+        self.run(query, parameters)
+        return list(self._connection.fetchall())
+
+    def records(self, make: Callable[..., T], query: str, parameters: Sequence[object] = ()) -> list[T]:
+        """What `make` makes of each row, whose columns are named as its arguments."""
+        self.run(query, parameters)
+        names = [column[0] for column in self._connection.description]
+        return [make(**dict(zip(names, row, strict=True))) for row in self._connection.fetchall()]
 
     def value(self, query: str, parameters: Sequence[object] = ()) -> Any:
         """The first value of the first row; None where there is no row."""
-        row = self._connection.execute(query, list(parameters)).fetchone()
-        return row[0] if row else None
+        return next((row[0] for row in self.rows(query, parameters)), None)
 
     def run(self, statement: str, parameters: Sequence[object] = ()) -> None:
         self._connection.execute(statement, list(parameters))
 
     def put(self, table: str, rows: Iterable[Row]) -> int:
         """Writes rows in place of all those with the same key (`KEYS`); returns how many."""
+        import numpy as np
+
         listed = list(rows)
         if not listed:
             return 0
-        self._stage(table, columns(table), listed)
-        self._take_fresh(table)
-        return len(listed)
+        arrays = {}
+        for name, values in zip(columns(table), zip(*listed, strict=True), strict=True):
+            arrays[name] = np.empty(len(listed), dtype=object)
+            arrays[name][:] = values
+        self._connection.register("incoming", arrays)
+        try:
+            return self._take(table, "SELECT * FROM incoming")
+        finally:
+            self._connection.unregister("incoming")
 
     def put_parquet(self, table: str, path: Path) -> int:
         """The same, of the rows of a Parquet file. Raises HistoryError where it has other columns."""
         found = self.rows("SELECT name FROM parquet_schema(?) WHERE num_children IS NULL", [str(path)])
         if {name for (name,) in found} != set(columns(table)):
             raise HistoryError(f"{path} does not hold the table {table!r} of {SCHEMA!r}")
-        self.run(f"CREATE OR REPLACE TEMP TABLE fresh AS SELECT * FROM {table} LIMIT 0")  # noqa: S608
         names = ", ".join(columns(table))
-        self.run(f"INSERT INTO fresh SELECT {names} FROM read_parquet(?)", [str(path)])  # noqa: S608
-        count = int(self.value("SELECT count(*) FROM fresh"))
-        self._take_fresh(table)
-        return count
+        return self._take(table, f"SELECT {names} FROM read_parquet(?)", [str(path)])  # noqa: S608
 
-    def _take_fresh(self, table: str) -> None:
-        names, key = columns(table), KEYS[table]
-        same = " AND ".join(f"kept.{name} = fresh.{name}" for name in key)
-        self.run(f"DELETE FROM {table} kept WHERE EXISTS (SELECT 1 FROM fresh WHERE {same})")  # noqa: S608
-        self.run(f"INSERT INTO {table} SELECT {', '.join(names)} FROM fresh")  # noqa: S608
-        self.run("DROP TABLE fresh")
-
-    def _stage(self, table: str, names: Sequence[str], rows: Sequence[Row]) -> None:
-        import numpy as np
-
+    def _take(self, table: str, query: str, parameters: Sequence[object] = ()) -> int:
         self.run(f"CREATE OR REPLACE TEMP TABLE fresh AS SELECT * FROM {table} LIMIT 0")  # noqa: S608
-        arrays = {}
-        for place, name in enumerate(names):
-            column = np.empty(len(rows), dtype=object)
-            column[:] = [row[place] for row in rows]
-            arrays[name] = column
-        self._connection.register("incoming", arrays)
-        try:
-            self.run("INSERT INTO fresh SELECT * FROM incoming")
-        finally:
-            self._connection.unregister("incoming")
+        self.run(f"INSERT INTO fresh {query}", parameters)
+        same = " AND ".join(f"kept.{name} = fresh.{name}" for name in KEYS[table])
+        self.run(f"DELETE FROM {table} kept WHERE EXISTS (SELECT 1 FROM fresh WHERE {same})")  # noqa: S608
+        self.run(f"INSERT INTO {table} FROM fresh")
+        return int(self.value("SELECT count(*) FROM fresh"))
 
 
 @contextlib.contextmanager
@@ -97,20 +93,12 @@ def writing(path: Path) -> Iterator[Database]:
 
     Raises HistoryError.
     """
-    with _locked(path, fcntl.LOCK_EX):
-        connection = _connect(path, read_only=False)
-        try:
-            database = Database(connection)
-            _prepare(database, path)
-            connection.begin()
-            try:
-                yield database
-            except BaseException:
-                connection.rollback()
-                raise
-            connection.commit()
-        finally:
-            connection.close()
+    with _locked(path, fcntl.LOCK_EX), _connect(path, read_only=False) as connection:
+        database = Database(connection)
+        _prepare(database, path)
+        connection.begin()
+        yield database
+        connection.commit()  # what is not committed is gone once the connection is closed
 
 
 @contextlib.contextmanager
@@ -120,14 +108,10 @@ def reading(path: Path) -> Iterator[Database]:
         raise HistoryError(
             f"there is no history {path}", hint="make one: irdiff history backfill triton==3.8.0..3.9.0"
         )
-    with _locked(path, fcntl.LOCK_SH):
-        connection = _connect(path, read_only=True)
-        try:
-            database = Database(connection)
-            _check(database, path)
-            yield database
-        finally:
-            connection.close()
+    with _locked(path, fcntl.LOCK_SH), _connect(path, read_only=True) as connection:
+        database = Database(connection)
+        _check(database, path)
+        yield database
 
 
 @contextlib.contextmanager

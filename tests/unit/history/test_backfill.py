@@ -33,10 +33,10 @@ class Bench:
         )
 
     def run(self, *labels: str) -> backfill.Backfilled:
-        steps = backfill.Steps(
-            resolve=self.resolve, measure=self.measure, compare=self.compare, say=lambda _text: None
-        )
-        return backfill.backfill([points.release(label) for label in labels], self.choice, steps)
+        return backfill.backfill([points.release(label) for label in labels], self.choice, self)
+
+    def say(self, text: str) -> None:
+        pass
 
     def resolve(self, spec: str):
         label = spec.removeprefix("triton==")
