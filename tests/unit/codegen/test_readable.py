@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from irdiff.codegen import abilities
-from irdiff.codegen.abilities import Abilities
-from irdiff.codegen.readable import ReadableTexts
+from irdiff.codegen import readable
+from irdiff.codegen.readable import Abilities, ReadableTexts
 from irdiff.codegen.running import Runner
 from irdiff.config import Limits
 from irdiff.resolve.tools.tool import Tool, ToolKind
@@ -18,7 +17,7 @@ from irdiff.store import Store
 TEXT = "  %1 = icmp samesign ult i32 %0, 4\n  call void @f(ptr captures(none) %2)\n"
 KNOWN = {
     "old": Abilities(unreadable=("captures(none)", "icmp samesign"), newest_ptx=84, flags=()),
-    "new": Abilities(unreadable=(), newest_ptx=95, flags=abilities.FLAGS),
+    "new": Abilities(unreadable=(), newest_ptx=95, flags=readable.FLAGS),
 }
 
 
@@ -37,7 +36,7 @@ def tool(name: str, kind: ToolKind = ToolKind.LLVM) -> Tool:
 
 @pytest.fixture(autouse=True)
 def asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(abilities, "of_tool", lambda tool, runner, store: KNOWN[tool.digest])
+    monkeypatch.setattr(readable, "of_tool", lambda tool, runner, store: KNOWN[tool.digest])
 
 
 def texts(tmp_path: Path, *tools: Tool, alone: bool) -> ReadableTexts:
