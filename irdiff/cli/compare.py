@@ -16,10 +16,10 @@ from rich.console import Console
 from irdiff import pipeline
 from irdiff.api import run_name
 from irdiff.capture.notices import MISSING_PACKAGE
-from irdiff.cli import case_patterns, completing, options, run_argument, run_outputs, screen, tool_sides
+from irdiff.cli import case_patterns, completing, options, report, run_argument, screen, tool_sides
 from irdiff.cli.options import CaseArguments, CheckoutArguments
+from irdiff.cli.report import RunOutputs
 from irdiff.cli.run_argument import GivenRun
-from irdiff.cli.run_outputs import RunOutputs
 from irdiff.config import Config
 from irdiff.errors import ExitCode, NothingComparedError, UsageError
 from irdiff.model import Edited, FailureKind, Options, Run, Target, Verdict
@@ -108,7 +108,7 @@ class CompareArguments:
     help="The run folder; default: one in the cache. Other commands know it as `last` too.",
 )
 @run_argument.known_option
-@run_outputs.run_outputs
+@report.output_options
 @click.option(
     "--exit-code",
     is_flag=True,
@@ -136,7 +136,7 @@ def compare_command(**given: Any) -> int:
         options.check_beside(words.out, outputs.files)
     run_place.prepare(words.out or config.runs / "new")
     console = Console(stderr=True, quiet=outputs.quiet)
-    earlier = run_outputs.earlier_of(words.known, config)
+    earlier = report.earlier_of(words.known, config)
     targets = words.selection.targets(config)
     asked = _asked(words, targets, console)
     if isinstance(asked, Look):
@@ -149,10 +149,10 @@ def compare_command(**given: Any) -> int:
     if words.out:
         _remember(words.out, config, console)
     made = GivenRun(folder=folder, call=run_list.call_of(folder, config.runs), is_archive=False)
-    part = run_outputs.part_of(run, made.call, earlier, is_bump=words.bump)
-    run_outputs.write(run, part, made, outputs)
+    part = report.part_of(run, made.call, earlier, is_bump=words.bump)
+    report.write(run, part, made, outputs)
     if "-" not in map(str, outputs.files):
-        run_outputs.print_report(part, made, outputs)
+        report.print_report(part, made, outputs)
     if not isinstance(asked, Look):
         _require_whole(run, made)
     return _code(part.run) if words.exit_code else ExitCode.DONE
@@ -216,17 +216,17 @@ def _chosen(words: CompareArguments) -> Options:
 
 def _compared(asked: pipeline.Comparison, words: CompareArguments, folder: Path, console: Console) -> Run:
     config = words.config
-    with screen.progress(console) as report, closing(Workers(config)) as warm:
+    with screen.progress(console) as tell, closing(Workers(config)) as warm:
         cases = asked.options.cases
-        meant = case_patterns.of_sides(cases, asked.sides, asked.targets, config, report, warm=warm)
+        meant = case_patterns.of_sides(cases, asked.sides, asked.targets, config, tell, warm=warm)
         asked = replace(asked, options=replace(asked.options, cases=case_patterns.flat(meant)), meant=meant)
         if words.cluster:
             from irdiff.cluster import client
 
             with closing(client.DaskCluster(words.cluster)) as machines:
-                notes = client.fill(asked, config, machines, report)
+                notes = client.fill(asked, config, machines, tell)
             asked = replace(asked, notes=(*asked.notes, *notes))
-        return pipeline.compare(asked, config, folder, report, warm=warm)
+        return pipeline.compare(asked, config, folder, tell, warm=warm)
 
 
 def _remember(folder: Path, config: Config, console: Console) -> None:

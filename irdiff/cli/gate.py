@@ -10,7 +10,7 @@ import click
 from irdiff import config as configuration
 from irdiff import gate
 from irdiff.cli import options, run_argument
-from irdiff.cli.init_github import POLICY
+from irdiff.cli.init import POLICY
 from irdiff.cli.run_argument import GivenRun
 from irdiff.errors import ExitCode, UsageError
 from irdiff.gate import acceptance, outputs, policy, timings

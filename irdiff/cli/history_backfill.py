@@ -18,7 +18,7 @@ from irdiff.cli import case_patterns, options, screen
 from irdiff.cli.options import CaseArguments, CheckoutArguments
 from irdiff.config import Config
 from irdiff.errors import ExitCode, ToolchainError, UsageError
-from irdiff.history import backfill, inventory, points
+from irdiff.history import backfill, inventory, versions
 from irdiff.model import EVERYTHING, Options, Run, Sides, Target
 from irdiff.parallel import Report
 from irdiff.resolve import toolchains
@@ -62,9 +62,9 @@ def backfill_command(
 
     What is done is kept at once: after an interruption the same command goes on where it was.
     """
-    config = points.with_index(config, index)
+    config = versions.with_index(config, index)
     wanted = checkout.side_options(selection, lambda _text: None)
-    series = points.of_specs(specs, _days(every), checkout.repo, config)
+    series = versions.of_specs(specs, _days(every), checkout.repo, config)
     work = _Work(
         config=config,
         targets=replace(selection, cases=()).targets(config),

@@ -11,7 +11,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from irdiff.cli import options, run_argument, run_outputs, screen
+from irdiff.cli import options, report, run_argument, screen
 from irdiff.config import Config
 from irdiff.errors import UsageError
 from irdiff.model import Verdict
@@ -53,7 +53,7 @@ def runs_group(
         return
     if opened:
         with run_argument.opened(opened, config) as given:
-            run_outputs.open_page(run_outputs.part_of(given.run, given.call), given, config)
+            report.open_page(report.part_of(given.run, given.call), given, config)
         return
     rows = run_list.listed(config.runs)
     if json_path:

@@ -15,32 +15,9 @@ from irdiff.capture.catalogs import Wanted
 from irdiff.errors import NothingComparedError, ToolchainError
 from irdiff.history import add, database
 from irdiff.history.inventory import Inventory
-from irdiff.history.versions import Version
+from irdiff.history.versions import Point
 from irdiff.model import Run, Sides, Target
 from irdiff.resolve.sides import Side
-
-
-@dataclass(frozen=True, kw_only=True)
-class Point:
-    """One version that is asked for."""
-
-    spec: str
-    name: str
-    series: str
-    sort_key: str
-    label: str
-    day: str | None
-    """YYYY-MM-DD, where the version names one."""
-
-    def version(self, side: Side) -> Version:
-        return Version(
-            name=self.name,
-            series=self.series,
-            sort_key=self.sort_key,
-            label=self.label,
-            toolchain=side.toolchain.digest,
-            corpus=side.corpus.digest,
-        )
 
 
 class Steps(Protocol):

@@ -20,13 +20,12 @@ from irdiff.errors import IrdiffError
 from irdiff.model import Case, Launch, Run
 from irdiff.run import run_folder
 from irdiff.stages import Stage
-from irdiff.timing import abi, buffers, outputs
+from irdiff.timing import abi, buffers
 from irdiff.timing.abi import AbiError, LaunchPlan
 from irdiff.timing.buffers import Buffers, Scratch, Storage
-from irdiff.timing.device import Card, Device, DriverError, ParameterBlock
 from irdiff.timing.kernel_entry import read_entry
 from irdiff.timing.measure import Enqueue, Pace, measure
-from irdiff.timing.open_device import open_device, target_of
+from irdiff.timing.open_device import Card, Device, DriverError, ParameterBlock, open_device, target_of
 
 BINARIES = {"cuda": Stage.CUBIN, "hip": Stage.HSACO}
 _SEED = 20
@@ -160,7 +159,7 @@ def verify(session: GpuSession, request: Request, say: Say) -> Reply:
     differences = [
         row
         for storage in needed
-        if (row := outputs.difference(torch, storage, base[storage.number], head[storage.number], tolerance))
+        if (row := buffers.difference(torch, storage, base[storage.number], head[storage.number], tolerance))
     ]
     repeats = all(torch.equal(base[storage.number], again[storage.number]) for storage in needed)
     return {

@@ -8,7 +8,7 @@ import pytest
 
 from irdiff.capture.catalogs import Wanted
 from irdiff.errors import ToolchainError
-from irdiff.history import backfill, database, points
+from irdiff.history import backfill, database, versions
 from irdiff.model import Verdict
 from tests.unit.conftest import Build
 from tests.unit.history import histories
@@ -33,7 +33,7 @@ class Bench:
         )
 
     def run(self, *labels: str) -> backfill.Backfilled:
-        return backfill.backfill([points.release(label) for label in labels], self.choice, self)
+        return backfill.backfill([versions.release(label) for label in labels], self.choice, self)
 
     def say(self, text: str) -> None:
         pass

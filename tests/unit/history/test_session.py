@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from irdiff.history import add, add_timings, database, lines, session
+from irdiff.history import add, database, lines, session
 from irdiff.history.database import HistoryError
 from irdiff.model import Artifact, Case, Sides, Verdict
 from irdiff.run import run_folder
@@ -149,7 +149,7 @@ def add_timings_of(file: Path, found: session.Session, ratios: dict[str, float])
     work = GpuWork(outputs=dict.fromkeys(samples, check), samples=samples)
     rows = assemble.case_timings("GPU-1", work, {}, protocol)
     with database.writing(file) as history:
-        return add_timings.add(history, found, timed(protocol, rows))
+        return add.add_timings(history, found, timed(protocol, rows))
 
 
 def timed(protocol, rows) -> results.TimingResults:

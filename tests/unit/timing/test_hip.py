@@ -5,8 +5,7 @@ import ctypes
 import pytest
 
 from irdiff.timing.abi import LaunchPlan, Parameter, ParameterKind, TensorMap
-from irdiff.timing.device import DeviceError, ParameterBlock
-from irdiff.timing.open_device import HipDevice
+from irdiff.timing.open_device import DeviceError, HipDevice, ParameterBlock
 
 
 class FakeHip:
