@@ -77,7 +77,7 @@ _ALLOCATIONS = 100_000
 700, a fifth of a large comparison's time goes there."""
 
 
-@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "show_default": True})
 @click.version_option(__version__, prog_name="irdiff")
 def cli() -> None:
     """Which kernels does a change of Triton, or of a repository of Triton kernels, really change?"""

@@ -29,8 +29,7 @@ _CONTEXT = 3
     "--measure",
     type=click.Choice(["code", "time"]),
     default="code",
-    show_default=True,
-    help="What the commit moves; time needs a GPU of the case's target here, and may answer `unclear`.",
+    help="What the commit moves; time needs a GPU of the target here, and may answer `unclear`.",
 )
 @options.origin_option
 @options.ptxas_option

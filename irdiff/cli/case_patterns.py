@@ -31,30 +31,25 @@ def of_sides(
     """
     if not patterns:
         return {}
-    found = {(side.toolchain.digest, side.corpus.digest): side for side in sides}
+    found = {(side.toolchain.digest, side.corpus.digest): side for side in sides}.values()
 
     def launches_of(workloads: Sequence[str]) -> Iterator[str]:
-        for side in found.values():
-            yield from _launches(side, workloads, targets, config, report, warm)
+        """Names of launches. They are hardly ever others for another target."""
+        for side in found:
+            origin = side.substitute.origin if side.substitute else side.toolchain
+            if isinstance(origin, Toolchain):
+                yield from (
+                    row.id
+                    for row in corpus_check.captured(
+                        origin, side.corpus, targets[:1], workloads, config, report, warm=warm
+                    )
+                )
+            else:
+                cases = (case for case in origin.run.cases if case.workload in workloads)
+                yield from (case.id.rpartition("@")[0] for case in cases)
 
-    names = [name for side in found.values() for name in side.corpus.workloads]
+    names = [name for side in found for name in side.corpus.workloads]
     return case_ids.completed(patterns, names, launches_of, [target.name for target in targets])
-
-
-def _launches(
-    side: Side,
-    workloads: Sequence[str],
-    targets: Sequence[Target],
-    config: Config,
-    report: Report,
-    warm: Workers | None,
-) -> Iterable[str]:
-    """Names of launches. They are hardly ever others for another target."""
-    origin = side.substitute.origin if side.substitute else side.toolchain
-    if not isinstance(origin, Toolchain):
-        return (case.id.rpartition("@")[0] for case in origin.run.cases if case.workload in workloads)
-    rows = corpus_check.captured(origin, side.corpus, targets[:1], workloads, config, report, warm=warm)
-    return [row.id for row in rows]
 
 
 def flat(meant: Meant) -> tuple[str, ...]:

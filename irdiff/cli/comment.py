@@ -60,28 +60,13 @@ class _CommentPlace:
 @run_argument.argument()
 @click.option("--repo", "repository", help="OWNER/NAME; default: GITHUB_REPOSITORY.")
 @click.option("--pr", "number", type=click.IntRange(min=1), help="Number of the pull request.")
-@click.option(
-    "--pr-head",
-    "branch",
-    metavar="OWNER:BRANCH",
-    help="Look for the open pull request of this branch instead.",
-)
-@click.option(
-    "--commit",
-    metavar="SHA",
-    help="The head commit of the pull request; nothing is written where it has moved on.",
-)
+@click.option("--pr-head", "branch", metavar="OWNER:BRANCH", help="Or the branch that is to be merged.")
+@click.option("--commit", metavar="SHA", help="Its head: nothing is written where it has moved on.")
 @options.api_url_option
-@click.option("--key", default="default", show_default=True, help="One comment is kept for each key.")
+@click.option("--key", default="default", help="One comment is kept for each key.")
 @click.option("--url", help="An https link to the job and its full report.")
 @click.option("--check/--no-check", default=False, help="Publish a check (or status) with annotations, too.")
-@click.option(
-    "--corpus-root",
-    "root",
-    default="corpus",
-    show_default=True,
-    help="Where the corpus lies in the repository.",
-)
+@click.option("--corpus-root", "root", default="corpus", help="Where the corpus lies in the repository.")
 @click.option("--dry-run", is_flag=True, help="Print the comment; nothing is sent and no token is needed.")
 def comment_command(*, run: str, repository: str | None, dry_run: bool, **given: Any) -> None:
     """Write the report of RUN on a pull request: one comment, updated in place.

@@ -50,7 +50,7 @@ class CompareArguments:
     packages: tuple[str, ...]
     program: str | None
     configs: int | None
-    stages: str
+    stages: str | None
     no_shortcut: bool
     recheck: bool
     attribute: bool
@@ -75,51 +75,26 @@ class CompareArguments:
     metavar="NAME=VALUE",
     help="An option of the launch, with --ir: num_warps=8; repeatable.",
 )
-@click.option(
-    "--exercised",
-    is_flag=True,
-    help="Count the cases that run the passes of an edited source: one more compilation of base.",
-)
+@click.option("--exercised", is_flag=True, help="Count cases that run the passes of an edited source.")
 @options.origin_option
 @options.ptxas_option
 @options.bump_option
 @options.selection
 @options.python_option
 @options.packages_option
-@click.option(
-    "--program",
-    metavar="COMMAND",
-    help="Compare what this program of the repository launches: 'bench/run.py --small'.",
-)
-@click.option(
-    "--configs",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Take the first N configs of each autotuning list; default: all.",
-)
-@click.option("--stages", default="", help="Stages to compare, comma-separated; default: all.")
+@click.option("--program", metavar="COMMAND", help="Compare what a program of the repository launches.")
+@click.option("--configs", type=click.IntRange(min=1), help="Take the first so many configs of an autotuner.")
+@click.option("--stages", help="Stages to compare, comma-separated; default: all.")
 @click.option("--no-shortcut", is_flag=True, help="Compile both sides anew, even where they are the same.")
 @options.recheck_option
 @options.attribute_option
 @click.option("--shard", default="1/1", help="K/N: the K-th of N parts of the cases.")
-@click.option(
-    "--out",
-    type=options.PATH,
-    help="The run folder; default: one in the cache. Other commands know it as `last` too.",
-)
+@click.option("--out", type=options.PATH, help="The run folder, `last` for others; default: in the cache.")
 @run_argument.known_option
 @report.output_options
-@click.option(
-    "--exit-code",
-    is_flag=True,
-    help="End with 1 where a case changed, broke, or was removed; with --known, where one did anew.",
-)
+@click.option("--exit-code", is_flag=True, help="End with 1 where a shown case changed, broke or went.")
 @options.limited_and_sharing
-@click.option(
-    "--cluster",
-    metavar="URL",
-    help="A Dask scheduler, tcp://HOST:8786: its machines do the work (irdiff[cluster]).",
-)
+@click.option("--cluster", metavar="URL", help="A Dask scheduler whose machines work: tcp://HOST:8786.")
 def compare_command(**given: Any) -> int:
     """Compile every kernel of the corpus with BASE and with HEAD, and say what changed.
 
@@ -205,7 +180,7 @@ def _chosen(words: CompareArguments) -> Options:
     return Options(
         cases=words.selection.cases,
         tiers=words.selection.tiers,
-        stages=tuple(part for part in words.stages.split(",") if part),
+        stages=tuple(part for part in (words.stages or "").split(",") if part),
         shortcut=not words.no_shortcut,
         recheck=words.recheck,
         attribute=words.attribute,

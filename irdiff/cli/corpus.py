@@ -40,7 +40,6 @@ toolchain_option = click.option(
     "--toolchain",
     "spec",
     default="triton==3.9.0",
-    show_default=True,
     help="The toolchain whose frontend captures launches.",
 )
 _COLUMNS = tuple(Column(name=name) for name in ("launch", "kernel", "tier", "targets"))
@@ -147,10 +146,8 @@ def check_command(
 @corpus_group.command("verify")
 @options.gathered("selection", CaseArguments, options.corpus_option)
 @click.option("--workload", default="*", help="Pattern of FAMILY/NAME.")
-@click.option("--target", default="sm_90", show_default=True, help="Which target this machine's GPU is.")
-@click.option(
-    "--python", default=sys.executable, help="An interpreter that has torch and triton; default: this one."
-)
+@click.option("--target", default="sm_90", help="Which target this machine's GPU is.")
+@click.option("--python", default=sys.executable, help="An interpreter that has torch and triton.")
 @click.option("--markdown", "markdown_path", type=options.OUTPUT, help="Also write the table here.")
 @options.configured
 @options.json_option
@@ -209,13 +206,10 @@ def verify_command(
     "--toolchain",
     "spec",
     default="triton==3.9.0",
-    show_default=True,
     help="The toolchain whose passes are looked at.",
 )
 @options.selection
-@click.option(
-    "--fewest", type=click.IntRange(min=1), default=3, show_default=True, help="How many cases are enough."
-)
+@click.option("--fewest", type=click.IntRange(min=1), default=3, help="How many cases are enough.")
 @click.option("--all", "show_all", is_flag=True, help="Show every pass, not only gaps.")
 @options.json_option
 @options.limited

@@ -24,20 +24,18 @@ from irdiff.stages import Stage, in_stage_order
 @click.command("diff")
 @run_argument.argument()
 @run_argument.case_argument
-@click.option("--stage", default="", help="The stage to show; default: the first one that changed.")
+@click.option("--stage", help="The stage to show; default: the first one that changed.")
 @click.option("--raw", is_flag=True, help="Show the lines as the compiler printed them; default: canonical.")
 @click.option("--side-by-side", "-y", is_flag=True, help="Show base on the left and head on the right.")
 @options.context_option
-@click.option(
-    "--width", type=click.IntRange(min=46), help="Columns of --side-by-side; default: the terminal's, or 80."
-)
+@click.option("--width", type=click.IntRange(min=46), help="For --side-by-side; default: the terminal's.")
 @click.option("--pager/--no-pager", default=True, help="Show what is longer than the terminal by PAGER.")
 @options.configured
 def diff_command(
     *,
     run: str,
     case: str,
-    stage: str,
+    stage: str | None,
     raw: bool,
     side_by_side: bool,
     context: int,

@@ -31,12 +31,7 @@ from irdiff.run import explanation
     help="Write a FileCheck test of the responsible pass: here, else into --save, else to stdout.",
 )
 @click.option("--save", "save_path", type=options.PATH, help="Write the files of the commands here.")
-@click.option(
-    "--exec",
-    "exec_side",
-    type=click.Choice(["base", "head"]),
-    help="Compile this side alone, by its own interpreter, and print what comes out.",
-)
+@click.option("--exec", "exec_side", type=click.Choice(["base", "head"]), help="Compile one side alone.")
 @options.corpus_option
 @options.configured
 def explain_command(

@@ -21,11 +21,11 @@ from irdiff.gate.policy import Policy
 from irdiff.gate.sarif import sarif
 from irdiff.gate.wording import Again
 
-_FILE = click.Path(path_type=Path, dir_okay=False)
+FILE = click.Path(path_type=Path, dir_okay=False)
 accepted_option = click.option(
     "--accepted",
     "accepted_path",
-    type=_FILE,
+    type=FILE,
     help="The acceptance file; default: irdiff-accepted.toml beside the policy.",
 )
 _USUAL = datetime.timedelta(days=90)
@@ -36,7 +36,7 @@ _USUAL = datetime.timedelta(days=90)
 @click.option(
     "--policy",
     "policy_path",
-    type=_FILE,
+    type=FILE,
     help="The rules; default: irdiff-policy.toml of the current folder, else irdiff's own.",
 )
 @click.option(
@@ -46,11 +46,7 @@ _USUAL = datetime.timedelta(days=90)
     metavar="GROUP|CASE",
     help="Accept the edits that a change group, or one case, has in this run: these, no others.",
 )
-@click.option(
-    "--renew",
-    is_flag=True,
-    help="Accept the same edits again: for this run's toolchains, until another day.",
-)
+@click.option("--renew", is_flag=True, help="Accept the same edits again, for this run's toolchains.")
 @click.option("--owner", help="Who accepts.")
 @click.option("--reason", help="Why it is accepted; with --renew the earlier reason stays.")
 @click.option("--until", type=click.DateTime(["%Y-%m-%d"]), help="The last day on which it holds.")

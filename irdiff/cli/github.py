@@ -152,7 +152,7 @@ def _answer(hub: Client, said: dict[str, Any], text: str) -> None:
 
 
 @github_group.command("prune")
-@click.option("--max-size", default="8GB", show_default=True, help="What the caches of irdiff may hold.")
+@click.option("--max-size", default="8GB", help="What the caches of irdiff may hold.")
 @click.option("--dry-run", is_flag=True, help="Say what would be removed.")
 def prune_command(max_size: str, dry_run: bool) -> None:
     """Remove caches of closed pull requests, then those unused longest. GitHub gives a repository 10 GB."""

@@ -64,7 +64,7 @@ def add_command(*, runs: tuple[str, ...], file: Path) -> None:
 @history_group.command("session")
 @click.argument("out", type=_FOLDER)
 @options.db_option
-@click.option("--series", default="releases", show_default=True, help="Whose versions are timed.")
+@click.option("--series", default="releases", help="Whose versions are timed.")
 @options.only_targets
 def session_command(*, out: Path, file: Path, series: str, selection: CaseArguments) -> None:
     """Write the binaries of all versions to OUT, to be timed in one session: `irdiff time OUT --versions`.
@@ -86,9 +86,7 @@ def session_command(*, out: Path, file: Path, series: str, selection: CaseArgume
 @history_group.command("site")
 @click.argument("out", type=_FOLDER)
 @options.db_option
-@click.option(
-    "--reports/--no-reports", default=True, help="Embed the reports of runs whose folders are there."
-)
+@click.option("--reports/--no-reports", default=True, help="Embed reports of runs that are still there.")
 def site_command(*, out: Path, file: Path, reports: bool) -> None:
     """Write the history as a site of static files to the folder OUT: open its index.html."""
     assets = configuration.load().shipped / "reports" / "history"
@@ -146,9 +144,7 @@ def import_command(*, folder: Path, file: Path) -> None:
 @click.option("--series", help="Which series; default: that of the run that was added last.")
 @click.option("--markdown", "markdown_path", type=options.OUTPUT, help="Write the text here.")
 @options.json_option
-@click.option(
-    "--issue", "to_issue", is_flag=True, help="Open one issue for news, update it, close it when undone."
-)
+@click.option("--issue", "to_issue", is_flag=True, help="Keep one issue for news, closed when it is undone.")
 @click.option("--repo", "repository", help="OWNER/NAME of the issue; default: GITHUB_REPOSITORY.")
 @options.api_url_option
 def check_command(

@@ -28,18 +28,9 @@ from irdiff.resolve.sides import Side, SideOptions, resolve_sides, shared_corpus
 @click.command("backfill")
 @click.argument("specs", nargs=-1, required=True, metavar="VERSIONS…")
 @options.db_option
-@click.option(
-    "--runs",
-    "runs_folder",
-    type=options.PATH,
-    help="Where run folders go; default: beside the history.",
-)
-@click.option(
-    "--index", metavar="URL", help="A package index in place of the configured one: one of nightlies."
-)
-@click.option(
-    "--every", default="0d", show_default=True, metavar="Nd", help="One version in so many days: 1d, 7d."
-)
+@click.option("--runs", "runs_folder", type=options.PATH, help="Run folders; default: beside the history.")
+@click.option("--index", metavar="URL", help="A package index, as of nightlies; default: the configured.")
+@click.option("--every", default="0d", metavar="Nd", help="One version in so many days: 1d, 7d.")
 @options.checkout
 @options.selection
 @options.attribute_option

@@ -27,7 +27,6 @@ _budget_option = click.option(
     "budget_s",
     type=options.DURATION,
     default="120s",
-    show_default=True,
     help="How long a push may wait: 60s, 2m.",
 )
 

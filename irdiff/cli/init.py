@@ -24,11 +24,7 @@ from irdiff.resolve.toolchains import repository, source_parts
 @click.command("init")
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False), default=".")
 @click.option("--github", is_flag=True, help="Write GitHub workflows and a release policy.")
-@click.option(
-    "--action",
-    metavar="OWNER/NAME@COMMIT",
-    help="The irdiff that the jobs run; default: where this one came from.",
-)
+@click.option("--action", metavar="OWNER/NAME@COMMIT", help="The irdiff of the jobs; default: this one.")
 @click.option(
     "--shards",
     type=click.IntRange(1, 64),

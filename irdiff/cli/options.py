@@ -99,27 +99,17 @@ pack_option = click.option(
     metavar="NAME",
     help="Kernels of published packages (corpus/packs) in place of the corpus's own; repeatable.",
 )
-bump_option = click.option(
-    "--bump", is_flag=True, help="Report as for a bump: distributions first, then outliers, then groups."
-)
+bump_option = click.option("--bump", is_flag=True, help="Report as for a bump: distributions before groups.")
 origin_option = click.option(
     "--from",
     "origin",
     metavar="SIDE|RUN",
     help="Whose texts two tools (llvm:PATH, ptxas:PATH) compile: a release, or a run folder.",
 )
-ptxas_option = click.option(
-    "--ptxas", metavar="PATH", help="Assembles what LLVMs make of the texts of a run."
-)
+ptxas_option = click.option("--ptxas", metavar="PATH", help="Assembles what LLVMs make of a run's texts.")
 repo_option = click.option("--repo", type=PATH, help="A checkout; default: that of the current folder.")
-triton_option = click.option(
-    "--triton",
-    metavar="SPEC",
-    help="The compiler of both sides where revisions select kernels: triton==3.9.0.",
-)
-no_build_option = click.option(
-    "--no-build", is_flag=True, help="Build no native part: what needs one that is missing cannot be used."
-)
+triton_option = click.option("--triton", metavar="SPEC", help="The compiler where revisions select kernels.")
+no_build_option = click.option("--no-build", is_flag=True, help="Build no native part that is missing.")
 case_option = click.option(
     "--case",
     "cases",
@@ -128,9 +118,7 @@ case_option = click.option(
     shell_complete=completing.workloads,
     help="Only these cases: family/workload:label@target; parts and globs work; repeatable.",
 )
-tier_option = click.option(
-    "--tier", "tiers", multiple=True, type=TIERS, help="Only cases of this tier; repeatable."
-)
+tier_option = click.option("--tier", "tiers", multiple=True, type=TIERS, help="Only cases of this tier.")
 target_option = click.option(
     "--target",
     "target_names",
@@ -139,13 +127,9 @@ target_option = click.option(
     shell_complete=completing.target_names,
     help="A target, repeatable; `all` for every known one. Default: sm_90 sm_100 gfx942 gfx950.",
 )
-targets_folder_option = click.option(
-    "--targets-dir", type=PATH, help="A folder of further target files (*.toml)."
-)
+targets_folder_option = click.option("--targets-dir", type=PATH, help="A folder of target files (*.toml).")
 json_option = click.option("--json", "json_path", type=OUTPUT, help="Write JSON here (- for stdout).")
-limit_option = click.option(
-    "--limit", type=click.IntRange(min=1), metavar="N", help="Show at most N groups and N cases of each list."
-)
+limit_option = click.option("--limit", type=click.IntRange(min=1), help="At most so many groups and cases.")
 python_option = click.option(
     "--python", metavar="PYTHON", help="An interpreter that has Triton, and what the kernels import."
 )
@@ -157,12 +141,7 @@ packages_option = click.option(
     help="Install this package beside Triton for what imports it: torch, torch==2.13.0; repeatable.",
 )
 context_option = click.option(
-    "--context",
-    "-U",
-    type=click.IntRange(min=0),
-    default=3,
-    show_default=True,
-    help="How many lines to show around a change.",
+    "--context", "-U", type=click.IntRange(min=0), default=3, help="Lines around a change."
 )
 attribute_option = click.option(
     "--attribute/--no-attribute",
@@ -174,37 +153,18 @@ recheck_option = click.option(
     default=True,
     help="Make one changed case of each group again to see if a side agrees with itself.",
 )
-api_url_option = click.option(
-    "--api-url", help="The API of a GitHub Enterprise server; default: GITHUB_API_URL, or github.com."
-)
+api_url_option = click.option("--api-url", help="A GitHub Enterprise API; default: GITHUB_API_URL.")
 db_option = click.option(
     "--db",
     "file",
     type=click.Path(path_type=Path, dir_okay=False),
     default="irdiff-history.duckdb",
-    show_default=True,
     help="The history, one file.",
 )
 _limits = (
-    click.option(
-        "--jobs", "-j", type=int, help="How many compilers run at a time; default: the cores of this machine."
-    ),
-    click.option(
-        "--timeout",
-        "timeout_s",
-        type=float,
-        default=300.0,
-        show_default=True,
-        help="Seconds that a case may take.",
-    ),
-    click.option(
-        "--memory",
-        "memory_mib",
-        type=int,
-        default=8192,
-        show_default=True,
-        help="MiB of memory that a case may take.",
-    ),
+    click.option("--jobs", "-j", type=int, help="Compilers at a time; default: one for each core."),
+    click.option("--timeout", "timeout_s", type=float, default=300.0, help="Seconds that a case may take."),
+    click.option("--memory", "memory_mib", type=int, default=8192, help="MiB that a case may take."),
 )
 
 # options together

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from irdiff.cli import options, run_argument
-from irdiff.cli.gate import accepted_option, evaluate
+from irdiff.cli.gate import FILE, accepted_option, evaluate
 from irdiff.gate import acceptance, policy, release
 from irdiff.gate.acceptance import Accepted
 from irdiff.gate.release import ReleaseRun
@@ -16,9 +16,7 @@ from irdiff.gate.release import ReleaseRun
 
 @click.command("release-report")
 @run_argument.argument("runs", nargs=-1, required=True)
-@click.option(
-    "--policy", "policy_path", type=click.Path(path_type=Path, dir_okay=False), help="The release's rules."
-)
+@click.option("--policy", "policy_path", type=FILE, help="The release's rules.")
 @accepted_option
 @click.option("--out", type=options.OUTPUT, default="-", help="Write the Markdown here; default: stdout.")
 def release_report_command(

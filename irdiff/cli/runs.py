@@ -28,16 +28,8 @@ _COLUMNS = (
 
 
 @click.group("runs", invoke_without_command=True)
-@click.option(
-    "--open",
-    "opened",
-    metavar="RUN",
-    shell_complete=run_argument.complete,
-    help="Show this run in a browser.",
-)
-@click.option(
-    "--limit", type=click.IntRange(min=1), default=_SHOWN, show_default=True, help="Show the newest N."
-)
+@click.option("--open", "opened", metavar="RUN", shell_complete=run_argument.complete, help="Show its page.")
+@click.option("--limit", type=click.IntRange(min=1), default=_SHOWN, help="Show the newest N.")
 @options.json_option
 @options.configured
 @click.pass_context

@@ -28,16 +28,10 @@ from irdiff.timing.samples import read_samples
 
 @click.command("time")
 @run_argument.argument()
-@click.option(
-    "--case", "cases", multiple=True, metavar="GLOB", help="Time only these cases; parts of an id work too."
-)
-@click.option(
-    "--budget", type=options.DURATION, default="15m", show_default=True, help="Time to spend: 90s, 10m, 1h."
-)
+@click.option("--case", "cases", multiple=True, metavar="PATTERN", help="Time only these cases; repeatable.")
+@click.option("--budget", type=options.DURATION, default="15m", help="Time to spend: 90s, 10m, 1h.")
 @click.option("--all", "every", is_flag=True, help="Time cases whose code did not change, too.")
-@click.option(
-    "--versions", is_flag=True, help="RUN is of `irdiff history session`: all versions of a case interleaved."
-)
+@click.option("--versions", is_flag=True, help="Time all versions of a case together (history session).")
 @click.option("--verify-only", is_flag=True, help="Compare what both sides compute; time nothing.")
 @click.option("--simulate", type=options.PATH, help="Judge recorded samples; needs no GPU.")
 @click.option(
@@ -46,11 +40,9 @@ from irdiff.timing.samples import read_samples
     shell_complete=run_argument.complete,
     help="Time nothing: take the timings of this copy of RUN, which came back from a GPU host.",
 )
-@click.option("--threshold", default=1.0, show_default=True, help="Percent that counts as a difference.")
-@click.option(
-    "--processes", default=PROCESSES, show_default=True, help="Processes a case; with fewer, all is unclear."
-)
-@click.option("--seed", default=0, show_default=True, help="The seed of the order of launches.")
+@click.option("--threshold", default=1.0, help="Percent that counts as a difference.")
+@click.option("--processes", default=PROCESSES, help="Processes a case; with fewer, all is unclear.")
+@click.option("--seed", default=0, help="The seed of the order of launches.")
 @options.json_option
 def time_command(
     *,

@@ -100,13 +100,7 @@ def remove_command(*, names: tuple[str, ...], config: Config) -> None:
 
 
 @toolchain_group.command("prune")
-@click.option(
-    "--unused-days",
-    type=click.FloatRange(min=0),
-    default=30.0,
-    show_default=True,
-    help="Remove what was unused for more days.",
-)
+@click.option("--unused-days", type=click.FloatRange(min=0), default=30.0, help="What was used later stays.")
 @options.configured
 def prune_command(*, unused_days: float, config: Config) -> None:
     """Remove toolchains that were not used for some time, and what builds left that did not end."""

@@ -57,26 +57,18 @@ class Version:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Point:
+class Point(Version):
     """One version that is asked for."""
 
+    toolchain: str = ""
+    corpus: str = ""
+    """Empty until the version is at hand."""
     spec: str
-    name: str
-    series: str
-    sort_key: str
-    label: str
     day: str | None
     """YYYY-MM-DD, where the version names one."""
 
     def version(self, side: Side) -> Version:
-        return Version(
-            name=self.name,
-            series=self.series,
-            sort_key=self.sort_key,
-            label=self.label,
-            toolchain=side.toolchain.digest,
-            corpus=side.corpus.digest,
-        )
+        return replace(self, toolchain=side.toolchain.digest, corpus=side.corpus.digest)
 
 
 def of_run(run: Run) -> Sides[Version]:

@@ -155,15 +155,13 @@ def _on_all_gpus(
     """What each GPU measured, what was not timed, and the versions of what ran."""
     from irdiff.timing.isolate import GpuProcess, GpuProcessError
 
-    first = GpuProcess(folder.absolute(), options.environment, log)
-    reply = _listed(first)
+    reply = _listed(GpuProcess(folder.absolute(), options.environment, log))
     cards: list[str] = reply["targets"]
     parts, not_timed = assign(cases, cards)
     lanes = {index: names for index, names in parts.items() if names}
     if not lanes:
-        first.close()
         raise _no_gpu(cards, cases)
-    works, failures = _side_by_side(lanes, first, folder, options, log)
+    works, failures = _side_by_side(lanes, folder, options, log)
     for error in failures.values():
         if not works or not isinstance(error, GpuProcessError):
             raise error
@@ -185,7 +183,7 @@ def _no_gpu(cards: Sequence[str], cases: Sequence[Case]) -> NoGpuError:
 
 
 def _side_by_side(
-    lanes: Mapping[int, list[str]], first: GpuProcess, folder: Path, options: TimingOptions, log: Path
+    lanes: Mapping[int, list[str]], folder: Path, options: TimingOptions, log: Path
 ) -> tuple[dict[int, GpuWork], dict[int, Exception]]:
     """Each GPU in a thread of its own: by its index what it measured, or why it did not."""
     from irdiff.timing import schedule
@@ -193,20 +191,17 @@ def _side_by_side(
     works: dict[int, GpuWork] = {}
     failures: dict[int, Exception] = {}
 
-    def work_on(index: int, process: GpuProcess | None) -> None:
+    def work_on(index: int, names: Sequence[str]) -> None:
         place = schedule.GpuPlace(
             folder=folder.absolute(), environment=options.environment, log=log, index=index
         )
         try:
-            works[index] = schedule.run_gpu(
-                place, lanes[index], options.protocol, options.say, process, options.bundle_of
-            )
+            works[index] = schedule.run_gpu(place, names, options.protocol, options.say, options.bundle_of)
         except Exception as error:  # raised again in the caller's thread
             failures[index] = error
 
     threads = [  # daemons: Ctrl-C ends them, and with them the GPU processes that they started
-        threading.Thread(target=work_on, args=(index, first if number == 0 else None), daemon=True)
-        for number, index in enumerate(lanes)
+        threading.Thread(target=work_on, args=lane, daemon=True) for lane in lanes.items()
     ]
     for thread in threads:
         thread.start()
@@ -222,8 +217,9 @@ def _listed(process: GpuProcess) -> dict[str, Any]:
         reply = process.ask({"op": "list"}, timeout_s=120.0)
     except GpuProcessGone as ended:
         raise GpuProcessError(f"the GPUs here cannot be listed: {ended.message}") from ended
-    if reply["kind"] != "listed":
+    finally:
         process.close()
+    if reply["kind"] != "listed":
         raise GpuProcessError(f"the GPUs here cannot be listed: {reply.get('message')}")
     return reply
 

@@ -67,9 +67,9 @@ Bundle = tuple[str, ...]
 class _Processes:
     """The current process and the next ones, which import while the current one works."""
 
-    def __init__(self, place: GpuPlace, work: GpuWork, first: GpuProcess | None) -> None:
+    def __init__(self, place: GpuPlace, work: GpuWork) -> None:
         self._place, self._work = place, work
-        self._next = deque([first] if first else [])
+        self._next: deque[GpuProcess] = deque()
         self._current: GpuProcess | None = None
 
     def fresh(self) -> GpuProcess:
@@ -104,7 +104,6 @@ def run_gpu(
     cases: Sequence[str],
     protocol: TimingProtocol,
     say: Say,
-    first: GpuProcess | None = None,
     bundle_of: Callable[[str], str] | None = None,
 ) -> GpuWork:
     """Checks and times `cases` on one GPU. Those for which `bundle_of` gives the same are timed together.
@@ -114,7 +113,7 @@ def run_gpu(
     """
     begin = time.monotonic()
     work = GpuWork()
-    processes = _Processes(place, work, first)
+    processes = _Processes(place, work)
     try:
         _verify_all(processes, cases, work, say)
         timed = [case for case in cases if work.outputs[case].status in MEASURABLE]

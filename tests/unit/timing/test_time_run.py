@@ -207,7 +207,7 @@ class Listing:
 
 
 def on_two_gpus(monkeypatch, tmp_path, failing, error):
-    def run_gpu(place, cases, protocol, say, first, bundle_of):
+    def run_gpu(place, cases, protocol, say, bundle_of):
         if place.index in failing:
             raise error
         return schedule.GpuWork(card={"uuid": f"GPU-{place.index}"}, outputs=dict.fromkeys(cases))
