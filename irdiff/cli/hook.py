@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shlex
 import sys
 import time
@@ -58,7 +59,8 @@ def install_command(
                 f"there is a pre-push hook already: {path}",
                 hint="--force puts it aside; or call `irdiff hook run` from it, with its standard input",
             )
-        names = (f"{path.name}.before-irdiff{end}" for end in ("", *(f"-{n}" for n in range(2, 1000))))
+        name = f"{path.name}.before-irdiff"
+        names = itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))
         aside = next(filter(_is_free, map(path.with_name, names)))
         path.rename(aside)
         click.echo(f"the hook that was there is now {aside}")

@@ -107,8 +107,9 @@ def _writable(text: str, config: Config) -> Iterator[GivenRun]:
         with run_argument.opened(text, config) as given:
             yield given
         return
-    names = (path.name.partition(".")[0] + end for end in ("", *(f"-{n}" for n in itertools.count(2))))
-    folder = next(config.runs / name for name in names if not (config.runs / name).exists())
+    name = path.name.partition(".")[0]
+    names = itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))
+    folder = next(config.runs / free for free in names if not (config.runs / free).exists())
     with run_place.replaced(folder) as part:
         run_archive.unpack(path, part)
         run_folder.load(part)
