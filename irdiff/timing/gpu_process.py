@@ -200,9 +200,8 @@ def timing(session: GpuSession, request: Request, say: Say) -> Reply:
         l2_bytes=session.card.l2_bytes,
         seed=request["seed"],
     )
-    timed = measure(torch, arms, needed, initial, memory, pace)
-    rows = [[row.round, row.position, row.arm, row.launches, row.elapsed_us] for row in timed.rows]
-    return {"kind": "timed", "rows": rows, "busy_s": timed.busy_s}
+    rows, busy_s = measure(torch, arms, needed, initial, memory, pace)
+    return {"kind": "timed", "rows": rows, "busy_s": busy_s}
 
 
 def peaks(session: GpuSession, _request: Request, _say: Say) -> Reply:
