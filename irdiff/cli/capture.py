@@ -17,7 +17,7 @@ from irdiff.config import Config
 from irdiff.errors import ExitCode, UsageError
 from irdiff.report import commands
 from irdiff.resolve import kernel_repository, pins, toolchains
-from irdiff.resolve import packages as beside
+from irdiff.resolve import packages as extra_packages
 from irdiff.resolve.kernel_repository import Plan
 from irdiff.resolve.toolchains import repository
 
@@ -96,7 +96,7 @@ def _release(
         )
     with screen.status_line():
         toolchain = toolchains.resolve(spec, config)
-        site = str(beside.site(packages, toolchain, config)) if packages else ""
+        site = str(extra_packages.site(packages, toolchain, config)) if packages else ""
     return toolchain.python, ["--packages", site] if site else []
 
 

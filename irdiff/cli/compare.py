@@ -108,7 +108,7 @@ def compare_command(**given: Any) -> int:
     words = CompareArguments(**given)
     config, outputs = words.config, words.outputs
     if words.out:
-        options.check_beside(words.out, outputs.files)
+        options.check_outside(words.out, outputs.files)
     run_place.prepare(words.out or config.runs / "new")
     console = Console(stderr=True, quiet=outputs.quiet)
     earlier = report.earlier_of(words.known, config)

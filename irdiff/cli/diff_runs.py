@@ -33,7 +33,7 @@ _LISTED = 15
 def diff_runs_command(
     *, old: str, new: str, limit: int | None, exit_code: bool, json_path: Path | None, config: Config
 ) -> int:
-    """Tell what is new, gone, or changed between two runs, as of two pushes to a pull request.
+    """Show what is new, gone, or changed between two runs, as of two pushes to a pull request.
 
     OLD and NEW are run folders, zip or tar files of them, `last`, or names that `irdiff runs` lists. A group
     is the same in both where its cases have the same kind of edit; it is changed where other cases are in it,

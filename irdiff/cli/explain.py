@@ -45,7 +45,7 @@ def explain_command(
     corpus: Path | None,
     config: Config,
 ) -> None:
-    """Tell the whole story of one CASE of RUN, or of the smallest example of a change group (2, g:b140).
+    """Show the whole story of one CASE of RUN, or of the smallest example of a change group (2, g:b140).
 
     RUN is a run folder, a zip or tar file of one, `last`, or a name that `irdiff runs` lists. The story is of
     stages, the responsible pass, its edit with the kernel's source lines, facts, and how to reproduce each

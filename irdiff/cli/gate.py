@@ -26,7 +26,7 @@ accepted_option = click.option(
     "--accepted",
     "accepted_path",
     type=FILE,
-    help="The acceptance file; default: irdiff-accepted.toml beside the policy.",
+    help="The acceptance file; default: irdiff-accepted.toml next to the policy.",
 )
 _USUAL = datetime.timedelta(days=90)
 
@@ -85,7 +85,7 @@ def gate_command(
     if accept or renew:
         if policy_path == _shipped() and not accepted_path:
             raise UsageError(
-                f"what is accepted is kept beside a policy of yours, and there is no {POLICY} here",
+                f"acceptances are kept next to your own policy, and there is no {POLICY} here",
                 hint=f"cp {policy_path} ., then accept again",
             )
         decision = _decision(owner, reason, until.date() if until else None, today, needs_reason=bool(accept))

@@ -116,7 +116,7 @@ def run_command(
 
 
 def _compare(push: Push, compare_options: tuple[str, ...], left_s: float, config: Config) -> ExitCode:
-    """DONE or ANSWER_IS_NO. What cannot be compared in time is said, and is no reason to stop a push."""
+    """DONE or ANSWER_IS_NO. A push that cannot be compared in time is reported, and not stopped."""
     chosen = compare_options or (_DEFAULT_FOR_COMPILER if push.is_compiler else ())
     words = ["compare", push.base, push.head, "--no-build", "--no-recheck", "--exit-code", *chosen]
     click.echo(f"irdiff: {len(push.relevant)} paths that can change kernels", err=True)

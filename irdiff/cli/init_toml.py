@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from irdiff.resolve import packages as beside
+from irdiff.resolve import packages as extra_packages
 from irdiff.resolve import pins
 
 FALLBACK_TOOLCHAIN = "triton==3.9.0"
@@ -34,14 +34,14 @@ class Surroundings:
     kernels: tuple[str, ...]
     """Files with kernels."""
     packages: tuple[str, ...]
-    """What workloads and kernels import beside Triton, with the version of the project's environment where no
-    lock file names one."""
+    """What workloads and kernels import besides Triton; with the project's own version where no lock file
+    names one."""
 
 
 def look_around(root: Path, packages: Sequence[str] = ()) -> Surroundings:
     """Finds workloads (files with a table LAUNCHES), kernels, import folders and a pinned Triton.
 
-    `packages` are wanted beside those that are found, and say their versions.
+    `packages` are added to those that are found, with their versions.
     """
     files = list(_python_files(root))
     kernels = [path for path in files if _has_kernel(path)]
@@ -171,11 +171,13 @@ def _packages(imported: Iterable[str], asked: Sequence[str], pin: str | None, ro
     locked = (root / pin).read_bytes() if pin else b""
     wanted = {name: _unlocked(text.strip(), name, pin or "", locked) for name, text in _named(asked)}
     found = [_requirement(name, pin or "", locked, root) for name in imported]
-    return tuple(sorted([*wanted.values(), *(text for text in found if beside.name_of(text) not in wanted)]))
+    return tuple(
+        sorted([*wanted.values(), *(text for text in found if extra_packages.name_of(text) not in wanted)])
+    )
 
 
 def _named(requirements: Iterable[str]) -> Iterator[tuple[str, str]]:
-    return ((beside.name_of(text), text) for text in requirements)
+    return ((extra_packages.name_of(text), text) for text in requirements)
 
 
 def _unlocked(requirement: str, name: str, pin: str, locked: bytes) -> str:

@@ -25,7 +25,7 @@ from irdiff.timing import timing_file
 def merge_command(*, runs: tuple[str, ...], out: Path, partial: bool, json_path: Path | None) -> None:
     """Join the runs of shards, or of several targets, of one comparison to one run."""
     run_place.prepare(out)
-    options.check_beside(out, (json_path,))
+    options.check_outside(out, (json_path,))
     with contextlib.ExitStack() as stack:
         folders = [stack.enter_context(run_argument.opened(run)).folder for run in runs]
         if out.exists() and any(folder.samefile(out) for folder in folders):
@@ -39,7 +39,7 @@ def merge_command(*, runs: tuple[str, ...], out: Path, partial: bool, json_path:
 
 
 def merged(folders: list[Path], out: Path, *, partial: bool) -> Run:
-    """Writes one run of the runs in `folders` to `out`, with what lies beside them."""
+    """Writes one run of the runs in `folders` to `out`, with the files next to them."""
     loaded = [run_folder.load(folder) for folder in folders]
     joined = merge.merge(loaded, partial=partial)
     with tempfile.TemporaryDirectory(prefix="irdiff-merge-") as scratch:

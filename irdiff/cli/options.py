@@ -280,11 +280,11 @@ def _unwritable(path: Path, error: OSError) -> UsageError:
     return UsageError(f"{path} cannot be written: {error.strerror or error}", hint="name another file")
 
 
-def check_beside(run: Path, outputs: Iterable[Path | None]) -> None:
+def check_outside(run: Path, outputs: Iterable[Path | None]) -> None:
     """Raises UsageError for an output inside a run folder, which holds a run and nothing else."""
     for path in outputs:
         if path and str(path) != "-" and path.resolve().is_relative_to(run.resolve()):
             raise UsageError(
                 f"{path} lies in the run folder {run}, which is replaced as a whole",
-                hint="write it beside the run",
+                hint="write it next to the run",
             )

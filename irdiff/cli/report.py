@@ -106,7 +106,7 @@ def print_report(part: ShownRun, given: GivenRun, outputs: RunOutputs) -> None:
 
 
 def open_page(part: ShownRun, given: GivenRun, config: Config) -> None:
-    """Writes the page beside the runs and opens it; where no browser starts, the printed path is left."""
+    """Writes the page next to the runs and opens it in a browser, or prints its path alone."""
     name = re.sub(r"[^\w.=-]+", "-", given.call).strip("-.") or "run"
     path = config.pages / f"{name[-100:]}.html"
     options.write_output(path, _page(part, given))

@@ -28,7 +28,7 @@ from irdiff.stages import Stage
 from irdiff.store import Store, key_of, sha256
 
 _NO_LINKER = "no-linker"
-"""Note of a side whose code is there as text, and whose binary could not be linked (`compare.verdicts`)."""
+"""Note of a side that has assembly, but no linked binary (`compare.verdicts`)."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -91,7 +91,7 @@ class ReadableTexts:
         notes = []
         for name, texts in sorted(self._rewritten.items()):
             who = [version for version, one in self._llvms.items() if name in self.abilities(one).unreadable]
-            how = "spelled otherwise, with the same meaning" if name in _EXACT else "left out on both sides"
+            how = "spelled differently, with the same meaning" if name in _EXACT else "left out on both sides"
             notes.append(f"{' and '.join(who)} cannot read {name}: {how}, in {len(texts)} texts")
         for version, one in self._llvms.items():
             lacking = [flag for flag in FLAGS if flag not in self.abilities(one).flags]

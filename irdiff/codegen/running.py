@@ -76,7 +76,7 @@ class Runner:
             )
 
     def generate(self, tool: Tool, text: str, call: LlvmCall, folder: Path) -> Made | Failure:
-        """LLVM IR to assembly; with the machine code beside it where the tool makes both at once."""
+        """LLVM IR to assembly; and to machine code where the tool makes both at once."""
         stage = Stage.PTX if call.header else Stage.AMDGCN
         (folder / "kernel.ll").write_text(text, encoding="utf-8")
         ended = self.translate(tool, call, folder)

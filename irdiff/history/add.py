@@ -113,7 +113,7 @@ def _groups(key: str, run: Run) -> list[tuple[object, ...]]:
 
 
 def _add_side(database: Database, run: Run, which: str, version: Version) -> None:
-    """Facts and costs of one side, of cases of which the history has none that were measured on their own."""
+    """Facts and costs of one side, for cases that no inventory of this version has."""
     measured = {
         case_id
         for (case_id,) in database.rows("SELECT case_id FROM compilations WHERE version = ?", [version.name])
@@ -168,7 +168,7 @@ def _message(failure: object) -> str | None:
 def carry(database: Database) -> None:
     """Gives a version the facts of its neighbour where a run says that nothing of the code differs.
 
-    `unchanged` is said where the machine code and every compared stage above it are the same, so whatever is
+    A case is `unchanged` where its machine code and every compared stage above are the same, so whatever is
     counted in them is the same number. What else a file holds is not (`NOT_CARRIED`), nor what a run that was
     asked for some stages only did not compare.
     """

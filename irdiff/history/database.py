@@ -1,7 +1,7 @@
 """One history: a DuckDB file that any number of processes may read and write, one at a time.
 
-DuckDB lets one process open a file for writing. Who comes second waits at a lock file beside it, readers side
-by side, writers alone, so that nobody meets DuckDB's own refusal. A writer does its work in one transaction:
+DuckDB lets one process open a file for writing. The second one waits at a lock file next to it: readers share
+it, a writer has it alone, so that nobody sees DuckDB's own error. A writer does its work in one transaction:
 whenever it is killed, the next one to open the file finds it as it was before, or as it is after.
 
 A *version* is one side of a comparison as its run names it: a release, a nightly wheel, a commit. Versions of
@@ -156,7 +156,7 @@ class Database:
 
 @contextlib.contextmanager
 def writing(path: Path) -> Iterator[Database]:
-    """The history, made if it is not there; what is done within is kept whole or not at all.
+    """The history, made if it is not there; changes within the block are kept as a whole or not at all.
 
     Raises HistoryError.
     """

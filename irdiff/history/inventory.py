@@ -28,7 +28,7 @@ from irdiff.worker_client.worker_requests import Requests
 from irdiff.worker_client.workers import Workers
 
 _UNREAD = frozenset({Stage.SOURCE, Stage.TTIR, Stage.GLIR, Stage.LLIR})
-"""Texts of which there are no facts."""
+"""Texts that have no facts."""
 _LOOPED = (Stage.PTX, Stage.AMDGCN)
 
 

@@ -134,7 +134,7 @@ class Buffers:
         self._bodies[number].fill_(_POISON_BYTE)
 
     def broken_guards(self) -> tuple[int, ...]:
-        """Numbers of the storages beside which something was written."""
+        """Numbers of the storages outside of which something was written."""
         torch, broken = self._torch, []
         for number, whole in self._whole.items():
             end = GUARD_BYTES + self._bodies[number].numel()

@@ -48,7 +48,7 @@ class LoadableSide:
 
 
 class OutOfBounds(Exception):  # noqa: N818 - reads better where it is caught
-    """A side wrote beside its buffers."""
+    """A side wrote outside of its buffers."""
 
     def __init__(self, side: str, arguments: list[str]) -> None:
         super().__init__(side, arguments)

@@ -1,7 +1,7 @@
-"""What `irdiff time` found: the content of `timing.json`, beside `run.json` in a run folder.
+"""What `irdiff time` found: the content of `timing.json`, next to `run.json` in a run folder.
 
-Every sample is in `timing-samples.jsonl.zst` (`samples`); the times of each process, of which verdicts are
-made, are here.
+Every sample is in `timing-samples.jsonl.zst` (`samples`); verdicts are made from the times of each process,
+which are here.
 """
 
 from __future__ import annotations

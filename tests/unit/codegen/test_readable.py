@@ -52,7 +52,7 @@ def test_a_promise_is_left_out_for_both_and_a_spelling_for_the_one_that_needs_it
     assert found.llvm_ir(TEXT, new) == TEXT.replace(" samesign", "")
     told = " ".join(found.notes())
     assert "LLVM old cannot read icmp samesign: left out on both sides, in 1 texts" in told
-    assert "LLVM old cannot read captures(none): spelled otherwise, with the same meaning" in told
+    assert "LLVM old cannot read captures(none): spelled differently, with the same meaning" in told
     assert "LLVM old has no switch nvptx-short-ptr" in told
 
 
