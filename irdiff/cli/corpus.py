@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from textwrap import indent
@@ -50,13 +50,20 @@ def corpus_group() -> None:
     """List, show, check and verify workloads."""
 
 
-def _launches(spec: str, selection: CaseArguments, config: Config) -> list[Launch]:
-    side = selection.side(spec, config)
-    chosen = selection.targets(config)
+@contextmanager
+def _chosen(
+    spec: str, selection: CaseArguments, config: Config
+) -> Iterator[tuple[Side, tuple[Target, ...], tuple[str, ...], Report]]:
+    """The kernels with a toolchain, the targets, whole names of cases, and a reporter for what follows."""
+    side, targets = selection.side(spec, config), selection.targets(config)
     with screen.progress() as report:
-        meant = case_patterns.of_sides(selection.cases, (side,), chosen, config, report)
-        cases = case_patterns.flat(meant)
-        return corpus_check.captured(side.toolchain, side.corpus, chosen, cases, config, report)
+        meant = case_patterns.of_sides(selection.cases, (side,), targets, config, report)
+        yield side, targets, case_patterns.flat(meant), report
+
+
+def _launches(spec: str, selection: CaseArguments, config: Config) -> list[Launch]:
+    with _chosen(spec, selection, config) as (side, targets, cases, report):
+        return corpus_check.captured(side.toolchain, side.corpus, targets, cases, config, report)
 
 
 def _as_json(rows: Sequence[Launch]) -> Iterator[bytes]:
@@ -121,18 +128,14 @@ def check_command(
     Ends with 1 where a launch fails that should compile, or compiles where it should not.
     """
     selection = replace(selection, target_names=("all",)) if all_targets else selection
-    side = selection.side(spec, config)
-    chosen = selection.targets(config)
-    with screen.progress() as report:
-        meant = case_patterns.of_sides(selection.cases, (side,), chosen, config, report)
-        cases = case_patterns.flat(meant)
-        rows = corpus_check.check(side.toolchain, side.corpus, chosen, cases, config, report)
+    with _chosen(spec, selection, config) as (side, targets, cases, report):
+        rows = corpus_check.check(side.toolchain, side.corpus, targets, cases, config, report)
     if json_path:
         options.write_json(json_path, [asdict(row) for row in rows])
     surprises = [row for row in rows if row.surprising]
     for row in surprises:
         click.echo(f"{'fails' if row.expected else 'compiles, unexpectedly'}: {row.id}: {row.message[:200]}")
-    for target in chosen:
+    for target in targets:
         mine = [row for row in rows if row.target == target.name]
         compiled = sum(row.compiled for row in mine)
         seconds = sum(row.compile_s for row in mine)
@@ -226,11 +229,8 @@ def gaps_command(
 
     Ends with 1 where there is one. A pass does something where the IR after it is another text than before.
     """
-    side = selection.side(spec, config)
-    targets = selection.targets(config)
-    with screen.progress() as report:
-        meant = case_patterns.of_sides(selection.cases, (side,), targets, config, report)
-        wanted = Wanted(tiers=selection.tiers, cases=case_patterns.flat(meant))
+    with _chosen(spec, selection, config) as (side, targets, cases, report):
+        wanted = Wanted(tiers=selection.tiers, cases=cases)
         found = _exercise(side, targets, wanted, config, report)
     if not found:
         raise NothingComparedError("no case compiled", hint="see `irdiff corpus list`")
