@@ -19,6 +19,7 @@ from pydantic import TypeAdapter
 from irdiff.codegen.calls import LlvmCall, llvm_call
 from irdiff.codegen.readable import ReadableTexts
 from irdiff.codegen.running import CODE, TRANSIENT, Made, Runner, error_of
+from irdiff.codegen.spellings import rewritten
 from irdiff.config import Config
 from irdiff.model import Artifact, Compiled, Failed, Failure, Launch, Outcome, Target, Toolchain
 from irdiff.normalize.lexing import UnclearError
@@ -41,6 +42,20 @@ class _PtxAssembler:
     """None for that of a release, whose PTX it is known to read."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class KeptResult:
+    """What came of one text, as the store has it."""
+
+    artifacts: Mapping[str, Artifact]
+    failure: Failure | None
+    log: str
+    respelled: tuple[str, ...]
+    seconds: float
+
+
+_adapter = TypeAdapter(KeptResult)
+
+
 class Generator:
     """Of the tools of one comparison. Thread-safe."""
 
@@ -52,7 +67,9 @@ class Generator:
         tools = [row.tool for row in substitutes]
         alone = len(tools) > 1 and all(tool.kind is ToolKind.LLVM for tool in tools)
         self.texts = ReadableTexts(tools, self._runner, store, alone=alone)
-        self.results = KeptResults(store, reuse=reuse)
+        self._reuse = reuse
+        self.taken = 0
+        """How many results needed no tool, for progress."""
 
     def generated(
         self,
@@ -65,13 +82,16 @@ class Generator:
     ) -> Outcome:
         tool = substitute.tool
         stage = Stage.PTX if target.backend == "cuda" else Stage.AMDGCN
+        text = self._text(start, Stage.LLIR) or ""
         try:
             call = self._call(substitute, launch, target, self._text(above, Stage.PTX))
-            text = self.texts.llvm_ir(self._text(start, Stage.LLIR) or "", tool)
-        except (ValueError, UnclearError) as error:
+        except ValueError as error:
             return failed(start, error_of(stage, str(error)))
-        parts = (tool.digest, sha256(text.encode()), asdict(call))
-        kept = self.results.of(parts, attempt, lambda: self._generate(tool, text, call, attempt))
+        names = self.texts.spellings(tool)
+        digest = sha256(text.encode())
+        parts = (tool.digest, digest, names, asdict(call))
+        kept = self._kept(parts, attempt, lambda: self._generate(tool, text, names, call, attempt))
+        self.texts.note(kept.respelled, digest)
         if kept.failure:
             return failed(start, kept.failure)
         linked = stage == Stage.PTX or Stage.HSACO in kept.artifacts
@@ -82,11 +102,20 @@ class Generator:
             notes=() if linked else (_NO_LINKER,),
         )
 
-    def _generate(self, tool: Tool, text: str, call: LlvmCall, attempt: str) -> Made | Failure:
+    def _generate(
+        self, tool: Tool, text: str, names: Sequence[str], call: LlvmCall, attempt: str
+    ) -> Made | Failure:
         runner = self._runner.at(attempt)
+        try:
+            readable, respelled = rewritten(text, names) if names else (text, ())
+        except UnclearError as error:
+            return error_of(Stage.PTX if call.header else Stage.AMDGCN, str(error))
         with self._store.scratch() as folder:
-            made = runner.generate(tool, text, call, folder)
-            if call.header or isinstance(made, Failure) or not tool.links:
+            made = runner.generate(tool, readable, call, folder)
+            if isinstance(made, Failure):
+                return made
+            made = replace(made, respelled=respelled)
+            if call.header or not tool.links:
                 return made
             linked = runner.link(tool, call, folder)
             if isinstance(linked, Failure):
@@ -107,7 +136,7 @@ class Generator:
             with self._store.scratch() as folder:
                 return self._runner.at(attempt).assemble(found.program, found.name, text, flags, folder)
 
-        kept = self.results.of((digest, sha256(text), flags), attempt, assemble)
+        kept = self._kept((digest, sha256(text), flags), attempt, assemble)
         if kept.failure:
             return failed(compiled, kept.failure)
         return replace(
@@ -115,6 +144,35 @@ class Generator:
             artifacts={**compiled.artifacts, **kept.artifacts},
             stage_times_s={**compiled.stage_times_s, str(Stage.CUBIN): kept.seconds},
             assembler_log=kept.log,
+        )
+
+    def _kept(
+        self, parts: tuple[object, ...], attempt: str, make: Callable[[], Made | Failure]
+    ) -> KeptResult:
+        """What `make` makes of `parts`, all that it depends on. The attempt `fresh` trusts nothing kept."""
+        key = key_of("tool/1", CODE, parts, attempt)
+        known = self._store.get_record("tool", key) if self._reuse and attempt != "fresh" else None
+        if known is not None:
+            kept = _adapter.validate_python(known)
+            if all(self._store.has(row.digest) for row in kept.artifacts.values()):
+                self.taken += 1
+                return kept
+        begin = time.perf_counter()
+        made = make()
+        kept = self._result(made, round(time.perf_counter() - begin, 6))
+        if kept.failure is None or kept.failure.kind not in TRANSIENT:
+            self._store.put_record("tool", key, asdict(kept))
+        return kept
+
+    def _result(self, made: Made | Failure, seconds: float) -> KeptResult:
+        if isinstance(made, Failure):
+            return KeptResult(artifacts={}, failure=made, log="", respelled=(), seconds=seconds)
+        artifacts = {
+            str(name): Artifact(stage=str(name), digest=self._store.put(content), size_bytes=len(content))
+            for name, content in made.outputs.items()
+        }
+        return KeptResult(
+            artifacts=artifacts, failure=None, log=made.log, respelled=made.respelled, seconds=seconds
         )
 
     def _assembler(self, substitute: Substitute, compiled: Compiled) -> _PtxAssembler | None:
@@ -148,51 +206,3 @@ def failed(start: Compiled, failure: Failure) -> Failed:
         artifacts=start.artifacts,
         stage_times_s=start.stage_times_s,
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class KeptResult:
-    """What came of one text, as the store has it."""
-
-    artifacts: Mapping[str, Artifact]
-    failure: Failure | None
-    log: str
-    seconds: float
-
-
-_adapter = TypeAdapter(KeptResult)
-
-
-class KeptResults:
-    """Thread-safe."""
-
-    def __init__(self, store: Store, *, reuse: bool) -> None:
-        self._store = store
-        self._reuse = reuse
-        self.taken = 0
-        """How many needed no tool, for progress."""
-
-    def of(self, parts: tuple[object, ...], attempt: str, make: Callable[[], Made | Failure]) -> KeptResult:
-        """What `make` makes of `parts`, all that it depends on. The attempt `fresh` trusts nothing kept."""
-        key = key_of("tool/1", CODE, parts, attempt)
-        known = self._store.get_record("tool", key) if self._reuse and attempt != "fresh" else None
-        if known is not None:
-            kept = _adapter.validate_python(known)
-            if all(self._store.has(row.digest) for row in kept.artifacts.values()):
-                self.taken += 1
-                return kept
-        begin = time.perf_counter()
-        made = make()
-        kept = self._result(made, round(time.perf_counter() - begin, 6))
-        if kept.failure is None or kept.failure.kind not in TRANSIENT:
-            self._store.put_record("tool", key, asdict(kept))
-        return kept
-
-    def _result(self, made: Made | Failure, seconds: float) -> KeptResult:
-        if isinstance(made, Failure):
-            return KeptResult(artifacts={}, failure=made, log="", seconds=seconds)
-        artifacts = {
-            str(name): Artifact(stage=str(name), digest=self._store.put(content), size_bytes=len(content))
-            for name, content in made.outputs.items()
-        }
-        return KeptResult(artifacts=artifacts, failure=None, log=made.log, seconds=seconds)

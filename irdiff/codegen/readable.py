@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
-from irdiff.codegen import spellings
 from irdiff.codegen.calls import LlvmCall
-from irdiff.codegen.running import CODE, Runner, unknown_intrinsics
+from irdiff.codegen.running import Runner, unknown_intrinsics
 from irdiff.codegen.spellings import SPELLINGS
 from irdiff.resolve.tools.tool import Tool, ToolKind
-from irdiff.store import Store, key_of, sha256
+from irdiff.store import Store, sha256
 
-_EXACT = frozenset(row.name for row in spellings.SPELLINGS if row.exact)
+_EXACT = frozenset(row.name for row in SPELLINGS if row.exact)
 
 
 class ReadableTexts:
@@ -32,10 +31,8 @@ class ReadableTexts:
         self._alone = alone
         """Whether no side is a release: all compile what they are given."""
         self._abilities: dict[str, Abilities] = {}
-        self._rewritten: dict[str, set[str]] = {}
-        """By spelling: digests of the texts that it was taken out of."""
-        self._lowered: dict[str, set[str]] = {}
-        """By what was lowered in the header of a PTX: digests."""
+        self._respelled: dict[str, set[str]] = {}
+        """By spelling, or by the words for a lowered header: digests of texts."""
         self._lock = threading.Lock()
 
     def abilities(self, tool: Tool) -> Abilities:
@@ -44,31 +41,19 @@ class ReadableTexts:
                 self._abilities[tool.digest] = of_tool(tool, self._runner, self._store)
             return self._abilities[tool.digest]
 
-    def llvm_ir(self, text: str, tool: Tool) -> str:
-        """In spellings that the tool reads; without promises that any LLVM here cannot read.
-
-        Raises `normalize.lexing.UnclearError`.
-        """
+    def spellings(self, tool: Tool) -> tuple[str, ...]:
+        """What is respelled for a tool: what it cannot read, and promises that any LLVM here cannot."""
         names = set(self.abilities(tool).unreadable) & _EXACT
         if self._alone:
             unreadable = {name for one in self._llvms.values() for name in self.abilities(one).unreadable}
             names |= unreadable - _EXACT
-        chosen = [row.name for row in spellings.SPELLINGS if row.name in names]
-        if not chosen:
-            return text
-        digest = sha256(text.encode())
-        key = key_of("readable/1", CODE, digest, chosen)
-        known = self._store.get_record("readable", key)
-        content = self._store.get(known[0]) if known else None
-        if known is None or content is None:
-            changed, found = spellings.rewritten(text, chosen)
-            content = changed.encode()
-            known = [self._store.put(content), found]
-            self._store.put_record("readable", key, known)
+        return tuple(row.name for row in SPELLINGS if row.name in names)
+
+    def note(self, names: Iterable[str], text: str) -> None:
+        """Notes what was respelled in the text of a digest, or what was lowered in its header."""
         with self._lock:
-            for name in known[1]:
-                self._rewritten.setdefault(name, set()).add(digest)
-        return content.decode()
+            for name in names:
+                self._respelled.setdefault(name, set()).add(text)
 
     def ptx(self, text: bytes, tool: Tool) -> bytes:
         """Under an ISA version that an assembler knows."""
@@ -79,25 +64,23 @@ class ReadableTexts:
         if newest is None or not found or not asked.isdigit() or int(asked) <= newest:
             return text
         lowered = f"{newest // 10}.{newest % 10}"
-        words = (
-            f"{tool.version} knows no ISA {line.decode().strip()}: PTX that asks for it is given as {lowered}"
-        )
-        with self._lock:
-            self._lowered.setdefault(words, set()).add(sha256(text))
+        words = f"{tool.version} knows no ISA {line.decode().strip()}: PTX that asks for it is given as"
+        self.note([f"{words} {lowered}"], sha256(text))
         return before + found + lowered.encode() + end + rest
 
     def notes(self) -> list[str]:
         """What a reader must know of the texts, once all is compiled."""
         notes = []
-        for name, texts in sorted(self._rewritten.items()):
+        known = {row.name for row in SPELLINGS}
+        for name, texts in sorted(self._respelled.items()):
             who = [version for version, one in self._llvms.items() if name in self.abilities(one).unreadable]
             how = "spelled differently, with the same meaning" if name in _EXACT else "left out on both sides"
-            notes.append(f"{' and '.join(who)} cannot read {name}: {how}, in {len(texts)} texts")
+            cannot = f"{' and '.join(who)} cannot read {name}: {how}, in {len(texts)} texts"
+            notes.append(cannot if name in known else f"{name} ({len(texts)} texts)")
         for version, one in self._llvms.items():
             lacking = [flag for flag in FLAGS if flag not in self.abilities(one).flags]
             if lacking and "cuda" in one.backends:
                 notes.append(f"{version} has no switch {', '.join(lacking)}, which Triton may set")
-        notes += [f"{words} ({len(texts)} texts)" for words, texts in sorted(self._lowered.items())]
         return notes
 
 
@@ -129,15 +112,8 @@ class Abilities:
 
 
 def of_tool(tool: Tool, runner: Runner, store: Store) -> Abilities:
-    key = key_of("abilities/1", tool.digest, [(row.name, row.probe) for row in SPELLINGS], FLAGS)
-    known = store.get_record("abilities", key)
-    if known is None:
-        probe = _Probe(tool=tool, runner=runner, store=store)
-        known = asdict(probe.ptxas() if tool.kind is ToolKind.PTXAS else probe.llvm())
-        store.put_record("abilities", key, known)
-    return Abilities(
-        unreadable=tuple(known["unreadable"]), newest_ptx=known["newest_ptx"], flags=tuple(known["flags"])
-    )
+    probe = _Probe(tool=tool, runner=runner, store=store)
+    return probe.ptxas() if tool.kind is ToolKind.PTXAS else probe.llvm()
 
 
 @dataclass(frozen=True, kw_only=True)

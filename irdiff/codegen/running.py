@@ -206,6 +206,8 @@ class Made:
     outputs: Mapping[str, bytes]
     """By stage."""
     log: str = ""
+    respelled: tuple[str, ...] = ()
+    """What the tool does not read of the text, and was given in another spelling."""
 
 
 def failure_of(ended: EndedCommand, tool: str, stage: str, timeout_s: float) -> Failure:

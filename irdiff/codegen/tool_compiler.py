@@ -44,7 +44,8 @@ class ToolCompiler:
         reuse: bool,
     ) -> None:
         self.inner = inner
-        self._texts = Texts(inner, store)
+        self._store = store
+        self._recorded: dict[int, Mapping[tuple[str, str], Case]] = {}
         self._generator = Generator(substitutes, store, config, reuse=reuse)
         self._substitutes = {row.toolchain().digest: row for row in substitutes}
         self._seen: dict[tuple[str, str, str], tuple[Launch, Compiled]] = {}
@@ -56,7 +57,7 @@ class ToolCompiler:
         substitute = self._substitutes.get(toolchain.digest)
         if substitute is None:
             return self.inner.catalog(toolchain, corpus, workload, target)
-        return self._texts.catalog(substitute, corpus, workload, target)
+        return self._catalog(substitute, corpus, workload, target)
 
     def keeps_below_frontend(self, toolchain: Toolchain, launch: Launch, target: Target) -> bool:
         substitute = self._substitutes.get(toolchain.digest)
@@ -71,7 +72,7 @@ class ToolCompiler:
 
     @property
     def taken_from_store(self) -> int:
-        return self.inner.taken_from_store + self._generator.results.taken
+        return self.inner.taken_from_store + self._generator.taken
 
     def compile(
         self,
@@ -136,7 +137,7 @@ class ToolCompiler:
         assemble: bool,
         attempt: str,
     ) -> Outcome:
-        above = self._texts.above(substitute, corpus, launch, target, fresh=attempt == "fresh")
+        above = self._above(substitute, corpus, launch, target, fresh=attempt == "fresh")
         if isinstance(above, Failed):
             return above
         if not substitute.compiles(target):
@@ -155,6 +156,68 @@ class ToolCompiler:
             start = replace(start, assembler=above.assembler)
         self._seen[substitute.toolchain().digest, launch.id, target.name] = (launch, above)
         return self._generator.assembled(substitute, start, attempt) if assemble else start
+
+    # the texts that a tool is given: of a release, whose stages make them, or of a run, which has them
+
+    def _catalog(self, substitute: Substitute, corpus: Corpus, workload: str, target: Target) -> Catalog:
+        """What the origin launches of a workload."""
+        if isinstance(substitute.origin, Toolchain):
+            return self.inner.catalog(substitute.origin, corpus, workload, target)
+        recorded = substitute.origin
+        cases = [
+            case for case in recorded.run.cases if (case.workload, case.target) == (workload, target.name)
+        ]
+        launches = [launch for case in cases if (launch := recorded.launch(case))]
+        failures = [
+            CaptureFailure(id=case.id.rpartition("@")[0], expected=True, failure=failure)
+            for case in cases
+            if (failure := case.failures.of(recorded.side)) and failure.stage == "capture"
+        ]
+        return Catalog(
+            launches=tuple(launches),
+            failures=tuple(failures),
+            supported=True,
+            selection=Selection(tiers=(), labels=()),
+            read=(),
+        )
+
+    def _above(
+        self, substitute: Substitute, corpus: Corpus, launch: Launch, target: Target, *, fresh: bool
+    ) -> Outcome:
+        """A case as the origin has it, with the release's own PTX or assembly."""
+        if isinstance(substitute.origin, Toolchain):
+            return self.inner.compile(substitute.origin, corpus, launch, target, assemble=False, fresh=fresh)
+        return self._of_run(substitute, substitute.origin, launch, target)
+
+    def _of_run(
+        self, substitute: Substitute, recorded: RecordedSide, launch: Launch, target: Target
+    ) -> Outcome:
+        if id(recorded) not in self._recorded:
+            self._recorded[id(recorded)] = recorded.cases()
+        case = self._recorded[id(recorded)].get((launch.id, target.name))
+        artifacts = case.artifacts.of(recorded.side) if case else {}
+        kept = {name: row for name, row in artifacts.items() if self._store.has(row.digest)}
+        wanted = (Stage.LLIR, Stage.PTX) if target.backend == "cuda" else (Stage.LLIR,)
+        missing = [stage for stage in wanted if stage not in kept]
+        if case is None or missing:
+            failure = case.failures.of(recorded.side) if case else None
+            return _absent(failure or _not_kept(missing), kept)
+        flags: tuple[str, ...] = ()
+        if Stage.PTX in kept:
+            ptx = self._store.get(kept[Stage.PTX].digest) or b""
+            flags = ptxas_flags(launch, substitute.version, ptx.decode(errors="replace"))
+        return Compiled(
+            entered=(),
+            artifacts=kept,
+            metadata=case.metadata.of(recorded.side),
+            stage_times_s={},
+            stage_cpu_s={},
+            assembler=Assembler(digest=substitute.ptxas.digest, flags=flags)
+            if substitute.ptxas
+            else Assembler(digest=None, flags=flags),
+            assembler_log="",
+            notes=(),
+        )
 
     def replay(
         self,
@@ -195,75 +258,6 @@ def _without_backend(start: Compiled, tool: Tool, target: Target) -> Failed:
 
 
 _ABOVE = (Stage.SOURCE, Stage.TTIR, Stage.GLIR, Stage.TTGIR, Stage.LLIR)
-
-
-class Texts:
-    """Of all tools of a comparison. Thread-safe."""
-
-    def __init__(self, inner: WorkerCompiler, store: Store) -> None:
-        self._inner = inner
-        self._store = store
-        self._recorded: dict[int, Mapping[tuple[str, str], Case]] = {}
-
-    def catalog(self, substitute: Substitute, corpus: Corpus, workload: str, target: Target) -> Catalog:
-        """What the origin launches of a workload."""
-        if isinstance(substitute.origin, Toolchain):
-            return self._inner.catalog(substitute.origin, corpus, workload, target)
-        recorded = substitute.origin
-        cases = [
-            case for case in recorded.run.cases if (case.workload, case.target) == (workload, target.name)
-        ]
-        launches = [launch for case in cases if (launch := recorded.launch(case))]
-        failures = [
-            CaptureFailure(id=case.id.rpartition("@")[0], expected=True, failure=failure)
-            for case in cases
-            if (failure := case.failures.of(recorded.side)) and failure.stage == "capture"
-        ]
-        return Catalog(
-            launches=tuple(launches),
-            failures=tuple(failures),
-            supported=True,
-            selection=Selection(tiers=(), labels=()),
-            read=(),
-        )
-
-    def above(
-        self, substitute: Substitute, corpus: Corpus, launch: Launch, target: Target, *, fresh: bool
-    ) -> Outcome:
-        """A case as the origin has it, with the release's own PTX or assembly."""
-        if isinstance(substitute.origin, Toolchain):
-            return self._inner.compile(substitute.origin, corpus, launch, target, assemble=False, fresh=fresh)
-        return self._of_run(substitute, substitute.origin, launch, target)
-
-    def _of_run(
-        self, substitute: Substitute, recorded: RecordedSide, launch: Launch, target: Target
-    ) -> Outcome:
-        if id(recorded) not in self._recorded:
-            self._recorded[id(recorded)] = recorded.cases()
-        case = self._recorded[id(recorded)].get((launch.id, target.name))
-        artifacts = case.artifacts.of(recorded.side) if case else {}
-        kept = {name: row for name, row in artifacts.items() if self._store.has(row.digest)}
-        wanted = (Stage.LLIR, Stage.PTX) if target.backend == "cuda" else (Stage.LLIR,)
-        missing = [stage for stage in wanted if stage not in kept]
-        if case is None or missing:
-            failure = case.failures.of(recorded.side) if case else None
-            return _absent(failure or _not_kept(missing), kept)
-        flags: tuple[str, ...] = ()
-        if Stage.PTX in kept:
-            ptx = self._store.get(kept[Stage.PTX].digest) or b""
-            flags = ptxas_flags(launch, substitute.version, ptx.decode(errors="replace"))
-        return Compiled(
-            entered=(),
-            artifacts=kept,
-            metadata=case.metadata.of(recorded.side),
-            stage_times_s={},
-            stage_cpu_s={},
-            assembler=Assembler(digest=substitute.ptxas.digest, flags=flags)
-            if substitute.ptxas
-            else Assembler(digest=None, flags=flags),
-            assembler_log="",
-            notes=(),
-        )
 
 
 def above_stage(compiled: Compiled, stage: str) -> Compiled:
