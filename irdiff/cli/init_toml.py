@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -127,16 +128,9 @@ def _is_workload(path: Path) -> bool:
 
 def _workload_folder(workloads: Sequence[Path], root: Path) -> Path:
     """The one that is there, or that is proposed."""
-    return _common_folder([path.parent.parent for path in workloads], root) if workloads else Path("irdiff")
-
-
-def _common_folder(folders: Sequence[Path], root: Path) -> Path:
-    relative = [folder.relative_to(root) if folder.is_relative_to(root) else Path() for folder in folders]
-    common = relative[0]
-    for folder in relative[1:]:
-        while common != folder and common not in folder.parents:
-            common = common.parent
-    return common
+    folders = [path.parent.parent for path in workloads]
+    inside = [folder.relative_to(root) if folder.is_relative_to(root) else Path() for folder in folders]
+    return Path(os.path.commonpath(inside)) if inside else Path("irdiff")
 
 
 def _import_folders(

@@ -47,14 +47,6 @@ class LoadableSide:
     """Bytes of an element by argument."""
 
 
-class OutOfBounds(Exception):  # noqa: N818 - reads better where it is caught
-    """A side wrote outside of its buffers."""
-
-    def __init__(self, side: str, arguments: list[str]) -> None:
-        super().__init__(side, arguments)
-        self.side, self.arguments = side, arguments
-
-
 class GpuSession:
     """One GPU and one run folder."""
 
@@ -137,7 +129,8 @@ def verify(session: GpuSession, request: Request, say: Say) -> Reply:
         say({"kind": "progress", "side": name})
         arms[name] = session.arm(side)
 
-    def contents_after(name: str) -> dict[int, Any]:
+    contents = []
+    for name in ("base", "base", "head"):
         memory.load(initial)
         for storage in needed:
             if storage.is_output:
@@ -148,13 +141,10 @@ def verify(session: GpuSession, request: Request, say: Say) -> Reply:
         torch.cuda.synchronize()
         say({"kind": "progress", "side": None})
         if broken := memory.broken_guards():
-            raise OutOfBounds(name, [storage.name for storage in needed if storage.number in broken])
-        return {storage.number: memory.body(storage.number).clone() for storage in needed}
-
-    try:
-        base, again, head = (contents_after(name) for name in ("base", "base", "head"))
-    except OutOfBounds as found:
-        return {"kind": "out of bounds", "side": found.side, "arguments": found.arguments}
+            names = [storage.name for storage in needed if storage.number in broken]
+            return {"kind": "out of bounds", "side": name, "arguments": names}
+        contents.append({storage.number: memory.body(storage.number).clone() for storage in needed})
+    base, again, head = contents
     tolerance = sides["base"].launch.tolerance
     differences = [
         row
