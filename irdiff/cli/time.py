@@ -6,6 +6,7 @@ import itertools
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import click
@@ -25,14 +26,27 @@ from irdiff.timing.isolate import GpuProcessError
 from irdiff.timing.results import NO_SUCH_GPU, PROCESSES, OutputStatus, TimingProtocol, TimingResults
 from irdiff.timing.samples import read_samples
 
+_FROM_2 = click.IntRange(min=2)  # the interval is over processes
+
+
+def _share(_context: click.Context, _option: click.Parameter, percent: float) -> float:
+    return percent / 100
+
 
 @click.command("time")
 @run_argument.argument()
 @click.option("--case", "cases", multiple=True, metavar="PATTERN", help="Time only these cases; repeatable.")
-@click.option("--budget", type=options.DURATION, default="15m", help="Time to spend: 90s, 10m, 1h.")
+@options.gathered(
+    "protocol",
+    partial(TimingProtocol, confidence=0.95),
+    click.option("--budget", "budget_s", type=options.DURATION, default="15m", help="Time: 90s, 10m, 1h."),
+    click.option("--verify-only", is_flag=True, help="Compare what both sides compute; time nothing."),
+    click.option("--threshold", default=1.0, callback=_share, help="Percent that counts as a difference."),
+    click.option("--processes", type=_FROM_2, default=PROCESSES, help="With fewer, all is unclear."),
+    click.option("--seed", default=0, help="The seed of the order of launches."),
+)
 @click.option("--all", "every", is_flag=True, help="Time cases whose code did not change, too.")
 @click.option("--versions", is_flag=True, help="Time all versions of a case together (history session).")
-@click.option("--verify-only", is_flag=True, help="Compare what both sides compute; time nothing.")
 @click.option("--simulate", type=options.PATH, help="Judge recorded samples; needs no GPU.")
 @click.option(
     "--take",
@@ -40,23 +54,16 @@ from irdiff.timing.samples import read_samples
     shell_complete=run_argument.complete,
     help="Time nothing: take the timings of this copy of RUN, which came back from a GPU host.",
 )
-@click.option("--threshold", default=1.0, help="Percent that counts as a difference.")
-@click.option("--processes", default=PROCESSES, help="Processes a case; with fewer, all is unclear.")
-@click.option("--seed", default=0, help="The seed of the order of launches.")
 @options.json_option
 def time_command(
     *,
     run: str,
     cases: tuple[str, ...],
-    budget: float,
+    protocol: TimingProtocol,
     every: bool,
     versions: bool,
-    verify_only: bool,
     simulate: Path | None,
     take: str | None,
-    threshold: float,
-    processes: int,
-    seed: int,
     json_path: Path | None,
 ) -> int:
     """Time the changed cases of RUN on the GPUs of this host: the very binaries that were compared.
@@ -66,16 +73,6 @@ def time_command(
     first.
     """
     config = configuration.load()
-    if processes < 2:
-        raise UsageError("--processes must be at least 2: the interval is over processes")
-    protocol = TimingProtocol(
-        budget_s=budget,
-        threshold=threshold / 100,
-        confidence=0.95,
-        processes=processes,
-        seed=seed,
-        verify_only=verify_only,
-    )
     log = Console(stderr=True, highlight=False)
     with _writable(run, config) as given:
         if simulate is not None:

@@ -146,7 +146,9 @@ def add_inventory(database: Database, version: Version, selection: str, found: I
     kernels = [row for row in found.cases if row.kernel]
     database.put("cases", [(c.case_id, c.workload, c.kernel, c.target, c.tier) for c in kernels])
     outcomes = [
-        (name, row.case_id, str(row.failure.kind) if row.failure else "compiled", _message(row.failure))
+        (name, row.case_id, str(row.failure.kind), row.failure.message[:300])
+        if row.failure
+        else (name, row.case_id, "compiled", None)
         for row in found.cases
     ]
     database.put("compilations", outcomes)
@@ -159,10 +161,6 @@ def add_inventory(database: Database, version: Version, selection: str, found: I
     database.put("stage_costs", costs)
     size = (len(found.cases), found.wall_s, found.cpu_s, found.compiled)
     database.put("inventories", [(name, selection, *size)])
-
-
-def _message(failure: object) -> str | None:
-    return str(getattr(failure, "message", ""))[:300] if failure else None
 
 
 def carry(database: Database) -> None:

@@ -16,7 +16,7 @@ import datetime
 import re
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -250,16 +250,15 @@ def _commit(commit: str, moment_s: int, place: int) -> Point:
 
 def thinned(points: Sequence[Point], every_days: int) -> list[Point]:
     """The last point of each span of so many days, and the first and last of all; all of them for 0."""
-    return list(_thinned(points, every_days)) if every_days else list(points)
-
-
-def _thinned(points: Sequence[Point], every_days: int) -> Iterator[Point]:
+    if not every_days:
+        return list(points)
     undated = [point.label for point in points if point.day is None]
     if undated:
         raise UsageError(
             f"{undated[0]} names no day", hint="leave --every out: each version counts by itself"
         )
     spans = [datetime.date.fromisoformat(point.day or "").toordinal() // every_days for point in points]
-    for place, point in enumerate(points):
-        if place in (0, len(points) - 1) or spans[place] != spans[place + 1]:
-            yield point
+    last = len(points) - 1
+    return [
+        point for place, point in enumerate(points) if place in (0, last) or spans[place] != spans[place + 1]
+    ]
