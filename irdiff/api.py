@@ -10,9 +10,7 @@ from pathlib import Path
 
 from irdiff import config as configuration
 from irdiff import pipeline
-from irdiff.config import Config
-from irdiff.model import EVERYTHING, Run, Target
-from irdiff.parallel import Progress
+from irdiff.model import EVERYTHING, Run
 from irdiff.resolve import targets as known_targets
 from irdiff.resolve.look import look
 from irdiff.resolve.sides import SideOptions, resolve_sides
@@ -37,20 +35,21 @@ def compare(
         corpus=Path(corpus) if corpus else None,
         triton=None,
         build=True,
-        progress=_unsaid,
+        progress=lambda _text: None,  # programs have their own way of showing progress
     )
     options = replace(EVERYTHING, cases=tuple(cases))
+    chosen = known_targets.select(targets, [config.shipped / "targets"])
     found = look(base, head, wanted, config)
     if found and found.edited.identical:
-        return same_compiler.write(found, _targets(targets, config), options, config, folder)
+        return same_compiler.write(found, chosen, options, config, folder)
     asked = pipeline.Comparison(
         sides=resolve_sides(base, head, wanted, config),
-        targets=_targets(targets, config),
+        targets=chosen,
         options=options,
         command=("irdiff.compare", base, head, *(("--corpus", str(corpus)) if corpus else ())),
         edited=found.edited if found else None,
     )
-    return pipeline.compare(asked, config, folder, _silent)
+    return pipeline.compare(asked, config, folder, lambda _step: None)
 
 
 def run_name(base: str, head: str) -> str:
@@ -58,15 +57,3 @@ def run_name(base: str, head: str) -> str:
     stamp = datetime.datetime.now(datetime.UTC).strftime("%Y%m%d-%H%M%S-%f")
     words = (re.sub(r"[^A-Za-z0-9.]+", "-", spec.rsplit("/", 1)[-1]).strip("-") for spec in (base, head))
     return f"{stamp}-{'-'.join(words)}"[:120]
-
-
-def _targets(names: Sequence[str], config: Config) -> tuple[Target, ...]:
-    return known_targets.select(names, [config.shipped / "targets"])
-
-
-def _silent(step: Progress) -> None:
-    """Programs have their own way of showing progress."""
-
-
-def _unsaid(text: str) -> None:
-    """The same, for what is said while toolchains are made."""

@@ -10,11 +10,9 @@ from irdiff.compile import corpus_check
 from irdiff.config import Config
 from irdiff.model import Target, Toolchain
 from irdiff.parallel import Report
-from irdiff.resolve.corpus import Corpus
 from irdiff.resolve.sides import Side
 from irdiff.worker_client.workers import Workers
 
-Source = tuple[Toolchain, Corpus]
 Meant = Mapping[str, tuple[str, ...]]
 """By each pattern as it was typed, patterns with whole names."""
 
@@ -33,53 +31,25 @@ def of_sides(
     """
     if not patterns:
         return {}
-    found = {(side.toolchain.digest, side.corpus.digest): side for side in sides}
+    found = {(side.toolchain.digest, side.corpus.digest): side for side in sides}.values()
 
     def launches_of(workloads: Sequence[str]) -> Iterator[str]:
-        for side in found.values():
-            yield from _launches(side, workloads, targets, config, report, warm)
+        """Names of launches. They are hardly ever others for another target."""
+        for side in found:
+            origin = side.substitute.origin if side.substitute else side.toolchain
+            if isinstance(origin, Toolchain):
+                yield from (
+                    row.id
+                    for row in corpus_check.captured(
+                        origin, side.corpus, targets[:1], workloads, config, report, warm=warm
+                    )
+                )
+            else:
+                cases = (case for case in origin.run.cases if case.workload in workloads)
+                yield from (case.id.rpartition("@")[0] for case in cases)
 
-    names = [name for side in found.values() for name in side.corpus.workloads]
+    names = [name for side in found for name in side.corpus.workloads]
     return case_ids.completed(patterns, names, launches_of, [target.name for target in targets])
-
-
-def _launches(
-    side: Side,
-    workloads: Sequence[str],
-    targets: Sequence[Target],
-    config: Config,
-    report: Report,
-    warm: Workers | None,
-) -> Iterable[str]:
-    origin = side.substitute.origin if side.substitute else side.toolchain
-    if isinstance(origin, Toolchain):
-        return _captured((origin, side.corpus), workloads, targets, config, report, warm)
-    return (case.id.rpartition("@")[0] for case in origin.run.cases if case.workload in workloads)
-
-
-def of_corpus(
-    patterns: Sequence[str], source: Source, targets: Sequence[Target], config: Config, report: Report
-) -> tuple[str, ...]:
-    """As of a side. Raises UsageError for a pattern that means nothing."""
-
-    def launches_of(workloads: Sequence[str]) -> Iterable[str]:
-        return _captured(source, workloads, targets, config, report)
-
-    names = [target.name for target in targets]
-    return flat(case_ids.completed(patterns, source[1].workloads, launches_of, names))
-
-
-def _captured(
-    source: Source,
-    workloads: Sequence[str],
-    targets: Sequence[Target],
-    config: Config,
-    report: Report,
-    warm: Workers | None = None,
-) -> Iterable[str]:
-    """Names of launches. They are hardly ever others for another target."""
-    rows = corpus_check.captured(*source, targets[:1], workloads, config, report, warm=warm)
-    return [row.id for row in rows]
 
 
 def flat(meant: Meant) -> tuple[str, ...]:

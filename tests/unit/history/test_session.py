@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from irdiff.history import add, add_timings, database, lines, session
+from irdiff.history import add, database, lines, session
 from irdiff.history.database import HistoryError
 from irdiff.model import Artifact, Case, Sides, Verdict
 from irdiff.run import run_folder
@@ -15,6 +15,7 @@ from irdiff.store import Store, sha256
 from irdiff.timing import assemble, results
 from irdiff.timing.results import OutputCheck, OutputStatus
 from irdiff.timing.samples import Sample
+from irdiff.timing.schedule import GpuWork
 
 LABELS = ["3.6.0", "3.7.0", "3.8.0", "3.9.0"]
 CASE = "matmul/tma:fp16@sm_90"
@@ -145,15 +146,10 @@ def add_timings_of(file: Path, found: session.Session, ratios: dict[str, float])
         relative_norm=0.0,
         base_repeats=True,
     )
-    rows = assemble.case_timings(
-        "GPU-1",
-        dict.fromkeys(samples, check),
-        samples,
-        protocol,
-        assemble.MeasurementMaker(launches={}, peaks={}),
-    )
+    work = GpuWork(outputs=dict.fromkeys(samples, check), samples=samples)
+    rows = assemble.case_timings("GPU-1", work, {}, protocol)
     with database.writing(file) as history:
-        return add_timings.add(history, found, timed(protocol, rows))
+        return add.add_timings(history, found, timed(protocol, rows))
 
 
 def timed(protocol, rows) -> results.TimingResults:
