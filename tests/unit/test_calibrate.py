@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests import calibrate
-from tests.calibrate import Estimate, Timed
+from tests.programs import calibrate
+from tests.programs.calibrate import Estimate, Timed
 
 SAMPLE = Path(__file__).parents[1] / "data" / "gate" / "h200-3.8.0-3.9.0.tar.zst"
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests import mutants
-from tests.mutants import Mutant
+from tests.programs import mutants
+from tests.programs.mutants import Mutant
 
 DIFF = """--- irdiff/compare/verdicts.py
 +++ irdiff/compare/verdicts.py

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from irdiff.history import change_points
-from tests import bench_change_points as bench
+from tests.programs import bench_change_points as bench
 
 
 def line(*levels: tuple[int, float], noise: float = 0.002, seed: int = 1) -> list[float]:

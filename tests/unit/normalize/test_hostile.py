@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from irdiff.binaries import machine_code
 from irdiff.errors import NormalizeError
 from irdiff.normalize import canonicalize, equivalent, instruction_facts, llvm_reader
-from tests.mutation.artifacts import of_stage
+from tests.programs.mutation.artifacts import of_stage
 
 STAGES = ("ttir", "ttgir", "llir", "ptx", "amdgcn", "sass", "unknownir")
 BOUND_S = 10.0

@@ -1,4 +1,4 @@
-"""Verdicts on simulated samples whose truth is known: the small version of `python -m tests.bench_statistics`.
+"""Verdicts on simulated samples whose truth is known: the small version of `python -m tests.programs.bench_statistics`.
 
 All is seeded, and a limit is broken where a binomial with that chance would be so only once in 1000 times.
 """
@@ -10,8 +10,8 @@ import pytest
 
 from irdiff.timing import decision
 from irdiff.timing.results import PROCESSES, Speed, Unclear
-from tests import bench_statistics, timing_noise
-from tests.bench_statistics import Cell, protocol
+from tests.programs import bench_statistics, timing_noise
+from tests.programs.bench_statistics import Cell, protocol
 
 FAMILIES = {noise.name: noise for noise in timing_noise.FAMILIES}
 ONE_HUMPED, TWO_HUMPED = "one-humped", "two-humped head, 1/4 by 6 %"

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from irdiff.timing import statistics
-from tests import timing_noise
+from tests.programs import timing_noise
 
 ONE_HUMPED = timing_noise.FAMILIES[0]
 
