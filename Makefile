@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 SOURCES := irdiff tests
 
 .DEFAULT_GOAL := help
-.PHONY: help evidence false-alarms demo test test-all unit lint lint-workflows coverage mutation mutation-verdicts oracle fuzz bench bench-normalize bench-statistics schema lock examples picture
+.PHONY: help evidence false-alarms demo test test-all unit lint lint-workflows coverage mutation catch oracle fuzz bench bench-normalize bench-statistics schema lock examples picture
 
 help:  ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -48,8 +48,9 @@ lint-workflows: $(VENV)/.installed
 mutation: $(VENV)/.installed  ## the full mutation suite of the normalizers
 	nice $(BIN)/python -m tests.programs.mutation --full
 
-mutation-verdicts: $(VENV)/.installed  ## mutants of verdicts, gate rules and groups: each is noticed, or explained
-	nice $(BIN)/python -m tests.programs.mutants
+catch: $(VENV)/.installed  ## which of the same 300 planted faults unit and golden tests catch, against the committed table
+	nice $(BIN)/python -m tests.programs.catch run --out $(VENV)/catch.tsv
+	$(BIN)/python -m tests.programs.catch compare tests/data/catch/before.tsv $(VENV)/catch.tsv
 
 fuzz: $(VENV)/.installed  ## hostile texts and run folders, ten minutes each
 	$(BIN)/python -m tests.programs.mutation.fuzz --seconds 600
