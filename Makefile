@@ -27,7 +27,7 @@ test-all: lint  ## the same over many releases
 	$(BIN)/pytest tests
 
 unit: $(VENV)/.installed  ## seconds, no processes
-	$(BIN)/pytest tests/unit tests/golden
+	$(BIN)/pytest tests/unit tests/golden -m "not slow" -n 2 --dist worksteal
 
 coverage: $(VENV)/.installed  ## branches of attribute, capture, compare and compile that unit tests take
 	$(BIN)/python -m tests.programs.branch_coverage

@@ -53,6 +53,7 @@ def test_a_score_that_follows_the_times_is_found() -> None:
     assert "10 changed cases with times: 9 slower by 1%" in calibrate.report(found)
 
 
+@pytest.mark.slow
 def test_the_sample_of_an_h200(tmp_path: Path) -> None:
     folder = calibrate.unpacked(SAMPLE, tmp_path)
     found = calibrate.of_folder(folder, None, resamples=20)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections import defaultdict
 from pathlib import Path
 
@@ -36,10 +37,16 @@ NOT_PURE = {
 MAX_AT_TOP = 12
 
 
+@functools.cache
+def nodes(path: Path) -> tuple[ast.AST, ...]:
+    return tuple(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+
+
+@functools.cache
 def imported(path: Path) -> set[str]:
     """Absolute names of the modules that a module imports, at any depth."""
     names: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
@@ -112,7 +119,7 @@ def test_a_class_name_means_one_thing() -> None:
     defined: dict[str, set[str]] = defaultdict(set)
     for path in MODULES:
         own = str(path.relative_to(PACKAGE))
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in nodes(path):
             private = isinstance(node, ast.ClassDef) and node.name.startswith("_") and in_worker(path)
             if isinstance(node, ast.ClassDef) and not private:
                 defined[node.name.lstrip("_")].add(own)
@@ -122,7 +129,7 @@ def test_a_class_name_means_one_thing() -> None:
 def worker_imports(path: Path) -> set[str]:
     """File names of the worker's modules that one of them imports, at any depth."""
     names: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes(path):
         if isinstance(node, ast.ImportFrom) and (node.level or node.module == "irdiff_worker"):
             own = node.module if node.level else None
             names |= {own} if own else {alias.name for alias in node.names}

@@ -13,6 +13,7 @@ from tests.unit.findings import told
 TEXTS = [artifact for artifact in all_artifacts() if artifact.stage in TEXT_STAGES]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", TEXT_STAGES)
 def test_normalizing_twice_changes_nothing(stage: str) -> None:
     for artifact in of_stage(stage):

@@ -46,22 +46,26 @@ def outcome(name, change, trials, processes=PROCESSES, level="measured"):
 # the whole decision under noise
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FAMILIES)
 def test_a_change_of_one_and_a_half_thresholds_is_hardly_ever_the_same(name):
     assert not outcome(name, 0.015, 60).broken
 
 
+@pytest.mark.slow
 def test_a_second_hump_in_a_quarter_of_the_processes_is_hardly_ever_the_same():
     found = outcome(TWO_HUMPED, 0.015, 300)
     assert not found.broken
     assert found.alone[Speed.UNCLEAR] > 150
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FAMILIES)
 def test_no_change_is_rarely_called_one(name):
     assert not outcome(name, 0.0, 30).broken
 
 
+@pytest.mark.slow
 def test_at_measured_noise_a_change_is_found_and_no_change_is_the_same():
     assert outcome(ONE_HUMPED, 0.02, 60).found >= 57
     assert outcome(ONE_HUMPED, 0.05, 20).found == 20
