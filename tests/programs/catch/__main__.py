@@ -24,7 +24,10 @@ def main() -> None:
     choosing.add_argument("--seed", type=int, default=31)
     running = commands.add_parser("run", help="plant each fault in a commit")
     running.add_argument("--at", default="HEAD", metavar="COMMIT")
-    running.add_argument("--only", default="", help="names of faults begin with this, or their area is this")
+    running.add_argument("--only", nargs="+", default=[""], help="names of faults begin with one of these")
+    running.add_argument(
+        "--tests", nargs="+", default=["tests/unit", "tests/golden"], help="what may catch them"
+    )
     running.add_argument("--lines", type=Path, help="keep which tests run which lines in this file")
     running.add_argument("--out", type=Path, default=DATA / "after.tsv")
     comparing = commands.add_parser("compare", help="what is caught before and after")
@@ -35,29 +38,30 @@ def main() -> None:
         case "choose":
             choose(ROOT, asked.seed)
         case "run":
-            run(asked.at, asked.only, asked.lines, asked.out)
+            run(asked)
         case _:
             sys.exit(compare(asked.before, asked.after))
 
 
-def run(commit: str, only: str, lines: Path | None, out: Path) -> None:
+def run(asked: argparse.Namespace) -> None:
     """Plants the faults in a worktree of the commit and writes the table, a row a fault as it is known."""
     with tempfile.TemporaryDirectory() as folder:
         tree = Path(folder) / "tree"
-        subprocess.run(["git", "worktree", "add", "--quiet", "--detach", tree, commit], cwd=ROOT, check=True)
+        subprocess.run(
+            ["git", "worktree", "add", "--quiet", "--detach", tree, asked.at], cwd=ROOT, check=True
+        )
         try:
             preload()
-            known = LinesOfTests(tree, lines or Path(folder) / "lines")
-            known.measure()
-            with out.open("w") as opened:
+            lines = LinesOfTests(tree, asked.lines or Path(folder) / "lines", asked.tests)
+            lines.measure()
+            with asked.out.open("w") as opened:
                 print("fault", "kind", "outcome", "test", sep="\t", file=opened, flush=True)
                 for fault in read():
-                    if only in ("", fault.area) or fault.name.startswith(only):
-                        row = plant(fault, tree, known)
-                        print(*_row(row), sep="\t", file=opened, flush=True)
+                    if fault.name.startswith(tuple(asked.only)) or fault.area in asked.only:
+                        print(*_row(plant(fault, tree, lines)), sep="\t", file=opened, flush=True)
         finally:
             subprocess.run(["git", "worktree", "remove", "--force", tree], cwd=ROOT, check=True)
-    summarize(out)
+    summarize(asked.out)
 
 
 def _row(found: Outcome) -> tuple[str, ...]:
