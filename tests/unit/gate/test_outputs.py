@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import datetime
 import json
 import xml.etree.ElementTree as ET
 from dataclasses import replace
@@ -18,31 +17,19 @@ from irdiff.gate.outcome import Outcome
 from irdiff.model import Run, Verdict
 from irdiff.run import run_folder
 from irdiff.timing.results import CaseTiming, Measurement, OutputStatus, Speed, Unclear
+from tests.unit.gate import policies
+from tests.unit.gate.policies import REASON, TODAY
 from tests.unit.timings import check, gpu
 
-TODAY = datetime.date(2026, 1, 2)
-REASON = "because the release needs it"
 HOSTILE = "a/x<script>\x1b[2J`|@octocat</details>:1@sm_90"
-RULES = {
-    "schema": policy.SCHEMA,
-    "rule": [
-        {"id": "broken", "kind": "verdict", "verdicts": ["broken"], "action": "deny", "reason": REASON},
-        {"id": "timed", "kind": "slower", "percent": 3, "action": "deny", "reason": REASON},
-        {"id": "wide", "kind": "radius", "percent": 1, "action": "review", "reason": REASON},
-        {"id": "warned", "kind": "radius", "percent": 1, "action": "warn", "reason": REASON},
-        {"id": "held", "kind": "nondeterministic", "action": "deny", "reason": REASON},
-    ],
-    "waiver": [
-        {
-            "rule": "broken",
-            "cases": ["a/waived:*"],
-            "owner": "jane",
-            "reason": REASON,
-            "issue": "https://github.com/o/n/issues/1",
-            "expires": TODAY,
-        }
-    ],
-}
+RULES = policies.of(
+    {"id": "broken", "kind": "verdict", "verdicts": ["broken"]},
+    {"id": "timed", "kind": "slower", "percent": 3},
+    {"id": "wide", "kind": "radius", "percent": 1, "action": "review"},
+    {"id": "warned", "kind": "radius", "percent": 1, "action": "warn"},
+    {"id": "held", "kind": "nondeterministic"},
+    waivers=[policies.waiver(rule="broken", cases=["a/waived:*"])],
+)
 
 
 @pytest.fixture
@@ -59,7 +46,7 @@ def run(build: Any) -> Run:
 
 @pytest.fixture
 def outcome(run: Run) -> Outcome:
-    return gate.evaluate(run, policy.parse(RULES, "test"), today=TODAY)
+    return gate.evaluate(run, RULES, today=TODAY)
 
 
 def test_text_says_pass_or_fail_first(outcome: Outcome) -> None:
@@ -73,8 +60,7 @@ def test_text_says_pass_or_fail_first(outcome: Outcome) -> None:
 
 
 def test_a_pass_says_so(run: Run) -> None:
-    rules = {**RULES, "rule": [RULES["rule"][4]], "waiver": []}  # type: ignore[index]
-    passed = gate.evaluate(run, policy.parse(rules, "test"), today=TODAY)
+    passed = gate.evaluate(run, policies.of({"kind": "nondeterministic"}), today=TODAY)
     assert outputs.text(passed).startswith("gate passes: 1 rules hold\n")
 
 
@@ -239,9 +225,7 @@ def test_a_rebase_is_renewed_in_one_command(tmp_path: Path, folder: Path, run: R
 
 def test_the_sides_are_named_as_in_every_report(run: Run) -> None:
     sides = [replace(run.head, revision=f"HEAD~{n} 1a2b3c4") for n in (1, 0)]
-    outcome = gate.evaluate(
-        replace(run, base=sides[0], head=sides[1]), policy.parse(RULES, "test"), today=TODAY
-    )
+    outcome = gate.evaluate(replace(run, base=sides[0], head=sides[1]), RULES, today=TODAY)
     version = run.head.version
     told = f"HEAD~1 1a2b3c4, triton {version} → HEAD~0 1a2b3c4, triton {version}"
     assert told in outputs.text(outcome)

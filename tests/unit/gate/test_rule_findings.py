@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from irdiff.gate import policy, rules
+from irdiff.gate import rules
 from irdiff.gate.outcome import Certainty, GateFinding, SubjectKind
 from irdiff.gate.policy import Action
 from irdiff.gate.timings import TimedCase
 from irdiff.model import EVERYTHING, Edited, Run, Sides, StageStatus, Verdict
 from irdiff.timing.results import Speed
+from tests.unit.gate import policies
 from tests.unit.gate.timed import CASE, timed
 
 VIOLATED, UNKNOWN = Certainty.VIOLATED, Certainty.UNKNOWN
@@ -22,8 +23,7 @@ FACT = {"kind": "fact", "facts": ["spills", "scratch"]}
 
 
 def evaluated(run: Run, *timings: TimedCase, **rule: Any) -> tuple[int, list[GateFinding]]:
-    written = {"id": "rule", "action": "deny", "if_unknown": "warn", "reason": "because it is needed", **rule}
-    parsed = policy.parse({"schema": policy.SCHEMA, "rule": [written], "waiver": []}, "test").rule[0]
+    (parsed,) = policies.of({"if_unknown": "warn", **rule}).rule
     of_case: dict[str, list[TimedCase]] = {}
     for row in timings:
         of_case.setdefault(row.case, []).append(row)

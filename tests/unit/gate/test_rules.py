@@ -16,20 +16,14 @@ from irdiff.gate.timings import TimedCase
 from irdiff.model import EVERYTHING, Run, Sides, StageStatus, Verdict
 from irdiff.store import sha256
 from irdiff.timing.results import Speed
+from tests.unit.gate import policies
+from tests.unit.gate.policies import REASON, TODAY, waiver
 from tests.unit.gate.timed import CASE, timed
-
-TODAY = datetime.date(2026, 1, 2)
-REASON = "because the release needs it"
-
-
-def _policy(*rules: dict[str, Any], waivers: tuple[dict[str, Any], ...] = ()) -> policy.Policy:
-    rows = [{"id": f"rule-{n}", "action": "deny", "reason": REASON, **rule} for n, rule in enumerate(rules)]
-    return policy.parse({"schema": policy.SCHEMA, "rule": rows, "waiver": list(waivers)}, "test")
 
 
 def _gate(run: Any, *rules: dict[str, Any], **more: Any) -> Outcome:
     waivers = more.pop("waivers", ())
-    return gate.evaluate(run, _policy(*rules, waivers=waivers), **{"today": TODAY, **more})
+    return gate.evaluate(run, policies.of(*rules, waivers=waivers), **{"today": TODAY, **more})
 
 
 def _only(outcome: Outcome) -> GateFinding:
@@ -156,25 +150,13 @@ def test_unknown_may_be_told_apart_from_violated(build: Any) -> None:
 # waivers and acceptances
 
 
-def _waiver(**changes: Any) -> dict[str, Any]:
-    return {
-        "rule": "rule-0",
-        "cases": ["a/*"],
-        "owner": "jane",
-        "reason": REASON,
-        "issue": "https://github.com/o/n/issues/1",
-        "expires": TODAY,
-        **changes,
-    }
-
-
 def test_a_waiver_holds_until_its_last_day(build: Any) -> None:
     run = build.run(build.case(CASE, Verdict.BROKEN))
     rule = {"kind": "verdict", "verdicts": ["broken"]}
-    outcome = _gate(run, rule, waivers=(_waiver(),))
+    outcome = _gate(run, rule, waivers=(waiver(),))
     assert outcome.passed
     assert outcome.rules[0].word == "settled"
-    ended = _gate(run, rule, waivers=(_waiver(),), today=TODAY + datetime.timedelta(days=1))
+    ended = _gate(run, rule, waivers=(waiver(),), today=TODAY + datetime.timedelta(days=1))
     assert not ended.passed
     assert [waiver.owner for waiver in ended.expired] == ["jane"]
 
@@ -182,18 +164,18 @@ def test_a_waiver_holds_until_its_last_day(build: Any) -> None:
 def test_a_waiver_covers_only_what_it_names(build: Any) -> None:
     run = build.run(build.case(CASE, Verdict.BROKEN))
     rule = {"kind": "verdict", "verdicts": ["broken"]}
-    outcome = _gate(run, rule, waivers=(_waiver(cases=["b/*"]),))
+    outcome = _gate(run, rule, waivers=(waiver(cases=["b/*"]),))
     assert not outcome.passed
     assert "the waiver of rule-0 by jane settles nothing in this run" in outcome.notes
-    assert not _gate(run, rule, waivers=(_waiver(targets=["gfx*"]),)).passed
-    assert not _gate(run, rule, rule, waivers=(_waiver(),)).passed
+    assert not _gate(run, rule, waivers=(waiver(targets=["gfx*"]),)).passed
+    assert not _gate(run, rule, rule, waivers=(waiver(),)).passed
 
 
 def test_a_target_is_waived_by_target_only(build: Any) -> None:
     run = build.run(build.case(CASE, Verdict.CHANGED))
     rule = {"kind": "radius", "percent": 1}
-    assert not _gate(run, rule, waivers=(_waiver(cases=["*"]),)).passed
-    assert _gate(run, rule, waivers=(_waiver(cases=[], targets=["sm_90"]),)).passed
+    assert not _gate(run, rule, waivers=(waiver(cases=["*"]),)).passed
+    assert _gate(run, rule, waivers=(waiver(cases=[], targets=["sm_90"]),)).passed
 
 
 def _accept(run: Run, *names: str, **changes: Any) -> tuple[Accepted, ...]:
@@ -319,15 +301,15 @@ def test_renewing_takes_the_same_edits_and_no_others(build: Any) -> None:
 def test_a_waiver_of_edits_does_not_cover_another_edit(build: Any) -> None:
     run = _changed(build, 1)
     rule = {"kind": "verdict", "verdicts": ["changed"]}
-    waiver = _waiver(cases=["a/*"], edits=[run.cases[0].edit])
-    assert _gate(run, rule, waivers=(waiver,)).passed
-    assert not _gate(_changed(build, 1, e1="another"), rule, waivers=(waiver,)).passed
-    assert not _gate(run, rule, waivers=({**waiver, "cases": ["b/*"]},)).passed
+    own = waiver(cases=["a/*"], edits=[run.cases[0].edit])
+    assert _gate(run, rule, waivers=(own,)).passed
+    assert not _gate(_changed(build, 1, e1="another"), rule, waivers=(own,)).passed
+    assert not _gate(run, rule, waivers=({**own, "cases": ["b/*"]},)).passed
 
 
 def test_a_waiver_cannot_name_a_group(build: Any) -> None:
     with pytest.raises(UsageError, match=r"waiver\.0\.groups.*constants, types and positions"):
-        _gate(_changed(build, 1), REVIEW, waivers=(_waiver(groups=["g1"]),))
+        _gate(_changed(build, 1), REVIEW, waivers=(waiver(groups=["g1"]),))
 
 
 # few cases: what a repository of a handful of kernels has
