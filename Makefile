@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 SOURCES := irdiff tests
 
 .DEFAULT_GOAL := help
-.PHONY: help evidence false-alarms demo test test-all unit lint lint-workflows coverage mutation catch oracle fuzz bench bench-normalize bench-statistics schema lock examples picture
+.PHONY: help slow evidence false-alarms demo test test-all unit lint lint-workflows coverage mutation catch oracle fuzz bench bench-normalize bench-statistics schema lock examples picture
 
 help:  ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -28,6 +28,9 @@ test-all: lint  ## the same over many releases
 
 unit: $(VENV)/.installed  ## seconds, no processes
 	$(BIN)/pytest tests/unit tests/golden -m "not slow" -n 2 --dist worksteal
+
+slow: $(VENV)/.installed  ## the unit tests that unit leaves out: simulations, and bounds of time and memory
+	$(BIN)/pytest tests/unit -m slow -n 2 --dist worksteal
 
 coverage: $(VENV)/.installed  ## branches of attribute, capture, compare and compile that unit tests take
 	$(BIN)/python -m tests.programs.branch_coverage
