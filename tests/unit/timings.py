@@ -43,11 +43,11 @@ def check(
 
 
 def gpu(uuid: str = "GPU-1", **changes: Any) -> GpuRecord:
-    """An H200 that did nothing else."""
+    """One that did nothing else."""
     facts: dict[str, Any] = dict.fromkeys(GpuRecord.__dataclass_fields__)
     facts |= {
         "uuid": uuid,
-        "name": "NVIDIA H200",
+        "name": "card",
         "target": "sm_90",
         "driver": "580",
         "multiprocessors": 132,

@@ -136,4 +136,4 @@ def add_timings_of(file: Path, found: session.Session, ratios: dict[str, float])
         assemble.MeasurementMaker(launches={}, peaks={}),
     )
     with database.writing(file) as history:
-        return add_timings.add(history, found, timings.found(rows))
+        return add_timings.add(history, found, timings.found(rows, gpus=(timings.gpu(name="NVIDIA H200"),)))

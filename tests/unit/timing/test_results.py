@@ -25,7 +25,7 @@ def found(uuid="GPU-1", cases=("a",), not_timed=(), note="", status=OutputStatus
         for c in cases
     ]
     untimed = tuple(NotTimed(case=c, reason="no such GPU here: sm_100") for c in not_timed)
-    return timings.found(rows, host={uuid: "linux"}, gpus=(gpu(uuid, name="card"),), not_timed=untimed)
+    return timings.found(rows, host={uuid: "linux"}, gpus=(gpu(uuid),), not_timed=untimed)
 
 
 def test_round_trip(tmp_path):
