@@ -13,13 +13,12 @@ from irdiff.errors import ExitCode, UsageError
 from irdiff.model import Artifact, Sides, Verdict
 from irdiff.timing import assemble, isolate, schedule, timing_file
 from irdiff.timing.isolate import GpuProcessError
-from irdiff.timing.results import NotTimed, OutputStatus, Speed, TimingProtocol
+from irdiff.timing.results import NotTimed, OutputStatus, Speed
 from irdiff.timing.samples import Sample
 from tests.unit.timing import test_results
+from tests.unit.timings import protocol
 
-PROTOCOL = TimingProtocol(
-    budget_s=60.0, threshold=0.01, confidence=0.95, processes=18, seed=0, verify_only=False
-)
+PROTOCOL = protocol()
 
 
 def case(name, verdict=Verdict.CHANGED, target="sm_90"):
@@ -169,26 +168,25 @@ def test_a_fault_of_an_earlier_time_is_shown_again(tmp_path):
     assert [line.split(":")[0] for line in said] == ["a"]
 
 
+def ended(status=OutputStatus.EQUAL, gpus=(), not_timed=()):
+    rows = [SimpleNamespace(outputs=SimpleNamespace(status=status))]
+    untimed = [NotTimed(case="a", reason=reason) for reason in not_timed]
+    return SimpleNamespace(cases=rows, gpus=gpus, not_timed=untimed)
+
+
 @pytest.mark.parametrize(
-    ("status", "code"),
+    ("found", "code"),
     [
-        (OutputStatus.EQUAL, ExitCode.DONE),
-        (OutputStatus.FAULT, ExitCode.DONE),
-        (OutputStatus.NOT_LAUNCHED, ExitCode.NOT_COMPARED),
+        (ended(), ExitCode.DONE),
+        (ended(OutputStatus.FAULT), ExitCode.DONE),
+        (ended(OutputStatus.NOT_LAUNCHED), ExitCode.NOT_COMPARED),
+        (ended(gpus=[SimpleNamespace(stopped="the GPU was lost")]), ExitCode.NOT_COMPARED),
+        (ended(not_timed=["GPU 0 cannot be opened"]), ExitCode.NOT_COMPARED),
+        (ended(not_timed=["no such GPU here: sm_100"]), ExitCode.DONE),
     ],
 )
-def test_exit_codes(status, code):
-    row = SimpleNamespace(outputs=SimpleNamespace(status=status))
-    assert exit_code(SimpleNamespace(cases=[row], gpus=(), not_timed=())) is code
-
-
-def test_a_run_that_ended_early_is_not_done():
-    lost = SimpleNamespace(cases=(), gpus=[SimpleNamespace(stopped="the GPU was lost")], not_timed=())
-    assert exit_code(lost) is ExitCode.NOT_COMPARED
-    unopened = [NotTimed(case="a", reason="GPU 0 cannot be opened")]
-    assert exit_code(SimpleNamespace(cases=(), gpus=(), not_timed=unopened)) is ExitCode.NOT_COMPARED
-    elsewhere = [NotTimed(case="a", reason="no such GPU here: sm_100")]
-    assert exit_code(SimpleNamespace(cases=(), gpus=(), not_timed=elsewhere)) is ExitCode.DONE
+def test_exit_codes(found, code):
+    assert exit_code(found) is code
 
 
 class Listing:
