@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import sys
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from irdiff import pipeline
-from irdiff.api import run_name
-from irdiff.cli import case_patterns, options, screen
+from irdiff.cli import options, screen
 from irdiff.cli.options import CaseArguments, CheckoutArguments
 from irdiff.config import Config
 from irdiff.errors import UsageError
 from irdiff.model import EVERYTHING
 from irdiff.report import candidates
 from irdiff.report.candidates import Candidate
-from irdiff.resolve.sides import resolve_sides
 from irdiff.run import run_list
-from irdiff.worker_client.workers import Workers
 
 
 @click.command("ab")
@@ -53,17 +49,16 @@ def ab_command(
     found = []
     for head in heads:
         with screen.status_line() as tell:
-            sides = resolve_sides(base, head, checkout.side_options(selection, tell), config)
-        folder = config.runs / run_name(base, head)
-        with screen.progress() as report, closing(Workers(config)) as warm:
-            meant = case_patterns.of_sides(selection.cases, sides, targets, config, report, warm=warm)
-            asked = pipeline.Comparison(
-                sides=sides,
+            words = pipeline.Arguments(
+                base=base,
+                head=head,
+                sides=checkout.side_options(selection, tell),
                 targets=targets,
-                options=replace(chosen, cases=case_patterns.flat(meant)),
+                options=replace(chosen, cases=selection.cases),
                 command=tuple(sys.argv[1:]),
-                meant=meant,
             )
-            run = pipeline.compare(asked, config, folder, report, warm=warm)
+            asked = pipeline.resolved(words, config, lambda _: None)
+        with screen.progress() as report:
+            run, folder = pipeline.compare(asked, config, None, report)
         found.append(Candidate(name=head, run=run, place=run_list.call_of(folder, config.runs)))
     options.write_output(out, candidates.render(base, found))

@@ -15,7 +15,7 @@ from irdiff.attribute.bisect import Among
 from irdiff.attribute.timed_bisect import TimedAnswer, TimedBisection, TimedFinding
 from irdiff.config import Config
 from irdiff.errors import NothingComparedError, ToolchainError, UsageError
-from irdiff.model import COMPARED_VERDICTS, EVERYTHING, Case, Run, Sides, Target, Verdict
+from irdiff.model import COMPARED_VERDICTS, EVERYTHING, Case, Sides, Target, Verdict
 from irdiff.report import escape
 from irdiff.resolve.toolchains import adopt, checkout, native, repository
 from irdiff.run import run_folder
@@ -72,8 +72,9 @@ class CommitClock:
             targets=(self.target,),
             options=options,
             command=("bisect", "--measure", "time"),
+            meant={self.case_id: (self.case_id,)},
         )
-        run: Run = pipeline.compare(asked, self.config, self._place(commit), lambda _step: None)
+        run, _ = pipeline.compare(asked, self.config, self._place(commit), lambda _step: None)
         return next((case for case in run.cases if case.id == self.case_id), None)
 
     def logs(self, commit: str, attempt: int) -> Sequence[float]:

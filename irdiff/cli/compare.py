@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,22 +15,19 @@ import click
 from rich.console import Console
 
 from irdiff import pipeline
-from irdiff.api import run_name
 from irdiff.capture.notices import MISSING_PACKAGE
-from irdiff.cli import case_patterns, completing, options, report, run_argument, screen, tool_sides
+from irdiff.cli import completing, options, report, run_argument, screen, tool_sides
 from irdiff.cli.options import CaseArguments, CheckoutArguments
 from irdiff.cli.report import RunOutputs
 from irdiff.cli.run_argument import GivenRun
 from irdiff.config import Config
 from irdiff.errors import ExitCode, NothingComparedError, UsageError
-from irdiff.model import Edited, FailureKind, Options, Run, Target, Verdict
+from irdiff.model import Edited, FailureKind, Options, Run, Sides, Verdict
+from irdiff.parallel import Report
 from irdiff.report import commands, edited, escape
 from irdiff.resolve import ir_files
-from irdiff.resolve.look import Look, look
-from irdiff.resolve.sides import SideOptions, resolve_sides
-from irdiff.run import run_list, run_place, same_compiler
-from irdiff.stages import check_compared
-from irdiff.worker_client.workers import Workers
+from irdiff.resolve.sides import Side, SideOptions
+from irdiff.run import run_list, run_place
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,15 +110,10 @@ def compare_command(**given: Any) -> int:
     run_place.prepare(words.out or config.runs / "new")
     console = Console(stderr=True, quiet=outputs.quiet)
     earlier = report.earlier_of(words.known, config)
-    targets = words.selection.targets(config)
-    asked = _asked(words, targets, console)
-    if isinstance(asked, Look):
-        folder = words.out or config.runs / run_name(*asked.specs)
-        run = same_compiler.write(asked, targets, _chosen(words), config, folder)
-    else:
-        names = (side.revision or side.toolchain.spec for side in asked.sides)
-        folder = words.out or config.runs / run_name(*names)
-        run = _compared(asked, words, folder, console)
+    with screen.status_line(console) as tell:
+        asked = pipeline.resolved(_arguments(words, tell), config, lambda seen: _say(seen, console))
+    with screen.progress(console) as tell_step, _machines(words, config, tell_step) as fill:
+        run, folder = pipeline.compare(asked, config, words.out, tell_step, fill=fill)
     if words.out:
         _remember(words.out, config, console)
     made = GivenRun(folder=folder, call=run_list.call_of(folder, config.runs), is_archive=False)
@@ -128,41 +121,42 @@ def compare_command(**given: Any) -> int:
     report.write(run, part, made, outputs)
     if "-" not in map(str, outputs.files):
         report.print_report(part, made, outputs)
-    if not isinstance(asked, Look):
+    if isinstance(asked, pipeline.Comparison):
         _require_whole(run, made)
     return _code(part.run) if words.exit_code else ExitCode.DONE
 
 
-def _asked(
-    words: CompareArguments, targets: tuple[Target, ...], console: Console
-) -> pipeline.Comparison | Look:
-    """What to compare; or what was seen of two revisions that make the same compiler, so none is made."""
-    base, head, chosen, config = words.base, words.head, _chosen(words), words.config
-    check_compared(chosen.stages, (target.backend for target in targets))
-    edited: Edited | None = None
-    with screen.status_line(console) as tell:
-        wanted = _wanted(words, tell)
-        if tool_sides.is_tool(base, head):
-            texts = tool_sides.ToolSides(origin=words.origin, ptxas=words.ptxas, wanted=wanted)
-            sides = tool_sides.resolve(base or "", head or "", texts, config)
-        elif words.is_ir:
-            sides = ir_files.sides(_ir_files(words), config)
-        else:
-            seen = look(base, head, wanted, config)
-            if seen and seen.edited.identical and chosen.shortcut:
-                return seen
-            if seen and not seen.edited.identical:
-                edited = seen.edited
-            _say(seen, console)
-            sides = resolve_sides(base, head, wanted, config)
-    return pipeline.Comparison(
-        sides=sides,
-        targets=targets,
-        options=chosen,
+def _arguments(words: CompareArguments, tell: Callable[[str], None]) -> pipeline.Arguments:
+    base, head, config, wanted = words.base, words.head, words.config, _wanted(words, tell)
+    made: Callable[[], Sides[Side]] | None = None
+    if tool_sides.is_tool(base, head):
+        texts = tool_sides.ToolSides(origin=words.origin, ptxas=words.ptxas, wanted=wanted)
+        made = partial(tool_sides.resolve, base or "", head or "", texts, config)
+    elif words.is_ir:
+        made = partial(ir_files.sides, _ir_files(words), config)
+    return pipeline.Arguments(
+        base=base,
+        head=head,
+        sides=wanted,
+        targets=words.selection.targets(config),
+        options=_chosen(words),
         command=tuple(sys.argv[1:]),
-        exercised=words.exercised,
-        edited=edited,
+        made=made,
     )
+
+
+@contextmanager
+def _machines(
+    words: CompareArguments, config: Config, tell: Report
+) -> Iterator[Callable[[pipeline.Comparison], tuple[str, ...]] | None]:
+    """Has a cluster make what the comparison needs, where there is one."""
+    if not words.cluster:
+        yield None
+        return
+    from irdiff.cluster import client
+
+    with closing(client.DaskCluster(words.cluster)) as machines:
+        yield lambda asked: client.fill(asked, config, machines, tell)
 
 
 def _wanted(words: CompareArguments, tell: Callable[[str], None]) -> SideOptions:
@@ -189,21 +183,6 @@ def _chosen(words: CompareArguments) -> Options:
     )
 
 
-def _compared(asked: pipeline.Comparison, words: CompareArguments, folder: Path, console: Console) -> Run:
-    config = words.config
-    with screen.progress(console) as tell, closing(Workers(config)) as warm:
-        cases = asked.options.cases
-        meant = case_patterns.of_sides(cases, asked.sides, asked.targets, config, tell, warm=warm)
-        asked = replace(asked, options=replace(asked.options, cases=case_patterns.flat(meant)), meant=meant)
-        if words.cluster:
-            from irdiff.cluster import client
-
-            with closing(client.DaskCluster(words.cluster)) as machines:
-                notes = client.fill(asked, config, machines, tell)
-            asked = replace(asked, notes=(*asked.notes, *notes))
-        return pipeline.compare(asked, config, folder, tell, warm=warm)
-
-
 def _remember(folder: Path, config: Config, console: Console) -> None:
     try:
         run_list.remember(folder, config.runs)
@@ -212,10 +191,10 @@ def _remember(folder: Path, config: Config, console: Console) -> None:
         console.print(escape.terminal(told), soft_wrap=True, highlight=False, markup=False)
 
 
-def _say(found: Look | None, console: Console) -> None:
+def _say(seen: Edited, console: Console) -> None:
     """What differs and what follows, before anything is made."""
-    if found and found.edited.files:
-        for sentence in filter(None, (edited.differing(found.edited), edited.consequence(found.edited))):
+    if seen.files and not seen.identical:
+        for sentence in filter(None, (edited.differing(seen), edited.consequence(seen))):
             console.print(escape.terminal(sentence), soft_wrap=True, highlight=False, markup=False)
 
 

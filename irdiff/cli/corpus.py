@@ -20,9 +20,9 @@ from irdiff.attribute import exercise
 from irdiff.attribute.exercise import CaseExercise, Exerciser
 from irdiff.attribute.replayer import WorkerReplayer
 from irdiff.capture.catalogs import Wanted
-from irdiff.cli import case_patterns, options, screen
+from irdiff.cli import options, screen
 from irdiff.cli.options import CaseArguments
-from irdiff.compile import corpus_check
+from irdiff.compile import corpus_check, selecting
 from irdiff.compile.compiler import WorkerCompiler
 from irdiff.compile.corpus_check import CorpusCheck
 from irdiff.config import Config
@@ -57,8 +57,8 @@ def _chosen(
     """The kernels with a toolchain, the targets, whole names of cases, and a reporter for what follows."""
     side, targets = selection.side(spec, config), selection.targets(config)
     with screen.progress() as report:
-        meant = case_patterns.of_sides(selection.cases, (side,), targets, config, report)
-        yield side, targets, case_patterns.flat(meant), report
+        meant = selecting.of_sides(selection.cases, (side,), targets, config, report)
+        yield side, targets, selecting.flat(meant), report
 
 
 def _launches(spec: str, selection: CaseArguments, config: Config) -> list[Launch]:

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import click
 
+from irdiff import pipeline
 from irdiff.cli import options, screen
 from irdiff.cli.merge import merged
 from irdiff.cli.options import CaseArguments
@@ -27,7 +29,7 @@ from irdiff.resolve import sides
 from irdiff.resolve.sides import SideOptions
 from irdiff.resolve.toolchains import checkout as checkouts
 from irdiff.resolve.toolchains import repository
-from irdiff.run import failure, run_folder, same_compiler
+from irdiff.run import failure, run_folder
 from irdiff.run.failure import PartFailure
 
 _GRAVE = (Verdict.BROKEN, Verdict.CHANGED, Verdict.ABSORBED)
@@ -102,7 +104,10 @@ def _write_where_nothing_can_change(base: str, head: str, wanted: Asked, out: Pa
         click.echo(escape.terminal(sentence), err=True)
     if found.edited.identical:
         targets = CaseArguments(target_names=wanted.targets).targets(config)
-        same_compiler.write(found, targets, EVERYTHING, config, out)
+        same = pipeline.SameCompiler(
+            seen=found, targets=targets, options=EVERYTHING, command=tuple(sys.argv[1:])
+        )
+        pipeline.compare(same, config, out, lambda _step: None)
     return found.edited.identical
 
 

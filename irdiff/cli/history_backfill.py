@@ -14,8 +14,9 @@ import click
 
 from irdiff import pipeline
 from irdiff.capture.catalogs import Wanted
-from irdiff.cli import case_patterns, options, screen
+from irdiff.cli import options, screen
 from irdiff.cli.options import CaseArguments, CheckoutArguments
+from irdiff.compile import selecting
 from irdiff.config import Config
 from irdiff.errors import ExitCode, ToolchainError, UsageError
 from irdiff.history import backfill, inventory, versions
@@ -104,10 +105,14 @@ class _Work:
 
     def compare(self, sides: Sides[Side], folder: Path) -> Run:
         asked = pipeline.Comparison(
-            sides=sides, targets=self.targets, options=self.options, command=tuple(sys.argv[1:])
+            sides=sides,
+            targets=self.targets,
+            options=self.options,
+            command=tuple(sys.argv[1:]),
+            meant={pattern: (pattern,) for pattern in self.options.cases},
         )
         with screen.progress() as report:
-            return pipeline.compare(asked, self.config, folder, report)
+            return pipeline.compare(asked, self.config, folder, report)[0]
 
     def say(self, text: str) -> None:
         click.echo(text, err=True)
@@ -123,7 +128,7 @@ def _whole_names(
     """The patterns as the newest version that can be had completes them: it has the most launches."""
     for resolve in newest_first if patterns else ():
         with contextlib.suppress(ToolchainError):
-            return case_patterns.flat(case_patterns.of_sides(patterns, [resolve()], targets, config, report))
+            return selecting.flat(selecting.of_sides(patterns, [resolve()], targets, config, report))
     return patterns
 
 
