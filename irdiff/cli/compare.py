@@ -208,7 +208,7 @@ def _parse_shard(text: str) -> tuple[int, int]:
 
 
 def _require_whole(run: Run, given: GivenRun) -> None:
-    """Raises NothingComparedError where no case could be judged, or one ran into a bound on both sides."""
+    """Raises NothingComparedError where no case could be judged, or one ran into a bound on a side."""
     unjudged = (Verdict.FAILING, Verdict.UNSUPPORTED)
     if all(case.verdict in unjudged for case in run.cases):
         for note in run.notes:
@@ -220,12 +220,7 @@ def _require_whole(run: Run, given: GivenRun) -> None:
             hint=f"see why in the run: {commands.command('report', given.call)}",
         )
     bounds = (FailureKind.TIMEOUT, FailureKind.MEMORY)
-    bounded = [
-        case.id
-        for case in run.cases
-        if case.verdict is Verdict.FAILING
-        and any(side and side.kind in bounds for side in (case.failures.base, case.failures.head))
-    ]
+    bounded = [case.id for case in run.cases if any(side and side.kind in bounds for side in case.failures)]
     if bounded:
         raise NothingComparedError(
             f"{len(bounded)} cases were not compared, their compilation ran into a bound: {bounded[0]}, …",

@@ -93,7 +93,7 @@ def _exercise(
     store = Store(config.store)
     with closing(Workers(config)) as workers:
         compiler = WorkerCompiler(Requests(config, workers), store, wanted, reuse=True)
-        replayer = WorkerReplayer(config, store, workers, wanted)
+        replayer = WorkerReplayer(config, store, workers, wanted, reuse=True)
         exerciser = Exerciser(side=side, compiler=compiler, replayer=replayer)
         asked = CorpusCheck(
             compiler=compiler,

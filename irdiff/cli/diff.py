@@ -84,7 +84,7 @@ def _first_stage(case: Case) -> str:
 
 def _read(folder: Path, run: Run, case: Case, stage: str) -> StageDiff:
     if stage == "launch":
-        return stage_diff.of_lines(stage, _launch(run, case.launches.base), _launch(run, case.launches.head))
+        return stage_diff.of_lines(stage, *(_launch(folder, run, digest) for digest in case.launches))
     found = stage_diff.read(folder, case, stage)
     if isinstance(found, str):
         known = ", ".join(name for name, _ in in_stage_order(case.stages))
@@ -95,21 +95,20 @@ def _read(folder: Path, run: Run, case: Case, stage: str) -> StageDiff:
     return found
 
 
-def _launch(run: Run, digest: str | None) -> list[str]:
-    """What the frontend hands to the compiler, one line for each value."""
+def _launch(folder: Path, run: Run, digest: str | None) -> list[str]:
+    """What is launched, and what the frontend hands to the compiler, one line for each value."""
     launch: Launch | None = run.launches.get(digest) if digest else None
     if launch is None:
         return []
+    text = run_folder.artifact(folder, launch.launched.digest) or b""
     parts = {
-        "argument": launch.signature,
+        "type": launch.signature,
         "constexpr": launch.constexprs,
         "attribute": launch.attributes,
         "option": launch.options,
     }
-    lines = [f"kernel source {launch.source_digest[:12]}", f"grid {launch.grid}"]
-    for kind, rows in parts.items():
-        lines += [f"{kind} {name} = {value}" for name, value in rows.items()]
-    return lines
+    rows = [f"{kind} {name} = {value}" for kind, part in parts.items() for name, value in part.items()]
+    return [*text.decode(errors="replace").splitlines(), "compiled with", *(f"  {row}" for row in rows)]
 
 
 # output

@@ -138,7 +138,6 @@ class Generator:
 
 def failed(start: Compiled, failure: Failure, *, curable: bool = False) -> Failed:
     return Failed(
-        entered=(),
         failure=failure,
         curable=curable,
         artifacts=start.artifacts,

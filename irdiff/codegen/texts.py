@@ -16,7 +16,6 @@ from irdiff.model import (
     Artifact,
     Assembler,
     CaptureFailure,
-    Case,
     Compiled,
     Failed,
     Failure,
@@ -40,7 +39,6 @@ class Texts:
     def __init__(self, inner: WorkerCompiler, store: Store) -> None:
         self._inner = inner
         self._store = store
-        self._recorded: dict[int, Mapping[tuple[str, str], Case]] = {}
 
     def catalog(self, substitute: Substitute, corpus: Corpus, workload: str, target: Target) -> Catalog:
         """What the origin launches of a workload."""
@@ -69,15 +67,13 @@ class Texts:
     ) -> Outcome:
         """A case as the origin has it, with the release's own PTX or assembly."""
         if isinstance(substitute.origin, Toolchain):
-            return self._inner.compile(substitute.origin, corpus, launch, target, assemble=False, fresh=fresh)
+            return self._inner.compile(substitute.origin, corpus, launch, target, fresh=fresh)
         return self._of_run(substitute, substitute.origin, launch, target)
 
     def _of_run(
         self, substitute: Substitute, recorded: RecordedSide, launch: Launch, target: Target
     ) -> Outcome:
-        if id(recorded) not in self._recorded:
-            self._recorded[id(recorded)] = recorded.cases()
-        case = self._recorded[id(recorded)].get((launch.id, target.name))
+        case = recorded.cases.get((launch.id, target.name))
         artifacts = case.artifacts.of(recorded.side) if case else {}
         kept = {name: row for name, row in artifacts.items() if self._store.has(row.digest)}
         wanted = (Stage.LLIR, Stage.PTX) if target.backend == "cuda" else (Stage.LLIR,)
@@ -90,9 +86,9 @@ class Texts:
             ptx = self._store.get(kept[Stage.PTX].digest) or b""
             flags = ptxas_flags(launch, substitute.version, ptx.decode(errors="replace"))
         return Compiled(
-            entered=(),
             artifacts=kept,
             metadata=case.metadata.of(recorded.side),
+            handed={},
             stage_times_s={},
             stage_cpu_s={},
             assembler=Assembler(digest=substitute.ptxas.digest, flags=flags)
@@ -125,4 +121,4 @@ def _not_kept(missing: list[Stage]) -> Failure:
 
 
 def _absent(failure: Failure, artifacts: Mapping[str, Artifact]) -> Failed:
-    return Failed(entered=(), failure=failure, curable=True, artifacts=artifacts, stage_times_s={})
+    return Failed(failure=failure, curable=True, artifacts=artifacts, stage_times_s={})

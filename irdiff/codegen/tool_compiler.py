@@ -56,46 +56,17 @@ class ToolCompiler:
             return self.inner.catalog(toolchain, corpus, workload, target)
         return self._texts.catalog(substitute, corpus, workload, target)
 
-    def keeps_below_frontend(self, toolchain: Toolchain, launch: Launch, target: Target) -> bool:
-        substitute = self._substitutes.get(toolchain.digest)
-        if substitute is None:
-            return self.inner.keeps_below_frontend(toolchain, launch, target)
-        if isinstance(substitute.origin, Toolchain):
-            return self.inner.keeps_below_frontend(substitute.origin, launch, target)
-        return True
-
-    def entered_frontend(self, toolchain: Toolchain, target: Target) -> list[str]:
-        return [] if toolchain.digest in self._substitutes else self.inner.entered_frontend(toolchain, target)
-
     @property
     def taken_from_store(self) -> int:
         return self.inner.taken_from_store + self._generator.results.taken
 
     def compile(
-        self,
-        toolchain: Toolchain,
-        corpus: Corpus,
-        launch: Launch,
-        target: Target,
-        *,
-        assemble: bool,
-        fresh: bool = False,
+        self, toolchain: Toolchain, corpus: Corpus, launch: Launch, target: Target, *, fresh: bool = False
     ) -> Outcome:
         substitute = self._substitutes.get(toolchain.digest)
         if substitute is None:
-            return self.inner.compile(toolchain, corpus, launch, target, assemble=assemble, fresh=fresh)
-        attempt = "fresh" if fresh else ""
-        return self._compiled(substitute, corpus, launch, target, assemble=assemble, attempt=attempt)
-
-    def assemble(
-        self, toolchain: Toolchain, corpus: Corpus, launch: Launch, target: Target, compiled: Compiled
-    ) -> Outcome:
-        substitute = self._substitutes.get(toolchain.digest)
-        if substitute is None:
-            return self.inner.assemble(toolchain, corpus, launch, target, compiled)
-        if Stage.PTX not in compiled.artifacts or Stage.CUBIN in compiled.artifacts:
-            return compiled
-        return self._generator.assembled(substitute, compiled, attempt="")
+            return self.inner.compile(toolchain, corpus, launch, target, fresh=fresh)
+        return self._compiled(substitute, corpus, launch, target, attempt="fresh" if fresh else "")
 
     def recompile(
         self,
@@ -110,9 +81,7 @@ class ToolCompiler:
         substitute = self._substitutes.get(toolchain.digest)
         if substitute is None:
             return self.inner.recompile(toolchain, corpus, launch, target, attempt=attempt, fresh=fresh)
-        return self._compiled(
-            substitute, corpus, launch, target, assemble=True, attempt=f"randomized {attempt}"
-        )
+        return self._compiled(substitute, corpus, launch, target, attempt=f"randomized {attempt}")
 
     def notes(self) -> list[str]:
         """What a reader must know of how tools were driven, once all is compiled."""
@@ -131,7 +100,6 @@ class ToolCompiler:
         launch: Launch,
         target: Target,
         *,
-        assemble: bool,
         attempt: str,
     ) -> Outcome:
         above = self._texts.above(substitute, corpus, launch, target, fresh=attempt == "fresh")
@@ -152,7 +120,7 @@ class ToolCompiler:
             above = replace(above, assembler=Assembler(digest=substitute.tool.digest, flags=flags))
             start = replace(start, assembler=above.assembler)
         self._seen[substitute.toolchain().digest, launch.id, target.name] = (launch, above)
-        return self._generator.assembled(substitute, start, attempt) if assemble else start
+        return self._generator.assembled(substitute, start, attempt)
 
     def replay(
         self,

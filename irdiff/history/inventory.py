@@ -114,7 +114,7 @@ def _made(
     compiler: WorkerCompiler, store: Store, side: Side, row: Launch | CaptureFailure, target: Target
 ) -> CompiledCase:
     launch = row if isinstance(row, Launch) else None
-    outcome = compiler.compile(side.toolchain, side.corpus, launch, target, assemble=True) if launch else None
+    outcome = compiler.compile(side.toolchain, side.corpus, launch, target) if launch else None
     compiled = outcome if isinstance(outcome, Compiled) else None
     failure = row.failure if isinstance(row, CaptureFailure) else None
     if outcome is not None and not isinstance(outcome, Compiled):

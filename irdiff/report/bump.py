@@ -192,7 +192,7 @@ def _part(name: str, cases: Sequence[Case]) -> BumpPart:
 def _distribution(measure: Measure, cases: Sequence[Case]) -> Distribution:
     changes, same, unknown = _changes(measure, cases)
     moved = [change for change in changes if change.base != change.head]
-    gains = [change for change in moved if (change.head > change.base) is measure.more_is_better]
+    gains = [change for change in moved if (change.head > change.base) == measure.more_is_better]
     losses = [change for change in moved if change not in gains]
     relative = sorted([*(change.relative for change in changes), *[0.0] * same])
     return Distribution(
@@ -247,7 +247,7 @@ def _outliers(cases: Sequence[Case]) -> list[Outlier]:
         for change in changes:
             reason = _reason(measure, change, ordered)
             if reason:
-                worse = (change.head > change.base) is not measure.more_is_better
+                worse = (change.head > change.base) != measure.more_is_better
                 weight = abs(change.relative) * (10 if measure in (SPILLS, OCCUPANCY) else 1)
                 found.setdefault(change.case_id, []).append((reason, worse, weight))
     return [
@@ -264,13 +264,13 @@ def _outliers(cases: Sequence[Case]) -> list[Outlier]:
 def _reason(measure: Measure, change: MeasuredChange, ordered: Sequence[float]) -> str:
     if change.base == change.head:
         return ""
-    if measure is SPILLS and not change.base:
+    if measure == SPILLS and not change.base:
         return f"begins to spill: {change.words}"
-    if measure is SPILLS and not change.head:
+    if measure == SPILLS and not change.head:
         return f"no longer spills: {change.words}"
     lower, upper = quantile(ordered, 0.25), quantile(ordered, 0.75)
     reach = _FENCE * (upper - lower)
     is_far = not lower - reach <= change.relative <= upper + reach
-    if measure is OCCUPANCY or (is_far and abs(change.relative) >= _LEAST_OUTLYING):
+    if measure == OCCUPANCY or (is_far and abs(change.relative) >= _LEAST_OUTLYING):
         return f"{measure.name} {change.words}"
     return ""

@@ -54,8 +54,6 @@ def headline(run: Run) -> str:
     blind = sum(case_forms.not_compared(case) for case in run.cases)
     if blind:
         parts.append(f"{blind} of the changed not compared in code")
-    if launched := launchers.launched_otherwise(run):
-        parts.append(f"{launched} {'of the others ' if changed else ''}launched with another grid")
     parts += together.unstable_counts(run.cases)
     return ", ".join(parts)
 
@@ -67,9 +65,7 @@ def _nothing_changed(run: Run) -> str:
         read = f"{counted(files, 'changed file')} {'is' if files == 1 else 'are'} read"
         return f"no kernel's code changed in {cases} ({read})"
     if launchers.differ(run):
-        return f"no kernel's code changed in {cases} (the launcher differs, and was not compared)"
-    if launchers.launched_otherwise(run):
-        return f"no kernel's code changed in {cases}"
+        return f"no kernel's code changed in {cases} (the runtime differs, and was not compared)"
     return f"no code changed in {cases}"
 
 
@@ -202,7 +198,6 @@ _FINDINGS = {
     FindingKind.REORDERED_ONLY: "LLVM IR has the same operations in another order",
     FindingKind.SAME_UP_TO_REGISTERS: "the same instructions up to register assignment",
     FindingKind.EQUAL_AS_LLVM_PRINTS: "LLVM IR is spelled otherwise; one LLVM prints both sides alike",
-    FindingKind.MACHINE_CODE_BY_RULE: "the same PTX through the same ptxas: the same machine code by rule",
     FindingKind.ASSEMBLER_SETS_INTERSECT: "assembled several times, both sides give the same machine code",
     FindingKind.SAME_INSTRUCTIONS: "the same instructions: only their order or names of registers moved",
     FindingKind.ASSEMBLER_ALLOCATED_OTHERWISE: "same text, the assembler allocated otherwise",

@@ -256,15 +256,14 @@ def edited_rows(toolchain: Toolchain, words: list[str], plain: Callable[[], Halv
         side = edited_toolchain.make(toolchain, cache / f"edited-{name[:3]}", edit)
         compared = partial(irdiff, "compare", toolchain.spec, side, *words, cache=cache)
         [found] = side_by_side(compared, plain, 1)
-        bound = "≤ 0.15 ×" if name == "frontend" else ""
-        row(f"only the {name} differs, of head's bare time", [found.cost], [found.bare[1]], bound)
+        row(f"only the {name} differs, of head's bare time", [found.cost], [found.bare[1]], "")
 
 
 def prepared_rows(specs: list[str], plain: Callable[[], Halves], words: list[str], cache: Path) -> None:
     """One side in the store, the other compiled: each way, since one release may compile slower than the other."""
     ways = []
     for stored, compiled in ((0, 1), (1, 0)):
-        shutil.rmtree(cache / "store", ignore_errors=True)
+        shutil.rmtree(cache / "results", ignore_errors=True)
         irdiff("compare", specs[stored], specs[stored], "--no-shortcut", *words, cache=cache)
         sides = (specs[stored], specs[compiled])
         [found] = side_by_side(partial(irdiff, "compare", *sides, *words, *PLAINLY, cache=cache), plain, 1)
@@ -293,7 +292,7 @@ def measured(pair: str, options: argparse.Namespace, settings: Config, *, same_p
         return irdiff("compare", *specs, *words, *more, cache=cache)
 
     def from_nothing(*more: str) -> Cost:
-        shutil.rmtree(cache / "store", ignore_errors=True)
+        shutil.rmtree(cache / "results", ignore_errors=True)
         return compared(*more)
 
     def measured_row(name: str, bound: str, *more: str) -> list[Beside]:

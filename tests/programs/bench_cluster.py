@@ -53,7 +53,7 @@ class Cost:
 
 def compared(words: list[str], cache: Path, jobs: int) -> Cost:
     """What a comparison with an empty store costs, with what the cluster does for it meanwhile."""
-    shutil.rmtree(cache / "store", ignore_errors=True)
+    shutil.rmtree(cache / "results", ignore_errors=True)
     begin, before = time.monotonic(), tree_cpu_s()
     done = subprocess.run(
         [sys.executable, "-m", "irdiff", *COMPARE, *words],

@@ -199,7 +199,7 @@ def bench_share_of_compiling() -> None:
         "compare", *sides, *words, "--no-recheck", "--no-attribute", "--out", str(folder), cache=cache
     )
     compiling = cost.cpu_s - cost.own_cpu_s
-    store = Store(cache / "store")
+    store = Store(cache / "results")
     texts = []
     for case in run_folder.load(folder).cases:
         for stage in set(case.artifacts.base) & set(case.artifacts.head) - {"cubin", "hsaco"}:
@@ -226,7 +226,7 @@ def main() -> None:
     parser.add_argument("--runs", type=Path, nargs="+", metavar="RUN")
     arguments = parser.parse_args()
     if arguments.runs:
-        store = Store(config.load().cache / "store")
+        store = Store(config.load().cache / "results")
         for folder in arguments.runs:
             bench_against_difflib(str(folder), pairs_of_run(folder, store))
         return

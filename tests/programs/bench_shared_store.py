@@ -33,7 +33,7 @@ def main() -> None:
     parser.add_argument("--case", action="append", default=[])
     options = parser.parse_args()
     cache = fresh_cache(config.load().cache)
-    store, kept = cache / "store", cache / "full"
+    store, kept = cache / "results", cache / "full"
     chosen = [word for pattern in options.case for word in ("--case", pattern)]
     words = (
         "compare",

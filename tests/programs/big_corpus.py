@@ -210,8 +210,8 @@ class Filler:
         from dataclasses import asdict
 
         from irdiff.capture.catalogs import Selection
+        from irdiff.compile.compiler import _outcome
         from irdiff.model import Compiled
-        from irdiff.store import key_of
 
         selection = Selection(tiers=(), labels=())
         launches = []
@@ -219,12 +219,11 @@ class Filler:
             alike = self.sample[side, target.name, kernel.kind]
             like = alike[kernel.number % len(alike)]
             launch = self._launch(kernel, like, workload)
-            outcome = self.compiler._stored(
-                self.compiler._keys("compile/2", toolchain, like, target), assemble=False
-            )
+            outcome = self.compiler._stored(self._key(toolchain, root, like, target))
             assert isinstance(outcome, Compiled), "the sample is not in the store"
             outcome = replace(outcome, metadata={**outcome.metadata, "name": launch.kernel})
-            self.compiler._keep(self.compiler._keys("compile/2", toolchain, launch, target), outcome)
+            key = self._key(toolchain, root, launch, target)
+            self.store.put_record("compiled", key, _outcome.dump_python(outcome, mode="json"))
             launches.append(asdict(launch))
         record = {
             "launches": launches,
@@ -234,12 +233,15 @@ class Filler:
             "read": (),
             "called": (),
             "left_out": {},
+            "transient": False,
         }
-        self.store.put_record("catalog", key_of(record), record)
-        row = {"dependencies": {"files": {}, "folders": {}, "asked": {}}, "catalog": key_of(record)}
-        capturer = self.compiler._capturer
-        key = capturer._key(toolchain, root, workload, target, selection)
-        self.store.put_record("catalogs", key, [row])
+        key = self.compiler._capturer._key(toolchain, root, workload, target, selection)
+        self.store.put_record("catalog", key, record)
+
+    def _key(self, toolchain, root, launch, target) -> str:
+        key = self.compiler._key("compiled/1", toolchain, root, launch, target)
+        assert key
+        return key
 
     @staticmethod
     def _launch(kernel: Kernel, like, workload: str):
@@ -262,6 +264,14 @@ class Filler:
         )
 
 
+def keep_catalogs() -> None:
+    """In this process the corpus counts as one that imports nothing else, like the one that irdiff ships."""
+    from irdiff.resolve import sides
+
+    load = sides.load_corpus
+    sides.load_corpus = lambda *words: replace(load(*words), self_contained=True)
+
+
 def fill_descriptions(folder: Path, cache: Path, specs: Sequence[str]) -> None:
     """One comparison in this process in which what is alike is described once."""
     import functools
@@ -271,6 +281,7 @@ def fill_descriptions(folder: Path, cache: Path, specs: Sequence[str]) -> None:
     from irdiff.group import describer
     from irdiff.recheck import rechecker
 
+    keep_catalogs()
     made, made_facts = describer.describe, facts.of_side
     known: dict[object, object] = {}
 
@@ -309,6 +320,9 @@ MEASURED = """
 import sys, time
 from irdiff import pipeline
 from irdiff.cli import main
+from tests.programs.big_corpus import keep_catalogs
+
+keep_catalogs()
 
 begin, group, grouping_s = time.monotonic(), pipeline._group, 0.0
 

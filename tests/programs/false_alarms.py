@@ -122,7 +122,7 @@ def compile_all(
 ) -> dict[str, Outcome]:
     def one(job: tuple[Launch, Target]) -> tuple[str, Outcome]:
         launch, target = job
-        outcome = compiler.compile(toolchain, corpus, launch, target, assemble=True)
+        outcome = compiler.compile(toolchain, corpus, launch, target)
         return f"{launch.id}@{target.name}", outcome
 
     return dict(in_parallel(one, jobs, compiler.requests.config.jobs + 1, "", lambda _: None))
@@ -228,7 +228,7 @@ def assembled_again(
     compiler: WorkerCompiler, toolchain: Toolchain, corpus: Corpus, launch: Launch, target: Target
 ) -> set[str]:
     """The machine codes that several compilations under randomized addresses give."""
-    again = [compiler.compile(toolchain, corpus, launch, target, assemble=True)]
+    again = [compiler.compile(toolchain, corpus, launch, target)]
     again += [compiler.recompile(toolchain, corpus, launch, target, attempt=n) for n in range(REPETITIONS)]
     return {
         binaries.machine_code("cubin", compiler.store.get(made.artifacts["cubin"].digest) or b"").digest

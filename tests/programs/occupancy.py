@@ -62,7 +62,7 @@ def prepare(folder: Path) -> None:
         launches = [launch for catalog in catalogs for launch in catalog.launches]
 
         def compiled(launch):
-            return launch, compiler.compile(toolchain, shipped, launch, target, assemble=True)
+            return launch, compiler.compile(toolchain, shipped, launch, target)
 
         outcomes = list(in_parallel(compiled, launches, settings.jobs, "compile", lambda *_: None))
     rows = []

@@ -16,7 +16,6 @@ DISTRIBUTIONS = {
     "cuda": "cuda-bindings",
     "git": "gitpython",
     "github": "pygithub",
-    "nacl": "pynacl",
     "pydantic_core": "pydantic",
 }
 """Import name → distribution, where the two differ."""

@@ -22,7 +22,7 @@ GROUND = {
 }  # fmt: skip
 """What every step stands on."""
 STEPS = [
-    "shared_store", "resolve", "worker_client", "capture", "compile", "normalize", "codegen", "binaries", "compare",
+    "resolve", "worker_client", "capture", "compile", "normalize", "codegen", "binaries", "compare",
     "attribute", "group", "recheck", "run", "timing", "report", "gate", "github", "history",
 ]  # fmt: skip
 STDLIB_ONLY = {"model", "errors", "case_ids"}

@@ -66,7 +66,7 @@ def test_a_text_that_is_gone_from_the_store_is_made_again(tmp_path: Path) -> Non
     old = tool("old")
     found = texts(tmp_path, old, alone=True)
     first = found.llvm_ir(TEXT, old)
-    for path in (tmp_path / "objects").rglob("*"):
+    for path in (tmp_path / "blobs").rglob("*"):
         if path.is_file():
             path.unlink()
     assert found.llvm_ir(TEXT, old) == first

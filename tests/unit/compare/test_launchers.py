@@ -7,57 +7,46 @@ from dataclasses import replace
 import pytest
 
 from irdiff.compare import launchers
-from irdiff.model import ChangedFile, FileChange, Pair, Reach, Run, Sides, Verdict
+from irdiff.model import ChangedFile, FileChange, Reach, Run, Sides
 from irdiff.report import wording
 from tests.unit.conftest import Build
 
 CASE = "matmul/tma:fp16@sm_90"
 
 
-def run(verdict: Verdict = Verdict.UNCHANGED, grid: tuple[int, int, int] | None = (1, 1, 1)) -> Run:
-    """Of one case whose base has the grid (1, 1, 1)."""
-    base, head = Build.launch(CASE, "base"), Build.launch(CASE, "head", grid=grid)
-    case = replace(Build.case(CASE, verdict), launches=Sides(base=base.key, head=head.key))
-    return replace(Build.run(case), launches={base.key: base, head.key: head})
+def run() -> Run:
+    return Build.run(Build.case(CASE))
 
 
 def test_nothing_else_is_known_to_differ() -> None:
     assert wording.headline(run()) == "no code changed in 1 compared case"
 
 
-@pytest.mark.parametrize(
-    ("grid", "others"), [((2, 1, 1), ", 1 launched with another grid"), (None, ""), ((1, 1, 1), "")]
+JIT, NVIDIA, AMD = (
+    f"triton/{name}" for name in ("runtime/jit.py", "backends/nvidia/driver.c", "backends/amd/driver.c")
 )
-def test_another_grid_is_said(grid: tuple[int, int, int] | None, others: str) -> None:
-    first = "no kernel's code" if others else "no code"
-    assert wording.headline(run(grid=grid)) == f"{first} changed in 1 compared case{others}"
 
 
-def test_a_changed_case_says_itself_that_it_changed() -> None:
-    assert "grid" not in wording.headline(run(Verdict.CHANGED, (2, 1, 1)))
-
-
-def test_a_launcher_that_differs_is_said() -> None:
-    notes = launchers.notes({"cuda": "a"}, {"cuda": "b"}, ["cuda"])
+@pytest.mark.parametrize(
+    ("changed", "backends", "named"),
+    [(JIT, ["cuda"], True), (NVIDIA, ["cuda"], True), (AMD, ["cuda"], False), (AMD, ["cuda", "hip"], True)],
+)
+def test_a_runtime_that_differs_is_said(changed: str, backends: list[str], named: bool) -> None:
+    """That of a backend that no case is for is not used."""
+    base = {JIT: "1", NVIDIA: "2", AMD: "3"}
+    notes = launchers.notes(Sides(base=base, head={**base, changed: "other"}), backends)
+    assert bool(notes) is named
+    assert all(changed in note for note in notes)
     told = wording.headline(replace(run(), notes=notes))
-    assert told == "no kernel's code changed in 1 compared case (the launcher differs, and was not compared)"
+    assert ("(the runtime differs, and was not compared)" in told) is named
+
+
+def test_a_file_of_the_runtime_that_one_side_lacks_is_said() -> None:
+    assert launchers.notes(Sides(base={JIT: "1"}, head={}), ["cuda"])
+    assert launchers.notes(Sides(base={JIT: "1"}, head={JIT: "1"}), ["cuda"]) == ()
 
 
 def test_files_that_launches_read_are_said() -> None:
     file = ChangedFile(path="bench/run.py", change=FileChange.CHANGED, compiled_by=0, read_by=1, not_run=())
     told = wording.headline(replace(run(), reach=Reach(files=(file,), read_by=1)))
     assert told == "no kernel's code changed in 1 compared case (1 changed file is read)"
-
-
-def test_a_run_notes_which_cases_have_another_grid() -> None:
-    base, head = Build.launch(CASE, "base"), Build.launch(CASE, "head", grid=(2, 1, 1))
-    pair = Pair(
-        id=CASE,
-        launch_id=base.id,
-        target=Build.target("sm_90"),
-        base=base,
-        head=head,
-        supported=Sides(base=True, head=True),
-    )
-    assert [*launchers.grids([pair])] == [f"1 case launched with another grid: {CASE}"]
-    assert [*launchers.grids([replace(pair, head=base)])] == []

@@ -130,7 +130,13 @@ def _pair(build: Any, case_id: str) -> Pair:
     launch = build.launch(case_id)
     supported = Sides(base=True, head=True)
     return Pair(
-        id=case_id, launch_id=launch.id, target=build.target(), base=launch, head=launch, supported=supported
+        id=case_id,
+        launch_id=launch.id,
+        target=build.target(),
+        base=launch,
+        head=launch,
+        supported=supported,
+        moved=False,
     )
 
 

@@ -127,7 +127,7 @@ def test_compile_time(build: Any) -> None:
     unknown = build.run(build.case(CASE, compile_s=Sides(base={}, head={})))
     assert _only(_gate(unknown, rule)).certainty is Certainty.UNKNOWN
     skipped = build.case(
-        CASE, compile_s=Sides(base={}, head={}), findings=build.findings("not-compiled:same-input-and-stages")
+        CASE, compile_s=Sides(base={}, head={}), findings=build.findings("not-compiled:same-input")
     )
     assert _gate(build.run(skipped), rule).passed
 
@@ -275,6 +275,10 @@ def test_an_acceptance_ends(build: Any) -> None:
     outcome = _gate(run, REVIEW, accepted=accepted, today=TODAY + datetime.timedelta(days=1))
     assert not outcome.passed
     assert _only(outcome).not_accepted == "the acceptance of a/x:1@sm_90 by jane ended on 2026-01-02"
+
+
+def test_an_edit_that_was_never_accepted_says_nothing_of_it(build: Any) -> None:
+    assert _only(_gate(_changed(build, 1), REVIEW)).not_accepted == ""
 
 
 def test_a_run_that_does_not_know_its_edits_is_settled_by_nothing(build: Any) -> None:

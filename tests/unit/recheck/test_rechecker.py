@@ -71,7 +71,7 @@ class Fakes:
 
     def compiled(self, texts: Mapping[str, str | bytes]) -> Compiled:
         return Compiled(
-            entered=(), artifacts=self.keep(texts), metadata={}, stage_times_s={}, stage_cpu_s={}, assembler=None,
+            handed={}, artifacts=self.keep(texts), metadata={}, stage_times_s={}, stage_cpu_s={}, assembler=None,
             assembler_log="", notes=(),
         )  # fmt: skip
 
@@ -115,7 +115,6 @@ class Bench:
 
 def failed(kind: FailureKind) -> Failed:
     return Failed(
-        entered=(),
         failure=Failure(kind=kind, stage="ptx", message="no", signal=None, stderr=""),
         curable=kind is FailureKind.TIMEOUT,
         artifacts={},

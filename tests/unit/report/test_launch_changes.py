@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from irdiff.model import Case, Launch, Run, Sides, Verdict
+from irdiff.model import Artifact, Case, Launch, Run, Sides, Verdict
 from irdiff.report import html, launch_changes, markdown
 from tests.unit.report.runs import make_case, make_run
 
@@ -25,6 +25,8 @@ def launch(digest: str, **options: str) -> Launch:
         attributes={},
         options={"num_warps": "4", **options},
         grid=None,
+        launched=Artifact(stage="launch", digest="", size_bytes=0),
+        places=(1,),
         tier="gate",
         expected=True,
         flops=None,
