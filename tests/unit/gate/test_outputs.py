@@ -170,7 +170,7 @@ def test_without_a_policy_the_rules_are_those_of_the_folder_or_of_irdiff(
     code, output = _invoke(folder)
     assert code == 1 and "the rules are irdiff's own" in output and "review   risky-edits: " in output
     who = ("--owner", "jane", "--until", "2999-12-31", "--reason", "looked at every one")
-    with pytest.raises(UsageError, match="kept beside a policy of yours"):
+    with pytest.raises(UsageError, match="kept next to your own policy"):
         _invoke(folder, "--accept", "abababab", *who)
     _policy_file(tmp_path, 'kind="radius"\npercent=1').rename(tmp_path / "irdiff-policy.toml")
     assert _invoke(folder, "--accept", "abababab", *who)[0] == 0

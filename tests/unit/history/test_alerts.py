@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from irdiff.cli import history_check
+from irdiff.cli import history as command
 from irdiff.history import add, alerts, database, lines
 from irdiff.model import Verdict
 from tests.unit.history import histories
@@ -146,13 +146,13 @@ def test_one_issue_is_opened_updated_and_closed_when_undone(bench: Bench, build)
 
     def night(*arguments, **more) -> list[str]:
         alert = bench.add(*arguments, **more)
-        return history_check.keep_issues(github, bench.read(), alert)
+        return command.keep_issues(github, bench.read(), alert)
 
     slower = build.case(A, Verdict.CHANGED)
     assert night("3.6.0", "3.7.0", bench.same(), bench.same(B), ratio=1.0) == []
     assert night("3.7.0", "3.8.0", slower, build.case(B, Verdict.BROKEN), ratio=1.1) == ["issue opened: u1"]
     assert github.issues[0]["title"] == "irdiff: 3.8.0: 1 no longer compiles, 1 slower"
-    again = history_check.keep_issues(github, bench.read(), bench.check())
+    again = command.keep_issues(github, bench.read(), bench.check())
     assert again == ["issue unchanged: u1"]
     assert night("3.8.0", "3.9.0", slower, bench.same(B), ratio=1.11) == []  # still slower
     assert github.issues[0]["state"] == "open"
@@ -173,7 +173,7 @@ def test_issues_of_others_are_never_touched(bench: Bench, build) -> None:
     }
     github = FakeGithub(issues=[row])
     bench.add("3.7.0", "3.8.0", build.case(B, Verdict.BROKEN))
-    told = history_check.keep_issues(github, bench.read(), bench.check())
+    told = command.keep_issues(github, bench.read(), bench.check())
     assert told == ["issue opened: u2"]
     assert github.issues[0]["body"] == body
 

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from irdiff.history import add, add_timings, database, lines, session
+from irdiff.history import add, database, lines, session
 from irdiff.history.database import HistoryError
 from irdiff.model import Artifact, Case, Sides, Verdict
 from irdiff.run import run_folder
 from irdiff.store import Store, sha256
 from irdiff.timing import assemble
 from irdiff.timing.samples import Sample
+from irdiff.timing.schedule import GpuWork
 from tests.unit import timings
 from tests.unit.history import histories
 
@@ -130,10 +131,9 @@ def add_timings_of(file: Path, found: session.Session, ratios: dict[str, float])
     }  # fmt: skip
     rows = assemble.case_timings(
         "GPU-1",
-        dict.fromkeys(samples, timings.check()),
-        samples,
+        GpuWork(outputs=dict.fromkeys(samples, timings.check()), samples=samples),
+        {},
         timings.protocol(),
-        assemble.MeasurementMaker(launches={}, peaks={}),
     )
     with database.writing(file) as history:
-        return add_timings.add(history, found, timings.found(rows, gpus=(timings.gpu(name="NVIDIA H200"),)))
+        return add.add_timings(history, found, timings.found(rows, gpus=(timings.gpu(name="NVIDIA H200"),)))

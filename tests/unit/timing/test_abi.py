@@ -76,7 +76,7 @@ def test_host_descriptors_become_tensor_maps(name):
     kinds = [p.kind for p in plan.parameters]
     assert kinds[0] is ParameterKind.TENSOR_MAP
     assert plan.parameters[0].size_bytes == 128
-    first = plan.tensor_maps[0]
+    first = plan.parameters[0].tensor_map
     assert (first.shape, first.strides, first.block_shape) == ((32, 128), (128, 1), (16, 64))
     assert (first.element_bytes, first.element_type, first.swizzle) == (2, 6, 3)
     shape = [p.value for p in plan.parameters[1:3]]

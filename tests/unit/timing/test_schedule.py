@@ -84,10 +84,7 @@ def operations(name):
 
 def judged(work, **changes):
     """Case → what `timing.json` says of it."""
-    measure = assemble.MeasurementMaker(launches={}, peaks={})
-    rows = assemble.case_timings(
-        "GPU-1", work.outputs, work.samples, protocol(**changes), measure, work.stopped
-    )
+    rows = assemble.case_timings("GPU-1", work, {}, protocol(**changes))
     return {row.case: row for row in rows}
 
 

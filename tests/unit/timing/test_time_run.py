@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from irdiff import timing
-from irdiff.cli.durations import seconds
+from irdiff.cli.options import DURATION
 from irdiff.cli.time import exit_code
 from irdiff.errors import ExitCode, UsageError
 from irdiff.model import Artifact, Sides, Verdict
@@ -65,13 +65,13 @@ def test_cases_are_spread_over_gpus_that_run_them():
 
 @pytest.mark.parametrize(("text", "value"), [("90s", 90), ("10m", 600), ("1.5h", 5400), ("30", 30)])
 def test_budgets(text, value):
-    assert seconds(text) == value
+    assert DURATION.convert(text, None, None) == value
 
 
 @pytest.mark.parametrize("text", ["", "m", "-3s", "ten", "inf", "nan"])
 def test_what_is_not_a_time(text):
     with pytest.raises(UsageError):
-        seconds(text)
+        DURATION.convert(text, None, None)
 
 
 def difference(**changes):
@@ -129,9 +129,12 @@ def test_simulated_samples_are_judged():
 
 def test_rates_are_of_head_and_of_the_measured_peak():
     launch = SimpleNamespace(flops=2e9, min_bytes=1e8)
-    measure = assemble.MeasurementMaker(launches={"c0": launch}, peaks={"tflops": 100.0, "tb_per_s": 4.0})
-    outputs = {"c0": timing._NOT_CHECKED}
-    (row,) = assemble.case_timings("GPU-1", outputs, {"c0": samples(1.0, cases=1)}, PROTOCOL, measure)
+    work = schedule.GpuWork(
+        peaks={"tflops": 100.0, "tb_per_s": 4.0},
+        outputs={"c0": schedule.bad_output(OutputStatus.NOT_CHECKED, None, "")},
+        samples={"c0": samples(1.0, cases=1)},
+    )
+    (row,) = assemble.case_timings("GPU-1", work, {"c0": launch}, PROTOCOL)
     found = row.measurement
     assert found.tflops == pytest.approx(20.0, rel=1e-2)
     assert found.tb_per_s == pytest.approx(1.0, rel=1e-2)
@@ -145,10 +148,11 @@ def test_a_busy_gpu_is_not_a_pass():
         "uuid": "GPU-1", "name": "card", "target": "sm_90", "driver": "CUDA 13.0", "multiprocessors": 1,
         "memory_bytes": 1, "l2_bytes": 1,
     }  # fmt: skip
-    record = assemble.gpu_record(card, host.summarize([], ["pid 3"]), {}, 10.0, 9.0)
+    work = schedule.GpuWork(card=card, wall_s=10.0, busy_s=9.0)
+    record = assemble.gpu_record(work, host.summarize([], ["pid 3"]))
     assert not record.trustworthy
     assert not math.isnan(record.wall_s)
-    assert assemble.gpu_record(card, host.summarize([], []), {}, 10.0, 9.0).trustworthy
+    assert assemble.gpu_record(work, host.summarize([], [])).trustworthy
     assert dataclasses.asdict(record)["other_processes"] == ("pid 3",)
 
 
@@ -201,7 +205,7 @@ class Listing:
 
 
 def on_two_gpus(monkeypatch, tmp_path, failing, error):
-    def run_gpu(place, cases, protocol, say, first, bundle_of):
+    def run_gpu(place, cases, protocol, say, bundle_of):
         if place.index in failing:
             raise error
         return schedule.GpuWork(card={"uuid": f"GPU-{place.index}"}, outputs=dict.fromkeys(cases))
