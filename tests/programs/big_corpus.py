@@ -320,7 +320,7 @@ MEASURED = """
 import sys, time
 from irdiff import pipeline
 from irdiff.cli import main
-from tests.big_corpus import keep_catalogs
+from tests.programs.big_corpus import keep_catalogs
 
 keep_catalogs()
 

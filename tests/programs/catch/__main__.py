@@ -28,7 +28,9 @@ def main() -> None:
     running.add_argument(
         "--tests", nargs="+", default=["tests/unit", "tests/golden"], help="what may catch them"
     )
-    running.add_argument("--lines", type=Path, help="keep which tests run which lines in this file")
+    running.add_argument(
+        "--lines", type=Path, help="keep in this file which tests run which lines of this commit"
+    )
     running.add_argument("--out", type=Path, default=DATA / "after.tsv")
     comparing = commands.add_parser("compare", help="what is caught before and after")
     comparing.add_argument("before", type=Path, nargs="?", default=DATA / "before.tsv")

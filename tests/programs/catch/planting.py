@@ -25,7 +25,7 @@ OWN_TESTS = {
     "group": "tests/unit/group",
     "store": "tests/unit/test_store",
 }
-_LIMIT_S = 120  # of processor time, for the tests of one fault
+_LIMIT_S = 60  # of processor time for the tests of one fault, and a second for each
 _SUITE_LIMIT_S = 3600
 _QUIET = ("-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist")
 _HEAVY = (
@@ -115,11 +115,11 @@ def plant(fault: Fault, tree: Path, lines: LinesOfTests) -> Outcome:
     # no compiled file of another text with the same size and second may stand in for this one
     os.utime(edited, (time.time() + 1000 + hash(fault.name) % 100_000,) * 2)
     try:
-        failed = _in_child(lambda: _failing(tree, tests), _LIMIT_S)
+        failed = _in_child(lambda: _failing(tree, tests), _LIMIT_S + len(tests))
         # what a cache within a process holds is not executed again: whole files of the own step show it
         files = list(dict.fromkeys(test.partition("::")[0] for test in tests if test.startswith(own)))
         if not failed and files:
-            failed = _in_child(lambda: _failing(tree, files), _LIMIT_S)
+            failed = _in_child(lambda: _failing(tree, files), _LIMIT_S + len(tests))
     finally:
         edited.write_text(right)
     return Outcome(fault=fault, outcome="caught" if failed else "not caught", test=failed or "")

@@ -63,6 +63,10 @@ def test_everything_has_its_place(run: Run) -> None:
     assert "run 2: not timed" in _section(text, "Timings")
 
 
+def test_the_same_parts_give_the_same_bytes(run: Run) -> None:
+    assert release.render([_part(run)]) == release.render([_part(run)])
+
+
 @pytest.mark.parametrize(
     ("policies", "expected"),
     [

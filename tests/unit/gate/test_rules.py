@@ -277,6 +277,10 @@ def test_an_acceptance_ends(build: Any) -> None:
     assert _only(outcome).not_accepted == "the acceptance of a/x:1@sm_90 by jane ended on 2026-01-02"
 
 
+def test_an_edit_that_was_never_accepted_says_nothing_of_it(build: Any) -> None:
+    assert _only(_gate(_changed(build, 1), REVIEW)).not_accepted == ""
+
+
 def test_a_run_that_does_not_know_its_edits_is_settled_by_nothing(build: Any) -> None:
     run = _changed(build, 1)
     older = replace(run, cases=tuple(replace(case, edit=None) for case in run.cases))

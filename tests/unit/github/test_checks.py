@@ -62,7 +62,8 @@ def test_one_error_of_one_file_is_one_annotation(build: Any) -> None:
         ([], Conclusion.FAILURE),
         ([Verdict.UNCHANGED, Verdict.ABSORBED, Verdict.FAILING], Conclusion.SUCCESS),
         ([Verdict.UNCHANGED, Verdict.CHANGED], Conclusion.NEUTRAL),
-        ([Verdict.REMOVED], Conclusion.NEUTRAL),
+        ([Verdict.UNCHANGED, Verdict.REMOVED], Conclusion.NEUTRAL),
+        ([Verdict.REMOVED], Conclusion.FAILURE),
         ([Verdict.CHANGED, Verdict.BROKEN], Conclusion.FAILURE),
     ],
 )

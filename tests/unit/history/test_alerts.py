@@ -23,16 +23,13 @@ class Bench:
         self.file, self.build = file, build
         self.ratios: dict[str, tuple[float, float]] = {}
 
-    def add(self, *arguments, **more):
-        self.put(*arguments, **more)
-        return self.check()
-
-    def put(self, base: str, head: str, *cases, groups=(), ratio: float | None = None) -> None:
+    def add(self, base: str, head: str, *cases, groups=(), ratio: float | None = None):
         with database.writing(self.file) as history:
             add.add_run(history, histories.run(base, head, *cases, groups=groups), None)
             self.ratios |= {head: (ratio, 0.002)} if ratio else {}
             if self.ratios:
                 histories.session(history, A, self.ratios)
+        return self.check()
 
     def read(self):
         with database.reading(self.file) as history:
@@ -107,8 +104,8 @@ def test_an_edit_that_may_be_wrong_is_news(bench: Bench, build) -> None:
 def test_a_long_line_is_held_against_its_own_noise(bench: Bench) -> None:
     labels = [f"3.{minor}.0" for minor in range(13)]
     wiggle = itertools.cycle((1.0, 1.03, 0.98, 1.01, 0.97, 1.02))
-    for base, head in itertools.pairwise(labels):
-        bench.put(base, head, bench.same(), ratio=next(wiggle))
+    bench.ratios = {head: (next(wiggle), 0.002) for head in labels[1:]}
+    histories.kept(bench.file, *(histories.run(*pair, bench.same()) for pair in itertools.pairwise(labels)))
     assert not bench.add("3.12.0", "3.13.0", bench.same(), ratio=1.05).is_news  # far, for a line that does so
     assert bench.add("3.13.0", "3.14.0", bench.same(), ratio=1.3).slower
 

@@ -189,8 +189,8 @@ def test_each_side_of_a_repository_has_its_own_files(folder: Path, tmp_path: Pat
     revision = tmp_path / "export"
     (revision / "corpus").mkdir(parents=True)
     config: Any = SimpleNamespace(cache=tmp_path / "cache", shipped=tmp_path / "shipped")
-    kept = Corpus(root=revision / "corpus", workloads=(), digest="a" * 64, anchor=revision)
-    for corpus in (kept, kept, replace(kept, digest="b" * 64, anchor=None)):
+    kept = Corpus(root=revision / "corpus", workloads=(), digest="a" * 64, kept=revision / "corpus")
+    for corpus in (kept, kept, replace(kept, digest="b" * 64, kept=None)):
         kernel_sources.keep_root(corpus, config)
     run = replace(run, base=replace(run.base, corpus="a" * 64), head=replace(run.head, corpus="b" * 64))
     roots = explanation.corpus_roots(run, None, config)
