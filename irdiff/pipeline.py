@@ -1,18 +1,19 @@
 """The flow of a comparison, readable top to bottom; one function a step:
 
-resolve → capture → compile → compare → attribute → group → recheck → write
+resolve → select → capture → compile → compare → attribute → group → recheck → write
 
-Base and head come resolved (`resolve.sides`). Compiling and comparing are one step over the cases, since what
-need not be compiled is only known once a case is looked at.
+`resolved` takes what a user typed to two sides, `compare` takes these to a run folder. Whoever compares
+anything calls these two, and nothing below them. Compiling and comparing are one step over the cases.
 """
 
 from __future__ import annotations
 
 import datetime
+import re
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import irdiff
@@ -30,6 +31,7 @@ from irdiff.compare import edit_digest, launchers, radius
 from irdiff.compare.comparer import CaseComparer
 from irdiff.compare.edits import Edit
 from irdiff.compare.judge import Judge
+from irdiff.compile import selecting
 from irdiff.compile.compiler import WorkerCompiler
 from irdiff.config import Config
 from irdiff.errors import NothingComparedError
@@ -58,8 +60,11 @@ from irdiff.normalize import llvm_process
 from irdiff.parallel import Progress, Report, in_parallel
 from irdiff.recheck.rechecker import Rechecker, Suspect
 from irdiff.recheck.rounds import Answer, Depth, Question, Rounds, UnstableAssemblers
-from irdiff.resolve.sides import Side
+from irdiff.resolve.look import Look, look
+from irdiff.resolve.sides import Side, SideOptions, resolve_sides
+from irdiff.resolve.toolchains.repository import Snapshot
 from irdiff.run import run_folder
+from irdiff.stages import check_compared
 from irdiff.store import Store, key_of
 from irdiff.store.interning import interned
 from irdiff.store.shared import SharedStore
@@ -68,22 +73,61 @@ from irdiff.worker_client.workers import Workers
 
 
 @dataclass(frozen=True, kw_only=True)
+class Arguments:
+    """What a user typed: two sides, and what was chosen."""
+
+    base: str | None
+    head: str | None
+    sides: SideOptions
+    targets: tuple[Target, ...]
+    options: Options
+    """With patterns of cases as they were typed."""
+    command: tuple[str, ...]
+    """The words themselves, for the record."""
+    made: Callable[[], Sides[Side]] | None = None
+    """Makes the sides where they are no compilers of their own: files of IR, tools."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """What is asked: two sides, the targets, and what the user chose."""
+    """What is compared: two sides, the targets, and what the user chose."""
 
     sides: Sides[Side]
     targets: tuple[Target, ...]
     options: Options
     command: tuple[str, ...]
-    """The words that a user typed, for the record."""
-    meant: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """By a pattern of a case as it was typed, what of `options.cases` it stands for."""
+    meant: Mapping[str, tuple[str, ...]] | None = None
+    """By a pattern of a case as it was typed, what of `options.cases` it stands for; None before that is
+    known.
+    """
     notes: tuple[str, ...] = ()
     """What is known before it begins, for the run's own notes."""
     exercised: bool = False
     """Whether the base compiler is asked which cases run the passes that use an edited source."""
     edited: Edited | None = None
     """What the trees of two revisions say, where both sides are such."""
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """Of the sides, for a run folder."""
+        base, head = (side.revision or side.toolchain.spec for side in self.sides)
+        return base, head
+
+
+@dataclass(frozen=True, kw_only=True)
+class SameCompiler:
+    """Two revisions that make the same compiler, or have the same code: nothing is installed, built or
+    compiled.
+    """
+
+    seen: Look
+    targets: tuple[Target, ...]
+    options: Options
+    command: tuple[str, ...]
+
+    @property
+    def names(self) -> tuple[str, str]:
+        return self.seen.specs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,19 +152,74 @@ class ComparisonSteps:
     report: Report
 
 
+def resolved(words: Arguments, config: Config, say: Callable[[Edited], None]) -> Comparison | SameCompiler:
+    """Both sides, installed. `say` is told what differs between two revisions before anything is made of
+    them.
+
+    Raises UsageError, ToolchainError, CorpusError.
+    """
+    check_compared(words.options.stages, (target.backend for target in words.targets))
+    seen = look(words.base, words.head, words.sides, config) if words.made is None else None
+    if seen:
+        say(seen.edited)
+        if seen.edited.identical and words.options.shortcut:
+            return SameCompiler(
+                seen=seen, targets=words.targets, options=words.options, command=words.command
+            )
+    make = words.made or (lambda: resolve_sides(words.base, words.head, words.sides, config))
+    return Comparison(
+        sides=make(),
+        targets=words.targets,
+        options=words.options,
+        command=words.command,
+        exercised=words.sides.exercised,
+        edited=seen.edited if seen and not seen.edited.identical else None,
+    )
+
+
 def compare(
-    asked: Comparison, config: Config, out: Path, report: Report, *, warm: Workers | None = None
-) -> Run:
-    """Compares two sides and writes the run folder `out`; with processes that stay, where they are given.
+    asked: Comparison | SameCompiler,
+    config: Config,
+    out: Path | None,
+    report: Report,
+    *,
+    fill: Callable[[Comparison], tuple[str, ...]] | None = None,
+) -> tuple[Run, Path]:
+    """The run, and its folder: `out`, or one in the cache. `fill` has other machines make what will be
+    needed, and returns notes.
 
     Raises NothingComparedError where not one case could be compared, StoreError, ToolchainError.
     """
     started = time.monotonic()
-    with opened(asked, config, report, warm=warm) as steps:
-        run = _compared(asked, steps)
+    folder = out or config.runs / run_name(*asked.names)
+    if isinstance(asked, SameCompiler):
+        run = _blank(asked)
+        run_folder.write(folder, run, Store(config.store), ())
+        return run, folder
+    with closing(Workers(config)) as warm:
+        asked = _selected(asked, config, report, warm)
+        if fill is not None:
+            asked = replace(asked, notes=(*asked.notes, *fill(asked)))
+        with opened(asked, config, report, warm=warm) as steps:
+            run = _compared(asked, steps)
     run = replace(run, duration_s=round(time.monotonic() - started, 3))
-    _write(run, out, steps.store)
-    return run
+    _write(run, folder, steps.store)
+    return run, folder
+
+
+def run_name(base: str, head: str) -> str:
+    """A name for a run folder: the time in UTC, then both sides."""
+    stamp = datetime.datetime.now(datetime.UTC).strftime("%Y%m%d-%H%M%S-%f")
+    words = (re.sub(r"[^A-Za-z0-9.]+", "-", spec.rsplit("/", 1)[-1]).strip("-") for spec in (base, head))
+    return f"{stamp}-{'-'.join(words)}"[:120]
+
+
+def _selected(asked: Comparison, config: Config, report: Report, warm: Workers) -> Comparison:
+    """With patterns of whole names. Raises UsageError for one that means nothing on either side."""
+    if asked.meant is not None:
+        return asked
+    meant = selecting.of_sides(asked.options.cases, asked.sides, asked.targets, config, report, warm=warm)
+    return replace(asked, options=replace(asked.options, cases=selecting.flat(meant)), meant=meant)
 
 
 def fill(part: Comparison, steps: ComparisonSteps) -> int:
@@ -148,23 +247,14 @@ def _compared(asked: Comparison, steps: ComparisonSteps) -> Run:
     exercised, lines = _exercised(asked, pairs, steps)
     if steps.shared:
         steps.shared.push(steps.report)
-    return Run(
-        schema=SCHEMA,
-        irdiff_version=irdiff.__version__,
-        normalizer_version=normalize.NORMALIZER_VERSION,
-        created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        command=asked.command,
-        options=asked.options,
-        base=_revision(asked.sides.base),
-        head=_revision(asked.sides.head),
-        targets=asked.targets,
+    return replace(
+        _blank(asked),
         environment=_environment(steps),
         summary=radius.summarize(cases, asked.targets),
         cases=cases,
         launches=_launches(pairs),
         groups=groups,
         reach=_reach(asked, matched, captured),
-        edited=asked.edited,
         edited_lines=lines,
         cut_from=_cut_from(matched, asked.options.shard),
         notes=(
@@ -176,6 +266,36 @@ def _compared(asked: Comparison, steps: ComparisonSteps) -> Run:
             *steps.store.notes(),
             *(steps.shared.notes() if steps.shared else ()),
         ),
+    )
+
+
+def _blank(asked: Comparison | SameCompiler) -> Run:
+    """The run before anything is compared."""
+    edited: Edited | None
+    if isinstance(asked, SameCompiler):
+        revisions, edited = asked.seen.snapshots.map(_tree), asked.seen.edited
+    else:
+        revisions, edited = asked.sides.map(_revision), asked.edited
+    return Run(
+        schema=SCHEMA,
+        irdiff_version=irdiff.__version__,
+        normalizer_version=normalize.NORMALIZER_VERSION,
+        created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        command=asked.command,
+        options=asked.options,
+        base=revisions.base,
+        head=revisions.head,
+        targets=asked.targets,
+        environment={},
+        summary=radius.summarize((), asked.targets),
+        cases=(),
+        launches={},
+        groups=(),
+        reach=None,
+        edited=edited,
+        edited_lines=None,
+        cut_from="",
+        notes=(),
         duration_s=0.0,
     )
 
@@ -527,4 +647,11 @@ def _revision(side: Side) -> Revision:
         ptxas=toolchain.assemblers,
         note=side.note,
         revision=side.revision,
+    )
+
+
+def _tree(snap: Snapshot) -> Revision:
+    """A side that has no toolchain: it is known by its tree."""
+    return Revision(
+        spec=snap.label, version="", digest=snap.tree, corpus="", ptxas={}, note=snap.title, revision=""
     )

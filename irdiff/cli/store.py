@@ -7,10 +7,9 @@ import re
 from pathlib import Path
 
 import click
-from rich.console import Console
 
 from irdiff import config as configuration
-from irdiff.cli import options, progress
+from irdiff.cli import options, screen
 from irdiff.config import Config, StoreMode
 from irdiff.errors import ExitCode, StoreError, UsageError
 from irdiff.resolve import toolchains
@@ -73,7 +72,7 @@ def push(cache: Path | None) -> int:
     """Leave in the shared store (IRDIFF_STORE) what comparisons with it have made here and it lacks."""
     config = configuration.load(cache=cache, store_mode=StoreMode.WRITE)
     shared = _shared(config)
-    with progress.shown(_stderr(config)) as report:
+    with screen.progress() as report:
         shared.push_kept(report)
     return _told(
         shared, f"{shared.traffic.sent_bundles} bundles, {shared.traffic.sent_bytes / 1e6:.1f} MB sent"
@@ -88,7 +87,7 @@ def pull(specs: tuple[str, ...], cache: Path | None) -> int:
     config = configuration.load(cache=cache)
     shared = _shared(config)
     digests = [toolchains.resolve(spec, config).digest for spec in specs]
-    with progress.shown(_stderr(config)) as report:
+    with screen.progress() as report:
         shared.pull(digests, None, report)
     told = shared.traffic
     return _told(
@@ -113,10 +112,6 @@ def _shared(config: Config) -> SharedStore:
             "no shared store is named", hint="IRDIFF_STORE=s3://BUCKET/PATH, gs://, az:// or a folder"
         )
     return SharedStore(Store(config.store), config.shared_store)
-
-
-def _stderr(config: Config) -> Console:
-    return Console(stderr=True, no_color=config.color is False)
 
 
 def _told(shared: SharedStore, done: str) -> int:

@@ -11,10 +11,12 @@ from irdiff.model import (
     Artifact,
     CaptureFailure,
     Case,
+    Compiled,
     Failure,
     FailureKind,
     Launch,
     Origin,
+    Outcome,
     Pair,
     Sides,
     StageStatus,
@@ -84,6 +86,14 @@ def launch_differs(pair: Pair) -> bool:
         side.launched.digest if isinstance(side, Launch) else None for side in (pair.base, pair.head)
     )
     return base != head or pair.moved
+
+
+def artifacts(pair: Pair, outcomes: Sides[Outcome] | Sides[Compiled]) -> Sides[Mapping[str, Artifact]]:
+    """What is launched, and what became of it."""
+    return Sides(
+        base={**launched(pair.base), **outcomes.base.artifacts},
+        head={**launched(pair.head), **outcomes.head.artifacts},
+    )
 
 
 def launched(side: Launch | CaptureFailure | None) -> Mapping[str, Artifact]:

@@ -11,7 +11,6 @@ from irdiff.compare.judge import DamagedArtifactError, Judge
 from irdiff.compare.verdicts import TextComparison
 from irdiff.findings import Finding, FindingKind
 from irdiff.model import (
-    Artifact,
     Case,
     Compiled,
     Fact,
@@ -121,7 +120,7 @@ class CaseComparer:
             origin=cases.origin(first) if first else None,
             stages=interned(stages),
             findings=interned(tuple(dict.fromkeys(findings))),
-            artifacts=_artifacts(pair, both),
+            artifacts=cases.artifacts(pair, both),
             compile_s=both.map(lambda side: side.stage_times_s),
         )
         if verdict is Verdict.UNCHANGED:
@@ -226,18 +225,11 @@ def _launches(pair: Pair) -> Sides[Launch]:
     return Sides(base=pair.base, head=pair.head)
 
 
-def _artifacts(pair: Pair, outcomes: Sides[Outcome] | Sides[Compiled]) -> Sides[Mapping[str, Artifact]]:
-    return Sides(
-        base={**cases.launched(pair.base), **outcomes.base.artifacts},
-        head={**cases.launched(pair.head), **outcomes.head.artifacts},
-    )
-
-
 def _failed(pair: Pair, outcomes: Sides[Outcome]) -> Case:
     failures = outcomes.map(lambda side: side.failure if isinstance(side, Failed) else None)
     return replace(
         cases.failed(pair, failures),
-        artifacts=_artifacts(pair, outcomes),
+        artifacts=cases.artifacts(pair, outcomes),
         findings=_launch_findings(pair),
         compile_s=outcomes.map(lambda side: side.stage_times_s),
     )

@@ -101,7 +101,11 @@ class Judge:
         """The findings on two texts. Raises DamagedArtifactError."""
         if base == head:
             return TextComparison(equal=True, header_equal=True, findings=())
-        return self._once(("compare", stage, base, head), lambda: self._compared(stage, base, head))
+        question = ("compare", stage, base, head)
+        found = self._once(question, lambda: self._compared(stage, base, head))
+        if may_be_cured(found.findings):
+            self._answers.pop(question, None)
+        return found
 
     def _once(self, question: tuple[object, ...], answer: Callable[[], T]) -> T:
         """Launches that are one and the same input ask the same; so do the steps of one case."""

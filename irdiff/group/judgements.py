@@ -157,7 +157,7 @@ def _judged(record: Mapping[str, Any], pair: Pair, outcomes: Sides[Outcome]) -> 
         stages=found.stages,
         findings=found.findings,
         facts=_both(record["facts"]).map(_plain),
-        artifacts=outcomes.map(lambda side: side.artifacts),
+        artifacts=cases.artifacts(pair, outcomes),
         compile_s=outcomes.map(lambda side: side.stage_times_s),
         edit=record["edit"],
     )

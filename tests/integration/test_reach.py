@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.evidence import comparing
-from tests.evidence.comparing import Compared, Repository
+from tests.programs.evidence import comparing
+from tests.programs.evidence.comparing import Compared, Repository
 
 pytestmark = pytest.mark.integration
 

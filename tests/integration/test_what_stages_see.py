@@ -17,8 +17,8 @@ import pytest
 import irdiff as irdiff_package
 from irdiff.model import Toolchain
 from tests import edited_toolchain
-from tests.evidence import comparing
-from tests.evidence.comparing import Repository
+from tests.programs.evidence import comparing
+from tests.programs.evidence.comparing import Repository
 
 pytestmark = pytest.mark.integration
 WORDS = ("--case", "elementwise/vector_add:fp32-16m", "--target", "sm_90", "--no-recheck", "--no-attribute")

@@ -30,8 +30,8 @@ from pytest_httpserver import HTTPServer
 from irdiff.github import asked
 from irdiff.model import Verdict
 from irdiff.run import run_folder
-from tests import examples
-from tests.rendered_workflows import KINDS, TEMPLATES
+from tests.programs import examples
+from tests.programs.rendered_workflows import KINDS, TEMPLATES
 from tests.workflow_runner.runner import TOKEN, Event, Machine, Outcome
 from tests.workflow_runner.services import DEFAULT
 

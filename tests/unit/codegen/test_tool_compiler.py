@@ -9,13 +9,23 @@ from typing import Any
 
 import pytest
 
-from irdiff.codegen import abilities, running
-from irdiff.codegen.abilities import Abilities
+from irdiff.codegen import readable, running
 from irdiff.codegen.calls import LlvmCall
-from irdiff.codegen.outcomes import Made, NotMade, error_of
+from irdiff.codegen.readable import Abilities
+from irdiff.codegen.running import Made, error_of
 from irdiff.codegen.tool_compiler import ToolCompiler
 from irdiff.config import load
-from irdiff.model import Artifact, Assembler, Compiled, Failed, FailureKind, Outcome, Sides, Toolchain
+from irdiff.model import (
+    Artifact,
+    Assembler,
+    Compiled,
+    Failed,
+    Failure,
+    FailureKind,
+    Outcome,
+    Sides,
+    Toolchain,
+)
 from irdiff.resolve.corpus import Corpus
 from irdiff.resolve.tools.substitute import RecordedSide, Substitute, recorded_corpus
 from irdiff.resolve.tools.tool import Tool, ToolKind
@@ -96,22 +106,20 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Benc
     calls: list[tuple[str, Any]] = []
 
     def generate(
-        _: object, one: Tool, text: str, call: LlvmCall, folder: Path, **more: bool
-    ) -> Made | NotMade:
+        runner: running.Runner, one: Tool, text: str, call: LlvmCall, folder: Path
+    ) -> Made | Failure:
         calls.append((one.digest, call))
         if one.digest == "broken":
-            return NotMade(failure=error_of("ptx", "no"), curable=False)
+            return error_of("ptx", "no")
         stage = "ptx" if call.header else "amdgcn"
-        return Made(outputs={stage: PTX + one.digest.encode() + str(more).encode()}, log="", notes=())
+        return Made(outputs={stage: PTX + one.digest.encode() + str(runner.randomized).encode()})
 
-    def assemble(
-        _: object, program: Path, name: str, text: bytes, flags: Any, folder: Path, **__: bool
-    ) -> Made:
+    def assemble(_: object, program: Path, name: str, text: bytes, flags: Any, folder: Path) -> Made:
         calls.append((str(program), flags))
-        return Made(outputs={"cubin": str(program).encode() + text}, log="registers", notes=())
+        return Made(outputs={"cubin": str(program).encode() + text}, log="registers")
 
-    able = Abilities(unreadable=(), newest_ptx=99, flags=abilities.FLAGS)
-    monkeypatch.setattr(abilities, "of_tool", lambda *_: able)
+    able = Abilities(unreadable=(), newest_ptx=99, flags=readable.FLAGS)
+    monkeypatch.setattr(readable, "of_tool", lambda *_: able)
     monkeypatch.setattr(running.Runner, "generate", generate)
     monkeypatch.setattr(running.Runner, "assemble", assemble)
 

@@ -35,7 +35,7 @@ from irdiff.resolve.corpus import Corpus
 from irdiff.resolve.sides import Side
 from irdiff.store import Store
 from tests.elf_files import content, rebuilt
-from tests.mutation.artifacts import of_stage
+from tests.programs.mutation.artifacts import of_stage
 from tests.unit.findings import told
 from tests.unit.no_llvm import no_llvm
 

@@ -10,7 +10,7 @@ from irdiff.compare.judge import DamagedArtifactError, Judge
 from irdiff.errors import NormalizeError
 from irdiff.store import Store
 from tests.elf_files import content, rebuilt
-from tests.mutation.artifacts import of_stage
+from tests.programs.mutation.artifacts import of_stage
 from tests.unit.no_llvm import no_llvm
 
 CUBIN = of_stage("cubin", release="3.9.0", target="sm_90")[0].content

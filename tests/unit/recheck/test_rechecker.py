@@ -27,7 +27,7 @@ from irdiff.model import (
 from irdiff.recheck.rechecker import Rechecker, Suspect
 from irdiff.store import Store
 from tests.elf_files import content, rebuilt
-from tests.mutation.artifacts import of_stage
+from tests.programs.mutation.artifacts import of_stage
 from tests.unit.no_llvm import no_llvm
 
 PTX = ".version 8.7\n.target sm_90a\n.visible .entry k()\n{\n\tmov.u32 \t%r1, 16;\n\tret;\n}\n"
