@@ -62,7 +62,6 @@ class Config:
     """For uv, git and a compiler's own build: the caller's environment."""
     shipped: Path
     """Folder that holds `corpus`, `targets` and `reports`."""
-    color: bool | None
     github_token: str | None = field(repr=False)
     github_api_url: str
     github_repository: str | None
@@ -105,7 +104,6 @@ def load(
         compiler_environment=_compiler_environment(environment, compiler_environment or {}),
         tool_environment=environment,
         shipped=_shipped(),
-        color=False if environment.get("NO_COLOR") else None,
         github_token=environment.get("GITHUB_TOKEN") or environment.get("GH_TOKEN"),
         github_api_url=environment.get("GITHUB_API_URL") or "https://api.github.com",
         github_repository=environment.get("GITHUB_REPOSITORY"),

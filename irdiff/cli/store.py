@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
@@ -25,11 +24,11 @@ def store_group() -> None:
 
 
 @store_group.command("show")
-@options.cache_option
+@options.configured
 @options.json_option
-def show(cache: Path | None, json_path: Path | None) -> int:
+def show(*, config: Config, json_path: Path | None) -> None:
     """Show where the store is and how large it is."""
-    store = Store(configuration.load(cache=cache).store)
+    store = Store(config.store)
     usage = store.usage()
     if json_path:
         row = {
@@ -38,12 +37,11 @@ def show(cache: Path | None, json_path: Path | None) -> int:
             "records": usage.records,
             "size_bytes": usage.size_bytes,
         }
-        options.write_output(json_path, json.dumps(row, indent=1) + "\n")
-        return ExitCode.DONE
+        options.write_json(json_path, row)
+        return
     click.echo(
         f"{store.root}: {usage.objects} artifacts, {usage.records} records, {usage.size_bytes / 1e6:.1f} MB"
     )
-    return ExitCode.DONE
 
 
 @store_group.command("prune")
@@ -51,16 +49,15 @@ def show(cache: Path | None, json_path: Path | None) -> int:
 @click.option(
     "--max-age", type=click.FloatRange(min=0), metavar="DAYS", help="Remove what was unused for longer."
 )
-@options.cache_option
-def prune(max_size: str | None, max_age: float | None, cache: Path | None) -> int:
+@options.configured
+def prune(*, max_size: str | None, max_age: float | None, config: Config) -> None:
     """Remove what was unused longest: until the rest fits into SIZE, and all that is older than DAYS."""
     if max_size is None and max_age is None:
         raise UsageError("nothing says what to remove", hint="--max-size 2GB, or --max-age 30")
     bound = parse_size(max_size) if max_size is not None else None
-    store = Store(configuration.load(cache=cache).store)
+    store = Store(config.store)
     freed = store.prune(bound, max_age_s=None if max_age is None else max_age * 86400)
     click.echo(f"freed {freed / 1e6:.1f} MB; {store.usage().size_bytes / 1e6:.1f} MB are left")
-    return ExitCode.DONE
 
 
 # the shared store
@@ -68,7 +65,7 @@ def prune(max_size: str | None, max_age: float | None, cache: Path | None) -> in
 
 @store_group.command("push")
 @options.cache_option
-def push(cache: Path | None) -> int:
+def push(*, cache: Path | None) -> int:
     """Leave in the shared store (IRDIFF_STORE) what comparisons with it have made here and it lacks."""
     config = configuration.load(cache=cache, store_mode=StoreMode.WRITE)
     shared = _shared(config)
@@ -81,10 +78,9 @@ def push(cache: Path | None) -> int:
 
 @store_group.command("pull")
 @click.argument("specs", nargs=-1, required=True, metavar="TOOLCHAIN...")
-@options.cache_option
-def pull(specs: tuple[str, ...], cache: Path | None) -> int:
+@options.configured
+def pull(*, specs: tuple[str, ...], config: Config) -> int:
     """Fetch all that the shared store (IRDIFF_STORE) has of toolchains, given as for `irdiff compare`."""
-    config = configuration.load(cache=cache)
     shared = _shared(config)
     digests = [toolchains.resolve(spec, config).digest for spec in specs]
     with screen.progress() as report:
@@ -96,10 +92,10 @@ def pull(specs: tuple[str, ...], cache: Path | None) -> int:
 
 
 @store_group.command("verify")
-@options.cache_option
-def verify(cache: Path | None) -> int:
+@options.configured
+def verify(*, config: Config) -> int:
     """Read every artifact and record and check it; damaged ones are removed. Ends with 1 where any is."""
-    damaged = Store(configuration.load(cache=cache).store).remove_damaged()
+    damaged = Store(config.store).remove_damaged()
     for name in damaged:
         click.echo(f"damaged: {name}")
     click.echo(f"{len(damaged)} damaged")

@@ -146,7 +146,7 @@ class WorkerCompiler:
         if launch.digest is None:
             return None
         beside = corpus.beside(launch.id, target)
-        packages = beside.packages.digest if beside else ""
+        packages = beside.packages.digest if beside and beside.packages else beside is not None
         return key_of(kind, self.requests.conditions, launch.digest, toolchain.digest, packages)
 
     def _assembled(self, toolchain: Toolchain) -> dict[str, object]:

@@ -36,9 +36,11 @@ class Packages:
 
 @dataclass(frozen=True, kw_only=True)
 class Beside:
-    """What a worker has beside its toolchain: packages, imported as if there were a GPU of one kind."""
+    """What a worker has next to its Triton: torch, where its interpreter has one, and packages, which are
+    imported as if there were a GPU of one kind.
+    """
 
-    packages: Packages
+    packages: Packages | None
     target: Target
 
 
@@ -74,9 +76,10 @@ class Corpus:
         return {"root": str(self.root), "workloads": self.folder, "imports": self.imports}
 
     def beside(self, name: str, target: Target) -> Beside | None:
-        """What a workload or a launch needs beside a toolchain."""
+        """What a workload or a launch may need next to a toolchain; None where that is nothing."""
         packages = self.packages.get(name.partition("/")[0])
-        return Beside(packages=packages, target=target) if packages else None
+        is_alone = packages is None and self.self_contained
+        return None if is_alone else Beside(packages=packages, target=target)
 
 
 def load(root: Path) -> Corpus:

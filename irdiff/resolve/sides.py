@@ -106,9 +106,8 @@ def resolve_sides(base: str | None, head: str | None, options: SideOptions, conf
             return asked.specs.map(resolver.side)
         _no_program(options, f"{base} and {head}")
         kernels = load_corpus(options, config)
-        return asked.specs.map(
-            lambda spec: _side(toolchains.resolve(spec, config), kernels, "", options, config)
-        )
+        found = {spec: toolchains.resolve(spec, config) for spec in dict.fromkeys(asked.specs)}
+        return asked.specs.map(lambda spec: _side(found[spec], kernels, "", options, config))
     resolver = Resolver(asked.store, options, config)
     sides = Sides(base=resolver.side(base, beside=head), head=resolver.side(head, beside=base))
     return resolver.with_warnings(resolver.with_edits(sides, asked.specs))
@@ -177,6 +176,7 @@ class Resolver:
         self.options = options
         self.config = config
         self._checkouts: dict[str, Checkout] = {}
+        self._toolchains: dict[str, Toolchain] = {}
         self._shared: Corpus | None = None
 
     def side(self, spec: str, beside: str = repository.WORKING_TREE) -> Side:
@@ -210,7 +210,7 @@ class Resolver:
         return Sides(base=replace(sides.base, edited=edited), head=replace(sides.head, counting=counts))
 
     def _release(self, spec: str, beside: str) -> Side:
-        toolchain = toolchains.resolve(spec, self.config)
+        toolchain = self._resolve(spec)
         snap = remote_repositories.snapshot(beside, self.store, self.config)
         if self.options.corpus is not None or self.options.packs or checkouts.is_triton(snap, self.config):
             _no_program(self.options, spec)
@@ -239,7 +239,7 @@ class Resolver:
             )
         plan = self._plan(snap)
         spec, reason = kernel_repository.toolchain_spec(snap, plan, self.options.triton, self.config)
-        toolchain = toolchains.resolve(spec, self.config)
+        toolchain = self._resolve(spec)
         other = remote_repositories.snapshot(beside, self.store, self.config) if is_revision(beside) else None
         note = f"kernels of {snap.label}: {snap.title}; compiler: {spec} ({reason})"
         return self._with_kernels(toolchain, snap, other, note)
@@ -267,6 +267,11 @@ class Resolver:
         if self.options.program is not None and not kernel_repository.has_plan(snap, self.config):
             return programs.plan_without_file(snap, self.config)
         return kernel_repository.plan_of(snap, self.config)
+
+    def _resolve(self, spec: str) -> Toolchain:
+        if spec not in self._toolchains:
+            self._toolchains[spec] = toolchains.resolve(spec, self.config)
+        return self._toolchains[spec]
 
     def _corpus(self) -> Corpus:
         if self._shared is None:

@@ -59,7 +59,8 @@ def main():
     import triton
     import triton.backends
 
-    _preload()
+    packages_beside = json.loads(sys.argv[2]) if len(sys.argv) > 2 else None
+    _preload(with_torch=len(sys.argv) > 2)
     _ask_assemblers(triton)
     modules, maps = dict(sys.modules), _mapped()
     _load_package()
@@ -73,8 +74,8 @@ def main():
     opened.watch()
     stages.make_ready()
     settings.begin()  # what packages set when they are imported is no part of the toolchain
-    if len(sys.argv) > 2:
-        packages.add(**json.loads(sys.argv[2]))
+    if packages_beside:
+        packages.add(**packages_beside)
     gc.collect()
     gc.freeze()
     server.serve_worker(requests_fd, replies_fd, operations, {"addresses_fixed": fixed})
@@ -85,10 +86,10 @@ def _mapped():
         return file.read()
 
 
-def _preload():
+def _preload(with_torch):
     """Imports here what every case would import in its own child: torch alone takes up to six seconds."""
     for name in (
-        "torch",
+        *(["torch"] if with_torch else []),
         "triton.compiler.code_generator",
         "triton.experimental.gluon",
         "triton.experimental.gluon.language",

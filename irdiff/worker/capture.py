@@ -12,7 +12,6 @@ from __future__ import annotations
 import ast
 import contextlib
 import functools
-import importlib.util
 import inspect
 import os
 import sys
@@ -249,7 +248,7 @@ def intercepted(target, sink, configs=None, with_frontend=True, left_out=None):
         return NoKernel()
 
     modules = (triton.compiler, triton.compiler.compiler)
-    without_torch = importlib.util.find_spec("torch") is None
+    without_torch = "torch" not in sys.modules
     if without_torch:  # 3.3 to 3.7 import it for AMD targets, only to ask `isinstance(x, torch.Tensor)`
         sys.modules["torch"] = types.ModuleType("torch")
         sys.modules["torch"].Tensor = type("Tensor", (), {})

@@ -7,6 +7,7 @@
     library:NAME         every mapped file that holds code
     interpreter          the interpreter
     program:NAME         a program outside of Triton that a compilation would run
+    record:torch         what was installed as torch: workloads may bring it into the process
 
 A name holds no folder in which anything is installed: two installations of one release are one toolchain.
 What was imported counts and not what is installed, so a package that lies next to Triton is no part of it,
@@ -51,6 +52,7 @@ def describe(triton, modules, maps):
         files.add_library(path)
     for label, path in programs.items():
         files.add(f"program:{label}", path)
+    files.add_record("torch")
     return {
         "triton": triton.__version__,
         "python": platform.python_version(),
@@ -101,6 +103,16 @@ class _Files:
                 for row in sorted(map(str, point.dist.files or ())):
                     if ".." not in row and ".dist-info" not in row and not row.endswith(".pyc"):
                         self.add(f"distribution:{backend}/{row}", str(point.dist.locate_file(row)))
+
+    def add_record(self, name):
+        """Names the record of a package, which has the digests of its files; where needed it is imported."""
+        try:
+            distribution = importlib.metadata.distribution(name)
+        except importlib.metadata.PackageNotFoundError:
+            return
+        for row in distribution.files or ():
+            if row.name == "RECORD":
+                self.add(f"record:{name}", str(distribution.locate_file(row)))
 
     def add_library(self, path):
         """Names a mapped file, unless it is one that has a name and was reached through a link."""

@@ -127,10 +127,11 @@ class Worker:
 
 
 def _words(beside: Beside | None) -> list[str]:
+    """Nothing where torch is not needed, else the packages, of which there may be none."""
     if beside is None:
         return []
     packages = beside.packages
-    row = {
+    row = packages and {
         "site": str(packages.site),
         "imports": packages.imports,
         "kernels": packages.kernels,
@@ -152,7 +153,9 @@ class Workers:
 
     def get(self, toolchain: Toolchain, beside: Beside | None = None, *, randomized: bool = False) -> Worker:
         """The worker of a toolchain, with what workloads need beside it. A dead one is replaced."""
-        place = (str(beside.packages.site), beside.target.name) if beside else ("", "")
+        place = ("torch", "") if beside else ("", "")
+        if beside and beside.packages:
+            place = (str(beside.packages.site), beside.target.name)
         key = (toolchain.digest + toolchain.python, *place, randomized)
         with self._lock:
             starting = self._workers.get(key)
