@@ -62,7 +62,8 @@ class Bench:
 
     def judge(self, verdict: Verdict, **changes: Any) -> Judged:
         """With a value in every field that a judgement has."""
-        sides: Sides[dict[str, Artifact]] = Sides(base={}, head={})
+        launched = Sides(base=self.pair.base, head=self.pair.head).map(lambda side: side.launched)
+        sides: Sides[dict[str, Artifact]] = launched.map(lambda artifact: {"launch": artifact})
         for name, side in sides.items():
             for stage in ("ttir", "ptx"):
                 digest = self.store.put(f"{name} {stage}".encode())
@@ -108,7 +109,7 @@ def _compiled(
     artifacts: Mapping[str, Artifact], metadata: Mapping[str, object], times_s: Mapping[str, float]
 ) -> Compiled:
     return Compiled(
-        artifacts=artifacts,
+        artifacts={stage: row for stage, row in artifacts.items() if stage != "launch"},
         metadata=metadata,
         handed={"symbol": "k", "packed": [4, 1]},
         stage_times_s=times_s,
