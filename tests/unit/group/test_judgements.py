@@ -139,6 +139,13 @@ def test_it_says_all_that_was_said(bench: Bench, verdict: Verdict) -> None:
     assert repr(ours) == repr(theirs), "1, 1.0 and True differ"
 
 
+def test_calls_in_another_order_are_judged_anew(bench: Bench) -> None:
+    """Which of two calls has moved is for the other calls to say: the launches themselves are the same."""
+    bench.keep(bench.judged)
+    bench.pair = replace(bench.pair, moved=True)
+    assert bench.found() is None
+
+
 def test_the_order_of_stages_is_kept(bench: Bench) -> None:
     bench.keep(bench.judged)
     found = bench.found()
