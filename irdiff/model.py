@@ -72,7 +72,7 @@ class StageStatus(StrEnum):
     IDENTICAL = "identical"
     """The same bytes."""
     EQUIVALENT = "equivalent"
-    """The same canonical text, or for machine code: the same by rule (see `compare.verdicts`)."""
+    """The same canonical text, or for machine code: the same executable contract (`compare.verdicts`)."""
     CHANGED = "changed"
     ABSENT = "absent"
     """Not compared: at least one side has no such artifact."""

@@ -70,10 +70,10 @@ class Catalog:
     selection: Selection
     """As it was captured."""
     read: tuple[str, ...]
-    """Files of a repository's corpus that capturing opened, relative to the corpus's anchor."""
+    """Files of a repository that capturing opened, relative to its root."""
     called: tuple[str, ...] = ()
-    """`kernels/rope.py:12`: functions of a repository's corpus, by file and first line, that ran while it was
-    captured, or that the frontend compiled; relative to the corpus's root."""
+    """`kernels/rope.py:12`: functions of a repository, by file and first line, that ran while it was captured
+    or that the frontend compiled; relative to its root."""
     left_out: Mapping[str, int] = field(default_factory=dict)
     """By kernel: configs of its autotuner that `Selection.configs` left out."""
 

@@ -1,9 +1,9 @@
 """Case results of two sides, in the cache: what was found of a case, ready to be grouped.
 
 A result is kept under all that it was made from: both compilations (artifacts, metadata, what is handed to
-the launcher, the assembler and its log), both launches and the target, both toolchains, whose stages
-attribution runs again, whether passes were looked for, what reads LLVM IR, and irdiff's own code. Only cases
-that compiled on both sides are kept, and whose texts were read as they would be the next time.
+the launcher, the assembler and its log), both launches, whether they moved, the target, both toolchains,
+whose stages attribution runs again, whether passes were looked for, what reads LLVM IR, irdiff's own code.
+Only cases that compiled on both sides are kept, and whose texts were read as they would be the next time.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class Judgements:
         if not self._is_used or len(launches) < len(("base", "head")):
             return None
         made = [_made_of(side) for side in outcomes if isinstance(side, Compiled)]
-        return key_of(self._made_with, pair.target, launches, made) if len(made) > 1 else None
+        return key_of(self._made_with, pair.target, launches, pair.moved, made) if len(made) > 1 else None
 
 
 def _made_of(side: Compiled) -> list[object]:

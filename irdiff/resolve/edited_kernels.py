@@ -2,8 +2,8 @@
 
 Read from the trees alone, before anything is installed. Every file counts, whatever its name: a workload may
 import it, open it, or read a pin in it. Outside of the folders that `irdiff.toml` names, only documents,
-licenses and what belongs to git, editors and services (names at the root that begin with a dot, which are not
-linked into a corpus) do not. That nothing else differs is what is said then; no kernel is called unchanged.
+licenses and what belongs to git, editors and services do not. That nothing else differs is what is said then;
+no kernel is called unchanged.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from irdiff.resolve.toolchains.repository import Snapshot
 
 _DOCUMENTS = (".md", ".rst", ".pdf", ".png", ".svg", ".jpg", ".gif")
 _LEGAL = frozenset({"LICENSE", "NOTICE", "CODEOWNERS"})
+_SERVICES = frozenset({".github", ".gitignore", ".gitlab-ci.yml", ".pre-commit-config.yaml", ".vscode"})
+"""At the root. Any other hidden name may be a file that a kernel reads: `.tuned.json`."""
 
 
 def between(base: Snapshot, head: Snapshot, config: Config) -> Edited | None:
@@ -49,7 +51,7 @@ def _beside(path: PurePosixPath, plans: Sequence[Plan]) -> str | None:
     named = {name for plan in plans for name in (plan.workloads, plan.pin, *plan.imports)} - {"."}
     if named & {str(path), *map(str, path.parents)}:
         return None  # whatever it is called, `irdiff.toml` names it or its folder
-    if path.parts[0].startswith("."):  # below the root they are a package's own files: `pkg/.tuned.json`
+    if path.parts[0] in _SERVICES:
         return "other files"
     is_document = path.name.lower().endswith(_DOCUMENTS) or path.name.partition(".")[0] in _LEGAL
     return "documents" if is_document else None

@@ -7,8 +7,7 @@ it.
 
 The *input digest* covers all that the stages are given: the IR, the options with the content of every file
 that one of them names, the stage that comes first, the target, and what the program has set for the compiler
-(`settings`). Equal digests are equal
-launches, for the same toolchain below the frontend: its stages are a function of those.
+(`settings`). Equal digests are equal launches for the same toolchain: its stages are a function of those.
 
 The IR is taken as libtriton prints it without locations: names of values are numbered there, so a comment, a
 moved line or a renamed local changes nothing. Locations reach the machine code through assertions alone (file

@@ -12,7 +12,7 @@ from typing import Any
 import msgpack
 import pytest
 
-from irdiff.binaries import cubin, elf, hsaco, machine_code
+from irdiff.binaries import cubin, elf, hsaco, machine_code, symbols
 from irdiff.binaries.elf import Section
 from irdiff.errors import NormalizeError
 from tests.elf_files import HEADER_BYTES, Edit, assembled, content, named, rebuilt
@@ -372,3 +372,22 @@ def test_sections_of_one_name_are_both_counted() -> None:
     twice = named(".nv.compat", lambda s: replace(s, name=".nv.constant0." + KERNEL))
     other = named(".nv.constant0", lambda s: replace(s, content=b"\1" + s.content[1:]) if s.type != 1 else s)
     assert digest("cubin", rebuilt(binary, twice)) != digest("cubin", rebuilt(binary, twice, other))
+
+
+# what a loader is asked for
+
+
+@pytest.mark.parametrize(
+    ("stage", "target", "table"), [("cubin", "sm_90", ".strtab"), ("hsaco", "gfx942", ".dynstr")]
+)
+def test_a_kernel_is_found_by_its_symbol(stage: str, target: str, table: str) -> None:
+    binary = original(stage, target)
+    assert KERNEL in symbols(stage, binary)
+    names = {row.name for row in elf.read(binary, stage).sections}
+    tables = {table, ".strtab"} & names
+    renamed = binary
+    for name in tables:
+        renamed = rebuilt(renamed, content(name, lambda old: old.replace(KERNEL.encode(), b"another_k ")))
+    assert KERNEL not in symbols(stage, renamed)
+    with pytest.raises(NormalizeError):
+        symbols(stage, binary[:100])

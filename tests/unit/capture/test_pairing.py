@@ -1,4 +1,6 @@
-"""A failure stands for what it kept from being launched: nothing that broke reads as removed or added."""
+"""A failure stands for what it kept from being launched: nothing that broke reads as removed or added. And
+which calls come in another order.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +9,20 @@ from dataclasses import replace
 import pytest
 
 from irdiff.capture import pairing
+from irdiff.capture.catalogs import NOTHING
+from irdiff.capture.pairing import CapturedWorkload
 from irdiff.compare import cases
-from irdiff.model import CaptureFailure, Failure, FailureKind, Launch, Pair, Sides, Target, Verdict
+from irdiff.model import (
+    EVERYTHING,
+    CaptureFailure,
+    Failure,
+    FailureKind,
+    Launch,
+    Pair,
+    Sides,
+    Target,
+    Verdict,
+)
 
 TARGET = Target(name="sm_90", backend="cuda", arch=90, warp_size=32, title="", facts={}, sources={})
 FAILURE = Failure(
@@ -30,7 +44,7 @@ def verdict_of(matched: pairing.Matched) -> tuple[Verdict, str | None]:
         supported=Sides(base=True, head=True),
         moved=False,
     )
-    case = cases.one_sided(pair)
+    case = cases.one_sided(pair, Sides(base=None, head=None))
     return case.verdict, case.error
 
 
@@ -112,3 +126,38 @@ def test_whether_it_was_meant_to_compile_is_for_the_other_side_to_say(launch: La
     (row,) = pairing.match([replace(launch, id="f/w:a", expected=expected)], [failure("f/w:*")])
     assert row.head is not None
     assert row.head.expected is expected
+
+
+# the order of calls
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "moved"),
+    [
+        ("abc", "abc", ""),
+        ("ab", "ba", "b"),
+        ("abcd", "bcda", "a"),
+        ("abcd", "dabc", "d"),
+        ("abc", "axbc", ""),
+        ("axbc", "abc", ""),
+        ("aab", "ab", "a"),
+        ("aba", "aab", "a"),
+    ],
+    ids=["same", "swap", "to the end", "to the front", "inserted", "removed", "once less", "between"],
+)
+def test_the_fewest_calls_have_moved(launch: Launch, base: str, head: str, moved: str) -> None:
+    """Each letter is a call of the launch of that name, in the order of one entry."""
+
+    def launches(calls: str) -> tuple[Launch, ...]:
+        return tuple(
+            replace(
+                launch,
+                id=f"a/b:c/{name}",
+                places=tuple(place for place, call in enumerate(calls, 1) if call == name),
+            )
+            for name in sorted(set(calls))
+        )
+
+    catalogs = Sides(base=base, head=head).map(lambda calls: replace(NOTHING, launches=launches(calls)))
+    rows = pairing.pairs([CapturedWorkload(workload="a/b", target=TARGET, catalogs=catalogs)], EVERYTHING)
+    assert {pair.launch_id.rpartition("/")[2] for pair in rows if pair.moved} == set(moved)

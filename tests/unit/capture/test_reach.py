@@ -1,4 +1,4 @@
-"""Which launches read a changed file, through the links that a revision's corpus is made of."""
+"""Which launches read a changed file, through links of the repository too."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from irdiff.resolve.corpus import Corpus
 
 
 class Bench:
-    """Two revisions of a repository, each exported to `tree` with a corpus of links beside it."""
+    """Two revisions of a repository, each exported to a `tree`."""
 
     def __init__(self, folder: Path, build: Any) -> None:
         self.folder = folder
@@ -35,9 +35,9 @@ class Bench:
         return self
 
     def link(self, name: str, path: str) -> Bench:
-        """A workload of both corpora that is a link to a file of the repository."""
+        """A workload of both revisions that is a link to another file of the repository."""
         for side in ("base", "head"):
-            place = self.folder / side / "corpus" / name
+            place = self.folder / side / "tree" / name
             place.parent.mkdir(parents=True, exist_ok=True)
             place.symlink_to(self.folder / side / "tree" / path)
         return self
@@ -67,9 +67,8 @@ class Bench:
         return self
 
     def corpus(self, side: str) -> Corpus:
-        anchor = self.folder / side
-        files = self.contents[side]
-        return Corpus(root=anchor / "corpus", workloads=(), digest=side, anchor=anchor, files=files)
+        root = self.folder / side / "tree"
+        return Corpus(root=root, workloads=(), digest=side, files=self.contents[side])
 
     def found(self) -> Reach:
         corpora = Sides(base=self.corpus("base"), head=self.corpus("head"))
@@ -111,7 +110,7 @@ def test_what_capturing_opened_counts_for_every_launch_of_the_workload(bench: Be
     bench.file("data.json", "1", "2").file("kernels/k.py", "x", "y").link("a/b.py", "kernels/k.py")
     for name in ("a/b:c", "a/b:d", "x/y:z"):
         bench.pair(name, bench.launch(name, "a/b.py" if name == "a/b:c" else "none.py"), bench.launch(name))
-    bench.read("a/b", head=("tree/data.json", "elsewhere/file"))
+    bench.read("a/b", head=("data.json", "../elsewhere/file"))
     assert bench.rows() == [
         ("data.json", FileChange.CHANGED, 0, 2),
         ("kernels/k.py", FileChange.CHANGED, 1, 1),
@@ -122,7 +121,7 @@ def test_what_capturing_opened_counts_for_every_launch_of_the_workload(bench: Be
 def test_a_failure_launches_nothing_and_reads_nothing(bench: Bench) -> None:
     failure = Failure(kind=FailureKind.ERROR, stage="capture", message="", signal=None, stderr="")
     failed = CaptureFailure(id="a/b:c", expected=True, failure=failure)
-    bench.file("data.json", "1", "2").pair("a/b:c", failed, failed).read("a/b", base=("tree/data.json",))
+    bench.file("data.json", "1", "2").pair("a/b:c", failed, failed).read("a/b", base=("data.json",))
     assert bench.rows() == [("data.json", FileChange.CHANGED, 0, 0)]
 
 
@@ -135,7 +134,7 @@ def test_who_follows_a_link_of_the_repository_reads_the_link_too(bench: Bench) -
         (tree / "folder/linked.py").symlink_to("../real/./k.py")
         (tree / "deep").unlink()
         (tree / "deep").symlink_to(tree / "folder")
-    bench.pair("a/b:c", bench.launch("a/b:c", "../tree/deep/linked.py"), None)
+    bench.pair("a/b:c", bench.launch("a/b:c", "deep/linked.py"), None)
     assert bench.rows() == [
         ("deep", FileChange.CHANGED, 1, 1),
         ("folder/linked.py", FileChange.CHANGED, 1, 1),

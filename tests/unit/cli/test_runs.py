@@ -6,20 +6,20 @@ import shutil
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import click
 import pytest
 from click.testing import CliRunner
 
+from irdiff import pipeline
 from irdiff.cli import cli, compare
 from irdiff.cli.diff import diff_command
 from irdiff.cli.report import report_command
 from irdiff.cli.runs import runs_group
 from irdiff.cli.time import time_command
 from irdiff.errors import ExitCode, UsageError
-from irdiff.model import Run, Sides, Verdict
+from irdiff.model import Run, Verdict
 from irdiff.run import run_folder
 
 OLD, NEW = "20261121-100000-000001-a-b", "20261122-110000-000002-c-d"
@@ -142,14 +142,12 @@ def test_last_is_the_run_before_the_one_that_is_made(runs: Path, monkeypatch: py
     new = run_folder.load(runs / NEW)
     shutil.rmtree(runs / NEW)
 
-    def made(_: object, __: object, folder: Path, ___: object, *, warm: object) -> Run:
-        write(folder, new, 2_000_000_000)
-        return new
+    def made(*_: object, fill: object) -> tuple[Run, Path]:
+        write(runs / NEW, new, 2_000_000_000)
+        return new, runs / NEW
 
-    toolchain = SimpleNamespace(spec="triton==3.9.0")
-    side = SimpleNamespace(toolchain=toolchain, revision=None)
-    monkeypatch.setattr(compare, "resolve_sides", lambda *_: Sides(base=side, head=side))
-    monkeypatch.setattr(compare.pipeline, "compare", made)
+    monkeypatch.setattr(pipeline, "resolved", lambda *_: None)
+    monkeypatch.setattr(pipeline, "compare", made)
     words = ("triton==3.8.0", "triton==3.9.0", "--known", "last", "--quiet", "--exit-code")
     found = CliRunner().invoke(compare.compare_command, words, standalone_mode=False, catch_exceptions=False)
     assert "new since 20261121-100000: 1 of 1 compared case changed" in found.output

@@ -9,6 +9,7 @@ import pytest
 from irdiff.capture import pairing
 from irdiff.compare import cases, radius
 from irdiff.model import (
+    Artifact,
     CaptureFailure,
     Failure,
     FailureKind,
@@ -31,6 +32,8 @@ PAIR = Pair(
     supported=Sides(base=True, head=True),
     moved=False,
 )
+
+COMPILES: Sides[Failure | None] = Sides(base=None, head=None)
 
 
 def failure(kind: FailureKind) -> Failure:
@@ -58,10 +61,15 @@ def test_failures(launch: Launch, base, head, verdict: Verdict) -> None:
 
 
 def test_one_sided(launch: Launch) -> None:
-    assert cases.one_sided(replace(PAIR, head=launch)).verdict is Verdict.ADDED
-    assert cases.one_sided(replace(PAIR, base=launch)).verdict is Verdict.REMOVED
-    missing = replace(PAIR, head=launch, supported=Sides(base=False, head=True))
-    case = cases.one_sided(missing)
+    new = replace(PAIR, head=launch)
+    assert cases.one_sided(new, COMPILES).verdict is Verdict.ADDED
+    assert cases.one_sided(replace(PAIR, base=launch), COMPILES).verdict is Verdict.REMOVED
+    does_not_compile = replace(COMPILES, head=failure(FailureKind.ERROR))
+    case = cases.one_sided(new, does_not_compile)
+    assert (case.verdict, case.error) == (Verdict.FAILING, "head: it failed")
+    missing = replace(new, supported=Sides(base=False, head=True))
+    assert cases.one_sided(missing, does_not_compile).verdict is Verdict.FAILING
+    case = cases.one_sided(missing, COMPILES)
     assert case.verdict is Verdict.FIXED
     assert case.error == "base: the toolchain has no backend 'cuda'"
 
@@ -79,21 +87,32 @@ def test_one_sided(launch: Launch) -> None:
 def test_launches_that_one_side_did_not_take(launch: Launch, base, head, verdict: Verdict) -> None:
     failed = CaptureFailure(id="a/b:c", expected=True, failure=failure(FailureKind.ERROR))
     rows = {"launch": launch, "fails": failed, None: None}
-    case = cases.one_sided(replace(PAIR, base=rows[base], head=rows[head]))
+    case = cases.one_sided(replace(PAIR, base=rows[base], head=rows[head]), COMPILES)
     assert case.verdict is verdict
     assert "it failed" in (case.error or "")
     assert case.launches.base == (launch.key if base == "launch" else None)
 
 
 def test_the_same_input_is_said_and_no_stage_is_called_compared(launch: Launch) -> None:
-    case = cases.unchanged_by_input(replace(PAIR, base=launch, head=launch))
+    case = cases.same_input(replace(PAIR, base=launch, head=launch))
     assert case.verdict is Verdict.UNCHANGED
-    assert set(case.stages.values()) == {StageStatus.ABSENT}
+    assert {stage for stage, status in case.stages.items() if status is not StageStatus.ABSENT} == {"launch"}
+    assert case.stages["launch"] is StageStatus.IDENTICAL
     assert told(case.findings) == ("not-compiled:same-input",)
 
 
+@pytest.mark.parametrize("moved", [False, True], ids=["another grid", "another order"])
+def test_the_same_input_that_is_launched_differently_has_changed(launch: Launch, moved: bool) -> None:
+    text = Artifact(stage="launch", digest="2" * 64, size_bytes=9)
+    head = launch if moved else replace(launch, launched=text)
+    case = cases.same_input(replace(PAIR, base=launch, head=head, moved=moved))
+    assert (case.verdict, case.stages["launch"]) == (Verdict.CHANGED, StageStatus.CHANGED)
+    assert case.origin is not None and case.origin.stage == "launch"
+    assert case.artifacts.map(lambda side: side["launch"]) == Sides(base=launch.launched, head=head.launched)
+
+
 def test_a_workload_that_no_side_supports() -> None:
-    case = cases.one_sided(pairing.unsupported("a/b", TARGET))
+    case = cases.one_sided(pairing.unsupported("a/b", TARGET), COMPILES)
     assert (case.id, case.verdict, case.kernel) == ("a/b:*@sm_90", Verdict.UNSUPPORTED, "")
 
 

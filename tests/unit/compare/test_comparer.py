@@ -364,9 +364,8 @@ def test_another_specialization_is_told(bench: Bench) -> None:
     assert told(case.findings) == ("specialization-differs:signature,constexprs",)
 
 
-def test_one_sided_and_equal_inputs_compile_nothing(bench: Bench) -> None:
-    failure = CaptureFailure(id="a/b:c", expected=True, failure=error())
-    assert bench.compare(head=failure).verdict is Verdict.BROKEN
+def test_removed_launches_and_equal_inputs_compile_nothing(bench: Bench) -> None:
+    assert bench.compare(head=None).verdict is Verdict.REMOVED
     comparer = bench.comparer()
     comparer.sides = Sides(base=comparer.sides.base, head=comparer.sides.base)
     pair = bench.pair
@@ -387,11 +386,43 @@ def test_a_side_that_fails_breaks_or_fixes(bench: Bench) -> None:
     bench.compiler.outcomes["head"] = failed(error())
     case = bench.compare()
     assert (case.verdict, case.error) == (Verdict.BROKEN, "head: it failed")
-    assert set(case.artifacts.base) == {"ttir", "ptx"}
+    assert set(case.artifacts.base) == {"launch", "ttir", "ptx"}
     bench.compiler.outcomes = {"base": failed(error()), "head": compiled}
     assert bench.compare().verdict is Verdict.FIXED
     bench.compiler.outcomes = {"base": failed(error()), "head": failed(error())}
     assert bench.compare().verdict is Verdict.FAILING
+
+
+FAILS_TO_LAUNCH = CaptureFailure(id="a/b:c", expected=True, failure=error("no such option"))
+
+
+@pytest.mark.parametrize(
+    ("base", "compiles", "verdict"),
+    [
+        (None, True, Verdict.ADDED),
+        (None, False, Verdict.FAILING),
+        (FAILS_TO_LAUNCH, True, Verdict.FIXED),
+        (FAILS_TO_LAUNCH, False, Verdict.FAILING),
+    ],
+)
+def test_what_head_alone_launches_is_compiled(
+    bench: Bench, base: CaptureFailure | None, compiles: bool, verdict: Verdict
+) -> None:
+    bench.compiler.outcomes = {"head": bench.compiled(ttir=TTIR, ptx=PTX) if compiles else failed(error())}
+    case = bench.compare(base=base)
+    assert case.verdict is verdict
+    assert ("head: it failed" in (case.error or "")) is not compiles
+    assert bench.compiler.asked == ["head"]
+
+
+@pytest.mark.parametrize(("compiles", "verdict"), [(True, Verdict.BROKEN), (False, Verdict.FAILING)])
+def test_what_head_does_not_launch_is_broken_only_where_base_compiles_it(
+    bench: Bench, compiles: bool, verdict: Verdict
+) -> None:
+    bench.compiler.outcomes = {"base": bench.compiled(ttir=TTIR, ptx=PTX) if compiles else failed(error())}
+    case = bench.compare(head=FAILS_TO_LAUNCH)
+    assert case.verdict is verdict
+    assert "head: no such option" in (case.error or "")
 
 
 # the store

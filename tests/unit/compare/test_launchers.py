@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
 
 from irdiff.compare import launchers
-from irdiff.model import ChangedFile, FileChange, Reach, Run, Sides
+from irdiff.model import ChangedFile, Compiled, FileChange, Reach, Run, Sides
 from irdiff.report import wording
 from tests.unit.conftest import Build
 
@@ -50,3 +51,44 @@ def test_files_that_launches_read_are_said() -> None:
     file = ChangedFile(path="bench/run.py", change=FileChange.CHANGED, compiled_by=0, read_by=1, not_run=())
     told = wording.headline(replace(run(), reach=Reach(files=(file,), read_by=1)))
     assert told == "no kernel's code changed in 1 compared case (1 changed file is read)"
+
+
+# what the backends pack for the launcher
+
+
+def handed(packed: object) -> Compiled:
+    return Compiled(
+        handed={} if packed is None else {"packed": packed},
+        artifacts={},
+        metadata={},
+        stage_times_s={},
+        stage_cpu_s={},
+        assembler=None,
+        assembler_log="",
+        notes=(),
+    )
+
+
+SAME, OTHER = {JIT: "1"}, {JIT: "2"}
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "runtime", "differs"),
+    [
+        ([4, 1, 0], [4, 1, 0], OTHER, False),
+        ([4, 1, 0], [8, 1, 0], SAME, True),
+        ([4, 1, 0], [8, 1, 0], OTHER, True),
+        ([4, 1, 0], [4, 1, 0, 0], SAME, True),
+        ([4, 1, 0], [4, 1, 0, 0], OTHER, False),
+        ([4, 1, 0], None, SAME, False),
+    ],
+    ids=["same", "value", "value, other launcher", "number", "number, other launcher", "not known"],
+)
+def test_what_is_packed_is_compared_value_by_value(
+    base: object, head: object, runtime: Mapping[str, str], differs: bool
+) -> None:
+    """Launchers that take another number of values are other files, of which the run has a note."""
+    both = Sides(base=handed(base), head=handed(head))
+    runtimes: Sides[Mapping[str, str]] = Sides(base=SAME, head=runtime)
+    assert launchers.packed_differs(both, runtimes, "cuda") == (("packed",) if differs else ())
+    assert differs or base == head or head is None or launchers.notes(runtimes, ["cuda"])

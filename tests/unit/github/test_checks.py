@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
+from irdiff.compare import launchers
 from irdiff.github import checks
 from irdiff.github.checks import Conclusion
-from irdiff.model import Run, Verdict
+from irdiff.model import ChangedFile, FileChange, Reach, Run, Sides, Verdict
 
 
 def _with_source(run: Run, source: str) -> Run:
@@ -63,10 +64,42 @@ def test_one_error_of_one_file_is_one_annotation(build: Any) -> None:
         ([Verdict.UNCHANGED, Verdict.ABSORBED, Verdict.FAILING], Conclusion.SUCCESS),
         ([Verdict.UNCHANGED, Verdict.CHANGED], Conclusion.NEUTRAL),
         ([Verdict.UNCHANGED, Verdict.REMOVED], Conclusion.NEUTRAL),
-        ([Verdict.REMOVED], Conclusion.FAILURE),
+        ([Verdict.REMOVED, Verdict.FAILING, Verdict.UNSUPPORTED], Conclusion.FAILURE),
         ([Verdict.CHANGED, Verdict.BROKEN], Conclusion.FAILURE),
     ],
 )
 def test_conclusion(build: Any, verdicts: list[Verdict], expected: Conclusion) -> None:
     run = build.run(*(build.case(f"a/x:{n}@sm_90", verdict) for n, verdict in enumerate(verdicts)))
     assert checks.conclusion(run) is expected
+
+
+def _changed_file(**changes: Any) -> ChangedFile:
+    file = ChangedFile(path="k.py", change=FileChange.CHANGED, compiled_by=1, read_by=1, not_run=())
+    return replace(file, **changes)
+
+
+def test_what_was_not_compared_or_not_made_twice_the_same_is_no_success(build: Any) -> None:
+    case = build.case("a/x:1@sm_90")
+    quiet = build.run(case)
+    assert checks.conclusion(quiet) is Conclusion.SUCCESS
+    (note,) = launchers.notes(Sides(base={"triton/runtime/jit.py": "1"}, head={}), ["cuda"])
+    assert checks.conclusion(replace(quiet, notes=(note,))) is Conclusion.NEUTRAL
+    unsteady = replace(case, nondeterministic=("head",))
+    assert checks.conclusion(build.run(unsteady)) is Conclusion.NEUTRAL
+    for file, expected in (
+        (_changed_file(), Conclusion.SUCCESS),
+        (_changed_file(path="data.json", compiled_by=0, read_by=0), Conclusion.SUCCESS),
+        (_changed_file(compiled_by=0, read_by=0), Conclusion.NEUTRAL),
+        (_changed_file(not_run=("settings",)), Conclusion.NEUTRAL),
+    ):
+        run = replace(quiet, reach=Reach(files=(file,), read_by=file.read_by))
+        assert checks.conclusion(run) is expected, file
+
+
+def test_a_new_launch_that_does_not_compile_is_a_failure(build: Any) -> None:
+    case = build.case("a/x:2@sm_90", Verdict.FAILING)
+    new = replace(
+        case, launches=replace(case.launches, base=None), failures=replace(case.failures, base=None)
+    )
+    assert checks.conclusion(build.run(build.case("a/x:1@sm_90"), case)) is Conclusion.SUCCESS
+    assert checks.conclusion(build.run(build.case("a/x:1@sm_90"), new)) is Conclusion.FAILURE

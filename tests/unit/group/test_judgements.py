@@ -62,7 +62,8 @@ class Bench:
 
     def judge(self, verdict: Verdict, **changes: Any) -> Judged:
         """With a value in every field that a judgement has."""
-        sides: Sides[dict[str, Artifact]] = Sides(base={}, head={})
+        launched = Sides(base=self.pair.base, head=self.pair.head).map(lambda side: side.launched)
+        sides: Sides[dict[str, Artifact]] = launched.map(lambda artifact: {"launch": artifact})
         for name, side in sides.items():
             for stage in ("ttir", "ptx"):
                 digest = self.store.put(f"{name} {stage}".encode())
@@ -108,7 +109,7 @@ def _compiled(
     artifacts: Mapping[str, Artifact], metadata: Mapping[str, object], times_s: Mapping[str, float]
 ) -> Compiled:
     return Compiled(
-        artifacts=artifacts,
+        artifacts={stage: row for stage, row in artifacts.items() if stage != "launch"},
         metadata=metadata,
         handed={"symbol": "k", "packed": [4, 1]},
         stage_times_s=times_s,
@@ -136,6 +137,13 @@ def test_it_says_all_that_was_said(bench: Bench, verdict: Verdict) -> None:
     assert found is not None
     ours, theirs = ((case.facts, case.metadata) for case in (found.case, judged.case))
     assert repr(ours) == repr(theirs), "1, 1.0 and True differ"
+
+
+def test_calls_in_another_order_are_judged_anew(bench: Bench) -> None:
+    """Which of two calls has moved is for the other calls to say: the launches themselves are the same."""
+    bench.keep(bench.judged)
+    bench.pair = replace(bench.pair, moved=True)
+    assert bench.found() is None
 
 
 def test_the_order_of_stages_is_kept(bench: Bench) -> None:

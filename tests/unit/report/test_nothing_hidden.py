@@ -92,11 +92,12 @@ def failing(name: str) -> CaptureFailure:
 
 
 def compared(base: Catalog, head: Catalog) -> Run:
-    """The run of one workload that compiles nothing: every case is one-sided."""
+    """The run of one workload of which every case is one-sided, and compiles where it is launched."""
     target = TARGETS[0]
     row = CapturedWorkload(workload="a/b", target=target, catalogs=Sides(base=base, head=head))
     options = EVERYTHING
-    found: list[Case] = [cases.one_sided(pair) for pair in pairing.pairs([row], options)]
+    alone: Sides[Failure | None] = Sides(base=None, head=None)
+    found: list[Case] = [cases.one_sided(pair, alone) for pair in pairing.pairs([row], options)]
     groups, group_of = grouping.group(found, lambda case: grouping.describe(case, None))
     found = [replace(case, group=group_of.get(case.id)) for case in found]
     run = make_run(tuple(found), groups)

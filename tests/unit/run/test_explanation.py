@@ -187,16 +187,16 @@ def test_the_line_of_a_helper_names_its_caller(tmp_path: Path) -> None:
 def test_each_side_of_a_repository_has_its_own_files(folder: Path, tmp_path: Path) -> None:
     run, _ = of(folder)
     revision = tmp_path / "export"
-    (revision / "corpus").mkdir(parents=True)
+    revision.mkdir()
     config: Any = SimpleNamespace(cache=tmp_path / "cache", shipped=tmp_path / "shipped")
-    kept = Corpus(root=revision / "corpus", workloads=(), digest="a" * 64, kept=revision / "corpus")
+    kept = Corpus(root=tmp_path / "copy of this process", workloads=(), digest="a" * 64, kept=revision)
     for corpus in (kept, kept, replace(kept, digest="b" * 64, kept=None)):
         kernel_sources.keep_root(corpus, config)
     run = replace(run, base=replace(run.base, corpus="a" * 64), head=replace(run.head, corpus="b" * 64))
     roots = explanation.corpus_roots(run, None, config)
-    assert tuple(roots) == (revision / "corpus", tmp_path / "shipped" / "corpus")
+    assert tuple(roots) == (revision, tmp_path / "shipped" / "corpus")
     assert kernel_sources.root_of("..", config) is None, "a run folder may be forged"
-    (revision / "corpus").rmdir()
+    revision.rmdir()
     assert explanation.corpus_roots(run, tmp_path, config).base == tmp_path
 
 

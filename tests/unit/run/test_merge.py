@@ -146,6 +146,28 @@ def test_hosts_that_differ_are_told_apart(build: Any) -> None:
 
 
 @pytest.mark.parametrize(
+    ("chosen", "merged"),
+    [
+        ({"cases": ("a/x:1",)}, {"cases": ("a/x:1", "@sm_90")}),
+        ({"tiers": ("gate",)}, {"tiers": ("gate",)}),
+        ({"stages": ("ttir",)}, {"stages": ("ttir",)}),
+        ({"configs": 1}, {"configs": 1}),
+        ({"recheck": False, "attribute": False}, {"recheck": False, "attribute": False}),
+    ],
+)
+def test_a_part_that_was_chosen_from_one_run_is_not_the_whole(
+    build: Any, chosen: dict[str, Any], merged: dict[str, Any]
+) -> None:
+    part, whole = build.run(build.case("a/x:1@gfx942")), build.run(build.case("a/x:1@sm_90"))
+    part = replace(part, options=replace(part.options, **chosen))
+    for runs in ([part, whole], [whole, part]):
+        options = merge.merge(runs).options
+        for name, wanted in merged.items():
+            found = getattr(options, name)
+            assert found == wanted or set(found) == set(wanted)
+
+
+@pytest.mark.parametrize(
     ("command", "kept"),
     [
         (("compare", "--shard", "1/2", "a"), ("compare", "a")),

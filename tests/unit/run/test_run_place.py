@@ -168,7 +168,7 @@ def unresolved(monkeypatch: pytest.MonkeyPatch) -> None:
     def never(*_: object) -> None:
         raise AssertionError("a side was resolved")
 
-    monkeypatch.setattr(pipeline, "resolve_sides", never)
+    monkeypatch.setattr(pipeline, "resolved", never)
 
 
 @pytest.mark.usefixtures("unresolved")
