@@ -29,7 +29,7 @@ import numpy as np
 import zstandard
 from scipy.stats import rankdata
 
-from irdiff import normalize
+from irdiff import normalize, statistics
 from irdiff.compare import edits
 from irdiff.compare.edits import Edit
 from irdiff.errors import NormalizeError
@@ -43,9 +43,9 @@ THRESHOLDS = (0.01, 0.02, 0.05)
 SEED = 0
 _NOT_COST = (severity.Severity.BROKEN, severity.Severity.WRONG_RESULT)
 _PLAIN = {
-    "more instructions": ("ptx.total", "amdgcn.total"),
-    "more registers": ("registers", "vgprs"),
-    "more spilled bytes": ("spill_store_bytes", "vgpr_spills"),
+    "more instructions": statistics.facts_of("instructions"),
+    "more registers": statistics.facts_of("registers", "VGPRs"),
+    "more spills": statistics.facts_of("spills"),
 }
 
 

@@ -18,6 +18,7 @@ NAMES = {
 }
 GROUND = {
     "errors", "model", "stages", "case_ids", "config", "process", "parallel", "store", "findings", "words",
+    "statistics",
 }  # fmt: skip
 """What every step stands on."""
 STEPS = [

@@ -92,20 +92,20 @@ def test_a_launch_that_is_not_meant_for_the_target_may_fail(build: Any) -> None:
 @pytest.mark.parametrize(
     ("base", "head", "certainty"),
     [
-        ({"spills": 0}, {"spills": 0}, None),
-        ({"spills": 8}, {"spills": 0}, None),
-        ({"spills": 0}, {"spills": 1}, Certainty.VIOLATED),
+        ({"spill_store_bytes": 0}, {"spill_store_bytes": 0}, None),
+        ({"spill_store_bytes": 8}, {"spill_store_bytes": 0}, None),
+        ({"spill_store_bytes": 0}, {"spill_store_bytes": 1}, Certainty.VIOLATED),
         ({"scratch": 0}, {"scratch": 4}, Certainty.VIOLATED),
-        ({}, {"spills": 0}, Certainty.UNKNOWN),
-        ({"spills": 0}, {}, Certainty.UNKNOWN),
+        ({}, {"spill_store_bytes": 0}, Certainty.UNKNOWN),
+        ({"spill_store_bytes": 0}, {}, Certainty.UNKNOWN),
         ({}, {}, Certainty.UNKNOWN),
-        ({"spills": "0"}, {"spills": "0"}, Certainty.UNKNOWN),
+        ({"spill_store_bytes": "0"}, {"spill_store_bytes": "0"}, Certainty.UNKNOWN),
         ({"registers": 1}, {"registers": 200}, Certainty.UNKNOWN),
     ],
 )
 def test_facts(build: Any, base: Any, head: Any, certainty: Certainty | None) -> None:
     run = build.run(build.case(CASE, Verdict.CHANGED, base=base, head=head))
-    outcome = _gate(run, {"kind": "fact", "facts": ["spills", "scratch"]})
+    outcome = _gate(run, {"kind": "fact", "facts": ["spill_store_bytes", "scratch"]})
     assert outcome.passed == (certainty is None)
     if certainty:
         assert _only(outcome).certainty is certainty
@@ -122,13 +122,13 @@ def test_an_increase_must_be_beyond_both_bounds(build: Any) -> None:
 def test_a_launch_that_changed_alone_needs_no_facts_of_the_code(build: Any) -> None:
     case = build.case(CASE, Verdict.CHANGED)
     case = replace(case, stages={**case.stages, "ptx": StageStatus.IDENTICAL, "sass": StageStatus.EQUIVALENT})
-    assert _gate(build.run(case), {"kind": "fact", "facts": ["spills"]}).passed
+    assert _gate(build.run(case), {"kind": "fact", "facts": ["spill_store_bytes"]}).passed
 
 
 def test_unchanged_code_needs_neither_facts_nor_timings(build: Any) -> None:
     run = build.run(build.case(CASE), build.case("a/y:1@sm_90", Verdict.ABSORBED))
     kinds = [
-        {"kind": "fact", "facts": ["spills"]},
+        {"kind": "fact", "facts": ["spill_store_bytes"]},
         {"kind": "slower", "percent": 3},
         {"kind": "timed"},
         {"kind": "wrong-result"},
