@@ -71,9 +71,9 @@ STATISTICS: tuple[Statistic, ...] = (
     _row("spills", "registers", _LESS, _AMD, "vgpr_spills sgpr_spills", _NOTES, grave=True),
     _row("scratch memory", "B", _LESS, _AMD, "scratch_bytes", _NOTES, grave=True),
     _row("stack", "B", _LESS, _NVIDIA, "stack_bytes", _LOG, grave=True),
-    _row("occupancy", "warps a multiprocessor", _MORE, _NVIDIA, "warps_per_multiprocessor", _LIMITS, grave=True),
+    _row("occupancy", "warps an SM", _MORE, _NVIDIA, "warps_per_multiprocessor", _LIMITS, grave=True),
     _row("occupancy", "waves a SIMD", _MORE, _AMD, "waves_per_simd", _LIMITS, grave=True),
-    _row("blocks a multiprocessor", "", _NEITHER, _NVIDIA, "blocks_per_multiprocessor", _LIMITS),
+    _row("blocks an SM", "", _NEITHER, _NVIDIA, "blocks_per_multiprocessor", _LIMITS),
     _row("work-groups a compute unit", "", _NEITHER, _AMD, "workgroups_per_compute_unit", _LIMITS),
     _row("shared memory", "B", _LESS, _NVIDIA, "shared_bytes", _METADATA),
     _row("shared memory", "B", _LESS, _AMD, "shared_bytes lds_bytes", _METADATA),
@@ -110,9 +110,7 @@ GRAVE = tuple(row for row in STATISTICS if row.grave)
 
 
 def named(name: str) -> tuple[Statistic, ...]:
-    """One for each fact of the statistics with this name, called as the fact is; or of the fact with this name,
-    of which less is better.
-    """
+    """One for each fact of the statistics with this name, or of the fact with this name: less is better."""
     rows = [row for row in STATISTICS if row.name == name and row.better is not Better.NEITHER]
     found = [replace(row, name=fact, facts=(fact,)) for row in rows for fact in row.facts]
     return tuple(found) or (_row(name, "", Better.LESS, "", name, "a fact"),)

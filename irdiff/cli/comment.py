@@ -16,7 +16,7 @@ from irdiff.github import checks, comment, since
 from irdiff.github.checks import Annotation, CheckRun, Conclusion
 from irdiff.github.client import Client
 from irdiff.model import Run
-from irdiff.report import escape, failed, markdown, shown, timed, wording
+from irdiff.report import escape, failed, headline, markdown, shown, timed
 from irdiff.report.forest import Forest
 from irdiff.run import failure, run_folder
 from irdiff.run.failure import PartFailure
@@ -134,7 +134,7 @@ class _Story:
     def title(self) -> str:
         if self.failed or self.run is None:
             return failed.headline(has_run=self.run is not None)
-        return wording.headline(self.run)
+        return headline.of(self.run)
 
     @property
     def conclusion(self) -> Conclusion:

@@ -16,7 +16,7 @@ from irdiff.cli import options, run_argument
 from irdiff.cli.run_argument import GivenRun
 from irdiff.errors import ExitCode
 from irdiff.model import ChangeGroup, Run
-from irdiff.report import commands, escape, group_names, run_changes, wording
+from irdiff.report import commands, escape, group_names, headline, run_changes
 from irdiff.report.group_names import NamedGroup
 from irdiff.report.run_changes import ChangedGroup, RunChanges
 from irdiff.run import run_folder
@@ -59,7 +59,7 @@ def _lines(
 ) -> Iterator[Text]:
     yield Text(escape.terminal(found.counts.sentence(given[0].call)), style="bold")
     for name, run, one in zip(("old", "new"), runs, given, strict=True):
-        yield Text(escape.terminal(f"{name} {one.call}: {wording.headline(run)}"), style="dim")
+        yield Text(escape.terminal(f"{name} {one.call}: {headline.of(run)}"), style="dim")
     for note in found.notes:
         yield Text(f"note: {escape.terminal(note)}", style="yellow")
     names = [{row.group.id: row for row in group_names.named(run)} for run in runs]

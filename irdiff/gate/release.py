@@ -13,7 +13,7 @@ from irdiff.gate.policy import Action
 from irdiff.gate.wording import headline as gate_headline
 from irdiff.gate.wording import state, subject
 from irdiff.model import ChangeGroup, Run, Verdict
-from irdiff.report import together, wording
+from irdiff.report import headline, together, wording
 from irdiff.report.escape import code, markdown
 from irdiff.report.templates import markdown_prose
 from irdiff.timing.results import BAD_OUTPUTS, FAULTS, CaseTiming, Speed, TimingResults
@@ -281,7 +281,7 @@ def _unknown(number: int, part: ReleaseRun) -> Iterator[str]:
 def _provenance(parts: Sequence[ReleaseRun]) -> Iterator[str]:
     for number, part in enumerate(parts, 1):
         run = part.run
-        yield f"- run {number}: {markdown(wording.headline(run))}"
+        yield f"- run {number}: {markdown(headline.of(run))}"
         for name, side in (("base", run.base), ("head", run.head)):
             digests = f"toolchain {code(side.digest[:16])}, corpus {code(side.corpus[:16])}"
             yield f"  - {name}: {code(wording.side(side))}, {digests}"

@@ -79,6 +79,11 @@ def between(base: str, head: str) -> tuple[LaunchChange, ...]:
     return tuple(sorted(found))
 
 
+def chosen(change: LaunchChange) -> bool:
+    """Whether it is something that a program or its author chose, and that both sides know."""
+    return not change.path.startswith("metadata") and _ABSENT not in (change.base, change.head)
+
+
 def of_run(run: Run) -> list[tuple[LaunchChange, int]]:
     """The changes over all changed cases with the number of cases that have each, the most frequent first."""
     counts = Counter(

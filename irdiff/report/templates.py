@@ -31,6 +31,8 @@ def markdown() -> jinja2.Environment:
     environment.filters["html"] = _marked(escape.github_html)
     environment.filters["prose"] = markdown_prose
     environment.filters["html_prose"] = github_html_prose
+    environment.filters["made"] = Markup  # of a macro, which escapes what it prints
+    environment.filters["clip"] = _marked(lambda text, limit: escape.markdown(text, limit=limit))
     return environment
 
 
