@@ -116,11 +116,12 @@ def comment_command(
 class _Story:
     """What there is to tell: a run, what of it failed, or both."""
 
+    folder: Path
     run: Run | None
     failed: tuple[PartFailure, ...]
     timing: Forest | None
 
-    def markdown(self, limit: int = markdown.LIMIT, *, url: str | None = None) -> str:
+    def markdown(self, limit: int = markdown.COMMENT, *, url: str | None = None) -> str:
         text = ""
         if self.failed:
             room = limit // 4 if self.run else limit
@@ -128,7 +129,7 @@ class _Story:
         if self.run is None:
             return text
         left = max(limit - len(text), _LEAST)
-        return text + markdown.render(self.run, self.timing, limit=left, as_=shown.of_job(url))
+        return text + markdown.render(self.run, self.folder, self.timing, limit=left, as_=shown.of_job(url))
 
     @property
     def title(self) -> str:
@@ -150,10 +151,12 @@ def _story(folder: Path) -> _Story:
     """Raises RunFolderError for what is neither a run nor a failure, or is damaged."""
     wrong = failure.load(folder)
     if wrong and not (folder / "run.json").exists():
-        return _Story(run=None, failed=wrong, timing=None)
+        return _Story(folder=folder, run=None, failed=wrong, timing=None)
     run = run_folder.load(folder)
     measured = timing_file.load(folder if folder.is_dir() else folder.parent)
-    return _Story(run=run, failed=wrong, timing=timed.forest_of(measured) if measured else None)
+    return _Story(
+        folder=folder, run=run, failed=wrong, timing=timed.forest_of(measured) if measured else None
+    )
 
 
 def _checked(place: _CommentPlace) -> _CommentPlace:

@@ -13,9 +13,10 @@ from irdiff.cli.run_argument import GivenRun
 from irdiff.config import Config
 from irdiff.errors import UsageError
 from irdiff.model import Run
-from irdiff.report import bump, escape, shown
+from irdiff.report import escape, shown
 from irdiff.report.forest import Forest
 from irdiff.report.shown import Shown
+from irdiff.resolve import tools
 from irdiff.run import known, run_folder
 
 
@@ -55,7 +56,7 @@ def earlier_of(text: str | None, config: Config) -> Earlier | None:
 def part_of(run: Run, call: str, earlier: Earlier | None, *, is_bump: bool = False) -> ShownRun:
     """The whole run, or what of it an earlier run did not have. Raises UsageError for the run itself."""
     if earlier is None:
-        as_bump = is_bump or bump.is_wanted(run)
+        as_bump = is_bump or any(tools.is_tool(side.spec) for side in (run.base, run.head))
         return ShownRun(run=run, as_=replace(shown.whole(call), is_bump=as_bump))
     if earlier.run == run:
         raise UsageError(f"{call} knows all of itself: nothing would be shown", hint="--known another run")
@@ -72,7 +73,7 @@ def write(run: Run, part: ShownRun, given: GivenRun, timing: Forest | None, outp
     if outputs.markdown:
         from irdiff.report import markdown
 
-        options.write_output(outputs.markdown, markdown.render(part.run, timing, as_=part.as_))
+        options.write_output(outputs.markdown, markdown.render(part.run, given.folder, timing, as_=part.as_))
     if outputs.html:
         from irdiff.report import html
 

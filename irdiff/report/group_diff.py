@@ -1,4 +1,4 @@
-"""The lines of a change that a reviewer can judge without another tool: a few real ones, never their abstraction."""
+"""A few real lines of a change, which a reviewer can judge without another tool."""
 
 from __future__ import annotations
 
@@ -64,7 +64,9 @@ def _lines(diff: StageDiff) -> Iterator[str]:
 
 
 _SIGNS = {Kind.REMOVED: "-", Kind.ADDED: "+", Kind.RENAMED: "~"}
-_DECLARATION = re.compile(r"\s*(?:define|declare|attributes|module|tt\.func|func\.func|llvm\.func|source_filename|[@!#;.])")
+_DECLARATION = re.compile(
+    r"\s*(?:define|declare|attributes|module|tt\.func|func\.func|llvm\.func|source_filename|[@!#;.])"
+)
 _LINE = 140
 _BEFORE_MARK = 50
 

@@ -13,7 +13,7 @@ from irdiff.report import escape, templates, view
 from irdiff.report.forest import Forest
 from irdiff.report.group_diff import GroupDiffs
 from irdiff.report.shown import PLAIN, Shown
-from irdiff.report.view import Limits, View
+from irdiff.report.view import View
 
 COMMENT = 8_000
 """Characters that people read in a thread."""

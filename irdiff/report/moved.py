@@ -1,12 +1,12 @@
 """What got better and what got worse: each statistic over the changed cases of a target. Pure.
 
-Only statistics with a direction are here. Totals are of the affected cases, those in which the statistic moved,
-and beside them of all changed cases. Quantiles are of the relative change over all compared cases; one whose code
-is the same counts as 0.
+Only statistics with a direction are here. Totals are of the affected cases, those in which the statistic
+moved, and beside them of all changed cases. Quantiles are of the relative change over all compared cases; one
+whose code is the same counts as 0.
 
-A case is an *outlier* where registers begin or cease to spill, occupancy moved, or a statistic moved by a tenth
-or more and lies beyond the far fences of its target: three interquartile ranges outside the quartiles (Tukey,
-"Exploratory Data Analysis", 1977).
+A case is an *outlier* where registers begin or cease to spill, occupancy moved, or a statistic moved by a
+tenth or more and lies beyond the far fences of its target: three interquartile ranges outside the quartiles
+(Tukey, "Exploratory Data Analysis", 1977).
 """
 
 from __future__ import annotations
@@ -78,8 +78,18 @@ class Movement:
         return tuple(f"{value:+.1%}" if value else "0" for value in self.quantiles)
 
     @property
+    def told(self) -> str:
+        """`6 worse, 7 better: +3.2 %`, by which the sum over the affected cases moved."""
+        return self.words + (f": {self.affected_percent}" if self.affected_percent else "")
+
+    @property
     def affected_words(self) -> str:
         return span(*self.affected, self.statistic.unit)
+
+    @property
+    def affected_percent(self) -> str:
+        base, head = self.affected
+        return _percent(base, head)
 
     @property
     def total_words(self) -> str:
@@ -100,8 +110,15 @@ class Outlier:
 
 def span(base: float, head: float, unit: str = "") -> str:
     """`120 → 240 B (+100 %)`."""
-    percent = f" ({100 * (head - base) / base:+.1f} %)" if base and head != base else ""
+    percent = f" ({_percent(base, head)})" if base and head != base else ""
     return f"{base:,.0f} → {head:,.0f}{f' {unit}' if unit else ''}{percent}"
+
+
+def _percent(base: float, head: float) -> str:
+    if not base:
+        return ""
+    share = round(100 * (head - base) / base, 1)
+    return f"{share:+.1f} %" if share else "±0 %"
 
 
 def by_target(run: Run) -> list[Movement]:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from irdiff.model import Run, Verdict
+from irdiff.model import Run
 from irdiff.report import escape, tables, view, wording
 from irdiff.report.group_diff import GroupDiffs
 from irdiff.report.shown import PLAIN, Shown
@@ -45,6 +45,8 @@ _ASCII = str.maketrans(
 _SVG_WIDTH = 118
 _ERROR = 200
 _BAR = 10
+_WORDS, _CELL = 26, 28
+"""Columns that a row about a statistic begins with, and those of a target with its sum."""
 _COMMANDS = {"explain": "story", "diff": "lines", "report": "page", "compare": "again"}
 _WIDE = 100
 """Characters that a line about a group has where there is room."""
@@ -145,14 +147,22 @@ def _statistics(shown: View, width: int | None) -> Iterator[Text]:
         return
     yield from tables.heading("better and worse")
     columns = [Column(name=name) for name in ("", "", *map(escape.terminal, shown.moved_targets))]
+    wide = width is None or _WORDS + _CELL * len(shown.moved_targets) <= width
     rows = [
-        [Text(row.name), _bar(row), *(Text(cell.words if cell else "") for cell in row.cells)]
+        [
+            Text(row.name),
+            _bar(row),
+            *(Text("" if cell is None else cell.told if wide else cell.words) for cell in row.cells),
+        ]
         for row in shown.statistics
     ]
     yield from tables.lines(columns, rows, width)
-    for row in shown.statistics:
-        if row.worst:
-            yield _line(f"greatest: {row.name} of {row.worst.case_id} {row.worst.words}", _DIM)
+    worst = [
+        (Text(row.name), _line(f"{row.worst.case_id} {row.worst.words}"))
+        for row in shown.statistics
+        if row.worst
+    ]
+    yield from tables.lines([Column(name="worst"), Column(name="")], worst, None) if worst else ()
     if shown.quiet:
         yield _line(shown.quiet, _DIM)
 
@@ -170,32 +180,27 @@ def _groups(shown: View, width: int | None) -> Iterator[Text]:
     edits = "one edit" if shown.group_count == 1 else f"{shown.group_count} distinct edits"
     yield from tables.heading(edits)
     most = min(width or _WIDE, _WIDE)
+    places = [escape.terminal(wording.fitted(group.culprit, most // 3)) for group in shown.groups]
     severity = ""
-    for group in shown.groups:
+    for group, place in zip(shown.groups, places, strict=True):
         if group.severity != severity:
             severity = group.severity
             yield _line(severity, "bold red" if group.loud else "bold")
-        yield _group(group, most)
+        yield _group(group, place, most - max(map(len, places)))
     if shown.groups_left:
-        yield _line(f"… {shown.groups_left}; --limit {shown.group_count} shows all", _DIM)
+        yield _line(f"… {shown.groups_left} (--limit {shown.group_count})", _DIM)
 
 
-def _group(group: GroupRow, width: int) -> Text:
-    """One line: number and name, what the edit is, in how many cases, and where it begins."""
-    names = f"{group.number:>3} {escape.terminal(group.short)}  "
-    ends = f"  {group.cases}  ", escape.terminal(wording.fitted(group.culprit, _culprit_room(width)))
-    room = width - len(names) - sum(map(len, ends))
+def _group(group: GroupRow, place: str, width: int) -> Text:
+    """One line: number and name, in how many cases, what the edit is, and where it begins."""
+    names = f"{group.number:>3} {escape.terminal(group.short)} {group.cases:>9}  "
+    room = width - len(names) - 2
     title = escape.terminal(wording.fitted(group.title.replace("`", ""), room))
     return Text.assemble(
         (names, _DIM),
         (title.ljust(room), "red" if group.loud else ""),
-        ends[0],
-        (ends[1], _STAGE_STYLE.get(group.stage, "")),
+        ("  " + place, _STAGE_STYLE.get(group.stage, "")),
     )
-
-
-def _culprit_room(width: int) -> int:
-    return max(12, width * 2 // 5 - 6)
 
 
 def _unknown(shown: View) -> Iterator[Text]:
@@ -220,16 +225,26 @@ def _details(shown: View, limits: Limits, width: int | None) -> Iterator[Text]:
     yield from _bump(shown, limits)
     if shown.families:
         names = ("family", *map(escape.terminal, shown.targets), "all targets")
-        rows = [[_line(row.name), *(Text(share.words) for share in (*row.by_target, row.total))] for row in shown.families]
+        rows = [
+            [_line(row.name), *(Text(share.words) for share in (*row.by_target, row.total))]
+            for row in shown.families
+        ]
         yield from tables.heading("changed of compared, by family and target")
         yield from tables.lines([Column(name=name) for name in names], rows, width)
     if shown.radius:
         cells = [
-            [_line(row.target), Text(f"{row.changed}/{row.compared}"), Text(row.percent), _line(row.stages, _DIM)]
+            [
+                _line(row.target),
+                Text(f"{row.changed}/{row.compared}"),
+                Text(row.percent),
+                _line(row.stages, _DIM),
+            ]
             for row in shown.radius
         ]
         yield from tables.heading("blast radius: changed of compared, and of each stage")
-        yield from tables.lines([Column(name=name) for name in ("target", "changed", "", "stages")], cells, width)
+        yield from tables.lines(
+            [Column(name=name) for name in ("target", "changed", "", "stages")], cells, width
+        )
 
 
 def _bump(shown: View, limits: Limits) -> Iterator[Text]:
@@ -249,7 +264,9 @@ def _bump(shown: View, limits: Limits) -> Iterator[Text]:
         yield from tables.heading(f"outliers: {len(shown.outliers)}")
     for row in shown.outliers[: limits.rows]:
         yield Text.assemble(
-            (escape.terminal(row.case_id), _BAD if row.worse else _GOOD), "  ", escape.terminal("; ".join(row.why))
+            (escape.terminal(row.case_id), _BAD if row.worse else _GOOD),
+            "  ",
+            escape.terminal("; ".join(row.why)),
         )
     yield from _more(len(shown.outliers) - limits.rows, "outliers")
     if shown.by_family:

@@ -1,7 +1,7 @@
 """One run as its readers see it. Terminal, Markdown and page print this, and decide nothing.
 
-The order is that of the questions: is it safe, what got better and worse, what was changed and by whom, what is
-not known, and all else. What does not fit the limits is counted.
+The order is that of the questions: is it safe, what got better and worse, what was changed and by whom, what
+is not known, and all else. What does not fit the limits is counted.
 """
 
 from __future__ import annotations
@@ -377,7 +377,9 @@ def _ending(title: str, cases: Sequence[Case], most: int) -> Failing:
 def _radius(run: Run) -> Iterable[RadiusRow]:
     for name, radius in wording.in_target_order(run):
         stages = [
-            f"{stage} {row.changed}/{row.compared}" for stage, row in in_stage_order(radius.stages) if row.compared
+            f"{stage} {row.changed}/{row.compared}"
+            for stage, row in in_stage_order(radius.stages)
+            if row.compared
         ]
         yield RadiusRow(
             target=name,
