@@ -13,12 +13,11 @@ from rich.console import Console
 from irdiff import config as configuration
 from irdiff import pipeline
 from irdiff.api import run_name
-from irdiff.cli import case_patterns, options, progress
+from irdiff.cli import candidates, case_patterns, options, progress
+from irdiff.cli.candidates import Candidate
 from irdiff.cli.status import status_line
 from irdiff.errors import ExitCode, UsageError
 from irdiff.model import EVERYTHING
-from irdiff.report import candidates
-from irdiff.report.candidates import Candidate
 from irdiff.resolve.sides import SideOptions, resolve_sides
 from irdiff.run import run_list
 from irdiff.worker_client.workers import Workers

@@ -16,13 +16,13 @@ from rich.text import Text
 
 from irdiff import config as configuration
 from irdiff import process
-from irdiff.cli import case_patterns, options, progress
+from irdiff.cli import case_patterns, options, progress, verified
 from irdiff.cli.corpus_gaps import gaps_command
 from irdiff.compile import corpus_check
 from irdiff.config import Config
 from irdiff.errors import ExitCode, NothingComparedError, UsageError
 from irdiff.model import Launch, Toolchain
-from irdiff.report import tables, verified
+from irdiff.report import tables
 from irdiff.report.tables import Column
 from irdiff.resolve import packs as packages
 from irdiff.resolve import toolchains

@@ -11,11 +11,11 @@ from rich.text import Text
 
 from irdiff import config as configuration
 from irdiff import normalize
-from irdiff.cli import case_argument, options, paging, run_argument
+from irdiff.cli import case_argument, diff_view, disassembly, options, paging, run_argument
+from irdiff.cli.diff_view import View
 from irdiff.errors import ExitCode, RunFolderError, UsageError
 from irdiff.model import Case, Launch, Run, StageStatus
-from irdiff.report import commands, diff_view, disassembly, escape, stage_diff, wording
-from irdiff.report.diff_view import View
+from irdiff.report import commands, escape, stage_diff, wording
 from irdiff.report.stage_diff import StageDiff
 from irdiff.run import run_folder
 from irdiff.stages import Stage, in_stage_order

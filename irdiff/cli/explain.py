@@ -11,12 +11,12 @@ from rich.console import Console
 from irdiff import config as configuration
 from irdiff.attribute.attribution import Attribution
 from irdiff.cli import case_argument, options, run_argument
+from irdiff.cli.case_story import CaseStory
 from irdiff.cli.status import status_line
 from irdiff.config import Config
 from irdiff.errors import ExitCode, IrdiffError, RunFolderError, UsageError
 from irdiff.model import Case, Run, Sides
 from irdiff.report import escape
-from irdiff.report.case_story import CaseStory
 from irdiff.resolve.sides import Side
 from irdiff.run import explanation, run_folder
 

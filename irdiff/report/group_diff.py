@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
+from irdiff.compare.renumbering import Kind
 from irdiff.model import Case, Run
 from irdiff.report import launch_changes, stage_diff
-from irdiff.report.alignment import Kind
 from irdiff.report.stage_diff import DiffLine, StageDiff
 
 _CONTEXT = 1

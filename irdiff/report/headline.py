@@ -59,16 +59,18 @@ def _sentences(run: Run) -> list[str]:
 
 def _nothing_changed(run: Run) -> str:
     """Says that only kernels did not change, where what runs on the host did, or may have."""
-    none = f"None of {counted(run.summary.compared, 'kernel')} changed"
+    others = "the other " if run.summary.verdicts.get(Verdict.BROKEN) else ""
+    kernels = f"{others}{counted(run.summary.compared, 'kernel')}"
+    none = f"None of {kernels} changed"
     if reach.missed(run):
         return f"{none}, but no launch reads what changed: nothing is known of it."
     if edited_lines.missed(run):
         return f"{none}, but none runs an edited line: nothing is known of the edit."
-    kernels = f"The code of none of {counted(run.summary.compared, 'kernel')} changed"
+    same = f"The code of {kernels} is the same"
     if files := reach.read(run):
-        return f"{kernels}; launches read {counted(files, 'changed file')}."
+        return f"{same}; launches read {counted(files, 'changed file')}."
     if launchers.differ(run):
-        return f"{kernels}; the launcher differs, and was not compared."
+        return f"{same}; the launcher differs, and was not compared."
     return f"{none}." if run.summary.compared else "Nothing was compared."
 
 
@@ -101,9 +103,9 @@ def _which(cases: Sequence[Case], run: Run) -> str:
 
 def _where(cases: Sequence[Case], run: Run) -> str:
     on = {case.target for case in cases}
-    names = [target.name for target in run.targets if target.name in on]
+    names = [target.name for target in run.targets if target.name in on] or sorted(on)
     if len(run.targets) == 1:
-        return f" on {names[0]}" if names else ""
+        return f" on {names[0]}"
     if len(names) == len(run.targets):
         return f", on {'both' if len(names) == 2 else f'all {len(names)}'} targets"
     return f", all on {_listed(names)}" if len(names) <= _SHOWN else f", on {len(names)} targets"

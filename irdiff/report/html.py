@@ -34,7 +34,7 @@ from irdiff.report.group_diff import GroupDiffs
 from irdiff.report.rank import moved_facts, rank
 from irdiff.report.shown import PLAIN, Shown
 from irdiff.report.together import SharedError
-from irdiff.report.view import GroupRow, View
+from irdiff.report.view import GroupLine, RunView
 from irdiff.stages import in_stage_order
 
 MAX_ENTRIES = 400
@@ -139,7 +139,7 @@ def _forest(timing: Forest) -> dict[str, Any]:
 
 
 def _entries(
-    shown: View, run: Run, cases: Mapping[str, Case], folder: Path, as_: Shown
+    shown: RunView, run: Run, cases: Mapping[str, Case], folder: Path, as_: Shown
 ) -> Iterator[dict[str, Any]]:
     """Everything that has a diff: the groups, then the changed cases that are in no group."""
     members = {group.id: group for group in run.groups}
@@ -195,7 +195,7 @@ def _entry(case: Case, name: str, share: int, folder: Path, as_: Shown) -> dict[
     }
 
 
-def _group(row: GroupRow) -> dict[str, Any]:
+def _group(row: GroupLine) -> dict[str, Any]:
     return {
         "kind": "group",
         "number": row.number,

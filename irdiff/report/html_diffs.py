@@ -7,9 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from irdiff.compare.renumbering import Kind
 from irdiff.model import Case, StageStatus
 from irdiff.report import commands, escape, stage_diff
-from irdiff.report.alignment import Kind
 from irdiff.report.stage_diff import DiffLine, StageDiff
 from irdiff.stages import Stage, in_stage_order
 

@@ -13,7 +13,7 @@ from irdiff.report import escape, templates, view
 from irdiff.report.forest import Forest
 from irdiff.report.group_diff import GroupDiffs
 from irdiff.report.shown import PLAIN, Shown
-from irdiff.report.view import View
+from irdiff.report.view import RunView
 
 COMMENT = 8_000
 """Characters that people read in a thread."""
@@ -42,7 +42,7 @@ def render(
     return _headline_only(shown, run, limit)
 
 
-def _headline_only(shown: View, run: Run, limit: int) -> str:
+def _headline_only(shown: RunView, run: Run, limit: int) -> str:
     """The headline, with as many notes as there is room for: they say what was not compared."""
     text = f"### irdiff: {escape.markdown(shown.headline)}\n\n"
     end = "The report is too long to be shown here: see the HTML report.\n"

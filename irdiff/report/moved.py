@@ -26,7 +26,7 @@ _FENCE = 3.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Move:
+class StatisticMove:
     """One statistic of one case."""
 
     case_id: str
@@ -51,9 +51,9 @@ class Movement:
     statistic: Statistic
     part: str
     """The target, or a family and a target."""
-    worse: tuple[Move, ...]
+    worse: tuple[StatisticMove, ...]
     """The farthest first."""
-    better: tuple[Move, ...]
+    better: tuple[StatisticMove, ...]
     same: int
     unknown: int
     """Changed cases whose facts do not say."""
@@ -118,7 +118,7 @@ def _percent(base: float, head: float) -> str:
     if not base:
         return ""
     share = round(100 * (head - base) / base, 1)
-    return f"{share:+.1f} %" if share else "±0 %"
+    return f"{share:+.1f} %" if share else "0 %"
 
 
 def by_target(run: Run) -> list[Movement]:
@@ -177,19 +177,19 @@ def _movement(statistic: Statistic, part: str, cases: Sequence[Case]) -> Movemen
     )
 
 
-def _move(statistic: Statistic, case: Case) -> Move | None:
+def _move(statistic: Statistic, case: Case) -> StatisticMove | None:
     base, head = statistic.of(case.facts.base), statistic.of(case.facts.head)
     if base is None or head is None:
         return None
-    return Move(case_id=case.id, base=base, head=head, unit=statistic.unit)
+    return StatisticMove(case_id=case.id, base=base, head=head, unit=statistic.unit)
 
 
-def _farthest(moves: Iterable[Move]) -> tuple[Move, ...]:
+def _farthest(moves: Iterable[StatisticMove]) -> tuple[StatisticMove, ...]:
     """What begins or ceases to be comes before all shares."""
     return tuple(sorted(moves, key=lambda m: (-abs(m.relative), -abs(m.head - m.base), m.case_id)))
 
 
-def _total(moves: Sequence[Move]) -> tuple[float, float]:
+def _total(moves: Sequence[StatisticMove]) -> tuple[float, float]:
     return sum(move.base for move in moves), sum(move.head for move in moves)
 
 
@@ -227,7 +227,7 @@ def outliers(movements: Iterable[Movement]) -> list[Outlier]:
     return sorted(rows, key=lambda row: (not row.worse, -row.weight, row.case_id))
 
 
-def _reason(row: Movement, move: Move) -> str:
+def _reason(row: Movement, move: StatisticMove) -> str:
     name = row.statistic.name
     if name == "spills" and not (move.base and move.head):
         return f"{'no longer spills' if move.base else 'begins to spill'}: {move.words}"

@@ -45,8 +45,8 @@ class Shown:
         ]
 
     def headline(self, run: Run) -> str:
-        told = headline.of(run) if run.cases or not self.hidden else "nothing"
-        return self.first + told + (f"; {self.hidden}" if self.hidden else "")
+        told = headline.of(run) if run.cases or not self.hidden else "nothing."
+        return self.first + told + (f" {self.hidden}." if self.hidden else "")
 
 
 PLAIN = Shown(call=commands.UNNAMED, fetch="", whole=None, first="", hidden="")

@@ -13,10 +13,10 @@ from difflib import SequenceMatcher
 from pathlib import Path
 
 from irdiff import normalize
+from irdiff.compare.renumbering import Aligned, DiffRow, Kind, align, in_numbering_of_head
 from irdiff.errors import IrdiffError
 from irdiff.model import Case
 from irdiff.report import escape
-from irdiff.report.alignment import Aligned, DiffRow, Kind, align, in_numbering_of_head
 from irdiff.run import run_folder
 from irdiff.stages import Stage
 

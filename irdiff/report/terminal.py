@@ -20,7 +20,7 @@ from irdiff.report import escape, tables, view, wording
 from irdiff.report.group_diff import GroupDiffs
 from irdiff.report.shown import PLAIN, Shown
 from irdiff.report.tables import Column
-from irdiff.report.view import LISTED, Failing, GroupRow, Limits, StatisticRow, View
+from irdiff.report.view import LISTED, Failing, GroupLine, ListLimits, RunView, StatisticRow
 from irdiff.stages import Stage
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def svg(run: Run, timing: Forest | None = None) -> str:
     return console.export_svg(title="irdiff report", code_format=form, unique_id="irdiff")
 
 
-def _lines(shown: View, limits: Limits, width: int | None) -> Iterator[Text]:
+def _lines(shown: RunView, limits: ListLimits, width: int | None) -> Iterator[Text]:
     yield _said(shown.headline, "bold")
     yield _said(f"{shown.sides}  in {shown.duration_s:.1f} s", _DIM)
     if shown.timing:
@@ -131,7 +131,7 @@ def _ending(found: Failing, style: str = "") -> Iterator[Text]:
     yield from _more(found.more, "errors")
 
 
-def _timed(shown: View, limits: Limits) -> Iterator[Text]:
+def _timed(shown: RunView, limits: ListLimits) -> Iterator[Text]:
     wrong = shown.timing.wrong if shown.timing else ()
     if wrong or shown.slower:
         yield from tables.heading("wrong results and slower cases" if wrong else "slower")
@@ -142,7 +142,7 @@ def _timed(shown: View, limits: Limits) -> Iterator[Text]:
     yield from _more(max(0, len(wrong) - limits.rows) + shown.more_slower, "cases")
 
 
-def _statistics(shown: View, width: int | None) -> Iterator[Text]:
+def _statistics(shown: RunView, width: int | None) -> Iterator[Text]:
     if not shown.statistics:
         return
     yield from tables.heading("better and worse")
@@ -174,12 +174,12 @@ def _bar(row: StatisticRow) -> Text:
     return Text.assemble(("█" * worse, _BAD), ("░" * (_BAR - worse), _GOOD))
 
 
-def _groups(shown: View, width: int | None) -> Iterator[Text]:
+def _groups(shown: RunView, width: int | None) -> Iterator[Text]:
     if not shown.groups:
         return
     edits = "one edit" if shown.group_count == 1 else f"{shown.group_count} distinct edits"
     yield from tables.heading(edits)
-    most = min(width or _WIDE, _WIDE)
+    most = min(width, _WIDE) if width else max(_WIDE, *(len(group.title) + _WIDE for group in shown.groups))
     places = [escape.terminal(wording.fitted(group.culprit, most // 3)) for group in shown.groups]
     severity = ""
     for group, place in zip(shown.groups, places, strict=True):
@@ -191,7 +191,7 @@ def _groups(shown: View, width: int | None) -> Iterator[Text]:
         yield _line(f"… {shown.groups_left} (--limit {shown.group_count})", _DIM)
 
 
-def _group(group: GroupRow, place: str, width: int) -> Text:
+def _group(group: GroupLine, place: str, width: int) -> Text:
     """One line: number and name, in how many cases, what the edit is, and where it begins."""
     names = f"{group.number:>3} {escape.terminal(group.short)} {group.cases:>9}  "
     room = width - len(names) - 2
@@ -203,7 +203,7 @@ def _group(group: GroupRow, place: str, width: int) -> Text:
     )
 
 
-def _unknown(shown: View) -> Iterator[Text]:
+def _unknown(shown: RunView) -> Iterator[Text]:
     if shown.unknown.lines:
         yield from tables.heading("not compared, and other notes")
     yield from (_said(line, "yellow") for line in shown.unknown.lines)
@@ -213,7 +213,7 @@ def _unknown(shown: View) -> Iterator[Text]:
 # details
 
 
-def _details(shown: View, limits: Limits, width: int | None) -> Iterator[Text]:
+def _details(shown: RunView, limits: ListLimits, width: int | None) -> Iterator[Text]:
     if shown.singles:
         yield from tables.heading("changed cases" + (" outside of any group" if shown.groups else ""))
     for row in shown.singles:
@@ -247,7 +247,7 @@ def _details(shown: View, limits: Limits, width: int | None) -> Iterator[Text]:
         )
 
 
-def _bump(shown: View, limits: Limits) -> Iterator[Text]:
+def _bump(shown: RunView, limits: ListLimits) -> Iterator[Text]:
     """Distributions and outliers: of a bump."""
     if not shown.is_bump:
         return
@@ -276,7 +276,7 @@ def _bump(shown: View, limits: Limits) -> Iterator[Text]:
     yield from _more(len(shown.by_family) - limits.movements, "rows")
 
 
-def _footer(shown: View, folder: Path) -> Iterator[Text]:
+def _footer(shown: RunView, folder: Path) -> Iterator[Text]:
     if not shown.compared:
         return
     yield Text()

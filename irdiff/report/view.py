@@ -29,7 +29,7 @@ from irdiff.report.forest import Forest, ForestRow
 from irdiff.report.group_diff import GroupDiffs
 from irdiff.report.group_names import NamedGroup
 from irdiff.report.launch_changes import LaunchChange
-from irdiff.report.moved import Move, Movement, Outlier
+from irdiff.report.moved import Movement, Outlier, StatisticMove
 from irdiff.report.rank import rank
 from irdiff.report.shown import PLAIN, Shown
 from irdiff.report.together import SharedError
@@ -38,7 +38,7 @@ from irdiff.words import counted
 
 
 @dataclass(frozen=True, kw_only=True)
-class Limits:
+class ListLimits:
     """The most entries of each list."""
 
     groups: int
@@ -59,14 +59,14 @@ class Limits:
     line: int
     """Characters of a line that a person need not read whole."""
 
-    def tighter(self) -> Limits:
+    def tighter(self) -> ListLimits:
         """Fewer of all; of what the first screen has, only where little else is left."""
         scarce = not self.unfolded
 
         def less(count: int, least: int = 0) -> int:
             return max(least, count * 3 // 4)
 
-        return Limits(
+        return ListLimits(
             groups=less(self.groups, 1) if scarce else self.groups,
             unfolded=less(self.unfolded) if self.lines <= _FEWEST_LINES else self.unfolded,
             rows=less(self.rows, 1),
@@ -83,12 +83,12 @@ class Limits:
 
 _FEWEST_LINES = 6
 """Of a diff that tells anything."""
-LISTED = Limits(
+LISTED = ListLimits(
     groups=8, unfolded=8, rows=8, members=8, lines=12, notes=8, families=16, movements=16, targets=8,
     provenance=10, line=240,
 )  # fmt: skip
 """Of a comment and a terminal."""
-WHOLE = Limits(
+WHOLE = ListLimits(
     groups=40, unfolded=40, rows=60, members=60, lines=24, notes=60, families=60, movements=80, targets=12,
     provenance=20, line=400,
 )  # fmt: skip
@@ -119,7 +119,7 @@ class StatisticRow:
     name: str
     cells: tuple[Movement | None, ...]
     """By `moved_targets`."""
-    worst: Move | None
+    worst: StatisticMove | None
     """The case in which it got worse by most."""
 
     @property
@@ -132,7 +132,7 @@ class StatisticRow:
 
 
 @dataclass(frozen=True, kw_only=True)
-class GroupRow:
+class GroupLine:
     """A change group in one line, and what is unfolded below it."""
 
     number: int
@@ -159,7 +159,7 @@ class GroupRow:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CaseRow:
+class SingleCase:
     id: str
     origin: str
     moved: str
@@ -176,7 +176,7 @@ class RadiusRow:
 
 
 @dataclass(frozen=True, kw_only=True)
-class View:
+class RunView:
     headline: str
     sides: str
     base: str
@@ -196,10 +196,10 @@ class View:
     statistics: tuple[StatisticRow, ...]
     quiet: str
     """How many changed cases moved in nothing that counts."""
-    groups: tuple[GroupRow, ...]
+    groups: tuple[GroupLine, ...]
     group_count: int
     groups_left: str
-    singles: tuple[CaseRow, ...]
+    singles: tuple[SingleCase, ...]
     more_singles: int
     unknown: Told
     """What was not compared, what no launch reads, what no case runs."""
@@ -219,8 +219,13 @@ class View:
 
 
 def of(
-    run: Run, diffs: GroupDiffs, timing: Forest | None = None, limits: Limits = LISTED, *, as_: Shown = PLAIN
-) -> View:
+    run: Run,
+    diffs: GroupDiffs,
+    timing: Forest | None = None,
+    limits: ListLimits = LISTED,
+    *,
+    as_: Shown = PLAIN,
+) -> RunView:
     cases = {case.id: case for case in run.cases}
     ranked = rank(run.cases)
     rows = as_.groups(run)
@@ -231,7 +236,7 @@ def of(
     slower = [row for row in (timing.rows if timing else ()) if row.verdict == "slower"]
     unclear = [row for row in (timing.rows if timing else ()) if row.why]
     found_families = families.table(run)
-    return View(
+    return RunView(
         headline=as_.headline(run),
         sides=wording.sides(run),
         base=wording.side(run.base),
@@ -288,7 +293,7 @@ def statistic_rows(movements: Iterable[Movement], targets: Sequence[str]) -> tup
     )
 
 
-def _worst(cells: Iterable[Movement]) -> Move | None:
+def _worst(cells: Iterable[Movement]) -> StatisticMove | None:
     moves = [cell.worse[0] for cell in cells if cell.worse]
     return max(moves, key=lambda move: (abs(move.relative), abs(move.head - move.base)), default=None)
 
@@ -301,11 +306,11 @@ def _quiet(changed: Sequence[Case]) -> str:
 # groups
 
 
-def _group(row: NamedGroup, cases: Mapping[str, Case], diffs: GroupDiffs, limits: Limits) -> GroupRow:
+def _group(row: NamedGroup, cases: Mapping[str, Case], diffs: GroupDiffs, limits: ListLimits) -> GroupLine:
     group = row.group
     count = len(group.members)
     smallest = cases.get(group.representative)
-    return GroupRow(
+    return GroupLine(
         number=row.number,
         short=row.short,
         title=wording.brief(group.title),
@@ -338,15 +343,15 @@ def _left(groups: Iterable[ChangeGroup]) -> str:
     return f"{counted(counts.total(), 'more group')}: {', '.join(words)}" if counts else ""
 
 
-def _single(case: Case) -> CaseRow:
+def _single(case: Case) -> SingleCase:
     unstable = f" ({together.unstable_words(case)})" if case.nondeterministic else ""
-    return CaseRow(id=case.id, origin=wording.origin(case), moved=wording.moved(case, limit=4) + unstable)
+    return SingleCase(id=case.id, origin=wording.origin(case), moved=wording.moved(case, limit=4) + unstable)
 
 
 # what is not known, and what else ended how
 
 
-def _unknown(run: Run, limits: Limits) -> Told:
+def _unknown(run: Run, limits: ListLimits) -> Told:
     sentences = [reach.sentence(run) or edited.sentence(run), edited_lines.sentence(run)]
     lines = [*filter(None, sentences), *run.notes]
     stretches = [f"no case runs {stretch.sentence}" for stretch in edited_lines.not_run(run)]
@@ -355,7 +360,7 @@ def _unknown(run: Run, limits: Limits) -> Told:
     return Told(lines=tuple(shown), more=len(lines) + len(stretches) + len(renamed) - len(shown))
 
 
-def _endings(run: Run, limits: Limits) -> tuple[Failing, ...]:
+def _endings(run: Run, limits: ListLimits) -> tuple[Failing, ...]:
     unstable = [
         _ending(f"nondeterministic: {words}", cases, limits.rows)
         for words, cases in together.unstable(run.cases)

@@ -36,7 +36,7 @@ def fitted(title: str, room: int) -> str:
     if len(title) <= room:
         return title
     cut = title[: room - 1]
-    at = max(cut.rfind(", ", room // 2), cut.rfind(" ", room * 2 // 3))
+    at = max(cut.rfind(", ", room * 2 // 3), cut.rfind(" ", room * 2 // 3))
     kept = cut[: at if at > 0 else room - 1].rstrip(" ,")
     return f"{kept}{'`' * (kept.count('`') % 2)}…"
 

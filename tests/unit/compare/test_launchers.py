@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pytest
-
 from irdiff.compare import launchers
 from irdiff.model import ChangedFile, FileChange, Pair, Reach, Run, Sides, Verdict
-from irdiff.report import wording
+from irdiff.report import headline
 from tests.unit.conftest import Build
 
 CASE = "matmul/tma:fp16@sm_90"
@@ -21,32 +19,24 @@ def run(verdict: Verdict = Verdict.UNCHANGED, grid: tuple[int, int, int] | None 
     return replace(Build.run(case), launches={base.key: base, head.key: head})
 
 
-def test_nothing_else_is_known_to_differ() -> None:
-    assert wording.headline(run()) == "no code changed in 1 compared case"
-
-
-@pytest.mark.parametrize(
-    ("grid", "others"), [((2, 1, 1), ", 1 launched with another grid"), (None, ""), ((1, 1, 1), "")]
-)
-def test_another_grid_is_said(grid: tuple[int, int, int] | None, others: str) -> None:
-    first = "no kernel's code" if others else "no code"
-    assert wording.headline(run(grid=grid)) == f"{first} changed in 1 compared case{others}"
+def test_another_grid_is_said() -> None:
+    assert "another grid" in headline.of(run(grid=(2, 1, 1)))
+    for grid in (None, (1, 1, 1)):
+        assert headline.of(run(grid=grid)) == headline.of(run())
 
 
 def test_a_changed_case_says_itself_that_it_changed() -> None:
-    assert "grid" not in wording.headline(run(Verdict.CHANGED, (2, 1, 1)))
+    assert "grid" not in headline.of(run(Verdict.CHANGED, (2, 1, 1)))
 
 
 def test_a_launcher_that_differs_is_said() -> None:
     notes = launchers.notes({"cuda": "a"}, {"cuda": "b"}, ["cuda"])
-    told = wording.headline(replace(run(), notes=notes))
-    assert told == "no kernel's code changed in 1 compared case (the launcher differs, and was not compared)"
+    assert "launcher differs" in headline.of(replace(run(), notes=notes))
 
 
 def test_files_that_launches_read_are_said() -> None:
     file = ChangedFile(path="bench/run.py", change=FileChange.CHANGED, compiled_by=0, read_by=1, not_run=())
-    told = wording.headline(replace(run(), reach=Reach(files=(file,), read_by=1)))
-    assert told == "no kernel's code changed in 1 compared case (1 changed file is read)"
+    assert "read 1 changed file" in headline.of(replace(run(), reach=Reach(files=(file,), read_by=1)))
 
 
 def test_a_run_notes_which_cases_have_another_grid() -> None:

@@ -78,7 +78,7 @@ def test_a_run_counts_its_changed_cases() -> None:
     assert [(str(change), n) for change, n in launch_changes.of_run(run)] == [
         ("options.clc: not there → False", 2)
     ]
-    assert "`options.clc: not there → False` in 2 changed cases" in markdown.render(run)
+    assert "`options.clc: not there → False` in 2 changed cases" in markdown.render(run, Path("nowhere"))
     page = html.render(run, Path("nowhere"))
     assert "<code>options.clc</code></th><td><code>not there</code></td><td><code>False</code></td>" in page
     assert page == html.render(run, Path("nowhere"))

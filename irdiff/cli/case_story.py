@@ -10,21 +10,13 @@ from rich.text import Text
 
 from irdiff import normalize
 from irdiff.attribute.attribution import Attribution
+from irdiff.cli import diff_view, disassembly
+from irdiff.cli.diff_view import View
+from irdiff.compare.renumbering import Kind
 from irdiff.config import Config
 from irdiff.errors import IrdiffError
 from irdiff.model import Case, Run, Sides, StageStatus, Verdict
-from irdiff.report import (
-    commands,
-    diff_view,
-    disassembly,
-    escape,
-    group_names,
-    launch_changes,
-    stage_diff,
-    wording,
-)
-from irdiff.report.alignment import Kind
-from irdiff.report.diff_view import View
+from irdiff.report import commands, escape, group_names, launch_changes, stage_diff, wording
 from irdiff.report.rank import moved_facts
 from irdiff.report.stage_diff import StageDiff
 from irdiff.resolve.sides import Side

@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from irdiff.model import Case, ChangeGroup, Run, Verdict
-from irdiff.report import escape, wording
+from irdiff.report import escape, moved, wording
 from irdiff.report.templates import markdown_prose
 
 _SHOWN_GROUPS = 30
 _SHOWN_CASES = 40
-_TELLING = {
-    "spill_store_bytes": "spills",
-    "registers": "registers",
-    "vgprs": "VGPRs",
-    "shared_bytes": "shared memory",
-    "warps_per_multiprocessor": "warps",
-    "waves_per_simd": "waves",
-    "code_bytes": "code",
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +39,7 @@ def render(base: str, candidates: Sequence[Candidate]) -> str:
 
 def _overview(letters: Mapping[str, Candidate]) -> list[str]:
     rows = [
-        "| | candidate | changed | broken | fixed | groups | facts of changed cases | run |",
+        "| | candidate | changed | broken | fixed | groups | better and worse | run |",
         "|---|---|--:|--:|--:|--:|---|---|",
     ]
     for letter, row in letters.items():
@@ -62,25 +52,22 @@ def _overview(letters: Mapping[str, Candidate]) -> list[str]:
             str(verdicts[Verdict.BROKEN]),
             str(verdicts[Verdict.FIXED]),
             str(len(row.run.groups)),
-            facts_in_words(row.run),
+            statistics_in_words(row.run),
             escape.code(row.place),
         )
         rows.append(f"| {' | '.join(cells)} |")
     return rows
 
 
-def facts_in_words(run: Run) -> str:
-    """In how many cases a resource went up and in how many down."""
-    up: Counter[str] = Counter()
-    down: Counter[str] = Counter()
-    for case in run.cases:
-        for fact, word in _TELLING.items():
-            before, after = case.facts.base.get(fact), case.facts.head.get(fact)
-            if isinstance(before, int) and isinstance(after, int):
-                up[word] += after > before
-                down[word] += after < before
-    words = [f"{word} ↑{up[word]} ↓{down[word]}" for word in _TELLING.values() if up[word] or down[word]]
-    return ", ".join(words) or "none moved"
+def statistics_in_words(run: Run) -> str:
+    """In how many cases each statistic got worse and better."""
+    counts: dict[str, list[int]] = {}
+    for row in moved.by_target(run):
+        found = counts.setdefault(row.statistic.name, [0, 0])
+        found[0] += len(row.worse)
+        found[1] += len(row.better)
+    words = [f"{name} {worse} worse, {better} better" for name, (worse, better) in counts.items()]
+    return "; ".join(words) or "none moved"
 
 
 def _groups(letters: Mapping[str, Candidate]) -> list[str]:

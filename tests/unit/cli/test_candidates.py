@@ -1,8 +1,8 @@
 from __future__ import annotations
 
+from irdiff.cli import candidates
+from irdiff.cli.candidates import Candidate
 from irdiff.model import Verdict
-from irdiff.report import candidates
-from irdiff.report.candidates import Candidate
 
 X, Y = "matmul/tma:fp16@sm_90", "moe/x:fp8@sm_90"
 
@@ -25,7 +25,7 @@ def test_what_only_some_candidates_do_comes_first(build) -> None:
 
     text = told(build, run(), run("only-one"))
     assert text.startswith("### A is `main`\n")
-    assert "| B | `idea-0` | 1 of 2 | 0 | 0 | 1 | registers ↑1 ↓0 | `run0` |" in text
+    assert "| B | `idea-0` | 1 of 2 | 0 | 0 | 1 | registers 1 worse, 0 better | `run0` |" in text
     assert text.index("only-one") < text.index("both do `this`")
     assert "| only-one | wrong-result risk |  | 1 |" in text
     assert f"| `{Y}` | unchanged | changed |" in text

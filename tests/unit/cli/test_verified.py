@@ -1,4 +1,4 @@
-from irdiff.report import verified
+from irdiff.cli import verified
 
 RIGHT = {
     "id": "embedding/embedding:bf16@sm_90",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from rich.text import Text
 
-from irdiff.report.alignment import Kind
+from irdiff.compare.renumbering import Kind
 from irdiff.report.stage_diff import DiffLine, StageDiff
 from irdiff.words import counted
 
