@@ -28,9 +28,9 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from irdiff import config
 from irdiff.cli import diff_view
 from irdiff.cli.diff_view import View
+from irdiff.diffs import stage_diff
 from irdiff.normalize import canonicalize, equivalent
 from irdiff.normalize.llvm_process import LlvmReader
-from irdiff.report import stage_diff
 from irdiff.run import run_folder
 from irdiff.store import Store
 from tests.bench import children_cpu_s, fresh_cache, irdiff

@@ -29,8 +29,8 @@ import numpy as np
 import zstandard
 from scipy.stats import rankdata
 
-from irdiff import normalize, statistics
-from irdiff.compare import edits
+from irdiff import normalize
+from irdiff.compare import edits, statistics
 from irdiff.compare.edits import Edit
 from irdiff.errors import NormalizeError
 from irdiff.group import severity

@@ -13,9 +13,10 @@ from irdiff.attribute.bisect import Among, BisectQuestion, FirstBadCommits, Side
 from irdiff.cli import options, tool_sides
 from irdiff.cli.status import status_line
 from irdiff.config import Config
+from irdiff.diffs import stage_diff
 from irdiff.errors import ExitCode, NormalizeError, UsageError
 from irdiff.model import Target
-from irdiff.report import escape, stage_diff
+from irdiff.report import escape
 from irdiff.resolve.sides import Resolver, Side, SideOptions, is_revision, resolve_sides
 from irdiff.resolve.toolchains import repository
 

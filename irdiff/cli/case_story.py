@@ -12,13 +12,14 @@ from irdiff import normalize
 from irdiff.attribute.attribution import Attribution
 from irdiff.cli import diff_view, disassembly
 from irdiff.cli.diff_view import View
-from irdiff.compare.renumbering import Kind
 from irdiff.config import Config
+from irdiff.diffs import launch_changes, stage_diff
+from irdiff.diffs.renumbering import Kind
+from irdiff.diffs.stage_diff import StageDiff
 from irdiff.errors import IrdiffError
 from irdiff.model import Case, Run, Sides, StageStatus, Verdict
-from irdiff.report import commands, escape, group_names, launch_changes, stage_diff, wording
+from irdiff.report import commands, escape, group_names, wording
 from irdiff.report.rank import moved_facts
-from irdiff.report.stage_diff import StageDiff
 from irdiff.resolve.sides import Side
 from irdiff.run import explanation, tool_commands
 from irdiff.stages import Stage, in_stage_order

@@ -13,10 +13,11 @@ from irdiff import config as configuration
 from irdiff import normalize
 from irdiff.cli import case_argument, diff_view, disassembly, options, paging, run_argument
 from irdiff.cli.diff_view import View
+from irdiff.diffs import stage_diff
+from irdiff.diffs.stage_diff import StageDiff
 from irdiff.errors import ExitCode, RunFolderError, UsageError
 from irdiff.model import Case, Launch, Run, StageStatus
-from irdiff.report import commands, escape, stage_diff, wording
-from irdiff.report.stage_diff import StageDiff
+from irdiff.report import commands, escape, wording
 from irdiff.run import run_folder
 from irdiff.stages import Stage, in_stage_order
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from rich.text import Text
 
-from irdiff.compare.renumbering import Kind
-from irdiff.report.stage_diff import DiffLine, StageDiff
+from irdiff.diffs.renumbering import Kind
+from irdiff.diffs.stage_diff import DiffLine, StageDiff
 from irdiff.words import counted
 
 _STYLE = {Kind.REMOVED: "red", Kind.ADDED: "green", Kind.RENAMED: "yellow", Kind.SAME: ""}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
-from irdiff import statistics
+from irdiff.compare import statistics
 from irdiff.compare.cases import not_compared
 from irdiff.findings import FindingKind
 from irdiff.gate.outcome import Certainty, GateFinding, SubjectKind

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 
-from irdiff import statistics
-from irdiff.compare import cases, loops
+from irdiff.compare import cases, loops, statistics
 from irdiff.compare.edits import Edit, EditLine
 from irdiff.compare.line_forms import operation, typeless
 from irdiff.findings import FindingKind

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from irdiff import statistics
+from irdiff.compare import statistics
 from irdiff.group.severity import Severity
 from irdiff.history import change_points, steps
 from irdiff.history.lines import SeriesLines, TimingLine

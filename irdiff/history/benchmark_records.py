@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from irdiff import case_ids, statistics
+from irdiff import case_ids
+from irdiff.compare import statistics
 from irdiff.history.lines import CaseRow, SeriesLines, SeriesRow, TimingLine
 
 Record = dict[str, Any]

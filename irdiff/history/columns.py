@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from irdiff import statistics
+from irdiff.compare import statistics
 from irdiff.history.lines import GroupRow, PairRow, SeriesLines, TimingLine, Values
 from irdiff.history.steps import TIME, Move, Step
 from irdiff.model import COMPARED_VERDICTS, Verdict

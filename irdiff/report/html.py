@@ -17,6 +17,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from irdiff.diffs.group_diff import GroupDiffs
 from irdiff.model import Case, Failure, Run, StageStatus, Verdict
 from irdiff.report import (
     charts,
@@ -30,7 +31,6 @@ from irdiff.report import (
     wording,
 )
 from irdiff.report.forest import Forest
-from irdiff.report.group_diff import GroupDiffs
 from irdiff.report.rank import moved_facts, rank
 from irdiff.report.shown import PLAIN, Shown
 from irdiff.report.together import SharedError
@@ -47,9 +47,7 @@ _MAX_SINGLES = 60
 _MAX_EDIT_LINES = 40
 _MAX_FACT_ROWS = 12
 _MAX_STDERR_LINES = 40
-_LIMITS = replace(
-    view.WHOLE, groups=MAX_ENTRIES, unfolded=0, rows=100, members=0, notes=200, families=1_000, movements=400
-)
+_LIMITS = replace(view.WHOLE, groups=MAX_ENTRIES, unfolded=0, rows=400, notes=400)
 _STATUS_SIGN = {
     StageStatus.IDENTICAL: "·",
     StageStatus.EQUIVALENT: "=",

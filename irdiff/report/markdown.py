@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from irdiff.diffs.group_diff import GroupDiffs
 from irdiff.errors import UsageError
 from irdiff.model import Run
 from irdiff.report import escape, templates, view
 from irdiff.report.forest import Forest
-from irdiff.report.group_diff import GroupDiffs
 from irdiff.report.shown import PLAIN, Shown
 from irdiff.report.view import RunView
 

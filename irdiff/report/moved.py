@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from irdiff import statistics
+from irdiff.compare import statistics
+from irdiff.compare.statistics import Better, Statistic
 from irdiff.findings import FindingKind
 from irdiff.model import COMPARED_VERDICTS, Case, Run, Target, Verdict
 from irdiff.report import families
-from irdiff.statistics import Better, Statistic
 
 MAX_TAIL = 3
 _LEAST_OUTLYING = 0.10

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
+from irdiff.diffs.group_diff import GroupDiffs
 from irdiff.model import Run
 from irdiff.report import escape, tables, view, wording
-from irdiff.report.group_diff import GroupDiffs
 from irdiff.report.shown import PLAIN, Shown
 from irdiff.report.tables import Column
 from irdiff.report.view import LISTED, Failing, GroupLine, ListLimits, RunView, StatisticRow
-from irdiff.stages import Stage
+from irdiff.stages import Stage, in_stage_order
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -45,6 +45,7 @@ _ASCII = str.maketrans(
 _SVG_WIDTH = 118
 _ERROR = 200
 _BAR = 10
+_ROWS = 12
 _WORDS, _CELL = 26, 28
 """Columns that a row about a statistic begins with, and those of a target with its sum."""
 _COMMANDS = {"explain": "story", "diff": "lines", "report": "page", "compare": "again"}
@@ -63,9 +64,9 @@ def show(
 ) -> None:
     """At most `limit` groups and cases of each list."""
     plain = not console.is_terminal
-    limits = replace(LISTED, lines=0, members=0)
+    limits = replace(LISTED, unfolded=0, rows=_ROWS)
     if limit:
-        limits = replace(limits, groups=limit, rows=limit, notes=limit, families=limit, movements=limit)
+        limits = replace(limits, groups=limit, rows=limit, notes=limit)
     shown = view.of(run, GroupDiffs(folder, run), timing, limits, as_=as_)
     for line in (*_lines(shown, limits, None if plain else console.width), *_footer(shown, folder)):
         text = Text(line.plain.translate(_ASCII)) if plain else line
@@ -81,7 +82,7 @@ def svg(run: Run, timing: Forest | None = None) -> str:
     console = Console(
         record=True, width=_SVG_WIDTH, force_terminal=True, color_system="truecolor", file=io.StringIO()
     )
-    limits = replace(LISTED, lines=0, members=0)
+    limits = replace(LISTED, unfolded=0, rows=_ROWS)
     shown = view.of(run, GroupDiffs(Path(), run), timing, limits)
     for line in _lines(shown, limits, _SVG_WIDTH):
         console.print(line, highlight=False)
@@ -146,7 +147,7 @@ def _statistics(shown: RunView, width: int | None) -> Iterator[Text]:
     if not shown.statistics:
         return
     yield from tables.heading("better and worse")
-    columns = [Column(name=name) for name in ("", "", *map(escape.terminal, shown.moved_targets))]
+    columns = _columns("", "", *shown.moved_targets)
     wide = width is None or _WORDS + _CELL * len(shown.moved_targets) <= width
     rows = [
         [
@@ -162,7 +163,7 @@ def _statistics(shown: RunView, width: int | None) -> Iterator[Text]:
         for row in shown.statistics
         if row.worst
     ]
-    yield from tables.lines([Column(name="worst"), Column(name="")], worst, None) if worst else ()
+    yield from tables.lines(_columns("worst", ""), worst, None) if worst else ()
     if shown.quiet:
         yield _line(shown.quiet, _DIM)
 
@@ -224,27 +225,31 @@ def _details(shown: RunView, limits: ListLimits, width: int | None) -> Iterator[
         yield from _ending(found)
     yield from _bump(shown, limits)
     if shown.families:
-        names = ("family", *map(escape.terminal, shown.targets), "all targets")
+        names = ("family", *shown.targets, "all targets")
         rows = [
             [_line(row.name), *(Text(share.words) for share in (*row.by_target, row.total))]
             for row in shown.families
         ]
         yield from tables.heading("changed of compared, by family and target")
-        yield from tables.lines([Column(name=name) for name in names], rows, width)
+        yield from tables.lines(_columns(*names), rows, width)
     if shown.radius:
-        cells = [
-            [
-                _line(row.target),
-                Text(f"{row.changed}/{row.compared}"),
-                Text(row.percent),
-                _line(row.stages, _DIM),
-            ]
-            for row in shown.radius
-        ]
         yield from tables.heading("blast radius: changed of compared, and of each stage")
-        yield from tables.lines(
-            [Column(name=name) for name in ("target", "changed", "", "stages")], cells, width
-        )
+        yield from tables.lines(_columns("target", "changed", "", "stages"), list(_radius(shown)), width)
+
+
+def _radius(shown: RunView) -> Iterator[list[Text]]:
+    for name, radius in shown.radius:
+        stages = [
+            f"{stage} {row.changed}/{row.compared}"
+            for stage, row in in_stage_order(radius.stages)
+            if row.compared
+        ]
+        share = f"{radius.changed}/{radius.compared}"
+        yield [_line(name), Text(share), Text(f"{radius.fraction:.0%}"), _line("  ".join(stages), _DIM)]
+
+
+def _columns(*names: str) -> list[Column]:
+    return [Column(name=escape.terminal(name)) for name in names]
 
 
 def _bump(shown: RunView, limits: ListLimits) -> Iterator[Text]:
@@ -254,7 +259,7 @@ def _bump(shown: RunView, limits: ListLimits) -> Iterator[Text]:
     names = ("statistic", "target", "worse", "better", "same", "least", "5 %", "median", "95 %", "greatest")
     rows = [
         [row.statistic.name, row.part, len(row.worse), len(row.better), row.same, *row.far]
-        for row in shown.movements[: limits.movements]
+        for row in shown.movements[: 2 * limits.rows]
     ]
     if rows:
         yield from tables.heading("distributions: relative change over all compared cases")
@@ -271,9 +276,9 @@ def _bump(shown: RunView, limits: ListLimits) -> Iterator[Text]:
     yield from _more(len(shown.outliers) - limits.rows, "outliers")
     if shown.by_family:
         yield from tables.heading("better and worse, by family and target")
-    for part in shown.by_family[: limits.movements]:
+    for part in shown.by_family[: 2 * limits.rows]:
         yield _line(f"{part.part}  {part.statistic.name}: {part.words}")
-    yield from _more(len(shown.by_family) - limits.movements, "rows")
+    yield from _more(len(shown.by_family) - 2 * limits.rows, "rows")
 
 
 def _footer(shown: RunView, folder: Path) -> Iterator[Text]:

@@ -10,14 +10,16 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from irdiff.diffs import launch_changes
+from irdiff.diffs.group_diff import GroupDiffs
+from irdiff.diffs.launch_changes import LaunchChange
 from irdiff.group.severity import Severity
-from irdiff.model import Case, ChangeGroup, Run, Verdict
+from irdiff.model import Case, ChangeGroup, Radius, Run, Verdict
 from irdiff.report import (
     commands,
     edited,
     edited_lines,
     families,
-    launch_changes,
     moved,
     provenance,
     reach,
@@ -26,14 +28,11 @@ from irdiff.report import (
 )
 from irdiff.report.families import Family
 from irdiff.report.forest import Forest, ForestRow
-from irdiff.report.group_diff import GroupDiffs
 from irdiff.report.group_names import NamedGroup
-from irdiff.report.launch_changes import LaunchChange
 from irdiff.report.moved import Movement, Outlier, StatisticMove
 from irdiff.report.rank import rank
 from irdiff.report.shown import PLAIN, Shown
 from irdiff.report.together import SharedError
-from irdiff.stages import in_stage_order
 from irdiff.words import counted
 
 
@@ -44,20 +43,11 @@ class ListLimits:
     groups: int
     unfolded: int
     """Of these, the ones that are told of in full."""
-    rows: int
-    """Of lists that tell of cases one by one."""
-    members: int
-    """Of a group's cases."""
     lines: int
     """Of a group's diff."""
     notes: int
-    families: int
-    movements: int
-    """Statistics by target, with totals and quantiles."""
-    targets: int
-    provenance: int
-    line: int
-    """Characters of a line that a person need not read whole."""
+    rows: int
+    """Of every other list."""
 
     def tighter(self) -> ListLimits:
         """Fewer of all; of what the first screen has, only where little else is left."""
@@ -69,29 +59,17 @@ class ListLimits:
         return ListLimits(
             groups=less(self.groups, 1) if scarce else self.groups,
             unfolded=less(self.unfolded) if self.lines <= _FEWEST_LINES else self.unfolded,
-            rows=less(self.rows, 1),
-            members=self.members // 2,
             lines=less(self.lines, _FEWEST_LINES),
             notes=less(self.notes, 2) if scarce else self.notes,
-            families=less(self.families),
-            movements=self.movements // 2,
-            targets=less(self.targets, 4),
-            provenance=less(self.provenance, 2),
-            line=less(self.line, 120),
+            rows=less(self.rows, 1),
         )
 
 
 _FEWEST_LINES = 6
 """Of a diff that tells anything."""
-LISTED = ListLimits(
-    groups=8, unfolded=8, rows=8, members=8, lines=12, notes=8, families=16, movements=16, targets=8,
-    provenance=10, line=240,
-)  # fmt: skip
+LISTED = ListLimits(groups=8, unfolded=8, lines=12, notes=8, rows=8)
 """Of a comment and a terminal."""
-WHOLE = ListLimits(
-    groups=40, unfolded=40, rows=60, members=60, lines=24, notes=60, families=60, movements=80, targets=12,
-    provenance=20, line=400,
-)  # fmt: skip
+WHOLE = ListLimits(groups=40, unfolded=40, lines=24, notes=60, rows=60)
 """Of a document that is opened on purpose."""
 
 
@@ -166,16 +144,6 @@ class SingleCase:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RadiusRow:
-    target: str
-    changed: int
-    compared: int
-    percent: str
-    stages: str
-    """`ttgir 3/4`: changed of compared."""
-
-
-@dataclass(frozen=True, kw_only=True)
 class RunView:
     headline: str
     sides: str
@@ -211,7 +179,7 @@ class RunView:
     """Of a bump, as what follows."""
     by_family: tuple[Movement, ...]
     families: tuple[Family, ...]
-    radius: tuple[RadiusRow, ...]
+    radius: tuple[tuple[str, Radius], ...]
     commands: tuple[str, ...]
     provenance_sides: tuple[tuple[str, str, str], ...]
     provenance: tuple[tuple[str, str], ...]
@@ -267,11 +235,11 @@ def of(
         is_bump=as_.is_bump,
         outliers=tuple(moved.outliers(movements)) if as_.is_bump else (),
         by_family=tuple(moved.by_family(run)) if as_.is_bump else (),
-        families=tuple(found_families[: limits.families]),
-        radius=tuple(_radius(run)),
+        families=tuple(found_families[: 2 * limits.rows]),
+        radius=tuple(wording.in_target_order(run)),
         commands=_commands(run, rows, ranked, as_),
-        provenance_sides=tuple(provenance.sides(run)),
-        provenance=tuple(provenance.rows(run)),
+        provenance_sides=tuple(provenance.sides(run)[: 2 * limits.rows]),
+        provenance=tuple(provenance.rows(run)[: 2 * limits.rows]),
         launch_changes=tuple(launch_changes.of_run(run)[: limits.rows]),
     )
 
@@ -329,8 +297,8 @@ def _group(row: NamedGroup, cases: Mapping[str, Case], diffs: GroupDiffs, limits
         representative=group.representative,
         moved=wording.moved(smallest) if smallest else "not in this run",
         diff=diffs.of(smallest, group.edit, limits.lines) if smallest else (),
-        members=group.members[: limits.members] if count > 1 else (),
-        more_members=max(0, count - limits.members) if count > 1 else 0,
+        members=group.members[: limits.rows] if count > 1 else (),
+        more_members=max(0, count - limits.rows) if count > 1 else 0,
     )
 
 
@@ -377,22 +345,6 @@ def _ending(title: str, cases: Sequence[Case], most: int) -> Failing:
 
 
 # details
-
-
-def _radius(run: Run) -> Iterable[RadiusRow]:
-    for name, radius in wording.in_target_order(run):
-        stages = [
-            f"{stage} {row.changed}/{row.compared}"
-            for stage, row in in_stage_order(radius.stages)
-            if row.compared
-        ]
-        yield RadiusRow(
-            target=name,
-            changed=radius.changed,
-            compared=radius.compared,
-            percent=f"{radius.fraction:.0%}",
-            stages="  ".join(stages),
-        )
 
 
 def _commands(run: Run, rows: Sequence[NamedGroup], ranked: Sequence[Case], as_: Shown) -> tuple[str, ...]:

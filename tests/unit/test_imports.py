@@ -18,12 +18,11 @@ NAMES = {
 }
 GROUND = {
     "errors", "model", "stages", "case_ids", "config", "process", "parallel", "store", "findings", "words",
-    "statistics",
 }  # fmt: skip
 """What every step stands on."""
 STEPS = [
     "shared_store", "resolve", "worker_client", "capture", "compile", "normalize", "codegen", "binaries", "compare",
-    "attribute", "group", "recheck", "run", "timing", "report", "gate", "github", "history",
+    "attribute", "group", "recheck", "run", "timing", "diffs", "report", "gate", "github", "history",
 ]  # fmt: skip
 STDLIB_ONLY = {"model", "errors", "case_ids"}
 PURE = {"normalize", "binaries", "group"}

@@ -12,8 +12,8 @@ from rich.console import Console
 
 from irdiff import config as configuration
 from irdiff.cli.case_story import CaseStory
+from irdiff.diffs import stage_diff
 from irdiff.model import Case, Run, Sides, Verdict
-from irdiff.report import stage_diff
 from irdiff.run import run_folder
 from tests.unit.report.folders import three_cases
 from tests.unit.report.runs import with_artifacts

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from irdiff.cli import diff_view
 from irdiff.cli.diff_view import View
-from irdiff.report import stage_diff
+from irdiff.diffs import stage_diff
 
 BASE = ["define void @k() {", "%1 = add i32 %0, 1", "%2 = mul i32 %1, 2", "store i32 %2", "ret void", "}"]
 HEAD = [

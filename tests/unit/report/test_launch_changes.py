@@ -3,8 +3,9 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from irdiff.diffs import launch_changes
 from irdiff.model import Case, Launch, Run, Sides, Verdict
-from irdiff.report import html, launch_changes, markdown
+from irdiff.report import html, markdown
 from tests.unit.report.runs import make_case, make_run
 
 

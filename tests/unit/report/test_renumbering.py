@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from irdiff.compare.renumbering import DiffRow, Kind, align, in_numbering_of_head
+from irdiff.diffs.renumbering import DiffRow, Kind, align, in_numbering_of_head
 
 BASE = """\
 func @k(%0, %1) {

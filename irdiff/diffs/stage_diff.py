@@ -13,10 +13,10 @@ from difflib import SequenceMatcher
 from pathlib import Path
 
 from irdiff import normalize
-from irdiff.compare.renumbering import Aligned, DiffRow, Kind, align, in_numbering_of_head
+from irdiff.diffs import visible
+from irdiff.diffs.renumbering import Aligned, DiffRow, Kind, align, in_numbering_of_head
 from irdiff.errors import IrdiffError
 from irdiff.model import Case
-from irdiff.report import escape
 from irdiff.run import run_folder
 from irdiff.stages import Stage
 
@@ -91,7 +91,7 @@ class StageDiff:
             base_number=self._number(0, row.base),
             head_number=self._number(1, row.head),
             text=text,
-            raw=escape.clean(self._raw(side, self._number(side, place)), limit=_LIMIT),
+            raw=visible.clean(self._raw(side, self._number(side, place)), limit=_LIMIT),
             marks=self._marks_of(row, side, text),
         )
 
@@ -113,7 +113,7 @@ class StageDiff:
         text = self._texts[side][place]
         if side == 0 and self._names:
             text = in_numbering_of_head(text, self._names)
-        return escape.clean(text, limit=_LIMIT)
+        return visible.clean(text, limit=_LIMIT)
 
 
 def read_text(folder: Path, case: Case, side: str, stage: str) -> str | None:
@@ -201,7 +201,7 @@ def _abbreviate(texts: Sequence[Sequence[str]]) -> tuple[list[list[str]], tuple[
         return names[attribute]
 
     shown = [[_replace_attributes(line, name) for line in lines] for lines in texts]
-    return shown, tuple((short, escape.clean(full)) for full, short in names.items())
+    return shown, tuple((short, visible.clean(full)) for full, short in names.items())
 
 
 def _replace_attributes(line: str, name: Callable[[str], str]) -> str:

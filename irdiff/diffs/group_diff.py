@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
-from irdiff.compare.renumbering import Kind
+from irdiff.diffs import launch_changes, stage_diff
+from irdiff.diffs.renumbering import Kind
+from irdiff.diffs.stage_diff import DiffLine, StageDiff
 from irdiff.model import Case, Run
-from irdiff.report import launch_changes, stage_diff
-from irdiff.report.stage_diff import DiffLine, StageDiff
 
 _CONTEXT = 1
 _MAX_LAUNCH = 6
