@@ -17,12 +17,12 @@ from irdiff.words import counted, first_few
 
 _SHOWN = 3
 _ALSO = {
-    Verdict.FIXED: "compile again",
-    Verdict.ABSORBED: "differ above the machine code only",
-    Verdict.ADDED: "are new",
-    Verdict.REMOVED: "are gone",
-    Verdict.FAILING: "compile on neither side",
-    Verdict.UNSUPPORTED: "have no backend",
+    Verdict.FIXED: ("compiles", "compile", "again"),
+    Verdict.ABSORBED: ("differs", "differ", "above the machine code only"),
+    Verdict.ADDED: ("is", "are", "new"),
+    Verdict.REMOVED: ("is", "are", "gone"),
+    Verdict.FAILING: ("compiles", "compile", "on neither side"),
+    Verdict.UNSUPPORTED: ("has", "have", "no backend"),
 }
 _COMPONENTS = {
     Component.SPECIALIZATION: "another specialization",
@@ -48,7 +48,8 @@ def _sentences(run: Run) -> list[str]:
     found = []
     if broken:
         all_cases = counted(compared + len(broken), "kernel")
-        found.append(f"{len(broken)} of {all_cases} no longer compile{_where(broken, run)}.")
+        verb = "compiles" if len(broken) == 1 else "compile"
+        found.append(f"{len(broken)} of {all_cases} no longer {verb}{_where(broken, run)}.")
     if changed:
         words = f"{len(changed)} of {counted(compared, 'kernel')} changed"
         found.append(f"{words}{_which(changed, run)}{_where(changed, run)}{_by(changed, run)}.")
@@ -86,7 +87,11 @@ def _not_compared(run: Run, changed: Sequence[Case]) -> list[str]:
 
 def _also(run: Run) -> list[str]:
     counts = run.summary.verdicts
-    parts = [f"{counts[verdict]} {words}" for verdict, words in _ALSO.items() if counts.get(verdict)]
+    parts = [
+        f"{counts[verdict]} {one if counts[verdict] == 1 else many} {words}"
+        for verdict, (one, many, words) in _ALSO.items()
+        if counts.get(verdict)
+    ]
     return [f"Also: {', '.join(parts)}."] if parts else []
 
 

@@ -61,7 +61,7 @@ class ListLimits:
             unfolded=less(self.unfolded) if self.lines <= _FEWEST_LINES else self.unfolded,
             lines=less(self.lines, _FEWEST_LINES),
             notes=less(self.notes, 2) if scarce else self.notes,
-            rows=less(self.rows, 1),
+            rows=less(self.rows, 1 if scarce else 3),
         )
 
 

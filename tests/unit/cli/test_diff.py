@@ -105,12 +105,12 @@ def test_report_writes_every_format(folder: Path, tmp_path: Path) -> None:
     assert (
         (tmp_path / "out.markdown")
         .read_text("utf-8")
-        .startswith("### irdiff: 1 of 3 kernels no longer compile")
+        .startswith("### irdiff: 1 of 3 kernels no longer compiles")
     )
     assert (tmp_path / "out.html").read_text("utf-8").startswith("<!doctype html>")
     assert (tmp_path / "out.json").read_bytes() == (folder / "run.json").read_bytes()
     plain = CliRunner().invoke(report_command, [str(folder)], standalone_mode=False, catch_exceptions=False)
-    assert plain.output.startswith("1 of 3 kernels no longer compile")
+    assert plain.output.startswith("1 of 3 kernels no longer compiles")
 
 
 def test_a_terminal_that_is_too_low_gets_a_pager_and_a_file_everything(
