@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 SOURCES := irdiff tests
 
 .DEFAULT_GOAL := help
-.PHONY: help evidence false-alarms demo test test-all unit lint lint-workflows coverage mutation mutation-verdicts oracle fuzz bench bench-normalize bench-statistics schema lock examples picture
+.PHONY: help slow evidence false-alarms demo test test-all unit lint lint-workflows coverage mutation catch oracle fuzz bench bench-normalize bench-statistics schema lock examples picture
 
 help:  ## what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -27,10 +27,13 @@ test-all: lint  ## the same over many releases
 	$(BIN)/pytest tests
 
 unit: $(VENV)/.installed  ## seconds, no processes
-	$(BIN)/pytest tests/unit tests/golden
+	$(BIN)/pytest tests/unit tests/golden -m "not slow" -n 2 --dist worksteal
+
+slow: $(VENV)/.installed  ## the unit tests that unit leaves out: simulations, and bounds of time and memory
+	$(BIN)/pytest tests/unit -m slow -n 2 --dist worksteal
 
 coverage: $(VENV)/.installed  ## branches of attribute, capture, compare and compile that unit tests take
-	$(BIN)/python -m tests.branch_coverage
+	$(BIN)/python -m tests.programs.branch_coverage
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check $(SOURCES)
@@ -39,48 +42,49 @@ lint: $(VENV)/.installed
 
 lint-workflows: $(VENV)/.installed
 	rm -rf $(VENV)/workflows
-	$(BIN)/python -m tests.rendered_workflows $(VENV)/workflows
+	$(BIN)/python -m tests.programs.rendered_workflows $(VENV)/workflows
 	# a file that is no YAML is no finding of zizmor's: the schema is checked first
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml $(VENV)/workflows/*/.github/workflows/*.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-actions .github/actions/*/action.yml
 	$(BIN)/zizmor --quiet --offline .github $(VENV)/workflows/*/.github
 
 mutation: $(VENV)/.installed  ## the full mutation suite of the normalizers
-	nice $(BIN)/python -m tests.mutation --full
+	nice $(BIN)/python -m tests.programs.mutation --full
 
-mutation-verdicts: $(VENV)/.installed  ## mutants of verdicts, gate rules and groups: each is noticed, or explained
-	nice $(BIN)/python -m tests.mutants
+catch: $(VENV)/.installed  ## which of the same 300 planted faults unit and golden tests catch, against the committed table
+	nice $(BIN)/python -m tests.programs.catch run --out $(VENV)/catch.tsv
+	$(BIN)/python -m tests.programs.catch compare tests/data/catch/before.tsv $(VENV)/catch.tsv
 
 fuzz: $(VENV)/.installed  ## hostile texts and run folders, ten minutes each
-	$(BIN)/python -m tests.mutation.fuzz --seconds 600
-	$(BIN)/python -m tests.fuzz_run_folder --seconds 600
+	$(BIN)/python -m tests.programs.mutation.fuzz --seconds 600
+	$(BIN)/python -m tests.programs.fuzz_run_folder --seconds 600
 
 bench: $(VENV)/.installed  ## what a comparison costs beside compiling alone, and a shared store beside a local one
-	$(BIN)/python -m tests.bench
-	$(BIN)/python -m tests.bench_shared_store
+	$(BIN)/python -m tests.programs.bench
+	$(BIN)/python -m tests.programs.bench_shared_store
 
 bench-normalize: $(VENV)/.installed  ## the normalizers against difflib, and against llvm-diff where there is one
-	$(BIN)/python -m tests.bench_normalize
-	$(BIN)/python -m tests.bench_llvm_diff
+	$(BIN)/python -m tests.programs.bench_normalize
+	$(BIN)/python -m tests.programs.bench_llvm_diff
 
 bench-statistics: $(VENV)/.installed  ## how often a verdict of speed is wrong, by simulation
-	nice $(BIN)/python -m tests.bench_statistics
+	nice $(BIN)/python -m tests.programs.bench_statistics
 
 evidence: $(VENV)/.installed  ## 500 random edits of kernel packages and 200 of the corpus, against --no-shortcut
-	nice $(BIN)/python -m tests.evidence_edits --edits 500
-	nice $(BIN)/python -m tests.evidence_corpus
+	nice $(BIN)/python -m tests.programs.evidence_edits --edits 500
+	nice $(BIN)/python -m tests.programs.evidence_corpus
 
 false-alarms: $(VENV)/.installed  ## a compiler against itself, whatever does not matter changed
-	nice $(BIN)/python -m tests.false_alarms --tier gate --release 3.9.0 --release 3.7.1
+	nice $(BIN)/python -m tests.programs.false_alarms --tier gate --release 3.9.0 --release 3.7.1
 
 oracle: $(VENV)/.installed  ## six real comparisons against what irdiff said of them before
-	nice $(BIN)/python -m tests.oracle check
+	nice $(BIN)/python -m tests.programs.oracle check
 
 schema: $(VENV)/.installed  ## the JSON Schema of run.json, from the model
 	$(BIN)/python -c "import json; from irdiff.run import run_folder; print(json.dumps(run_folder.json_schema(), indent=1, sort_keys=True))" > reports/run.schema.json
 
 examples: $(VENV)/.installed  ## the committed reports and the picture of the terminal, made anew
-	$(BIN)/python -m tests.examples
+	$(BIN)/python -m tests.programs.examples
 
 picture: $(VENV)/.installed  ## the pictures of the page, from the run folder RUN; needs Chromium (see reports/README.md)
 	$(BIN)/irdiff report $(RUN) --html report.html

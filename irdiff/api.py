@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import datetime
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from irdiff import config as configuration
 from irdiff import pipeline
-from irdiff.config import Config
-from irdiff.model import EVERYTHING, Run, Target
-from irdiff.parallel import Progress
+from irdiff.model import EVERYTHING, Run
 from irdiff.resolve import targets as known_targets
-from irdiff.resolve.look import look
-from irdiff.resolve.sides import SideOptions, resolve_sides
-from irdiff.run import run_place, same_compiler
+from irdiff.resolve.sides import SideOptions
+from irdiff.run import run_place
 
 
 def compare(
@@ -30,43 +25,22 @@ def compare(
 ) -> Run:
     """See `irdiff.compare`."""
     config = configuration.load()
-    folder = Path(out) if out else config.runs / run_name(base, head)
-    run_place.prepare(folder)
-    wanted = SideOptions(
+    place = Path(out) if out else None
+    run_place.prepare(place or config.runs / "new")
+    given = SideOptions(
         repo=None,
         corpus=Path(corpus) if corpus else None,
         triton=None,
         build=True,
-        progress=_unsaid,
+        progress=lambda _text: None,  # programs have their own way of showing progress
     )
-    options = replace(EVERYTHING, cases=tuple(cases))
-    found = look(base, head, wanted, config)
-    if found and found.edited.identical:
-        return same_compiler.write(found, _targets(targets, config), options, config, folder)
-    asked = pipeline.Comparison(
-        sides=resolve_sides(base, head, wanted, config),
-        targets=_targets(targets, config),
-        options=options,
+    words = pipeline.Arguments(
+        base=base,
+        head=head,
+        sides=given,
+        targets=known_targets.select(targets, [config.shipped / "targets"]),
+        options=replace(EVERYTHING, cases=tuple(cases)),
         command=("irdiff.compare", base, head, *(("--corpus", str(corpus)) if corpus else ())),
-        edited=found.edited if found else None,
     )
-    return pipeline.compare(asked, config, folder, _silent)
-
-
-def run_name(base: str, head: str) -> str:
-    """A name for a run folder: the time in UTC, then both sides."""
-    stamp = datetime.datetime.now(datetime.UTC).strftime("%Y%m%d-%H%M%S-%f")
-    words = (re.sub(r"[^A-Za-z0-9.]+", "-", spec.rsplit("/", 1)[-1]).strip("-") for spec in (base, head))
-    return f"{stamp}-{'-'.join(words)}"[:120]
-
-
-def _targets(names: Sequence[str], config: Config) -> tuple[Target, ...]:
-    return known_targets.select(names, [config.shipped / "targets"])
-
-
-def _silent(step: Progress) -> None:
-    """Programs have their own way of showing progress."""
-
-
-def _unsaid(text: str) -> None:
-    """The same, for what is said while toolchains are made."""
+    asked = pipeline.resolved(words, config, lambda _: None)
+    return pipeline.compare(asked, config, place, lambda _step: None)[0]

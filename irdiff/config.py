@@ -13,8 +13,6 @@ from pathlib import Path
 import platformdirs
 
 _MIB = 1 << 20
-_SIGNING_KEY = "IRDIFF_STORE_SIGNING_KEY"
-"""A builder, which runs what is being built, is not given it."""
 
 PINNED_ENVIRONMENT = {
     # Fixed so that base and head differ in nothing but the toolchain. 3.10 will turn fp-fusion off by
@@ -44,13 +42,10 @@ class StoreMode(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class SharedStoreConfig:
-    """A store that many machines read: where it is, and who may fill it."""
+    """A store that many machines read: where it is, and whether this one fills it."""
 
     url: str
     mode: StoreMode
-    public_key: str | None
-    """Hexadecimal; where it is set, only what its private key has signed is taken."""
-    signing_key: str | None = field(repr=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +62,6 @@ class Config:
     """For uv, git and a compiler's own build: the caller's environment."""
     shipped: Path
     """Folder that holds `corpus`, `targets` and `reports`."""
-    color: bool | None
     github_token: str | None = field(repr=False)
     github_api_url: str
     github_repository: str | None
@@ -77,7 +71,7 @@ class Config:
 
     @property
     def store(self) -> Path:
-        return self.cache / "store"
+        return self.cache / "results"
 
     @property
     def pages(self) -> Path:
@@ -108,9 +102,8 @@ def load(
         jobs=max(1, chosen_jobs),
         limits=Limits(timeout_s=timeout_s, memory_bytes=memory_mib * _MIB),
         compiler_environment=_compiler_environment(environment, compiler_environment or {}),
-        tool_environment={name: value for name, value in environment.items() if name != _SIGNING_KEY},
+        tool_environment=environment,
         shipped=_shipped(),
-        color=False if environment.get("NO_COLOR") else None,
         github_token=environment.get("GITHUB_TOKEN") or environment.get("GH_TOKEN"),
         github_api_url=environment.get("GITHUB_API_URL") or "https://api.github.com",
         github_repository=environment.get("GITHUB_REPOSITORY"),
@@ -121,14 +114,7 @@ def load(
 
 def _shared_store(environment: Mapping[str, str], mode: str | None) -> SharedStoreConfig | None:
     url = environment.get("IRDIFF_STORE")
-    if not url:
-        return None
-    return SharedStoreConfig(
-        url=url,
-        mode=StoreMode(mode or StoreMode.READ),
-        public_key=environment.get("IRDIFF_STORE_PUBLIC_KEY"),
-        signing_key=environment.get(_SIGNING_KEY),
-    )
+    return SharedStoreConfig(url=url, mode=StoreMode(mode or StoreMode.READ)) if url else None
 
 
 @contextmanager

@@ -27,7 +27,6 @@ class FindingKind(StrEnum):
     NOT_NORMALIZED = "not-normalized"
     """The stage and why."""
     # of machine code
-    MACHINE_CODE_BY_RULE = "machine-code-by-rule"
     MACHINE_CODE_AS_TEXT = "machine-code-as-text"
     """`no-linker` or `no-binary`."""
     ASSEMBLER_SETS_INTERSECT = "assembler-sets-intersect"
@@ -37,7 +36,7 @@ class FindingKind(StrEnum):
     NOT_COMPARED = "not-compared"
     """What each side ends in."""
     NOT_COMPILED = "not-compiled"
-    """`same-input-and-stages`."""
+    """`same-input`: equal launches under equal toolchains."""
     # of the launch
     SPECIALIZATION_DIFFERS = "specialization-differs"
     """Parts of the launch."""

@@ -13,10 +13,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from irdiff.findings import Finding
 
@@ -28,7 +28,12 @@ SCHEMA = "irdiff-run/3"
 Fact = int | float | str
 """One measured property of a compiled kernel; the name carries the unit (`spill_store_bytes`)."""
 
-_sorted_json = json.JSONEncoder(sort_keys=True, default=vars)
+
+def _fields(value: Any) -> dict[str, object]:
+    return {name: getattr(value, name) for name in value.__dataclass_fields__}
+
+
+_sorted_json = json.JSONEncoder(sort_keys=True, default=_fields)
 """`json.dumps` makes one each time, and a large run has 80,000 launches."""
 
 
@@ -89,6 +94,10 @@ class FailureKind(StrEnum):
 class Component(StrEnum):
     """The part of a toolchain that a change is charged to."""
 
+    PROGRAM = "program"
+    """What launches: another grid, other arguments, other options."""
+    RUNTIME = "runtime"
+    """What the toolchain hands to its launcher."""
     SPECIALIZATION = "specialization"
     FRONTEND = "frontend"
     TTIR_PASSES = "ttir passes"
@@ -128,20 +137,16 @@ class Toolchain:
     """The environment's folder."""
     python: str
     """Its interpreter."""
-    below_frontend: Mapping[str, str]
-    """SHA-256 of all that takes part in turning the frontend's IR into machine code, by the name of a
-    target's backend: not the frontend's own files, other backends' or the launcher's. Where that cannot be
-    proved it is `digest`; a name that is not here is one of which nothing is known: take `digest`."""
-    launchers: Mapping[str, str]
-    """SHA-256 of what launches kernels, by the name of a target's backend. It is not compared."""
+    root: str
+    """The folder of its package `triton`."""
+    runtime: Mapping[str, str]
+    """SHA-256 of each file of Triton that runs between `kernel[grid]` and the driver, by its name in the
+    package. It makes no code; where it differs, a run names it."""
     programs: Mapping[str, str]
     """SHA-256 of each external program that a compilation may run, by its absolute path without links.
     Scripts are not here: they may run anything."""
     notes: tuple[str, ...]
     """What a reader must know of how it was identified."""
-    stage_code: Mapping[str, str] = field(default_factory=dict)
-    """By the name of a target's backend, SHA-256 of the Python among what `below_frontend` covers: it says
-    what is done with what an assembler made."""
 
     @property
     def assemblers(self) -> Mapping[str, str]:
@@ -151,6 +156,15 @@ class Toolchain:
             for path, digest in self.programs.items()
             if path.rpartition("/")[2].startswith("ptxas")
         }
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Artifact:
+    """The text or binary of one stage, held by the store under its digest."""
+
+    stage: str
+    digest: str
+    size_bytes: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -203,6 +217,10 @@ class Launch:
     attributes: Mapping[str, str]
     options: Mapping[str, str]
     grid: tuple[int, int, int] | None
+    launched: Artifact
+    """What is launched, and how: the text of the stage `launch`."""
+    places: tuple[int, ...]
+    """Which calls of its entry of LAUNCHES are this launch, from 1."""
     tier: str
     expected: bool
     """Whether the workload says that this launch compiles for this target."""
@@ -218,15 +236,6 @@ class Launch:
         input digest, and are timed with their own arguments.
         """
         return hashlib.sha256(_sorted_json.encode(vars(self)).encode()).hexdigest()
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Artifact:
-    """The text or binary of one stage, held by the store under its digest."""
-
-    stage: str
-    digest: str
-    size_bytes: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -265,11 +274,11 @@ class Assembler:
 class Compiled:
     """One side of one case that compiled."""
 
-    entered: tuple[str, ...] | None
-    """Python files of Triton, by their path in site-packages, whose functions the stages called."""
     artifacts: Mapping[str, Artifact]
     metadata: Mapping[str, object]
     """Triton's own metadata of the kernel (shared memory, warps, clusters, scratch sizes, name)."""
+    handed: Mapping[str, object]
+    """What the toolchain hands to its launcher: `symbol`, the kernel's name in the binary, and `packed`."""
     stage_times_s: Mapping[str, float]
     stage_cpu_s: Mapping[str, float]
     """Processor seconds of a stage, those of the programs it ran too."""
@@ -285,8 +294,6 @@ class Compiled:
 class Failed:
     """One side of one case that did not compile."""
 
-    entered: tuple[str, ...] | None
-    """As of `Compiled`; None where the process died before it could tell."""
     failure: Failure
     curable: bool
     """Whether it may say more of the machine at that moment than of the code: the same compilation may end
@@ -337,6 +344,8 @@ class Pair:
     head: Launch | CaptureFailure | None
     supported: Sides[bool]
     """Whether each side's toolchain has the target's backend."""
+    moved: bool
+    """Whether both sides launch it, and its calls come in another order among those of its entry."""
 
 
 @dataclass(frozen=True, kw_only=True)

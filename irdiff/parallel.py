@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextvars
 import itertools
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -63,10 +62,9 @@ def in_parallel(
 
 def of_both(ask: Callable[[str], A]) -> Sides[A]:
     """What `ask` says of `base` and of `head`, both asked at once: where there are few cases, a core would
-    wait otherwise. What the caller notes (`Store.noting`) is noted of both.
+    wait otherwise.
     """
-    context = contextvars.copy_context()
     with ThreadPoolExecutor(1) as pool:
-        base = pool.submit(context.run, ask, "base")
+        base = pool.submit(ask, "base")
         head = ask("head")
         return Sides(base=base.result(), head=head)

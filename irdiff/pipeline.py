@@ -1,18 +1,19 @@
 """The flow of a comparison, readable top to bottom; one function a step:
 
-resolve → capture → compile → compare → attribute → group → recheck → write
+resolve → select → capture → compile → compare → attribute → group → recheck → write
 
-Base and head come resolved (`resolve.sides`). Compiling and comparing are one step over the cases, since what
-need not be compiled is only known once a case is looked at.
+`resolved` takes what a user typed to two sides, `compare` takes these to a run folder. Whoever compares
+anything calls these two, and nothing below them. Compiling and comparing are one step over the cases.
 """
 
 from __future__ import annotations
 
 import datetime
+import re
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import irdiff
@@ -30,6 +31,7 @@ from irdiff.compare import edit_digest, launchers, radius
 from irdiff.compare.comparer import CaseComparer
 from irdiff.compare.edits import Edit
 from irdiff.compare.judge import Judge
+from irdiff.compile import selecting
 from irdiff.compile.compiler import WorkerCompiler
 from irdiff.config import Config
 from irdiff.errors import NothingComparedError
@@ -45,6 +47,7 @@ from irdiff.model import (
     EditedLines,
     Launch,
     Options,
+    Outcome,
     Pair,
     Reach,
     Revision,
@@ -57,33 +60,74 @@ from irdiff.normalize import llvm_process
 from irdiff.parallel import Progress, Report, in_parallel
 from irdiff.recheck.rechecker import Rechecker, Suspect
 from irdiff.recheck.rounds import Answer, Depth, Question, Rounds, UnstableAssemblers
-from irdiff.resolve.sides import Side
+from irdiff.resolve.look import Look, look
+from irdiff.resolve.sides import Side, SideOptions, resolve_sides
+from irdiff.resolve.toolchains.repository import Snapshot
 from irdiff.run import run_folder
-from irdiff.shared_store.place import Place
-from irdiff.shared_store.session import SharedStoreSession, part_of
+from irdiff.stages import check_compared
 from irdiff.store import Store, key_of
 from irdiff.store.interning import interned
+from irdiff.store.shared import SharedStore
 from irdiff.worker_client.worker_requests import Requests
 from irdiff.worker_client.workers import Workers
 
 
 @dataclass(frozen=True, kw_only=True)
+class Arguments:
+    """What a user typed: two sides, and what was chosen."""
+
+    base: str | None
+    head: str | None
+    sides: SideOptions
+    targets: tuple[Target, ...]
+    options: Options
+    """With patterns of cases as they were typed."""
+    command: tuple[str, ...]
+    """The words themselves, for the record."""
+    made: Callable[[], Sides[Side]] | None = None
+    """Makes the sides where they are no compilers of their own: files of IR, tools."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """What is asked: two sides, the targets, and what the user chose."""
+    """What is compared: two sides, the targets, and what the user chose."""
 
     sides: Sides[Side]
     targets: tuple[Target, ...]
     options: Options
     command: tuple[str, ...]
-    """The words that a user typed, for the record."""
-    meant: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """By a pattern of a case as it was typed, what of `options.cases` it stands for."""
+    meant: Mapping[str, tuple[str, ...]] | None = None
+    """By a pattern of a case as it was typed, what of `options.cases` it stands for; None before that is
+    known.
+    """
     notes: tuple[str, ...] = ()
     """What is known before it begins, for the run's own notes."""
     exercised: bool = False
     """Whether the base compiler is asked which cases run the passes that use an edited source."""
     edited: Edited | None = None
     """What the trees of two revisions say, where both sides are such."""
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """Of the sides, for a run folder."""
+        base, head = (side.revision or side.toolchain.spec for side in self.sides)
+        return base, head
+
+
+@dataclass(frozen=True, kw_only=True)
+class SameCompiler:
+    """Two revisions that make the same compiler, or have the same code: nothing is installed, built or
+    compiled.
+    """
+
+    seen: Look
+    targets: tuple[Target, ...]
+    options: Options
+    command: tuple[str, ...]
+
+    @property
+    def names(self) -> tuple[str, str]:
+        return self.seen.specs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,28 +147,79 @@ class ComparisonSteps:
     replayer: Replayer
     rechecker: Rechecker
     unstable: UnstableAssemblers
-    shared: SharedStoreSession | None
+    shared: SharedStore | None
     """The store of many machines, where there is one."""
     report: Report
 
-    def working_on(self, workload: str, target: str) -> AbstractContextManager[None]:
-        """What a thread uses of the store meanwhile is noted for other machines."""
-        return self.shared.noting(part_of(workload, target)) if self.shared else nullcontext()
+
+def resolved(words: Arguments, config: Config, say: Callable[[Edited], None]) -> Comparison | SameCompiler:
+    """Both sides, installed. `say` is told what differs between two revisions before anything is made of
+    them.
+
+    Raises UsageError, ToolchainError, CorpusError.
+    """
+    check_compared(words.options.stages, (target.backend for target in words.targets))
+    seen = look(words.base, words.head, words.sides, config) if words.made is None else None
+    if seen:
+        say(seen.edited)
+        if seen.edited.identical and words.options.shortcut:
+            return SameCompiler(
+                seen=seen, targets=words.targets, options=words.options, command=words.command
+            )
+    make = words.made or (lambda: resolve_sides(words.base, words.head, words.sides, config))
+    return Comparison(
+        sides=make(),
+        targets=words.targets,
+        options=words.options,
+        command=words.command,
+        exercised=words.sides.exercised,
+        edited=seen.edited if seen and not seen.edited.identical else None,
+    )
 
 
 def compare(
-    asked: Comparison, config: Config, out: Path, report: Report, *, warm: Workers | None = None
-) -> Run:
-    """Compares two sides and writes the run folder `out`; with processes that stay, where they are given.
+    asked: Comparison | SameCompiler,
+    config: Config,
+    out: Path | None,
+    report: Report,
+    *,
+    fill: Callable[[Comparison], tuple[str, ...]] | None = None,
+) -> tuple[Run, Path]:
+    """The run, and its folder: `out`, or one in the cache. `fill` has other machines make what will be
+    needed, and returns notes.
 
     Raises NothingComparedError where not one case could be compared, StoreError, ToolchainError.
     """
     started = time.monotonic()
-    with opened(asked, config, report, warm=warm) as steps:
-        run = _compared(asked, steps)
+    folder = out or config.runs / run_name(*asked.names)
+    if isinstance(asked, SameCompiler):
+        run = _blank(asked)
+        run_folder.write(folder, run, Store(config.store), ())
+        return run, folder
+    with closing(Workers(config)) as warm:
+        asked = _selected(asked, config, report, warm)
+        if fill is not None:
+            asked = replace(asked, notes=(*asked.notes, *fill(asked)))
+        with opened(asked, config, report, warm=warm) as steps:
+            run = _compared(asked, steps)
     run = replace(run, duration_s=round(time.monotonic() - started, 3))
-    _write(run, out, steps.store)
-    return run
+    _write(run, folder, steps.store)
+    return run, folder
+
+
+def run_name(base: str, head: str) -> str:
+    """A name for a run folder: the time in UTC, then both sides."""
+    stamp = datetime.datetime.now(datetime.UTC).strftime("%Y%m%d-%H%M%S-%f")
+    words = (re.sub(r"[^A-Za-z0-9.]+", "-", spec.rsplit("/", 1)[-1]).strip("-") for spec in (base, head))
+    return f"{stamp}-{'-'.join(words)}"[:120]
+
+
+def _selected(asked: Comparison, config: Config, report: Report, warm: Workers) -> Comparison:
+    """With patterns of whole names. Raises UsageError for one that means nothing on either side."""
+    if asked.meant is not None:
+        return asked
+    meant = selecting.of_sides(asked.options.cases, asked.sides, asked.targets, config, report, warm=warm)
+    return replace(asked, options=replace(asked.options, cases=selecting.flat(meant)), meant=meant)
 
 
 def fill(part: Comparison, steps: ComparisonSteps) -> int:
@@ -133,7 +228,7 @@ def fill(part: Comparison, steps: ComparisonSteps) -> int:
 
     Raises as `compare`.
     """
-    return len(_compared(part, replace(steps, shared=_session(steps.config, steps.store))).cases)
+    return len(_compared(part, steps).cases)
 
 
 def _compared(asked: Comparison, steps: ComparisonSteps) -> Run:
@@ -151,24 +246,15 @@ def _compared(asked: Comparison, steps: ComparisonSteps) -> Run:
         cases, groups, asked_again = _recheck(judged, cases, groups, pairs, steps)
     exercised, lines = _exercised(asked, pairs, steps)
     if steps.shared:
-        steps.shared.push(steps.shared.noted(_toolchains(asked)), steps.report)
-    return Run(
-        schema=SCHEMA,
-        irdiff_version=irdiff.__version__,
-        normalizer_version=normalize.NORMALIZER_VERSION,
-        created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        command=asked.command,
-        options=asked.options,
-        base=_revision(asked.sides.base),
-        head=_revision(asked.sides.head),
-        targets=asked.targets,
+        steps.shared.push(steps.report)
+    return replace(
+        _blank(asked),
         environment=_environment(steps),
         summary=radius.summarize(cases, asked.targets),
         cases=cases,
         launches=_launches(pairs),
         groups=groups,
         reach=_reach(asked, matched, captured),
-        edited=asked.edited,
         edited_lines=lines,
         cut_from=_cut_from(matched, asked.options.shard),
         notes=(
@@ -177,8 +263,39 @@ def _compared(asked: Comparison, steps: ComparisonSteps) -> Run:
             *exercised,
             *_shared(pairs),
             *asked_again,
-            *_of_shared_store(steps),
+            *steps.store.notes(),
+            *(steps.shared.notes() if steps.shared else ()),
         ),
+    )
+
+
+def _blank(asked: Comparison | SameCompiler) -> Run:
+    """The run before anything is compared."""
+    edited: Edited | None
+    if isinstance(asked, SameCompiler):
+        revisions, edited = asked.seen.snapshots.map(_tree), asked.seen.edited
+    else:
+        revisions, edited = asked.sides.map(_revision), asked.edited
+    return Run(
+        schema=SCHEMA,
+        irdiff_version=irdiff.__version__,
+        normalizer_version=normalize.NORMALIZER_VERSION,
+        created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        command=asked.command,
+        options=asked.options,
+        base=revisions.base,
+        head=revisions.head,
+        targets=asked.targets,
+        environment={},
+        summary=radius.summarize((), asked.targets),
+        cases=(),
+        launches={},
+        groups=(),
+        reach=None,
+        edited=edited,
+        edited_lines=None,
+        cut_from="",
+        notes=(),
         duration_s=0.0,
     )
 
@@ -198,7 +315,7 @@ def opened(
         compiler: WorkerCompiler | ToolCompiler
         compiler = workers_alone = WorkerCompiler(Requests(config, workers), store, wanted, reuse=reuse)
         replayer: WorkerReplayer | ToolReplayer
-        replayer = again = WorkerReplayer(config, store, workers, wanted)
+        replayer = again = WorkerReplayer(config, store, workers, wanted, reuse=reuse)
         tools = [side.substitute for side in asked.sides if side.substitute]
         if tools:
             compiler = ToolCompiler(workers_alone, tools, store, config, reuse=reuse)
@@ -211,19 +328,14 @@ def opened(
             compiler=compiler,
             comparer=CaseComparer(compiler, judge, asked.sides, asked.options),
             describer=CaseDescriber(judge),
-            judgements=None if tools else Judgements(store, workers_alone, asked.sides, asked.options),
+            judgements=None if tools else Judgements(store, asked.sides, asked.options),
             attributor=Attributor(judge, replayer, asked.sides),
             replayer=replayer,
             rechecker=Rechecker(compiler, replayer, judge, asked.sides),
             unstable=UnstableAssemblers(store, asked.sides),
-            shared=_session(config, store),
+            shared=SharedStore(store, config.shared_store) if config.shared_store else None,
             report=report,
         )
-
-
-def _session(config: Config, store: Store) -> SharedStoreSession | None:
-    chosen = config.shared_store
-    return SharedStoreSession(store, Place(chosen.url), chosen) if chosen else None
 
 
 # capture
@@ -233,15 +345,14 @@ def _capture(asked: Comparison, steps: ComparisonSteps) -> list[CapturedWorkload
     names = {name for side in asked.sides for name in side.corpus.workloads}
     rows = case_ids.places(asked.options.cases, sorted(names), asked.targets)
     if steps.shared:
-        parts = (part_of(name, target.name) for name, target in rows)
-        steps.shared.pull(_toolchains(asked), parts, steps.report)
+        toolchains = [side.toolchain.digest for side in asked.sides]
+        steps.shared.pull(toolchains, [(name, target.name) for name, target in rows], steps.report)
     jobs = [(row, which) for row in range(len(rows)) for which in ("base", "head")]  # both start at once
 
     def one(job: tuple[int, str]) -> tuple[tuple[int, str], Catalog]:
         row, which = job
         name, target = rows[row]
-        with steps.working_on(name, target.name):
-            return job, catalogs.of_side(steps.compiler, asked.sides.of(which), name, target)
+        return job, catalogs.of_side(steps.compiler, asked.sides.of(which), name, target)
 
     found = dict(in_parallel(one, jobs, steps.config.jobs, "capture", steps.report))
     return [
@@ -295,41 +406,49 @@ def _compare(pairs: Sequence[Pair], asked: Comparison, steps: ComparisonSteps) -
     """In the order of their ids; described, unless attribution is to find better texts to describe."""
 
     def one(pair: Pair) -> Judged:
-        with steps.working_on(_workload(pair), pair.target.name):
-            if known := _known(pair, steps):
-                return known
-            case = steps.comparer.compare(pair)
-            case = replace(case, edit=edit_digest.of_case(case, pair, steps.judge))
-            sides = (side if isinstance(side, Launch) else None for side in (pair.base, pair.head))
-            launches = Sides(base=next(sides), head=next(sides))
-            row = Judged(case=case, launches=launches, description=None, edit=None, again=NOT_AGAIN)
-            if asked.options.attribute and is_attributed(case):
-                return row
-            return _final(row, pair, steps)  # beside the compilers
+        return _compared_case(pair, asked, steps)
 
     def with_reuse(step: Progress) -> None:
-        judged_before = steps.judgements.sides_taken if steps.judgements else 0
-        taken = steps.compiler.taken_from_store + judged_before
-        steps.report(replace(step, detail=f"{taken} sides from the store" if taken else step.detail))
+        taken = steps.compiler.taken_from_store
+        steps.report(replace(step, detail=f"{taken} sides from the cache" if taken else step.detail))
 
     # one thread more than compilers: normalizing one case overlaps with compiling the next
     judged = in_parallel(one, pairs, steps.config.jobs + 1, "compare", with_reuse)
     return sorted(judged, key=lambda row: row.id)
 
 
-def _known(pair: Pair, steps: ComparisonSteps) -> Judged | None:
-    """As an earlier run judged the same compilations; not where there is nothing to compile."""
-    if steps.judgements is None or steps.comparer.is_same_input(pair):
-        return None
-    return steps.judgements.found(pair)
+def _compared_case(pair: Pair, asked: Comparison, steps: ComparisonSteps) -> Judged:
+    """As an earlier run judged the same compilations, or compared now."""
+    if (case := steps.comparer.uncompiled(pair)) is not None:
+        return _judged(case, pair, None, asked, steps)
+    outcomes = steps.comparer.compiled(pair)
+    if steps.judgements and (known := steps.judgements.found(pair, outcomes)):
+        return known
+    case, outcomes = steps.comparer.compare(pair, outcomes)
+    return _judged(case, pair, outcomes, asked, steps)
+
+
+def _judged(
+    case: Case, pair: Pair, outcomes: Sides[Outcome] | None, asked: Comparison, steps: ComparisonSteps
+) -> Judged:
+    """Described, unless attribution is to find better texts to describe."""
+    case = replace(case, edit=edit_digest.of_case(case, pair, steps.judge))
+    sides = (side if isinstance(side, Launch) else None for side in (pair.base, pair.head))
+    launches = Sides(base=next(sides), head=next(sides))
+    row = Judged(
+        case=case, launches=launches, outcomes=outcomes, description=None, edit=None, again=NOT_AGAIN
+    )
+    if asked.options.attribute and is_attributed(case):
+        return row
+    return _final(row, pair, steps)  # beside the compilers
 
 
 def _final(row: Judged, pair: Pair, steps: ComparisonSteps, made: Edit | None = None) -> Judged:
     """Described, and kept for the next run."""
     described = _described(row, steps, made)
-    if steps.judgements is not None:
-        steps.judgements.keep(pair, described)
-    return described
+    if steps.judgements is not None and row.outcomes is not None:
+        steps.judgements.keep(pair, row.outcomes, described)
+    return replace(described, outcomes=None)
 
 
 # attribute and group
@@ -347,12 +466,11 @@ def _attribute(
         row = judged[number]
         subject = subject_of(row.case, targets[row.case.target])
         assert subject is not None
-        with steps.working_on(row.case.workload, row.case.target):
-            found = steps.attributor.attribute(subject)
-            case = attributed(row.case, replace(found, origin=interned(found.origin)))
-            again, curable = interned(found.again), found.may_be_cured
-            row = replace(row, case=case, edit=found.edit, again=again, may_be_cured=curable)
-            return _final(row, pair_of[row.id], steps, found.made)
+        found = steps.attributor.attribute(subject)
+        case = attributed(row.case, replace(found, origin=interned(found.origin)))
+        again, curable = interned(found.again), found.may_be_cured
+        row = replace(row, case=case, edit=found.edit, again=again, may_be_cured=curable)
+        return _final(row, pair_of[row.id], steps, found.made)
 
     targets = {target.name: target for target in asked.targets}
     pair_of = {pair.id: pair for pair in pairs}
@@ -386,8 +504,7 @@ def _described(row: Judged, steps: ComparisonSteps, made: Edit | None = None) ->
     """As it was for a case that no group takes."""
     if row.case.verdict not in GROUPED_VERDICTS:
         return row
-    with steps.working_on(row.case.workload, row.case.target):
-        return replace(row, description=steps.describer.describe(row.case, row.edit, row.launches, made))
+    return replace(row, description=steps.describer.describe(row.case, row.edit, row.launches, made))
 
 
 # recheck
@@ -408,8 +525,7 @@ def _recheck(
     def one(question: Question) -> Answer:
         suspect = _suspect(rows[question.case_id], pair_of[question.case_id])
         ask = steps.rechecker.whole if question.depth is Depth.WHOLE else steps.rechecker.assemblers
-        with steps.working_on(suspect.case.workload, suspect.case.target):
-            return Answer(question=question, sides=ask(suspect))
+        return Answer(question=question, sides=ask(suspect))
 
     rounds.run(lambda due: in_parallel(one, due, steps.config.jobs + 1, "recheck", steps.report))
     unstable = rounds.disagreeing()
@@ -479,34 +595,15 @@ def _notes(
     captured: Sequence[CapturedWorkload],
     compiler: WorkerCompiler | ToolCompiler,
 ) -> tuple[str, ...]:
-    ours, theirs = (side.toolchain.launchers for side in asked.sides)
+    runtimes = asked.sides.map(lambda side: side.toolchain.runtime)
     launched = {pair.target.backend for pair in pairs if pair.base is not None or pair.head is not None}
-    notes = [*launchers.notes(ours, theirs, sorted(launched)), *launchers.grids(pairs)]
+    notes = [*launchers.notes(runtimes, launched)]
     notes += notices.notes(captured, asked.sides)
     notes += [warning for side in asked.sides for warning in side.warnings]
     notes += compiler.notes() if isinstance(compiler, ToolCompiler) else ()
-    notes += [
-        f"{side.toolchain.spec}: its stages for {target.name} call functions of {', '.join(files)}; what "
-        "they made is known by the whole toolchain"
-        for side in asked.sides
-        for target in asked.targets
-        if (files := compiler.entered_frontend(side.toolchain, target))
-    ]
     typed = asked.meant or {pattern: (pattern,) for pattern in asked.options.cases}
     notes += notices.patterns(typed, [pair.id for pair in pairs])
     return tuple(dict.fromkeys(notes))
-
-
-def _toolchains(asked: Comparison) -> tuple[str, ...]:
-    return tuple(side.toolchain.digest for side in asked.sides)
-
-
-def _workload(pair: Pair) -> str:
-    return pair.launch_id.partition(":")[0]
-
-
-def _of_shared_store(steps: ComparisonSteps) -> tuple[str, ...]:
-    return tuple(steps.shared.notes()) if steps.shared else ()
 
 
 def _exercised(
@@ -550,4 +647,11 @@ def _revision(side: Side) -> Revision:
         ptxas=toolchain.assemblers,
         note=side.note,
         revision=side.revision,
+    )
+
+
+def _tree(snap: Snapshot) -> Revision:
+    """A side that has no toolchain: it is known by its tree."""
+    return Revision(
+        spec=snap.label, version="", digest=snap.tree, corpus="", ptxas={}, note=snap.title, revision=""
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import inspect
 import os
 import queue
 import resource
@@ -34,47 +35,40 @@ def _die_with_parent() -> None:
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
+def _members(session: int) -> Iterator[int]:
+    """The processes of a session but for its leader."""
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            found = int(stat.read_text(errors="replace").rpartition(")")[2].split()[3])
+            if found == session != int(stat.parent.name):
+                yield int(stat.parent.name)
+
+
+def _halt(session: int, number: int) -> None:
+    """Sends SIGSTOP or SIGKILL. Who has one pending starts no process; those found anew get it, too."""
+    told: set[int] = set()
+    while found := set(_members(session)) - told:
+        for pid in found:
+            with contextlib.suppress(OSError):
+                os.kill(pid, number)
+        told |= found
+
+
 # Between irdiff and a command that starts many others (a build): when irdiff dies, however it dies, the
 # kernel tells this process, and it ends the whole session (ninja gives every job a group of its own). A
 # build that went on alone would write into the folder that the next irdiff builds in.
-_SESSION_LEADER = """
-import ctypes, os, signal, sys
+_SESSION_LEADER = f"""
+from __future__ import annotations
+import contextlib, ctypes, os, signal, sys
+from pathlib import Path
 
-def others():
-    for name in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open(f"/proc/{name}/stat") as file:
-                session = int(file.read().rpartition(")")[2].split()[3])
-        except (OSError, IndexError, ValueError):
-            continue
-        if session == os.getpid() and int(name) != os.getpid():
-            yield int(name)
-
-def tell(number, until):
-    for _ in range(100):
-        found = [pid for pid in others() if not until(pid)]
-        for pid in found:
-            try:
-                os.kill(pid, number)
-            except OSError:
-                pass
-        if not found:
-            break
-
-def is_stopped(pid):
-    try:
-        with open(f"/proc/{pid}/stat") as file:
-            return file.read().rpartition(")")[2].split()[0] in "TZ"
-    except OSError:
-        return True
-
+{inspect.getsource(_members)}
+{inspect.getsource(_halt)}
 def end(*_):
-    tell(signal.SIGKILL, lambda pid: False)
+    _halt(os.getpid(), signal.SIGKILL)
     os._exit(143)
 
 signal.signal(signal.SIGTERM, end)
-signal.signal(signal.SIGUSR1, lambda *_: tell(signal.SIGSTOP, is_stopped))
-signal.signal(signal.SIGUSR2, lambda *_: tell(signal.SIGCONT, lambda pid: not is_stopped(pid)))
 ctypes.CDLL(None).prctl(1, signal.SIGTERM)
 if os.getppid() != int(sys.argv[1]):
     end()
@@ -253,7 +247,8 @@ _TICK_S = 5.0
 def _lines(child: subprocess.Popen[str]) -> Iterator[str | None]:
     """What a command prints; None for every few seconds without a line."""
     assert child.stdout is not None
-    output, printed = child.stdout, queue.SimpleQueue[str | None]()
+    # Not a SimpleQueue: CPython 3.11's waits forever where the handler of a signal outlasts the timeout.
+    output, printed = child.stdout, queue.Queue[str | None]()
 
     def read() -> None:
         for line in output:
@@ -275,7 +270,7 @@ def _lines(child: subprocess.Popen[str]) -> Iterator[str | None]:
 @contextlib.contextmanager
 def _signals_reach(child: subprocess.Popen[str]) -> Iterator[None]:
     """The command has a session of its own: what a terminal signals reaches irdiff, which hands it on."""
-    if threading.current_thread() is not threading.main_thread():
+    if threading.current_thread() != threading.main_thread():
         yield
         return
 
@@ -283,9 +278,11 @@ def _signals_reach(child: subprocess.Popen[str]) -> Iterator[None]:
         raise KeyboardInterrupt(signal.Signals(number).name)
 
     def suspend(_number: int, _frame: FrameType | None) -> None:
-        child.send_signal(signal.SIGUSR1)
+        _halt(child.pid, signal.SIGSTOP)  # not its leader, which has to end it where irdiff is killed
         os.kill(os.getpid(), signal.SIGSTOP)
-        child.send_signal(signal.SIGUSR2)  # here irdiff goes on: somebody continued it
+        for pid in _members(child.pid):  # here irdiff goes on: somebody continued it
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGCONT)
 
     handlers = {signal.SIGTERM: interrupt, signal.SIGHUP: interrupt, signal.SIGTSTP: suspend}
     # what the caller ignores (nohup) stays ignored

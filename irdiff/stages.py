@@ -1,6 +1,6 @@
 """The stages of a compilation that irdiff knows by name; those of other backends are words.
 
-source → ttir → (glir →) ttgir → llir → ptx → cubin, shown as sass      NVIDIA
+launch → source → ttir → (glir →) ttgir → llir → ptx → cubin, shown as sass      NVIDIA
 → amdgcn → hsaco                  AMD
 """
 
@@ -17,10 +17,10 @@ T = TypeVar("T")
 
 
 class Stage(StrEnum):
-    """In the order they are made; what a launch passes on comes before all."""
+    """In the order they are made."""
 
     LAUNCH = "launch"
-    """Nothing that is compiled: what the launch passes to the kernel, where only that differs."""
+    """What is launched, and how: grid, arguments, options, order. Nothing that is compiled."""
     SOURCE = "source"
     """The frontend's IR, before the first pass."""
     TTIR = "ttir"
@@ -42,8 +42,8 @@ MACHINE_STAGES: Mapping[str, Stage] = {Stage.CUBIN: Stage.SASS, Stage.HSACO: Sta
 TEXTS = frozenset(Stage) - {Stage.LAUNCH, Stage.SASS, *MACHINE_STAGES}
 """Whose artifacts are texts."""
 COMPARED: Mapping[str, tuple[Stage, ...]] = {
-    "cuda": (Stage.TTIR, Stage.TTGIR, Stage.LLIR, Stage.PTX, Stage.SASS),
-    "hip": (Stage.TTIR, Stage.TTGIR, Stage.LLIR, Stage.AMDGCN),
+    "cuda": (Stage.LAUNCH, Stage.TTIR, Stage.TTGIR, Stage.LLIR, Stage.PTX, Stage.SASS),
+    "hip": (Stage.LAUNCH, Stage.TTIR, Stage.TTGIR, Stage.LLIR, Stage.AMDGCN),
 }
 """The stages that get a status, by the name of a target's backend."""
 INPUT: Mapping[str, Stage] = {

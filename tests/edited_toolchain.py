@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from irdiff.model import Toolchain
 
@@ -15,8 +16,15 @@ FRONTEND_EDIT = {"triton/language/core.py": "\n\n_NOT_IN_ANY_IR = 1\n"}
 AMD_EDIT = {"triton/backends/amd/compiler.py": "\n\n_NOT_IN_ANY_IR = 1\n"}
 
 
-def make(toolchain: Toolchain, folder: Path, appended: Mapping[str, str]) -> str:
-    """The side `python:PATH` of the copy; `appended` says what to add to which files of its site-packages."""
+def make(
+    toolchain: Toolchain,
+    folder: Path,
+    appended: Mapping[str, str],
+    replaced: Mapping[str, tuple[str, str]] = MappingProxyType({}),
+) -> str:
+    """The side `python:PATH` of the copy; `appended` says what to add to which files of its site-packages, and
+    `replaced` which text of theirs to put another in place of, once.
+    """
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
     ours = next(Path(toolchain.path).glob("lib/python*/site-packages"))
     theirs = next(folder.glob("lib/python*/site-packages"))
@@ -25,7 +33,9 @@ def make(toolchain: Toolchain, folder: Path, appended: Mapping[str, str]) -> str
         path = theirs / name
         content = path.read_text()
         path.unlink()  # a link: the toolchain's own file stays as it is
-        path.write_text(content + text)
+        before, after = replaced.get(name, ("", ""))
+        assert before in content, f"{name} has no {before!r}"
+        path.write_text(content.replace(before, after, 1) + text)
     return f"python:{folder}/bin/python"
 
 

@@ -132,6 +132,12 @@ class _Trial:
             return self._failure(origin)
         charged: list[Component] = []
         notes: list[str] = []
+        if origin.stage == Stage.LAUNCH:
+            charged.append(Component.PROGRAM if self._launches_otherwise() else Component.RUNTIME)
+            toolchains = self.sides.map(lambda side: side.toolchain.digest)
+            if charged == [Component.RUNTIME] or toolchains.base == toolchains.head:
+                found = replace(origin, charged=tuple(charged))
+                return Attribution(case_id=self.case.id, origin=found, edit=None, step=None, again=NOT_AGAIN)
         for charge in (self._frontend(), *map(self._stage, range(1, len(self.stages)))):
             if charge.component is not None and charge.component not in charged:
                 charged.append(charge.component)
@@ -158,6 +164,14 @@ class _Trial:
             made = self._states.edit(ir, *self._left)
         again = Sides[Mapping[str, bool]](base=self._again.base, head=self._again.head)
         return Attribution(case_id=self.case.id, origin=found, edit=source, step=step, again=again, made=made)
+
+    def _launches_otherwise(self) -> bool:
+        """Whether the program launches something else, or in another order; not the toolchain's runtime
+        alone.
+        """
+        digests = {side[Stage.LAUNCH].digest for side in self.case.artifacts if Stage.LAUNCH in side}
+        is_handed = any(row.kind is FindingKind.LAUNCH_DIFFERS for row in self.case.findings)
+        return len(digests) > 1 or not is_handed
 
     def _failure(self, origin: Origin) -> Attribution:
         """Of a side that does not compile: the pass that was running, where the stage fails alone, too."""

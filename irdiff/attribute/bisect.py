@@ -303,7 +303,7 @@ class Bisection:
             return None
         sides = Sides(base=self._side(base), head=self._side(head))
         comparer = CaseComparer(self.compiler, self.sameness, sides, self._options)
-        return comparer.compare(pair)
+        return comparer.uncompiled(pair) or comparer.compare(pair, comparer.compiled(pair))[0]
 
     @property
     def _options(self) -> Options:

@@ -65,7 +65,7 @@ class Exerciser:
     def of_launch(self, launch: Launch, target: Target) -> CaseExercise | None:
         """None where the launch does not compile."""
         toolchain, corpus = self.side.toolchain, self.side.corpus
-        outcome = self.compiler.compile(toolchain, corpus, launch, target, assemble=False)
+        outcome = self.compiler.compile(toolchain, corpus, launch, target)
         return self._measured(launch, target, outcome) if isinstance(outcome, Compiled) else None
 
     def _measured(self, launch: Launch, target: Target, compiled: Compiled) -> CaseExercise:

@@ -113,7 +113,7 @@ class WorkerPassRunner:
                 {
                     "op": "one_pass",
                     "launch": own.rpartition("@")[0],
-                    "root": str(side.corpus.root),
+                    **side.corpus.place,
                     "target": asdict(self._target),
                     "select": asdict(Wanted(cases=(own,)).selection(workload, self._target)),
                     "stage": self._case.origin.stage if self._case.origin else Stage.TTGIR,

@@ -85,12 +85,16 @@ class Replayed:
 class WorkerReplayer:
     """Thread-safe."""
 
-    def __init__(self, config: Config, store: Store, workers: Workers, wanted: Wanted) -> None:
+    def __init__(
+        self, config: Config, store: Store, workers: Workers, wanted: Wanted, *, reuse: bool
+    ) -> None:
         self._config = config
         self._store = store
         self._workers = workers
         self._wanted = wanted
         """As the launches were captured: a host that has them is asked again."""
+        self._reuse = reuse
+        """Whether what an assembler made of the same input before is taken."""
         self._timeout_s = min(config.limits.timeout_s, MAX_REPLAY_S)
         self._cores = threading.BoundedSemaphore(config.jobs + 1)
         """One more than there are: while one is read, the next ones run."""
@@ -108,7 +112,7 @@ class WorkerReplayer:
                 {
                     "op": "replay",
                     "launch": replay.launch_id,
-                    "root": str(replay.side.corpus.root),
+                    **replay.side.corpus.place,
                     "target": asdict(replay.target),
                     "select": asdict(self._wanted.selection(workload, replay.target)),
                     "stage": replay.stage,
@@ -120,11 +124,18 @@ class WorkerReplayer:
                     "timeout_s": self._timeout_s,
                     "memory_bytes": self._config.limits.memory_bytes,
                     **_cpu_limit(replay),
+                    **self._assembled(replay),
                 }
             )
             with LARGE_TEXT:
                 found = _read(folder, replay, is_late=ended.timed_out or ended.signal == signal.SIGXCPU)
             return replace(found, may_be_cured=ended.timed_out or ended.worker_died)
+
+    def _assembled(self, replay: Replay) -> dict[str, object]:
+        if replay.randomized or not self._reuse:
+            return {}
+        programs = dict(replay.side.toolchain.programs)
+        return {"assembled": str(self._store.assembled), "programs": programs}
 
 
 def _cpu_limit(replay: Replay) -> dict[str, int]:

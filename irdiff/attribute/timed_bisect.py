@@ -10,8 +10,8 @@ skipped where it never is. Nothing is said on the strength of one such answer al
   has to make at least half of the whole one. Where it does not (several commits share it, or an answer was
   wrong on the way) the answer is `unclear`, with the commits that are left.
 
-Pure: what builds, compiles and times is handed in. `python -m tests.bench_timed_bisect` counts right and
-wrong answers over simulated histories.
+Pure: what builds, compiles and times is handed in. `python -m tests.programs.bench_timed_bisect` counts right
+and wrong answers over simulated histories.
 """
 
 from __future__ import annotations

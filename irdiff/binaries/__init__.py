@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 
-from irdiff.binaries import cubin, hsaco
+from irdiff.binaries import cubin, elf, hsaco
 from irdiff.errors import NormalizeError
 from irdiff.stages import Stage
 
@@ -36,12 +37,24 @@ def machine_code(stage: str, binary: bytes) -> MachineCode:
     }
     if stage not in readers:
         raise NormalizeError(f"no machine code is read from the stage {stage}")
-    try:
+    with _damage_of(stage):
         sections, facts = readers[stage](binary)
-    except (struct.error, IndexError, ValueError, TypeError, OverflowError, MemoryError) as error:
-        raise NormalizeError(f"{stage}: damaged binary ({error})") from error
     digest = sha256()
     for name in sorted(sections):
         digest.update(f"{name}\0{len(sections[name])}\0".encode())
         digest.update(sections[name])
     return MachineCode(digest=digest.hexdigest(), sections=sections, facts=facts)
+
+
+def symbols(stage: str, binary: bytes) -> frozenset[str]:
+    """Names that a loader can ask a `cubin` or `hsaco` for. Raises NormalizeError for a damaged binary."""
+    with _damage_of(stage):
+        return frozenset(symbol.name for symbol in elf.symbols(elf.read(binary, stage)))
+
+
+@contextmanager
+def _damage_of(stage: str) -> Iterator[None]:
+    try:
+        yield
+    except (struct.error, IndexError, ValueError, TypeError, OverflowError, MemoryError) as error:
+        raise NormalizeError(f"{stage}: damaged binary ({error})") from error

@@ -1,9 +1,8 @@
-"""Catalogs: the launches of a workload for one target on one side, from the store or from its worker.
+"""Catalogs: the launches of one workload for one target on one side, traced each time by its worker.
 
-A catalog is used again only where everything that capturing it looked at is as it was (`dependencies`), under
-the same toolchain, interpreter, worker code and environment. Failures are kept by the same rule; those that
-the next time may be cured are not kept at all: something was missing, the system refused, time or memory ran
-out.
+Only the catalog of a corpus that imports nothing outside of itself and Triton is kept
+(`Corpus.self_contained`), under the corpus, the toolchain, the worker's code and the environment. What the
+next time may cure is not kept: something that was missing, time or memory that ran out.
 """
 
 from __future__ import annotations
@@ -16,18 +15,15 @@ from typing import Any, Protocol
 from pydantic import TypeAdapter
 
 from irdiff import case_ids
-from irdiff.capture import dependencies
-from irdiff.capture.disk import Disk
 from irdiff.model import Argument, CaptureFailure, Failure, FailureKind, Launch, Target, Toolchain
 from irdiff.resolve.corpus import Corpus
 from irdiff.resolve.sides import Side
-from irdiff.store import Store, key_of
+from irdiff.stages import Stage
+from irdiff.store import Store, key_of, sha256
 from irdiff.store.interning import interned_as
 from irdiff.worker_client import diagnosis
 from irdiff.worker_client.worker_requests import Requests, read_result
 
-_KEPT = 8
-"""Catalogs of one workload with other dependencies that are kept beside each other, the newest first."""
 _launch_list = TypeAdapter(list[Launch])
 _failure = TypeAdapter(Failure)
 
@@ -104,9 +100,8 @@ class Capturer:
     def __init__(self, requests: Requests, store: Store, *, reuse: bool) -> None:
         self._requests = requests
         self._store = store
-        self._disk = Disk()
         self._reuse = reuse
-        """Whether catalogs of earlier runs are taken from the store."""
+        """Whether catalogs of earlier runs are taken from the cache."""
 
     def catalog(
         self,
@@ -116,44 +111,45 @@ class Capturer:
         target: Target,
         selection: Selection,
     ) -> Catalog:
+        is_kept = corpus.self_contained and self._reuse
         key = self._key(toolchain, corpus, workload, target, selection)
-        rows: list[dict[str, Any]] = (self._store.get_record("catalogs", key) or []) if self._reuse else []
-        for row in rows:
-            if dependencies.of_json(row["dependencies"]).hold(corpus.anchor, self._disk):
-                known = self._store.get_record("catalog", row["catalog"])
-                if known is not None:
-                    return _catalog(known)
-        record, found = self._captured(toolchain, corpus, workload, target, selection)
-        if found is not None:
-            named = key_of(record)
-            self._store.put_record("catalog", named, record)
-            fresh = {"dependencies": dependencies.to_json(found), "catalog": named}
-            kept = [row for row in rows if row["catalog"] != named]
-            self._store.put_record("catalogs", key, [fresh, *kept][:_KEPT])
-        return _catalog(record)
+        record = self._store.get_record("catalog", key) if is_kept else None
+        if record is None:
+            record = self._captured(toolchain, corpus, workload, target, selection)
+            if is_kept and not record["transient"]:
+                self._store.put_record("catalog", key, record)
+        return _catalog(self._with_texts(record))
+
+    def _with_texts(self, record: dict[str, Any]) -> dict[str, Any]:
+        """Puts what is launched, and how, where artifacts are."""
+        rows = []
+        for launch in record["launches"]:
+            content = launch["launched"].encode()
+            digest = sha256(content)
+            if not self._store.has(digest):
+                self._store.put(content)
+            text = {"stage": Stage.LAUNCH, "digest": digest, "size_bytes": len(content)}
+            rows.append({**launch, "launched": text})
+        return {**record, "launches": rows}
 
     def _key(
         self, toolchain: Toolchain, corpus: Corpus, workload: str, target: Target, selection: Selection
     ) -> str:
-        """The interpreter counts by its place: what lies in its folders is among the dependencies."""
-        beside = corpus.beside(workload, target)
-        packages = beside.packages.digest if beside else ""
-        root = dependencies.relative(str(corpus.root), corpus.anchor)
-        places = sorted(self._requests.places.items())
-        side = (toolchain.digest, toolchain.python, root, packages, places)
-        return key_of("catalog/5", self._requests.conditions, side, workload, target, selection)
+        side = (self._requests.conditions, toolchain.digest, corpus.digest)
+        return key_of("catalog/6", side, workload, target, selection)
 
     def _captured(
         self, toolchain: Toolchain, corpus: Corpus, workload: str, target: Target, selection: Selection
-    ) -> tuple[dict[str, Any], dependencies.Dependencies | None]:
-        """The catalog as JSON, and what it depends on: None where it must not be used again."""
+    ) -> dict[str, Any]:
+        """The catalog as JSON."""
         row = {
             "op": "catalog",
             "workload": workload,
-            "root": str(corpus.root),
+            **corpus.place,
             "target": asdict(target),
             "select": asdict(selection),
             "note_calls": corpus.files is not None,
+            "below": str(corpus.root) if corpus.kept else None,
         }
         with self._store.scratch() as folder:
             ended = self._requests.ask(toolchain, corpus.beside(workload, target), row, folder)
@@ -166,19 +162,18 @@ class Capturer:
             if result is None or result["outcome"] not in ("captured", "unsupported"):
                 failure = self._requests.failure(ended, result, folder)
                 failures = [{"id": f"{workload}:*", "expected": True, "failure": asdict(failure)}]
-        report = result.get("dependencies") if result else None
-        record = {
-            "launches": result["launches"] if result and result["outcome"] == "captured" else [],
+        is_captured = result is not None and result["outcome"] == "captured"
+        found = result if result and is_captured else {}
+        return {
+            "launches": found.get("launches", []),
             "failures": failures,
             "supported": result is None or result["outcome"] != "unsupported",
             "selection": asdict(selection),
-            "called": result.get("called", ()) if result else (),
-            "left_out": result.get("left_out", {}) if result else {},
-            "read": dependencies.read_below(report, corpus.anchor) if report else (),
+            "called": found.get("called", ()),
+            "left_out": found.get("left_out", {}),
+            "read": found.get("read", ()),
+            "transient": result is None or _is_transient(result, failures),
         }
-        if result is None or report is None or not _may_be_kept(result, failures):
-            return record, None
-        return record, dependencies.of_report(report, corpus.anchor, self._disk)
 
 
 def _failures(result: Mapping[str, Any], stderr: str) -> list[dict[str, Any]]:
@@ -200,15 +195,16 @@ def _failures(result: Mapping[str, Any], stderr: str) -> list[dict[str, Any]]:
     ]
 
 
-def _may_be_kept(result: Mapping[str, Any], failures: Sequence[Mapping[str, Any]]) -> bool:
-    transient = any(row["failure"]["kind"] in (FailureKind.TIMEOUT, FailureKind.MEMORY) for row in failures)
-    curable = result.get("curable") or any(row.get("curable") for row in result.get("failures", ()))
-    return not transient and not curable
+def _is_transient(result: Mapping[str, Any], failures: Sequence[Mapping[str, Any]]) -> bool:
+    ran_out = any(row["failure"]["kind"] in (FailureKind.TIMEOUT, FailureKind.MEMORY) for row in failures)
+    return ran_out or bool(
+        result.get("curable") or any(row.get("curable") for row in result.get("failures", ()))
+    )
 
 
 _WORDS = ("id", "workload", "label", "kernel", "target", "source_digest", "source_path", "tier")
 _TABLES = ("signature", "constexprs", "attributes", "options")
-_TUPLES = ("sources", "grid", "tolerance")
+_TUPLES = ("sources", "grid", "launched", "places", "tolerance")
 
 
 def _sharing(launch: Launch) -> Launch:

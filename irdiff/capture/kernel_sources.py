@@ -27,11 +27,11 @@ def source_of(corpus: Corpus, launch: Launch) -> str:
 def keep_root(corpus: Corpus, config: Config) -> None:
     """Notes where the files of a revision lie, by the digest that a run knows its corpus by."""
     place = _place(corpus.digest, config)
-    if corpus.anchor is None or place.is_symlink():
+    if corpus.kept is None or place.is_symlink():
         return
     place.parent.mkdir(parents=True, exist_ok=True)
     with contextlib.suppress(FileExistsError):  # another process was first
-        place.symlink_to(corpus.root)
+        place.symlink_to(corpus.kept)
 
 
 def root_of(digest: str, config: Config) -> Path | None:

@@ -10,8 +10,9 @@ an edit moves: these are matched by `numbered` first.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
 
 from irdiff import case_ids
 from irdiff.capture import numbered
@@ -44,8 +45,30 @@ def pairs(captured: Iterable[CapturedWorkload], options: Options) -> list[Pair]:
 
     A launch that is declared as not meant for a target is no case: `irdiff corpus check` looks at those.
     """
-    found = (pair for row in captured for pair in _pairs(row, options))
+    found = (pair for row in captured for pair in _in_order(list(_pairs(row, options))))
     return sorted(found, key=lambda pair: pair.id)
+
+
+def _in_order(pairs: Sequence[Pair]) -> Iterator[Pair]:
+    """Marks those whose calls come in another order: of the calls that both sides make, the fewest that
+    moved.
+    """
+    ours, theirs = (
+        [name for _, _, name in sorted(row for pair in pairs for row in _calls(pair, side))]
+        for side in ("base", "head")
+    )
+    moved: set[str] = set()
+    for tag, *places in SequenceMatcher(None, ours, theirs, autojunk=False).get_opcodes():
+        if tag != "equal":
+            moved.update(ours[places[0] : places[1]], theirs[places[2] : places[3]])
+    return (replace(pair, moved=pair.id in moved) for pair in pairs)
+
+
+def _calls(pair: Pair, side: str) -> Iterator[tuple[str, int, str]]:
+    """The calls of a launch that both sides have: the entry's label, the place there, the pair's id."""
+    launch = pair.base if side == "base" else pair.head
+    if isinstance(launch, Launch) and isinstance(pair.base, Launch) and isinstance(pair.head, Launch):
+        yield from ((launch.label, place, pair.id) for place in launch.places)
 
 
 def _pairs(row: CapturedWorkload, options: Options) -> Iterator[Pair]:
@@ -64,6 +87,7 @@ def _pairs(row: CapturedWorkload, options: Options) -> Iterator[Pair]:
                 base=matched.base,
                 head=matched.head,
                 supported=supported,
+                moved=False,
             )
     if not any(supported):
         yield unsupported(row.workload, row.target)
@@ -78,6 +102,7 @@ def unsupported(workload: str, target: Target) -> Pair:
         base=None,
         head=None,
         supported=Sides(base=False, head=False),
+        moved=False,
     )
 
 

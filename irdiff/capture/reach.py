@@ -57,7 +57,7 @@ def _compiled(pairs: Iterable[Pair], places: Sides[_Places]) -> dict[str, set[st
     for pair in pairs:
         for place, launch in ((places.base, pair.base), (places.head, pair.head)):
             for source in launch.sources if isinstance(launch, Launch) else ():
-                for path in place.of_source(source):
+                for path in place.of(source):
                     found.setdefault(path, set()).add(pair.launch_id)
     return found
 
@@ -73,7 +73,7 @@ def _read(
     found: dict[str, set[str]] = {}
     for row in captured:
         for place, catalog in places.zip(row.catalogs):
-            for path in (path for name in catalog.read for path in place.of_read(name)):
+            for path in (path for name in catalog.read for path in place.of(name)):
                 found.setdefault(path, set()).update(launched.get(row.workload, ()))
     return found
 
@@ -82,13 +82,13 @@ def _called(names: Iterable[str], places: _Places) -> Iterator[tuple[str, int]]:
     """(path in the repository, first line) of the functions that a catalog names."""
     for name in names:
         path, _, line = name.rpartition(":")
-        for place in places.of_source(path):
+        for place in places.of(path):
             yield place, int(line)
 
 
 def _not_run(path: str, corpora: Sides[Corpus], called: Sides[set[tuple[str, int]]]) -> tuple[str, ...]:
     """Functions of a file that changed, and of which neither side ran or compiled its own."""
-    files = corpora.map(lambda corpus: corpus.anchor / "tree" / path if corpus.anchor else Path(path))
+    files = corpora.map(lambda corpus: corpus.root / path)
     if not path.endswith(".py") or not all(file.is_file() for file in files):
         return ()
     texts = files.map(lambda file: file.read_text(encoding="utf-8", errors="replace"))
@@ -112,27 +112,24 @@ def _changes(base: Mapping[str, str], head: Mapping[str, str]) -> dict[str, File
 
 
 class _Places:
-    """Files of an exported revision by their path in the repository; its corpus is a folder of links."""
+    """Files of a revision by their path in the repository."""
 
     def __init__(self, corpus: Corpus) -> None:
-        self._corpus = corpus
-        self._known: dict[Path, tuple[str, ...]] = {}
+        self._root = corpus.root
+        self._known: dict[str, tuple[str, ...]] = {}
 
-    def of_source(self, name: str) -> tuple[str, ...]:
-        return self._of(self._corpus.root / name)
-
-    def of_read(self, name: str) -> tuple[str, ...]:
-        assert self._corpus.anchor is not None
-        return self._of(self._corpus.anchor / name)
-
-    def _of(self, path: Path) -> tuple[str, ...]:
+    def of(self, name: str) -> tuple[str, ...]:
         """The file itself and the links of the repository that lead to it: who follows a link reads it."""
-        if path not in self._known:
-            assert self._corpus.anchor is not None
-            tree = self._corpus.anchor / "tree"
-            inside = (place for place in (*_links(path), path.resolve()) if place.is_relative_to(tree))
-            self._known[path] = tuple(str(place.relative_to(tree)) for place in inside)
-        return self._known[path]
+        if name not in self._known:
+            path, root = self._root / name, self._root.resolve()
+            places = [place for place in _links(path) if place.is_relative_to(self._root)]
+            found = [str(place.relative_to(self._root)) for place in places]
+            real = path.resolve()
+            self._known[name] = (
+                *found,
+                *([str(real.relative_to(root))] if real.is_relative_to(root) else ()),
+            )
+        return self._known[name]
 
 
 def _links(path: Path) -> Iterator[Path]:

@@ -18,51 +18,31 @@ from irdiff.errors import BuildInterrupted, ExitCode, IrdiffError
 
 _M_MMAP_THRESHOLD, _M_ARENA_MAX = -3, -8  # malloc.h
 _COMMANDS = {
-    # name: (module, attribute, one line for --help)
-    "compare": ("irdiff.cli.compare", "compare_command", "Compare two sides over the corpus."),
-    "report": ("irdiff.cli.report", "report_command", "Show a run again, in any format."),
-    "diff": ("irdiff.cli.diff", "diff_command", "Show the lines that changed in a case or a group."),
-    "explain": (
-        "irdiff.cli.explain",
-        "explain_command",
-        "Tell where a change comes from, and run each side alone.",
-    ),
-    "runs": ("irdiff.cli.runs", "runs_group", "List and remove runs, or show one in a browser."),
-    "diff-runs": ("irdiff.cli.diff_runs", "diff_runs_command", "Tell what is new between two runs."),
-    "time": (
-        "irdiff.cli.time",
-        "time_command",
-        "Time the changed cases of a run on the GPUs of this machine, or take timings of another.",
-    ),
-    "bisect": ("irdiff.cli.bisect", "bisect_command", "Find the commit that changes a case."),
-    "merge": ("irdiff.cli.merge", "merge_command", "Join the runs of shards or targets to one."),
-    "gate": ("irdiff.cli.gate", "gate_command", "Ask whether a run holds to a policy."),
-    "comment": ("irdiff.cli.comment", "comment_command", "Write a run's report on a pull request."),
-    "ab": ("irdiff.cli.ab", "ab_command", "Compare several candidates with one base."),
-    "history": ("irdiff.cli.history", "history_group", "Keep and show every kernel over every version."),
-    "release-report": (
-        "irdiff.cli.release_report",
-        "release_report_command",
-        "Write one document over many runs.",
-    ),
-    "github": (
-        "irdiff.cli.github",
-        "github_group",
-        "Take a step of the workflows that `init --github` writes.",
-    ),
-    "init": ("irdiff.cli.init", "init_command", "Prepare a repository: irdiff.toml, workflows, policy."),
-    "hook": ("irdiff.cli.hook", "hook_command", "Install a hook that compares before every push."),
-    "corpus": ("irdiff.cli.corpus", "corpus_group", "List, show, check and verify workloads."),
-    "capture": ("irdiff.cli.capture", "capture_command", "Record a program's kernels as a corpus."),
-    "toolchain": (
-        "irdiff.cli.toolchain",
-        "toolchain_group",
-        "Install, build, check and remove toolchains.",
-    ),
-    "store": ("irdiff.cli.store", "store_group", "Show, check, share and prune the store."),
-    "completion": ("irdiff.cli.completion", "completion_command", "Print the completion of a shell."),
-    "normalize": ("irdiff.cli.normalize", "normalize_command", "Print the canonical text of an IR file."),
+    "compare": "Compare two sides over the corpus.",
+    "report": "Show a run again, in any format.",
+    "diff": "Show the lines that changed in a case or a group.",
+    "explain": "Show where a change comes from, and run each side alone.",
+    "runs": "List and remove runs, or show one in a browser.",
+    "diff-runs": "Show what is new between two runs.",
+    "time": "Time the changed cases of a run on the GPUs of this machine, or take timings of another.",
+    "bisect": "Find the commit that changes a case.",
+    "merge": "Join the runs of shards or targets to one.",
+    "gate": "Ask whether a run holds to a policy.",
+    "comment": "Write a run's report on a pull request.",
+    "ab": "Compare several candidates with one base.",
+    "history": "Keep and show every kernel over every version.",
+    "release-report": "Write one document over many runs.",
+    "github": "Take a step of the workflows that `init --github` writes.",
+    "init": "Prepare a repository: irdiff.toml, workflows, policy.",
+    "hook": "Install a hook that compares before every push.",
+    "corpus": "List, show, check and verify workloads.",
+    "capture": "Record a program's kernels as a corpus.",
+    "toolchain": "Install, build, check and remove toolchains.",
+    "store": "Show, check, share and prune the store.",
+    "completion": "Print the completion of a shell.",
+    "normalize": "Print the canonical text of an IR file.",
 }
+"""One line for `--help`. A command is `NAME_command` or `NAME_group` of the module of its name."""
 
 
 class _LazyGroup(click.Group):
@@ -74,8 +54,9 @@ class _LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in _COMMANDS:
             return None
-        module, attribute, _ = _COMMANDS[cmd_name]
-        command: click.Command = getattr(importlib.import_module(module), attribute)
+        name = cmd_name.replace("-", "_")
+        found = vars(importlib.import_module(f"irdiff.cli.{name}"))
+        command: click.Command = found.get(f"{name}_command") or found[f"{name}_group"]
         return command
 
     def resolve_command(
@@ -88,7 +69,7 @@ class _LazyGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
-            formatter.write_dl([(name, row[2]) for name, row in _COMMANDS.items()])
+            formatter.write_dl(list(_COMMANDS.items()))
 
 
 _ALLOCATIONS = 100_000
@@ -96,17 +77,10 @@ _ALLOCATIONS = 100_000
 700, a fifth of a large comparison's time goes there."""
 
 
-@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "show_default": True})
 @click.version_option(__version__, prog_name="irdiff")
 def cli() -> None:
     """Which kernels does a change of Triton, or of a repository of Triton kernels, really change?"""
-
-
-def _what_is_kept(error: BaseException) -> str:
-    """Click raises an `Abort` from what interrupted it."""
-    causes = (error, error.__cause__)
-    builds = (str(cause) for cause in causes if isinstance(cause, BuildInterrupted))
-    return next(builds, "what was compiled is in the store")
 
 
 def main() -> None:
@@ -116,7 +90,9 @@ def main() -> None:
     try:
         code = cli.main(standalone_mode=False, prog_name="irdiff")
     except (KeyboardInterrupt, click.exceptions.Abort) as error:
-        click.echo(f"interrupted; {_what_is_kept(error)}", err=True)
+        causes = (error, error.__cause__)  # click raises an `Abort` from what interrupted it
+        builds = (str(cause) for cause in causes if isinstance(cause, BuildInterrupted))
+        click.echo(f"interrupted; {next(builds, 'what was compiled is in the store')}", err=True)
         code = ExitCode.INTERRUPTED
     except click.ClickException as error:
         error.show()

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import json
+from dataclasses import replace
 from pathlib import Path
 
 import click
 from rich.console import Console
 
-from irdiff import config as configuration
 from irdiff.attribute.bisect import Among, BisectQuestion, FirstBadCommits, SideList, bisect, commits_of
-from irdiff.cli import options, tool_sides
-from irdiff.cli.status import status_line
+from irdiff.cli import options, screen, tool_sides
+from irdiff.cli.options import CaseArguments, CheckoutArguments
 from irdiff.config import Config
 from irdiff.diffs import stage_diff
-from irdiff.errors import ExitCode, NormalizeError, UsageError
-from irdiff.model import Target
+from irdiff.errors import NormalizeError, UsageError
 from irdiff.report import escape
-from irdiff.resolve.sides import Resolver, Side, SideOptions, is_revision, resolve_sides
+from irdiff.resolve.sides import Resolver, Side, is_revision, resolve_sides
 from irdiff.resolve.toolchains import repository
 
 _MAX_LINES = 80
@@ -32,97 +30,67 @@ _CONTEXT = 3
     "--measure",
     type=click.Choice(["code", "time"]),
     default="code",
-    show_default=True,
-    help="What the commit moves; time needs a GPU of the case's target here, and may answer `unclear`.",
+    help="What the commit moves; time needs a GPU of the target here, and may answer `unclear`.",
 )
-@click.option("--triton", metavar="SPEC", help="The compiler, where revisions select kernels.")
 @options.origin_option
 @options.ptxas_option
-@click.option("--no-build", is_flag=True, help="Skip commits whose native part is not at hand.")
-@options.repo_option
-@options.corpus_option
-@options.targets_folder_option
+@options.checkout
+@options.gathered("selection", CaseArguments, options.corpus_option, options.targets_folder_option)
 @options.json_option
-@options.cache_option
-@options.limit_options
+@options.limited
 def bisect_command(
     *,
     sides: tuple[str, ...],
     case_id: str,
     stage: str | None,
     measure: str,
-    triton: str | None,
     origin: str | None,
     ptxas: str | None,
-    no_build: bool,
-    repo: Path | None,
-    corpus: Path | None,
-    targets_dir: Path | None,
+    checkout: CheckoutArguments,
+    selection: CaseArguments,
     json_path: Path | None,
-    cache: Path | None,
-    jobs: int | None,
-    timeout_s: float,
-    memory_mib: int,
-) -> int:
+    config: Config,
+) -> None:
     """Find the first commit after GOOD, up to BAD, that changes the code of a case.
 
     Without --stage the machine code decides. Commits that cannot be built are skipped. A list of releases
     (triton==3.7.1 triton==3.8.0 …), or of LLVMs or assemblers (llvm:PATH llvm:PATH … --from triton==3.9.0),
     is searched in the order it is given in.
     """
-    config = configuration.load(cache=cache, jobs=jobs, timeout_s=timeout_s, memory_mib=memory_mib)
     name = case_id.partition("@")[2]
     if not name or ":" not in case_id:
         hint = "write it as in elementwise/vector_add:fp32-16m@sm_90"
         raise UsageError(f"{case_id!r} is no case", hint=hint)
-    target = options.selected_targets((name,), targets_dir, config)[0]
-    console = Console(stderr=True, no_color=config.color is False)
-    with status_line(console) as progress:
-        wanted = SideOptions(repo=repo, corpus=corpus, triton=triton, build=not no_build, progress=progress)
-        question = BisectQuestion(good=sides[0], bad=sides[-1], case_id=case_id, stage=stage)
+    if measure == "time" and stage:
+        raise UsageError("--stage is of the code, and --measure time is not", hint="leave one out")
+    target = replace(selection, target_names=(name,)).targets(config)[0]
+    store: repository.GitStore | None = None
+    with screen.status_line() as tell:
+        wanted = checkout.side_options(selection, tell)
         if len(sides) == 2 and all(map(is_revision, sides)):
-            resolver = Resolver(repository.open_store(repo or Path.cwd(), config), wanted, config)
+            resolver = Resolver(repository.open_store(checkout.repo or Path.cwd(), config), wanted, config)
             among, store = commits_of(resolver), resolver.store
-            if measure == "time":
-                return _by_time(question, target, among, store, config, json_path)
-            finding = bisect(question, target, among, config)
-            titles = [_title(resolver.store, commit) for commit in finding.commits]
         else:
             given = tool_sides.ToolSides(origin=origin, ptxas=ptxas, wanted=wanted)
-            found = _listed(sides, given, config)
-            if measure == "time":
-                return _by_time(question, target, found, None, config, json_path)
-            finding = bisect(question, target, found, config)
-            titles = [_version(found.side_of(name)) for name in finding.commits]
+            among = _listed(sides, given, config)
+        if measure == "time":
+            from irdiff.cli import bisect_time
+
+            timed = bisect_time.search((sides[0], sides[-1]), case_id, target, among, store, config)
+            commits, row = timed.commits, bisect_time.row(timed, case_id)
+        else:
+            question = BisectQuestion(good=sides[0], bad=sides[-1], case_id=case_id, stage=stage)
+            finding = bisect(question, target, among, config)
+            commits, row = finding.commits, _row(finding)
+        titles = [_title(store, commit) if store else _version(among.side_of(commit)) for commit in commits]
     if json_path:
-        options.write_output(json_path, json.dumps(_row(finding), indent=1) + "\n")
-    if str(json_path) != "-":
+        options.write_json(json_path, row)
+    if str(json_path) == "-":
+        return
+    if measure == "time":
+        bisect_time.show(timed, case_id, titles)
+    else:
         _show(finding, titles)
-    return ExitCode.DONE
-
-
-def _by_time(
-    question: BisectQuestion,
-    target: Target,
-    among: Among,
-    store: repository.GitStore | None,
-    config: Config,
-    json_path: Path | None,
-) -> int:
-    from irdiff.cli import bisect_time
-
-    if question.stage:
-        raise UsageError("--stage is of the code, and --measure time is not", hint="leave one out")
-    ends = (question.good, question.bad)
-    finding = bisect_time.search(ends, question.case_id, target, among, store, config)
-    titles = [_title(store, commit) if store else commit for commit in finding.commits]
-    if json_path:
-        options.write_output(
-            json_path, json.dumps(bisect_time.row(finding, question.case_id), indent=1) + "\n"
-        )
-    if str(json_path) != "-":
-        bisect_time.show(finding, question.case_id, titles)
-    return ExitCode.DONE
 
 
 def _listed(names: tuple[str, ...], given: tool_sides.ToolSides, config: Config) -> Among:

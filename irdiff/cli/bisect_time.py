@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import tempfile
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -16,8 +15,7 @@ from irdiff.attribute.bisect import Among
 from irdiff.attribute.timed_bisect import TimedAnswer, TimedBisection, TimedFinding
 from irdiff.config import Config
 from irdiff.errors import NothingComparedError, ToolchainError, UsageError
-from irdiff.model import COMPARED_VERDICTS, EVERYTHING, Case, Run, Sides, Target, Verdict
-from irdiff.parallel import Progress
+from irdiff.model import COMPARED_VERDICTS, EVERYTHING, Case, Sides, Target, Verdict
 from irdiff.report import escape
 from irdiff.resolve.toolchains import adopt, checkout, native, repository
 from irdiff.run import run_folder
@@ -40,7 +38,8 @@ class CommitClock:
     target: Target
     config: Config
     folder: Path
-    is_built: Callable[[str], bool]
+    store: repository.GitStore | None
+    """None for a list of sides."""
     _codes: dict[str, str | None] = field(default_factory=dict, init=False)
 
     def code(self, commit: str) -> str | None:
@@ -73,8 +72,9 @@ class CommitClock:
             targets=(self.target,),
             options=options,
             command=("bisect", "--measure", "time"),
+            meant={self.case_id: (self.case_id,)},
         )
-        run: Run = pipeline.compare(asked, self.config, self._place(commit), _unsaid)
+        run, _ = pipeline.compare(asked, self.config, self._place(commit), lambda _step: None)
         return next((case for case in run.cases if case.id == self.case_id), None)
 
     def logs(self, commit: str, attempt: int) -> Sequence[float]:
@@ -101,26 +101,15 @@ class CommitClock:
         return self.folder / key_of(commit)[:16]  # a side may be a path
 
     def is_ready(self, commit: str) -> bool:
-        return self.is_built(commit)
-
-
-def _unsaid(_step: Progress) -> None:
-    """The search itself says what it does."""
-
-
-def is_built(store: repository.GitStore | None, config: Config) -> Callable[[str], bool]:
-    """Whether a commit's native part is built or adopted; those of a list of sides need no build."""
-
-    def asked(commit: str) -> bool:
-        if store is None:
+        """Whether a commit's native part is built or adopted; those of a list of sides need no build."""
+        if self.store is None:
             return True
-        snap = repository.snapshot(store, commit, config)
-        if not checkout.is_triton(snap, config):
+        snap = repository.snapshot(self.store, commit, self.config)
+        if not checkout.is_triton(snap, self.config):
             return True
-        found = checkout.read(snap, config)
-        return adopt.find(found.native_digest, config) is not None or native.find(found, config) is not None
-
-    return asked
+        found = checkout.read(snap, self.config)
+        adopted = adopt.find(found.native_digest, self.config)
+        return adopted is not None or native.find(found, self.config) is not None
 
 
 def search(
@@ -138,16 +127,15 @@ def search(
             f"{ends[0]} is no ancestor of {ends[1]}",
             hint=f"as GOOD, take `git merge-base {ends[0]} {ends[1]}`",
         )
-    with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="irdiff-bisect-")))
+    with tempfile.TemporaryDirectory(prefix="irdiff-bisect-") as folder:
         clock = CommitClock(
             good=good,
             case_id=case_id,
             among=among,
             target=target,
             config=config,
-            folder=folder,
-            is_built=is_built(store, config),
+            folder=Path(folder),
+            store=store,
         )
         return TimedBisection(good=good, bad=bad, history=among.history, clock=clock, tell=among.tell).run()
 

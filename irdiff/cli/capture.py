@@ -4,55 +4,41 @@ from __future__ import annotations
 
 import json
 import shutil
-from dataclasses import asdict
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import click
-from rich.console import Console
 
-from irdiff import config as configuration
 from irdiff.capture import record_program
-from irdiff.cli import captured_corpus, options
-from irdiff.cli.status import status_line
+from irdiff.cli import init_toml, options, screen
+from irdiff.cli.options import CaseArguments
 from irdiff.config import Config
 from irdiff.errors import ExitCode, UsageError
-from irdiff.resolve import packages as beside
-from irdiff.resolve import pins, toolchains
-from irdiff.resolve.toolchains import install_progress
+from irdiff.report import commands
+from irdiff.resolve import kernel_repository, pins, toolchains
+from irdiff.resolve import packages as extra_packages
+from irdiff.resolve.kernel_repository import Plan
+from irdiff.resolve.toolchains import repository
 
 _DEFAULT_TOOLCHAIN = "triton==3.9.0"
+_DEFAULT_FOLDER = Path("irdiff-captured")
 
 
 @click.command("capture", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    help="The corpus folder to write; default: that of irdiff.toml, or irdiff-captured.",
-)
+@click.option("--out", type=options.PATH, help="The corpus; default: of irdiff.toml, or irdiff-captured.")
 @click.option("--toolchain", "spec", help="Run the program with this Triton: triton==3.9.0.")
-@click.option(
-    "--python",
-    "python",
-    metavar="PYTHON",
-    help="The program's own interpreter; default: that of the active environment, of .venv, or `python`.",
-)
+@click.option("--python", metavar="PYTHON", help="The program's own; default: the active one, or .venv's.")
 @options.packages_option
-@click.option(
-    "--target",
-    "target_name",
-    default="sm_90",
-    show_default=True,
-    help="The target to record for where there is no GPU.",
-)
+@click.option("--target", "target_name", default="sm_90", help="What to record for where there is no GPU.")
 @click.option("--no-gpu", is_flag=True, help="Record as if there were no GPU: nothing is launched.")
-@click.option(
-    "--from-trace", type=click.Path(path_type=Path), help="A trace of tritonparse instead of a program."
-)
-@options.targets_folder_option
-@options.cache_option
+@click.option("--from-trace", type=options.PATH, help="A trace of tritonparse instead of a program.")
+@options.gathered("selection", CaseArguments, options.targets_folder_option)
+@options.configured
 @options.json_option
 @click.argument("program", nargs=-1, type=click.UNPROCESSED)
 def capture_command(
+    *,
     out: Path | None,
     spec: str | None,
     python: str | None,
@@ -60,8 +46,8 @@ def capture_command(
     target_name: str,
     no_gpu: bool,
     from_trace: Path | None,
-    targets_dir: Path | None,
-    cache: Path | None,
+    selection: CaseArguments,
+    config: Config,
     json_path: Path | None,
     program: tuple[str, ...],
 ) -> int:
@@ -75,25 +61,26 @@ def capture_command(
     """
     if bool(program) == bool(from_trace):
         raise UsageError("nothing to record", hint="irdiff capture script.py, or --from-trace FILE.ndjson")
-    config = configuration.load(cache=cache)
-    (target,) = options.selected_targets((target_name,), targets_dir, config)
-    root = None if from_trace else captured_corpus.repository_root(config)
-    out = out or captured_corpus.default_folder(root)
+    (target,) = replace(selection, target_names=(target_name,)).targets(config)
+    root = None if from_trace else _repository_root(config)
+    plan = _plan(root)
+    out = out or (root / plan.workloads if root and plan else _DEFAULT_FOLDER)
+    is_inside = root is not None and out.resolve().is_relative_to(root.resolve())
     words: list[str] = ["--out", str(out), "--target", json.dumps(asdict(target), default=dict)]
-    words += ["--repo", str(root)] if captured_corpus.is_inside(out, root) else []
+    words += ["--repo", str(root)] if is_inside else []
     words += ["--no-gpu"] if no_gpu else []
     words += ["--json", str(json_path)] if json_path else []
     words += ["--from-trace", str(from_trace)] if from_trace else []
     if spec or packages or (not python and from_trace):
         interpreter, more = _release(spec or _DEFAULT_TOOLCHAIN, python, packages, config)
         words += [*more, "--cure", "record again with --with {}"]
-        words += [word for path in captured_corpus.import_folders(root) for word in ("--import", str(path))]
+        words += [word for path in _import_folders(root, plan) for word in ("--import", str(path))]
     else:
         interpreter = _own_interpreter(python, root, config)
         words += ["--cure", f"{interpreter} -m pip install {{}}"]
     code = record_program.run(interpreter, [*words, *program], config, click.echo)
-    if code == ExitCode.DONE and root and captured_corpus.is_inside(out, root):
-        for line in captured_corpus.next_steps(root, out, packages):
+    if code == ExitCode.DONE and root and is_inside:
+        for line in _next_steps(root, out, packages):
             click.echo(line)
     return code
 
@@ -107,9 +94,9 @@ def _release(
             "--python names an interpreter; --toolchain and --with another one",
             hint="give --python alone, and install packages there",
         )
-    with status_line(Console(stderr=True)) as tell, install_progress.telling(tell):
+    with screen.status_line():
         toolchain = toolchains.resolve(spec, config)
-        site = str(beside.site(packages, toolchain, config)) if packages else ""
+        site = str(extra_packages.site(packages, toolchain, config)) if packages else ""
     return toolchain.python, ["--packages", site] if site else []
 
 
@@ -123,3 +110,40 @@ def _own_interpreter(python: str | None, root: Path | None, config: Config) -> s
     if own and not python:
         click.echo(f"irdiff: the program runs with {found}")
     return found
+
+
+def _repository_root(config: Config) -> Path | None:
+    """The working tree that the current folder lies in. Workloads in it can import the repository's kernels;
+    elsewhere they hold copies.
+    """
+    try:
+        return repository.open_store(Path.cwd(), config).worktree
+    except UsageError:
+        return None
+
+
+def _plan(root: Path | None) -> Plan | None:
+    path = root / kernel_repository.FILE if root else None
+    return kernel_repository.parse_plan(path.read_bytes(), str(path)) if path and path.is_file() else None
+
+
+def _import_folders(root: Path | None, plan: Plan | None) -> list[Path]:
+    """Where the repository's own packages lie, for an interpreter in which they are not installed."""
+    names = plan.imports if plan else ("src", ".")
+    return [root / name for name in names if (root / name).is_dir()] if root else []
+
+
+def _next_steps(root: Path, out: Path, packages: Sequence[str]) -> Iterator[str]:
+    """Lines for a user whose workloads were just written, with these packages."""
+    place = out.resolve()
+    plan = _plan(root)
+    if plan is None:
+        words = [word for package in packages for word in ("--with", package)]
+        yield f"  next: {commands.command('init', *words)}, then commit both; after a change: irdiff compare"
+        return
+    if place != (root / plan.workloads).resolve():
+        yield f"  note: {kernel_repository.FILE} has workloads in {plan.workloads}, not here"
+    missing = [name for name in init_toml.folders_imported_from(place, root) if name not in plan.imports]
+    if missing:
+        yield f"  note: add to import = [...] in {kernel_repository.FILE}: {', '.join(missing)}"
+    yield "  next: commit them; after a change: irdiff compare"

@@ -5,22 +5,23 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 
 from irdiff import config as configuration
-from irdiff.cli import run_argument
+from irdiff.cli import options, run_argument
+from irdiff.cli.run_argument import GivenRun
 from irdiff.config import Config
-from irdiff.errors import ExitCode, UsageError
+from irdiff.errors import UsageError
 from irdiff.github import checks, comment, since
 from irdiff.github.checks import Annotation, CheckRun, Conclusion
 from irdiff.github.client import Client
 from irdiff.model import Run
-from irdiff.report import escape, failed, headline, markdown, shown, timed
+from irdiff.report import escape, failed, headline, markdown, shown
 from irdiff.report.forest import Forest
-from irdiff.run import failure, run_folder
+from irdiff.run import failure
 from irdiff.run.failure import PartFailure
-from irdiff.timing import timing_file
 
 _LEAST = 1_000
 """Characters that hold a report."""
@@ -29,87 +30,59 @@ _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 
 @dataclass(frozen=True, kw_only=True)
 class _CommentPlace:
-    """Where the comment goes, and the check."""
+    """Where the comment goes, and the check: under the names that the options below have."""
 
     repository: str
     number: int | None
     branch: str | None
     commit: str | None
-    api_url: str
+    api_url: str | None
     key: str
     url: str | None
     check: bool
     root: str
+
+    def __post_init__(self) -> None:
+        """Raises UsageError."""
+        if self.commit is not None and not _COMMIT.fullmatch(self.commit):
+            raise UsageError(f"--commit {self.commit[:80]!a} is not a full commit id")
+        if self.url is not None and not re.fullmatch(r"https://[!-~]{1,1000}", self.url):
+            raise UsageError("--url is not an https link")
+        if not self.repository:
+            raise UsageError("no repository", hint="give --repo OWNER/NAME")
+        if (self.number is None) == (self.branch is None):
+            raise UsageError("give either --pr N or --pr-head OWNER:BRANCH")
+        if (self.branch is not None or self.check) and self.commit is None:
+            raise UsageError("--pr-head and --check need --commit SHA")
+        comment.marker(self.key)
 
 
 @click.command("comment")
 @run_argument.argument()
 @click.option("--repo", "repository", help="OWNER/NAME; default: GITHUB_REPOSITORY.")
 @click.option("--pr", "number", type=click.IntRange(min=1), help="Number of the pull request.")
-@click.option(
-    "--pr-head",
-    "branch",
-    metavar="OWNER:BRANCH",
-    help="Look for the open pull request of this branch instead.",
-)
-@click.option(
-    "--commit",
-    metavar="SHA",
-    help="The head commit of the pull request; nothing is written where it has moved on.",
-)
-@click.option(
-    "--api-url", help="The API of a GitHub Enterprise server; default: GITHUB_API_URL, or github.com."
-)
-@click.option("--key", default="default", show_default=True, help="One comment is kept for each key.")
+@click.option("--pr-head", "branch", metavar="OWNER:BRANCH", help="Or the branch that is to be merged.")
+@click.option("--commit", metavar="SHA", help="Its head: nothing is written where it has moved on.")
+@options.api_url_option
+@click.option("--key", default="default", help="One comment is kept for each key.")
 @click.option("--url", help="An https link to the job and its full report.")
 @click.option("--check/--no-check", default=False, help="Publish a check (or status) with annotations, too.")
-@click.option(
-    "--corpus-root",
-    "root",
-    default="corpus",
-    show_default=True,
-    help="Where the corpus lies in the repository.",
-)
+@click.option("--corpus-root", "root", default="corpus", help="Where the corpus lies in the repository.")
 @click.option("--dry-run", is_flag=True, help="Print the comment; nothing is sent and no token is needed.")
-def comment_command(
-    *,
-    run: str,
-    repository: str | None,
-    number: int | None,
-    branch: str | None,
-    commit: str | None,
-    api_url: str | None,
-    key: str,
-    url: str | None,
-    check: bool,
-    root: str,
-    dry_run: bool,
-) -> int:
+def comment_command(*, run: str, repository: str | None, dry_run: bool, **given: Any) -> None:
     """Write the report of RUN on a pull request: one comment, updated in place.
 
     RUN is a run folder or a zip or tar file of it, from a job that is not trusted. The token comes from
     GITHUB_TOKEN or GH_TOKEN; it needs `pull-requests: write`, and `checks: write` for --check.
     """
     config = configuration.load()
-    place = _checked(
-        _CommentPlace(
-            repository=repository or config.github_repository or "",
-            number=number,
-            branch=branch,
-            commit=commit,
-            api_url=api_url or config.github_api_url,
-            key=key,
-            url=url,
-            check=check,
-            root=root,
-        )
-    )
-    with run_argument.opened(run, config) as given:
-        story = _story(given.folder)
+    place = _CommentPlace(repository=repository or config.github_repository or "", **given)
+    with run_argument.opened(run, config) as opened:
+        story = _story(opened)
     if dry_run:
         click.echo(_dry(place, story), nl=False)
-        return ExitCode.DONE
-    return _send(place, story, config)
+    else:
+        _send(place, story, config)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,31 +120,12 @@ class _Story:
         return checks.annotate(self.run, root) if self.run else ()
 
 
-def _story(folder: Path) -> _Story:
+def _story(given: GivenRun) -> _Story:
     """Raises RunFolderError for what is neither a run nor a failure, or is damaged."""
-    wrong = failure.load(folder)
-    if wrong and not (folder / "run.json").exists():
-        return _Story(folder=folder, run=None, failed=wrong, timing=None)
-    run = run_folder.load(folder)
-    measured = timing_file.load(folder if folder.is_dir() else folder.parent)
-    return _Story(
-        folder=folder, run=run, failed=wrong, timing=timed.forest_of(measured) if measured else None
-    )
-
-
-def _checked(place: _CommentPlace) -> _CommentPlace:
-    if place.commit is not None and not _COMMIT.fullmatch(place.commit):
-        raise UsageError(f"--commit {place.commit[:80]!a} is not a full commit id")
-    if place.url is not None and not re.fullmatch(r"https://[!-~]{1,1000}", place.url):
-        raise UsageError("--url is not an https link")
-    if not place.repository:
-        raise UsageError("no repository", hint="give --repo OWNER/NAME")
-    if (place.number is None) == (place.branch is None):
-        raise UsageError("give either --pr N or --pr-head OWNER:BRANCH")
-    if (place.branch is not None or place.check) and place.commit is None:
-        raise UsageError("--pr-head and --check need --commit SHA")
-    comment.marker(place.key)
-    return place
+    wrong = failure.load(given.folder)
+    if wrong and not (given.folder / "run.json").exists():
+        return _Story(folder=given.folder, run=None, failed=wrong, timing=None)
+    return _Story(folder=given.folder, run=given.run, failed=wrong, timing=given.timing_summary)
 
 
 def _footer(place: _CommentPlace) -> str:
@@ -193,10 +147,10 @@ def _dry(place: _CommentPlace, story: _Story) -> str:
     return "\n".join(map(escape.terminal, lines)) + "\n" + text
 
 
-def _send(place: _CommentPlace, story: _Story, config: Config) -> int:
+def _send(place: _CommentPlace, story: _Story, config: Config) -> None:
     if not config.github_token:
         raise UsageError("no token", hint="set GITHUB_TOKEN in the environment, or use --dry-run")
-    client = Client(config.github_token, place.repository, api_url=place.api_url)
+    client = Client(config.github_token, place.repository, api_url=place.api_url or config.github_api_url)
     number = place.number
     if number is None:
         assert place.branch is not None
@@ -206,7 +160,7 @@ def _send(place: _CommentPlace, story: _Story, config: Config) -> int:
         click.echo(f"{checks.publish(client, _check(place, story))} published")
     if number is None:
         click.echo("no comment: no open pull request has this commit as its head")
-        return ExitCode.DONE
+        return
     posted = comment.post(
         client,
         number,
@@ -218,7 +172,6 @@ def _send(place: _CommentPlace, story: _Story, config: Config) -> int:
     )
     older = f", {posted.minimized} older ones minimized" if posted.minimized else ""
     click.echo(escape.terminal(f"comment {posted.done}{older}" + (f": {posted.url}" if posted.url else "")))
-    return ExitCode.DONE
 
 
 def _check(place: _CommentPlace, story: _Story) -> CheckRun:

@@ -4,40 +4,95 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable
-from contextlib import closing
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 from rich.console import Console
 
-from irdiff import config as configuration
 from irdiff import pipeline
-from irdiff.api import run_name
 from irdiff.capture.notices import MISSING_PACKAGE
-from irdiff.cli import case_patterns, options, progress, run_outputs, tool_sides
-from irdiff.cli.compare_options import CompareWords, compare_options
+from irdiff.cli import completing, options, report, run_argument, screen, tool_sides
+from irdiff.cli.options import CaseArguments, CheckoutArguments
+from irdiff.cli.report import RunOutputs
 from irdiff.cli.run_argument import GivenRun
-from irdiff.cli.run_outputs import RunOutputs, ShownRun
-from irdiff.cli.status import status_line
 from irdiff.config import Config
 from irdiff.errors import ExitCode, NothingComparedError, UsageError
-from irdiff.model import Edited, FailureKind, Options, Run, Target, Verdict
+from irdiff.model import Edited, FailureKind, Options, Run, Sides, Verdict
 from irdiff.parallel import Report
 from irdiff.report import commands, edited, escape
 from irdiff.resolve import ir_files
-from irdiff.resolve.look import Look, look
-from irdiff.resolve.sides import SideOptions, resolve_sides
-from irdiff.resolve.toolchains import install_progress
-from irdiff.run import run_list, run_place, same_compiler
-from irdiff.stages import check_compared
-from irdiff.worker_client.workers import Workers
+from irdiff.resolve.sides import Side, SideOptions
+from irdiff.run import run_list, run_place
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompareArguments:
+    """What a user gave, under the names that the options below have."""
+
+    base: str | None
+    head: str | None
+    checkout: CheckoutArguments
+    is_ir: bool
+    ir_options: tuple[str, ...]
+    exercised: bool
+    origin: str | None
+    ptxas: str | None
+    bump: bool
+    selection: CaseArguments
+    python: str | None
+    packages: tuple[str, ...]
+    program: str | None
+    configs: int | None
+    stages: str | None
+    no_shortcut: bool
+    recheck: bool
+    attribute: bool
+    shard: str
+    out: Path | None
+    known: str | None
+    outputs: RunOutputs
+    exit_code: bool
+    cluster: str | None
+    config: Config
 
 
 @click.command("compare")
-@compare_options
+@click.argument("base", required=False, shell_complete=completing.sides)
+@click.argument("head", required=False, shell_complete=completing.sides)
+@options.checkout
+@click.option("--ir", "is_ir", is_flag=True, help="BASE and HEAD are files of IR for one compiler.")
+@click.option(
+    "--option",
+    "ir_options",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="An option of the launch, with --ir: num_warps=8; repeatable.",
+)
+@click.option("--exercised", is_flag=True, help="Count cases that run the passes of an edited source.")
+@options.origin_option
+@options.ptxas_option
+@options.bump_option
+@options.selection
+@options.python_option
+@options.packages_option
+@click.option("--program", metavar="COMMAND", help="Compare what a program of the repository launches.")
+@click.option("--configs", type=click.IntRange(min=1), help="Take the first so many configs of an autotuner.")
+@click.option("--stages", help="Stages to compare, comma-separated; default: all.")
+@click.option("--no-shortcut", is_flag=True, help="Compile both sides anew, even where they are the same.")
+@options.recheck_option
+@options.attribute_option
+@click.option("--shard", default="1/1", help="K/N: the K-th of N parts of the cases.")
+@click.option("--out", type=options.PATH, help="The run folder, `last` for others; default: in the cache.")
+@run_argument.known_option
+@report.output_options
+@click.option("--exit-code", is_flag=True, help="End with 1 where a shown case changed, broke or went.")
+@options.limited_and_sharing
+@click.option("--cluster", metavar="URL", help="A Dask scheduler whose machines work: tcp://HOST:8786.")
 def compare_command(**given: Any) -> int:
     """Compile every kernel of the corpus with BASE and with HEAD, and say what changed.
 
@@ -48,117 +103,84 @@ def compare_command(**given: Any) -> int:
     With --ir both are files of IR, and one compiler compiles both. llvm:PATH and ptxas:PATH compile the
     LLVM IR, or the PTX, of a release or of a run: `triton==3.9.0 llvm:PATH`, or two tools and --from.
     """
-    words = CompareWords(**given)
+    words = CompareArguments(**given)
+    config, outputs = words.config, words.outputs
     if words.out:
-        run_place.prepare(words.out)
-        options.check_beside(words.out, words.files)
-    config = configuration.load(
-        cache=words.cache,
-        jobs=words.jobs,
-        timeout_s=words.timeout_s,
-        memory_mib=words.memory_mib,
-        store_mode=words.store_mode,
-    )
-    if not words.out:
-        run_place.prepare(config.runs / "new")
-    console = Console(stderr=True, no_color=config.color is False, quiet=words.quiet)
-    earlier = run_outputs.earlier_of(words.known, config)
-    targets = options.selected_targets(words.target_names, words.targets_dir, config, words.cases)
-    asked = _asked(words, targets, config, console)
-    if isinstance(asked, Look):
-        folder = words.out or config.runs / run_name(*asked.specs)
-        run = same_compiler.write(asked, targets, _chosen(words), config, folder)
-    else:
-        names = (side.revision or side.toolchain.spec for side in asked.sides)
-        folder = words.out or config.runs / run_name(*names)
-        run = _compared(asked, words, config, folder, console)
+        options.check_outside(words.out, outputs.files)
+    run_place.prepare(words.out or config.runs / "new")
+    console = Console(stderr=True, quiet=outputs.quiet)
+    earlier = report.earlier_of(words.known, config)
+    with screen.status_line(console) as tell:
+        asked = pipeline.resolved(_arguments(words, tell), config, lambda seen: _say(seen, console))
+    with screen.progress(console) as tell_step, _machines(words, config, tell_step) as fill:
+        run, folder = pipeline.compare(asked, config, words.out, tell_step, fill=fill)
     if words.out:
         _remember(words.out, config, console)
     made = GivenRun(folder=folder, call=run_list.call_of(folder, config.runs), is_archive=False)
-    part = run_outputs.part_of(run, made.call, earlier, is_bump=words.bump)
-    _show(run, part, made, words, config)
-    if not isinstance(asked, Look):
+    part = report.part_of(run, made.call, earlier, is_bump=words.bump)
+    report.write(run, part, made, outputs)
+    if "-" not in map(str, outputs.files):
+        report.print_report(part, made, outputs)
+    if isinstance(asked, pipeline.Comparison):
         _require_whole(run, made)
     return _code(part.run) if words.exit_code else ExitCode.DONE
 
 
-def _asked(
-    words: CompareWords, targets: tuple[Target, ...], config: Config, console: Console
-) -> pipeline.Comparison | Look:
-    """What to compare; or what was seen of two revisions that make the same compiler, so none is made."""
-    base, head, chosen = words.base, words.head, _chosen(words)
-    check_compared(chosen.stages, (target.backend for target in targets))
-    edited: Edited | None = None
-    with status_line(console) as tell, install_progress.telling(tell):
-        wanted = _wanted(words, tell)
-        if tool_sides.is_tool(base, head):
-            texts = tool_sides.ToolSides(origin=words.origin, ptxas=words.ptxas, wanted=wanted)
-            sides = tool_sides.resolve(base or "", head or "", texts, config)
-        elif words.is_ir:
-            sides = ir_files.sides(_ir_files(words), config)
-        else:
-            seen = look(base, head, wanted, config)
-            if seen and seen.edited.identical and chosen.shortcut:
-                return seen
-            if seen and not seen.edited.identical:
-                edited = seen.edited
-            _say(seen, console)
-            sides = resolve_sides(base, head, wanted, config)
-    return pipeline.Comparison(
-        sides=sides,
-        targets=targets,
-        options=chosen,
+def _arguments(words: CompareArguments, tell: Callable[[str], None]) -> pipeline.Arguments:
+    base, head, config, wanted = words.base, words.head, words.config, _wanted(words, tell)
+    made: Callable[[], Sides[Side]] | None = None
+    if tool_sides.is_tool(base, head):
+        texts = tool_sides.ToolSides(origin=words.origin, ptxas=words.ptxas, wanted=wanted)
+        made = partial(tool_sides.resolve, base or "", head or "", texts, config)
+    elif words.is_ir:
+        made = partial(ir_files.sides, _ir_files(words), config)
+    return pipeline.Arguments(
+        base=base,
+        head=head,
+        sides=wanted,
+        targets=words.selection.targets(config),
+        options=_chosen(words),
         command=tuple(sys.argv[1:]),
-        exercised=words.exercised,
-        edited=edited,
+        made=made,
     )
 
 
-def _wanted(words: CompareWords, tell: Callable[[str], None]) -> SideOptions:
-    return SideOptions(
-        repo=words.repo,
-        corpus=words.corpus,
-        triton=_compiler_of_both(words.triton, words.python),
-        build=not words.no_build,
-        progress=tell,
-        packs=words.packs,
-        packages=words.packages,
-        exercised=words.exercised,
-        program=words.program,
+@contextmanager
+def _machines(
+    words: CompareArguments, config: Config, tell: Report
+) -> Iterator[Callable[[pipeline.Comparison], tuple[str, ...]] | None]:
+    """Has a cluster make what the comparison needs, where there is one."""
+    if not words.cluster:
+        yield None
+        return
+    from irdiff.cluster import client
+
+    with closing(client.DaskCluster(words.cluster)) as machines:
+        yield lambda asked: client.fill(asked, config, machines, tell)
+
+
+def _wanted(words: CompareArguments, tell: Callable[[str], None]) -> SideOptions:
+    checkout = words.checkout
+    if checkout.triton and words.python:
+        raise UsageError("--triton and --python name two compilers", hint="give one of them")
+    if words.python:
+        checkout = replace(checkout, triton=f"python:{Path(words.python).expanduser().absolute()}")
+    return checkout.side_options(
+        words.selection, tell, packages=words.packages, exercised=words.exercised, program=words.program
     )
 
 
-def _chosen(words: CompareWords) -> Options:
+def _chosen(words: CompareArguments) -> Options:
     return Options(
-        cases=words.cases,
-        tiers=words.tiers,
-        stages=tuple(part for part in words.stages.split(",") if part),
+        cases=words.selection.cases,
+        tiers=words.selection.tiers,
+        stages=tuple(part for part in (words.stages or "").split(",") if part),
         shortcut=not words.no_shortcut,
         recheck=words.recheck,
         attribute=words.attribute,
         shard=_parse_shard(words.shard),
         configs=words.configs,
     )
-
-
-def _compared(
-    asked: pipeline.Comparison, words: CompareWords, config: Config, folder: Path, console: Console
-) -> Run:
-    with progress.shown(console) as report, closing(Workers(config)) as warm:
-        meant = case_patterns.of_sides(words.cases, asked.sides, asked.targets, config, report, warm=warm)
-        chosen = replace(asked.options, cases=case_patterns.flat(meant))
-        asked = replace(asked, options=chosen, meant=meant)
-        if words.cluster:
-            asked = replace(asked, notes=(*asked.notes, *_filled(asked, config, words.cluster, report)))
-        return pipeline.compare(asked, config, folder, report, warm=warm)
-
-
-def _show(run: Run, part: ShownRun, made: GivenRun, words: CompareWords, config: Config) -> None:
-    json, markdown, html = words.files
-    outputs = RunOutputs(json=json, markdown=markdown, html=html, quiet=words.quiet, limit=words.limit)
-    run_outputs.write(run, part, made, None, outputs)
-    if "-" not in map(str, words.files):
-        run_outputs.print_report(part, made, None, outputs, config)
 
 
 def _remember(folder: Path, config: Config, console: Console) -> None:
@@ -169,35 +191,24 @@ def _remember(folder: Path, config: Config, console: Console) -> None:
         console.print(escape.terminal(told), soft_wrap=True, highlight=False, markup=False)
 
 
-def _compiler_of_both(triton: str | None, python: str | None) -> str | None:
-    if triton and python:
-        raise UsageError("--triton and --python name two compilers", hint="give one of them")
-    return f"python:{Path(python).expanduser().absolute()}" if python else triton
-
-
-def _say(found: Look | None, console: Console) -> None:
+def _say(seen: Edited, console: Console) -> None:
     """What differs and what follows, before anything is made."""
-    if found and found.edited.files:
-        for sentence in filter(None, (edited.differing(found.edited), edited.consequence(found.edited))):
+    if seen.files and not seen.identical:
+        for sentence in filter(None, (edited.differing(seen), edited.consequence(seen))):
             console.print(escape.terminal(sentence), soft_wrap=True, highlight=False, markup=False)
 
 
-def _ir_files(words: CompareWords) -> ir_files.IrFiles:
+def _ir_files(words: CompareArguments) -> ir_files.IrFiles:
     if words.base is None or words.head is None:
         raise UsageError(
             "--ir needs two files", hint="irdiff compare --ir base.ttgir head.ttgir --target sm_90"
         )
     return ir_files.IrFiles(
-        base=Path(words.base), head=Path(words.head), options=words.ir_options, triton=words.triton
+        base=Path(words.base),
+        head=Path(words.head),
+        options=words.ir_options,
+        triton=words.checkout.triton,
     )
-
-
-def _filled(asked: pipeline.Comparison, config: Config, url: str, report: Report) -> tuple[str, ...]:
-    """Has a cluster make what the comparison needs; notes of what it did not make."""
-    from irdiff.cluster import client
-
-    with closing(client.DaskCluster(url)) as machines:
-        return client.fill(asked, config, machines, report)
 
 
 def _parse_shard(text: str) -> tuple[int, int]:
@@ -208,7 +219,7 @@ def _parse_shard(text: str) -> tuple[int, int]:
 
 
 def _require_whole(run: Run, given: GivenRun) -> None:
-    """Raises NothingComparedError where no case could be judged, or one ran into a bound on both sides."""
+    """Raises NothingComparedError where no case could be judged, or one ran into a bound on a side."""
     unjudged = (Verdict.FAILING, Verdict.UNSUPPORTED)
     if all(case.verdict in unjudged for case in run.cases):
         for note in run.notes:
@@ -220,12 +231,7 @@ def _require_whole(run: Run, given: GivenRun) -> None:
             hint=f"see why in the run: {commands.command('report', given.call)}",
         )
     bounds = (FailureKind.TIMEOUT, FailureKind.MEMORY)
-    bounded = [
-        case.id
-        for case in run.cases
-        if case.verdict is Verdict.FAILING
-        and any(side and side.kind in bounds for side in (case.failures.base, case.failures.head))
-    ]
+    bounded = [case.id for case in run.cases if any(side and side.kind in bounds for side in case.failures)]
     if bounded:
         raise NothingComparedError(
             f"{len(bounded)} cases were not compared, their compilation ran into a bound: {bounded[0]}, …",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import click  # noqa: TC002
-from click.shell_completion import CompletionItem
 
 from irdiff import config as configuration
 from irdiff.config import Config
@@ -14,39 +14,38 @@ from irdiff.resolve import corpus
 from irdiff.resolve.toolchains import environments
 
 
-def sides(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def sides(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
     """The installed releases."""
-    known = environments.list_all(_config(context))
-    specs = sorted({str(row.state["spec"]) for row in known if str(row.state["spec"]).startswith("triton==")})
-    return _matching(specs, incomplete)
+    specs = {str(row.state["spec"]) for row in environments.list_all(_config(context))}
+    return _matching(sorted(spec for spec in specs if spec.startswith("triton==")), incomplete)
 
 
-def target_names(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    folder = context.params.get("targets_dir")
-    folders = [_config(context).shipped / "targets", *([Path(folder)] if folder else [])]
-    return _matching(
-        ["all", *(path.stem for place in folders for path in sorted(place.glob("*.toml")))], incomplete
-    )
+def target_names(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
+    return _matching(["all", *_targets(context)], incomplete)
 
 
-def workloads(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
+def workloads(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
     """Workloads, and behind a `@` the targets. Labels are known only once a workload has run."""
     before, at, target = incomplete.partition("@")
     if at:
-        known = [path.stem for path in sorted((_config(context).shipped / "targets").glob("*.toml"))]
-        return [CompletionItem(f"{before}@{name}") for name in known if name.startswith(target)]
+        return [f"{before}@{name}" for name in _matching(_targets(context), target)]
     root = context.params.get("corpus") or _config(context).shipped / "corpus"
     try:
         names = corpus.load(Path(root)).workloads
     except IrdiffError:
         return []
     own = [name for name in names if name.partition("/")[2].startswith(incomplete)]
-    return _matching(names, incomplete) or [CompletionItem(name) for name in own]
+    return _matching(names, incomplete) or own
+
+
+def _targets(context: click.Context) -> list[str]:
+    folders = (_config(context).shipped / "targets", context.params.get("targets_dir"))
+    return [path.stem for folder in folders if folder for path in sorted(Path(folder).glob("*.toml"))]
 
 
 def _config(context: click.Context) -> Config:
     return configuration.load(cache=context.params.get("cache"))
 
 
-def _matching(names: list[str] | tuple[str, ...], incomplete: str) -> list[CompletionItem]:
-    return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+def _matching(names: Iterable[str], incomplete: str) -> list[str]:
+    return [name for name in names if name.startswith(incomplete)]

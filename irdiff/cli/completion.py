@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 from click.shell_completion import BashComplete, get_completion_class
 
-from irdiff.errors import ExitCode, UsageError
+from irdiff.errors import UsageError
 
 _VARIABLE = "_IRDIFF_COMPLETE"
 _SHELLS = ("bash", "zsh", "fish")
@@ -65,7 +65,7 @@ class _Bash(BashComplete):
 
 @click.command("completion")
 @click.argument("shell", type=click.Choice(_SHELLS))
-def completion_command(shell: str) -> int:
+def completion_command(shell: str) -> None:
     """Print the completion of a SHELL, to be kept where that shell looks for it.
 
     \b
@@ -79,4 +79,3 @@ def completion_command(shell: str) -> int:
     if found is None:
         raise UsageError(f"the installed click completes nothing for {shell}")
     click.echo(found(cli, {}, "irdiff", _VARIABLE).source())
-    return ExitCode.DONE

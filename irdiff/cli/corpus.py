@@ -1,11 +1,12 @@
-"""`irdiff corpus list|show|check`."""
+"""`irdiff corpus list|show|check|verify|gaps`."""
 
 from __future__ import annotations
 
 import json
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from contextlib import closing, contextmanager
+from dataclasses import asdict, replace
 from pathlib import Path
 from textwrap import indent
 from typing import Any
@@ -14,34 +15,33 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from irdiff import config as configuration
 from irdiff import process
-from irdiff.cli import case_patterns, options, progress, verified
-from irdiff.cli.corpus_gaps import gaps_command
-from irdiff.compile import corpus_check
+from irdiff.attribute import exercise
+from irdiff.attribute.exercise import CaseExercise, Exerciser
+from irdiff.attribute.replayer import WorkerReplayer
+from irdiff.capture.catalogs import Wanted
+from irdiff.cli import options, screen, verified
+from irdiff.cli.options import CaseArguments
+from irdiff.compile import corpus_check, selecting
+from irdiff.compile.compiler import WorkerCompiler
+from irdiff.compile.corpus_check import CorpusCheck
 from irdiff.config import Config
 from irdiff.errors import ExitCode, NothingComparedError, UsageError
-from irdiff.model import Launch, Toolchain
+from irdiff.model import Launch, Target
+from irdiff.parallel import Report, in_parallel
 from irdiff.report import tables
 from irdiff.report.tables import Column
-from irdiff.resolve import packs as packages
-from irdiff.resolve import toolchains
-from irdiff.resolve.corpus import Corpus
-
-_DEFAULT_TOOLCHAIN = "triton==3.9.0"
+from irdiff.resolve.sides import Side
+from irdiff.store import Store
+from irdiff.worker_client.worker_requests import Requests
+from irdiff.worker_client.workers import Workers
 
 toolchain_option = click.option(
     "--toolchain",
     "spec",
-    default=_DEFAULT_TOOLCHAIN,
-    show_default=True,
+    default="triton==3.9.0",
     help="The toolchain whose frontend captures launches.",
 )
-case_option = click.option(
-    "--case", "cases", multiple=True, metavar="PATTERN", help="family/workload:label@target."
-)
-
-
 _COLUMNS = tuple(Column(name=name) for name in ("launch", "kernel", "tier", "targets"))
 
 
@@ -50,29 +50,20 @@ def corpus_group() -> None:
     """List, show, check and verify workloads."""
 
 
-def _launches(
-    spec: str,
-    corpus: Path | None,
-    packs: tuple[str, ...],
-    target_names: tuple[str, ...],
-    targets_dir: Path | None,
-    cases: tuple[str, ...],
-    cache: Path | None,
-) -> list[Launch]:
-    config = configuration.load(cache=cache)
-    toolchain, kernels = _sources(spec, corpus, packs, config)
-    chosen = options.selected_targets(target_names, targets_dir, config, cases)
-    with progress.shown(Console(stderr=True)) as report:
-        cases = case_patterns.of_corpus(cases, (toolchain, kernels), chosen, config, report)
-        return corpus_check.captured(toolchain, kernels, chosen, cases, config, report)
+@contextmanager
+def _chosen(
+    spec: str, selection: CaseArguments, config: Config
+) -> Iterator[tuple[Side, tuple[Target, ...], tuple[str, ...], Report]]:
+    """The kernels with a toolchain, the targets, whole names of cases, and a reporter for what follows."""
+    side, targets = selection.side(spec, config), selection.targets(config)
+    with screen.progress() as report:
+        meant = selecting.of_sides(selection.cases, (side,), targets, config, report)
+        yield side, targets, selecting.flat(meant), report
 
 
-def _sources(
-    spec: str, corpus: Path | None, packs: tuple[str, ...], config: Config
-) -> tuple[Toolchain, Corpus]:
-    kernels = packages.load(options.corpus_folder(corpus, config), packs)
-    toolchain = toolchains.resolve(spec, config)
-    return toolchain, packages.install(kernels, toolchain, config)
+def _launches(spec: str, selection: CaseArguments, config: Config) -> list[Launch]:
+    with _chosen(spec, selection, config) as (side, targets, cases, report):
+        return corpus_check.captured(side.toolchain, side.corpus, targets, cases, config, report)
 
 
 def _as_json(rows: Sequence[Launch]) -> Iterator[bytes]:
@@ -83,39 +74,17 @@ def _as_json(rows: Sequence[Launch]) -> Iterator[bytes]:
     yield b"\n]\n" if rows else b"]\n"
 
 
-def _print(lines: Iterator[Text], console: Console) -> None:
-    """A pipe takes them as they are: to lay out ten thousand for no terminal takes seconds."""
-    for line in lines:
-        if console.is_terminal:
-            console.print(line, soft_wrap=True, highlight=False)
-        else:
-            console.file.write(f"{line.plain}\n")
-
-
 @corpus_group.command("list")
-@options.corpus_option
-@options.pack_option
-@options.target_option
-@options.targets_folder_option
-@case_option
+@options.kernels_and_cases
 @toolchain_option
-@options.cache_option
+@options.configured
 @options.json_option
-def list_command(
-    corpus: Path | None,
-    packs: tuple[str, ...],
-    target_names: tuple[str, ...],
-    targets_dir: Path | None,
-    cases: tuple[str, ...],
-    spec: str,
-    cache: Path | None,
-    json_path: Path | None,
-) -> int:
+def list_command(*, selection: CaseArguments, spec: str, config: Config, json_path: Path | None) -> None:
     """List every launch of the corpus, as captured for each target."""
-    rows = _launches(spec, corpus, packs, target_names, targets_dir, cases, cache)
+    rows = _launches(spec, selection, config)
     if json_path:
         options.write_output(json_path, _as_json(rows))
-        return ExitCode.DONE
+        return
     by_id: dict[str, list[Any]] = {}
     for row in rows:
         by_id.setdefault(row.id, []).append(row)
@@ -124,107 +93,75 @@ def list_command(
         expected = " ".join(row.target if row.expected else f"({row.target})" for row in launches)
         cells.append([Text(word) for word in (launch_id, launches[0].kernel, launches[0].tier, expected)])
     console = Console()
-    _print(tables.lines(_COLUMNS, cells, console.width if console.is_terminal else None), console)
+    screen.print_lines(console, tables.lines(_COLUMNS, cells, console.width if console.is_terminal else None))
     kernels = {(row.workload, row.kernel) for row in rows}
     console.print(
         f"{len(kernels)} kernels, {len(by_id)} launches, {len(rows)} cases; (target): not meant to compile"
     )
-    return ExitCode.DONE
 
 
 @corpus_group.command("show")
 @click.argument("launch")
-@options.corpus_option
-@options.pack_option
-@options.target_option
-@options.targets_folder_option
+@options.kernels
 @toolchain_option
-@options.cache_option
-def show_command(
-    launch: str,
-    corpus: Path | None,
-    packs: tuple[str, ...],
-    target_names: tuple[str, ...],
-    targets_dir: Path | None,
-    spec: str,
-    cache: Path | None,
-) -> int:
+@options.configured
+def show_command(*, launch: str, selection: CaseArguments, spec: str, config: Config) -> None:
     """Show all that was captured of LAUNCH (family/workload:label), as JSON."""
-    rows = _launches(spec, corpus, packs, target_names or ("sm_90",), targets_dir, (launch,), cache)
+    names = selection.target_names or ("sm_90",)
+    rows = _launches(spec, replace(selection, cases=(launch,), target_names=names), config)
     if not rows:
         raise UsageError(f"no launch {launch!r}", hint="see `irdiff corpus list`")
     click.echo(json.dumps([asdict(row) for row in rows], indent=1))
-    return ExitCode.DONE
 
 
 @corpus_group.command("check")
-@options.corpus_option
-@options.pack_option
-@options.target_option
-@options.targets_folder_option
+@options.kernels_and_cases
 @click.option("--all-targets", is_flag=True, help="Every known target.")
-@case_option
 @toolchain_option
-@options.cache_option
 @options.json_option
-@options.limit_options
+@options.limited
 def check_command(
-    corpus: Path | None,
-    packs: tuple[str, ...],
-    target_names: tuple[str, ...],
-    targets_dir: Path | None,
-    all_targets: bool,
-    cases: tuple[str, ...],
-    spec: str,
-    cache: Path | None,
-    json_path: Path | None,
-    jobs: int | None,
-    timeout_s: float,
-    memory_mib: int,
+    *, selection: CaseArguments, all_targets: bool, spec: str, json_path: Path | None, config: Config
 ) -> int:
     """Compile every launch and say where that differs from what its workload declares.
 
     Ends with 1 where a launch fails that should compile, or compiles where it should not.
     """
-    config = configuration.load(cache=cache, jobs=jobs, timeout_s=timeout_s, memory_mib=memory_mib)
-    toolchain, kernels = _sources(spec, corpus, packs, config)
-    chosen = options.selected_targets(("all",) if all_targets else target_names, targets_dir, config, cases)
-    with progress.shown(Console(stderr=True)) as report:
-        cases = case_patterns.of_corpus(cases, (toolchain, kernels), chosen, config, report)
-        rows = corpus_check.check(toolchain, kernels, chosen, cases, config, report)
+    selection = replace(selection, target_names=("all",)) if all_targets else selection
+    with _chosen(spec, selection, config) as (side, targets, cases, report):
+        rows = corpus_check.check(side.toolchain, side.corpus, targets, cases, config, report)
     if json_path:
-        options.write_output(json_path, json.dumps([asdict(row) for row in rows], indent=1) + "\n")
+        options.write_json(json_path, [asdict(row) for row in rows])
     surprises = [row for row in rows if row.surprising]
     for row in surprises:
         click.echo(f"{'fails' if row.expected else 'compiles, unexpectedly'}: {row.id}: {row.message[:200]}")
-    for target in chosen:
+    for target in targets:
         mine = [row for row in rows if row.target == target.name]
         compiled = sum(row.compiled for row in mine)
         seconds = sum(row.compile_s for row in mine)
         click.echo(
-            f"{toolchain.version} {target.name:8} {compiled:4} of {len(mine):4} compile, "
+            f"{side.toolchain.version} {target.name:8} {compiled:4} of {len(mine):4} compile, "
             f"{sum(row.surprising for row in mine)} surprises, {seconds:.1f} s"
         )
     return ExitCode.ANSWER_IS_NO if surprises else ExitCode.DONE
 
 
 @corpus_group.command("verify")
-@options.corpus_option
+@options.gathered("selection", CaseArguments, options.corpus_option)
 @click.option("--workload", default="*", help="Pattern of FAMILY/NAME.")
-@click.option("--target", default="sm_90", show_default=True, help="Which target this machine's GPU is.")
-@click.option(
-    "--python", default=sys.executable, help="An interpreter that has torch and triton; default: this one."
-)
-@click.option("--markdown", "markdown_path", type=options.OutputFile(), help="Also write the table here.")
-@options.cache_option
+@click.option("--target", default="sm_90", help="Which target this machine's GPU is.")
+@click.option("--python", default=sys.executable, help="An interpreter that has torch and triton.")
+@click.option("--markdown", "markdown_path", type=options.OUTPUT, help="Also write the table here.")
+@options.configured
 @options.json_option
 def verify_command(
-    corpus: Path | None,
+    *,
+    selection: CaseArguments,
     workload: str,
     target: str,
     python: str,
     markdown_path: Path | None,
-    cache: Path | None,
+    config: Config,
     json_path: Path | None,
 ) -> int:
     """Run every launch on this machine's GPU and compare it with its PyTorch reference.
@@ -232,7 +169,6 @@ def verify_command(
     Prints errors, how much of its tolerance a launch used, its time and its share of the GPU's peak.
     Ends with 1 where a launch is wrong or does not run.
     """
-    config = configuration.load(cache=cache)
     rows: list[dict[str, Any]] = []
 
     def on_line(line: str) -> None:
@@ -242,21 +178,14 @@ def verify_command(
             rows.append(json.loads(line))
             click.echo(verified.line(rows[-1]))
 
-    words: list[str | Path] = [
-        python,
-        corpus_check.VERIFIER,
-        "--corpus",
-        options.corpus_folder(corpus, config),
-        "--target",
-        target,
-    ]
-    words += ["--targets", config.shipped / "targets", "--workload", workload]
+    words: list[str | Path] = [python, corpus_check.VERIFIER, "--target", target, "--workload", workload]
+    words += ["--corpus", selection.corpus_folder(config), "--targets", config.shipped / "targets"]
     log = config.cache / "irdiff-verify.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     log.unlink(missing_ok=True)
     code = process.run_logged(words, log=log, env=config.tool_environment, on_line=on_line)
     if json_path:
-        options.write_output(json_path, json.dumps(rows, indent=1) + "\n")
+        options.write_json(json_path, rows)
     if not rows and code == 0:
         raise NothingComparedError(
             f"nothing was verified: no launch of {workload} is one for {target} and this release of Triton",
@@ -275,4 +204,65 @@ def verify_command(
     return ExitCode.DONE if all(row["ok"] for row in rows) else ExitCode.ANSWER_IS_NO
 
 
-corpus_group.add_command(gaps_command)
+@corpus_group.command("gaps")
+@click.option(
+    "--toolchain",
+    "spec",
+    default="triton==3.9.0",
+    help="The toolchain whose passes are looked at.",
+)
+@options.selection
+@click.option("--fewest", type=click.IntRange(min=1), default=3, help="How many cases are enough.")
+@click.option("--all", "show_all", is_flag=True, help="Show every pass, not only gaps.")
+@options.json_option
+@options.limited
+def gaps_command(
+    *,
+    spec: str,
+    selection: CaseArguments,
+    fewest: int,
+    show_all: bool,
+    json_path: Path | None,
+    config: Config,
+) -> int:
+    """List passes that run and do something in too few cases: an edit there would not be seen.
+
+    Ends with 1 where there is one. A pass does something where the IR after it is another text than before.
+    """
+    with _chosen(spec, selection, config) as (side, targets, cases, report):
+        wanted = Wanted(tiers=selection.tiers, cases=cases)
+        found = _exercise(side, targets, wanted, config, report)
+    if not found:
+        raise NothingComparedError("no case compiled", hint="see `irdiff corpus list`")
+    rows = exercise.summarize(found)
+    if json_path:
+        options.write_json(json_path, [asdict(row) for row in rows])
+    gaps = [row for row in rows if row.acted < fewest]
+    for row in rows if show_all else gaps:
+        examples = f"  {row.examples[0]}" if row.examples else ""
+        ran = f"runs in {row.ran:4} of {len(found)}"
+        click.echo(f"{row.name:44} {ran}, does something in {row.acted:4}{examples}")
+    click.echo(f"{len(rows)} passes run; {len(gaps)} of them do something in fewer than {fewest} cases")
+    return ExitCode.ANSWER_IS_NO if gaps else ExitCode.DONE
+
+
+def _exercise(
+    side: Side, targets: tuple[Target, ...], wanted: Wanted, config: Config, report: Report
+) -> list[CaseExercise]:
+    store = Store(config.store)
+    with closing(Workers(config)) as workers:
+        compiler = WorkerCompiler(Requests(config, workers), store, wanted, reuse=True)
+        replayer = WorkerReplayer(config, store, workers, wanted, reuse=True)
+        exerciser = Exerciser(side=side, compiler=compiler, replayer=replayer)
+        asked = CorpusCheck(
+            compiler=compiler,
+            toolchain=side.toolchain,
+            corpus=side.corpus,
+            targets=targets,
+            cases=wanted.cases,
+            jobs=config.jobs,
+            report=report,
+        )
+        launches = [(launch, target) for target, launch in asked.captured() if isinstance(launch, Launch)]
+        rows = in_parallel(lambda job: exerciser.of_launch(*job), launches, config.jobs, "exercise", report)
+        return [row for row in rows if row is not None]

@@ -9,14 +9,16 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from irdiff import config as configuration
 from irdiff import normalize
-from irdiff.cli import case_argument, diff_view, disassembly, options, paging, run_argument
+from irdiff.cli import diff_view, disassembly, options, run_argument, screen
 from irdiff.cli.diff_view import View
+from irdiff.cli.run_argument import GivenRun
+from irdiff.config import Config
 from irdiff.diffs import stage_diff
 from irdiff.diffs.stage_diff import StageDiff
-from irdiff.errors import ExitCode, RunFolderError, UsageError
-from irdiff.model import Case, Launch, Run, StageStatus
+from irdiff.errors import RunFolderError, UsageError
+from irdiff.findings import Finding
+from irdiff.model import Case, Launch, StageStatus
 from irdiff.report import commands, escape, wording
 from irdiff.run import run_folder
 from irdiff.stages import Stage, in_stage_order
@@ -24,27 +26,26 @@ from irdiff.stages import Stage, in_stage_order
 
 @click.command("diff")
 @run_argument.argument()
-@case_argument.argument
-@click.option("--stage", default="", help="The stage to show; default: the first one that changed.")
+@run_argument.case_argument
+@click.option("--stage", help="The stage to show; default: the first one that changed.")
 @click.option("--raw", is_flag=True, help="Show the lines as the compiler printed them; default: canonical.")
 @click.option("--side-by-side", "-y", is_flag=True, help="Show base on the left and head on the right.")
 @options.context_option
-@click.option(
-    "--width", type=click.IntRange(min=46), help="Columns of --side-by-side; default: the terminal's, or 80."
-)
+@click.option("--width", type=click.IntRange(min=46), help="For --side-by-side; default: the terminal's.")
 @click.option("--pager/--no-pager", default=True, help="Show what is longer than the terminal by PAGER.")
-@options.cache_option
+@options.configured
 def diff_command(
+    *,
     run: str,
     case: str,
-    stage: str,
+    stage: str | None,
     raw: bool,
     side_by_side: bool,
     context: int,
     width: int | None,
     pager: bool,
-    cache: Path | None,
-) -> int:
+    config: Config,
+) -> None:
     """Show what changed in one CASE of RUN, stage by stage.
 
     RUN is a run folder, a zip or tar file of one, `last`, or a name that `irdiff runs` lists. CASE is an id,
@@ -52,22 +53,19 @@ def diff_command(
     only by the numbers of values count as the same; removed lines have the numbers of head, and a value that
     only base has ends in '. `--stage sass` disassembles with the nvdisasm of an installed toolchain.
     """
-    config = configuration.load(cache=cache)
-    console = Console(no_color=config.color is False)
+    console = Console()
     view = View(context=context, raw=raw, side_by_side=side_by_side, width=width or console.width)
     with run_argument.opened(run, config) as given:
-        folder, found = given.folder, run_folder.load(given.folder)
-        chosen = case_argument.find(found, case)
+        chosen = run_argument.find_case(given.run, case)
         name = stage or _first_stage(chosen)
+        findings: Sequence[Finding] = ()
         if name == Stage.SASS:
-            texts = disassembly.of_case(folder, chosen, config)
+            texts = disassembly.of_case(given.folder, chosen, config)
             diff = stage_diff.compare(Stage.SASS, texts.base, texts.head)
             findings = normalize.equivalent(Stage.SASS, texts.base, texts.head).findings
-            told = [wording.finding(finding) for finding in findings]
         else:
-            diff, told = _read(folder, found, chosen, name), []
-        paging.show(console, _lines(found, chosen, diff, view, told, given.call), with_pager=pager)
-    return ExitCode.DONE
+            diff = _read(given, chosen, name)
+        screen.print_lines(console, _lines(given, chosen, diff, view, findings), with_pager=pager)
 
 
 def _first_stage(case: Case) -> str:
@@ -83,10 +81,11 @@ def _first_stage(case: Case) -> str:
     return changed[0]
 
 
-def _read(folder: Path, run: Run, case: Case, stage: str) -> StageDiff:
+def _read(given: GivenRun, case: Case, stage: str) -> StageDiff:
     if stage == "launch":
-        return stage_diff.of_lines(stage, _launch(run, case.launches.base), _launch(run, case.launches.head))
-    found = stage_diff.read(folder, case, stage)
+        launches = (given.run.launches.get(digest or "") for digest in case.launches)
+        return stage_diff.of_lines(stage, *(_launch(given.folder, launch) for launch in launches))
+    found = stage_diff.read(given.folder, case, stage)
     if isinstance(found, str):
         known = ", ".join(name for name, _ in in_stage_order(case.stages))
         raise RunFolderError(
@@ -96,42 +95,39 @@ def _read(folder: Path, run: Run, case: Case, stage: str) -> StageDiff:
     return found
 
 
-def _launch(run: Run, digest: str | None) -> list[str]:
-    """What the frontend hands to the compiler, one line for each value."""
-    launch: Launch | None = run.launches.get(digest) if digest else None
+def _launch(folder: Path, launch: Launch | None) -> list[str]:
+    """What is launched, and what the frontend hands to the compiler, one line for each value."""
     if launch is None:
         return []
+    text = run_folder.artifact(folder, launch.launched.digest) or b""
     parts = {
-        "argument": launch.signature,
+        "type": launch.signature,
         "constexpr": launch.constexprs,
         "attribute": launch.attributes,
         "option": launch.options,
     }
-    lines = [f"kernel source {launch.source_digest[:12]}", f"grid {launch.grid}"]
-    for kind, rows in parts.items():
-        lines += [f"{kind} {name} = {value}" for name, value in rows.items()]
-    return lines
+    rows = [f"{kind} {name} = {value}" for kind, part in parts.items() for name, value in part.items()]
+    return [*text.decode(errors="replace").splitlines(), "compiled with", *(f"  {row}" for row in rows)]
 
 
 # output
 
 
 def _lines(
-    run: Run, case: Case, diff: StageDiff, view: View, told: Sequence[str], call: str
+    given: GivenRun, case: Case, diff: StageDiff, view: View, findings: Sequence[Finding]
 ) -> Iterator[Text]:
     def said(text: str, style: str = "") -> Text:
         return Text(escape.terminal(text), style=style)
 
     pass_name = case.origin.pass_name if case.origin and case.origin.stage == diff.stage else None
     yield said(f"{case.id}  {diff.stage}" + (f"  first in {pass_name}" if pass_name else ""), "bold")
-    yield said(f"--- base {wording.side(run.base)}", "red")
-    yield said(f"+++ head {wording.side(run.head)}", "green")
-    nothing = said("no line differs up to the numbers of values")
+    yield said(f"--- base {wording.side(given.run.base)}", "red")
+    yield said(f"+++ head {wording.side(given.run.head)}", "green")
     shown = diff_view.lines(diff, view)
-    yield next(shown, nothing)
+    yield next(shown, said("no line differs up to the numbers of values"))
     yield from shown
     yield said(diff_view.counts(diff), "dim")
     for name, status in in_stage_order(case.stages):
         if status is StageStatus.CHANGED and name != diff.stage:
-            yield said(f"also changed: {commands.diff(call, case.id, '--stage', name)}", "dim")
-    yield from map(said, told)
+            yield said(f"also changed: {commands.diff(given.call, case.id, '--stage', name)}", "dim")
+    yield from (said(wording.finding(finding)) for finding in findings)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,15 +10,14 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from irdiff import config as configuration
-from irdiff.cli import options, run_argument
+from irdiff.cli import options, run_argument, screen
 from irdiff.cli.run_argument import GivenRun
+from irdiff.config import Config
 from irdiff.errors import ExitCode
-from irdiff.model import ChangeGroup, Run
+from irdiff.model import ChangeGroup
 from irdiff.report import commands, escape, group_names, headline, run_changes
 from irdiff.report.group_names import NamedGroup
 from irdiff.report.run_changes import ChangedGroup, RunChanges
-from irdiff.run import run_folder
 from irdiff.words import counted
 
 _LISTED = 15
@@ -31,38 +29,32 @@ _LISTED = 15
 @options.limit_option
 @click.option("--exit-code", is_flag=True, help="End with 1 where the runs found something different.")
 @options.json_option
-@options.cache_option
+@options.configured
 def diff_runs_command(
-    old: str, new: str, limit: int | None, exit_code: bool, json_path: Path | None, cache: Path | None
+    *, old: str, new: str, limit: int | None, exit_code: bool, json_path: Path | None, config: Config
 ) -> int:
-    """Tell what is new, gone, or changed between two runs, as of two pushes to a pull request.
+    """Show what is new, gone, or changed between two runs, as of two pushes to a pull request.
 
     OLD and NEW are run folders, zip or tar files of them, `last`, or names that `irdiff runs` lists. A group
     is the same in both where its cases have the same kind of edit; it is changed where other cases are in it,
     or a case of it has another concrete edit.
     """
-    config = configuration.load(cache=cache)
     with run_argument.opened(old, config) as before, run_argument.opened(new, config) as after:
-        runs = run_folder.load(before.folder), run_folder.load(after.folder)
-    found = run_changes.between(*runs)
+        found = run_changes.between(before.run, after.run)
     if json_path:
-        options.write_output(json_path, json.dumps(_as_json(found), indent=1) + "\n")
+        options.write_json(json_path, _as_json(found))
     if str(json_path) != "-":
-        console = Console(no_color=config.color is False)
-        for line in _lines(found, runs, (before, after), limit or _LISTED):
-            console.print(line, soft_wrap=True, highlight=False)
+        screen.print_lines(Console(), _lines(found, (before, after), limit or _LISTED))
     return ExitCode.ANSWER_IS_NO if exit_code and not found.is_empty else ExitCode.DONE
 
 
-def _lines(
-    found: RunChanges, runs: tuple[Run, Run], given: tuple[GivenRun, GivenRun], limit: int
-) -> Iterator[Text]:
+def _lines(found: RunChanges, given: tuple[GivenRun, GivenRun], limit: int) -> Iterator[Text]:
     yield Text(escape.terminal(found.counts.sentence(given[0].call)), style="bold")
-    for name, run, one in zip(("old", "new"), runs, given, strict=True):
-        yield Text(escape.terminal(f"{name} {one.call}: {headline.of(run)}"), style="dim")
+    for name, one in zip(("old", "new"), given, strict=True):
+        yield Text(escape.terminal(f"{name} {one.call}: {headline.of(one.run)}"), style="dim")
     for note in found.notes:
         yield Text(f"note: {escape.terminal(note)}", style="yellow")
-    names = [{row.group.id: row for row in group_names.named(run)} for run in runs]
+    names = [{row.group.id: row for row in group_names.named(one.run)} for one in given]
     yield from _part("new groups", [_group(group, names[1]) for group in found.new], limit)
     yield from _part("gone groups", [_group(group, names[0]) for group in found.gone], limit)
     yield from _part("changed groups", [_changed(row, names[1]) for row in found.changed], limit)

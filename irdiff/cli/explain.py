@@ -8,22 +8,20 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from irdiff import config as configuration
 from irdiff.attribute.attribution import Attribution
-from irdiff.cli import case_argument, options, run_argument
+from irdiff.cli import options, run_argument, screen
 from irdiff.cli.case_story import CaseStory
-from irdiff.cli.status import status_line
 from irdiff.config import Config
-from irdiff.errors import ExitCode, IrdiffError, RunFolderError, UsageError
-from irdiff.model import Case, Run, Sides
+from irdiff.errors import IrdiffError, RunFolderError, UsageError
+from irdiff.model import Sides
 from irdiff.report import escape
 from irdiff.resolve.sides import Side
-from irdiff.run import explanation, run_folder
+from irdiff.run import explanation
 
 
 @click.command("explain")
 @run_argument.argument()
-@case_argument.argument
+@run_argument.case_argument
 @options.context_option
 @click.option(
     "--lit",
@@ -32,18 +30,12 @@ from irdiff.run import explanation, run_folder
     flag_value="",
     help="Write a FileCheck test of the responsible pass: here, else into --save, else to stdout.",
 )
-@click.option(
-    "--save", "save_path", type=click.Path(path_type=Path), help="Write the files of the commands here."
-)
-@click.option(
-    "--exec",
-    "exec_side",
-    type=click.Choice(["base", "head"]),
-    help="Compile this side alone, by its own interpreter, and print what comes out.",
-)
+@click.option("--save", "save_path", type=options.PATH, help="Write the files of the commands here.")
+@click.option("--exec", "exec_side", type=click.Choice(["base", "head"]), help="Compile one side alone.")
 @options.corpus_option
-@options.cache_option
+@options.configured
 def explain_command(
+    *,
     run: str,
     case: str,
     context: int,
@@ -51,42 +43,39 @@ def explain_command(
     save_path: Path | None,
     exec_side: str | None,
     corpus: Path | None,
-    cache: Path | None,
-) -> int:
-    """Tell the whole story of one CASE of RUN, or of the smallest example of a change group (2, g:b140).
+    config: Config,
+) -> None:
+    """Show the whole story of one CASE of RUN, or of the smallest example of a change group (2, g:b140).
 
     RUN is a run folder, a zip or tar file of one, `last`, or a name that `irdiff runs` lists. The story is of
     stages, the responsible pass, its edit with the kernel's source lines, facts, and how to reproduce each
     side alone. The pass is looked for where the run did not; that needs the toolchains of the run.
     """
-    config = configuration.load(cache=cache)
     with run_argument.opened(run, config) as given:
-        found = run_folder.load(given.folder)
-        chosen = case_argument.find(found, case)
         story = CaseStory(
-            console=Console(no_color=config.color is False),
-            run=found,
-            case=chosen,
+            console=Console(),
+            run=given.run,
+            case=run_argument.find_case(given.run, case),
             folder=given.folder,
             call=given.call,
             context=context,
         )
         if save_path:
-            explanation.save(given.folder, found, chosen, save_path)
+            explanation.save(given.folder, given.run, story.case, save_path)
         if exec_side:
             click.echo(_alone(exec_side, save_path, story, corpus, config), nl=False)
-            return ExitCode.DONE
+            return
         sides, attribution = _attributed(story, corpus, config)
         if lit_path is not None:
-            return _write_lit(_lit_file(lit_path, save_path), found, chosen, sides, attribution, config)
-        story.tell(attribution, sides, config, explanation.corpus_roots(found, corpus, config))
-    return ExitCode.DONE
+            _write_lit(_lit_file(lit_path, save_path), story, sides, attribution, config)
+        else:
+            story.tell(attribution, sides, config, explanation.corpus_roots(given.run, corpus, config))
 
 
 def _alone(side: str, saved: Path | None, story: CaseStory, corpus: Path | None, config: Config) -> str:
     """What one side alone makes of the IR that enters the changed stage."""
     run, case = story.run, story.case
-    with status_line(Console(stderr=True)) as tell, tempfile.TemporaryDirectory(prefix="irdiff-") as name:
+    with screen.status_line() as tell, tempfile.TemporaryDirectory(prefix="irdiff-") as name:
         python = explanation.sides_again(run, case, corpus, config, tell).of(side).toolchain.python
         folder = saved or Path(name)
         if not saved:
@@ -101,8 +90,7 @@ def _alone(side: str, saved: Path | None, story: CaseStory, corpus: Path | None,
 def _lit_file(text: str, saved: Path | None) -> Path:
     if not text:
         return saved / "test.mlir" if saved else Path("-")
-    if text != "-":
-        options.check_output(Path(text))
+    options.check_output(Path(text))
     return Path(text)
 
 
@@ -111,7 +99,7 @@ def _attributed(
 ) -> tuple[Sides[Side] | None, Attribution | None]:
     run, case = story.run, story.case
     try:
-        with status_line(Console(stderr=True)) as tell:
+        with screen.status_line() as tell:
             sides = explanation.sides_again(run, case, corpus, config, tell)
             tell(f"attributing {case.id}")
             return sides, explanation.attribute(run, story.folder, case, sides, config)
@@ -121,22 +109,16 @@ def _attributed(
 
 
 def _write_lit(
-    path: Path,
-    run: Run,
-    case: Case,
-    sides: Sides[Side] | None,
-    found: Attribution | None,
-    config: Config,
-) -> int:
+    path: Path, story: CaseStory, sides: Sides[Side] | None, found: Attribution | None, config: Config
+) -> None:
     if sides is None or found is None or found.step is None:
         raise UsageError(
-            f"{escape.terminal(case.id)}: no MLIR pass is responsible, so there is none to test",
+            f"{escape.terminal(story.case.id)}: no MLIR pass is responsible, so there is none to test",
             hint="choose a case whose origin names a pass: irdiff report RUN",
         )
     from irdiff.attribute import lit_test
 
-    with status_line(Console(stderr=True)) as tell:
-        test = lit_test.generate(run, case, sides, found.step, config, tell)
+    with screen.status_line() as tell:
+        test = lit_test.generate(story.run, story.case, sides, found.step, config, tell)
     options.write_output(path, test.text)
     click.echo(test.summary, err=True)
-    return ExitCode.DONE

@@ -3,33 +3,32 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
 
 import click
 
 from irdiff import config as configuration
 from irdiff import gate
 from irdiff.cli import options, run_argument
-from irdiff.cli.init_github import POLICY
+from irdiff.cli.init import POLICY
+from irdiff.cli.run_argument import GivenRun
 from irdiff.errors import ExitCode, UsageError
 from irdiff.gate import acceptance, outputs, policy, timings
-from irdiff.gate.acceptance import Acceptance
+from irdiff.gate.acceptance import Acceptance, Accepted
 from irdiff.gate.junit import junit
 from irdiff.gate.outcome import Outcome
+from irdiff.gate.policy import Policy
 from irdiff.gate.sarif import sarif
 from irdiff.gate.wording import Again
-from irdiff.model import Run
-from irdiff.run import run_folder
-from irdiff.timing import timing_file
 
-F = TypeVar("F", bound=Callable[..., Any])
+FILE = click.Path(path_type=Path, dir_okay=False)
+accepted_option = click.option(
+    "--accepted",
+    "accepted_path",
+    type=FILE,
+    help="The acceptance file; default: irdiff-accepted.toml next to the policy.",
+)
 _USUAL = datetime.timedelta(days=90)
-
-
-def _output(name: str, what: str) -> Callable[[F], F]:
-    return click.option(name, type=options.OutputFile(), help=f"Write {what} here (- for stdout).")
 
 
 @click.command("gate")
@@ -37,7 +36,7 @@ def _output(name: str, what: str) -> Callable[[F], F]:
 @click.option(
     "--policy",
     "policy_path",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     help="The rules; default: irdiff-policy.toml of the current folder, else irdiff's own.",
 )
 @click.option(
@@ -47,24 +46,15 @@ def _output(name: str, what: str) -> Callable[[F], F]:
     metavar="GROUP|CASE",
     help="Accept the edits that a change group, or one case, has in this run: these, no others.",
 )
-@click.option(
-    "--renew",
-    is_flag=True,
-    help="Accept the same edits again: for this run's toolchains, until another day.",
-)
+@click.option("--renew", is_flag=True, help="Accept the same edits again, for this run's toolchains.")
 @click.option("--owner", help="Who accepts.")
 @click.option("--reason", help="Why it is accepted; with --renew the earlier reason stays.")
 @click.option("--until", type=click.DateTime(["%Y-%m-%d"]), help="The last day on which it holds.")
-@click.option(
-    "--accepted",
-    "accepted_path",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="The acceptance file; default: irdiff-accepted.toml beside the policy.",
-)
-@_output("--json", "the outcome as JSON")
-@_output("--markdown", "the outcome as Markdown")
-@_output("--junit", "the outcome as JUnit XML")
-@_output("--sarif", "the outcome as SARIF")
+@accepted_option
+@click.option("--json", "json_path", type=options.OUTPUT, help="Write the outcome as JSON here.")
+@click.option("--markdown", "markdown_path", type=options.OUTPUT, help="Write the outcome as Markdown here.")
+@click.option("--junit", "junit_path", type=options.OUTPUT, help="Write the outcome as JUnit XML here.")
+@click.option("--sarif", "sarif_path", type=options.OUTPUT, help="Write the outcome as SARIF here.")
 def gate_command(
     *,
     run: str,
@@ -75,10 +65,10 @@ def gate_command(
     reason: str | None,
     until: datetime.datetime | None,
     accepted_path: Path | None,
-    json: Path | None,
-    markdown: Path | None,
-    junit: Path | None,
-    sarif: Path | None,
+    json_path: Path | None,
+    markdown_path: Path | None,
+    junit_path: Path | None,
+    sarif_path: Path | None,
 ) -> int:
     """Ask whether RUN holds to a policy: ends with 0 where it passes and with 1 where it does not.
 
@@ -91,12 +81,11 @@ def gate_command(
     accepted = acceptance.load(file) if file.exists() else ()
     today = datetime.datetime.now(datetime.UTC).date()
     with run_argument.opened(run) as given:
-        loaded = run_folder.load(given.folder)
-        measured = timing_file.load(given.folder if given.folder.is_dir() else given.folder.parent)
+        loaded, _ = given.run, given.timing
     if accept or renew:
         if policy_path == _shipped() and not accepted_path:
             raise UsageError(
-                f"what is accepted is kept beside a policy of yours, and there is no {POLICY} here",
+                f"acceptances are kept next to your own policy, and there is no {POLICY} here",
                 hint=f"cp {policy_path} ., then accept again",
             )
         decision = _decision(owner, reason, until.date() if until else None, today, needs_reason=bool(accept))
@@ -106,18 +95,31 @@ def gate_command(
         edits = sum(len(entry.edits) for entry in entries)
         click.echo(f"{edits} edits accepted in {file}; commit it with the policy", err=True)
         accepted += entries
-    outcome = gate.evaluate(
-        loaded,
+    outcome = evaluate(given, rules, accepted, today)
+    if json_path:
+        options.write_output(json_path, outputs.as_json(outcome))
+    if markdown_path:
+        options.write_output(markdown_path, outputs.markdown(outcome))
+    if junit_path:
+        options.write_output(junit_path, junit(outcome))
+    if sarif_path:
+        options.write_output(sarif_path, sarif(outcome, loaded))
+    again = Again(call=given.call, policy=str(named or ""), until=today + _USUAL)
+    click.echo(outputs.text(outcome, again), nl=False)
+    return ExitCode.DONE if outcome.passed else ExitCode.ANSWER_IS_NO
+
+
+def evaluate(given: GivenRun, rules: Policy, accepted: tuple[Accepted, ...], today: datetime.date) -> Outcome:
+    """The rules over a run and its timings, where it has any."""
+    measured = given.timing
+    return gate.evaluate(
+        given.run,
         rules,
         timings=timings.of_results(measured) if measured else (),
         notes=timings.reasons_not_timed(measured) if measured else (),
         accepted=accepted,
         today=today,
     )
-    _write(outcome, loaded, json=json, markdown=markdown, junit_path=junit, sarif_path=sarif)
-    again = Again(call=given.call, policy=str(named or ""), until=today + _USUAL)
-    click.echo(outputs.text(outcome, again), nl=False)
-    return ExitCode.DONE if outcome.passed else ExitCode.ANSWER_IS_NO
 
 
 def _usual_policy() -> Path:
@@ -150,23 +152,3 @@ def _decision(
     if until < today:
         raise UsageError(f"--until {until} is past: nothing would be accepted", hint=hint)
     return Acceptance(owner=owner, reason=reason or "", on=today, expires=until)
-
-
-def _write(
-    outcome: Outcome,
-    run: Run,
-    *,
-    json: Path | None,
-    markdown: Path | None,
-    junit_path: Path | None,
-    sarif_path: Path | None,
-) -> None:
-    wanted = [
-        (json, outputs.as_json(outcome) if json else ""),
-        (markdown, outputs.markdown(outcome) if markdown else ""),
-        (junit_path, junit(outcome) if junit_path else ""),
-        (sarif_path, sarif(outcome, run) if sarif_path else ""),
-    ]
-    for path, content in wanted:
-        if path:
-            options.write_output(path, content)

@@ -13,16 +13,9 @@ from typing import Any
 import click
 
 from irdiff import config as configuration
-from irdiff.cli.github_jobs import (
-    failed_command,
-    finish_command,
-    key_command,
-    outcome_command,
-    plan_command,
-    prepare_command,
-)
+from irdiff.cli import github_jobs, options
 from irdiff.cli.store import parse_size
-from irdiff.errors import ExitCode, RunFolderError, UsageError
+from irdiff.errors import RunFolderError, UsageError
 from irdiff.github import actions, asked, comment
 from irdiff.github.asked import Asked
 from irdiff.github.client import Client
@@ -51,8 +44,8 @@ def client() -> Client:
 @github_group.command("fetch")
 @click.option("--run", "run_id", type=click.IntRange(min=1), help="Id of the run of the workflow.")
 @click.option("--commit", metavar="SHA", help="Or the commit: the newest comparison of it.")
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="The folder to write.")
-def fetch_command(run_id: int | None, commit: str | None, out: Path) -> int:
+@click.option("--out", type=options.PATH, required=True, help="The folder to write.")
+def fetch_command(run_id: int | None, commit: str | None, out: Path) -> None:
     """Download what a comparison kept, within bounds; where that is nothing, OUT/failure.json says why."""
     hub = client()
     if (run_id is None) == (commit is None):
@@ -77,42 +70,37 @@ def fetch_command(run_id: int | None, commit: str | None, out: Path) -> int:
             failure.write(out, actions.failures(hub, run_id) or (failure.NOTHING_KEPT,))
     said = sorted(path.name for path in out.iterdir())
     click.echo(f"fetched: {', '.join(said)}")
-    return ExitCode.DONE
 
 
 @github_group.command("asked")
 @click.option("--pr", "number", type=click.IntRange(min=1), required=True, help="Number of the pull request.")
 @click.option("--head", required=True, metavar="SHA", help="The commit that is to be compared.")
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="The record, for `github plan`.")
-def asked_command(number: int, head: str, out: Path) -> int:
+@click.option("--out", type=options.PATH, required=True, help="The record, for `github plan`.")
+def asked_command(number: int, head: str, out: Path) -> None:
     """Read what a maintainer asked to compare this commit with, from the record of `github obey`."""
     found = asked.read(comment.find_own(client(), number, asked.KEY), head)
     out.write_text(asked.record(found, head) if found else "", encoding="utf-8")
     click.echo(f"asked for: {asked.in_words(found)}" if found else "nothing was asked for at this commit")
-    return ExitCode.DONE
 
 
 @github_group.command("obey")
-@click.option(
-    "--event", type=click.Path(path_type=Path, exists=True), required=True, help="GITHUB_EVENT_PATH."
-)
-def obey_command(event: Path) -> int:
+@click.option("--event", type=options.PATH, required=True, help="GITHUB_EVENT_PATH.")
+def obey_command(event: Path) -> None:
     """Carry out the command in a comment, where its author may write to the repository."""
     hub = client()
     said = _comment_of(event)
     if not actions.may_write(hub, said["login"]):
         click.echo(f"not obeyed: {said['login']} may not write to {hub.repository}")
-        return ExitCode.DONE
+        return
     try:
         wanted = asked.parse(said["body"])
     except UsageError as error:
         _answer(hub, said, f"{escape.markdown(error.what)}\n\n{escape.fence(asked.USAGE.splitlines())}")
-        return ExitCode.DONE
+        return
     if wanted is None:
         _answer(hub, said, escape.fence(asked.USAGE.splitlines()))
-        return ExitCode.DONE
-    _compare_again(hub, said, wanted)
-    return ExitCode.DONE
+    else:
+        _compare_again(hub, said, wanted)
 
 
 def _comment_of(event: Path) -> dict[str, Any]:
@@ -164,9 +152,9 @@ def _answer(hub: Client, said: dict[str, Any], text: str) -> None:
 
 
 @github_group.command("prune")
-@click.option("--max-size", default="8GB", show_default=True, help="What the caches of irdiff may hold.")
+@click.option("--max-size", default="8GB", help="What the caches of irdiff may hold.")
 @click.option("--dry-run", is_flag=True, help="Say what would be removed.")
-def prune_command(max_size: str, dry_run: bool) -> int:
+def prune_command(max_size: str, dry_run: bool) -> None:
     """Remove caches of closed pull requests, then those unused longest. GitHub gives a repository 10 GB."""
     hub = client()
     rows = [*actions.caches(hub, "irdiff-")]
@@ -179,8 +167,7 @@ def prune_command(max_size: str, dry_run: bool) -> int:
         click.echo(escape.terminal(f"{'would remove' if dry_run else 'removed'} {row.key} of {row.ref}"))
     kept = sum(row.size_bytes for row in rows) - sum(row.size_bytes for row in gone)
     click.echo(f"{len(gone)} of {len(rows)} caches removed, {kept / 1e9:.1f} GB kept")
-    return ExitCode.DONE
 
 
-for command in (failed_command, finish_command, key_command, outcome_command, plan_command, prepare_command):
+for command in github_jobs.COMMANDS:
     github_group.add_command(command)

@@ -7,18 +7,19 @@ from __future__ import annotations
 
 import json
 import re
+import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import click
-from rich.console import Console
 
-from irdiff import config as configuration
-from irdiff.cli import options
+from irdiff import pipeline
+from irdiff.cli import options, screen
 from irdiff.cli.merge import merged
-from irdiff.cli.status import status_line
+from irdiff.cli.options import CaseArguments
 from irdiff.config import Config
-from irdiff.errors import ExitCode, IrdiffError, UsageError
+from irdiff.errors import IrdiffError, UsageError
 from irdiff.github import asked
 from irdiff.github.asked import Asked
 from irdiff.model import EVERYTHING, Run, Verdict
@@ -28,7 +29,7 @@ from irdiff.resolve import sides
 from irdiff.resolve.sides import SideOptions
 from irdiff.resolve.toolchains import checkout as checkouts
 from irdiff.resolve.toolchains import repository
-from irdiff.run import failure, run_folder, same_compiler
+from irdiff.run import failure, run_folder
 from irdiff.run.failure import PartFailure
 
 _GRAVE = (Verdict.BROKEN, Verdict.CHANGED, Verdict.ABSORBED)
@@ -43,8 +44,7 @@ def _output(**rows: str) -> None:
         click.echo(f"{name}={value}")
 
 
-def _side_options(progress: object = None) -> SideOptions:
-    tell = progress if callable(progress) else (lambda _: None)
+def _side_options(tell: Callable[[str], None] = lambda _: None) -> SideOptions:
     return SideOptions(repo=None, corpus=None, triton=None, build=True, progress=tell)
 
 
@@ -55,32 +55,29 @@ def _side_options(progress: object = None) -> SideOptions:
     "--tier",
     "tiers",
     multiple=True,
-    type=click.Choice(["gate", "core", "extended"]),
+    type=options.TIERS,
     help="Cases of the corpus, for a checkout of Triton; a repository of kernels is compared as a whole.",
 )
 @click.option("--merge-base", is_flag=True, help="Compare with where the history of HEAD leaves BASE.")
-@click.option("--asked", "asked_path", type=click.Path(path_type=Path), help="What `github asked` wrote.")
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="The run, if nothing can change.")
-@options.cache_option
+@click.option("--asked", "asked_path", type=options.PATH, help="What `github asked` wrote.")
+@click.option("--out", type=options.PATH, required=True, help="The run, if nothing can change.")
+@options.configured
 def plan_command(
+    *,
     base: str,
     head: str,
     tiers: tuple[str, ...],
     merge_base: bool,
     asked_path: Path | None,
     out: Path,
-    cache: Path | None,
-) -> int:
+    config: Config,
+) -> None:
     """Print what to compare, and whether anything can change at all: then no other job need start."""
-    config = configuration.load(cache=cache)
     store = repository.open_store(Path.cwd(), config)
-    wanted = _read_asked(asked_path, head)
+    wanted = asked.read(asked_path.read_text("utf-8"), head) if asked_path and asked_path.is_file() else None
     if wanted is None:
         wanted = Asked(base=None, tiers=None, targets=(), cases=())
-    if wanted.base is not None:
-        start = wanted.base
-    else:
-        start = repository.merge_base(store, base, head) if merge_base else base
+    start = wanted.base or (repository.merge_base(store, base, head) if merge_base else base)
     if sides.is_revision(start):
         start = repository.commit_of(store, start)
     if sides.is_revision(head):
@@ -97,11 +94,6 @@ def plan_command(
         cases=" ".join(wanted.cases),
         nothing="true" if nothing else "false",
     )
-    return ExitCode.DONE
-
-
-def _read_asked(path: Path | None, head: str) -> Asked | None:
-    return asked.read(path.read_text(encoding="utf-8"), head) if path and path.is_file() else None
 
 
 def _write_where_nothing_can_change(base: str, head: str, wanted: Asked, out: Path, config: Config) -> bool:
@@ -111,53 +103,51 @@ def _write_where_nothing_can_change(base: str, head: str, wanted: Asked, out: Pa
     for sentence in filter(None, (edited.differing(found.edited), edited.consequence(found.edited))):
         click.echo(escape.terminal(sentence), err=True)
     if found.edited.identical:
-        targets = options.selected_targets(wanted.targets, None, config)
-        same_compiler.write(found, targets, EVERYTHING, config, out)
+        targets = CaseArguments(target_names=wanted.targets).targets(config)
+        same = pipeline.SameCompiler(
+            seen=found, targets=targets, options=EVERYTHING, command=tuple(sys.argv[1:])
+        )
+        pipeline.compare(same, config, out, lambda _step: None)
     return found.edited.identical
 
 
 @click.command("key")
 @click.argument("base")
 @click.argument("head")
-@options.cache_option
-def key_command(base: str, head: str, cache: Path | None) -> int:
+@options.configured
+def key_command(*, base: str, head: str, config: Config) -> None:
     """Print what names the toolchains of both sides, for a cache."""
-    found = trees.cache_key(base, head, _side_options(), configuration.load(cache=cache))
-    _output(toolchains=found)
-    return ExitCode.DONE
+    _output(toolchains=trees.cache_key(base, head, _side_options(), config))
 
 
 @click.command("prepare")
 @click.argument("base")
 @click.argument("head")
-@options.cache_option
-def prepare_command(base: str, head: str, cache: Path | None) -> int:
+@options.configured
+def prepare_command(*, base: str, head: str, config: Config) -> None:
     """Install or build the toolchains of both sides, for the jobs that compare."""
-    config = configuration.load(cache=cache)
-    with status_line(Console(stderr=True, no_color=config.color is False)) as tell:
+    with screen.status_line() as tell:
         found = sides.resolve_sides(base, head, _side_options(tell), config)
     for name, side in found.items():
         click.echo(escape.terminal(f"{name}: {side.toolchain.spec}: Triton {side.toolchain.version}"))
-    return ExitCode.DONE
 
 
 @click.command("failed")
 @click.option("--step", required=True, help="What was done, for a reader.")
 @click.option("--code", required=True, type=int, help="How it ended.")
 @click.option("--log", type=click.Path(path_type=Path, exists=True), required=True, help="What it printed.")
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="The folder of the run.")
-def failed_command(step: str, code: int, log: Path, out: Path) -> int:
+@click.option("--out", type=options.PATH, required=True, help="The folder of the run.")
+def failed_command(*, step: str, code: int, log: Path, out: Path) -> None:
     """Keep the reason of a step that failed, in the place of a run or beside it."""
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()[-_LOG_LINES:]
     failure.write(out, [*failure.load(out), failure.of_output(step, code, lines)])
-    return ExitCode.DONE
 
 
 @click.command("finish")
 @click.argument("parts", type=click.Path(path_type=Path, file_okay=False))
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="The run folder to write.")
-@click.option("--markdown", "markdown_path", type=options.OutputFile(), help="Write the report here.")
-def finish_command(parts: Path, out: Path, markdown_path: Path | None) -> int:
+@click.option("--out", type=options.PATH, required=True, help="The run folder to write.")
+@click.option("--markdown", "markdown_path", type=options.OUTPUT, help="Write the report here.")
+def finish_command(*, parts: Path, out: Path, markdown_path: Path | None) -> None:
     """Join what the jobs kept, one folder each in PARTS: runs of shards, and reasons of failures."""
     folders = sorted(path for path in parts.iterdir() if path.is_dir()) if parts.is_dir() else []
     wrong = [part for folder in folders for part in failure.load(folder)]
@@ -181,16 +171,14 @@ def finish_command(parts: Path, out: Path, markdown_path: Path | None) -> int:
     if markdown_path:
         text = failed.markdown(wrong, has_run=run is not None, limit=markdown.LIMIT // 4) if wrong else ""
         options.write_output(markdown_path, text + (markdown.render(run, out) if run else ""))
-    return ExitCode.DONE
 
 
 @click.command("outcome")
 @click.argument("folder", type=click.Path(path_type=Path))
-def outcome_command(folder: Path) -> int:
+def outcome_command(*, folder: Path) -> None:
     """Print the gravest verdict of a run and its counts; `unknown` where there is none."""
     run = run_folder.load(folder) if (folder / "run.json").is_file() else None
     _output(**_outcome(run, failed=run is None or bool(failure.load(folder))))
-    return ExitCode.DONE
 
 
 def _outcome(run: Run | None, *, failed: bool) -> dict[str, str]:
@@ -201,3 +189,6 @@ def _outcome(run: Run | None, *, failed: bool) -> dict[str, str]:
         "counts": json.dumps({name.value: count for name, count in counts.items()}),
         "failed": "true" if failed else "false",
     }
+
+
+COMMANDS = (failed_command, finish_command, key_command, outcome_command, plan_command, prepare_command)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import shlex
 import sys
@@ -14,7 +13,6 @@ import click
 from irdiff import config as configuration
 from irdiff import process
 from irdiff.cli import options
-from irdiff.cli.durations import Duration
 from irdiff.config import Config
 from irdiff.errors import ExitCode, IrdiffError, UsageError
 from irdiff.resolve import pushes
@@ -28,9 +26,8 @@ _DEFAULT_FOR_COMPILER = ("--tier", "gate")
 _budget_option = click.option(
     "--budget",
     "budget_s",
-    type=Duration(),
+    type=options.DURATION,
     default="120s",
-    show_default=True,
     help="How long a push may wait: 60s, 2m.",
 )
 
@@ -48,7 +45,7 @@ def hook_command() -> None:
 @click.argument("compare_options", nargs=-1, type=click.UNPROCESSED)
 def install_command(
     *, budget_s: float, block: bool, force: bool, repo: Path | None, compare_options: tuple[str, ...]
-) -> int:
+) -> None:
     """Install a git pre-push hook. COMPARE_OPTIONS after -- choose what is compared.
 
     In a checkout of Triton that is `--tier gate` unless you say otherwise.
@@ -62,7 +59,9 @@ def install_command(
                 f"there is a pre-push hook already: {path}",
                 hint="--force puts it aside; or call `irdiff hook run` from it, with its standard input",
             )
-        aside = next(filter(_is_free, (_aside(path, number) for number in itertools.count(1))))
+        name = f"{path.name}.before-irdiff"
+        names = itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))
+        aside = next(filter(_is_free, map(path.with_name, names)))
         path.rename(aside)
         click.echo(f"the hook that was there is now {aside}")
     words = [sys.executable, "-m", "irdiff", "hook", "run", "--budget", f"{budget_s:g}"]
@@ -71,11 +70,6 @@ def install_command(
     options.write_output(path, _script(words))
     path.chmod(0o755)
     click.echo(f"wrote {path}; `git push --no-verify` goes without it")
-    return ExitCode.DONE
-
-
-def _aside(path: Path, number: int) -> Path:
-    return path.with_name(f"{path.name}.before-irdiff" + (f"-{number}" if number > 1 else ""))
 
 
 def _is_free(path: Path) -> bool:
@@ -122,7 +116,7 @@ def run_command(
 
 
 def _compare(push: Push, compare_options: tuple[str, ...], left_s: float, config: Config) -> ExitCode:
-    """DONE or ANSWER_IS_NO. What cannot be compared in time is said, and is no reason to stop a push."""
+    """DONE or ANSWER_IS_NO. A push that cannot be compared in time is reported, and not stopped."""
     chosen = compare_options or (_DEFAULT_FOR_COMPILER if push.is_compiler else ())
     words = ["compare", push.base, push.head, "--no-build", "--no-recheck", "--exit-code", *chosen]
     click.echo(f"irdiff: {len(push.relevant)} paths that can change kernels", err=True)
@@ -133,7 +127,6 @@ def _compare(push: Push, compare_options: tuple[str, ...], left_s: float, config
         click.echo("irdiff: the time budget is used up; nothing is known of this push", err=True)
     except process.CommandFailed as failed:
         click.echo(failed.stdout if failed.code == ExitCode.ANSWER_IS_NO else failed.tail(), err=True)
-        with contextlib.suppress(ValueError):
-            if ExitCode(failed.code) is ExitCode.ANSWER_IS_NO:
-                return ExitCode.ANSWER_IS_NO
+        if failed.code == ExitCode.ANSWER_IS_NO:
+            return ExitCode.ANSWER_IS_NO
     return ExitCode.DONE

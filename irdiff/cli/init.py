@@ -1,26 +1,30 @@
-"""`irdiff init`: what a repository needs to use irdiff."""
+"""`irdiff init`: what a repository needs to use irdiff, and the workflows on GitHub where they are wanted."""
 
 from __future__ import annotations
 
+import json
+import re
+from importlib import metadata
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 import click
 
+import irdiff
 from irdiff import config as configuration
-from irdiff.cli import init_github, init_toml, options
-from irdiff.errors import ExitCode, UsageError
+from irdiff.cli import init_toml, options
+from irdiff.config import Config
+from irdiff.errors import UsageError
+from irdiff.github import workflows
+from irdiff.github.workflows import Setup
 from irdiff.resolve import kernel_repository
-from irdiff.resolve.toolchains import source_parts
+from irdiff.resolve.toolchains import repository, source_parts
 
 
 @click.command("init")
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False), default=".")
 @click.option("--github", is_flag=True, help="Write GitHub workflows and a release policy.")
-@click.option(
-    "--action",
-    metavar="OWNER/NAME@COMMIT",
-    help="The irdiff that the jobs run; default: where this one came from.",
-)
+@click.option("--action", metavar="OWNER/NAME@COMMIT", help="The irdiff of the jobs; default: this one.")
 @click.option(
     "--shards",
     type=click.IntRange(1, 64),
@@ -35,26 +39,25 @@ def init_command(
     shards: int | None,
     packages: tuple[str, ...],
     force: bool,
-) -> int:
+) -> None:
     """Prepare the repository in FOLDER: writes files, and changes none that is there."""
     config = configuration.load()
     is_compiler = (folder / source_parts.PACKAGE_MARK).exists()
     files = _project_file(folder, packages, asked=not github)
     if github:
-        files |= init_github.files(action, shards, config, is_compiler=is_compiler)
+        files |= github_files(action, shards, config, is_compiler=is_compiler)
     if not files:
         raise UsageError("nothing to write", hint="irdiff init --github")
     for path, content in _to_write(folder, files, force).items():
         options.write_output(path, content)
         click.echo(f"wrote {path}")
     if github:
-        _say_what_is_left(folder, action or init_github.own_action(config) or "", is_compiler=is_compiler)
-    return ExitCode.DONE
+        _say_what_is_left(folder, action or own_action(config) or "", is_compiler=is_compiler)
 
 
 def _say_what_is_left(folder: Path, action: str, *, is_compiler: bool) -> None:
     has_workloads = not is_compiler and init_toml.look_around(folder).has_workloads
-    rows = init_github.still_to_do(action, is_compiler=is_compiler, has_workloads=has_workloads)
+    rows = still_to_do(action, is_compiler=is_compiler, has_workloads=has_workloads)
     click.echo(f"\nThe jobs run {action}. What you must still do:")
     for number, row in enumerate(rows, 1):
         click.echo(f"  {number}. {row}")
@@ -80,3 +83,82 @@ def _to_write(folder: Path, files: dict[str, str], force: bool) -> dict[Path, st
             raise UsageError(f"{path} is there and differs; nothing was written", hint="--force replaces it")
         wanted[path] = content
     return wanted
+
+
+POLICY = "irdiff-policy.toml"
+_ACTION = Path(".github", "actions", "irdiff", "action.yml")
+_SHARDS = {True: 4, False: 1}
+_ADDRESS = re.compile(r"(?:https?://(?:[^/@]+@)?|ssh://git@|git@)[^/:]+[/:]([\w.-]+/[\w.-]+?)(?:\.git)?/?")
+
+
+def github_files(
+    action: str | None, shards: int | None, config: Config, *, is_compiler: bool
+) -> dict[str, str]:
+    """Every file by its path. Raises UsageError where nobody says which irdiff the jobs are to run."""
+    reports = config.shipped / "reports"
+    found = action or own_action(config)
+    if found is None:
+        raise UsageError(
+            "it is not known which commit of irdiff the jobs are to run: this one came from no repository",
+            hint="irdiff init --github --action OWNER/NAME@COMMIT, irdiff's repository on GitHub",
+        )
+    wanted = Setup(
+        action=found,
+        version=f"irdiff {irdiff.__version__}",
+        is_compiler=is_compiler,
+        shards=shards or _SHARDS[is_compiler],
+    )
+    policy = (reports / POLICY).read_text(encoding="utf-8")
+    return {**workflows.rendered(reports / "github", wanted), POLICY: policy}
+
+
+def own_action(config: Config) -> str | None:
+    """OWNER/NAME@COMMIT of the irdiff that runs: as it was installed (PEP 610), or as its checkout says."""
+    try:
+        text = metadata.distribution("irdiff").read_text("direct_url.json")
+        origin = json.loads(text) if text else {}
+    except (metadata.PackageNotFoundError, ValueError):
+        origin = {}
+    commit = origin.get("vcs_info", {}).get("commit_id")
+    if commit:
+        return _at(str(origin.get("url", "")), str(commit))
+    parts = urlsplit(str(origin.get("url", "")))
+    installed_from = [Path(unquote(parts.path))] if parts.scheme == "file" else []
+    for folder in (Path(irdiff.__file__).parents[1], *installed_from):
+        if (folder / _ACTION).is_file() and (folder / ".git").exists():
+            return _of_checkout(folder, config)
+    return None
+
+
+def _of_checkout(folder: Path, config: Config) -> str | None:
+    try:
+        store = repository.open_store(folder, config)
+        address = store.git("config", "--get", "remote.origin.url").decode().strip()
+        return _at(address, repository.commit_of(store, "HEAD"))
+    except UsageError:
+        return None
+
+
+def _at(address: str, commit: str) -> str | None:
+    found = _ADDRESS.fullmatch(address)
+    return f"{found[1]}@{commit}" if found else None
+
+
+def still_to_do(action: str, *, is_compiler: bool, has_workloads: bool) -> list[str]:
+    """What no file can do, in the order to do it."""
+    repository_of_action = action.partition("@")[0]
+    own = [
+        "Record workloads: `irdiff capture script.py`, and name their folder in irdiff.toml."
+        if not has_workloads
+        else "Read irdiff.toml: the folder of workloads, and where Triton is pinned."
+    ]
+    return [
+        *([] if is_compiler else own),
+        f"Read {POLICY}: which kernels and targets hold a release.",
+        "Commit the files to the default branch: comments and commands start from there alone.",
+        f"Settings, Actions, General: allow actions/* and {repository_of_action}, and require approval for "
+        "workflows of all outside contributors.",
+        "Make the label `irdiff: all` (compare everything), and with GPU runners `irdiff: time`; let only "
+        "maintainers set them.",
+        "With GPU runners (self-hosted, gpu): an environment irdiff-gpu with required reviewers.",
+    ]

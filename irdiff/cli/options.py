@@ -1,20 +1,52 @@
-"""Options that several commands share, and what they make."""
+"""Options that several commands share, each declared once, and the values that they are gathered into."""
 
 from __future__ import annotations
 
-import sys
+import functools
+import inspect
+import json
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from irdiff import config as configuration
 from irdiff.cli import completing
 from irdiff.config import Config
 from irdiff.errors import UsageError
-from irdiff.model import Target
 from irdiff.resolve import targets
 from irdiff.run import run_place
+
+if TYPE_CHECKING:
+    from irdiff.model import Target
+    from irdiff.resolve.sides import Side, SideOptions
+
+Decorator = Callable[[Callable[..., Any]], Any]
+TIERS = click.Choice(["gate", "core", "extended"])
+_UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_MOST_S = 1e9
+
+
+def gathered(name: str, make: Callable[..., Any], *options: Decorator) -> Decorator:
+    """A decorator: the command takes these options as one argument, which `make` makes of their values."""
+    taken = inspect.signature(make).parameters.keys()
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        @functools.wraps(function)
+        def command(**given: Any) -> Any:
+            own = {key: given.pop(key) for key in taken & given.keys()}
+            return function(**{name: make(**own)}, **given)
+
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+# types
 
 
 class OutputFile(click.Path):
@@ -25,44 +57,41 @@ class OutputFile(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         path = Path(str(super().convert(value, param, ctx)))
-        if str(path) != "-":
-            check_output(path)
+        check_output(path)
         return path
 
 
-def check_output(path: Path) -> None:
-    """Raises UsageError where `path` is neither a plain file nor a name for one."""
-    try:
-        above = next(folder for folder in path.absolute().parents if folder.exists())
-        is_there, is_file = path.exists(), path.is_file()
-        if is_file:
-            path.open("ab").close()
-        elif not is_there and above.is_dir():
-            run_place.try_to_write(path)
-    except OSError as error:
-        raise _unwritable(path, error) from error
-    if is_there and not is_file:
-        what = "a folder" if path.is_dir() else "a device or a pipe"
-        raise UsageError(f"{path} is {what}, not a file to write", hint="name a file, or - for stdout")
-    if not above.is_dir():
-        raise UsageError(f"{path} cannot be written: {above} is not a folder", hint="name another file")
+class Duration(click.ParamType):  # type: ignore[type-arg]
+    """Seconds: `90s`, `10m`, `1.5h`, `2d`, or a plain number of them."""
+
+    name = "time"
+
+    def convert(self, value: Any, _: click.Parameter | None, __: click.Context | None) -> float:
+        text = str(value)
+        unit = _UNITS_S.get(text[-1:].lower())
+        try:
+            found = float(text[:-1] if unit else text) * (unit or 1.0)
+        except ValueError:
+            found = 0.0
+        if not 0 < found < _MOST_S:
+            raise UsageError(f"{text!r} is not a time", hint="write it as 90s, 10m or 1h")
+        return found
 
 
-def _unwritable(path: Path, error: OSError) -> UsageError:
-    return UsageError(f"{path} cannot be written: {error.strerror or error}", hint="name another file")
+PATH = click.Path(path_type=Path)
+OUTPUT = OutputFile()
+DURATION = Duration()
+
+# options
 
 
-cache_option = click.option(
-    "--cache", type=click.Path(path_type=Path), help="Folder for toolchains and the store (IRDIFF_CACHE)."
-)
+cache_option = click.option("--cache", type=PATH, help="Folder for toolchains and the store (IRDIFF_CACHE).")
 store_mode_option = click.option(
     "--store-mode",
     type=click.Choice(["read", "write"]),
     help="With a shared store (IRDIFF_STORE): only read it, or leave there what was made too. Default: read.",
 )
-corpus_option = click.option(
-    "--corpus", type=click.Path(path_type=Path), help="Folder of workloads; default: the shipped corpus."
-)
+corpus_option = click.option("--corpus", type=PATH, help="Folder of workloads; default: the shipped corpus.")
 pack_option = click.option(
     "--pack",
     "packs",
@@ -70,21 +99,17 @@ pack_option = click.option(
     metavar="NAME",
     help="Kernels of published packages (corpus/packs) in place of the corpus's own; repeatable.",
 )
-bump_option = click.option(
-    "--bump", is_flag=True, help="Report as for a bump: distributions first, then outliers, then groups."
-)
+bump_option = click.option("--bump", is_flag=True, help="Report as for a bump: distributions before groups.")
 origin_option = click.option(
     "--from",
     "origin",
     metavar="SIDE|RUN",
     help="Whose texts two tools (llvm:PATH, ptxas:PATH) compile: a release, or a run folder.",
 )
-ptxas_option = click.option(
-    "--ptxas", metavar="PATH", help="Assembles what LLVMs make of the texts of a run."
-)
-repo_option = click.option(
-    "--repo", type=click.Path(path_type=Path), help="A checkout; default: that of the current folder."
-)
+ptxas_option = click.option("--ptxas", metavar="PATH", help="Assembles what LLVMs make of a run's texts.")
+repo_option = click.option("--repo", type=PATH, help="A checkout; default: that of the current folder.")
+triton_option = click.option("--triton", metavar="SPEC", help="The compiler where revisions select kernels.")
+no_build_option = click.option("--no-build", is_flag=True, help="Build no native part that is missing.")
 case_option = click.option(
     "--case",
     "cases",
@@ -93,13 +118,7 @@ case_option = click.option(
     shell_complete=completing.workloads,
     help="Only these cases: family/workload:label@target; parts and globs work; repeatable.",
 )
-tier_option = click.option(
-    "--tier",
-    "tiers",
-    multiple=True,
-    type=click.Choice(["gate", "core", "extended"]),
-    help="Only cases of this tier; repeatable.",
-)
+tier_option = click.option("--tier", "tiers", multiple=True, type=TIERS, help="Only cases of this tier.")
 target_option = click.option(
     "--target",
     "target_names",
@@ -108,16 +127,9 @@ target_option = click.option(
     shell_complete=completing.target_names,
     help="A target, repeatable; `all` for every known one. Default: sm_90 sm_100 gfx942 gfx950.",
 )
-targets_folder_option = click.option(
-    "--targets-dir", type=click.Path(path_type=Path), help="A folder of further target files (*.toml)."
-)
-json_option = click.option("--json", "json_path", type=OutputFile(), help="Write JSON here (- for stdout).")
-
-limit_option = click.option(
-    "--limit", type=click.IntRange(min=1), metavar="N", help="Show at most N groups and N cases of each list."
-)
-
-
+targets_folder_option = click.option("--targets-dir", type=PATH, help="A folder of target files (*.toml).")
+json_option = click.option("--json", "json_path", type=OUTPUT, help="Write JSON here (- for stdout).")
+limit_option = click.option("--limit", type=click.IntRange(min=1), help="At most so many groups and cases.")
 python_option = click.option(
     "--python", metavar="PYTHON", help="An interpreter that has Triton, and what the kernels import."
 )
@@ -128,99 +140,151 @@ packages_option = click.option(
     metavar="PACKAGE",
     help="Install this package beside Triton for what imports it: torch, torch==2.13.0; repeatable.",
 )
-_program = click.option(
-    "--program",
-    metavar="COMMAND",
-    help="Compare what this program of the repository launches: 'bench/run.py --small'.",
-)
-_configs = click.option(
-    "--configs",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Take the first N configs of each autotuning list; default: all.",
-)
-
-
-def kernel_options(function: Callable[..., Any]) -> Any:
-    """What a repository of kernels is launched by, and with."""
-    return python_option(packages_option(_program(_configs(function))))
-
-
 context_option = click.option(
-    "--context",
-    "-U",
-    type=click.IntRange(min=0),
-    default=3,
-    show_default=True,
-    help="How many lines to show around a change.",
+    "--context", "-U", type=click.IntRange(min=0), default=3, help="Lines around a change."
+)
+attribute_option = click.option(
+    "--attribute/--no-attribute",
+    default=True,
+    help="Look for the pass and the component behind each change (about one more compilation of each).",
+)
+recheck_option = click.option(
+    "--recheck/--no-recheck",
+    default=True,
+    help="Make one changed case of each group again to see if a side agrees with itself.",
+)
+api_url_option = click.option("--api-url", help="A GitHub Enterprise API; default: GITHUB_API_URL.")
+db_option = click.option(
+    "--db",
+    "file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    default="irdiff-history.duckdb",
+    help="The history, one file.",
+)
+_limits = (
+    click.option("--jobs", "-j", type=int, help="Compilers at a time; default: one for each core."),
+    click.option("--timeout", "timeout_s", type=float, default=300.0, help="Seconds that a case may take."),
+    click.option("--memory", "memory_mib", type=int, default=8192, help="MiB that a case may take."),
 )
 
-_jobs = click.option(
-    "--jobs", "-j", type=int, help="How many compilers run at a time; default: the cores of this machine."
-)
-_timeout = click.option(
-    "--timeout",
-    "timeout_s",
-    type=float,
-    default=300.0,
-    show_default=True,
-    help="Seconds that a case may take.",
-)
-_memory = click.option(
-    "--memory",
-    "memory_mib",
-    type=int,
-    default=8192,
-    show_default=True,
-    help="MiB of memory that a case may take.",
-)
+# options together
 
 
-def limit_options(function: Callable[..., Any]) -> Any:
-    """Bounds of compilation and the number of cores."""
-    return _jobs(_timeout(_memory(function)))
+@dataclass(frozen=True, kw_only=True)
+class CaseArguments:
+    """The cases that a user chose, and the kernels that they are of."""
+
+    corpus: Path | None = None
+    packs: tuple[str, ...] = ()
+    cases: tuple[str, ...] = ()
+    tiers: tuple[str, ...] = ()
+    target_names: tuple[str, ...] = ()
+    targets_dir: Path | None = None
+
+    def targets(self, config: Config) -> tuple[Target, ...]:
+        """Without those that patterns of cases leave out."""
+        folders = [config.shipped / "targets", *([self.targets_dir] if self.targets_dir else [])]
+        return targets.selected(self.target_names, self.cases, folders)
+
+    def corpus_folder(self, config: Config) -> Path:
+        return self.corpus or config.shipped / "corpus"
+
+    def side(self, spec: str, config: Config) -> Side:
+        """The kernels with one toolchain."""
+        from irdiff.resolve import packs, toolchains
+        from irdiff.resolve.sides import Side
+
+        kernels = packs.load(self.corpus_folder(config), self.packs)
+        toolchain = toolchains.resolve(spec, config)
+        return Side(toolchain=toolchain, corpus=packs.install(kernels, toolchain, config), note="")
 
 
-def corpus_folder(corpus: Path | None, config: Config) -> Path:
-    return corpus or config.shipped / "corpus"
+@dataclass(frozen=True, kw_only=True)
+class CheckoutArguments:
+    """Where revisions lie, and the compiler of those that select kernels."""
+
+    repo: Path | None
+    triton: str | None
+    no_build: bool
+
+    def side_options(
+        self, selection: CaseArguments, progress: Callable[[str], None], **more: Any
+    ) -> SideOptions:
+        from irdiff.resolve.sides import SideOptions
+
+        return SideOptions(
+            repo=self.repo,
+            corpus=selection.corpus,
+            triton=self.triton,
+            build=not self.no_build,
+            progress=progress,
+            packs=selection.packs,
+            **more,
+        )
 
 
-def selected_targets(
-    names: tuple[str, ...], folder: Path | None, config: Config, cases: tuple[str, ...] = ()
-) -> tuple[Target, ...]:
-    """Without those that patterns of cases leave out."""
-    folders = [config.shipped / "targets", *([folder] if folder else [])]
-    return targets.selected(names, cases, folders)
+configured = gathered("config", configuration.load, cache_option)
+limited = gathered("config", configuration.load, cache_option, *_limits)
+limited_and_sharing = gathered("config", configuration.load, cache_option, store_mode_option, *_limits)
+checkout = gathered("checkout", CheckoutArguments, repo_option, triton_option, no_build_option)
+_kernels = (corpus_option, pack_option, target_option, targets_folder_option)
+kernels = gathered("selection", CaseArguments, *_kernels)
+kernels_and_cases = gathered("selection", CaseArguments, *_kernels, case_option)
+selection = gathered("selection", CaseArguments, *_kernels, case_option, tier_option)
+only_targets = gathered("selection", CaseArguments, target_option, targets_folder_option)
+
+
+# output
 
 
 def write_output(path: Path, content: str | bytes | Iterable[bytes]) -> None:
     """Writes to a file, or to standard output for `-`. Raises UsageError where it cannot be written."""
-    parts = (
-        [content.encode()]
-        if isinstance(content, str)
-        else [content]
-        if isinstance(content, bytes)
-        else content
-    )
-    if str(path) == "-":
-        for part in parts:
-            sys.stdout.buffer.write(part)
-        sys.stdout.flush()
-    else:
-        check_output(path)
-        try:
+    if isinstance(content, str | bytes):
+        content = [content.encode() if isinstance(content, str) else content]
+    check_output(path)
+    try:
+        if str(path) != "-":
             path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("wb") as file:
-                file.writelines(parts)
-        except OSError as error:
-            raise _unwritable(path, error) from error
+        with click.open_file(str(path), "wb") as file:
+            for part in content:
+                file.write(part)
+            file.flush()  # standard output stays open
+    except OSError as error:
+        raise _unwritable(path, error) from error
 
 
-def check_beside(run: Path, outputs: Iterable[Path | None]) -> None:
+def write_json(path: Path, content: object) -> None:
+    write_output(path, json.dumps(content, indent=1, default=list) + "\n")
+
+
+def check_output(path: Path) -> None:
+    """Raises UsageError where `path` is neither `-`, nor a plain file, nor a name for one."""
+    if str(path) == "-":
+        return
+    try:
+        above = next(folder for folder in path.absolute().parents if folder.exists())
+        is_there, is_file = path.exists(), path.is_file()
+        if is_file:
+            path.open("ab").close()
+        elif not is_there and above.is_dir():
+            run_place.try_to_write(path)
+    except OSError as error:
+        raise _unwritable(path, error) from error
+    if is_there and not is_file:
+        raise UsageError(f"{path} is not a file to write", hint="name a file, or - for stdout")
+    if not above.is_dir():
+        raise UsageError(f"{path} cannot be written: {above} is not a folder", hint="name another file")
+
+
+def _unwritable(path: Path, error: OSError) -> UsageError:
+    return UsageError(f"{path} cannot be written: {error.strerror or error}", hint="name another file")
+
+
+def check_outside(run: Path, outputs: Iterable[Path | None]) -> None:
     """Raises UsageError for an output inside a run folder, which holds a run and nothing else."""
     for path in outputs:
         if path and str(path) != "-" and path.resolve().is_relative_to(run.resolve()):
             raise UsageError(
                 f"{path} lies in the run folder {run}, which is replaced as a whole",
-                hint="write it beside the run",
+                hint="write it next to the run",
             )

@@ -7,34 +7,21 @@ from pathlib import Path
 
 import click
 
-from irdiff import gate
 from irdiff.cli import options, run_argument
-from irdiff.errors import ExitCode
-from irdiff.gate import acceptance, policy, release, timings
+from irdiff.cli.gate import FILE, accepted_option, evaluate
+from irdiff.gate import acceptance, policy, release
 from irdiff.gate.acceptance import Accepted
-from irdiff.gate.policy import Policy
 from irdiff.gate.release import ReleaseRun
-from irdiff.run import run_folder
-from irdiff.timing import timing_file
 
 
 @click.command("release-report")
 @run_argument.argument("runs", nargs=-1, required=True)
-@click.option(
-    "--policy", "policy_path", type=click.Path(path_type=Path, dir_okay=False), help="The release's rules."
-)
-@click.option(
-    "--accepted",
-    "accepted_path",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="The acceptance file; default: irdiff-accepted.toml beside the policy.",
-)
-@click.option(
-    "--out", type=options.OutputFile(), default="-", help="Write the Markdown here; default: stdout."
-)
+@click.option("--policy", "policy_path", type=FILE, help="The release's rules.")
+@accepted_option
+@click.option("--out", type=options.OUTPUT, default="-", help="Write the Markdown here; default: stdout.")
 def release_report_command(
-    runs: tuple[str, ...], policy_path: Path | None, accepted_path: Path | None, out: Path
-) -> int:
+    *, runs: tuple[str, ...], policy_path: Path | None, accepted_path: Path | None, out: Path
+) -> None:
     """Write one document over several RUNs: what changed, what regressed, what is waived,
     what is not known.
     """
@@ -44,23 +31,9 @@ def release_report_command(
     if file and (accepted_path or file.exists()):
         accepted = acceptance.load(file)
     today = datetime.datetime.now(datetime.UTC).date()
-    parts = [_part(run, rules, accepted, today) for run in runs]
+    parts = []
+    for run in runs:
+        with run_argument.opened(run) as given:
+            outcome = evaluate(given, rules, accepted, today) if rules else None
+            parts.append(ReleaseRun(run=given.run, timing=given.timing, outcome=outcome))
     options.write_output(out, release.render(parts))
-    return ExitCode.DONE
-
-
-def _part(run: str, rules: Policy | None, accepted: tuple[Accepted, ...], today: datetime.date) -> ReleaseRun:
-    with run_argument.opened(run) as given:
-        loaded = run_folder.load(given.folder)
-        measured = timing_file.load(given.folder if given.folder.is_dir() else given.folder.parent)
-    outcome = None
-    if rules:
-        outcome = gate.evaluate(
-            loaded,
-            rules,
-            timings=timings.of_results(measured) if measured else (),
-            notes=timings.reasons_not_timed(measured) if measured else (),
-            accepted=accepted,
-            today=today,
-        )
-    return ReleaseRun(run=loaded, timing=measured, outcome=outcome)

@@ -1,75 +1,158 @@
-"""`irdiff report RUN`: the same reports again, without a compiler and without a GPU."""
+"""`irdiff report RUN`, and what `compare` and `runs` write of a run as it does."""
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
+from rich.console import Console
 
-from irdiff import config as configuration
-from irdiff.cli import options, pages, run_argument, run_outputs
-from irdiff.cli.run_outputs import RunOutputs
-from irdiff.errors import ExitCode
-from irdiff.report import timed
-from irdiff.report.forest import Forest
-from irdiff.run import run_folder
-from irdiff.timing import timing_file
+from irdiff.cli import options, run_argument
+from irdiff.cli.run_argument import GivenRun
+from irdiff.config import Config
+from irdiff.errors import UsageError
+from irdiff.model import Run
+from irdiff.report import escape, shown
+from irdiff.report.shown import Shown
+from irdiff.resolve import tools
+from irdiff.run import known, run_folder
 
-_path = options.OutputFile()
+
+@dataclass(frozen=True, kw_only=True)
+class RunOutputs:
+    """What a user asked for, and how much of it."""
+
+    json_path: Path | None
+    markdown_path: Path | None
+    html_path: Path | None
+    quiet: bool
+    limit: int | None
+
+    @property
+    def files(self) -> tuple[Path | None, ...]:
+        return self.json_path, self.markdown_path, self.html_path
+
+
+output_options = options.gathered(
+    "outputs",
+    RunOutputs,
+    click.option("--quiet", "-q", is_flag=True, help="Show no progress, and of the report its first line."),
+    options.limit_option,
+    options.json_option,
+    click.option("--markdown", "markdown_path", type=options.OUTPUT, help="Write the Markdown report here."),
+    click.option("--html", "html_path", type=options.OUTPUT, help="Write the HTML report here, one file."),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShownRun:
+    """What is shown of a run."""
+
+    run: Run
+    as_: Shown
+
+
+@dataclass(frozen=True, kw_only=True)
+class Earlier:
+    """The run of `--known`, read before another one is made: `last` means another run by then."""
+
+    run: Run
+    call: str
+
+
+def earlier_of(text: str | None, config: Config) -> Earlier | None:
+    """Raises RunFolderError."""
+    if text is None:
+        return None
+    with run_argument.opened(text, config) as given:
+        return Earlier(run=given.run, call=given.call)
+
+
+def part_of(run: Run, call: str, earlier: Earlier | None = None, *, is_bump: bool = False) -> ShownRun:
+    """The whole run, or what of it an earlier run did not have. Raises UsageError for the run itself."""
+    if earlier is None:
+        as_bump = is_bump or any(tools.is_tool(side.spec) for side in (run.base, run.head))
+        return ShownRun(run=run, as_=replace(shown.whole(call), is_bump=as_bump))
+    if earlier.run == run:
+        raise UsageError(f"{call} knows all of itself: nothing would be shown", hint="--known another run")
+    found = known.news(run, earlier.run)
+    return ShownRun(
+        run=found.run, as_=shown.news(run, found.cases, found.groups, call=call, since=earlier.call)
+    )
+
+
+def write(run: Run, part: ShownRun, given: GivenRun, outputs: RunOutputs) -> None:
+    """JSON is of the whole run; the other forms are of the part that is shown."""
+    if outputs.json_path:
+        options.write_output(outputs.json_path, run_folder.dump_parts(run))
+    if outputs.markdown_path:
+        from irdiff.report import markdown
+
+        text = markdown.render(part.run, given.folder, given.timing_summary, as_=part.as_)
+        options.write_output(outputs.markdown_path, text)
+    if outputs.html_path:
+        options.write_output(outputs.html_path, _page(part, given))
+
+
+def print_report(part: ShownRun, given: GivenRun, outputs: RunOutputs) -> None:
+    if outputs.quiet:
+        click.echo(escape.terminal(part.as_.headline(part.run)))
+        return
+    from irdiff.report import terminal
+
+    timing = given.timing_summary
+    terminal.show(part.run, given.folder, Console(), timing, as_=part.as_, limit=outputs.limit)
+
+
+def open_page(part: ShownRun, given: GivenRun, config: Config) -> None:
+    """Writes the page next to the runs and opens it in a browser, or prints its path alone."""
+    name = re.sub(r"[^\w.=-]+", "-", given.call).strip("-.") or "run"
+    path = config.pages / f"{name[-100:]}.html"
+    options.write_output(path, _page(part, given))
+    click.echo(path)
+    if click.launch(str(path)):
+        click.echo("no browser could be started: open the file above", err=True)
+
+
+def _page(part: ShownRun, given: GivenRun) -> str:
+    from irdiff.report import html
+
+    return html.render(part.run, given.folder, given.timing_summary, as_=part.as_)
 
 
 @click.command("report")
 @run_argument.argument()
-@options.json_option
-@click.option("--markdown", "markdown_path", type=_path, help="Write the Markdown report here.")
-@click.option("--html", "html_path", type=_path, help="Write the HTML report here, one file.")
-@click.option("--svg", "svg_path", type=_path, help="Write a picture of the terminal report here.")
+@output_options
+@click.option("--svg", "svg_path", type=options.OUTPUT, help="Write a picture of the terminal report here.")
 @click.option("--open", "is_opened", is_flag=True, help="Open the HTML report in a browser.")
-@click.option(
-    "--known",
-    metavar="RUN",
-    shell_complete=run_argument.complete,
-    help="Show only what this earlier run did not have, and count the rest.",
-)
-@click.option("--quiet", "-q", is_flag=True, help="Show the first line alone.")
-@options.limit_option
+@run_argument.known_option
 @options.bump_option
-@options.cache_option
+@options.configured
 def report_command(
+    *,
     run: str,
-    json_path: Path | None,
-    markdown_path: Path | None,
-    html_path: Path | None,
+    outputs: RunOutputs,
     svg_path: Path | None,
     is_opened: bool,
     known: str | None,
-    quiet: bool,
-    limit: int | None,
     bump: bool,
-    cache: Path | None,
-) -> int:
+    config: Config,
+) -> None:
     """Show RUN, with its timings where it has any.
 
     RUN is a run folder, a zip or tar file of one, `last`, or a name that `irdiff runs` lists.
     """
-    config = configuration.load(cache=cache)
-    outputs = RunOutputs(json=json_path, markdown=markdown_path, html=html_path, quiet=quiet, limit=limit)
     with run_argument.opened(run, config) as given:
-        found, timing = run_folder.load(given.folder), _timing(given.folder)
-        earlier = run_outputs.earlier_of(known, config)
-        part = run_outputs.part_of(found, given.call, earlier, is_bump=bump)
-        run_outputs.write(found, part, given, timing, outputs)
+        earlier = earlier_of(known, config)
+        part = part_of(given.run, given.call, earlier, is_bump=bump)
+        write(given.run, part, given, outputs)
         if svg_path:
             from irdiff.report import terminal
 
-            options.write_output(svg_path, terminal.svg(found, timing))
+            options.write_output(svg_path, terminal.svg(given.run, given.timing_summary))
         if is_opened:
-            pages.open_page(part, given, timing, config)
-        if not (json_path or markdown_path or html_path or svg_path or is_opened):
-            run_outputs.print_report(part, given, timing, outputs, config)
-    return ExitCode.DONE
-
-
-def _timing(folder: Path) -> Forest | None:
-    found = timing_file.load(folder) if folder.is_dir() else None
-    return timed.forest_of(found) if found else None
+            open_page(part, given, config)
+        if not (any(outputs.files) or svg_path or is_opened):
+            print_report(part, given, outputs)

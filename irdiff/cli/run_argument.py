@@ -1,28 +1,59 @@
-"""RUN, as every command takes it: a folder, an archive, `last`, or a name of `irdiff runs`."""
+"""RUN and CASE, as commands take them: a folder, an archive, `last`, or a name of `irdiff runs`; and an id, a
+part of one, or a change group for its smallest example.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.shell_completion import CompletionItem
 
+from irdiff import case_ids
 from irdiff import config as configuration
 from irdiff.config import Config
-from irdiff.run import run_archive, run_list
+from irdiff.errors import IrdiffError, UsageError
+from irdiff.model import Case, Run
+from irdiff.report import escape, group_names
+from irdiff.run import run_archive, run_folder, run_list
+
+if TYPE_CHECKING:
+    from irdiff.report.forest import Forest
+    from irdiff.timing.results import TimingResults
+
+_MAX_CANDIDATES = 20
 
 
 @dataclass(frozen=True, kw_only=True)
 class GivenRun:
+    """A run that a user named. What is read of it raises RunFolderError."""
+
     folder: Path
     """The run folder, or its `run.json`; of an archive a copy that is gone when the command ends."""
     call: str
     """By which another command finds it."""
     is_archive: bool
+
+    @cached_property
+    def run(self) -> Run:
+        return run_folder.load(self.folder)
+
+    @cached_property
+    def timing(self) -> TimingResults | None:
+        from irdiff.timing import timing_file
+
+        return timing_file.load(self.folder if self.folder.is_dir() else self.folder.parent)
+
+    @property
+    def timing_summary(self) -> Forest | None:
+        from irdiff.report import timed
+
+        return timed.forest_of(self.timing) if self.timing else None
 
 
 @contextmanager
@@ -42,14 +73,61 @@ def complete(context: click.Context, _: click.Parameter, incomplete: str) -> lis
     return found or [CompletionItem(incomplete, type="file")]
 
 
-def folder_of(context: click.Context) -> Path | None:
-    """The run that a command line names so far, where it is a folder: for completing what stands after it."""
-    text = context.params.get("run")
-    if not isinstance(text, str):
-        return None
-    path = run_list.find(text, configuration.load(cache=context.params.get("cache")).runs)
-    return path if path.is_dir() else None
-
-
 def argument(name: str = "run", **settings: Any) -> Callable[[Any], Any]:
     return click.argument(name, shell_complete=complete, **settings)
+
+
+known_option = click.option(
+    "--known",
+    metavar="RUN",
+    shell_complete=complete,
+    help="Show only what this earlier run did not have, and count the rest.",
+)
+
+# cases of a run
+
+
+def find_case(run: Run, text: str) -> Case:
+    """The case that a text names. Raises UsageError with the candidates where it names none or several."""
+    cases = {case.id: case for case in run.cases}
+    if text in cases:
+        return cases[text]
+    group = group_names.find(run, text)
+    if group and group.representative in cases:
+        return cases[group.representative]
+    if text.startswith(group_names.PREFIX) or text.isdigit():
+        raise group_names.unknown(run, text)
+    found = case_ids.meant(text, cases)
+    if len(found) == 1:
+        return cases[found[0]]
+    shown = escape.terminal(text)
+    if not found:
+        near = ", ".join(map(escape.terminal, case_ids.near(text, list(cases))))
+        hint = f"did you mean {near}?" if near else "see: irdiff report RUN"
+        raise UsageError(f"{shown!r} means no case of the run", hint=hint)
+    names = [escape.terminal(name) for name in found[:_MAX_CANDIDATES]]
+    names += [f"… and {len(found) - len(names)} more"] if len(found) > len(names) else []
+    raise UsageError(
+        f"{shown!r} means {len(found)} cases:\n    " + "\n    ".join(names), hint="name one of them"
+    )
+
+
+def complete_case(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """The groups of the run that the command line names, with their titles, then its cases."""
+    try:
+        text = str(context.params["run"])
+        folder = run_list.find(text, configuration.load(cache=context.params.get("cache")).runs)
+        run = run_folder.load(folder) if folder.is_dir() else None
+    except (IrdiffError, KeyError):
+        return []
+    if run is None:
+        return []
+    groups = [
+        CompletionItem(row.short, help=escape.terminal(row.group.title, limit=80))
+        for row in group_names.named(run)
+    ]
+    rows = [*groups, *(CompletionItem(case.id) for case in run.cases)]
+    return [row for row in rows if row.value.startswith(incomplete)]
+
+
+case_argument = click.argument("case", shell_complete=complete_case)

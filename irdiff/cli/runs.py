@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,15 +11,13 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from irdiff import config as configuration
-from irdiff.cli import options, pages, run_argument, run_outputs
-from irdiff.cli.durations import Duration
+from irdiff.cli import options, report, run_argument, screen
 from irdiff.config import Config
-from irdiff.errors import ExitCode, UsageError
+from irdiff.errors import UsageError
 from irdiff.model import Verdict
 from irdiff.report import commands, escape, tables, wording
 from irdiff.report.tables import Column
-from irdiff.run import run_folder, run_list, run_place
+from irdiff.run import run_list, run_place
 from irdiff.run.run_list import ListedRun, Outline
 
 _SHOWN = 20
@@ -31,53 +28,39 @@ _COLUMNS = (
 
 
 @click.group("runs", invoke_without_command=True)
-@click.option(
-    "--open",
-    "opened",
-    metavar="RUN",
-    shell_complete=run_argument.complete,
-    help="Show this run in a browser.",
-)
-@click.option(
-    "--limit", type=click.IntRange(min=1), default=_SHOWN, show_default=True, help="Show the newest N."
-)
+@click.option("--open", "opened", metavar="RUN", shell_complete=run_argument.complete, help="Show its page.")
+@click.option("--limit", type=click.IntRange(min=1), default=_SHOWN, help="Show the newest N.")
 @options.json_option
-@options.cache_option
+@options.configured
 @click.pass_context
 def runs_group(
-    context: click.Context, opened: str | None, limit: int, json_path: Path | None, cache: Path | None
-) -> int:
+    context: click.Context, *, opened: str | None, limit: int, json_path: Path | None, config: Config
+) -> None:
     """List runs, the newest first; remove them, or show one in a browser.
 
     Every command that takes RUN takes the name of a run in this list, or a beginning that no other has.
     """
-    config = configuration.load(cache=cache)
     context.obj = config
     if context.invoked_subcommand:
-        return ExitCode.DONE
+        return
     if opened:
         with run_argument.opened(opened, config) as given:
-            run = run_folder.load(given.folder)
-            pages.open_page(run_outputs.part_of(run, given.call, None), given, None, config)
-        return ExitCode.DONE
+            report.open_page(report.part_of(given.run, given.call), given, config)
+        return
     rows = run_list.listed(config.runs)
     if json_path:
-        content = [_as_json(row, run_list.outline(row)) for row in rows]
-        options.write_output(json_path, json.dumps(content, indent=1) + "\n")
-        return ExitCode.DONE
-    _show(rows[:limit], len(rows), config)
-    return ExitCode.DONE
+        options.write_json(json_path, [_as_json(row, run_list.outline(row)) for row in rows])
+    else:
+        _show(rows[:limit], len(rows), config)
 
 
 def _show(rows: Sequence[ListedRun], count: int, config: Config) -> None:
     if not rows:
         click.echo("there is no run yet; make one: irdiff compare triton==3.8.0 triton==3.9.0")
         return
-    console = Console(no_color=config.color is False)
+    console = Console()
     cells = [_cells(row, run_list.outline(row), config) for row in rows]
-    width = console.width if console.is_terminal else None
-    for line in tables.lines(_COLUMNS, cells, width):
-        console.print(line, soft_wrap=True, highlight=False)
+    screen.print_lines(console, tables.lines(_COLUMNS, cells, console.width if console.is_terminal else None))
     if count > len(rows):
         click.echo(f"… and {count - len(rows)} older ones: --limit {count} shows all")
     call = run_list.call_of(rows[0].path, config.runs)
@@ -120,7 +103,7 @@ def _as_json(row: ListedRun, found: Outline | str) -> dict[str, Any]:
 @runs_group.command("rm")
 @run_argument.argument("names", nargs=-1, required=True)
 @click.pass_obj
-def remove_command(config: Config, names: tuple[str, ...]) -> int:
+def remove_command(config: Config, *, names: tuple[str, ...]) -> None:
     """Remove runs of the list by name. A run that lies elsewhere is left."""
     folders = [run_list.find(name, config.runs) for name in names]
     for name, folder in zip(names, folders, strict=True):
@@ -129,15 +112,14 @@ def remove_command(config: Config, names: tuple[str, ...]) -> int:
     for folder in dict.fromkeys(folders):
         run_place.remove(folder)
         click.echo(f"removed {escape.terminal(folder.name)}")
-    return ExitCode.DONE
 
 
 @runs_group.command("prune")
 @click.option("--keep", type=click.IntRange(min=0), help="Keep the newest N.")
-@click.option("--older-than", "age_s", type=Duration(), help="Remove those older than that: 30d, 12h.")
+@click.option("--older-than", "age_s", type=options.DURATION, help="Remove those older than that: 30d, 12h.")
 @click.option("--dry-run", is_flag=True, help="Say what would be removed.")
 @click.pass_obj
-def prune_command(config: Config, keep: int | None, age_s: float | None, dry_run: bool) -> int:
+def prune_command(config: Config, *, keep: int | None, age_s: float | None, dry_run: bool) -> None:
     """Remove old runs: those beyond --keep that are also older than --older-than, where both are given."""
     if keep is None and age_s is None:
         raise UsageError("nothing says which runs are old", hint="as in --keep 20, or --older-than 30d")
@@ -150,4 +132,3 @@ def prune_command(config: Config, keep: int | None, age_s: float | None, dry_run
         click.echo(f"{'would remove' if dry_run else 'removed'} {escape.terminal(row.name)}")
     freed = _size(sum(row.size_bytes for row in old))
     click.echo(f"{len(old)} {'to remove' if dry_run else 'removed'} ({freed}), {len(rows) - len(old)} kept")
-    return ExitCode.DONE

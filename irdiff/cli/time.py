@@ -6,6 +6,7 @@ import itertools
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import click
@@ -13,8 +14,7 @@ from rich.console import Console
 
 from irdiff import config as configuration
 from irdiff import timing
-from irdiff.cli import options, run_argument, timing_table
-from irdiff.cli.durations import Duration
+from irdiff.cli import options, run_argument, screen, timing_table
 from irdiff.cli.run_argument import GivenRun
 from irdiff.config import Config
 from irdiff.errors import ExitCode, UsageError
@@ -23,54 +23,47 @@ from irdiff.report import commands
 from irdiff.run import run_archive, run_folder, run_list, run_place
 from irdiff.timing import NoGpuError, timing_file
 from irdiff.timing.isolate import GpuProcessError
-from irdiff.timing.results import (
-    NO_SUCH_GPU,
-    PROCESSES,
-    OutputStatus,
-    TimingProtocol,
-    TimingResults,
-)
+from irdiff.timing.results import NO_SUCH_GPU, PROCESSES, OutputStatus, TimingProtocol, TimingResults
 from irdiff.timing.samples import read_samples
+
+_FROM_2 = click.IntRange(min=2)  # the interval is over processes
+
+
+def _share(_context: click.Context, _option: click.Parameter, percent: float) -> float:
+    return percent / 100
 
 
 @click.command("time")
 @run_argument.argument()
-@click.option(
-    "--case", "cases", multiple=True, metavar="GLOB", help="Time only these cases; parts of an id work too."
-)
-@click.option(
-    "--budget", type=Duration(), default="15m", show_default=True, help="Time to spend: 90s, 10m, 1h."
+@click.option("--case", "cases", multiple=True, metavar="PATTERN", help="Time only these cases; repeatable.")
+@options.gathered(
+    "protocol",
+    partial(TimingProtocol, confidence=0.95),
+    click.option("--budget", "budget_s", type=options.DURATION, default="15m", help="Time: 90s, 10m, 1h."),
+    click.option("--verify-only", is_flag=True, help="Compare what both sides compute; time nothing."),
+    click.option("--threshold", default=1.0, callback=_share, help="Percent that counts as a difference."),
+    click.option("--processes", type=_FROM_2, default=PROCESSES, help="With fewer, all is unclear."),
+    click.option("--seed", default=0, help="The seed of the order of launches."),
 )
 @click.option("--all", "every", is_flag=True, help="Time cases whose code did not change, too.")
-@click.option(
-    "--versions", is_flag=True, help="RUN is of `irdiff history session`: all versions of a case interleaved."
-)
-@click.option("--verify-only", is_flag=True, help="Compare what both sides compute; time nothing.")
-@click.option("--simulate", type=click.Path(path_type=Path), help="Judge recorded samples; needs no GPU.")
+@click.option("--versions", is_flag=True, help="Time all versions of a case together (history session).")
+@click.option("--simulate", type=options.PATH, help="Judge recorded samples; needs no GPU.")
 @click.option(
     "--take",
     metavar="TIMED",
     shell_complete=run_argument.complete,
     help="Time nothing: take the timings of this copy of RUN, which came back from a GPU host.",
 )
-@click.option("--threshold", default=1.0, show_default=True, help="Percent that counts as a difference.")
-@click.option(
-    "--processes", default=PROCESSES, show_default=True, help="Processes a case; with fewer, all is unclear."
-)
-@click.option("--seed", default=0, show_default=True, help="The seed of the order of launches.")
 @options.json_option
 def time_command(
+    *,
     run: str,
     cases: tuple[str, ...],
-    budget: float,
+    protocol: TimingProtocol,
     every: bool,
     versions: bool,
-    verify_only: bool,
     simulate: Path | None,
     take: str | None,
-    threshold: float,
-    processes: int,
-    seed: int,
     json_path: Path | None,
 ) -> int:
     """Time the changed cases of RUN on the GPUs of this host: the very binaries that were compared.
@@ -80,21 +73,10 @@ def time_command(
     first.
     """
     config = configuration.load()
-    if processes < 2:
-        raise UsageError("--processes must be at least 2: the interval is over processes")
-    protocol = TimingProtocol(
-        budget_s=budget,
-        threshold=threshold / 100,
-        confidence=0.95,
-        processes=processes,
-        seed=seed,
-        verify_only=verify_only,
-    )
-    console = Console(highlight=False, no_color=config.color is False)
     log = Console(stderr=True, highlight=False)
     with _writable(run, config) as given:
         if simulate is not None:
-            found = timing.simulate(run_folder.load(given.folder), read_samples(simulate), protocol)
+            found = timing.simulate(given.run, read_samples(simulate), protocol)
         elif take is not None:
             found = _taken(given, take, config)
         else:
@@ -110,7 +92,7 @@ def time_command(
     if json_path is not None:
         options.write_output(json_path, timing_file.dump(found))
     if str(json_path) != "-":
-        show(found, console)
+        show(found, Console(highlight=False))
     return int(exit_code(found))
 
 
@@ -122,8 +104,9 @@ def _writable(text: str, config: Config) -> Iterator[GivenRun]:
         with run_argument.opened(text, config) as given:
             yield given
         return
-    names = (path.name.partition(".")[0] + end for end in ("", *(f"-{n}" for n in itertools.count(2))))
-    folder = next(config.runs / name for name in names if not (config.runs / name).exists())
+    name = path.name.partition(".")[0]
+    names = itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))
+    folder = next(config.runs / free for free in names if not (config.runs / free).exists())
     with run_place.replaced(folder) as part:
         run_archive.unpack(path, part)
         run_folder.load(part)
@@ -153,7 +136,7 @@ def _elsewhere(given: GivenRun) -> str:
 def _taken(given: GivenRun, text: str, config: Config) -> TimingResults:
     """The timings of a copy of the run, joined to those that it has. Raises UsageError for another run."""
     with run_argument.opened(text, config) as other:
-        if run_folder.load(other.folder) != run_folder.load(given.folder):
+        if other.run != given.run:
             raise UsageError(
                 f"{text} is no copy of {given.call}: its timings are of other binaries",
                 hint="give the folder, or a zip of it, that `irdiff time` wrote on the GPU host",
@@ -176,5 +159,4 @@ def exit_code(found: TimingResults) -> ExitCode:
 
 def show(found: TimingResults, console: Console) -> None:
     width = console.width if console.is_terminal else None
-    for line in timing_table.lines(found, width):
-        console.print(line, soft_wrap=True)
+    screen.print_lines(console, timing_table.lines(found, width))

@@ -22,7 +22,7 @@ _HINT = "--from triton==3.9.0, or --from RUN for the texts that a run has (RUN:b
 
 @dataclass(frozen=True, kw_only=True)
 class ToolSides:
-    """What a user gave beside the two sides."""
+    """What a user gave besides the two sides."""
 
     origin: str | None
     """A release, or a run."""
@@ -47,7 +47,7 @@ def of_list(specs: tuple[str, ...], asked: ToolSides, config: Config) -> list[Si
     if origin is None and len(set(others)) == 1:
         origin = others[0]
     if origin is None:
-        raise UsageError("two tools, and nothing said of which texts they compile", hint=_HINT)
+        raise UsageError("two tools, and nothing says whose texts they compile", hint=_HINT)
     if others and origin not in others:
         raise UsageError(
             f"--from {origin} with {others[0]} as a side: a tool is compared with the one whose texts it has",
@@ -67,7 +67,7 @@ def _texts(origin: str, asked: ToolSides, config: Config) -> tuple[RecordedSide 
     name, _, which = origin.rpartition(":")
     call, side = (name, which) if which in ("base", "head") and name else (origin, "head")
     with run_argument.opened(call, config) as given:
-        recorded = RecordedSide(run=run_folder.load(given.folder), side=side)
+        recorded = RecordedSide(run=given.run, side=side)
         _take(recorded, given.folder, Store(config.store))
     return recorded, None
 

@@ -1,24 +1,31 @@
-"""`irdiff toolchain`: the environments that irdiff made."""
+"""`irdiff toolchain`: the environments that irdiff made, and those of a Triton checkout's revisions."""
 
 from __future__ import annotations
 
-import json
 import time
+from dataclasses import asdict
 from pathlib import Path
 
 import click
-from rich.console import Console
 
-from irdiff import config as configuration
-from irdiff.cli import options
-from irdiff.cli.status import status_line
-from irdiff.cli.toolchain_commits import adopt_command, build_command, key_command
-from irdiff.cli.toolchain_doctor import doctor_command
+from irdiff.cli import options, screen
 from irdiff.config import Config
 from irdiff.errors import ExitCode, ToolchainError, UsageError
+from irdiff.model import Sides
 from irdiff.resolve import toolchains
-from irdiff.resolve.toolchains import environments, identity, install_progress
-from irdiff.resolve.toolchains.building import kept_trees
+from irdiff.resolve.toolchains import (
+    adopt,
+    checkout,
+    commits,
+    counting,
+    environments,
+    identity,
+    native,
+    repository,
+)
+from irdiff.resolve.toolchains.building import doctor, kept_trees
+from irdiff.resolve.toolchains.checkout import Checkout
+from irdiff.resolve.toolchains.counting import CountingToolchain
 
 
 @click.group("toolchain")
@@ -27,11 +34,10 @@ def toolchain_group() -> None:
 
 
 @toolchain_group.command("list")
-@options.cache_option
+@options.configured
 @options.json_option
-def list_command(cache: Path | None, json_path: Path | None) -> int:
+def list_command(*, config: Config, json_path: Path | None) -> None:
     """List every toolchain that irdiff installed, and what builds left that did not end."""
-    config = configuration.load(cache=cache)
     rows = [
         {
             "name": found.name,
@@ -43,19 +49,18 @@ def list_command(cache: Path | None, json_path: Path | None) -> int:
         }
         for found in environments.list_all(config)
     ]
-    kept = kept_trees.names(config)
     if json_path:
-        options.write_output(json_path, json.dumps(rows, indent=1) + "\n")
-        return ExitCode.DONE
+        options.write_json(json_path, rows)
+        return
     for row in rows:
         kind = "  counts lines: no side of a comparison" if row["counts_lines"] else ""
         click.echo(f"{row['name']:32} {row['version']:12} {row['digest'][:12]}  {row['path']}{kind}")
+    kept = kept_trees.names(config)
     for name in kept:
         state = "at work" if environments.is_at_work(name, config) else "did not end"
         click.echo(f"{name:32} {state:12} {'':12}  {config.toolchains / name}.tree")
     if not rows and not kept:
         click.echo("no toolchain is installed; `irdiff toolchain install triton==3.9.0` installs one")
-    return ExitCode.DONE
 
 
 def _digest(found: environments.Environment, config: Config) -> str:
@@ -71,21 +76,19 @@ def _digest(found: environments.Environment, config: Config) -> str:
 
 @toolchain_group.command("install")
 @click.argument("spec")
-@options.cache_option
-def install_command(spec: str, cache: Path | None) -> int:
+@options.configured
+def install_command(*, spec: str, config: Config) -> None:
     """Install a toolchain ahead of its use."""
-    with status_line(Console(stderr=True)) as tell, install_progress.telling(tell):
-        found = toolchains.resolve(spec, configuration.load(cache=cache))
+    with screen.status_line():
+        found = toolchains.resolve(spec, config)
     click.echo(f"{found.spec}: Triton {found.version}, {found.digest[:12]}, {found.path}")
-    return ExitCode.DONE
 
 
 @toolchain_group.command("remove")
 @click.argument("names", nargs=-1, required=True)
-@options.cache_option
-def remove_command(names: tuple[str, ...], cache: Path | None) -> int:
+@options.configured
+def remove_command(*, names: tuple[str, ...], config: Config) -> None:
     """Remove toolchains by name or spec."""
-    config = configuration.load(cache=cache)
     known = environments.list_all(config)
     for name in names:
         matching = [row for row in known if name in (row.name, row.state["spec"], row.state["version"])]
@@ -94,21 +97,13 @@ def remove_command(names: tuple[str, ...], cache: Path | None) -> int:
         for row in matching:
             environments.remove(row.name, config)
             click.echo(f"removed {row.name}")
-    return ExitCode.DONE
 
 
 @toolchain_group.command("prune")
-@click.option(
-    "--unused-days",
-    type=click.FloatRange(min=0),
-    default=30.0,
-    show_default=True,
-    help="Remove what was unused for more days.",
-)
-@options.cache_option
-def prune_command(unused_days: float, cache: Path | None) -> int:
+@click.option("--unused-days", type=click.FloatRange(min=0), default=30.0, help="What was used later stays.")
+@options.configured
+def prune_command(*, unused_days: float, config: Config) -> None:
     """Remove toolchains that were not used for some time, and what builds left that did not end."""
-    config = configuration.load(cache=cache)
     known = environments.list_all(config)
     bound = time.time() - unused_days * 86400
     old = [row.name for row in known if environments.last_used(row) < bound]
@@ -122,10 +117,145 @@ def prune_command(unused_days: float, cache: Path | None) -> int:
     for name in removed:
         click.echo(f"removed {name}")
     click.echo(f"{len(removed)} removed, {len(known) - len(old)} kept")
-    return ExitCode.DONE
 
 
-toolchain_group.add_command(build_command)
-toolchain_group.add_command(doctor_command)
-toolchain_group.add_command(adopt_command)
-toolchain_group.add_command(key_command)
+_MERGE_BASE = "the merge base"
+
+
+def _read(repo: Path | None, revision: str, config: Config) -> Checkout:
+    store = repository.open_store(repo or Path.cwd(), config)
+    return checkout.read(repository.snapshot(store, revision, config), config)
+
+
+@toolchain_group.command("build")
+@click.argument("revision", default="HEAD")
+@click.option(
+    "--coverage",
+    "coverage_base",
+    is_flag=False,
+    flag_value=_MERGE_BASE,
+    metavar="[BASE]",
+    help="Build it once more, to count which of the lines run that differ from BASE (the merge base with "
+    "the main branch): `compare --exercised` then says it by line.",
+)
+@options.repo_option
+@options.configured
+def build_command(*, revision: str, coverage_base: str | None, repo: Path | None, config: Config) -> None:
+    """Make the toolchain of REVISION ahead of its use, with a native build if there is none to share.
+
+    A build that does not end leaves its tree (the last four are kept), and the same build goes on there.
+    """
+    found = _read(repo, revision, config)
+    with screen.status_line() as tell:
+        if coverage_base is not None:
+            base = _read(repo, _base_of(coverage_base, repo, revision, config), config)
+            counted = counting.build(Sides(base=base, head=found), config, toolchains.resolve, tell)
+        else:
+            made = commits.toolchain_of(found, config, toolchains.resolve, build=True, progress=tell)
+    if coverage_base is not None:
+        _tell_counting(counted)
+        return
+    toolchain = made.toolchain
+    click.echo(f"{toolchain.spec}: Triton {toolchain.version}, {toolchain.digest[:12]}, {toolchain.path}")
+    click.echo(made.note)
+
+
+def _base_of(base: str, repo: Path | None, revision: str, config: Config) -> str:
+    if base != _MERGE_BASE:
+        return base
+    return repository.default_base(repository.open_store(repo or Path.cwd(), config), revision)
+
+
+def _tell_counting(made: CountingToolchain) -> None:
+    """What is counted, and what a reader may expect of it."""
+    edit = made.edit
+    count = sum(len(lines) for lines in edit.lines.values())
+    click.echo(f"{made.toolchain.spec}: counts lines, in {made.toolchain.path}")
+    click.echo(f"  {count} edited lines of {len(edit.lines)} files, in {len(edit.counted.units)} units")
+    for path in edit.without_lines:
+        click.echo(f"  {path} differs, too: it has no lines that run")
+    click.echo(
+        "  it is no side of a comparison: `irdiff compare BASE HEAD --exercised` asks it for its lines"
+    )
+
+
+@toolchain_group.command("adopt")
+@click.argument("revision")
+@click.argument("spec")
+@click.option("--anyway", is_flag=True, help="Adopt although their Python parts do not agree.")
+@options.repo_option
+@options.configured
+def adopt_command(*, revision: str, spec: str, anyway: bool, repo: Path | None, config: Config) -> None:
+    """Declare that the native part of SPEC (triton==3.9.0, a wheel file) is the one of REVISION.
+
+    Python-only work on top of REVISION then needs no native build. The Python parts of both are compared
+    first; the files that do not agree are listed, and nothing is adopted.
+    """
+    spec = f"wheel:{spec}" if spec.endswith(".whl") and not spec.startswith("wheel:") else spec
+    found = _read(repo, revision, config)
+    toolchain = toolchains.resolve(spec, config)
+    adoption, differences = adopt.adopt(found, spec, toolchain, config, anyway=anyway)
+    for line in differences.lines():
+        click.echo(line)
+    click.echo(
+        f"{spec} is adopted for {found.label}: its native part serves every revision with the native digest "
+        f"{adoption.native_digest[:12]} ({len(found.native)} files)"
+    )
+
+
+@toolchain_group.command("key")
+@click.argument("revision", default="HEAD")
+@click.option("--paths", is_flag=True, help="List the files that feed the native part.")
+@options.repo_option
+@options.json_option
+@options.configured
+def key_command(
+    *, revision: str, paths: bool, repo: Path | None, json_path: Path | None, config: Config
+) -> None:
+    """Print the native digest of REVISION and whether its native part is at hand."""
+    found = _read(repo, revision, config)
+    adoption = adopt.find(found.native_digest, config)
+    key = native.key_of_build(found, config)
+    built = environments.find(key.name, config)
+    if json_path:
+        row = {
+            "revision": found.label,
+            "commit": found.snapshot.commit,
+            "native_digest": found.native_digest,
+            "llvm": found.llvm,
+            "adopted": adoption.spec if adoption else None,
+            "build": key.name,
+            "built": built is not None,
+            "build_environment": key.environment,
+            "paths": found.native_paths,
+        }
+        options.write_json(json_path, row)
+        return
+    if paths:
+        click.echo("\n".join(found.native_paths))
+        return
+    at_hand = f"adopted from {adoption.spec}" if adoption else ("built" if built else "not at hand")
+    click.echo(f"{found.label}: native digest {found.native_digest}")
+    click.echo(f"  {len(found.native)} files, LLVM {found.llvm or 'not pinned'}, native part {at_hand}")
+
+
+@toolchain_group.command("doctor")
+@click.argument("revision", default="HEAD")
+@options.repo_option
+@options.json_option
+@options.configured
+def doctor_command(*, revision: str, repo: Path | None, json_path: Path | None, config: Config) -> int:
+    """Check in seconds whether this machine has what a native build of REVISION needs.
+
+    Ends with 1 where it has not.
+    """
+    found = _read(repo, revision, config)
+    rows = doctor.examine(found, config)
+    works = doctor.works(rows)
+    if json_path:
+        options.write_json(json_path, {"works": works, "findings": [asdict(row) for row in rows]})
+    else:
+        built = ", built already" if native.find(found, config) else ""
+        click.echo(f"{found.label}: native digest {found.native_digest[:12]}{built}")
+        click.echo("\n".join(doctor.lines(rows)))
+    return ExitCode.DONE if works else ExitCode.ANSWER_IS_NO

@@ -27,7 +27,7 @@ _CHECKED_SINCE = (3, 8)
 
 @dataclass(frozen=True, kw_only=True)
 class LlvmCall:
-    """What LLVM is asked for: all that its result depends on, beside the text."""
+    """What LLVM is asked for: all that its result depends on, apart from the text."""
 
     triple: str
     processor: str

@@ -1,27 +1,35 @@
-"""What a tool makes of a stored text: assembly of LLVM IR, machine code of assembly. See `kept_results`."""
+"""What a tool makes of a stored text, kept in the store: assembly of LLVM IR, machine code of assembly.
+
+A result is kept under the digest of the text that the tool was given, the digest of the tool, its options and
+the code of this folder. That is sound because a tool is a process that is given nothing else: files of fixed
+names in an empty folder, a fixed environment, fixed addresses; its digest covers every library it loads. What
+another time may cure (a time-out, memory) is not kept.
+"""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from pydantic import TypeAdapter
+
 from irdiff.codegen.calls import LlvmCall, llvm_call
-from irdiff.codegen.kept_results import KeptResults
-from irdiff.codegen.outcomes import Made, NotMade, error_of
 from irdiff.codegen.readable import ReadableTexts
-from irdiff.codegen.running import Runner
+from irdiff.codegen.running import CODE, TRANSIENT, Made, Runner, error_of
+from irdiff.codegen.spellings import rewritten
 from irdiff.config import Config
-from irdiff.model import Compiled, Failed, Failure, Launch, Outcome, Target, Toolchain
+from irdiff.model import Artifact, Compiled, Failed, Failure, Launch, Outcome, Target, Toolchain
 from irdiff.normalize.lexing import UnclearError
 from irdiff.resolve.tools.substitute import Substitute
 from irdiff.resolve.tools.tool import Tool, ToolKind
 from irdiff.stages import Stage
-from irdiff.store import Store, sha256
+from irdiff.store import Store, key_of, sha256
 
 _NO_LINKER = "no-linker"
-"""Note of a side whose code is there as text, and whose binary could not be linked (`compare.verdicts`)."""
+"""Note of a side that has assembly, but no linked binary (`compare.verdicts`)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +40,20 @@ class _PtxAssembler:
     name: str
     tool: Tool | None
     """None for that of a release, whose PTX it is known to read."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeptResult:
+    """What came of one text, as the store has it."""
+
+    artifacts: Mapping[str, Artifact]
+    failure: Failure | None
+    log: str
+    respelled: tuple[str, ...]
+    seconds: float
+
+
+_adapter = TypeAdapter(KeptResult)
 
 
 class Generator:
@@ -45,7 +67,9 @@ class Generator:
         tools = [row.tool for row in substitutes]
         alone = len(tools) > 1 and all(tool.kind is ToolKind.LLVM for tool in tools)
         self.texts = ReadableTexts(tools, self._runner, store, alone=alone)
-        self.results = KeptResults(store, reuse=reuse)
+        self._reuse = reuse
+        self.taken = 0
+        """How many results needed no tool, for progress."""
 
     def generated(
         self,
@@ -58,15 +82,18 @@ class Generator:
     ) -> Outcome:
         tool = substitute.tool
         stage = Stage.PTX if target.backend == "cuda" else Stage.AMDGCN
+        text = self._text(start, Stage.LLIR) or ""
         try:
             call = self._call(substitute, launch, target, self._text(above, Stage.PTX))
-            text = self.texts.llvm_ir(self._text(start, Stage.LLIR) or "", tool)
-        except (ValueError, UnclearError) as error:
+        except ValueError as error:
             return failed(start, error_of(stage, str(error)))
-        parts = (tool.digest, sha256(text.encode()), asdict(call))
-        kept = self.results.of(parts, attempt, lambda: self._generate(tool, text, call, attempt))
+        names = self.texts.spellings(tool)
+        digest = sha256(text.encode())
+        parts = (tool.digest, digest, names, asdict(call))
+        kept = self._kept(parts, attempt, lambda: self._generate(tool, text, names, call, attempt))
+        self.texts.note(kept.respelled, digest)
         if kept.failure:
-            return failed(start, kept.failure, curable=kept.curable)
+            return failed(start, kept.failure)
         linked = stage == Stage.PTX or Stage.HSACO in kept.artifacts
         return replace(
             start,
@@ -75,14 +102,23 @@ class Generator:
             notes=() if linked else (_NO_LINKER,),
         )
 
-    def _generate(self, tool: Tool, text: str, call: LlvmCall, attempt: str) -> Made | NotMade:
-        randomized = attempt.startswith("randomized")
+    def _generate(
+        self, tool: Tool, text: str, names: Sequence[str], call: LlvmCall, attempt: str
+    ) -> Made | Failure:
+        runner = self._runner.at(attempt)
+        try:
+            readable, respelled = rewritten(text, names) if names else (text, ())
+        except UnclearError as error:
+            return error_of(Stage.PTX if call.header else Stage.AMDGCN, str(error))
         with self._store.scratch() as folder:
-            made = self._runner.generate(tool, text, call, folder, randomized=randomized)
-            if call.header or isinstance(made, NotMade) or not tool.links:
+            made = runner.generate(tool, readable, call, folder)
+            if isinstance(made, Failure):
                 return made
-            linked = self._runner.link(tool, call, folder, randomized=randomized)
-            if isinstance(linked, NotMade):
+            made = replace(made, respelled=respelled)
+            if call.header or not tool.links:
+                return made
+            linked = runner.link(tool, call, folder)
+            if isinstance(linked, Failure):
                 return linked
             return replace(made, outputs={**made.outputs, **linked.outputs})
 
@@ -96,21 +132,47 @@ class Generator:
         text = self._store.get(ptx.digest) or b""
         text = self.texts.ptx(text, found.tool) if found.tool else text
 
-        def assemble() -> Made | NotMade:
-            randomized = attempt.startswith("randomized")
+        def assemble() -> Made | Failure:
             with self._store.scratch() as folder:
-                return self._runner.assemble(
-                    found.program, found.name, text, flags, folder, randomized=randomized
-                )
+                return self._runner.at(attempt).assemble(found.program, found.name, text, flags, folder)
 
-        kept = self.results.of((digest, sha256(text), flags), attempt, assemble)
+        kept = self._kept((digest, sha256(text), flags), attempt, assemble)
         if kept.failure:
-            return failed(compiled, kept.failure, curable=kept.curable)
+            return failed(compiled, kept.failure)
         return replace(
             compiled,
             artifacts={**compiled.artifacts, **kept.artifacts},
             stage_times_s={**compiled.stage_times_s, str(Stage.CUBIN): kept.seconds},
             assembler_log=kept.log,
+        )
+
+    def _kept(
+        self, parts: tuple[object, ...], attempt: str, make: Callable[[], Made | Failure]
+    ) -> KeptResult:
+        """What `make` makes of `parts`, all that it depends on. The attempt `fresh` trusts nothing kept."""
+        key = key_of("tool/1", CODE, parts, attempt)
+        known = self._store.get_record("tool", key) if self._reuse and attempt != "fresh" else None
+        if known is not None:
+            kept = _adapter.validate_python(known)
+            if all(self._store.has(row.digest) for row in kept.artifacts.values()):
+                self.taken += 1
+                return kept
+        begin = time.perf_counter()
+        made = make()
+        kept = self._result(made, round(time.perf_counter() - begin, 6))
+        if kept.failure is None or kept.failure.kind not in TRANSIENT:
+            self._store.put_record("tool", key, asdict(kept))
+        return kept
+
+    def _result(self, made: Made | Failure, seconds: float) -> KeptResult:
+        if isinstance(made, Failure):
+            return KeptResult(artifacts={}, failure=made, log="", respelled=(), seconds=seconds)
+        artifacts = {
+            str(name): Artifact(stage=str(name), digest=self._store.put(content), size_bytes=len(content))
+            for name, content in made.outputs.items()
+        }
+        return KeptResult(
+            artifacts=artifacts, failure=None, log=made.log, respelled=made.respelled, seconds=seconds
         )
 
     def _assembler(self, substitute: Substitute, compiled: Compiled) -> _PtxAssembler | None:
@@ -136,11 +198,10 @@ class Generator:
         return content.decode(errors="replace") if content is not None else None
 
 
-def failed(start: Compiled, failure: Failure, *, curable: bool = False) -> Failed:
+def failed(start: Compiled, failure: Failure) -> Failed:
     return Failed(
-        entered=(),
         failure=failure,
-        curable=curable,
+        curable=failure.kind in TRANSIENT,
         artifacts=start.artifacts,
         stage_times_s=start.stage_times_s,
     )

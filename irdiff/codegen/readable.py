@@ -7,17 +7,18 @@ older ptxas would be given an older one by Triton too. What the text uses of the
 
 from __future__ import annotations
 
+import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
-from irdiff.codegen import abilities, spellings
-from irdiff.codegen.abilities import Abilities
-from irdiff.codegen.kept_results import CODE
-from irdiff.codegen.running import Runner
+from irdiff.codegen.calls import LlvmCall
+from irdiff.codegen.running import Runner, unknown_intrinsics
+from irdiff.codegen.spellings import SPELLINGS
 from irdiff.resolve.tools.tool import Tool, ToolKind
-from irdiff.store import Store, key_of, sha256
+from irdiff.store import Store, sha256
 
-_EXACT = frozenset(row.name for row in spellings.SPELLINGS if row.exact)
+_EXACT = frozenset(row.name for row in SPELLINGS if row.exact)
 
 
 class ReadableTexts:
@@ -30,43 +31,29 @@ class ReadableTexts:
         self._alone = alone
         """Whether no side is a release: all compile what they are given."""
         self._abilities: dict[str, Abilities] = {}
-        self._rewritten: dict[str, set[str]] = {}
-        """By spelling: digests of the texts that it was taken out of."""
-        self._lowered: dict[str, set[str]] = {}
-        """By what was lowered in the header of a PTX: digests."""
+        self._respelled: dict[str, set[str]] = {}
+        """By spelling, or by the words for a lowered header: digests of texts."""
         self._lock = threading.Lock()
 
     def abilities(self, tool: Tool) -> Abilities:
         with self._lock:
             if tool.digest not in self._abilities:
-                self._abilities[tool.digest] = abilities.of_tool(tool, self._runner, self._store)
+                self._abilities[tool.digest] = of_tool(tool, self._runner, self._store)
             return self._abilities[tool.digest]
 
-    def llvm_ir(self, text: str, tool: Tool) -> str:
-        """In spellings that the tool reads; without promises that any LLVM here cannot read.
-
-        Raises `normalize.lexing.UnclearError`.
-        """
+    def spellings(self, tool: Tool) -> tuple[str, ...]:
+        """What is respelled for a tool: what it cannot read, and promises that any LLVM here cannot."""
         names = set(self.abilities(tool).unreadable) & _EXACT
         if self._alone:
             unreadable = {name for one in self._llvms.values() for name in self.abilities(one).unreadable}
             names |= unreadable - _EXACT
-        chosen = [row.name for row in spellings.SPELLINGS if row.name in names]
-        if not chosen:
-            return text
-        digest = sha256(text.encode())
-        key = key_of("readable/1", CODE, digest, chosen)
-        known = self._store.get_record("readable", key)
-        content = self._store.get(known[0]) if known else None
-        if known is None or content is None:
-            changed, found = spellings.rewritten(text, chosen)
-            content = changed.encode()
-            known = [self._store.put(content), found]
-            self._store.put_record("readable", key, known)
+        return tuple(row.name for row in SPELLINGS if row.name in names)
+
+    def note(self, names: Iterable[str], text: str) -> None:
+        """Notes what was respelled in the text of a digest, or what was lowered in its header."""
         with self._lock:
-            for name in known[1]:
-                self._rewritten.setdefault(name, set()).add(digest)
-        return content.decode()
+            for name in names:
+                self._respelled.setdefault(name, set()).add(text)
 
     def ptx(self, text: bytes, tool: Tool) -> bytes:
         """Under an ISA version that an assembler knows."""
@@ -77,23 +64,93 @@ class ReadableTexts:
         if newest is None or not found or not asked.isdigit() or int(asked) <= newest:
             return text
         lowered = f"{newest // 10}.{newest % 10}"
-        words = (
-            f"{tool.version} knows no ISA {line.decode().strip()}: PTX that asks for it is given as {lowered}"
-        )
-        with self._lock:
-            self._lowered.setdefault(words, set()).add(sha256(text))
+        words = f"{tool.version} knows no ISA {line.decode().strip()}: PTX that asks for it is given as"
+        self.note([f"{words} {lowered}"], sha256(text))
         return before + found + lowered.encode() + end + rest
 
     def notes(self) -> list[str]:
         """What a reader must know of the texts, once all is compiled."""
         notes = []
-        for name, texts in sorted(self._rewritten.items()):
+        known = {row.name for row in SPELLINGS}
+        for name, texts in sorted(self._respelled.items()):
             who = [version for version, one in self._llvms.items() if name in self.abilities(one).unreadable]
-            how = "spelled otherwise, with the same meaning" if name in _EXACT else "left out on both sides"
-            notes.append(f"{' and '.join(who)} cannot read {name}: {how}, in {len(texts)} texts")
+            how = "spelled differently, with the same meaning" if name in _EXACT else "left out on both sides"
+            cannot = f"{' and '.join(who)} cannot read {name}: {how}, in {len(texts)} texts"
+            notes.append(cannot if name in known else f"{name} ({len(texts)} texts)")
         for version, one in self._llvms.items():
-            lacking = [flag for flag in abilities.FLAGS if flag not in self.abilities(one).flags]
+            lacking = [flag for flag in FLAGS if flag not in self.abilities(one).flags]
             if lacking and "cuda" in one.backends:
                 notes.append(f"{version} has no switch {', '.join(lacking)}, which Triton may set")
-        notes += [f"{words} ({len(texts)} texts)" for words, texts in sorted(self._lowered.items())]
         return notes
+
+
+_EMPTY = "define void @f() {\n  ret void\n}\n"
+_NEWEST_PTX, _OLDEST_PTX = 99, 60
+_NOT_RECOGNIZED = b"is not a recognized feature"
+FLAGS = ("nvptx-short-ptr", "nvptx-mad-wide-opt", "nvptx-sched4reg")
+_NEWEST_ISA = re.compile(rb"current version is '(\d+)\.(\d+)'")
+_NVIDIA = LlvmCall(
+    triple="nvptx64-nvidia-cuda",
+    processor="sm_80",
+    ptx=None,
+    features=(),
+    flags=(),
+    fuses=True,
+    header=("7.0", "sm_80"),
+)
+_AMD = replace(_NVIDIA, triple="amdgcn-amd-amdhsa", processor="gfx906", header=None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Abilities:
+    unreadable: tuple[str, ...]
+    """Names of the spellings that it does not read."""
+    newest_ptx: int | None
+    """As 90 for 9.0: that an LLVM can write, or a ptxas read."""
+    flags: tuple[str, ...]
+    """Of the switches that Triton sets in LLVM, those that it has."""
+
+
+def of_tool(tool: Tool, runner: Runner, store: Store) -> Abilities:
+    probe = _Probe(tool=tool, runner=runner, store=store)
+    return probe.ptxas() if tool.kind is ToolKind.PTXAS else probe.llvm()
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Probe:
+    tool: Tool
+    runner: Runner
+    store: Store
+
+    def llvm(self) -> Abilities:
+        unreadable = tuple(row.name for row in SPELLINGS if not self._reads(row.probe))
+        if "cuda" not in self.tool.backends:
+            return Abilities(unreadable=unreadable, newest_ptx=None, flags=())
+        flags = tuple(flag for flag in FLAGS if self._takes(_EMPTY, replace(_NVIDIA, flags=(flag,))))
+        tried = range(_NEWEST_PTX, _OLDEST_PTX, -1)
+        newest = next((ptx for ptx in tried if self._takes(_EMPTY, replace(_NVIDIA, ptx=ptx))), None)
+        return Abilities(unreadable=unreadable, newest_ptx=newest, flags=flags)
+
+    def _reads(self, probe: str) -> bool:
+        amd = "amd" in probe
+        if ("hip" if amd else "cuda") not in self.tool.backends:
+            return True  # no text that has it will be given to this tool
+        return self._takes(probe, _AMD if amd else _NVIDIA)
+
+    def _takes(self, text: str, call: LlvmCall) -> bool:
+        named = re.search(r'target triple = "(\S+)"', text)
+        with self.store.scratch() as folder:
+            (folder / "kernel.ll").write_text(text)
+            asked = replace(call, triple=named[1]) if named else call
+            ended = self.runner.translate(self.tool, asked, folder)
+            made = folder / "kernel.s"
+            known = made.exists() and not unknown_intrinsics(made.read_text(), "")
+            return ended.code == 0 and known and _NOT_RECOGNIZED not in ended.stderr
+
+    def ptxas(self) -> Abilities:
+        """The newest ISA is what it says of a text of one that there is not."""
+        with self.store.scratch() as folder:
+            (folder / "kernel.ptx").write_text(".version 99.9\n.target sm_80\n.address_size 64\n")
+            said = self.runner.run_ptxas(self.tool.programs["ptxas"], ("--gpu-name=sm_80",), folder)
+        found = _NEWEST_ISA.search(said.stderr + said.stdout)
+        return Abilities(unreadable=(), newest_ptx=int(found[1] + found[2]) if found else None, flags=())

@@ -10,30 +10,37 @@ inline; a text that defines more than one function goes through `opt` first, whi
 from __future__ import annotations
 
 import json
+import re
+import signal
 import sys
 import threading
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from irdiff import process
 from irdiff.codegen.calls import LlvmCall, as_triton_writes
-from irdiff.codegen.outcomes import (
-    Made,
-    NotMade,
-    error_of,
-    failure_of,
-    unknown_intrinsics,
-    unknown_processor,
-)
 from irdiff.config import Limits
-from irdiff.process import EndedCommand
+from irdiff.model import Failure, FailureKind
+from irdiff.process import FROM_OUTSIDE, EndedCommand
 from irdiff.resolve.tools.tool import ENVIRONMENT, Tool
 from irdiff.stages import Stage
+from irdiff.store import key_of, sha256
 
 _PTXAS_ENVIRONMENT = {"PATH": "/usr/bin:/bin"}
 """As the worker gives it: the length of the environment moves the heap of ptxas."""
 _CHILD = Path(__file__).with_name("llvmlite_child.py")
 _LOG_CHARACTERS = 4000
+
+
+def _digest_of_code() -> str:
+    """Of this folder and of what it rewrites texts with: another irdiff asks its tools anew."""
+    here = Path(__file__).parent
+    beside = [here.parent / "normalize" / name for name in ("llvm_floats.py", "lexing.py")]
+    return key_of([sha256(path.read_bytes()) for path in (*sorted(here.glob("*.py")), *beside)])
+
+
+CODE = _digest_of_code()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +49,12 @@ class Runner:
 
     limits: Limits
     cores: threading.BoundedSemaphore
+    randomized: bool = False
+    """Whether addresses differ from run to run."""
+
+    def at(self, attempt: str) -> Runner:
+        """For one attempt at a case: only repetitions are randomized."""
+        return replace(self, randomized=attempt.startswith("randomized"))
 
     def _run(
         self,
@@ -50,7 +63,6 @@ class Runner:
         *,
         executable: Path | None = None,
         environment: dict[str, str] = ENVIRONMENT,
-        randomized: bool = False,
     ) -> EndedCommand:
         with self.cores:
             return process.run_bounded(
@@ -60,45 +72,41 @@ class Runner:
                 cwd=folder,
                 timeout_s=self.limits.timeout_s,
                 memory_bytes=self.limits.memory_bytes,
-                randomized=randomized,
+                randomized=self.randomized,
             )
 
-    def generate(
-        self, tool: Tool, text: str, call: LlvmCall, folder: Path, *, randomized: bool = False
-    ) -> Made | NotMade:
-        """LLVM IR to assembly; with the machine code beside it where the tool makes both at once."""
+    def generate(self, tool: Tool, text: str, call: LlvmCall, folder: Path) -> Made | Failure:
+        """LLVM IR to assembly; and to machine code where the tool makes both at once."""
         stage = Stage.PTX if call.header else Stage.AMDGCN
         (folder / "kernel.ll").write_text(text, encoding="utf-8")
-        ended = self.translate(tool, call, folder, randomized=randomized)
+        ended = self.translate(tool, call, folder)
         if ended.code or unknown_processor(ended.stderr) or not (folder / "kernel.s").exists():
             return failure_of(ended, tool.version, stage, self.limits.timeout_s)
         made = (folder / "kernel.s").read_text(encoding="utf-8", errors="replace")
         if unknown := unknown_intrinsics(made, tool.version):
-            return NotMade(failure=error_of(stage, unknown, unknown), curable=False)
+            return error_of(stage, unknown, unknown)
         if call.header:
             made = as_triton_writes(made, call)
-        return Made(outputs={stage: made.encode()}, log="", notes=())
+        return Made(outputs={stage: made.encode()})
 
-    def translate(
-        self, tool: Tool, call: LlvmCall, folder: Path, *, randomized: bool = False
-    ) -> EndedCommand:
+    def translate(self, tool: Tool, call: LlvmCall, folder: Path) -> EndedCommand:
         """`kernel.ll` to `kernel.s` in `folder`; with llvmlite, for AMD, to `kernel.o` too."""
         if "llvmlite" in tool.programs:
-            return self._with_llvmlite(tool, call, folder, randomized=randomized)
+            return self._with_llvmlite(tool, call, folder)
         text = (folder / "kernel.ll").read_text(encoding="utf-8")
         if text.count("\ndefine ") > 1 and "opt" in tool.programs:
-            inlined = self._inlined(tool, folder, randomized=randomized)
+            inlined = self._inlined(tool, folder)
             if inlined.code:
                 return inlined
         words: list[str | Path] = ["llc", *llc_words(call), "kernel.ll", "-o", "kernel.s"]
-        return self._run(words, folder, executable=tool.programs["llc"], randomized=randomized)
+        return self._run(words, folder, executable=tool.programs["llc"])
 
-    def _inlined(self, tool: Tool, folder: Path, *, randomized: bool) -> EndedCommand:
+    def _inlined(self, tool: Tool, folder: Path) -> EndedCommand:
         words: list[str | Path] = ["opt", "-S", "-passes=forceattrs,always-inline"]
         words += ["-force-attribute=alwaysinline", "kernel.ll", "-o", "kernel.ll"]
-        return self._run(words, folder, executable=tool.programs["opt"], randomized=randomized)
+        return self._run(words, folder, executable=tool.programs["opt"])
 
-    def _with_llvmlite(self, tool: Tool, call: LlvmCall, folder: Path, *, randomized: bool) -> EndedCommand:
+    def _with_llvmlite(self, tool: Tool, call: LlvmCall, folder: Path) -> EndedCommand:
         request = {
             "input": "kernel.ll",
             "triple": call.triple,
@@ -111,21 +119,21 @@ class Runner:
         (folder / "request.json").write_text(json.dumps(request))
         environment = {**ENVIRONMENT, "PYTHONPATH": str(tool.programs["llvmlite"].parent)}
         words: list[str | Path] = [sys.executable, "-P", "-s", _CHILD, "request.json"]
-        return self._run(words, folder, environment=environment, randomized=randomized)
+        return self._run(words, folder, environment=environment)
 
-    def link(self, tool: Tool, call: LlvmCall, folder: Path, *, randomized: bool = False) -> Made | NotMade:
+    def link(self, tool: Tool, call: LlvmCall, folder: Path) -> Made | Failure:
         """`kernel.s` of AMD, or `kernel.o`, to its machine code."""
         if not (folder / "kernel.o").exists():
             words: list[str | Path] = ["llvm-mc", f"-triple={call.triple}", f"-mcpu={call.processor}"]
             words += [f"-mattr={','.join(call.features)}", "-filetype=obj", "kernel.s", "-o", "kernel.o"]
-            ended = self._run(words, folder, executable=tool.programs["llvm-mc"], randomized=randomized)
+            ended = self._run(words, folder, executable=tool.programs["llvm-mc"])
             if ended.code:
                 return failure_of(ended, tool.version, Stage.HSACO, self.limits.timeout_s)
         words = ["ld.lld", "-shared", "kernel.o", "-o", "kernel.hsaco"]
-        ended = self._run(words, folder, executable=tool.programs["ld.lld"], randomized=randomized)
+        ended = self._run(words, folder, executable=tool.programs["ld.lld"])
         if ended.code:
             return failure_of(ended, tool.version, Stage.HSACO, self.limits.timeout_s)
-        return Made(outputs={Stage.HSACO: (folder / "kernel.hsaco").read_bytes()}, log="", notes=())
+        return Made(outputs={Stage.HSACO: (folder / "kernel.hsaco").read_bytes()})
 
     def assemble(
         self,
@@ -134,27 +142,22 @@ class Runner:
         text: bytes,
         flags: tuple[str, ...],
         folder: Path,
-        *,
-        randomized: bool = False,
-    ) -> Made | NotMade:
+    ) -> Made | Failure:
         """PTX to a cubin, as the worker of a toolchain runs its ptxas."""
         (folder / "kernel.ptx").write_bytes(text)
-        ended = self.run_ptxas(program, flags, folder, randomized=randomized)
+        ended = self.run_ptxas(program, flags, folder)
         if ended.code or not (folder / "kernel.cubin").exists():
             return failure_of(ended, name, Stage.CUBIN, self.limits.timeout_s)
         log = ended.stderr.decode(errors="replace")[-_LOG_CHARACTERS:]
-        return Made(outputs={Stage.CUBIN: (folder / "kernel.cubin").read_bytes()}, log=log, notes=())
+        return Made(outputs={Stage.CUBIN: (folder / "kernel.cubin").read_bytes()}, log=log)
 
-    def run_ptxas(
-        self, program: Path, flags: tuple[str, ...], folder: Path, *, randomized: bool = False
-    ) -> EndedCommand:
+    def run_ptxas(self, program: Path, flags: tuple[str, ...], folder: Path) -> EndedCommand:
         """`kernel.ptx` to `kernel.cubin` in `folder`."""
         return self._run(
             ["ptxas", *flags, "kernel.ptx", "-o", "kernel.cubin"],
             folder,
             executable=program,
             environment=_PTXAS_ENVIRONMENT,
-            randomized=randomized,
         )
 
 
@@ -174,3 +177,99 @@ def llc_words(call: LlvmCall) -> list[str]:
 
 def _features(call: LlvmCall) -> str:
     return ",".join((*call.features, *((f"+ptx{call.ptx}",) if call.ptx else ())))
+
+
+_LOCATED = re.compile(r"\S+?:(\d+):(\d+): error: ([^\n]*)\n([^\n]*)")
+_LLVMLITE_LOCATED = re.compile(r"<string>:(\d+):(\d+): error: ([^\n]*)\n([^\n]*)")
+_INTRINSIC = re.compile(r"Intrinsic has incorrect (?:argument|return) type!\n[^\n]*@(llvm\.[\w.]+)")
+_BROKEN = "Broken module found"
+_CALLED = re.compile(r"call [^@\n]*@(llvm\.[\w.]+)\(")
+_PROCESSOR = re.compile(r"'(\S+)' is not a recognized processor")
+_PTX_ERROR = re.compile(r"^ptxas [^\n]*?(?:error|fatal)\s*:\s*([^\n]*)", re.M)
+_TOKEN = re.compile(r"[\w.@%#!\"$-]+(?:\([^()]*\))?|\S")
+_UNKNOWN_GPU = "is not defined for option 'gpu-name'"
+_OUT_OF_MEMORY = ("bad_alloc", "out of memory", "Cannot allocate memory")
+_STDERR_CHARACTERS = 6000
+_STACK = "PLEASE submit a bug report"
+"""What follows is the stack of LLVM, with addresses."""
+_UNKNOWN_INTRINSIC = re.compile(r"\.extern \.func\s+(?:\([^)]*\)\s*)?(llvm\.[\w.]+)")
+
+
+TRANSIENT = frozenset({FailureKind.TIMEOUT, FailureKind.MEMORY})
+"""What another time may cure."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Made:
+    """What came of one text."""
+
+    outputs: Mapping[str, bytes]
+    """By stage."""
+    log: str = ""
+    respelled: tuple[str, ...] = ()
+    """What the tool does not read of the text, and was given in another spelling."""
+
+
+def failure_of(ended: EndedCommand, tool: str, stage: str, timeout_s: float) -> Failure:
+    """Why a tool gave no result."""
+    text = (ended.stderr + ended.stdout).decode(errors="replace").partition(_STACK)[0].strip()
+    kind, message = _reason(ended, text, tool, timeout_s)
+    number = -ended.code if ended.code < 0 and not ended.timed_out else 0
+    return Failure(
+        kind=kind,
+        stage=stage,
+        message=message,
+        signal=signal.Signals(number).name if number else None,
+        stderr=text[:_STDERR_CHARACTERS],
+    )
+
+
+def unknown_processor(stderr: bytes) -> str | None:
+    """The processor that an LLVM has gone on without: its code is then for another one."""
+    found = _PROCESSOR.search(stderr.decode(errors="replace"))
+    return found[1] if found else None
+
+
+def unknown_intrinsics(text: str, tool: str) -> str:
+    """Why the PTX of an LLVM is none, which calls intrinsics that it does not know; empty where it is one."""
+    names = list(dict.fromkeys(_UNKNOWN_INTRINSIC.findall(text)))
+    more = f" (and {len(names) - 1} more)" if len(names) > 1 else ""
+    return f"{tool} does not know {names[0]}{more}" if names else ""
+
+
+def error_of(stage: str, message: str, stderr: str = "") -> Failure:
+    return Failure(kind=FailureKind.ERROR, stage=stage, message=message, signal=None, stderr=stderr)
+
+
+def _reason(ended: EndedCommand, text: str, tool: str, timeout_s: float) -> tuple[FailureKind, str]:
+    if ended.timed_out:
+        return FailureKind.TIMEOUT, f"{tool}: no result after {timeout_s:g} s"
+    if any(word in text for word in _OUT_OF_MEMORY) or -ended.code in FROM_OUTSIDE:
+        return FailureKind.MEMORY, f"{tool}: out of memory, or ended from outside"
+    processor = unknown_processor(ended.stderr)
+    if processor or _UNKNOWN_GPU in text:
+        return FailureKind.UNSUPPORTED, f"{tool} does not know the processor {processor or ''}".strip()
+    return (FailureKind.CRASH if ended.code < 0 else FailureKind.ERROR), f"{tool} {_told(text)}"
+
+
+def _told(text: str) -> str:
+    """What the tool does, in words that follow its name."""
+    if intrinsic := _INTRINSIC.search(text):
+        return f"knows {intrinsic[1]} with other arguments"
+    if located := _LLVMLITE_LOCATED.search(text) or _LOCATED.search(text):
+        return f"cannot read {_construct(located)}"
+    if said := _PTX_ERROR.search(text):
+        return f"says: {said[1]}"
+    if _BROKEN in text and (named := _CALLED.search(text)):
+        return f"takes calls of {named[1]} for broken IR"
+    telling = [line for line in text.splitlines() if "LLVM ERROR" in line or "error:" in line]
+    first = (telling or text.splitlines() or ["nothing before it ended"])[0]
+    return f"says: {first.strip()[:300]}"
+
+
+def _construct(located: re.Match[str]) -> str:
+    """The word at the place that the reader of LLVM points to, and what it says of it."""
+    column, said, line = int(located[2]), located[3], located[4]
+    at = _TOKEN.match(line, max(0, column - 1))
+    word = at.group() if at else line.strip()[:40]
+    return f"`{word}`: {said} (line {located[1]})"

@@ -147,7 +147,7 @@ SPELLINGS = (
 def rewritten(text: str, names: Iterable[str]) -> tuple[str, tuple[str, ...]]:
     """The text without these constructs, and those that it had. A text that has none stays as it is.
 
-    Raises `normalize.lexing.UnclearError` for a text whose strings cannot be told from the rest.
+    Raises `normalize.lexing.UnclearError` for a text whose strings cannot be separated from the rest.
     """
     wanted = set(names)
     strings = Strings(LLVM_IR)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from irdiff.capture.catalogs import Catalog
+from irdiff.capture.catalogs import Catalog, Selection
+from irdiff.codegen.calls import ptxas_flags
 from irdiff.codegen.generator import Generator, failed
-from irdiff.codegen.texts import Texts, above_stage
 from irdiff.compile.compiler import WorkerCompiler
 from irdiff.config import Config
 from irdiff.model import (
     Artifact,
     Assembler,
+    CaptureFailure,
     Compiled,
     Failed,
     Failure,
@@ -23,7 +24,7 @@ from irdiff.model import (
     Toolchain,
 )
 from irdiff.resolve.corpus import Corpus
-from irdiff.resolve.tools.substitute import STARTS_AT, Substitute
+from irdiff.resolve.tools.substitute import STARTS_AT, RecordedSide, Substitute
 from irdiff.resolve.tools.tool import Tool, ToolKind
 from irdiff.stages import Stage
 from irdiff.store import Store
@@ -42,7 +43,7 @@ class ToolCompiler:
         reuse: bool,
     ) -> None:
         self.inner = inner
-        self._texts = Texts(inner, store)
+        self._store = store
         self._generator = Generator(substitutes, store, config, reuse=reuse)
         self._substitutes = {row.toolchain().digest: row for row in substitutes}
         self._seen: dict[tuple[str, str, str], tuple[Launch, Compiled]] = {}
@@ -54,48 +55,19 @@ class ToolCompiler:
         substitute = self._substitutes.get(toolchain.digest)
         if substitute is None:
             return self.inner.catalog(toolchain, corpus, workload, target)
-        return self._texts.catalog(substitute, corpus, workload, target)
-
-    def keeps_below_frontend(self, toolchain: Toolchain, launch: Launch, target: Target) -> bool:
-        substitute = self._substitutes.get(toolchain.digest)
-        if substitute is None:
-            return self.inner.keeps_below_frontend(toolchain, launch, target)
-        if isinstance(substitute.origin, Toolchain):
-            return self.inner.keeps_below_frontend(substitute.origin, launch, target)
-        return True
-
-    def entered_frontend(self, toolchain: Toolchain, target: Target) -> list[str]:
-        return [] if toolchain.digest in self._substitutes else self.inner.entered_frontend(toolchain, target)
+        return self._catalog(substitute, corpus, workload, target)
 
     @property
     def taken_from_store(self) -> int:
-        return self.inner.taken_from_store + self._generator.results.taken
+        return self.inner.taken_from_store + self._generator.taken
 
     def compile(
-        self,
-        toolchain: Toolchain,
-        corpus: Corpus,
-        launch: Launch,
-        target: Target,
-        *,
-        assemble: bool,
-        fresh: bool = False,
+        self, toolchain: Toolchain, corpus: Corpus, launch: Launch, target: Target, *, fresh: bool = False
     ) -> Outcome:
         substitute = self._substitutes.get(toolchain.digest)
         if substitute is None:
-            return self.inner.compile(toolchain, corpus, launch, target, assemble=assemble, fresh=fresh)
-        attempt = "fresh" if fresh else ""
-        return self._compiled(substitute, corpus, launch, target, assemble=assemble, attempt=attempt)
-
-    def assemble(
-        self, toolchain: Toolchain, corpus: Corpus, launch: Launch, target: Target, compiled: Compiled
-    ) -> Outcome:
-        substitute = self._substitutes.get(toolchain.digest)
-        if substitute is None:
-            return self.inner.assemble(toolchain, corpus, launch, target, compiled)
-        if Stage.PTX not in compiled.artifacts or Stage.CUBIN in compiled.artifacts:
-            return compiled
-        return self._generator.assembled(substitute, compiled, attempt="")
+            return self.inner.compile(toolchain, corpus, launch, target, fresh=fresh)
+        return self._compiled(substitute, corpus, launch, target, attempt="fresh" if fresh else "")
 
     def recompile(
         self,
@@ -110,9 +82,7 @@ class ToolCompiler:
         substitute = self._substitutes.get(toolchain.digest)
         if substitute is None:
             return self.inner.recompile(toolchain, corpus, launch, target, attempt=attempt, fresh=fresh)
-        return self._compiled(
-            substitute, corpus, launch, target, assemble=True, attempt=f"randomized {attempt}"
-        )
+        return self._compiled(substitute, corpus, launch, target, attempt=f"randomized {attempt}")
 
     def notes(self) -> list[str]:
         """What a reader must know of how tools were driven, once all is compiled."""
@@ -131,10 +101,9 @@ class ToolCompiler:
         launch: Launch,
         target: Target,
         *,
-        assemble: bool,
         attempt: str,
     ) -> Outcome:
-        above = self._texts.above(substitute, corpus, launch, target, fresh=attempt == "fresh")
+        above = self._above(substitute, corpus, launch, target, fresh=attempt == "fresh")
         if isinstance(above, Failed):
             return above
         if not substitute.compiles(target):
@@ -152,7 +121,67 @@ class ToolCompiler:
             above = replace(above, assembler=Assembler(digest=substitute.tool.digest, flags=flags))
             start = replace(start, assembler=above.assembler)
         self._seen[substitute.toolchain().digest, launch.id, target.name] = (launch, above)
-        return self._generator.assembled(substitute, start, attempt) if assemble else start
+        return self._generator.assembled(substitute, start, attempt)
+
+    # the texts that a tool is given: of a release, whose stages make them, or of a run, which has them
+
+    def _catalog(self, substitute: Substitute, corpus: Corpus, workload: str, target: Target) -> Catalog:
+        """What the origin launches of a workload."""
+        if isinstance(substitute.origin, Toolchain):
+            return self.inner.catalog(substitute.origin, corpus, workload, target)
+        recorded = substitute.origin
+        cases = [
+            case for case in recorded.run.cases if (case.workload, case.target) == (workload, target.name)
+        ]
+        launches = [launch for case in cases if (launch := recorded.launch(case))]
+        failures = [
+            CaptureFailure(id=case.id.rpartition("@")[0], expected=True, failure=failure)
+            for case in cases
+            if (failure := case.failures.of(recorded.side)) and failure.stage == "capture"
+        ]
+        return Catalog(
+            launches=tuple(launches),
+            failures=tuple(failures),
+            supported=True,
+            selection=Selection(tiers=(), labels=()),
+            read=(),
+        )
+
+    def _above(
+        self, substitute: Substitute, corpus: Corpus, launch: Launch, target: Target, *, fresh: bool
+    ) -> Outcome:
+        """A case as the origin has it, with the release's own PTX or assembly."""
+        if isinstance(substitute.origin, Toolchain):
+            return self.inner.compile(substitute.origin, corpus, launch, target, fresh=fresh)
+        return self._of_run(substitute, substitute.origin, launch, target)
+
+    def _of_run(
+        self, substitute: Substitute, recorded: RecordedSide, launch: Launch, target: Target
+    ) -> Outcome:
+        case = recorded.cases.get((launch.id, target.name))
+        artifacts = case.artifacts.of(recorded.side) if case else {}
+        kept = {name: row for name, row in artifacts.items() if self._store.has(row.digest)}
+        wanted = (Stage.LLIR, Stage.PTX) if target.backend == "cuda" else (Stage.LLIR,)
+        missing = [stage for stage in wanted if stage not in kept]
+        if case is None or missing:
+            failure = case.failures.of(recorded.side) if case else None
+            return _absent(failure or _not_kept(missing), kept)
+        flags: tuple[str, ...] = ()
+        if Stage.PTX in kept:
+            ptx = self._store.get(kept[Stage.PTX].digest) or b""
+            flags = ptxas_flags(launch, substitute.version, ptx.decode(errors="replace"))
+        return Compiled(
+            artifacts=kept,
+            metadata=case.metadata.of(recorded.side),
+            handed={},
+            stage_times_s={},
+            stage_cpu_s={},
+            assembler=Assembler(digest=substitute.ptxas.digest, flags=flags)
+            if substitute.ptxas
+            else Assembler(digest=None, flags=flags),
+            assembler_log="",
+            notes=(),
+        )
 
     def replay(
         self,
@@ -190,3 +219,31 @@ def _without_backend(start: Compiled, tool: Tool, target: Target) -> Failed:
         stderr="",
     )
     return failed(start, failure)
+
+
+_ABOVE = (Stage.SOURCE, Stage.TTIR, Stage.GLIR, Stage.TTGIR, Stage.LLIR)
+
+
+def above_stage(compiled: Compiled, stage: str) -> Compiled:
+    """Without what was made of the text of `stage`: that is for the tool to make."""
+    kept = (*_ABOVE, Stage.PTX) if stage == Stage.PTX else _ABOVE
+    artifacts = {name: row for name, row in compiled.artifacts.items() if name in kept}
+    times = {name: seconds for name, seconds in compiled.stage_times_s.items() if name in artifacts}
+    cpu = {name: seconds for name, seconds in compiled.stage_cpu_s.items() if name in artifacts}
+    return replace(
+        compiled, artifacts=artifacts, stage_times_s=times, stage_cpu_s=cpu, assembler_log="", notes=()
+    )
+
+
+def _not_kept(missing: list[Stage]) -> Failure:
+    return Failure(
+        kind=FailureKind.UNSUPPORTED,
+        stage=str(missing[0]) if missing else "capture",
+        message=f"the run has no {' and '.join(missing) or 'such case'}: a run keeps what changed",
+        signal=None,
+        stderr="",
+    )
+
+
+def _absent(failure: Failure, artifacts: Mapping[str, Artifact]) -> Failed:
+    return Failed(failure=failure, curable=True, artifacts=artifacts, stage_times_s={})

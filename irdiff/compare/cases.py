@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from irdiff.compare.reasons import reason
 from irdiff.findings import Finding, FindingKind
 from irdiff.model import (
+    Artifact,
     CaptureFailure,
     Case,
+    Compiled,
     Failure,
     FailureKind,
     Launch,
     Origin,
+    Outcome,
     Pair,
     Sides,
     StageStatus,
     Target,
     Verdict,
 )
-from irdiff.stages import COMPARED
+from irdiff.stages import COMPARED, Stage
 
 
 def blank(pair: Pair, verdict: Verdict) -> Case:
@@ -60,20 +64,48 @@ def _key(side: Launch | CaptureFailure | None) -> str | None:
     return side.key if isinstance(side, Launch) else None
 
 
-def unchanged_by_input(pair: Pair) -> Case:
-    """The same compiler on the same input: nothing was compiled, and no stage is called compared."""
+def same_input(pair: Pair) -> Case:
+    """The same compiler on the same input: nothing was compiled, and no stage below the launch is called
+    compared.
+    """
+    differs = launch_differs(pair)
+    stages: dict[str, StageStatus] = dict.fromkeys(COMPARED.get(pair.target.backend, ()), StageStatus.ABSENT)
+    status = StageStatus.CHANGED if differs else StageStatus.IDENTICAL
     return replace(
-        blank(pair, Verdict.UNCHANGED),
-        stages=dict.fromkeys(COMPARED.get(pair.target.backend, ()), StageStatus.ABSENT),
-        findings=(Finding(FindingKind.NOT_COMPILED, "same-input-and-stages"),),
+        blank(pair, Verdict.CHANGED if differs else Verdict.UNCHANGED),
+        stages={**stages, Stage.LAUNCH: status},
+        findings=(Finding(FindingKind.NOT_COMPILED, "same-input"),),
+        origin=origin(Stage.LAUNCH) if differs else None,
+        artifacts=Sides(base=launched(pair.base), head=launched(pair.head)),
     )
 
 
-def one_sided(pair: Pair) -> Case:
-    """A case that at least one side did not launch."""
+def launch_differs(pair: Pair) -> bool:
+    """Whether the program launches something else, or in another order."""
+    base, head = (
+        side.launched.digest if isinstance(side, Launch) else None for side in (pair.base, pair.head)
+    )
+    return base != head or pair.moved
+
+
+def artifacts(pair: Pair, outcomes: Sides[Outcome] | Sides[Compiled]) -> Sides[Mapping[str, Artifact]]:
+    """What is launched, and what became of it."""
+    return Sides(
+        base={**launched(pair.base), **outcomes.base.artifacts},
+        head={**launched(pair.head), **outcomes.head.artifacts},
+    )
+
+
+def launched(side: Launch | CaptureFailure | None) -> Mapping[str, Artifact]:
+    """The artifact of the stage `launch`."""
+    return {Stage.LAUNCH: side.launched} if isinstance(side, Launch) else {}
+
+
+def one_sided(pair: Pair, alone: Sides[Failure | None]) -> Case:
+    """A case that at least one side did not launch; `alone` says why the other does not compile."""
     failures = Sides(
-        base=_capture_failure(pair.base, pair.target, supported=pair.supported.base),
-        head=_capture_failure(pair.head, pair.target, supported=pair.supported.head),
+        base=alone.base or _capture_failure(pair.base, pair.target, supported=pair.supported.base),
+        head=alone.head or _capture_failure(pair.head, pair.target, supported=pair.supported.head),
     )
     if failures.base is None and failures.head is None:
         return blank(pair, Verdict.ADDED if pair.base is None else Verdict.REMOVED)

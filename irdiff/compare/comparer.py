@@ -1,21 +1,21 @@
-"""One case from its two launches to its verdict: compiles what must be compiled, and no more."""
+"""One case from its two launches to its verdict."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from irdiff.compare import cases, facts, launch_metadata, verdicts
+from irdiff.compare import cases, facts, launch_metadata, launchers, verdicts
 from irdiff.compare.compiler import Compiler
-from irdiff.compare.judge import DamagedArtifactError, Judge, made_by
+from irdiff.compare.judge import DamagedArtifactError, Judge
 from irdiff.compare.verdicts import TextComparison
-from irdiff.compile.compiler import below_frontend
 from irdiff.findings import Finding, FindingKind
 from irdiff.model import (
     Case,
     Compiled,
     Fact,
     Failed,
+    Failure,
     Launch,
     Options,
     Outcome,
@@ -27,28 +27,10 @@ from irdiff.model import (
 from irdiff.parallel import of_both
 from irdiff.resolve.sides import Side
 from irdiff.stages import MACHINE_STAGES, Stage
-from irdiff.store import key_of
 from irdiff.store.interning import interned
 
 _REPEATED_ASSEMBLIES = 4
 _FACT_STAGES: tuple[str, ...] = (Stage.TTGIR, Stage.PTX, Stage.AMDGCN, Stage.CUBIN, Stage.HSACO)
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Half:
-    """One side of a case at work."""
-
-    side: Side
-    launch: Launch
-    target: Target
-    outcome: Outcome
-    fresh: bool
-    """Whether nothing of the store is to be trusted for this case."""
-
-    @property
-    def compiled(self) -> Compiled:
-        assert isinstance(self.outcome, Compiled)
-        return self.outcome
 
 
 class CaseComparer:
@@ -59,104 +41,76 @@ class CaseComparer:
         self.judge = judge
         self.sides = sides
         self.options = options
-        self._assemblers_differ: dict[str, bool] = {}
-        """By target: whether both sides run the same ptxas, once a case has shown it. It only saves time."""
 
-    def compare(self, pair: Pair) -> Case:
-        if not isinstance(pair.base, Launch) or not isinstance(pair.head, Launch):
-            return cases.one_sided(pair)
-        if self.is_same_input(pair):
-            return cases.unchanged_by_input(pair)
-        try:
-            return self._compare_compiled(pair, pair.base, pair.head, fresh=False)
-        except DamagedArtifactError:
-            return self._compare_compiled(pair, pair.base, pair.head, fresh=True)
+    def uncompiled(self, pair: Pair) -> Case | None:
+        """The case of which nothing has to be compiled: one side lacks it, or both are the same.
 
-    def is_same_input(self, pair: Pair) -> bool:
-        """The same stages on the same input give the same code: nothing to compile.
-
-        Toolchains that differ above the stages alone are the same here once a compilation of the launch has
-        shown that its stages call nothing of what differs. A launch that its workload expects to fail is
-        compiled all the same: where it compiles on neither side nothing was compared, and it is not called
+        Equal inputs under equal toolchains give the same code. A launch that its workload expects to fail
+        is compiled all the same: where it compiles on neither side nothing was compared, and it is not called
         unchanged.
         """
         base, head = pair.base, pair.head
         if not isinstance(base, Launch) or not isinstance(head, Launch):
-            return False
-        if not (base.expected and head.expected):
-            return False
-        if not self.options.shortcut or base.digest is None or base.digest != head.digest:
-            return False
-        ours, theirs = (side.toolchain for side in self.sides)
-        if ours.digest == theirs.digest:
-            return True
-        return self._has_same_stages(pair.target) and self.compiler.keeps_below_frontend(
-            ours, base, pair.target
-        )
+            return cases.one_sided(pair, self._failures_alone(pair))
+        if not (self.options.shortcut and base.expected and head.expected):
+            return None
+        ours, theirs = (side.toolchain.digest for side in self.sides)
+        if base.digest is None or base.digest != head.digest or ours != theirs:
+            return None
+        return cases.same_input(pair)
 
-    def _compare_compiled(self, pair: Pair, base: Launch, head: Launch, *, fresh: bool) -> Case:
-        launches = Sides(base=base, head=head)
+    def _failures_alone(self, pair: Pair) -> Sides[Failure | None]:
+        """Why the one side that launches does not compile; not asked of what head has removed."""
 
-        def half(name: str) -> _Half:
-            return self._compile(self.sides.of(name), launches.of(name), pair.target, fresh=fresh)
+        def failure(name: str) -> Failure | None:
+            side, launch = self.sides.of(name), pair.base if name == "base" else pair.head
+            is_removed = name == "base" and pair.head is None
+            if not isinstance(launch, Launch) or is_removed:
+                return None
+            made = self.compiler.compile(side.toolchain, side.corpus, launch, pair.target)
+            return made.failure if isinstance(made, Failed) else None
 
-        # one side's result may serve the other, where the stages and what enters them are the same
-        serves = self._has_same_stages(pair.target) and base.digest == head.digest
-        halves = Sides(base=half("base"), head=half("head")) if serves else of_both(half)
-        if _any_failed(halves):
-            return _failed(pair, halves)
-        ours, theirs = halves.base.compiled, halves.head.compiled
+        return of_both(failure)
+
+    def compiled(self, pair: Pair, *, fresh: bool = False) -> Sides[Outcome]:
+        """What both sides make of their launches. With `fresh` nothing that was kept is trusted."""
+        launches = _launches(pair)
+
+        def one(name: str) -> Outcome:
+            side, launch = self.sides.of(name), launches.of(name)
+            return self.compiler.compile(side.toolchain, side.corpus, launch, pair.target, fresh=fresh)
+
+        return of_both(one)
+
+    def compare(self, pair: Pair, outcomes: Sides[Outcome]) -> tuple[Case, Sides[Outcome]]:
+        """The case, and the outcomes that it is of: where an artifact is damaged both sides compile again."""
+        try:
+            return self._compared(pair, outcomes, fresh=False), outcomes
+        except DamagedArtifactError:
+            made = self.compiled(pair, fresh=True)
+            return self._compared(pair, made, fresh=True), made
+
+    def _compared(self, pair: Pair, outcomes: Sides[Outcome], *, fresh: bool) -> Case:
+        ours, theirs = outcomes
+        if isinstance(ours, Failed) or isinstance(theirs, Failed):
+            return _failed(pair, outcomes)
         if self.options.stages:
             ours, theirs = verdicts.with_stages(ours, theirs, self.options.stages)
         texts = verdicts.compare_texts(ours, theirs, self.judge.compare)
-        if ours.assembler and theirs.assembler:
-            self._assemblers_differ[pair.target.name] = ours.assembler.digest != theirs.assembler.digest
-        by_rule = self.options.shortcut and self._has_same_stage_code(pair.target)
-        if by_rule and self._same_by_rule(ours, theirs):
-            return self._judged(pair, halves, texts, verdicts.ByRule())
-        halves = halves.map(self._assembled)
-        if _any_failed(halves):
-            return _failed(pair, halves)
-        return self._judged(pair, halves, texts, self._evidence(halves))
-
-    def _compile(self, side: Side, launch: Launch, target: Target, *, fresh: bool) -> _Half:
-        # Where both sides may run the same ptxas, PTX is looked at before it is assembled.
-        ours, theirs = (each.toolchain.assemblers for each in self.sides)
-        differ = self._assemblers_differ.get(target.name, not set(ours.values()) & set(theirs.values()))
-        wait = self.options.shortcut and not differ and self._has_same_stage_code(target)
-        outcome = self.compiler.compile(
-            side.toolchain, side.corpus, launch, target, assemble=fresh or not wait, fresh=fresh
-        )
-        return _Half(side=side, launch=launch, target=target, outcome=outcome, fresh=fresh)
-
-    def _has_same_stages(self, target: Target) -> bool:
-        ours, theirs = (below_frontend(side.toolchain, target) for side in self.sides)
-        return ours == theirs
-
-    def _has_same_stage_code(self, target: Target) -> bool:
-        """Whether both do the same with what an assembler makes: one may change that, or run it twice."""
-        ours, theirs = (side.toolchain.stage_code.get(target.backend) for side in self.sides)
-        return ours is not None and ours == theirs
-
-    def _assembled(self, half: _Half) -> _Half:
-        side = half.side
-        made = self.compiler.assemble(side.toolchain, side.corpus, half.launch, half.target, half.compiled)
-        return replace(half, outcome=made)
+        texts = verdicts.with_launch(texts, differs=cases.launch_differs(pair))
+        both = Sides(base=ours, head=theirs)
+        return self._judged(pair, both, texts, self._evidence(pair, both, fresh=fresh))
 
     def _judged(
         self,
         pair: Pair,
-        halves: Sides[_Half],
+        both: Sides[Compiled],
         texts: verdicts.StageComparison,
         evidence: verdicts.Evidence,
     ) -> Case:
-        ours, theirs = halves.base.compiled, halves.head.compiled
-        findings = [
-            *texts.findings,
-            *_launch_findings(halves.base.launch, halves.head.launch),
-            *verdicts.findings_of(evidence),
-        ]
-        differing = launch_metadata.differing(ours.metadata, theirs.metadata)
+        ours, theirs = both
+        findings = [*texts.findings, *_launch_findings(pair), *verdicts.findings_of(evidence)]
+        differing = self._handed_differently(both, pair.target)
         if differing:
             findings.append(Finding(FindingKind.LAUNCH_DIFFERS, ",".join(differing)))
         after = verdicts.made_of_binaries(ours, theirs)
@@ -166,28 +120,39 @@ class CaseComparer:
             origin=cases.origin(first) if first else None,
             stages=interned(stages),
             findings=interned(tuple(dict.fromkeys(findings))),
-            artifacts=Sides(base=ours.artifacts, head=theirs.artifacts),
-            compile_s=Sides(base=ours.stage_times_s, head=theirs.stage_times_s),
+            artifacts=cases.artifacts(pair, both),
+            compile_s=both.map(lambda side: side.stage_times_s),
         )
         if verdict is Verdict.UNCHANGED:
             return case
         return replace(
             case,
-            facts=Sides(base=ours, head=theirs).map(lambda side: self._facts(side, pair.target)),
-            metadata=Sides(base=ours.metadata, head=theirs.metadata),
+            facts=both.map(lambda side: self._facts(side, pair.target)),
+            metadata=both.map(lambda side: side.metadata),
         )
+
+    def _handed_differently(self, both: Sides[Compiled], target: Target) -> tuple[str, ...]:
+        """What a launch passes on and that differs: names of metadata, `packed`, `symbol`."""
+        ours, theirs = both
+        runtimes = self.sides.map(lambda side: side.toolchain.runtime)
+        return (
+            *launch_metadata.differing(ours.metadata, theirs.metadata),
+            *launchers.packed_differs(both, runtimes, target.backend),
+            *(["symbol"] if self._finds_kernel(ours) != self._finds_kernel(theirs) else []),
+        )
+
+    def _finds_kernel(self, side: Compiled) -> bool:
+        """Whether the name that the launcher is handed is a symbol of the binary."""
+        binary = next((name for name in MACHINE_STAGES if name in side.artifacts), None)
+        symbol = side.handed.get("symbol")
+        if binary is None or symbol is None:
+            return True
+        return str(symbol) in self.judge.symbols(binary, side.artifacts[binary].digest)
 
     # machine code
 
-    def _same_by_rule(self, base: Compiled, head: Compiled) -> bool:
-        ours, theirs = base.artifacts.get(Stage.PTX), head.artifacts.get(Stage.PTX)
-        if not ours or not theirs or not verdicts.same_assembler(base, head):
-            return False
-        digest = self.judge.assembler_input_digest
-        return ours.digest == theirs.digest or digest(ours.digest) == digest(theirs.digest)
-
-    def _evidence(self, halves: Sides[_Half]) -> verdicts.Evidence:
-        ours, theirs = halves.base.compiled, halves.head.compiled
+    def _evidence(self, pair: Pair, both: Sides[Compiled], *, fresh: bool) -> verdicts.Evidence:
+        ours, theirs = both
         binary = verdicts.shared_binary(ours, theirs)
         if binary is None:
             return verdicts.without_binaries(ours, theirs)
@@ -196,7 +161,7 @@ class CaseComparer:
         findings: tuple[Finding, ...] = ()
         if not same and verdicts.same_assembler(ours, theirs):
             text = self._ptx_texts(ours, theirs)
-            if text and text.equal and self._codes(halves.base) & self._codes(halves.head):
+            if text and text.equal and self._may_make_the_same(pair, both, fresh=fresh):
                 same, findings = True, (Finding(FindingKind.ASSEMBLER_SETS_INTERSECT),)
             elif text and text.equal and text.header_equal:
                 findings = (Finding(FindingKind.ASSEMBLER_ALLOCATED_OTHERWISE),)
@@ -227,52 +192,51 @@ class CaseComparer:
             return None
         return self.judge.compare(Stage.PTX, a.digest, b.digest)
 
-    def _codes(self, half: _Half) -> set[str]:
-        """Digests of the machine code of several compilations under randomized addresses."""
-        outcomes = [half.outcome, *(self._again(half, attempt) for attempt in range(_REPEATED_ASSEMBLIES))]
-        cubins = [outcome.artifacts.get(Stage.CUBIN) for outcome in outcomes if isinstance(outcome, Compiled)]
-        return {self.judge.code_digest(Stage.CUBIN, cubin.digest) for cubin in cubins if cubin}
-
-    def _again(self, half: _Half, attempt: int) -> Outcome:
-        side = half.side
-        return self.compiler.recompile(
-            side.toolchain, side.corpus, half.launch, half.target, attempt=attempt, fresh=half.fresh
-        )
+    def _may_make_the_same(self, pair: Pair, both: Sides[Compiled], *, fresh: bool) -> bool:
+        """Whether both sides made the same machine code once, in several compilations under randomized
+        addresses.
+        """
+        codes = both.map(lambda _: set[str]())
+        for name, launch in _launches(pair).items():
+            side = self.sides.of(name)
+            again = (
+                self.compiler.recompile(
+                    side.toolchain, side.corpus, launch, pair.target, attempt=attempt, fresh=fresh
+                )
+                for attempt in range(_REPEATED_ASSEMBLIES)
+            )
+            for outcome in (both.of(name), *again):
+                if isinstance(outcome, Compiled) and Stage.CUBIN in outcome.artifacts:
+                    cubin = outcome.artifacts[Stage.CUBIN]
+                    codes.of(name).add(self.judge.code_digest(Stage.CUBIN, cubin.digest))
+        return not codes.base.isdisjoint(codes.head)
 
     # facts
 
     def _facts(self, compiled: Compiled, target: Target) -> Mapping[str, Fact]:
         parts = {name: compiled.artifacts[name] for name in _FACT_STAGES if name in compiled.artifacts}
-        digests = {name: artifact.digest for name, artifact in parts.items()}
-        made_of = (digests, compiled.metadata, compiled.assembler_log, target)
-        key = key_of("facts/2", made_by(), *made_of)
-        known: dict[str, Fact] | None = self.judge.store.get_record("facts", key)
-        if known is None:
-            contents = {name: self.judge.content(artifact.digest) for name, artifact in parts.items()}
-            known = facts.of_side(compiled, contents, target)
-            self.judge.store.put_record("facts", key, known)
-        return interned(known)
+        contents = {name: self.judge.content(artifact.digest) for name, artifact in parts.items()}
+        return interned(facts.of_side(compiled, contents, target))
 
 
-def _any_failed(halves: Sides[_Half]) -> bool:
-    return any(isinstance(half.outcome, Failed) for half in halves)
+def _launches(pair: Pair) -> Sides[Launch]:
+    assert isinstance(pair.base, Launch)
+    assert isinstance(pair.head, Launch)
+    return Sides(base=pair.base, head=pair.head)
 
 
-def _failed(pair: Pair, halves: Sides[_Half]) -> Case:
-    ours, theirs = halves.base.outcome, halves.head.outcome
-    failures = Sides(
-        base=ours.failure if isinstance(ours, Failed) else None,
-        head=theirs.failure if isinstance(theirs, Failed) else None,
-    )
+def _failed(pair: Pair, outcomes: Sides[Outcome]) -> Case:
+    failures = outcomes.map(lambda side: side.failure if isinstance(side, Failed) else None)
     return replace(
         cases.failed(pair, failures),
-        artifacts=Sides(base=ours.artifacts, head=theirs.artifacts),
-        findings=_launch_findings(halves.base.launch, halves.head.launch),
-        compile_s=Sides(base=ours.stage_times_s, head=theirs.stage_times_s),
+        artifacts=cases.artifacts(pair, outcomes),
+        findings=_launch_findings(pair),
+        compile_s=outcomes.map(lambda side: side.stage_times_s),
     )
 
 
-def _launch_findings(base: Launch, head: Launch) -> tuple[Finding, ...]:
+def _launch_findings(pair: Pair) -> tuple[Finding, ...]:
+    base, head = _launches(pair)
     parts = [
         name
         for name in ("signature", "constexprs", "attributes")

@@ -1,8 +1,7 @@
 """The judge of sameness: two artifacts of a stage are the same where their bytes or canonical forms are.
 
 Whoever asks whether two artifacts are the same asks here: the verdict, the recheck, the acceptance of an
-edit, attribution. What a question needs of an artifact is made once: canonical texts are kept while there is
-room, digests and answers in the store, under the digests of what they were made from.
+edit, attribution. What a question needs of an artifact is made once while there is room.
 """
 
 from __future__ import annotations
@@ -10,8 +9,8 @@ from __future__ import annotations
 import functools
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
 
 from irdiff import binaries, normalize
 from irdiff.compare import rescheduled
@@ -19,15 +18,17 @@ from irdiff.compare.verdicts import TextComparison
 from irdiff.errors import NormalizeError
 from irdiff.findings import Finding, FindingKind
 from irdiff.normalize import CanonicalText, Reprint, llvm_process
-from irdiff.normalize.assembler_input import assembler_input
 from irdiff.parallel import LARGE_TEXT
 from irdiff.stages import MACHINE_STAGES, Stage
-from irdiff.store import Store, key_of
+from irdiff.store import Store
 from irdiff.store.own_code import digest_of_folders
+
+T = TypeVar("T")
 
 _KEPT_CHARACTERS = 16 << 20
 """The most characters of canonical texts that are kept. The texts of one case have about a million."""
 _LARGE = 4 << 20
+_KEPT_ANSWERS = 100_000
 
 
 class DamagedArtifactError(Exception):
@@ -54,6 +55,7 @@ class Judge:
         self._reprint = reprint
         self._texts: OrderedDict[tuple[str, str], CanonicalText] = OrderedDict()
         self._kept_characters = 0
+        self._answers: dict[tuple[object, ...], Any] = {}
         self._lock = threading.Lock()
 
     def content(self, digest: str) -> bytes:
@@ -99,20 +101,22 @@ class Judge:
         """The findings on two texts. Raises DamagedArtifactError."""
         if base == head:
             return TextComparison(equal=True, header_equal=True, findings=())
-        reader = llvm_process.version() if stage == Stage.LLIR else ""
-        key = key_of("equivalent", made_by(), reader, stage, base, head)
-        known: dict[str, Any] | None = self.store.get_record("equivalent", key)
-        if known is None:
-            known = self._compared(stage, base, head)
-            if not may_be_cured(map(Finding.parse, known["findings"])):
-                self.store.put_record("equivalent", key, known)
-        return TextComparison(
-            equal=known["equal"],
-            header_equal=known["header_equal"],
-            findings=tuple(map(Finding.parse, known["findings"])),
-        )
+        question = ("compare", stage, base, head)
+        found = self._once(question, lambda: self._compared(stage, base, head))
+        if may_be_cured(found.findings):
+            self._answers.pop(question, None)
+        return found
 
-    def _compared(self, stage: str, base: str, head: str) -> dict[str, Any]:
+    def _once(self, question: tuple[object, ...], answer: Callable[[], T]) -> T:
+        """Launches that are one and the same input ask the same; so do the steps of one case."""
+        if question not in self._answers:
+            if len(self._answers) >= _KEPT_ANSWERS:
+                self._answers.clear()
+            self._answers[question] = answer()
+        found: T = self._answers[question]
+        return found
+
+    def _compared(self, stage: str, base: str, head: str) -> TextComparison:
         try:
             found = normalize.compare(self.text(stage, base), self.text(stage, head), self._reprint)
         except _NoTextError:
@@ -122,21 +126,13 @@ class Judge:
         except NormalizeError as error:
             # the text is not of its stage's IR, so nothing but its bytes can be compared, and they differ
             return _unequal(Finding(FindingKind.NOT_NORMALIZED, f"{stage}: {error.what}"[:180]))
-        return {
-            "equal": found.equal,
-            "header_equal": found.header_equal,
-            "findings": [str(finding) for finding in found.findings],
-        }
+        findings = tuple(found.findings)
+        return TextComparison(equal=found.equal, header_equal=found.header_equal, findings=findings)
 
     def same_instructions(self, base: Mapping[str, str], head: Mapping[str, str]) -> bool:
         """Whether two machine codes differ in order and registers alone. By stage, their digests."""
-        ours, theirs = sorted(base.items()), sorted(head.items())
-        key = key_of("same-instructions/1", made_by(), ours, theirs)
-        known: bool | None = self.store.get_record("same-instructions", key)
-        if known is None:
-            known = self._has_same_instructions(base, head)
-            self.store.put_record("same-instructions", key, known)
-        return known
+        question = ("instructions", *sorted(base.items()), *sorted(head.items()))
+        return self._once(question, lambda: self._has_same_instructions(base, head))
 
     def _has_same_instructions(self, base: Mapping[str, str], head: Mapping[str, str]) -> bool:
         try:
@@ -154,31 +150,17 @@ class Judge:
 
     def code_digest(self, stage: str, digest: str) -> str:
         """Digest of the executable contract of a binary. Raises NormalizeError and DamagedArtifactError."""
-        key = key_of("code", made_by(), stage, digest)
-        known: str | None = self.store.get_record("code", key)
-        if known is None:
-            known = binaries.machine_code(stage, self.content(digest)).digest
-            self.store.put_record("code", key, known)
-        return known
+        return self._once(
+            ("code", stage, digest), lambda: binaries.machine_code(stage, self.content(digest)).digest
+        )
+
+    def symbols(self, stage: str, digest: str) -> frozenset[str]:
+        """Names that a loader can ask a binary for. Raises NormalizeError and DamagedArtifactError."""
+        return self._once(("symbols", digest), lambda: binaries.symbols(stage, self.content(digest)))
 
     def text_digest(self, stage: str, digest: str) -> str:
         """Digest of a text's canonical lines. Raises NormalizeError and DamagedArtifactError."""
-        key = key_of("canonical", made_by(), stage, digest)
-        known: str | None = self.store.get_record("canonical", key)
-        if known is None:
-            known = self.text(stage, digest).digest
-            self.store.put_record("canonical", key, known)
-        return known
-
-    def assembler_input_digest(self, digest: str) -> str:
-        """Digest of what an assembler makes machine code of, or of the bytes where they are no PTX."""
-        key = key_of("assembler-input", made_by(), digest)
-        known: str | None = self.store.get_record("assembler-input", key)
-        if known is None:
-            text = _text(self.content(digest))
-            known = digest if text is None else key_of(assembler_input(text))
-            self.store.put_record("assembler-input", key, known)
-        return known
+        return self._once(("text", stage, digest), lambda: self.text(stage, digest).digest)
 
 
 def _text(content: bytes) -> str | None:
@@ -188,8 +170,8 @@ def _text(content: bytes) -> str | None:
         return None
 
 
-def _unequal(finding: Finding) -> dict[str, Any]:
-    return {"equal": False, "header_equal": False, "findings": [str(finding)]}
+def _unequal(finding: Finding) -> TextComparison:
+    return TextComparison(equal=False, header_equal=False, findings=(finding,))
 
 
 def may_be_cured(findings: Iterable[Finding]) -> bool:

@@ -2,55 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Mapping
 
-from irdiff.model import Case, Launch, Pair, Run, Verdict
-from irdiff.words import counted, first_few
+from irdiff.model import Compiled, Run, Sides
+from irdiff.words import first_few
 
-_LAUNCHER = "the launcher of "
+_RUNTIME = "the runtime differs between base and head"
+_FOLDERS = {"cuda": "nvidia", "hip": "amd"}
+"""By the name of a target's backend, its folder in Triton."""
 _SHOWN = 4
 
 
-def notes(base: Mapping[str, str], head: Mapping[str, str], backends: Iterable[str]) -> tuple[str, ...]:
-    """One note for each backend whose launcher differs; `base` and `head` hold a digest by backend.
+def notes(runtimes: Sides[Mapping[str, str]], backends: Collection[str]) -> tuple[str, ...]:
+    """A note where what runs between `kernel[grid]` and the driver differs: it is part of no artifact.
 
-    The launcher is what passes a kernel its arguments: `driver.py`, `driver.c`. It is part of no artifact.
+    runtimes: the digest of each file by its name. backends: of the targets that anything is launched for.
     """
-    return tuple(
-        f"{_LAUNCHER}{backend} (driver.py, driver.c) differs between base and head: what it does at a "
-        "launch, the filling of TMA descriptors included, was not compared"
-        for backend in dict.fromkeys(backends)
-        if base.get(backend) != head.get(backend)
+    read = _differing(runtimes, backends)
+    if not read:
+        return ()
+    return (
+        f"{_RUNTIME} ({first_few(read, _SHOWN)}): what it does at a launch, the filling of TMA descriptors "
+        "included, was not compared",
+    )
+
+
+def _differing(runtimes: Sides[Mapping[str, str]], backends: Collection[str]) -> list[str]:
+    """Names of files that differ, but for those of other backends."""
+    base, head = runtimes
+    others = {folder for backend, folder in _FOLDERS.items() if backend not in backends}
+    return sorted(
+        name
+        for name in {*base, *head}
+        if base.get(name) != head.get(name)
+        and not any(f"triton/backends/{folder}/" in name for folder in others)
     )
 
 
 def differ(run: Run) -> bool:
-    """Whether a note of the run says that a launcher differs."""
-    return any(note.startswith(_LAUNCHER) for note in run.notes)
+    """Whether a note of the run says that the runtime differs."""
+    return any(note.startswith(_RUNTIME) for note in run.notes)
 
 
-def grids(pairs: Iterable[Pair]) -> Iterator[str]:
-    """A note where base and head launch with another grid: how often a kernel runs is not in its code."""
-    found = [
-        pair.id
-        for pair in pairs
-        if isinstance(pair.base, Launch) and isinstance(pair.head, Launch) and _is_other(pair.base, pair.head)
-    ]
-    if found:
-        yield f"{counted(len(found), 'case')} launched with another grid: {first_few(found, _SHOWN)}"
+def packed_differs(
+    both: Sides[Compiled], runtimes: Sides[Mapping[str, str]], backend: str
+) -> tuple[str, ...]:
+    """`packed` where the backends pack something else for the launcher.
 
-
-def launched_otherwise(run: Run) -> int:
-    """Cases with another grid whose code did not change: their verdict does not say so."""
-    same = (case for case in run.cases if case.verdict in (Verdict.UNCHANGED, Verdict.ABSORBED))
-    return sum(_has_other_grid(case, run) for case in same)
-
-
-def _has_other_grid(case: Case, run: Run) -> bool:
-    base, head = (run.launches.get(key or "") for key in case.launches)
-    return base is not None and head is not None and _is_other(base, head)
-
-
-def _is_other(base: Launch, head: Launch) -> bool:
-    """Whether both grids are known, and differ."""
-    return base.grid is not None and head.grid is not None and base.grid != head.grid
+    Launchers of two releases may take different things: values of another number are compared only where the
+    launchers are the same files. Where they are not, the run's notes say that the runtime differs.
+    """
+    ours, theirs = (side.handed.get("packed") for side in both)
+    if ours == theirs or None in (ours, theirs):
+        return ()
+    is_alike = isinstance(ours, list) and isinstance(theirs, list) and len(ours) == len(theirs)
+    return ("packed",) if is_alike or not _differing(runtimes, {backend}) else ()

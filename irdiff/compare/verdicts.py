@@ -1,12 +1,8 @@
 """Stage statuses and the verdict of one case: earned from the machine code up. Pure.
 
-A verdict that calls the code the same rests on one of three kinds of evidence; there is no fourth.
+A verdict that calls the code the same rests on one of two kinds of evidence; there is no third.
 
 *Binaries*: both sides have one, and its executable contract is the same (`binaries.machine_code`).
-
-*By rule*: both sides' PTX is the same to the byte, apart from debug information and comments, and the same
-`ptxas` binary is given the same flags: its output is a function of those. Running it twice would only import
-its own noise. Where PTX is merely equivalent `ptxas` runs: a name or a number may have it allocate otherwise.
 
 *The last texts*: neither side has a binary that is known here, both end in the same stage, and its text has
 the same canonical form. The normalizers only rename, renumber, reorder what has no order and drop what cannot
@@ -75,6 +71,12 @@ def compare_texts(
     return StageComparison(stages=stages, findings=tuple(dict.fromkeys(findings)))
 
 
+def with_launch(texts: StageComparison, *, differs: bool) -> StageComparison:
+    """With the status of the launch, which is the first stage."""
+    status = StageStatus.CHANGED if differs else StageStatus.IDENTICAL
+    return replace(texts, stages={Stage.LAUNCH: status, **texts.stages})
+
+
 def with_stages(base: Compiled, head: Compiled, wanted: Collection[str]) -> tuple[Compiled, Compiled]:
     """Both sides with the stages that a user wants to see and those that the verdict rests on."""
     kept = {*wanted, *MACHINE_STAGES, Stage.PTX, *(_ends_in(side) for side in (base, head))}
@@ -98,11 +100,6 @@ class Binaries:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ByRule:
-    """The same PTX through the same `ptxas`."""
-
-
-@dataclass(frozen=True, kw_only=True)
 class LastTexts:
     """Both sides end in the text of one stage."""
 
@@ -119,7 +116,7 @@ class NotCompared:
     head: str
 
 
-Evidence = Binaries | ByRule | LastTexts | NotCompared
+Evidence = Binaries | LastTexts | NotCompared
 
 
 def shared_binary(base: Compiled, head: Compiled) -> str | None:
@@ -155,8 +152,6 @@ def findings_of(evidence: Evidence) -> tuple[Finding, ...]:
     match evidence:
         case Binaries():
             return evidence.findings
-        case ByRule():
-            return (Finding(FindingKind.MACHINE_CODE_BY_RULE),)
         case LastTexts():
             return (Finding(FindingKind.MACHINE_CODE_AS_TEXT, evidence.why),)
         case NotCompared():
@@ -185,15 +180,13 @@ def judge(
 ) -> tuple[Verdict, Mapping[str, StageStatus], str | None]:
     """Verdict, all stage statuses, and the first changed stage. `after`: as of `made_of_binaries`."""
     stages = dict(texts.stages)
+    launch_differs = launch_differs or stages.get(Stage.LAUNCH) is StageStatus.CHANGED
     match evidence:
         case Binaries():
             same = evidence.same
             if not same:
                 stages[evidence.stage] = StageStatus.CHANGED
             stages.setdefault(evidence.stage, StageStatus.EQUIVALENT)
-        case ByRule():
-            same = True
-            stages[Stage.SASS] = StageStatus.EQUIVALENT
         case LastTexts():
             same = stages.get(evidence.stage) in _SAME
         case NotCompared():
@@ -213,4 +206,7 @@ def judge(
         first = first or next(
             (name for name, status in stages.items() if status is StageStatus.ABSENT), "code"
         )
-    return Verdict.CHANGED, stages, first or next(iter(differing), "launch")
+    first = first or next(iter(differing), Stage.LAUNCH)
+    if first == Stage.LAUNCH:
+        stages[first] = StageStatus.CHANGED
+    return Verdict.CHANGED, stages, first

@@ -14,7 +14,7 @@ from irdiff.config import Config
 from irdiff.model import CaptureFailure, Compiled, Launch, Outcome, Target, Toolchain
 from irdiff.parallel import Report, in_parallel
 from irdiff.resolve.corpus import Corpus
-from irdiff.resolve.toolchains.interpreter_answers import WORKER
+from irdiff.resolve.toolchains.identity import WORKER
 from irdiff.store import Store
 from irdiff.worker_client.worker_requests import Requests
 from irdiff.worker_client.workers import Workers
@@ -42,9 +42,7 @@ class Checked:
 class CorpusCompiler(Cataloger, Protocol):
     """What a check asks of a compiler. Thread-safe."""
 
-    def compile(
-        self, toolchain: Toolchain, corpus: Corpus, launch: Launch, target: Target, *, assemble: bool
-    ) -> Outcome: ...
+    def compile(self, toolchain: Toolchain, corpus: Corpus, launch: Launch, target: Target) -> Outcome: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +85,7 @@ class CorpusCheck:
                 message=launch.failure.message,
                 compile_s=0.0,
             )
-        outcome = self.compiler.compile(self.toolchain, self.corpus, launch, target, assemble=True)
+        outcome = self.compiler.compile(self.toolchain, self.corpus, launch, target)
         return Checked(
             id=f"{launch.id}@{target.name}",
             target=target.name,

@@ -136,7 +136,7 @@ class _Acceptances:
 
     def _sentence(self, refused: Sequence[_Refused], held: int) -> str:
         first = min(refused, key=lambda row: (row.why, row.case))
-        others = sum(row.why is first.why for row in refused) - 1
+        others = sum(row.why == first.why for row in refused) - 1
         also = f"; so with {others} more" if others else ""
         entry, case = first.entry, self._cases[first.case]
         if entry is None:

@@ -8,9 +8,10 @@ from enum import StrEnum
 from pathlib import PurePosixPath
 from typing import Any
 
+from irdiff.compare import launchers
 from irdiff.github.client import Client, ForbiddenError
 from irdiff.model import Case, ChangeGroup, Run, Verdict
-from irdiff.report import edited, together, wording
+from irdiff.report import edited, reach, together, wording
 from irdiff.report.escape import clean
 from irdiff.words import counted
 
@@ -40,14 +41,23 @@ class Annotation:
 
 
 def conclusion(run: Run) -> Conclusion:
-    """Broken fails, changed is neutral: whether a change is wanted is the reviewer's to say."""
+    """Broken fails, and so does a run that compared nothing. Changed is neutral: whether a change is wanted
+    is the reviewer's to say. So is what was not compared.
+    """
     if edited.same_compiler(run):
         return Conclusion.SUCCESS
-    verdicts = {case.verdict for case in run.cases}
-    if Verdict.BROKEN in verdicts or not run.cases:
+    if not run.summary.compared or any(map(_is_broken, run.cases)):
         return Conclusion.FAILURE
     quiet = {Verdict.UNCHANGED, Verdict.ABSORBED, Verdict.UNSUPPORTED, Verdict.FAILING}
-    return Conclusion.SUCCESS if verdicts <= quiet else Conclusion.NEUTRAL
+    is_whole = not (reach.has_gaps(run) or launchers.differ(run))
+    is_quiet = is_whole and all(case.verdict in quiet and not case.nondeterministic for case in run.cases)
+    return Conclusion.SUCCESS if is_quiet else Conclusion.NEUTRAL
+
+
+def _is_broken(case: Case) -> bool:
+    """Whether it compiled before, or is new, and does not compile."""
+    is_new = case.verdict is Verdict.FAILING and case.launches.base is None and case.failures.base is None
+    return is_new or case.verdict is Verdict.BROKEN
 
 
 def annotate(run: Run, root: str) -> tuple[Annotation, ...]:

@@ -1,16 +1,9 @@
-"""The canonical edit of a case, and what grouping needs of it, from the store.
-
-An edit is made each time it is asked for: keeping it would keep its texts. Its description is kept in the
-store, under a key of what it is made from: the two texts, all that is known of the case, and the code that
-describes.
-"""
+"""The canonical edit of a case, and what grouping needs of it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-
-from pydantic import TypeAdapter
 
 from irdiff.attribute import syntax_drift
 from irdiff.compare import edits, line_forms
@@ -21,11 +14,7 @@ from irdiff.group.grouping import NO_LAUNCHES, Description, describe
 from irdiff.model import Case, Launch, Sides
 from irdiff.normalize.compressed_text import PackedLines
 from irdiff.parallel import LARGE_TEXT
-from irdiff.store import key_of
 from irdiff.store.interning import interned
-from irdiff.store.own_code import digest_of_folders
-
-_description = TypeAdapter(Description)
 
 
 class CaseDescriber:
@@ -33,8 +22,6 @@ class CaseDescriber:
 
     def __init__(self, judge: Judge) -> None:
         self._judge = judge
-        self._store = judge.store
-        self._code = _digest_of_code()
 
     def describe(
         self,
@@ -48,15 +35,9 @@ class CaseDescriber:
         `made` is the edit between these texts, where somebody has made it already.
         """
         source = source or source_of(case)
-        keys = [launch.key if launch else None for launch in launches]
-        key = key_of(self._code, case, keys, source)
-        known = self._store.get_record("description", key)
-        if known is not None:
-            return _sharing(_description.validate_python(known))
         with LARGE_TEXT:
             edit = made or (self._edit(source) if source else None)
             found = describe(case, edit, launches)
-        self._store.put_record("description", key, _description.dump_python(found, mode="json"))
         return _sharing(found)
 
     def _edit(self, source: EditSource) -> Edit | None:
@@ -80,11 +61,6 @@ class CaseDescriber:
 def _sharing(found: Description) -> Description:
     """The same, which holds only once what is said of other cases too."""
     return replace(found, key=interned(found.key), counts=interned(found.counts), told=interned(found.told))
-
-
-def _digest_of_code() -> str:
-    """The digest of the modules that make edits and descriptions: another irdiff describes anew."""
-    return digest_of_folders("normalize", "binaries", "compare", "attribute", "group")
 
 
 def source_of(case: Case) -> EditSource | None:

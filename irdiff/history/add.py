@@ -1,4 +1,4 @@
-"""What runs and inventories say, as rows of the history. Adding the same thing twice changes nothing."""
+"""What runs, inventories and timed sessions say, as rows of the history. What is there is added once."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from irdiff.history import versions
-from irdiff.history.database import Database
+from irdiff.history.database import NOT_CARRIED, Database
 from irdiff.history.inventory import Inventory
-from irdiff.history.schema import NOT_CARRIED
+from irdiff.history.session import Session, parse
 from irdiff.history.versions import Version
 from irdiff.model import Case, Fact, Run, Sides, Target, Verdict
 from irdiff.run import run_folder
 from irdiff.store import key_of, sha256
+from irdiff.timing.results import CaseTiming, GpuRecord, Measurement, TimingResults
 
 
 def run_key(run: Run) -> str:
@@ -112,7 +113,7 @@ def _groups(key: str, run: Run) -> list[tuple[object, ...]]:
 
 
 def _add_side(database: Database, run: Run, which: str, version: Version) -> None:
-    """Facts and costs of one side, of cases of which the history has none that were measured on their own."""
+    """Facts and costs of one side, for cases that no inventory of this version has."""
     measured = {
         case_id
         for (case_id,) in database.rows("SELECT case_id FROM compilations WHERE version = ?", [version.name])
@@ -145,7 +146,9 @@ def add_inventory(database: Database, version: Version, selection: str, found: I
     kernels = [row for row in found.cases if row.kernel]
     database.put("cases", [(c.case_id, c.workload, c.kernel, c.target, c.tier) for c in kernels])
     outcomes = [
-        (name, row.case_id, str(row.failure.kind) if row.failure else "compiled", _message(row.failure))
+        (name, row.case_id, str(row.failure.kind), row.failure.message[:300])
+        if row.failure
+        else (name, row.case_id, "compiled", None)
         for row in found.cases
     ]
     database.put("compilations", outcomes)
@@ -160,14 +163,10 @@ def add_inventory(database: Database, version: Version, selection: str, found: I
     database.put("inventories", [(name, selection, *size)])
 
 
-def _message(failure: object) -> str | None:
-    return str(getattr(failure, "message", ""))[:300] if failure else None
-
-
 def carry(database: Database) -> None:
     """Gives a version the facts of its neighbour where a run says that nothing of the code differs.
 
-    `unchanged` is said where the machine code and every compared stage above it are the same, so whatever is
+    A case is `unchanged` where its machine code and every compared stage above are the same, so whatever is
     counted in them is the same number. What else a file holds is not (`NOT_CARRIED`), nor what a run that was
     asked for some stages only did not compare.
     """
@@ -192,3 +191,61 @@ def _carried(database: Database) -> int:
             """,  # noqa: S608 - the names are this module's own
         )
     return int(database.value("SELECT count(*) FROM facts"))
+
+
+def add_timings(database: Database, session: Session, found: TimingResults) -> int:
+    """Adds what was measured on each GPU, in place of the same session; returns the timings.
+
+    A version whose machine code is another's has that one's time. The reference has its own, and how far it
+    was off when its binary was loaded a second time.
+    """
+    count = 0
+    for gpu in found.gpus:
+        key = key_of("session/1", found.created, gpu.uuid, session.reference)[:16]
+        database.put("sessions", [_session(key, session, found, gpu)])
+        rows = [
+            (key, session.versions[label], *row)
+            for case in found.cases
+            if case.gpu == gpu.uuid and case.measurement
+            for label, row in _rows(case, case.measurement, session).items()
+        ]
+        unique = {(row[1], row[2]): row for row in rows}
+        count += database.put("timings", list(unique.values()))
+    return count
+
+
+def _rows(
+    case: CaseTiming, measured: Measurement, session: Session
+) -> Mapping[str, tuple[str, float, float, float, float, float, str]]:
+    """By the label of each version that this entry speaks for."""
+    case_id, label = parse(case.case)
+    same = session.same.get(case_id, {})
+    outputs = str(case.outputs.status)
+    version = (measured.head_us, measured.ratio, measured.ratio_low, measured.ratio_high)
+    rows = {
+        other: (case_id, *version, measured.noise_floor, outputs)
+        for other, standing in same.items()
+        if standing == label
+    }
+    own = same.get(_label(session, session.reference))
+    control = (measured.base_us, 1.0, measured.control_low, measured.control_high)
+    rows |= {
+        other: (case_id, *control, measured.noise_floor, "equal")
+        for other, standing in same.items()
+        if standing == own
+    }
+    return rows
+
+
+def _label(session: Session, name: str) -> str:
+    return next(label for label, other in session.versions.items() if other == name)
+
+
+def _session(key: str, session: Session, found: TimingResults, gpu: GpuRecord) -> tuple[object, ...]:
+    middle = [
+        row[1] if row else None
+        for row in (gpu.sm_clock_mhz, gpu.memory_clock_mhz, gpu.temperature_c, gpu.power_w)
+    ]
+    told = (gpu.target, gpu.driver, session.reference)
+    fit = (",".join(gpu.throttled), gpu.trustworthy, found.protocol.processes)
+    return (key, found.created, gpu.uuid, gpu.name, *told, *middle, *fit)

@@ -6,51 +6,32 @@ was. A version that cannot be had or built is a gap: its neighbours are compared
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from irdiff.capture.catalogs import Wanted
 from irdiff.errors import NothingComparedError, ToolchainError
 from irdiff.history import add, database
 from irdiff.history.inventory import Inventory
-from irdiff.history.versions import Version
+from irdiff.history.versions import Point
 from irdiff.model import Run, Sides, Target
 from irdiff.resolve.sides import Side
 
 
-@dataclass(frozen=True, kw_only=True)
-class Point:
-    """One version that is asked for."""
-
-    spec: str
-    name: str
-    series: str
-    sort_key: str
-    label: str
-    day: str | None
-    """YYYY-MM-DD, where the version names one."""
-
-    def version(self, side: Side) -> Version:
-        return Version(
-            name=self.name,
-            series=self.series,
-            sort_key=self.sort_key,
-            label=self.label,
-            toolchain=side.toolchain.digest,
-            corpus=side.corpus.digest,
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Steps:
+class Steps(Protocol):
     """What a backfill is done with: the pipeline, handed in."""
 
-    resolve: Callable[[str], Side]
-    """Raises ToolchainError for a version that cannot be had."""
-    measure: Callable[[Side], Inventory]
-    compare: Callable[[Sides[Side], Path], Run]
-    say: Callable[[str], None]
+    def resolve(self, spec: str) -> Side:
+        """Raises ToolchainError for a version that cannot be had."""
+        ...
+
+    def measure(self, side: Side) -> Inventory: ...
+
+    def compare(self, sides: Sides[Side], folder: Path) -> Run: ...
+
+    def say(self, text: str) -> None: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,18 +104,20 @@ def backfill(points: Sequence[Point], choice: Choice, steps: Steps) -> Backfille
     return Backfilled(measured=tuple(measured), compared=tuple(compared), known=known, gaps=tuple(gaps))
 
 
-def _is_measured(point: Point, choice: Choice) -> bool:
+def _is_known(choice: Choice, query: str, *names: str) -> bool:
     if not choice.file.is_file():
         return False
     with database.reading(choice.file) as history:
-        query = "SELECT count(*) FROM inventories WHERE version = ? AND selection = ?"
-        return bool(history.value(query, [point.name, choice.selection]))
+        return bool(history.value(f"{query} AND selection = ?", [*names, choice.selection]))
+
+
+def _is_measured(point: Point, choice: Choice) -> bool:
+    return _is_known(choice, "SELECT count(*) FROM inventories WHERE version = ?", point.name)
 
 
 def _is_compared(base: Point, head: Point, choice: Choice) -> bool:
-    with database.reading(choice.file) as history:
-        query = "SELECT count(*) FROM runs WHERE base = ? AND head = ? AND selection = ?"
-        return bool(history.value(query, [base.name, head.name, choice.selection]))
+    query = "SELECT count(*) FROM runs WHERE base = ? AND head = ?"
+    return _is_known(choice, query, base.name, head.name)
 
 
 def _measure(point: Point, side: Side, choice: Choice, steps: Steps) -> None:

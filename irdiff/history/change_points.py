@@ -26,7 +26,7 @@ LEAST_SHARE = 0.01
 LEAST_POINTS = 2
 _QUARTILE_RANGES = 3.0
 _PENALTY = 6.0
-"""Of PELT, in units of noise² × log(points); on the planted lines of `tests.bench_change_points`."""
+"""Of PELT, in units of noise² × log(points); on the planted lines of `tests.programs.bench_change_points`."""
 _NEAR = 5
 """Points by which squares may misplace a step."""
 _LEAST_NOISE = 1e-4

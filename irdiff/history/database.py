@@ -1,8 +1,15 @@
 """One history: a DuckDB file that any number of processes may read and write, one at a time.
 
-DuckDB lets one process open a file for writing. Who comes second waits at a lock file beside it, readers side
-by side, writers alone, so that nobody meets DuckDB's own refusal. A writer does its work in one transaction:
+DuckDB lets one process open a file for writing. The second one waits at a lock file next to it: readers share
+it, a writer has it alone, so that nobody sees DuckDB's own error. A writer does its work in one transaction:
 whenever it is killed, the next one to open the file finds it as it was before, or as it is after.
+
+A *version* is one side of a comparison as its run names it: a release, a nightly wheel, a commit. Versions of
+one kind form a *series*, which `sort_key` orders as text. A *fact* is a number with its unit in its
+name; facts of a version come from compiling it (`measured`) or from a neighbour whose machine code is the
+same (`carried`). What depends on where it was measured (compile time, timings) is never carried.
+
+A history can be a folder of Parquet files too, one a table, for a bucket or another tool; and back.
 """
 
 from __future__ import annotations
@@ -11,18 +18,79 @@ import contextlib
 import fcntl
 import importlib.util
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from irdiff.errors import IrdiffError
-from irdiff.history.schema import KEYS, SCHEMA, TABLES, columns
 
 DEFAULT_NAME = "irdiff-history.duckdb"
 _WAIT_S = 120.0
 _POLL_S = 0.05
 
 Row = Sequence[Any]
+T = TypeVar("T")
+
+
+TABLES: Mapping[str, str] = {
+    "meta": "name VARCHAR NOT NULL, value VARCHAR NOT NULL",
+    "versions": """version VARCHAR NOT NULL, series VARCHAR NOT NULL, sort_key VARCHAR NOT NULL,
+        label VARCHAR NOT NULL, toolchain VARCHAR NOT NULL, corpus VARCHAR NOT NULL""",
+    "cases": """case_id VARCHAR NOT NULL, workload VARCHAR NOT NULL, kernel VARCHAR NOT NULL,
+        target VARCHAR NOT NULL, tier VARCHAR NOT NULL""",
+    # of one version
+    "inventories": """version VARCHAR NOT NULL, selection VARCHAR NOT NULL, cases INTEGER NOT NULL,
+        wall_s DOUBLE NOT NULL, cpu_s DOUBLE NOT NULL, compiled INTEGER NOT NULL""",
+    "compilations": """version VARCHAR NOT NULL, case_id VARCHAR NOT NULL, outcome VARCHAR NOT NULL,
+        message VARCHAR""",
+    "stage_costs": """version VARCHAR NOT NULL, case_id VARCHAR NOT NULL, stage VARCHAR NOT NULL,
+        wall_s DOUBLE, cpu_s DOUBLE""",
+    "facts": """version VARCHAR NOT NULL, case_id VARCHAR NOT NULL, fact VARCHAR NOT NULL,
+        value DOUBLE NOT NULL, origin VARCHAR NOT NULL""",
+    # of two neighbours
+    "runs": """run VARCHAR NOT NULL, created VARCHAR NOT NULL, base VARCHAR NOT NULL, head VARCHAR NOT NULL,
+        selection VARCHAR NOT NULL, whole BOOLEAN NOT NULL, compared INTEGER NOT NULL,
+        changed INTEGER NOT NULL, duration_s DOUBLE NOT NULL, place VARCHAR NOT NULL""",
+    "verdicts": """run VARCHAR NOT NULL, case_id VARCHAR NOT NULL, verdict VARCHAR NOT NULL,
+        origin_stage VARCHAR, pass_name VARCHAR, group_id VARCHAR, nondeterministic VARCHAR NOT NULL""",
+    "groups": """run VARCHAR NOT NULL, group_id VARCHAR NOT NULL, title VARCHAR NOT NULL,
+        severity VARCHAR NOT NULL, score DOUBLE NOT NULL, origin_stage VARCHAR NOT NULL, pass_name VARCHAR,
+        charged VARCHAR NOT NULL, representative VARCHAR NOT NULL, members INTEGER NOT NULL""",
+    # of one session on one GPU
+    "sessions": """session VARCHAR NOT NULL, created VARCHAR NOT NULL, gpu VARCHAR NOT NULL,
+        gpu_name VARCHAR NOT NULL, target VARCHAR NOT NULL, driver VARCHAR NOT NULL,
+        reference VARCHAR NOT NULL, sm_clock_mhz DOUBLE, memory_clock_mhz DOUBLE, temperature_c DOUBLE,
+        power_w DOUBLE,
+        throttled VARCHAR NOT NULL, trustworthy BOOLEAN NOT NULL, processes INTEGER NOT NULL""",
+    "timings": """session VARCHAR NOT NULL, version VARCHAR NOT NULL, case_id VARCHAR NOT NULL,
+        median_us DOUBLE NOT NULL, ratio DOUBLE NOT NULL, ratio_low DOUBLE NOT NULL,
+        ratio_high DOUBLE NOT NULL, noise_floor DOUBLE NOT NULL, outputs VARCHAR NOT NULL""",
+}
+"""Columns by table, in the order in which rows are written."""
+
+KEYS: Mapping[str, tuple[str, ...]] = {
+    "meta": ("name",),
+    "versions": ("version",),
+    "cases": ("case_id",),
+    "inventories": ("version", "selection"),
+    "compilations": ("version", "case_id"),
+    "stage_costs": ("version", "case_id"),
+    "facts": ("version", "case_id"),
+    "runs": ("run",),
+    "verdicts": ("run",),
+    "groups": ("run",),
+    "sessions": ("session",),
+    "timings": ("session",),
+}
+"""What new rows replace: all rows of a table with the same values in these columns."""
+
+NOT_CARRIED = frozenset({"binary_bytes"})
+"""Facts that may differ where the machine code is the same: names and debug information are in the file."""
+
+
+def columns(table: str) -> tuple[str, ...]:
+    """The names of a table's columns."""
+    return tuple(part.split()[0] for part in TABLES[table].replace("\n", " ").split(","))
 
 
 class HistoryError(IrdiffError):
@@ -36,81 +104,68 @@ class Database:
         self._connection = connection
 
     def rows(self, query: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        found: list[tuple[Any, ...]] = self._connection.execute(query, list(parameters)).fetchall()
-        return found
+        self.run(query, parameters)
+        return list(self._connection.fetchall())
+
+    def records(self, make: Callable[..., T], query: str, parameters: Sequence[object] = ()) -> list[T]:
+        """What `make` makes of each row, whose columns are named as its arguments."""
+        self.run(query, parameters)
+        names = [column[0] for column in self._connection.description]
+        return [make(**dict(zip(names, row, strict=True))) for row in self._connection.fetchall()]
 
     def value(self, query: str, parameters: Sequence[object] = ()) -> Any:
         """The first value of the first row; None where there is no row."""
-        row = self._connection.execute(query, list(parameters)).fetchone()
-        return row[0] if row else None
+        return next((row[0] for row in self.rows(query, parameters)), None)
 
     def run(self, statement: str, parameters: Sequence[object] = ()) -> None:
         self._connection.execute(statement, list(parameters))
 
     def put(self, table: str, rows: Iterable[Row]) -> int:
         """Writes rows in place of all those with the same key (`KEYS`); returns how many."""
+        import numpy as np
+
         listed = list(rows)
         if not listed:
             return 0
-        self._stage(table, columns(table), listed)
-        self._take_fresh(table)
-        return len(listed)
+        arrays = {}
+        for name, values in zip(columns(table), zip(*listed, strict=True), strict=True):
+            arrays[name] = np.empty(len(listed), dtype=object)
+            arrays[name][:] = values
+        self._connection.register("incoming", arrays)
+        try:
+            return self._take(table, "SELECT * FROM incoming")
+        finally:
+            self._connection.unregister("incoming")
 
     def put_parquet(self, table: str, path: Path) -> int:
         """The same, of the rows of a Parquet file. Raises HistoryError where it has other columns."""
         found = self.rows("SELECT name FROM parquet_schema(?) WHERE num_children IS NULL", [str(path)])
         if {name for (name,) in found} != set(columns(table)):
             raise HistoryError(f"{path} does not hold the table {table!r} of {SCHEMA!r}")
-        self.run(f"CREATE OR REPLACE TEMP TABLE fresh AS SELECT * FROM {table} LIMIT 0")  # noqa: S608
         names = ", ".join(columns(table))
-        self.run(f"INSERT INTO fresh SELECT {names} FROM read_parquet(?)", [str(path)])  # noqa: S608
-        count = int(self.value("SELECT count(*) FROM fresh"))
-        self._take_fresh(table)
-        return count
+        return self._take(table, f"SELECT {names} FROM read_parquet(?)", [str(path)])  # noqa: S608
 
-    def _take_fresh(self, table: str) -> None:
-        names, key = columns(table), KEYS[table]
-        same = " AND ".join(f"kept.{name} = fresh.{name}" for name in key)
-        self.run(f"DELETE FROM {table} kept WHERE EXISTS (SELECT 1 FROM fresh WHERE {same})")  # noqa: S608
-        self.run(f"INSERT INTO {table} SELECT {', '.join(names)} FROM fresh")  # noqa: S608
-        self.run("DROP TABLE fresh")
-
-    def _stage(self, table: str, names: Sequence[str], rows: Sequence[Row]) -> None:
-        import numpy as np
-
+    def _take(self, table: str, query: str, parameters: Sequence[object] = ()) -> int:
         self.run(f"CREATE OR REPLACE TEMP TABLE fresh AS SELECT * FROM {table} LIMIT 0")  # noqa: S608
-        arrays = {}
-        for place, name in enumerate(names):
-            column = np.empty(len(rows), dtype=object)
-            column[:] = [row[place] for row in rows]
-            arrays[name] = column
-        self._connection.register("incoming", arrays)
-        try:
-            self.run("INSERT INTO fresh SELECT * FROM incoming")
-        finally:
-            self._connection.unregister("incoming")
+        self.run(f"INSERT INTO fresh {query}", parameters)
+        same = " AND ".join(f"kept.{name} = fresh.{name}" for name in KEYS[table])
+        self.run(f"DELETE FROM {table} kept WHERE EXISTS (SELECT 1 FROM fresh WHERE {same})")  # noqa: S608
+        self.run(f"INSERT INTO {table} FROM fresh")
+        return int(self.value("SELECT count(*) FROM fresh"))
 
 
 @contextlib.contextmanager
 def writing(path: Path) -> Iterator[Database]:
-    """The history, made if it is not there; what is done within is kept whole or not at all.
+    """The history, made if it is not there; changes within the block are kept as a whole or not at all.
 
     Raises HistoryError.
     """
-    with _locked(path, fcntl.LOCK_EX):
-        connection = _connect(path, read_only=False)
-        try:
-            database = Database(connection)
-            _prepare(database, path)
-            connection.begin()
-            try:
-                yield database
-            except BaseException:
-                connection.rollback()
-                raise
-            connection.commit()
-        finally:
-            connection.close()
+    with _locked(path, fcntl.LOCK_EX), _connect(path, read_only=False) as connection:
+        database = Database(connection)
+        _prepare(database, path)
+        connection.begin()
+        yield database
+        connection.commit()  # what is not committed is gone once the connection is closed
 
 
 @contextlib.contextmanager
@@ -120,14 +175,10 @@ def reading(path: Path) -> Iterator[Database]:
         raise HistoryError(
             f"there is no history {path}", hint="make one: irdiff history backfill triton==3.8.0..3.9.0"
         )
-    with _locked(path, fcntl.LOCK_SH):
-        connection = _connect(path, read_only=True)
-        try:
-            database = Database(connection)
-            _check(database, path)
-            yield database
-        finally:
-            connection.close()
+    with _locked(path, fcntl.LOCK_SH), _connect(path, read_only=True) as connection:
+        database = Database(connection)
+        _check(database, path)
+        yield database
 
 
 @contextlib.contextmanager
@@ -189,3 +240,39 @@ def _check(database: Database, path: Path) -> None:
             f"{path} has schema {str(schema)[:80]!r}, this irdiff reads {SCHEMA!r}",
             hint="name another file: --db FILE",
         )
+
+
+SCHEMA = "irdiff-history/1"
+
+
+def export(database: Database, folder: Path) -> dict[str, int]:
+    """Writes every table to `folder`; returns the rows of each. Raises HistoryError."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise HistoryError(
+            f"{folder} cannot be written: {error.strerror}", hint="name another folder"
+        ) from error
+    counts = {}
+    for table in TABLES:
+        path = str(folder / f"{table}.parquet").replace("'", "''")
+        database.run(f"COPY {table} TO '{path}' (FORMAT parquet, COMPRESSION zstd)")
+        counts[table] = int(database.value(f"SELECT count(*) FROM {table}"))  # noqa: S608
+    return counts
+
+
+def take(database: Database, folder: Path) -> dict[str, int]:
+    """Adds what `export` wrote; what the history has of the same versions, runs and sessions is replaced.
+
+    Raises HistoryError where the folder does not hold every table, or is of another schema.
+    """
+    files = {table: folder / f"{table}.parquet" for table in TABLES}
+    missing = [path.name for path in files.values() if not path.is_file()]
+    if missing:
+        raise HistoryError(
+            f"{folder} lacks {missing[0]}", hint="give a folder that `irdiff history export` wrote"
+        )
+    schema = database.value("SELECT value FROM read_parquet(?) WHERE name = 'schema'", [str(files["meta"])])
+    if schema != SCHEMA:
+        raise HistoryError(f"{folder} has schema {str(schema)[:80]!r}, this irdiff reads {SCHEMA!r}")
+    return {table: database.put_parquet(table, path) for table, path in files.items() if table != "meta"}

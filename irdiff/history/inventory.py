@@ -12,14 +12,14 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 
-from irdiff import case_ids, normalize
-from irdiff.capture import catalogs
-from irdiff.capture.catalogs import Catalog, Wanted
+from irdiff import normalize
+from irdiff.capture.catalogs import Wanted
 from irdiff.compare import facts, loops
 from irdiff.compile.compiler import WorkerCompiler
+from irdiff.compile.corpus_check import CorpusCheck
 from irdiff.config import Config
 from irdiff.errors import NormalizeError
-from irdiff.model import CaptureFailure, Compiled, Fact, Failure, Launch, Target
+from irdiff.model import CaptureFailure, Compiled, Fact, Failed, Failure, Launch, Target
 from irdiff.parallel import Report, in_parallel
 from irdiff.resolve.sides import Side
 from irdiff.stages import Stage
@@ -28,7 +28,7 @@ from irdiff.worker_client.worker_requests import Requests
 from irdiff.worker_client.workers import Workers
 
 _UNREAD = frozenset({Stage.SOURCE, Stage.TTIR, Stage.GLIR, Stage.LLIR})
-"""Texts of which there are no facts."""
+"""Texts that have no facts."""
 _LOOPED = (Stage.PTX, Stage.AMDGCN)
 
 
@@ -70,18 +70,16 @@ def take(side: Side, targets: Sequence[Target], wanted: Wanted, config: Config, 
     store = Store(config.store)
     with closing(Workers(config)) as workers:
         compiler = WorkerCompiler(Requests(config, workers), store, wanted, reuse=True)
-        places = case_ids.places(wanted.cases, side.corpus.workloads, targets)
-
-        def captured(place: tuple[str, Target]) -> tuple[Target, Catalog]:
-            return place[1], catalogs.of_side(compiler, side, *place)
-
-        found = list(in_parallel(captured, places, config.jobs, "capture", report))
-        jobs: list[tuple[Launch | CaptureFailure, Target]] = [
-            (row, target)
-            for target, catalog in found
-            for row in _rows(catalog)
-            if _is_wanted(row, target, wanted)
-        ]
+        asked = CorpusCheck(
+            compiler=compiler,
+            toolchain=side.toolchain,
+            corpus=side.corpus,
+            targets=targets,
+            cases=wanted.cases,
+            jobs=config.jobs,
+            report=report,
+        )
+        jobs = [(row, target) for target, row in asked.captured() if _is_wanted(row, wanted)]
 
         def made(job: tuple[Launch | CaptureFailure, Target]) -> CompiledCase:
             return _made(compiler, store, side, *job)
@@ -96,36 +94,26 @@ def take(side: Side, targets: Sequence[Target], wanted: Wanted, config: Config, 
     )
 
 
-def _rows(catalog: Catalog) -> list[Launch | CaptureFailure]:
-    return [*catalog.launches, *catalog.failures]
-
-
-def _is_wanted(row: Launch | CaptureFailure, target: Target, wanted: Wanted) -> bool:
+def _is_wanted(row: Launch | CaptureFailure, wanted: Wanted) -> bool:
     """As a comparison chooses its pairs: what a workload does not mean for a target is no case of it."""
     tier = row.tier if isinstance(row, Launch) else None
-    return (
-        row.expected
-        and (not wanted.tiers or tier is None or tier in wanted.tiers)
-        and case_ids.selects(wanted.cases, f"{row.id}@{target.name}")
-    )
+    return row.expected and (not wanted.tiers or tier is None or tier in wanted.tiers)
 
 
 def _made(
     compiler: WorkerCompiler, store: Store, side: Side, row: Launch | CaptureFailure, target: Target
 ) -> CompiledCase:
     launch = row if isinstance(row, Launch) else None
-    outcome = compiler.compile(side.toolchain, side.corpus, launch, target, assemble=True) if launch else None
+    outcome = compiler.compile(side.toolchain, side.corpus, launch, target) if launch else None
     compiled = outcome if isinstance(outcome, Compiled) else None
-    failure = row.failure if isinstance(row, CaptureFailure) else None
-    if outcome is not None and not isinstance(outcome, Compiled):
-        failure = outcome.failure
+    failed = next((found for found in (outcome, row) if isinstance(found, Failed | CaptureFailure)), None)
     return CompiledCase(
         case_id=f"{row.id}@{target.name}",
         workload=row.id.partition(":")[0],
         kernel=launch.kernel if launch else "",
         target=target.name,
         tier=launch.tier if launch else "core",
-        failure=failure,
+        failure=failed.failure if failed else None,
         facts=_facts(compiled, store, target) if compiled else {},
         wall_s=outcome.stage_times_s if outcome else {},
         cpu_s=compiled.stage_cpu_s if compiled else {},

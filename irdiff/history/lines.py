@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from irdiff.history.database import Database
 
@@ -123,68 +124,51 @@ def series_names(database: Database) -> list[str]:
 
 
 def read(database: Database, series: str) -> SeriesLines:
-    query = "SELECT version, label FROM versions WHERE series = ? ORDER BY sort_key, version"
-    versions = tuple(SeriesRow(name=name, label=label) for name, label in database.rows(query, [series]))
+    versions = database.records(
+        SeriesRow,
+        "SELECT version AS name, label FROM versions WHERE series = ? ORDER BY sort_key, version",
+        [series],
+    )
     places = {row.name: place for place, row in enumerate(versions)}
-    cases = {
-        row[0]: CaseRow(case_id=row[0], workload=row[1], kernel=row[2], target=row[3], tier=row[4])
-        for row in database.rows("SELECT * FROM cases ORDER BY case_id")
-    }
     pairs = _pairs(database, series, places)
-    facts = _facts(database, series, places)
+    facts: dict[str, dict[str, Values]] = defaultdict(dict)
+    values = "SELECT case_id, fact, list(version), list(value) FROM facts"
+    for case, fact, names, numbers in _of_versions(database, values, "case_id, fact", series):
+        facts[case][fact] = _placed(names, numbers, places)
+    outcomes = "SELECT case_id, list(version), list(outcome) FROM compilations"
+    costs = """SELECT case_id, list(version), list(seconds) FROM
+        (SELECT case_id, version, sum(coalesce(cpu_s, wall_s)) AS seconds FROM stage_costs GROUP BY ALL)"""
     known = facts.keys() | {case for pair in pairs for case in pair.verdicts}
+    cases = database.records(CaseRow, "SELECT * FROM cases ORDER BY case_id")
     return SeriesLines(
         name=series,
-        versions=versions,
-        cases={name: row for name, row in cases.items() if name in known},
-        facts=facts,
-        outcomes=_outcomes(database, series, places),
-        costs_s=_costs(database, series, places),
+        versions=tuple(versions),
+        cases={row.case_id: row for row in cases if row.case_id in known},
+        facts=dict(facts),
+        outcomes={
+            case: _placed(names, kinds, places)
+            for case, names, kinds in _of_versions(database, outcomes, "case_id", series)
+        },
+        costs_s={
+            case: _placed(names, seconds, places)
+            for case, names, seconds in _of_versions(database, costs, "case_id", series)
+        },
         timings=_timings(database, series, places),
         pairs=pairs,
     )
 
 
-def _facts(database: Database, series: str, places: Mapping[str, int]) -> dict[str, dict[str, Values]]:
-    rows = database.rows(
-        """SELECT case_id, fact, list(version), list(value) FROM facts JOIN versions USING (version)
-        WHERE series = ? GROUP BY case_id, fact ORDER BY case_id, fact""",
-        [series],
-    )
-    found: dict[str, dict[str, Values]] = defaultdict(dict)
-    for case, fact, names, values in rows:
-        found[case][fact] = _placed(names, values, places)
-    return dict(found)
+def _of_versions(database: Database, query: str, key: str, series: str) -> list[tuple[Any, ...]]:
+    """The rows of a query, one for each key, whose lists are over the versions of a series."""
+    joined = "JOIN versions USING (version) WHERE series = ?"
+    return database.rows(f"{query} {joined} GROUP BY {key} ORDER BY {key}", [series])
 
 
-def _placed(names: Sequence[str], values: Sequence[float], places: Mapping[str, int]) -> Values:
-    row: list[float | None] = [None] * len(places)
+def _placed(names: Sequence[str], values: Sequence[Any], places: Mapping[str, int]) -> tuple[Any, ...]:
+    row: list[Any] = [None] * len(places)
     for name, value in zip(names, values, strict=True):
         row[places[name]] = value
     return tuple(row)
-
-
-def _outcomes(
-    database: Database, series: str, places: Mapping[str, int]
-) -> dict[str, tuple[str | None, ...]]:
-    query = """SELECT case_id, version, outcome FROM compilations JOIN versions USING (version)
-        WHERE series = ?"""
-    found: dict[str, list[str | None]] = defaultdict(lambda: [None] * len(places))
-    for case, version, outcome in database.rows(query, [series]):
-        found[case][places[version]] = outcome
-    return {case: tuple(row) for case, row in found.items()}
-
-
-def _costs(database: Database, series: str, places: Mapping[str, int]) -> dict[str, Values]:
-    rows = database.rows(
-        """SELECT case_id, version, sum(coalesce(cpu_s, wall_s)) FROM stage_costs
-        JOIN versions USING (version) WHERE series = ? GROUP BY case_id, version""",
-        [series],
-    )
-    found: dict[str, list[float | None]] = defaultdict(lambda: [None] * len(places))
-    for case, version, seconds in rows:
-        found[case][places[version]] = seconds
-    return {case: tuple(row) for case, row in found.items()}
 
 
 def _timings(database: Database, series: str, places: Mapping[str, int]) -> dict[str, tuple[TimingLine, ...]]:
@@ -213,57 +197,37 @@ def _timings(database: Database, series: str, places: Mapping[str, int]) -> dict
 def _pairs(database: Database, series: str, places: Mapping[str, int]) -> tuple[PairRow, ...]:
     """Each pair once: of a case that several runs compared, the last one counts."""
     rows = database.rows(
-        """SELECT base, head, list(run ORDER BY created, run) FROM runs JOIN versions ON version = head
-        WHERE series = ? GROUP BY base, head""",
+        """SELECT base, head, list(run ORDER BY created, run),
+        arg_max((run, created, duration_s, place), (compared, created)),
+        list(place ORDER BY created DESC) FILTER (place <> '')
+        FROM runs JOIN versions ON version = head WHERE series = ? GROUP BY base, head""",
         [series],
     )
     found = [
-        _pair(database, runs, places[base], places[head])
-        for base, head, runs in rows
+        PairRow(
+            run=largest[0],
+            base=places[base],
+            head=places[head],
+            created=largest[1],
+            duration_s=largest[2],
+            place=largest[3],
+            places=tuple(folders or ()),
+            verdicts={case: told for run in runs for case, told in _verdicts(database, run)},
+        )
+        for base, head, runs, largest, folders in rows
         if base in places and head in places
     ]
     return tuple(sorted(found, key=lambda pair: (pair.head, -pair.base)))
 
 
-def _pair(database: Database, runs: Sequence[str], base: int, head: int) -> PairRow:
-    verdicts: dict[str, PairVerdict] = {}
-    for run in runs:
-        verdicts |= _verdicts(database, run)
-    query = """SELECT run, created, duration_s, place FROM runs WHERE list_contains(?, run)
-        ORDER BY compared DESC, created DESC"""
-    rows = database.rows(query, [list(runs)])
-    run, created, duration, place = rows[0]
-    return PairRow(
-        run=run,
-        base=base,
-        head=head,
-        created=created,
-        duration_s=duration,
-        place=place,
-        places=tuple(row[3] for row in sorted(rows, key=lambda row: row[1], reverse=True) if row[3]),
-        verdicts=verdicts,
-    )
-
-
-def _verdicts(database: Database, run: str) -> dict[str, PairVerdict]:
-    groups = _groups(database, run)
+def _verdicts(database: Database, run: str) -> Iterator[tuple[str, PairVerdict]]:
+    rows = database.records(GroupRow, "SELECT * RENAME (group_id AS id) FROM groups WHERE run = ?", [run])
+    groups = {row.id: row for row in rows}
     query = "SELECT case_id, verdict, origin_stage, pass_name, group_id FROM verdicts WHERE run = ?"
-    return {
-        case: PairVerdict(
-            verdict=verdict,
-            origin_stage=stage,
-            pass_name=pass_name,
-            group=groups.get(group) if group else None,
+    for case, verdict, stage, pass_name, group in database.rows(query, [run]):
+        yield (
+            case,
+            PairVerdict(
+                verdict=verdict, origin_stage=stage, pass_name=pass_name, group=groups.get(group or "")
+            ),
         )
-        for case, verdict, stage, pass_name, group in database.rows(query, [run])
-    }
-
-
-def _groups(database: Database, run: str) -> dict[str, GroupRow]:
-    query = """SELECT group_id, title, severity, score, origin_stage, pass_name, charged, representative,
-        members FROM groups WHERE run = ?"""
-    names = ("id", "title", "severity", "score", "origin_stage", "pass_name", "charged", "representative")
-    return {
-        row[0]: GroupRow(run=run, **dict(zip((*names, "members"), row, strict=True)))
-        for row in database.rows(query, [run])
-    }

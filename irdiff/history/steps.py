@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from irdiff.history import change_points
+from irdiff.history.database import NOT_CARRIED
 from irdiff.history.lines import GroupRow, PairRow, SeriesLines, Timing, Values
-from irdiff.history.schema import NOT_CARRIED
 from irdiff.history.versions import COMMITS, RELEASES
 from irdiff.model import Verdict
 from irdiff.words import first_few

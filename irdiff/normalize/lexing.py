@@ -86,7 +86,7 @@ class Strings:
         if any(character in text for character in _OTHER_LINE_ENDS):
             raise UnclearError
         parts = self._language.split(f"{text}\n")
-        if self._language is AMDGCN:
+        if self._language == AMDGCN:
             _check_hashes(parts)
         parts[1::2] = map(self._instead.__getitem__, parts[1::2])
         return "".join(parts)[:-1]

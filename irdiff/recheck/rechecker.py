@@ -106,13 +106,13 @@ class Rechecker:
             {stage: artifact.digest for stage, artifact in artifacts.items()},
             stages,
         )
-        known: bool | None = self._judge.store.get_record("recheck", key)
+        known: bool | None = self._judge.store.get_record("rechecked", key)
         if known is None:
             try:
                 known = self._stages_agree(suspect, name, stages) or self._settled(suspect, name, stages)
             except _UnansweredError:
                 return None
-            self._judge.store.put_record("recheck", key, known)
+            self._judge.store.put_record("rechecked", key, known)
         return known
 
     # one stage
@@ -170,7 +170,7 @@ class Rechecker:
             raise _UnansweredError
         first, second = map(self._output, twice)
         if first is None or second is None:
-            return first is second
+            return first == second
         differed_before = suspect.again.of(name).get(stage) is False
         compared = suspect.case.artifacts.of(name)[stage].digest
         return self._same(stage, first, second) and not (

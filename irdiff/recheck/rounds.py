@@ -66,6 +66,11 @@ class UnstableAssemblers:
         return (key_of("unstable-assembler/1", rows, target) for rows in self._assemblers if rows)
 
 
+def _is_uncompiled(case: Case) -> bool:
+    """Whether only what is launched differs: no compiler made anything."""
+    return any(row.kind is FindingKind.NOT_COMPILED for row in case.findings)
+
+
 @dataclass
 class Rounds:
     """What was asked so far, and what is to be asked next. Not thread-safe."""
@@ -91,7 +96,9 @@ class Rounds:
         for case in every:
             if any(row.kind is FindingKind.ASSEMBLER_SETS_INTERSECT for row in case.findings):
                 unstable.add(case.target)
-        changed = {case.id: case for case in every if case.verdict is Verdict.CHANGED}
+        changed = {
+            case.id: case for case in every if case.verdict is Verdict.CHANGED and not _is_uncompiled(case)
+        }
         members = [
             tuple(sorted((m for m in group.members if m in changed), key=lambda m: m != group.representative))
             for group in groups

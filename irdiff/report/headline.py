@@ -25,6 +25,8 @@ _ALSO = {
     Verdict.UNSUPPORTED: ("has", "have", "no backend"),
 }
 _COMPONENTS = {
+    Component.PROGRAM: "the program",
+    Component.RUNTIME: "the runtime",
     Component.SPECIALIZATION: "another specialization",
     Component.FRONTEND: "the frontend",
     Component.TTIR_PASSES: "the TTIR passes",
@@ -71,7 +73,7 @@ def _nothing_changed(run: Run) -> str:
     if files := reach.read(run):
         return f"{same}; launches read {counted(files, 'changed file')}."
     if launchers.differ(run):
-        return f"{same}; the launcher differs, and was not compared."
+        return f"{same}; the runtime differs, and was not compared."
     return f"{none}." if run.summary.compared else "Nothing was compared."
 
 
@@ -79,9 +81,10 @@ def _not_compared(run: Run, changed: Sequence[Case]) -> list[str]:
     parts = together.unstable_counts(run.cases)
     if blind := sum(map(case_forms.not_compared, run.cases)):
         parts.append(f"the code of {blind} could not be compared")
-    if launched := launchers.launched_otherwise(run):
-        others = "others " if changed else ""
-        parts.append(f"{launched} {others}{_is(launched)} launched with another grid")
+    if reach.has_gaps(run) and not reach.missed(run):
+        parts.append("some of what changed is read by no launch")
+    if launchers.differ(run) and (changed or reach.read(run)):
+        parts.append("the runtime differs, and was not compared")
     return [f"{part[0].upper()}{part[1:]}." for part in parts]
 
 
@@ -93,10 +96,6 @@ def _also(run: Run) -> list[str]:
         if counts.get(verdict)
     ]
     return [f"Also: {', '.join(parts)}."] if parts else []
-
-
-def _is(count: int) -> str:
-    return "is" if count == 1 else "are"
 
 
 def _which(cases: Sequence[Case], run: Run) -> str:

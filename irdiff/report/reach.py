@@ -17,6 +17,12 @@ def missed(run: Run) -> bool:
     return any(file.path.endswith(".py") for file in files) and not any(file.read_by for file in files)
 
 
+def has_gaps(run: Run) -> bool:
+    """Whether code changed that no launch reads, or runs."""
+    files = run.reach.files if run.reach else ()
+    return any(file.path.endswith(".py") and (not file.read_by or file.not_run) for file in files)
+
+
 def read(run: Run) -> int:
     """How many changed files of the repository the launches read."""
     return sum(file.read_by > 0 for file in run.reach.files) if run.reach else 0

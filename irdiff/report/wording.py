@@ -145,7 +145,6 @@ _FINDINGS = {
     FindingKind.REORDERED_ONLY: "LLVM IR has the same operations in another order",
     FindingKind.SAME_UP_TO_REGISTERS: "the same instructions up to register assignment",
     FindingKind.EQUAL_AS_LLVM_PRINTS: "LLVM IR is spelled otherwise; one LLVM prints both sides alike",
-    FindingKind.MACHINE_CODE_BY_RULE: "the same PTX through the same ptxas: the same machine code by rule",
     FindingKind.ASSEMBLER_SETS_INTERSECT: "assembled several times, both sides give the same machine code",
     FindingKind.SAME_INSTRUCTIONS: "the same instructions: only their order or names of registers moved",
     FindingKind.ASSEMBLER_ALLOCATED_OTHERWISE: "same text, the assembler allocated otherwise",

@@ -23,9 +23,8 @@ PACK_FILE = "pack.toml"
 class Packages:
     """Published packages that the workloads of a family import, installed beside a toolchain."""
 
-    site: Path | None
-    """Comes last on the path of a worker: it never replaces what the toolchain has. None where the packages
-    are those of the toolchain's own interpreter."""
+    site: Path
+    """Comes last on the path of a worker: it never replaces what the toolchain has."""
     imports: tuple[str, ...]
     """Modules that a worker imports once for all of its cases."""
     kernels: tuple[str, ...]
@@ -57,11 +56,22 @@ class Corpus:
     """Families that need packages."""
     packages: Mapping[str, Packages] = field(default_factory=dict)
     """The packages of each family, once they are installed for the toolchain of a side."""
-    anchor: Path | None = None
-    """Of an exported revision: the folder above the root whose place says nothing, since the same content
-    lies elsewhere for another revision."""
+    folder: str = "."
+    """Where the workloads lie, from the root, which is the working folder of whoever runs them."""
+    imports: tuple[str, ...] = ()
+    """Folders on the module search path behind that one, from the root."""
+    kept: Path | None = None
+    """Of a revision: where its files stay. The root is a copy that this process alone has."""
     files: Mapping[str, str] | None = None
     """Of an exported revision: git's name of the content of each file of the repository, by path."""
+
+    self_contained: bool = False
+    """Whether it imports nothing outside of itself, its packages and Triton: the corpus that irdiff ships."""
+
+    @property
+    def place(self) -> dict[str, object]:
+        """What a worker is told of it."""
+        return {"root": str(self.root), "workloads": self.folder, "imports": self.imports}
 
     def beside(self, name: str, target: Target) -> Beside | None:
         """What a workload or a launch needs beside a toolchain."""

@@ -7,13 +7,16 @@
     pin = "requirements.txt"            # lock or requirements file with the revision's own versions
     packages = ["torch"]                # what the kernels import beside Triton
 
-The tree of the revision is exported to the cache once. The corpus root is a folder of links: the
-workloads' families, and beside them what can be imported.
+A repository is run as it is: the tree of the revision is exported to the cache once, and each comparison runs
+in a copy of its own, with the root of the repository as the working folder.
 """
 
 from __future__ import annotations
 
+import atexit
 import fcntl
+import itertools
+import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
@@ -52,6 +55,7 @@ def _package(text: str) -> str:
     return text
 
 
+_numbers = itertools.count(1)
 _Folder = Annotated[StrictStr, AfterValidator(_inside)]
 _Name = Annotated[StrictStr, Field(min_length=1)]
 _Requirement = Annotated[StrictStr, AfterValidator(_package)]
@@ -167,20 +171,19 @@ def corpus_of(snap: Snapshot, config: Config, beside: Snapshot | None = None) ->
     """
     plan = plan_of(snap, config)
     tree = exported(snap, config)
-    origin = tree
+    looked_at: list[object] = [plan.workloads, plan.imports]
+    root = copied(tree)
     if beside is not None and not (tree / plan.workloads).is_dir():
         origin = exported(beside, config)
-    families = origin / plan.workloads
+        looked_at.append(origin.parent.name)
+        if (origin / plan.workloads).is_dir():
+            shutil.copytree(origin / plan.workloads, root / plan.workloads, symlinks=True)
+    families = root / plan.workloads
     if not families.is_dir():
         raise CorpusError(
             f"{snap.label} has no folder {plan.workloads} of workloads",
             hint=f"see workloads = … in {FILE}; `irdiff capture` writes workloads",
         )
-    # beside the tree, and named by the plan: the same tree can be looked at in two ways
-    looked_at = (plan.workloads, plan.imports, *([origin.parent.name] if origin != tree else []))
-    root = tree.parent / f"corpus-{key_of(*looked_at)[:12]}"
-    if not root.is_dir():
-        link(root, [families, *(tree / name for name in plan.imports)])
     workloads = tuple(
         sorted(
             str(path.relative_to(families).with_suffix(""))
@@ -192,9 +195,14 @@ def corpus_of(snap: Snapshot, config: Config, beside: Snapshot | None = None) ->
         raise CorpusError(
             f"{snap.label}: the folder {plan.workloads} has no workload", hint="add FAMILY/NAME.py"
         )
-    digest = key_of("kernels/1", tree.parent.name, *looked_at)
     return Corpus(
-        root=root, workloads=workloads, digest=digest, anchor=tree.parent, files=contents(snap, config)
+        root=root,
+        workloads=workloads,
+        digest=key_of("kernels/2", tree.parent.name, *looked_at),
+        folder=plan.workloads,
+        imports=plan.imports,
+        kept=tree,
+        files=contents(snap, config),
     )
 
 
@@ -203,22 +211,6 @@ def contents(snap: Snapshot, config: Config) -> dict[str, str]:
     read_for_the_sides = {FILE, *pins.FILES}
     rows = repository.entries(snap, config)
     return {row.path: f"{row.mode} {row.blob}" for row in rows if row.path not in read_for_the_sides}
-
-
-def link(root: Path, folders: list[Path]) -> None:
-    """Links to whatever lies in the folders; the first of two equal names wins. Made whole, or not at all."""
-    partial = root.with_suffix(".part")
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir()
-    for folder in folders:
-        for entry in sorted(folder.iterdir()) if folder.is_dir() else []:
-            place = partial / entry.name
-            if not place.exists() and not entry.name.startswith("."):
-                place.symlink_to(entry)
-    try:
-        partial.rename(root)
-    except OSError:  # another process was first
-        shutil.rmtree(partial, ignore_errors=True)
 
 
 def exported(snap: Snapshot, config: Config) -> Path:
@@ -234,3 +226,14 @@ def exported(snap: Snapshot, config: Config) -> Path:
             repository.export(snap, partial, config)
             partial.rename(tree)
     return tree
+
+
+def copied(tree: Path) -> Path:
+    """A copy of an exported tree for this process alone: what runs there may write beside its modules."""
+    place = tree.parent / f"run-{os.getpid()}-{next(_numbers)}"
+    for other in tree.parent.glob("run-*"):
+        pid = other.name.split("-")[1]
+        if not Path("/proc", pid).exists():
+            shutil.rmtree(other, ignore_errors=True)
+    atexit.register(shutil.rmtree, place, ignore_errors=True)
+    return Path(shutil.copytree(tree, place / "tree", symlinks=True))

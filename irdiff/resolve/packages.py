@@ -48,21 +48,13 @@ def is_open(requirement: str) -> bool:
 
 
 def beside(kernels: Corpus, toolchain: Toolchain, requirements: Sequence[str], config: Config) -> Corpus:
-    """The corpus with packages for every family that has none of its own. Raises ToolchainError.
-
-    An interpreter of a user's may have torch itself: it too is asked for tensors as if there were a GPU.
-    """
-    if not requirements and not toolchain.spec.startswith("python:"):
+    """The corpus with packages for every family that has none of its own. Raises ToolchainError."""
+    if not requirements:
         return kernels
-    found = _installed(requirements, toolchain, config) if requirements else _OF_THE_INTERPRETER
+    found = _installed(requirements, toolchain, config)
     families = {name.partition("/")[0] for name in kernels.workloads} - kernels.packages.keys()
-    digest = key_of("packages/2", kernels.digest, found.digest) if requirements else kernels.digest
+    digest = key_of("packages/2", kernels.digest, found.digest)
     return replace(kernels, packages={**kernels.packages, **dict.fromkeys(families, found)}, digest=digest)
-
-
-_OF_THE_INTERPRETER = Packages(
-    site=None, imports=("torch",), kernels=(), torch_compile=True, digest="the interpreter's own"
-)
 
 
 def note(requirements: Sequence[str]) -> str:
@@ -71,9 +63,7 @@ def note(requirements: Sequence[str]) -> str:
 
 def site(requirements: Sequence[str], toolchain: Toolchain, config: Config) -> Path:
     """The folder of packages that a program recorded under a toolchain is given."""
-    found = _installed(requirements, toolchain, config).site
-    assert found is not None
-    return found
+    return _installed(requirements, toolchain, config).site
 
 
 def _installed(requirements: Sequence[str], toolchain: Toolchain, config: Config) -> Packages:

@@ -38,20 +38,19 @@ def corpus_of(snap: Snapshot, plan: Plan, command: str, config: Config) -> Corpu
             hint="name a program of the repository by its path from the root, or as -m MODULE",
         )
     tree = kernel_repository.exported(snap, config)
+    root = kernel_repository.copied(tree)
     name, label = name_of(words)
-    key = key_of("program/1", words, plan.imports)
-    root = tree.parent / f"program-{key[:12]}"
-    if not root.is_dir():
-        made = tree.parent / f"workload-{key[:12]}" / FAMILY
-        made.mkdir(parents=True, exist_ok=True)
-        text = _WORKLOAD.format(label=label, words=", ".join(map(repr, words)))
-        (made / f"{name}.py").write_text(text, encoding="utf-8")
-        kernel_repository.link(root, [made.parent, *(tree / folder for folder in plan.imports), tree])
+    made = root.parent / "workloads" / FAMILY
+    made.mkdir(parents=True)
+    text = _WORKLOAD.format(label=label, words=", ".join(map(repr, words)))
+    (made / f"{name}.py").write_text(text, encoding="utf-8")
     return Corpus(
         root=root,
         workloads=(f"{FAMILY}/{name}",),
-        digest=key_of("program/1", tree.parent.name, key),
-        anchor=tree.parent,
+        digest=key_of("program/2", tree.parent.name, words, plan.imports),
+        folder="../workloads",
+        imports=(*plan.imports, "."),
+        kept=tree,
         files=kernel_repository.contents(snap, config),
     )
 

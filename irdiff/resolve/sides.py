@@ -151,7 +151,9 @@ def shared_corpus(spec: str, options: SideOptions, config: Config) -> str:
 
 
 def load_corpus(options: SideOptions, config: Config) -> Corpus:
-    return packs.load(options.corpus or config.shipped / "corpus", options.packs)
+    shipped = config.shipped / "corpus"
+    found = packs.load(options.corpus or shipped, options.packs)
+    return replace(found, self_contained=found.root.is_relative_to(shipped.absolute()))
 
 
 def _side(toolchain: Toolchain, kernels: Corpus, note: str, options: SideOptions, config: Config) -> Side:

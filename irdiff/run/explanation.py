@@ -86,7 +86,7 @@ def attribute(run: Run, folder: Path, case: Case, sides: Sides[Side], config: Co
         return None
     with closing(Workers(config)) as workers, llvm_process.opened(config) as llvm:
         wanted = Wanted(cases=tuple(filter(None, (case.id, case.renamed_from))))
-        replayer = WorkerReplayer(config, store, workers, wanted)
+        replayer = WorkerReplayer(config, store, workers, wanted, reuse=True)
         return Attributor(Judge(store, llvm.reprint), replayer, sides).attribute(subject)
 
 

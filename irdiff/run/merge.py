@@ -8,7 +8,7 @@ from dataclasses import replace
 from irdiff.compare import radius
 from irdiff.errors import UsageError
 from irdiff.group import titles
-from irdiff.model import Case, ChangeGroup, Component, Launch, Run, Target
+from irdiff.model import Case, ChangeGroup, Component, Launch, Options, Run, Target
 
 
 def merge(runs: Sequence[Run], *, partial: bool = False) -> Run:
@@ -33,7 +33,7 @@ def merge(runs: Sequence[Run], *, partial: bool = False) -> Run:
         first,
         created=max(run.created for run in runs),
         command=without_shard(first.command),
-        options=replace(first.options, shard=(1, 1)),
+        options=_options(runs),
         cut_from="",
         targets=targets,
         environment=_environment(runs),
@@ -44,6 +44,31 @@ def merge(runs: Sequence[Run], *, partial: bool = False) -> Run:
         notes=tuple(notes),
         duration_s=round(sum(run.duration_s for run in runs), 3),
     )
+
+
+def _options(runs: Sequence[Run]) -> Options:
+    """What holds of all runs: a part that was chosen from one of them is not the whole of it."""
+    every = [run.options for run in runs]
+    return replace(
+        every[0],
+        cases=_cases_of(runs),
+        tiers=tuple(dict.fromkeys(tier for row in every for tier in row.tiers)),
+        stages=tuple(dict.fromkeys(stage for row in every for stage in row.stages)),
+        shortcut=any(row.shortcut for row in every),
+        recheck=all(row.recheck for row in every),
+        attribute=all(row.attribute for row in every),
+        shard=(1, 1),
+        configs=min((row.configs for row in every if row.configs is not None), default=None),
+    )
+
+
+def _cases_of(runs: Sequence[Run]) -> tuple[str, ...]:
+    """Patterns of all that was chosen; none where every run has all cases of its targets."""
+    chosen = {run.options.cases for run in runs}
+    if len(chosen) == 1:
+        return chosen.pop()
+    rows = [run.options.cases or tuple(f"@{target.name}" for target in run.targets) for run in runs]
+    return tuple(dict.fromkeys(pattern for row in rows for pattern in row))
 
 
 def _check_same(first: Run, other: Run) -> None:

@@ -44,10 +44,19 @@ def check_values(count: int, path: Path) -> None:
 
 def check_run(run: Run, path: Path) -> None:
     """Raises RunFolderError where the run contradicts itself or is out of all bounds."""
+    check_agreement(run, path)
+    check_numbers(run, path)
 
-    def refuse(what: str) -> RunFolderError:
-        return RunFolderError(f"{path} is not a valid run: {what}", hint="run `irdiff compare` again")
 
+def _refusing(path: Path) -> _Refuse:
+    return lambda what: RunFolderError(
+        f"{path} is not a valid run: {what}", hint="run `irdiff compare` again"
+    )
+
+
+def check_agreement(run: Run, path: Path) -> None:
+    """Raises RunFolderError where the run contradicts itself."""
+    refuse = _refusing(path)
     _check_sizes(run, refuse)
     _check_cases(run, refuse)
     _check_groups(run, refuse)
@@ -55,7 +64,6 @@ def check_run(run: Run, path: Path) -> None:
         raise refuse("it is called one of the same compiler, and has cases")
     if run.summary != radius.summarize(run.cases, run.targets):
         raise refuse("its summary is not that of its cases")
-    _check_numbers(run, refuse)
 
 
 def _check_sizes(run: Run, refuse: _Refuse) -> None:
@@ -152,7 +160,9 @@ def _is_consistent(group: ChangeGroup, cases: list[str]) -> bool:
     return sorted(group.members) == sorted(cases) and group.representative in group.members
 
 
-def _check_numbers(run: Run, refuse: _Refuse) -> None:
+def check_numbers(run: Run, path: Path) -> None:
+    """Raises RunFolderError where a number, or the depth of metadata, is out of all bounds."""
+    refuse = _refusing(path)
     for case in run.cases:
         parts = (case.facts, case.compile_s)
         plain = (value for part in parts for side in (part.base, part.head) for value in side.values())

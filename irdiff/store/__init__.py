@@ -1,55 +1,50 @@
-"""The content-addressed store: artifacts by SHA-256 of their content, records by the key of their cause.
+"""The cache: artifacts by the SHA-256 of their content, records by the key of their cause.
 
-    objects/ab/cdef…      one artifact, zstd-compressed; its name is its digest, checked on every read
-    records/KIND/ab/cd…   one JSON record with a checksum of its own: what was made from what
-    packs/ab/cdef…        many of both, fetched from a shared store (`store.packs`); its name is its digest
-    tmp/PID-…             scratch folders of running processes
+    blobs/ab/cdef…         one artifact, zstd-compressed; its name is its digest, checked on every read
+    records-1.sqlite3      records: what was made from what (`store.records`)
+    assembled/ab/cdef…     what an assembler made: workers write it (`irdiff/worker/assembling.py`)
+    tmp/PID-…              scratch folders of running processes
 
-Files appear by atomic rename and are never rewritten in place, so any number of irdiff processes can
-share a store, and a killed one leaves nothing half-written. Nothing is trusted because it is there: a
-damaged object or record is removed and counts as absent. A file of its own is asked before those in packs.
+Blobs appear by atomic rename and are never rewritten in place, and SQLite takes care of the records. So any
+number of irdiff processes can share a store, and a killed one leaves nothing half-written. Nothing is trusted
+because it is there: a damaged blob or record is removed and counts as absent.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import heapq
 import itertools
 import json
 import os
 import re
 import shutil
+import sqlite3
 import stat
-import threading
 import time
 import uuid
+import weakref
 from collections.abc import Iterator, Mapping
-from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import zstandard
 from pydantic_core import from_json
 
 from irdiff.errors import StoreError
-from irdiff.store.packs import FILE_NAME, PACK_START, LocalPacks, checked_table
+from irdiff.store.records import DAY_S, Records
 
 _LEVEL = 3
-_MAX_OBJECT_BYTES = 1 << 30
-
-_PACK_NAME = re.compile(r"packs/[0-9a-f]{2}/[0-9a-f]{62}", re.ASCII)
-_PART = re.compile(
-    r"(?:(?:objects|packs)/[0-9a-f]{2}|records/\w[\w-]*/[0-9a-f]{2})/\.part-[0-9a-f]{32}", re.ASCII
+_MAX_BLOB_BYTES = 1 << 30
+_FILE = re.compile(
+    r"(?:blobs|assembled)/[0-9a-f]{2}/(?:[0-9a-f]{62}(?:\.part-\d+)?|\.part-[0-9a-f]{32})", re.ASCII
 )
 _SCRATCH = re.compile(r"(0\d{7})-\d{8}")
 """A process id, which has at most seven digits, and a number."""
-_OBJECT_START = b"\x28\xb5\x2f\xfd"
-"""Of every zstd frame (RFC 8878, 3.1.1)."""
-_RECORD_START = re.compile(rb"[0-9a-f]{64}\n")
-_CHECKSUM_BYTES = 65
-"""Of a record: its checksum and a line feed."""
+PULLED = "pulled"
+"""Of records that say what was taken from a shared store: not true any more once some of it is removed."""
 
 
 def sha256(content: bytes) -> str:
@@ -70,16 +65,10 @@ def _plain(value: object) -> object:
 _encoder = json.JSONEncoder(sort_keys=True, default=_plain)
 
 
-_noted: ContextVar[Mapping[Store, set[str]]] = ContextVar("noted", default=MappingProxyType({}))
-"""Where each store notes what is used of it now."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Usage:
     objects: int
-    """As files of their own, as the records."""
     records: int
-    packs: int
     size_bytes: int
 
 
@@ -88,165 +77,125 @@ class Store:
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        self.used: set[tuple[str, str]] | None = None
+        """Where it is a set: kind and key of each record, "" and digest of each blob, that is read, written
+        or asked for, and that is there."""
         self._counter = itertools.count()
-        self._local = threading.local()
-        self._packs = LocalPacks(root / "packs")
+        self._records = Records(root)
+        weakref.finalize(self, self._records.close)
 
-    # files
+    @property
+    def assembled(self) -> Path:
+        """What assemblers made, which workers read and write."""
+        return self.root / "assembled"
 
-    @contextlib.contextmanager
-    def noting(self) -> Iterator[set[str]]:
-        """The names of the files that this thread, or one that works for it (`parallel.of_both`), writes,
-        reads or asks for, and that are there.
-        """
-        noted: set[str] = set()
-        before = _noted.set({**_noted.get(), self: noted})
-        try:
-            yield noted
-        finally:
-            _noted.reset(before)
-
-    def file(self, name: str) -> bytes | None:
-        """A file as it lies here; None where it is absent or damaged."""
-        try:
-            content = self._content(name)
-        except OSError:
-            return None
-        return content if content is not None and is_sound(name, content) else None
-
-    def _content(self, name: str) -> bytes | None:
-        """A file as it lies here, not checked; None where it is absent. Raises OSError."""
-        try:
-            return _content(f"{self.root}/{name}")
-        except FileNotFoundError:
-            return self._packs.read(name)
-
-    def _drop(self, name: str) -> None:
-        """Removes a damaged file; a pack has it no more."""
-        with contextlib.suppress(OSError):
-            try:
-                os.unlink(f"{self.root}/{name}")  # noqa: PTH108 - as the name is written everywhere here
-            except FileNotFoundError:
-                self._packs.forget(name)
-
-    def add_pack(self, digest: str, content: bytes) -> frozenset[str]:
-        """Keeps a pack of another store, whose digest was checked; returns the names of its files.
-
-        Raises DamagedPackError, and keeps nothing, where it is no pack. Each file in it is checked when it is
-        read, as all others are.
-        """
-        table, start = checked_table(content)
-        path = self._packs.path(digest)
-        self._write(path, content)
-        self._packs.attach(path, table, start)
-        return frozenset(name for name, _ in table)
-
-    def is_own(self, name: str) -> bool:
-        """Whether a file is here by itself, in no pack alone."""
-        return os.path.lexists(f"{self.root}/{name}")
-
-    def files_of_pack(self, digest: str) -> frozenset[str]:
-        """The names of its files; none where it is not here."""
-        return self._packs.names(digest)
-
-    def _note(self, name: str) -> None:
-        noted = _noted.get().get(self)
-        if noted is not None:
-            noted.add(name)
-
-    # objects
+    # blobs
 
     def put(self, content: bytes, *, replace: bool = False) -> str:
-        """Keeps `content`; returns its digest. With `replace` a file that is there is not trusted."""
+        """Keeps `content`; returns its digest. With `replace` a blob that is there is not trusted."""
         digest = sha256(content)
-        path, name = self.object_path(digest), _object_name(digest)
-        if replace or not (path.exists() or self._packs.size(name)):
-            self._write(path, self._codec()[0].compress(content))
-        self._note(name)
+        path = self.object_path(digest)
+        if replace or not path.exists():
+            self._write(path, zstandard.compress(content, _LEVEL))
+        self._note("", digest)
         return digest
 
     def get(self, digest: str) -> bytes | None:
         """The content of a digest; None where it is absent or was damaged (it is removed then)."""
-        name = _object_name(digest)
+        path = self.object_path(digest)
         try:
-            packed = self._content(name)
-            if packed is None:
-                return None
-            content = self._codec()[1].decompress(packed, max_output_size=_MAX_OBJECT_BYTES)
-        except (zstandard.ZstdError, OSError, MemoryError):
+            content = _unpacked(_read(path))
+        except FileNotFoundError:
+            return None
+        except OSError:
             content = b""
         if sha256(content) != digest:
-            self._drop(name)
+            _discard(path)
             return None
-        self._note(name)
+        self._note("", digest)
         return content
 
     def has(self, digest: str) -> bool:
-        """Whether an object is there and not empty. Its content is checked when it is read."""
-        name = _object_name(digest)
+        """Whether a blob is there and not empty. Its content is checked when it is read."""
+        path = self.object_path(digest)
         try:
-            is_there = os.stat(f"{self.root}/{name}").st_size > 0  # noqa: PTH116 - asked a million times
+            status = path.stat()
         except OSError:
-            is_there = self._packs.size(name) > 0
-        if is_there:
-            self._note(name)
-        return is_there
+            return False
+        _mark_used(path, status)
+        if status.st_size:
+            self._note("", digest)
+        return status.st_size > 0
 
     def copy_object(self, digest: str, destination: Path) -> None:
-        """Puts an object, compressed as it is here, into a run folder. Raises OSError."""
+        """Puts a blob, compressed as it is here, into a run folder. Raises OSError."""
         destination.parent.mkdir(parents=True, exist_ok=True)
         source = self.object_path(digest)
         try:
             os.link(source, destination)
-        except FileNotFoundError:
-            content = self._packs.read(_object_name(digest))
-            if content is None:
-                raise
-            _create(str(destination), content)
         except OSError:  # another file system, or one without links
             shutil.copyfile(source, destination)
+
+    def object_path(self, digest: str) -> Path:
+        return Path(f"{self.root}/blobs/{digest[:2]}/{digest[2:]}")
+
+    def packed(self, digest: str) -> bytes | None:
+        """A blob as it lies here, compressed; None as of `get`."""
+        try:
+            packed = _read(self.object_path(digest))
+        except OSError:
+            return None
+        return packed if sha256(_unpacked(packed)) == digest else None
 
     # records
 
     def put_record(self, kind: str, key: str, value: object) -> None:
-        body = json.dumps(value)  # the order of a map (of stages) is kept
-        path = self._record(kind, key)
-        self._write(path, f"{sha256(body.encode())}\n{body}".encode())
-        self._note(_record_name(kind, key))
+        self.add({(kind, key): json.dumps(value)}, {}, replace=True)  # the order of a map (of stages) is kept
+        self._note(kind, key)
 
     def get_record(self, kind: str, key: str) -> Any | None:
         """The value of a record; None where it is absent or was damaged (it is removed then)."""
-        content = self._sound_record(kind, key)
-        # equal strings of many records are one
-        return None if content is None else from_json(content[_CHECKSUM_BYTES:])
-
-    def checksum(self, kind: str, key: str) -> str | None:
-        """The SHA-256 of what a record says; None as of `get_record`."""
-        content = self._sound_record(kind, key)
-        return None if content is None else content[: _CHECKSUM_BYTES - 1].decode()
-
-    def _sound_record(self, kind: str, key: str) -> bytes | None:
-        name = _record_name(kind, key)
+        text = self.text(kind, key)
         try:
-            content = self._content(name)
-        except OSError:
-            content = b""
-        if content is None:
+            return None if text is None else from_json(text)  # equal strings of many records are one
+        except ValueError:
             return None
-        if not is_sound(name, content):
-            self._drop(name)
-            return None
-        self._note(name)
-        return content
 
-    def records(self, kind: str) -> Iterator[Any]:
-        """The values of all records of a kind that are files of their own."""
-        for path, _ in self._files(f"records/{kind}"):
-            value = self.get_record(kind, path.parent.name + path.name)
-            if value is not None:
-                yield value
+    def text(self, kind: str, key: str) -> bytes | None:
+        """The JSON of a record; None as of `get_record`."""
+        text = self._records.get(kind, key)
+        if text is not None:
+            self._note(kind, key)
+        return text
+
+    def keys(self, kind: str) -> list[str]:
+        """Of all records of a kind."""
+        return self._records.keys(kind)
+
+    def remove_record(self, kind: str, key: str) -> None:
+        self._records.remove([(kind, key)])
+
+    def add(
+        self, records: Mapping[tuple[str, str], str], blobs: Mapping[str, bytes], *, replace: bool = False
+    ) -> None:
+        """Keeps JSON and compressed blobs that come from elsewhere; what is here stays. Blobs that are not of
+        their digest are left out.
+        """
+        for digest, packed in blobs.items():
+            if not self.has(digest) and sha256(_unpacked(packed)) == digest:
+                self._write(self.object_path(digest), packed)
+        rows = [(kind, key, text.encode()) for (kind, key), text in records.items()]
+        try:
+            self._records.put(rows, replace=replace)
+        except (OSError, sqlite3.Error) as error:
+            raise self._unwritable("records", error) from error
 
     # housekeeping
+
+    def notes(self) -> Iterator[str]:
+        """What a run says of it."""
+        for name in self._records.damaged:
+            yield f"the cache's {name} is damaged and is not read any more: what it said was made anew"
 
     @contextlib.contextmanager
     def scratch(self) -> Iterator[Path]:
@@ -255,48 +204,55 @@ class Store:
         try:
             path.mkdir(parents=True)
         except OSError as error:
-            raise self._unwritable(path, error) from error
+            raise self._unwritable(path.name, error) from error
         try:
             yield path
         finally:
             shutil.rmtree(path, ignore_errors=True)
 
     def usage(self) -> Usage:
-        objects = list(self._files("objects"))
-        records = list(self._files("records"))
-        packs = list(self._files("packs"))
-        size = sum(stat.st_size for _, stat in [*objects, *records, *packs])
-        return Usage(objects=len(objects), records=len(records), packs=len(packs), size_bytes=size)
+        blobs = [status.st_size for _, status in self._files()]
+        records, size_bytes = self._records.usage()
+        return Usage(objects=len(blobs), records=records, size_bytes=sum(blobs) + size_bytes)
 
     def remove_damaged(self) -> list[str]:
-        """Reads every file, and removes those that are not what their name says; returns their names."""
+        """Reads all that there is, and removes what is not what its name says; returns its names."""
         found = []
-        for path, _ in self._every_file():
-            name = path.relative_to(self.root).as_posix()
-            content = _read(path)
-            if _is_name(name) and _is_own(path) and content is not None and not is_sound(name, content):
-                self._discard(path)
-                found.append(name)
-        return found
+        for path, _ in self._files():
+            folder, *digest = path.relative_to(self.root).parts
+            if folder == "blobs" and ".part-" not in path.name and self.get("".join(digest)) is None:
+                found.append("/".join((folder, *digest)))
+        return found + self._records.remove_damaged()
 
     def prune(self, max_size_bytes: int | None, *, max_age_s: float | None = None) -> int:
         """Removes what was unused longest until the store fits, and all that was unused for an age; returns
-        the bytes freed.
+        the bytes freed. What is used is marked once a day.
 
-        A record whose objects are gone counts as absent, so any object may go at any time.
+        A record whose blobs are gone counts as absent, so any blob may go at any time.
         """
         self._remove_dead_scratch()
-        files = sorted(self._every_file(), key=lambda row: _last_used_ns(row[1]))
-        excess = 0 if max_size_bytes is None else sum(stat.st_size for _, stat in files) - max_size_bytes
-        oldest_ns = 0 if max_age_s is None else time.time_ns() - int(max_age_s * 1e9)
-        freed = 0
-        for path, status in files:
-            if freed >= excess and _last_used_ns(status) >= oldest_ns:
+        # workers do not mark what they read of what was assembled: a file system does, once a day
+        files = ((max(row.st_mtime, row.st_atime), row.st_size, path) for path, row in self._files())
+        blobs = sorted(files)
+        records = ((used, size_bytes, None) for used, size_bytes in self._records.by_use())
+        size_of_records = self._records.usage()[1]
+        self._records.remove_left()
+        size_bytes = self._records.usage()[1] + sum(size for _, size, _ in blobs)
+        excess = 0 if max_size_bytes is None else size_bytes - max_size_bytes
+        oldest = 0.0 if max_age_s is None else time.time() - max_age_s
+        freed, freed_blobs, used_until = 0, 0, 0.0
+        for used, size, path in heapq.merge(blobs, records, key=lambda row: row[0]):
+            if freed >= excess and used >= oldest:
                 break
-            if _is_own(path):
-                self._discard(path)
-                freed += status.st_size
-        return freed
+            if path is None:
+                used_until = used
+            else:
+                _discard(path)
+                freed_blobs += size
+            freed += size
+        if freed:
+            self._records.prune(used_until, PULLED)
+        return freed_blobs + size_of_records - self._records.usage()[1]
 
     def _remove_dead_scratch(self) -> None:
         for folder in (self.root / "tmp").glob("*"):
@@ -304,125 +260,61 @@ class Store:
             if found and not folder.is_symlink() and not Path("/proc", found[1].lstrip("0")).exists():
                 shutil.rmtree(folder, ignore_errors=True)
 
-    def _every_file(self) -> Iterator[tuple[Path, os.stat_result]]:
-        return itertools.chain.from_iterable(map(self._files, ("objects", "records", "packs")))
-
-    def _files(self, part: str) -> Iterator[tuple[Path, os.stat_result]]:
+    def _files(self) -> Iterator[tuple[Path, os.stat_result]]:
         """Files that have a name of the store's: the folder may be anybody's, and hold anything beside."""
-        for folder, _, names in os.walk(self.root / part):
-            for name in names:
-                path = Path(folder, name)
+        for folder, _, names in itertools.chain(os.walk(self.root / "blobs"), os.walk(self.assembled)):
+            for path in (Path(folder, name) for name in names):
                 with contextlib.suppress(OSError):
-                    relative = path.relative_to(self.root).as_posix()
-                    if _is_name(relative) or _PART.fullmatch(relative):
-                        status = path.lstat()
-                        if stat.S_ISREG(status.st_mode):
-                            yield path, status
+                    status = path.lstat()
+                    named = _FILE.fullmatch(path.relative_to(self.root).as_posix())
+                    if named and stat.S_ISREG(status.st_mode):
+                        yield path, status
 
-    def object_path(self, digest: str) -> Path:
-        """Where an object lies if it is a file of its own."""
-        return Path(f"{self.root}/{_object_name(digest)}")
+    # files
 
-    def _record(self, kind: str, key: str) -> Path:
-        return Path(f"{self.root}/{_record_name(kind, key)}")
-
-    def _codec(self) -> tuple[zstandard.ZstdCompressor, zstandard.ZstdDecompressor]:
-        # one pair a thread: neither may be used by two threads at once
-        if not hasattr(self._local, "codec"):
-            self._local.codec = (zstandard.ZstdCompressor(level=_LEVEL), zstandard.ZstdDecompressor())
-        codec: tuple[zstandard.ZstdCompressor, zstandard.ZstdDecompressor] = self._local.codec
-        return codec
+    def _note(self, kind: str, key: str) -> None:
+        if self.used is not None:
+            self.used.add((kind, key))
 
     def _write(self, path: Path, content: bytes) -> None:
-        folder, _, _ = str(path).rpartition("/")
-        part = f"{folder}/.part-{uuid.uuid4().hex}"
+        part = path.with_name(f".part-{uuid.uuid4().hex}")
         try:
-            try:
-                _create(part, content)
-            except FileNotFoundError:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                _create(part, content)
-            os.replace(part, path)  # noqa: PTH105 - a large comparison writes hundreds of thousands
+            path.parent.mkdir(parents=True, exist_ok=True)
+            part.write_bytes(content)
+            part.replace(path)
         except OSError as error:
-            self._discard(Path(part))
-            raise self._unwritable(path, error) from error
+            _discard(part)
+            raise self._unwritable(path.name, error) from error
 
-    def _unwritable(self, path: Path, error: OSError) -> StoreError:
+    def _unwritable(self, name: str, error: Exception) -> StoreError:
+        reason = getattr(error, "strerror", None) or error
         return StoreError(
-            f"the store at {self.root} cannot be written: {error.strerror or error} ({path.name})",
+            f"the store at {self.root} cannot be written: {reason} ({name})",
             hint="free space with `irdiff store prune --max-size 2GB`, or name another folder: "
             "`--cache DIR` or the variable IRDIFF_CACHE",
         )
 
-    @staticmethod
-    def _discard(path: Path) -> None:
-        with contextlib.suppress(OSError):
-            path.unlink()
 
-
-def _object_name(digest: str) -> str:
-    return f"objects/{digest[:2]}/{digest[2:]}"
-
-
-def _record_name(kind: str, key: str) -> str:
-    return f"records/{kind}/{key[:2]}/{key[2:]}"
-
-
-def _content(path: str) -> bytes:
-    """Of a small file, without what `open` does besides: a large comparison reads a million."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+def _unpacked(packed: bytes) -> bytes:
+    """Nothing where it is damaged."""
     try:
-        return os.read(descriptor, os.fstat(descriptor).st_size)
-    finally:
-        os.close(descriptor)
-
-
-def _create(path: str, content: bytes) -> None:
-    """Without what `open` does besides, as `_content`."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
-    try:
-        left = memoryview(content)
-        while left:
-            left = left[os.write(descriptor, left) :]
-    finally:
-        os.close(descriptor)
-
-
-def is_sound(name: str, content: bytes) -> bool:
-    """Whether a file is what its name says: an object or pack of its digest, a record of its checksum."""
-    if name.startswith("records/"):
-        checksum, _, body = content.partition(b"\n")
-        return bool(body) and sha256(body).encode() == checksum
-    if name.startswith("packs/"):
-        return sha256(content) == name.removeprefix("packs/").replace("/", "")
-    try:
-        unpacked = zstandard.ZstdDecompressor().decompress(content, max_output_size=_MAX_OBJECT_BYTES)
+        return zstandard.decompress(packed, _MAX_BLOB_BYTES)
     except (zstandard.ZstdError, MemoryError):
-        return False
-    return sha256(unpacked) == name.removeprefix("objects/").replace("/", "")
+        return b""
 
 
-def _read(path: Path) -> bytes | None:
-    try:
-        return path.read_bytes()
-    except OSError:
-        return None
+def _read(path: Path) -> bytes:
+    content = path.read_bytes()
+    _mark_used(path, path.stat())
+    return content
 
 
-def _last_used_ns(status: os.stat_result) -> int:
-    return max(status.st_mtime_ns, status.st_atime_ns)
+def _mark_used(path: Path, status: os.stat_result) -> None:
+    if time.time() - status.st_mtime > DAY_S:
+        with contextlib.suppress(OSError):
+            os.utime(path)
 
 
-def _is_own(path: Path) -> bool:
-    """Whether a file that has a name of the store's begins as what the store writes; empty ones do."""
-    try:
-        with path.open("rb") as file:
-            start = file.read(65)
-    except OSError:
-        return False
-    return not start or start.startswith((_OBJECT_START, PACK_START)) or bool(_RECORD_START.match(start))
-
-
-def _is_name(name: str) -> bool:
-    """Whether a store has files of this name, relative to it."""
-    return bool(FILE_NAME.fullmatch(name) or _PACK_NAME.fullmatch(name))
+def _discard(path: Path) -> None:
+    with contextlib.suppress(OSError):
+        path.unlink()

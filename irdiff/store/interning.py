@@ -18,7 +18,7 @@ def interned(value: T) -> T:
 
     Values are told apart by how they are written: True, 1 and 1.0 are equal, and are not the same argument.
     """
-    if type(value) is str:
+    if type(value) is str:  # exactly: an enum's member is a str as well, and is not interned
         return sys.intern(value)  # type: ignore[call-overload,no-any-return]  # T is str here
     return interned_as(hashlib.sha256(repr(value).encode()).digest(), value)
 

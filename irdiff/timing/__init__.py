@@ -23,7 +23,7 @@ from irdiff.model import Case, Run, Verdict
 from irdiff.run import run_folder
 from irdiff.stages import MACHINE_STAGES
 from irdiff.timing import results, timing_file
-from irdiff.timing.results import NotTimed, TimingProtocol, TimingResults
+from irdiff.timing.results import CaseTiming, NotTimed, TimingProtocol, TimingResults
 from irdiff.timing.samples import Sample, write_samples
 
 if TYPE_CHECKING:
@@ -92,26 +92,16 @@ def time_run(folder: Path, options: TimingOptions) -> TimingResults:
         host.Monitor(options.environment) as monitor,
     ):
         works, not_timed, versions = _on_all_gpus(folder, cases, options, Path(logs) / "gpu.log")
-        gpus = [
-            assemble.gpu_record(
-                work.card,
-                monitor.conditions(work.card["uuid"]),
-                work.peaks,
-                work.wall_s,
-                work.busy_s,
-                work.stopped,
-            )
-            for work in works
-        ]
-    rows = _case_timings(run, works, options.protocol)
-    found = TimingResults(
-        schema=results.SCHEMA,
-        irdiff_version=__version__,
-        created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        host={platform.node() or "host": f"{platform.release()}, {versions}"},
-        protocol=options.protocol,
+        gpus = [assemble.gpu_record(work, monitor.conditions(work.card["uuid"])) for work in works]
+    launches = assemble.head_launches(run)
+    rows = [
+        row
+        for work in works
+        for row in assemble.case_timings(work.card["uuid"], work, launches, options.protocol)
+    ]
+    found = replace(
+        _results({platform.node() or "host": f"{platform.release()}, {versions}"}, options.protocol, rows),
         gpus=tuple(gpus),
-        cases=tuple(rows),
         not_timed=tuple(not_timed),
         duration_s=time.monotonic() - begin,
     )
@@ -120,16 +110,18 @@ def time_run(folder: Path, options: TimingOptions) -> TimingResults:
     return _as_stored(found, timing_file.write(folder, found), options.say)
 
 
-def _case_timings(run: Run, works: Sequence[GpuWork], protocol: TimingProtocol) -> list[results.CaseTiming]:
-    from irdiff.timing import assemble
-
-    launches, rows = assemble.head_launches(run), []
-    for work in works:
-        measure = assemble.MeasurementMaker(launches=launches, peaks=work.peaks)
-        rows += assemble.case_timings(
-            work.card["uuid"], work.outputs, work.samples, protocol, measure, work.stopped
-        )
-    return rows
+def _results(host: Mapping[str, str], protocol: TimingProtocol, rows: Sequence[CaseTiming]) -> TimingResults:
+    return TimingResults(
+        schema=results.SCHEMA,
+        irdiff_version=__version__,
+        created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        host=host,
+        protocol=protocol,
+        gpus=(),
+        cases=tuple(rows),
+        not_timed=(),
+        duration_s=0.0,
+    )
 
 
 def _as_stored(found: TimingResults, stored: TimingResults, say: Callable[[str], None]) -> TimingResults:
@@ -163,15 +155,13 @@ def _on_all_gpus(
     """What each GPU measured, what was not timed, and the versions of what ran."""
     from irdiff.timing.isolate import GpuProcess, GpuProcessError
 
-    first = GpuProcess(folder.absolute(), options.environment, log)
-    reply = _listed(first)
+    reply = _listed(GpuProcess(folder.absolute(), options.environment, log))
     cards: list[str] = reply["targets"]
     parts, not_timed = assign(cases, cards)
     lanes = {index: names for index, names in parts.items() if names}
     if not lanes:
-        first.close()
         raise _no_gpu(cards, cases)
-    works, failures = _side_by_side(lanes, first, folder, options, log)
+    works, failures = _side_by_side(lanes, folder, options, log)
     for error in failures.values():
         if not works or not isinstance(error, GpuProcessError):
             raise error
@@ -193,7 +183,7 @@ def _no_gpu(cards: Sequence[str], cases: Sequence[Case]) -> NoGpuError:
 
 
 def _side_by_side(
-    lanes: Mapping[int, list[str]], first: GpuProcess, folder: Path, options: TimingOptions, log: Path
+    lanes: Mapping[int, list[str]], folder: Path, options: TimingOptions, log: Path
 ) -> tuple[dict[int, GpuWork], dict[int, Exception]]:
     """Each GPU in a thread of its own: by its index what it measured, or why it did not."""
     from irdiff.timing import schedule
@@ -201,20 +191,17 @@ def _side_by_side(
     works: dict[int, GpuWork] = {}
     failures: dict[int, Exception] = {}
 
-    def work_on(index: int, process: GpuProcess | None) -> None:
+    def work_on(index: int, names: Sequence[str]) -> None:
         place = schedule.GpuPlace(
             folder=folder.absolute(), environment=options.environment, log=log, index=index
         )
         try:
-            works[index] = schedule.run_gpu(
-                place, lanes[index], options.protocol, options.say, process, options.bundle_of
-            )
+            works[index] = schedule.run_gpu(place, names, options.protocol, options.say, options.bundle_of)
         except Exception as error:  # raised again in the caller's thread
             failures[index] = error
 
     threads = [  # daemons: Ctrl-C ends them, and with them the GPU processes that they started
-        threading.Thread(target=work_on, args=(index, first if number == 0 else None), daemon=True)
-        for number, index in enumerate(lanes)
+        threading.Thread(target=work_on, args=lane, daemon=True) for lane in lanes.items()
     ]
     for thread in threads:
         thread.start()
@@ -230,8 +217,9 @@ def _listed(process: GpuProcess) -> dict[str, Any]:
         reply = process.ask({"op": "list"}, timeout_s=120.0)
     except GpuProcessGone as ended:
         raise GpuProcessError(f"the GPUs here cannot be listed: {ended.message}") from ended
-    if reply["kind"] != "listed":
+    finally:
         process.close()
+    if reply["kind"] != "listed":
         raise GpuProcessError(f"the GPUs here cannot be listed: {reply.get('message')}")
     return reply
 
@@ -239,35 +227,15 @@ def _listed(process: GpuProcess) -> dict[str, Any]:
 def simulate(run: Run, samples: Sequence[Sample], protocol: TimingProtocol) -> TimingResults:
     """What `time_run` would say of recorded samples. Outputs are not checked; nothing is written."""
     from irdiff.timing import assemble
+    from irdiff.timing.schedule import GpuWork, bad_output
 
-    measure = assemble.MeasurementMaker(launches=assemble.head_launches(run), peaks={})
-    rows: list[results.CaseTiming] = []
+    launches, rows = assemble.head_launches(run), []
+    not_checked = bad_output(results.OutputStatus.NOT_CHECKED, None, "recorded samples: nothing ran")
     for gpu in sorted({row.gpu for row in samples}):
-        by_case: dict[str, list[Sample]] = {}
+        work = GpuWork()
         for row in samples:
             if row.gpu == gpu:
-                by_case.setdefault(row.case, []).append(row)
-        outputs = dict.fromkeys(sorted(by_case), _NOT_CHECKED)
-        rows += assemble.case_timings(gpu, outputs, by_case, protocol, measure)
-    return TimingResults(
-        schema=results.SCHEMA,
-        irdiff_version=__version__,
-        created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        host={"simulated": "recorded samples"},
-        protocol=protocol,
-        gpus=(),
-        cases=tuple(rows),
-        not_timed=(),
-        duration_s=0.0,
-    )
-
-
-_NOT_CHECKED = results.OutputCheck(
-    status=results.OutputStatus.NOT_CHECKED,
-    side=None,
-    message="recorded samples: nothing ran",
-    arguments=(),
-    max_ulp=None,
-    relative_norm=None,
-    base_repeats=None,
-)
+                work.samples.setdefault(row.case, []).append(row)
+        work.outputs = dict.fromkeys(sorted(work.samples), not_checked)
+        rows += assemble.case_timings(gpu, work, launches, protocol)
+    return _results({"simulated": "recorded samples"}, protocol, rows)

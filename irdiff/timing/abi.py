@@ -15,16 +15,15 @@ Which of the last two, and which flags, an entry has is read from the entry itse
 
 from __future__ import annotations
 
-import itertools
 import math
 import re
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from irdiff.errors import IrdiffError
-from irdiff.model import Argument, Launch
+from irdiff.model import Launch
 from irdiff.timing.kernel_entry import KernelEntry
 
 
@@ -41,26 +40,9 @@ class ParameterKind(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parameter:
-    """One parameter of the entry and what goes into it."""
-
-    kind: ParameterKind
-    name: str
-    size_bytes: int
-    offset_bytes: int
-    argument: int | None
-    """Index into the launch's arguments: of the tensor, or of the descriptor that it comes from."""
-    value: bytes | None
-    """Scalars, packed; None for what only exists on the device."""
-    descriptor: int | None
-    """Index into `LaunchPlan.tensor_maps`."""
-
-
-@dataclass(frozen=True, kw_only=True)
 class TensorMap:
     """What `cuTensorMapEncodeTiled` is called with, outermost dimension first as Triton keeps it."""
 
-    argument: int
     element_type: int
     element_bytes: int
     swizzle: int
@@ -68,6 +50,22 @@ class TensorMap:
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     """In elements."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameter:
+    """One parameter of the entry and what goes into it."""
+
+    kind: ParameterKind
+    name: str
+    size_bytes: int
+    offset_bytes: int = 0
+    """Of the entry: 0 until the parameter has found its place there."""
+    argument: int | None = None
+    """Index into the launch's arguments: of the tensor, or of the descriptor that it comes from."""
+    value: bytes | None = None
+    """Scalars, packed; None for what only exists on the device."""
+    tensor_map: TensorMap | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,19 +83,8 @@ class LaunchPlan:
     """Programmatic dependent launch."""
     parameters: tuple[Parameter, ...]
     size_bytes: int
-    tensor_maps: tuple[TensorMap, ...]
     global_scratch_bytes: int
     profile_scratch_bytes: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Passed:
-    kind: ParameterKind
-    name: str
-    size_bytes: int
-    argument: int
-    value: bytes | None = None
-    descriptor: int | None = None
 
 
 _SCALARS = {
@@ -132,18 +119,11 @@ def plan(
     """How to launch `entry` as captured. Raises AbiError where entry and launch do not agree."""
     if launch.grid is None:
         raise AbiError(f"{launch.id}: no grid was captured")
-    maps: list[TensorMap] = []
-    parameters: tuple[Parameter, ...] | None = None
-    described = None
-    for flags in range(_MAX_FLAGS + 1):
-        maps.clear()
-        passed = _passed(launch, metadata, flags, maps, backend)
-        described = described or passed
-        parameters = _match(passed, entry)
-        if parameters is not None:
-            break
+    choices = [_passed(launch, metadata, flags, backend) for flags in range(_MAX_FLAGS + 1)]
+    fitting = (_placed(passed, entry) for passed in choices)
+    parameters = next((rows for rows in fitting if rows is not None), None)
     if parameters is None:
-        raise AbiError(_mismatch(launch, described or (), entry))
+        raise AbiError(_mismatch(launch, choices[0], entry))
     clusters = _cluster(metadata) if backend == "cuda" else _integer(metadata, "num_ctas", 1)
     threads = _integer(metadata, "num_warps", 4) * _integer(metadata, "warp_size", warp_size)
     if entry.required_threads is not None and entry.required_threads != threads:
@@ -163,56 +143,57 @@ def plan(
         programmatic=bool(metadata.get("launch_pdl")),
         parameters=parameters,
         size_bytes=entry.size_bytes,
-        tensor_maps=tuple(maps),
         global_scratch_bytes=_scratch(launch, metadata, "global_scratch", kinds, blocks),
         profile_scratch_bytes=_scratch(launch, metadata, "profile_scratch", kinds, blocks),
     )
 
 
 def _passed(
-    launch: Launch, metadata: Mapping[str, object], flags: int, maps: list[TensorMap], backend: str
-) -> tuple[_Passed, ...]:
+    launch: Launch, metadata: Mapping[str, object], flags: int, backend: str
+) -> tuple[Parameter, ...]:
     missing = {name for name, type_ in launch.signature.items() if type_ != "constexpr"}
     missing -= {argument.name for argument in launch.arguments} | set(launch.constexprs)
     if missing:
         raise AbiError(f"{launch.id}: no argument was captured for {', '.join(sorted(missing))}")
     described = metadata.get("tensordesc_meta") or ()
     rows = iter(described if isinstance(described, (list, tuple)) else ())
-    found: list[_Passed] = []
+    found: list[Parameter] = []
     # The order is that of the arguments: a run's JSON keeps mappings sorted by name.
     for index, argument in enumerate(launch.arguments):
         name, type_ = argument.name, launch.signature.get(argument.name, "constexpr")
         if type_ == "constexpr" or name in launch.constexprs:
             continue
         if _DESCRIPTOR.match(type_):
-            found += _descriptor(launch, index, argument, next(rows, None), flags, maps, backend)
+            found += _descriptor(launch, index, next(rows, None), flags, backend)
         elif type_.startswith("*"):
-            found.append(_pointer(launch, index, argument))
+            found.append(_pointer(launch, index))
         elif type_ in _SCALARS:
-            found.append(_scalar(launch, index, argument, type_))
+            found.append(_scalar(launch, index, type_))
         else:
             raise AbiError(f"{launch.id}: parameter {name!r} of type {type_} cannot be passed by this irdiff")
     return tuple(found)
 
 
-def _pointer(launch: Launch, index: int, argument: Argument) -> _Passed:
-    null = bytes(_POINTER_BYTES) if argument.kind == "none" else None
+def _pointer(launch: Launch, index: int) -> Parameter:
+    argument = launch.arguments[index]
     if argument.kind not in ("tensor", "none"):
         raise AbiError(f"{launch.id}: {argument.name!r} is a pointer, and a {argument.kind} was captured")
-    return _Passed(
+    null = bytes(_POINTER_BYTES) if argument.kind == "none" else None
+    return Parameter(
         kind=ParameterKind.POINTER, name=argument.name, size_bytes=_POINTER_BYTES, argument=index, value=null
     )
 
 
-def _scalar(launch: Launch, index: int, argument: Argument, type_: str) -> _Passed:
+def _scalar(launch: Launch, index: int, type_: str, value: object = None) -> Parameter:
+    """With the captured value, or a part of a descriptor."""
+    argument = launch.arguments[index]
+    value = argument.value if value is None else value
     try:
-        value = pack_scalar(type_, argument.value)
+        packed = pack_scalar(type_, value)
     except (struct.error, TypeError, ValueError) as error:
-        raise AbiError(
-            f"{launch.id}: {argument.name}={argument.value!r} is not a {type_}: {error}"
-        ) from error
-    return _Passed(
-        kind=ParameterKind.SCALAR, name=argument.name, size_bytes=len(value), argument=index, value=value
+        raise AbiError(f"{launch.id}: {argument.name}={value!r} is not a {type_}: {error}") from error
+    return Parameter(
+        kind=ParameterKind.SCALAR, name=argument.name, size_bytes=len(packed), argument=index, value=packed
     )
 
 
@@ -231,53 +212,30 @@ def pack_scalar(type_: str, value: object) -> bytes:
     return struct.pack("<" + code, number)
 
 
-def _descriptor(
-    launch: Launch,
-    index: int,
-    argument: Argument,
-    row: object,
-    flags: int,
-    maps: list[TensorMap],
-    backend: str,
-) -> list[_Passed]:
+def _descriptor(launch: Launch, index: int, row: object, flags: int, backend: str) -> list[Parameter]:
+    argument = launch.arguments[index]
     if argument.shape is None or argument.strides is None:
         raise AbiError(f"{launch.id}: descriptor {argument.name!r} has no shape")
     shape, strides = argument.shape, argument.strides
 
-    def scalars(type_: str, values: Sequence[int]) -> list[_Passed]:
-        packed = [pack_scalar(type_, value) for value in values]
-        return [
-            _Passed(
-                kind=ParameterKind.SCALAR,
-                name=argument.name,
-                size_bytes=len(value),
-                argument=index,
-                value=value,
-            )
-            for value in packed
-        ]
+    def scalars(type_: str, values: Sequence[int]) -> list[Parameter]:
+        return [_scalar(launch, index, type_, value) for value in values]
 
     again = [*scalars("i32", shape), *scalars("i64", strides)]
+    first = Parameter(
+        kind=ParameterKind.POINTER, name=argument.name, size_bytes=_POINTER_BYTES, argument=index
+    )
     if row is None:
-        base = _Passed(
-            kind=ParameterKind.POINTER, name=argument.name, size_bytes=_POINTER_BYTES, argument=index
-        )
-        return [base, *scalars("i64", shape), *scalars("i64", strides), *scalars("i1", [0] * flags), *again]
+        return [first, *scalars("i64", shape), *scalars("i64", strides), *scalars("i1", [0] * flags), *again]
     if backend != "cuda" or not isinstance(row, Mapping):
         raise AbiError(f"{launch.id}: descriptor {argument.name!r} is of a kind this irdiff cannot make")
-    maps.append(_tensor_map(launch, index, shape, strides, row))
-    made = _Passed(
-        kind=ParameterKind.TENSOR_MAP,
-        name=argument.name,
-        size_bytes=_TENSOR_MAP_BYTES,
-        argument=index,
-        descriptor=len(maps) - 1,
-    )
-    return [made, *again]
+    made = _tensor_map(launch, shape, strides, row)
+    tensor_map = ParameterKind.TENSOR_MAP
+    return [replace(first, kind=tensor_map, size_bytes=_TENSOR_MAP_BYTES, tensor_map=made), *again]
 
 
 def _tensor_map(
-    launch: Launch, index: int, shape: tuple[int, ...], strides: tuple[int, ...], row: Mapping[str, object]
+    launch: Launch, shape: tuple[int, ...], strides: tuple[int, ...], row: Mapping[str, object]
 ) -> TensorMap:
     if row.get("is_im2col"):
         raise AbiError(f"{launch.id}: im2col descriptors are not captured with their window")
@@ -287,7 +245,6 @@ def _tensor_map(
     assert isinstance(block, (list, tuple))
     element_type = _integer(row, "elem_type", 0)
     return TensorMap(
-        argument=index,
         element_type=_ELEMENT_TYPES.get(element_type, element_type),
         element_bytes=_integer(row, "elem_size", 0),
         swizzle=_integer(row, "swizzle", 0),
@@ -297,34 +254,22 @@ def _tensor_map(
     )
 
 
-def _match(passed: Sequence[_Passed], entry: KernelEntry) -> tuple[Parameter, ...] | None:
+def _placed(passed: Sequence[Parameter], entry: KernelEntry) -> tuple[Parameter, ...] | None:
     """The entry's parameters with what goes into each; None where they do not fit."""
     extra = len(entry.parameters) - len(passed)
     if not 0 <= extra <= len(_SCRATCH):
         return None
-    rows: list[Parameter] = []
-    for slot, given in itertools.zip_longest(entry.parameters, passed):
-        kind = given.kind if given else _SCRATCH[len(rows) - len(passed)]
-        if slot.size_bytes != (given.size_bytes if given else _POINTER_BYTES):
-            return None
-        rows.append(
-            Parameter(
-                kind=kind,
-                name=given.name if given else str(kind),
-                size_bytes=slot.size_bytes,
-                offset_bytes=slot.offset_bytes,
-                argument=given.argument if given else None,
-                value=given.value if given else None,
-                descriptor=given.descriptor if given else None,
-            )
-        )
-    return tuple(rows)
+    scratch = [Parameter(kind=kind, name=kind, size_bytes=_POINTER_BYTES) for kind in _SCRATCH[:extra]]
+    rows = list(zip(entry.parameters, (*passed, *scratch), strict=True))
+    if any(slot.size_bytes != given.size_bytes for slot, given in rows):
+        return None
+    return tuple(replace(given, offset_bytes=slot.offset_bytes) for slot, given in rows)
 
 
 _SCRATCH = (ParameterKind.GLOBAL_SCRATCH, ParameterKind.PROFILE_SCRATCH)
 
 
-def _mismatch(launch: Launch, passed: Sequence[_Passed], entry: KernelEntry) -> str:
+def _mismatch(launch: Launch, passed: Sequence[Parameter], entry: KernelEntry) -> str:
     ours = " ".join(f"{p.name}:{p.size_bytes}" for p in passed)
     theirs = " ".join(str(p.size_bytes) for p in entry.parameters)
     return (

@@ -2,40 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 from irdiff.model import Launch, Run
 from irdiff.timing import decision, statistics
 from irdiff.timing.decision import Decision
-from irdiff.timing.host import Conditions
 from irdiff.timing.results import (
     FAULTS,
     MEASURABLE,
     CaseTiming,
+    Conditions,
     GpuRecord,
     Measurement,
     OutputCheck,
     TimingProtocol,
     Unclear,
 )
-from irdiff.timing.samples import Sample
+from irdiff.timing.schedule import GpuWork
+
+Launches = Mapping[str, Launch | None]
+"""Head's launch by case."""
 
 
-def case_timings(
-    gpu: str,
-    outputs: Mapping[str, OutputCheck],
-    samples: Mapping[str, Sequence[Sample]],
-    protocol: TimingProtocol,
-    measure: MeasurementMaker,
-    stopped: str = "",
-) -> list[CaseTiming]:
+def case_timings(gpu: str, work: GpuWork, launches: Launches, protocol: TimingProtocol) -> list[CaseTiming]:
     """One record for each case that was looked at on a GPU.
 
     A case that faulted has no measurement, however many processes measured it before: the fault is its
-    result. `stopped`: why measuring ended early, if it did.
+    result.
     """
+    outputs, samples = work.outputs, work.samples
     sound = [row for case, rows in samples.items() if outputs[case].status not in FAULTS for row in rows]
     decisions = decision.decide(sound, protocol)
     rows = []
@@ -47,9 +43,9 @@ def case_timings(
                 case=case,
                 gpu=gpu,
                 outputs=check,
-                measurement=measure(case, found, stopped) if found else None,
+                measurement=_measurement(found, launches.get(case), work) if found else None,
                 processes=times,
-                note="" if found else _why_not_measured(check, len(times), protocol, stopped),
+                note="" if found else _why_not_measured(check, len(times), protocol, work.stopped),
             )
         )
     return rows
@@ -64,83 +60,55 @@ def _why_not_measured(check: OutputCheck, processes: int, protocol: TimingProtoc
     return "; ".join(filter(None, (few, stopped)))
 
 
-@dataclass(frozen=True, kw_only=True)
-class MeasurementMaker:
-    """Makes the records of one GPU's decisions."""
-
-    launches: Mapping[str, Launch | None]
-    """Head's launch by case."""
-    peaks: Mapping[str, float]
-
-    def __call__(self, case: str, found: Decision, stopped: str) -> Measurement:
-        row, launch = found.estimate, self.launches.get(case)
-        seconds = row.head_us / 1e6
-        tflops = launch.flops / seconds / 1e12 if launch and launch.flops else None
-        tb_per_s = launch.min_bytes / seconds / 1e12 if launch and launch.min_bytes else None
-        shares = [
-            100 * value / self.peaks[name]
-            for name, value in (("tflops", tflops), ("tb_per_s", tb_per_s))
-            if value is not None and self.peaks.get(name)
-        ]
-        few = found.unclear is Unclear.FEW_PROCESSES
-        return Measurement(
-            base_us=row.base_us,
-            head_us=row.head_us,
-            ratio=row.head.value,
-            ratio_low=row.head.low,
-            ratio_high=row.head.high,
-            control_ratio=row.control.value,
-            control_low=row.control.low,
-            control_high=row.control.high,
-            noise_floor=row.noise_floor,
-            p_value=found.p_value,
-            q_value=found.q_value,
-            speed=found.speed,
-            unclear=found.unclear,
-            why="; ".join(filter(None, (found.why, stopped if few else ""))),
-            processes=len(row.processes),
-            samples=row.samples,
-            launches_per_sample=row.launches_per_sample,
-            tflops=tflops,
-            tb_per_s=tb_per_s,
-            percent_of_peak=max(shares) if shares else None,
-        )
+def _measurement(found: Decision, launch: Launch | None, work: GpuWork) -> Measurement:
+    row = found.estimate
+    seconds = row.head_us / 1e6
+    tflops = launch.flops / seconds / 1e12 if launch and launch.flops else None
+    tb_per_s = launch.min_bytes / seconds / 1e12 if launch and launch.min_bytes else None
+    shares = [
+        100 * value / work.peaks[name]
+        for name, value in (("tflops", tflops), ("tb_per_s", tb_per_s))
+        if value is not None and work.peaks.get(name)
+    ]
+    few = found.unclear is Unclear.FEW_PROCESSES
+    return Measurement(
+        base_us=row.base_us,
+        head_us=row.head_us,
+        ratio=row.head.value,
+        ratio_low=row.head.low,
+        ratio_high=row.head.high,
+        control_ratio=row.control.value,
+        control_low=row.control.low,
+        control_high=row.control.high,
+        noise_floor=row.noise_floor,
+        p_value=found.p_value,
+        q_value=found.q_value,
+        speed=found.speed,
+        unclear=found.unclear,
+        why="; ".join(filter(None, (found.why, work.stopped if few else ""))),
+        processes=len(row.processes),
+        samples=row.samples,
+        launches_per_sample=row.launches_per_sample,
+        tflops=tflops,
+        tb_per_s=tb_per_s,
+        percent_of_peak=max(shares) if shares else None,
+    )
 
 
 def head_launches(run: Run) -> dict[str, Launch | None]:
     return {case.id: run.launches.get(case.launches.head or "") for case in run.cases}
 
 
-def gpu_record(
-    card: Mapping[str, Any],
-    conditions: Conditions,
-    peaks: Mapping[str, float],
-    wall_s: float,
-    busy_s: float,
-    stopped: str = "",
-) -> GpuRecord:
+def gpu_record(work: GpuWork, conditions: Conditions) -> GpuRecord:
+    card = {name: value for name, value in work.card.items() if name not in ("index", "driver")}
+    told: dict[str, Any] = {**vars(conditions), **card}
+    told["driver"] = ", ".join(filter(None, (conditions.driver, work.card["driver"])))
     return GpuRecord(
-        uuid=card["uuid"],
-        name=card["name"],
-        target=card["target"],
-        driver=", ".join(filter(None, (conditions.driver, card["driver"]))),
-        multiprocessors=card["multiprocessors"],
-        memory_bytes=card["memory_bytes"],
-        l2_bytes=card["l2_bytes"],
-        ecc=conditions.ecc,
-        mig=conditions.mig,
-        sm_clock_mhz=conditions.sm_clock_mhz,
-        memory_clock_mhz=conditions.memory_clock_mhz,
-        temperature_c=conditions.temperature_c,
-        power_w=conditions.power_w,
-        power_limit_w=conditions.power_limit_w,
-        throttled=conditions.throttled,
-        power_capped_fraction=conditions.power_capped_fraction,
-        other_processes=conditions.other_processes,
-        peak_tflops=peaks.get("tflops"),
-        peak_tb_per_s=peaks.get("tb_per_s"),
-        wall_s=wall_s,
-        busy_s=busy_s,
+        **told,
+        peak_tflops=work.peaks.get("tflops"),
+        peak_tb_per_s=work.peaks.get("tb_per_s"),
+        wall_s=work.wall_s,
+        busy_s=work.busy_s,
         trustworthy=not conditions.throttled and not conditions.other_processes,
-        stopped=stopped,
+        stopped=work.stopped,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import math
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from typing import Any
 
 from irdiff.model import Argument, Launch
 from irdiff.timing.abi import AbiError, LaunchPlan, ParameterKind
-from irdiff.timing.device import Device, ParameterBlock
+from irdiff.timing.open_device import Device, ParameterBlock
 
 GUARD_BYTES = 1 << 20
 _GUARD_BYTE = 0xC5
@@ -133,7 +134,7 @@ class Buffers:
         self._bodies[number].fill_(_POISON_BYTE)
 
     def broken_guards(self) -> tuple[int, ...]:
-        """Numbers of the storages beside which something was written."""
+        """Numbers of the storages outside of which something was written."""
         torch, broken = self._torch, []
         for number, whole in self._whole.items():
             end = GUARD_BYTES + self._bodies[number].numel()
@@ -180,12 +181,73 @@ def parameter_block(
     for place, parameter in enumerate(plan.parameters):
         if parameter.value is not None:
             contents[place] = parameter.value
-        elif parameter.kind is ParameterKind.TENSOR_MAP:
-            assert parameter.descriptor is not None
-            spec = plan.tensor_maps[parameter.descriptor]
-            contents[place] = device.tensor_map(spec, address(spec.argument))
+        elif parameter.tensor_map is not None:
+            contents[place] = device.tensor_map(parameter.tensor_map, address(parameter.argument))
         elif parameter.kind is ParameterKind.POINTER:
             contents[place] = address(parameter.argument).to_bytes(8, "little")
         else:
             contents[place] = scratch.address(parameter.kind).to_bytes(8, "little")
     return ParameterBlock(plan, contents)
+
+
+_CHUNK_ELEMENTS = 1 << 25
+_INTEGERS = {1: "int8", 2: "int16", 4: "int32", 8: "int64"}
+DEFAULT_TOLERANCE = (1e-2, 1e-2)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    """How head's buffer differs from base's."""
+
+    argument: str
+    elements: int
+    """That differ."""
+    max_ulp: int | None
+    """Distance in representable values; None for integers."""
+    relative_norm: float
+    """‖head - base‖ / ‖base‖, over elements that are finite on both sides."""
+    within: bool
+    """|head - base| <= atol + rtol x |base| everywhere, and the same infinities and NaNs."""
+
+
+def difference(
+    torch: Any, storage: Storage, base: Any, head: Any, tolerance: tuple[float, float] | None
+) -> Difference | None:
+    """None where the bytes are the same. `base` and `head`: byte tensors of the storage."""
+    if torch.equal(base, head):
+        return None
+    dtype = torch_dtype(torch, storage.dtype)
+    relative, absolute = tolerance or DEFAULT_TOLERANCE
+    ours, theirs = base.view(dtype), head.view(dtype)
+    count, ulp, square, scale, within = 0, 0, 0.0, 0.0, True
+    floating = dtype.is_floating_point
+    for begin in range(0, storage.elements, _CHUNK_ELEMENTS):
+        a, b = ours[begin : begin + _CHUNK_ELEMENTS], theirs[begin : begin + _CHUNK_ELEMENTS]
+        x, y = a.to(torch.float64), b.to(torch.float64)
+        finite = torch.isfinite(x) & torch.isfinite(y)
+        gap = torch.where(finite, (y - x).abs(), 0.0)
+        same_special = (x == y) | (x.isnan() & y.isnan())
+        close = torch.where(finite, gap <= absolute + relative * x.abs(), same_special)
+        within = within and bool(close.all())
+        count += int((~same_special).sum())
+        square += float((gap * gap).sum())
+        scale += float(torch.where(finite, x * x, 0.0).sum())
+        if floating:
+            steps = (_ordered(torch, b, storage) - _ordered(torch, a, storage)).abs()
+            ulp = max(ulp, int(torch.where(finite, steps, 0).max()))
+    norm = math.sqrt(square / scale) if scale else (math.inf if square else 0.0)
+    return Difference(
+        argument=storage.name,
+        elements=count,
+        max_ulp=ulp if floating else None,
+        relative_norm=norm,
+        within=within,
+    )
+
+
+def _ordered(torch: Any, values: Any, storage: Storage) -> Any:
+    """Floats as integers in the same order, one step a representable value (sign-magnitude unfolded)."""
+    size = storage.item_bytes
+    bits = values.view(getattr(torch, _INTEGERS[size])).to(torch.int64)
+    least = -(1 << (8 * size - 1))
+    return torch.where(bits < 0, least - bits, bits)

@@ -14,7 +14,7 @@ threshold or the noise floor of the case, whichever is larger.
   Sizes for Setting Tolerance Limits"). No interval says that: one over processes that all missed a hump is
   narrow and wrong.
 
-`python -m tests.bench_statistics` shows how often each is wrong under simulated noise.
+`python -m tests.programs.bench_statistics` shows how often each is wrong under simulated noise.
 """
 
 from __future__ import annotations

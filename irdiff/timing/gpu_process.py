@@ -20,13 +20,12 @@ from irdiff.errors import IrdiffError
 from irdiff.model import Case, Launch, Run
 from irdiff.run import run_folder
 from irdiff.stages import Stage
-from irdiff.timing import abi, buffers, outputs
+from irdiff.timing import abi, buffers
 from irdiff.timing.abi import AbiError, LaunchPlan
 from irdiff.timing.buffers import Buffers, Scratch, Storage
-from irdiff.timing.device import Card, Device, DriverError, ParameterBlock
 from irdiff.timing.kernel_entry import read_entry
 from irdiff.timing.measure import Enqueue, Pace, measure
-from irdiff.timing.open_device import open_device
+from irdiff.timing.open_device import Card, Device, DriverError, ParameterBlock, open_device, target_of
 
 BINARIES = {"cuda": Stage.CUBIN, "hip": Stage.HSACO}
 _SEED = 20
@@ -46,14 +45,6 @@ class LoadableSide:
     binary: bytes
     item_sizes: Mapping[int, int]
     """Bytes of an element by argument."""
-
-
-class OutOfBounds(Exception):  # noqa: N818 - reads better where it is caught
-    """A side wrote beside its buffers."""
-
-    def __init__(self, side: str, arguments: list[str]) -> None:
-        super().__init__(side, arguments)
-        self.side, self.arguments = side, arguments
 
 
 class GpuSession:
@@ -138,7 +129,8 @@ def verify(session: GpuSession, request: Request, say: Say) -> Reply:
         say({"kind": "progress", "side": name})
         arms[name] = session.arm(side)
 
-    def contents_after(name: str) -> dict[int, Any]:
+    contents = []
+    for name in ("base", "base", "head"):
         memory.load(initial)
         for storage in needed:
             if storage.is_output:
@@ -149,18 +141,15 @@ def verify(session: GpuSession, request: Request, say: Say) -> Reply:
         torch.cuda.synchronize()
         say({"kind": "progress", "side": None})
         if broken := memory.broken_guards():
-            raise OutOfBounds(name, [storage.name for storage in needed if storage.number in broken])
-        return {storage.number: memory.body(storage.number).clone() for storage in needed}
-
-    try:
-        base, again, head = (contents_after(name) for name in ("base", "base", "head"))
-    except OutOfBounds as found:
-        return {"kind": "out of bounds", "side": found.side, "arguments": found.arguments}
+            names = [storage.name for storage in needed if storage.number in broken]
+            return {"kind": "out of bounds", "side": name, "arguments": names}
+        contents.append({storage.number: memory.body(storage.number).clone() for storage in needed})
+    base, again, head = contents
     tolerance = sides["base"].launch.tolerance
     differences = [
         row
         for storage in needed
-        if (row := outputs.difference(torch, storage, base[storage.number], head[storage.number], tolerance))
+        if (row := buffers.difference(torch, storage, base[storage.number], head[storage.number], tolerance))
     ]
     repeats = all(torch.equal(base[storage.number], again[storage.number]) for storage in needed)
     return {
@@ -201,9 +190,8 @@ def timing(session: GpuSession, request: Request, say: Say) -> Reply:
         l2_bytes=session.card.l2_bytes,
         seed=request["seed"],
     )
-    timed = measure(torch, arms, needed, initial, memory, pace)
-    rows = [[row.round, row.position, row.arm, row.launches, row.elapsed_us] for row in timed.rows]
-    return {"kind": "timed", "rows": rows, "busy_s": timed.busy_s}
+    rows, busy_s = measure(torch, arms, needed, initial, memory, pace)
+    return {"kind": "timed", "rows": rows, "busy_s": busy_s}
 
 
 def peaks(session: GpuSession, _request: Request, _say: Say) -> Reply:
@@ -243,15 +231,8 @@ def listed(session: GpuSession, _request: Request, _say: Say) -> Reply:
     torch = session.torch
     versions = {"torch": str(torch.__version__), "python": sys.version.split()[0]}
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    targets = [_target(torch, index) for index in range(count)]
+    targets = [target_of(torch, index) for index in range(count)]
     return {"kind": "listed", "targets": targets, "versions": versions}
-
-
-def _target(torch: Any, index: int) -> str:
-    facts = torch.cuda.get_device_properties(index)
-    if torch.version.hip is not None:
-        return str(facts.gcnArchName).split(":")[0]
-    return f"sm_{facts.major}{facts.minor}"
 
 
 _OPERATIONS = {"list": listed, "open": opened, "verify": verify, "time": timing, "peaks": peaks}

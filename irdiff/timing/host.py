@@ -8,14 +8,16 @@ and then failed, the figures of that time are not fit: a slowdown may have gone 
 
 from __future__ import annotations
 
+import contextlib
+import csv
 import os
 import statistics
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from irdiff import process
+from irdiff.timing.results import Conditions
 
 _FIELDS = (
     "uuid",
@@ -43,79 +45,28 @@ _POWER_CAP = 0x4
 _IDLE_PERCENT = 10.0
 _MOST_FAILED_SHARE = 0.1
 
-Range = tuple[float, float, float]
+Reading = Mapping[str, str]
+"""One GPU at one moment, by the names of the fields."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class GpuReading:
-    """One GPU at one moment."""
-
-    uuid: str
-    sm_clock_mhz: float | None
-    memory_clock_mhz: float | None
-    temperature_c: float | None
-    power_w: float | None
-    power_limit_w: float | None
-    reasons: int
-    ecc: str
-    mig: str
-    driver: str
-    utilization_percent: float | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Conditions:
-    """All readings of one GPU, summarized."""
-
-    sm_clock_mhz: Range | None
-    memory_clock_mhz: Range | None
-    temperature_c: Range | None
-    power_w: Range | None
-    power_limit_w: float | None
-    throttled: tuple[str, ...]
-    power_capped_fraction: float | None
-    other_processes: tuple[str, ...]
-    ecc: str | None
-    mig: str | None
-    driver: str | None
-
-
-def parse_readings(text: str) -> list[GpuReading]:
+def parse_readings(text: str) -> list[Reading]:
     """Rows of `nvidia-smi --query-gpu=… --format=csv,noheader,nounits`."""
+    rows = csv.reader(text.splitlines(), skipinitialspace=True)
+    return [dict(zip(_FIELDS, row, strict=True)) for row in rows if len(row) == len(_FIELDS)]
+
+
+def _numbers(readings: Sequence[Reading], field: str) -> list[float]:
+    """The values of a field, without those that are none (`[N/A]`)."""
     found = []
-    for line in text.splitlines():
-        words = [word.strip() for word in line.split(",")]
-        if len(words) != len(_FIELDS):
-            continue
-        uuid, sm, memory, temperature, power, limit, reasons, ecc, mig, driver, used = words
-        found.append(
-            GpuReading(
-                uuid=uuid,
-                sm_clock_mhz=_number(sm),
-                memory_clock_mhz=_number(memory),
-                temperature_c=_number(temperature),
-                power_w=_number(power),
-                power_limit_w=_number(limit),
-                reasons=_bits(reasons),
-                ecc=ecc,
-                mig=mig,
-                driver=driver,
-                utilization_percent=_number(used),
-            )
-        )
+    for row in readings:
+        with contextlib.suppress(ValueError):
+            found.append(float(row[field]))
     return found
 
 
-def _number(word: str) -> float | None:
+def _reasons(reading: Reading) -> int:
     try:
-        return float(word)
-    except ValueError:
-        return None
-
-
-def _bits(word: str) -> int:
-    try:
-        return int(word, 16)
+        return int(reading["clocks_event_reasons.active"], 16)
     except ValueError:
         return 0
 
@@ -131,7 +82,7 @@ class Monitor:
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment
-        self._readings: list[GpuReading] = []
+        self._readings: list[Reading] = []
         self._failed_reads = 0
         self._others: set[tuple[str, int]] = set()
         self._stop = threading.Event()
@@ -168,42 +119,41 @@ class Monitor:
             return None
 
     def conditions(self, uuid: str) -> Conditions:
-        readings = [row for row in self._readings if row.uuid == uuid]
+        readings = [row for row in self._readings if row["uuid"] == uuid]
         others = sorted(pid for gpu, pid in self._others if gpu == uuid)
         return summarize(readings, [f"pid {pid}" for pid in others], self._failed_reads)
 
 
-def summarize(readings: Sequence[GpuReading], others: Sequence[str], failed_reads: int = 0) -> Conditions:
-    reasons = 0
-    blind = failed_reads > _MOST_FAILED_SHARE * (len(readings) + failed_reads)
-    for row in readings:
-        reasons |= row.reasons
-    capped = sum(bool(row.reasons & _POWER_CAP) for row in readings)
-    last = readings[-1] if readings else None
-    before = readings[0].utilization_percent if readings else None  # our first process still imports
-    if before is not None and before > _IDLE_PERCENT:
-        others = [*others, f"something unseen (utilization {before:.0f} % before the start)"]
+def summarize(readings: Sequence[Reading], others: Sequence[str], failed_reads: int = 0) -> Conditions:
+    """All readings of one GPU together."""
+    reasons = [_reasons(row) for row in readings]
+    unfit = [name for bit, name in _UNFIT.items() if any(bit & found for found in reasons)]
+    if failed_reads > _MOST_FAILED_SHARE * (len(readings) + failed_reads):
+        unfit.append(f"{failed_reads} readings failed")
+    last: Reading = readings[-1] if readings else {}
+    before = _numbers(readings[:1], "utilization.gpu")  # our first process still imports
+    if before and before[0] > _IDLE_PERCENT:
+        others = [*others, f"something unseen (utilization {before[0]:.0f} % before the start)"]
+    limit = _numbers(readings[-1:], "power.limit")
     return Conditions(
-        sm_clock_mhz=_range([row.sm_clock_mhz for row in readings]),
-        memory_clock_mhz=_range([row.memory_clock_mhz for row in readings]),
-        temperature_c=_range([row.temperature_c for row in readings]),
-        power_w=_range([row.power_w for row in readings]),
-        power_limit_w=last.power_limit_w if last else None,
-        throttled=(
-            *(name for bit, name in _UNFIT.items() if reasons & bit),
-            *([f"{failed_reads} readings failed"] if blind else []),
-        ),
-        power_capped_fraction=capped / len(readings) if readings else None,
+        sm_clock_mhz=_range(_numbers(readings, "clocks.sm")),
+        memory_clock_mhz=_range(_numbers(readings, "clocks.mem")),
+        temperature_c=_range(_numbers(readings, "temperature.gpu")),
+        power_w=_range(_numbers(readings, "power.draw")),
+        power_limit_w=limit[0] if limit else None,
+        throttled=tuple(unfit),
+        power_capped_fraction=statistics.fmean(bool(_POWER_CAP & found) for found in reasons)
+        if reasons
+        else None,
         other_processes=tuple(others),
-        ecc=last.ecc if last else None,
-        mig=last.mig if last else None,
-        driver=last.driver if last else None,
+        ecc=last.get("ecc.mode.current"),
+        mig=last.get("mig.mode.current"),
+        driver=last.get("driver_version", ""),
     )
 
 
-def _range(values: Sequence[float | None]) -> Range | None:
-    known = [value for value in values if value is not None]
-    return (min(known), statistics.median(known), max(known)) if known else None
+def _range(values: Sequence[float]) -> tuple[float, float, float] | None:
+    return (min(values), statistics.median(values), max(values)) if values else None
 
 
 def _is_ours(pid: int) -> bool:

@@ -17,6 +17,7 @@ from irdiff import process
 from irdiff.errors import IrdiffError
 from irdiff.timing.results import OutputStatus
 
+_START_LIMIT_S = 180.0
 _numbers = itertools.count(1)
 
 
@@ -55,24 +56,10 @@ class GpuProcess:
                 self._lines.put(line)
         self._lines.put(None)
 
-    def wait_ready(self, timeout_s: float = 180.0) -> None:
-        """Until its imports are done. Raises GpuProcessError."""
-        if self._ready:
-            return
-        try:
-            row = self._next(time.monotonic() + timeout_s)
-            if row["kind"] != "ready":
-                raise GpuProcessGone(OutputStatus.FAULT, None, f"it began with {row['kind']!r}")
-        except GpuProcessGone as ended:
-            raise GpuProcessError(
-                f"the GPU process did not start: {ended.message}",
-                hint="`pip install irdiff[timing]`, in an environment whose torch sees the GPU",
-            ) from ended
-        self._ready = True
-
     def ask(self, request: Mapping[str, Any], timeout_s: float) -> dict[str, Any]:
         """The reply to one request. Raises GpuProcessGone where the process died or outran its limit."""
-        self.wait_ready()
+        if not self._ready:
+            self._wait_ready()
         assert self._child.stdin
         self._side = None
         with contextlib.suppress(OSError):  # it is gone; reading says how
@@ -88,6 +75,19 @@ class GpuProcess:
                 raise GpuProcessGone(OutputStatus.FAULT, self._side, row["message"])
             else:
                 return row
+
+    def _wait_ready(self) -> None:
+        """Until its imports are done. Raises GpuProcessError."""
+        try:
+            row = self._next(time.monotonic() + _START_LIMIT_S)
+            if row["kind"] != "ready":
+                raise GpuProcessGone(OutputStatus.FAULT, None, f"it began with {row['kind']!r}")
+        except GpuProcessGone as ended:
+            raise GpuProcessError(
+                f"the GPU process did not start: {ended.message}",
+                hint="`pip install irdiff[timing]`, in an environment whose torch sees the GPU",
+            ) from ended
+        self._ready = True
 
     def _next(self, deadline: float) -> dict[str, Any]:
         try:

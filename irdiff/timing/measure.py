@@ -13,7 +13,7 @@ import random
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from irdiff.timing.buffers import Buffers, Storage
 
@@ -38,22 +38,14 @@ class Enqueue:
     """Enqueues a launch with those parameters on a stream."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class SampleRow:
-    """One sample, before it is given a case and a process."""
+class SampleRow(NamedTuple):
+    """One sample, before it is given a case and a process: a list in JSON."""
 
     round: int
     position: int
     arm: str
     launches: int
     elapsed_us: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class TimedRows:
-    rows: tuple[SampleRow, ...]
-    busy_s: float
-    """Time in which this GPU had work of this case, from events."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,8 +81,10 @@ def measure(
     initial: Mapping[int, Any],
     first: Buffers,
     pace: Pace,
-) -> TimedRows:
-    """Samples of all arms, which are set up in their order; half of the processes have it the other way.
+) -> tuple[list[SampleRow], float]:
+    """Samples of all arms, and the seconds in which this GPU had work of this case, from events.
+
+    Arms are set up in their order; half of the processes have it the other way.
 
     `first` is a set of buffers, loaded, that the others are like.
     """
@@ -114,7 +108,7 @@ def measure(
         if time.monotonic() > deadline or done >= _MAX_ROUNDS or _precise(rows, done):
             break
     busy_us += _read(pending, rows, done, launches)
-    return TimedRows(rows=tuple(rows), busy_s=busy_us / 1e6)
+    return rows, busy_us / 1e6
 
 
 def _shuffled(arms: Iterable[str], rng: random.Random) -> list[str]:

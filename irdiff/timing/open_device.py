@@ -1,10 +1,180 @@
-"""The GPU of this process, through the driver that torch was built for."""
+"""The GPU of this process: NVIDIA's through cuda-bindings, AMD's through hip-python.
+
+Launches are those of Triton's own launchers (3.9, `driver.c` of each backend).
+"""
 
 from __future__ import annotations
 
-from irdiff.timing.cuda_device import CudaDevice
-from irdiff.timing.device import Device, DeviceError
-from irdiff.timing.hip_device import HipDevice
+import ctypes
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from irdiff.errors import IrdiffError
+from irdiff.timing.abi import LaunchPlan, TensorMap
+
+_DEFAULT_SHARED_BYTES = 48 << 10
+_PORTABLE_CLUSTER = 8
+_SMALL_TENSOR_BYTES = 128 << 10
+_WORKAROUND_UNTIL_DRIVER = 13010
+
+
+class CudaDevice:
+    """One NVIDIA GPU; the primary context, which torch shares, is current."""
+
+    def __init__(self, index: int, api: Any = None) -> None:
+        if api is None:
+            from cuda.bindings import driver
+
+            api = driver
+        self.api = api
+        self.index = index
+        self._check(api.cuInit(0))
+        self._device = self._check(api.cuDeviceGet(index))
+        self._driver_version = int(self._check(api.cuDriverGetVersion()))
+
+    def _check(self, result: tuple[Any, ...]) -> Any:
+        code, *values = result
+        if int(code) != 0:
+            _, text = self.api.cuGetErrorString(code)
+            said = text.decode() if isinstance(text, bytes) else str(code)
+            raise DriverError(f"the CUDA driver refused a call: {said}")
+        return values[0] if len(values) == 1 else tuple(values)
+
+    def _attribute(self, name: str) -> int:
+        key = getattr(self.api.CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}")
+        return int(self._check(self.api.cuDeviceGetAttribute(key, self._device)))
+
+    def describe(self) -> Card:
+        version = self._driver_version
+        return _card(self.index, f"CUDA {version // 1000}.{version % 1000 // 10}")
+
+    def load(self, binary: bytes, plan: LaunchPlan) -> object:
+        api = self.api
+        image = ctypes.create_string_buffer(binary, len(binary))
+        module = self._check(api.cuModuleLoadData(ctypes.addressof(image)))
+        function = self._check(api.cuModuleGetFunction(module, plan.kernel.encode()))
+        attribute = api.CUfunction_attribute
+        if plan.shared_bytes > _DEFAULT_SHARED_BYTES:
+            opt_in = self._attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN")
+            static = int(
+                self._check(api.cuFuncGetAttribute(attribute.CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, function))
+            )
+            if plan.shared_bytes > opt_in - static:
+                raise DriverError(
+                    f"{plan.kernel} wants {plan.shared_bytes} bytes of shared memory; "
+                    f"this card has {opt_in - static}"
+                )
+            self._check(api.cuFuncSetCacheConfig(function, api.CUfunc_cache.CU_FUNC_CACHE_PREFER_SHARED))
+            limit = attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+            self._check(api.cuFuncSetAttribute(function, limit, opt_in - static))
+        if plan.cluster > _PORTABLE_CLUSTER:
+            wide = attribute.CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED
+            self._check(api.cuFuncSetAttribute(function, wide, 1))
+        return function
+
+    def tensor_map(self, spec: TensorMap, address: int) -> bytes:
+        api = self.api
+        rank = len(spec.shape)
+        shape = list(reversed(spec.shape))
+        steps = [spec.element_bytes * n for n in reversed(spec.strides[:-1])]  # of dimensions 1 to rank - 1
+        whole = shape[-1] * (steps[-1] if steps else spec.element_bytes)
+        made = self._check(
+            api.cuTensorMapEncodeTiled(
+                api.CUtensorMapDataType(spec.element_type),
+                rank,
+                address,
+                [api.cuuint64_t(n) for n in shape],
+                [api.cuuint64_t(n) for n in [*steps, whole]],
+                [api.cuuint32_t(n) for n in reversed(spec.block_shape)],
+                [api.cuuint32_t(1)] * rank,
+                api.CUtensorMapInterleave.CU_TENSOR_MAP_INTERLEAVE_NONE,
+                api.CUtensorMapSwizzle(spec.swizzle),
+                api.CUtensorMapL2promotion.CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
+                api.CUtensorMapFloatOOBfill.CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
+            )
+        )
+        content = bytearray(ctypes.string_at(int(made.getPtr()), 128))
+        last = sum((n - 1) * step for n, step in zip(shape, [spec.element_bytes, *steps], strict=True))
+        if self._driver_version <= _WORKAROUND_UNTIL_DRIVER and last + 1 < _SMALL_TENSOR_BYTES:
+            # As Triton's `fill_tma_descriptor_tiled` and CUTLASS b7ecaa605 do for these drivers.
+            content[8 + 21 // 8] &= ~(1 << (21 % 8)) & 0xFF
+        return bytes(content)
+
+    def launch(self, function: object, plan: LaunchPlan, block: ParameterBlock, stream: int) -> None:
+        api = self.api
+        config = api.CUlaunchConfig()
+        config.gridDimX, config.gridDimY, config.gridDimZ = plan.grid
+        config.blockDimX, config.blockDimY, config.blockDimZ = plan.block_threads, 1, 1
+        config.sharedMemBytes = plan.shared_bytes
+        config.hStream = api.CUstream(stream)
+        attributes = self._attributes(plan)
+        config.attrs = attributes
+        config.numAttrs = len(attributes)
+        self._check(api.cuLaunchKernelEx(config, function, block.address, 0))
+
+    def _attributes(self, plan: LaunchPlan) -> list[Any]:
+        api = self.api
+        found: list[Any] = []
+
+        def add(name: str) -> Any:
+            """The value of one more attribute."""
+            attribute = api.CUlaunchAttribute()
+            attribute.id = getattr(api.CUlaunchAttributeID, f"CU_LAUNCH_ATTRIBUTE_{name}")
+            found.append(attribute)
+            return attribute.value
+
+        if plan.programmatic:
+            add("PROGRAMMATIC_STREAM_SERIALIZATION").programmaticStreamSerializationAllowed = 1
+        if plan.cooperative:
+            add("COOPERATIVE").cooperative = 1
+        if plan.cluster != 1:
+            size = add("CLUSTER_DIMENSION").clusterDim
+            size.x, size.y, size.z = plan.cluster, 1, 1
+            spread = api.CUclusterSchedulingPolicy.CU_CLUSTER_SCHEDULING_POLICY_SPREAD
+            add("CLUSTER_SCHEDULING_POLICY_PREFERENCE").clusterSchedulingPolicyPreference = spread
+        return found
+
+
+class HipDevice:
+    """One AMD GPU; torch has made its primary context current."""
+
+    def __init__(self, index: int, api: Any = None) -> None:
+        if api is None:
+            from hip import hip
+
+            api = hip
+        self.api = api
+        self.index = index
+        self._check(api.hipSetDevice(index))
+
+    def _check(self, result: tuple[Any, ...]) -> Any:
+        code, *values = result
+        if int(code) != 0:
+            raise DriverError(f"the HIP runtime refused a call: {code}")
+        return values[0] if len(values) == 1 else tuple(values)
+
+    def describe(self) -> Card:
+        return _card(self.index, f"HIP {self._check(self.api.hipDriverGetVersion())}")
+
+    def load(self, binary: bytes, plan: LaunchPlan) -> object:
+        module = self._check(self.api.hipModuleLoadData(binary))
+        function: object = self._check(self.api.hipModuleGetFunction(module, plan.kernel.encode()))
+        return function
+
+    def tensor_map(self, spec: TensorMap, address: int) -> bytes:  # noqa: ARG002 - the protocol's
+        raise DeviceError("AMD GPUs have no CUtensorMap")
+
+    def launch(self, function: object, plan: LaunchPlan, block: ParameterBlock, stream: int) -> None:
+        if plan.cluster != 1:
+            raise DeviceError(f"{plan.kernel}: clusters on AMD GPUs are not launched by this irdiff")
+        api = self.api
+        launch = api.hipModuleLaunchCooperativeKernel if plan.cooperative else api.hipModuleLaunchKernel
+        sizes = (*plan.grid, plan.block_threads, 1, 1, plan.shared_bytes, stream)
+        if plan.cooperative:
+            self._check(launch(function, *sizes, block.address))
+        else:
+            self._check(launch(function, *sizes, block.address, None))
 
 
 def open_device(index: int) -> Device:
@@ -20,3 +190,89 @@ def open_device(index: int) -> Device:
     if torch.version.hip is not None:
         return HipDevice(index)
     return CudaDevice(index)
+
+
+def _card(index: int, driver: str) -> Card:
+    import torch
+
+    facts = torch.cuda.get_device_properties(index)
+    uuid = str(getattr(facts, "uuid", ""))
+    return Card(
+        index=index,
+        name=facts.name,
+        target=target_of(torch, index),
+        uuid=uuid if torch.version.hip is not None else f"GPU-{uuid}",
+        memory_bytes=facts.total_memory,
+        l2_bytes=facts.L2_cache_size,
+        multiprocessors=facts.multi_processor_count,
+        driver=driver,
+    )
+
+
+def target_of(torch: Any, index: int) -> str:
+    """The target whose binaries a GPU runs."""
+    facts = torch.cuda.get_device_properties(index)
+    if torch.version.hip is not None:
+        return str(facts.gcnArchName).split(":")[0]
+    return f"sm_{facts.major}{facts.minor}"
+
+
+class DeviceError(IrdiffError):
+    """The card, or irdiff on it, cannot do what is asked."""
+
+
+class DriverError(DeviceError):
+    """The driver refused a binary or a call: what a user who launches the kernel would see."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Card:
+    """One GPU as its driver describes it."""
+
+    index: int
+    name: str
+    target: str
+    """The target whose binaries it runs: `sm_90`, `gfx942`."""
+    uuid: str
+    memory_bytes: int
+    l2_bytes: int
+    multiprocessors: int
+    driver: str
+
+
+class Device(Protocol):
+    """One GPU of this process."""
+
+    def describe(self) -> Card: ...
+
+    def load(self, binary: bytes, plan: LaunchPlan) -> object:
+        """The kernel of a binary, allowed its dynamic shared memory. Raises DriverError."""
+        ...
+
+    def tensor_map(self, spec: TensorMap, address: int) -> bytes:
+        """A CUtensorMap for a tensor at `address`. Raises DeviceError."""
+        ...
+
+    def launch(self, function: object, plan: LaunchPlan, block: ParameterBlock, stream: int) -> None:
+        """Enqueues one launch. Raises DriverError; a kernel's fault shows when the stream is waited for."""
+        ...
+
+
+class ParameterBlock:
+    """The bytes of one launch's parameters, and the array of pointers to them that drivers take."""
+
+    def __init__(self, plan: LaunchPlan, contents: Mapping[int, bytes]) -> None:
+        """`contents` gives the bytes of each parameter by its place in the plan."""
+        self.values = ctypes.create_string_buffer(max(plan.size_bytes, 1))
+        base = ctypes.addressof(self.values)
+        self.pointers = (ctypes.c_void_p * max(len(plan.parameters), 1))()
+        for place, parameter in enumerate(plan.parameters):
+            content = contents[place]
+            assert len(content) == parameter.size_bytes, parameter
+            ctypes.memmove(base + parameter.offset_bytes, content, len(content))
+            self.pointers[place] = base + parameter.offset_bytes
+
+    @property
+    def address(self) -> int:
+        """Of the pointer array (`void **kernelParams`)."""
+        return ctypes.addressof(self.pointers)

@@ -1,7 +1,7 @@
-"""What `irdiff time` found: the content of `timing.json`, beside `run.json` in a run folder.
+"""What `irdiff time` found: the content of `timing.json`, next to `run.json` in a run folder.
 
-Every sample is in `timing-samples.jsonl.zst` (`samples`); the times of each process, of which verdicts are
-made, are here.
+Every sample is in `timing-samples.jsonl.zst` (`samples`); verdicts are made from the times of each process,
+which are here.
 """
 
 from __future__ import annotations
@@ -172,16 +172,10 @@ class NotTimed:
 
 
 @dataclass(frozen=True, kw_only=True)
-class GpuRecord:
-    """One GPU and the conditions it was measured under."""
+class Conditions:
+    """What one GPU was measured under."""
 
-    uuid: str
-    name: str
-    target: str
     driver: str
-    multiprocessors: int
-    memory_bytes: int
-    l2_bytes: int
     ecc: str | None
     mig: str | None
     sm_clock_mhz: tuple[float, float, float] | None
@@ -195,6 +189,18 @@ class GpuRecord:
     power_capped_fraction: float | None
     """Share of the readings in which the power limit held the clock down (ordinary under matrix work)."""
     other_processes: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class GpuRecord(Conditions):
+    """One GPU and the conditions it was measured under."""
+
+    uuid: str
+    name: str
+    target: str
+    multiprocessors: int
+    memory_bytes: int
+    l2_bytes: int
     peak_tflops: float | None
     peak_tb_per_s: float | None
     """Measured here: an 8192³ fp16 matrix product and a large copy through torch."""

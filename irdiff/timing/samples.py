@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -83,10 +84,16 @@ def _samples_of(folder: Path) -> list[Sample]:
 
 
 def _write(folder: Path, rows: Sequence[Sample]) -> None:
-    path = folder / SAMPLES_FILE
-    part = path.with_name(f".part-{path.name}")
-    part.write_bytes(zstandard.compress(b"".join(_row.dump_json(row) + b"\n" for row in rows), _LEVEL))
-    part.replace(path)
+    lines = b"".join(_row.dump_json(row) + b"\n" for row in rows)
+    replace_file(folder / SAMPLES_FILE, zstandard.compress(lines, _LEVEL))
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """As a whole: whoever reads it meanwhile has the old one or the new one."""
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".part-", delete=False) as part:
+        part.write(content)
+    Path(part.name).chmod(0o644)
+    Path(part.name).replace(path)
 
 
 def _unpacked(path: Path) -> bytes:

@@ -13,6 +13,7 @@ interleaved: the base runs once a round for all of them.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 from collections import deque
@@ -64,47 +65,11 @@ Bundle = tuple[str, ...]
 """Cases of one base, timed together."""
 
 
-class _Processes:
-    """The current process and the next ones, which import while the current one works."""
-
-    def __init__(self, place: GpuPlace, work: GpuWork, first: GpuProcess | None) -> None:
-        self._place, self._work = place, work
-        self._next = deque([first] if first else [])
-        self._current: GpuProcess | None = None
-
-    def fresh(self) -> GpuProcess:
-        """A process that has opened the GPU. Raises GpuProcessError."""
-        self.close_current()
-        while len(self._next) <= _AHEAD:
-            place = self._place
-            self._next.append(GpuProcess(place.folder, place.environment, place.log))
-        current = self._current = self._next.popleft()
-        try:
-            reply = current.ask({"op": "open", "index": self._place.index}, _OPEN_LIMIT_S)
-        except GpuProcessGone as ended:
-            raise GpuProcessError(f"GPU {self._place.index} cannot be opened: {ended.message}") from ended
-        if reply["kind"] != "opened":
-            raise GpuProcessError(f"GPU {self._place.index} cannot be opened: {reply.get('message')}")
-        self._work.card = reply["card"]
-        return current
-
-    def close_current(self) -> None:
-        if self._current:
-            self._current.close()
-            self._current = None
-
-    def close(self) -> None:
-        self.close_current()
-        while self._next:
-            self._next.popleft().close()
-
-
 def run_gpu(
     place: GpuPlace,
     cases: Sequence[str],
     protocol: TimingProtocol,
     say: Say,
-    first: GpuProcess | None = None,
     bundle_of: Callable[[str], str] | None = None,
 ) -> GpuWork:
     """Checks and times `cases` on one GPU. Those for which `bundle_of` gives the same are timed together.
@@ -113,46 +78,117 @@ def run_gpu(
     with it), what was found until then is returned, with the reason in `stopped`.
     """
     begin = time.monotonic()
-    work = GpuWork()
-    processes = _Processes(place, work, first)
+    gpu = _Gpu(place, protocol, say)
+    work = gpu.work
     try:
-        _verify_all(processes, cases, work, say)
+        gpu.verify(cases)
         timed = [case for case in cases if work.outputs[case].status in MEASURABLE]
         if timed and not protocol.verify_only:
-            bundles = _bundled(timed, bundle_of)
-            _time_all(processes, bundles, work, protocol, say, begin + protocol.budget_s)
+            gpu.time(_bundled(timed, bundle_of), begin + protocol.budget_s)
     except GpuProcessError as error:
         if not work.card:
             raise
         work.stopped = f"measuring ended early: {error.what}"
         say(work.stopped)
     finally:
-        processes.close()
+        gpu.close()
     work.wall_s = time.monotonic() - begin
     return work
 
 
-def _verify_all(processes: _Processes, cases: Sequence[str], work: GpuWork, say: Say) -> None:
-    process = processes.fresh()
-    say(f"{work.card['name']}: checking outputs of {len(cases)} cases")
-    for case in cases:
+class _Gpu:
+    """One GPU at work: its current process, and the next ones, which import while the current one works."""
+
+    def __init__(self, place: GpuPlace, protocol: TimingProtocol, say: Say) -> None:
+        self.work = GpuWork()
+        self._place, self._protocol, self._say = place, protocol, say
+        self._processes: deque[GpuProcess] = deque()
+
+    def close(self) -> None:
+        while self._processes:
+            self._processes.popleft().close()
+
+    def _begin_process(self) -> None:
+        """Puts one that has opened the GPU in the place of the current one. Raises GpuProcessError."""
+        place = self._place
+        if self._processes:
+            self._processes.popleft().close()
+        while len(self._processes) <= _AHEAD:
+            self._processes.append(GpuProcess(place.folder, place.environment, place.log))
         try:
-            reply = process.ask({"op": "verify", "case": case}, _LAUNCH_LIMIT_S)
-            work.outputs[case] = _check(reply)
+            reply = self._ask({"op": "open", "index": place.index}, _OPEN_LIMIT_S)
         except GpuProcessGone as ended:
-            work.outputs[case] = _bad(ended.status, ended.side, ended.message)
-        if work.outputs[case].status in FAULTS:
-            process = processes.fresh()
-    try:
-        reply = process.ask({"op": "peaks"}, _LAUNCH_LIMIT_S)
-        if reply["kind"] == "peaks":
-            work.peaks = {"tflops": reply["tflops"], "tb_per_s": reply["tb_per_s"]}
+            raise GpuProcessError(f"GPU {place.index} cannot be opened: {ended.message}") from ended
+        if reply["kind"] != "opened":
+            raise GpuProcessError(f"GPU {place.index} cannot be opened: {reply.get('message')}")
+        self.work.card = reply["card"]
+
+    def _ask(self, request: Mapping[str, Any], limit_s: float = _LAUNCH_LIMIT_S) -> dict[str, Any]:
+        return self._processes[0].ask(request, limit_s)
+
+    def verify(self, cases: Sequence[str]) -> None:
+        self._begin_process()
+        work = self.work
+        self._say(f"{work.card['name']}: checking outputs of {len(cases)} cases")
+        for case in cases:
+            try:
+                work.outputs[case] = _check(self._ask({"op": "verify", "case": case}))
+            except GpuProcessGone as ended:
+                work.outputs[case] = bad_output(ended.status, ended.side, ended.message)
+            if work.outputs[case].status in FAULTS:
+                self._begin_process()
+        with contextlib.suppress(GpuProcessGone):  # figures of merit only
+            reply = self._ask({"op": "peaks"})
+            if reply["kind"] == "peaks":
+                work.peaks = {"tflops": reply["tflops"], "tb_per_s": reply["tb_per_s"]}
+                work.busy_s += reply["busy_s"]
+
+    def time(self, bundles: Sequence[Bundle], deadline: float) -> None:
+        processes = self._protocol.processes
+        heads = sum(map(len, bundles))
+        least_s = processes * (len(bundles) * _SETUP_S + heads * _LEAST_SLICE_S)
+        if least_s > deadline - time.monotonic():
+            self._say(f"{heads} cases in {processes} processes take {least_s:.0f} s, beyond the budget")
+        for number in range(processes):
+            if not bundles:
+                return
+            heads = sum(map(len, bundles))
+            share_s = (deadline - time.monotonic()) / (processes - number)
+            left_s = 0.9 * share_s - len(bundles) * _SETUP_S
+            slice_s = min(_MOST_SLICE_S, max(_LEAST_SLICE_S, left_s / heads))
+            self._say(f"process {number + 1}: {heads} cases, up to {slice_s:.2f} s each")
+            self._begin_process()
+            timed = [self._timed(bundle, number, place, slice_s) for place, bundle in enumerate(bundles)]
+            bundles = [bundle for bundle in timed if bundle]
+
+    def _timed(self, bundle: Bundle, number: int, place: int, slice_s: float) -> Bundle:
+        """Adds one process's samples of a bundle; returns it without the cases that faulted."""
+        work = self.work
+        while bundle:
+            try:
+                request = _request(bundle, number, place, slice_s, self._protocol)
+                reply = self._ask(request, _LAUNCH_LIMIT_S + 3 * request["slice_s"])
+                rows = _samples(work.card["uuid"], bundle, number, reply)
+            except GpuProcessGone as ended:
+                process = f"process {number + 1} of {self._protocol.processes}"
+                guilty = _guilty(bundle, ended.side)
+                side = ended.side if ended.side in (None, *_SHARED_ARMS) else "head"
+                bad = bad_output(ended.status, side, f"while timing, in {process}: {ended.message}")
+                work.outputs.update(dict.fromkeys(guilty, bad))
+                bundle = tuple(case for case in bundle if case not in guilty)
+                self._begin_process()
+                continue
             work.busy_s += reply["busy_s"]
-    except GpuProcessGone:
-        pass  # figures of merit only
+            for row in rows:
+                work.samples.setdefault(row.case, []).append(row)
+            break
+        return bundle
 
 
-def _bad(status: OutputStatus, side: str | None, message: str, arguments: Sequence[str] = ()) -> OutputCheck:
+def bad_output(
+    status: OutputStatus, side: str | None, message: str, arguments: Sequence[str] = ()
+) -> OutputCheck:
+    """Of a case whose outputs could not be compared."""
     return OutputCheck(
         status=status,
         side=side,
@@ -166,10 +202,10 @@ def _bad(status: OutputStatus, side: str | None, message: str, arguments: Sequen
 
 def _check(reply: Mapping[str, Any]) -> OutputCheck:
     if reply["kind"] == "refused":
-        return _bad(OutputStatus.NOT_LAUNCHED, None, reply["message"])
+        return bad_output(OutputStatus.NOT_LAUNCHED, None, reply["message"])
     if reply["kind"] == "out of bounds":
         message = f"{reply['side']} wrote outside of {', '.join(reply['arguments'])}"
-        return _bad(OutputStatus.OUT_OF_BOUNDS, reply["side"], message, reply["arguments"])
+        return bad_output(OutputStatus.OUT_OF_BOUNDS, reply["side"], message, reply["arguments"])
     rows = reply["differences"]
     if not rows:
         status, message = OutputStatus.EQUAL, "bitwise equal"
@@ -194,64 +230,6 @@ def _bundled(cases: Sequence[str], bundle_of: Callable[[str], str] | None) -> li
     for case in cases:
         bundles.setdefault(bundle_of(case) if bundle_of else case, []).append(case)
     return [tuple(bundle) for bundle in bundles.values()]
-
-
-def _time_all(
-    processes: _Processes,
-    bundles: Sequence[Bundle],
-    work: GpuWork,
-    protocol: TimingProtocol,
-    say: Say,
-    deadline: float,
-) -> None:
-    heads = sum(map(len, bundles))
-    least_s = protocol.processes * (len(bundles) * _SETUP_S + heads * _LEAST_SLICE_S)
-    if least_s > deadline - time.monotonic():
-        say(f"{heads} cases in {protocol.processes} processes take {least_s:.0f} s, beyond the budget")
-    waiting = list(bundles)
-    for number in range(protocol.processes):
-        if not waiting:
-            return
-        heads = sum(map(len, waiting))
-        share_s = (deadline - time.monotonic()) / (protocol.processes - number)
-        left_s = 0.9 * share_s - len(waiting) * _SETUP_S
-        slice_s = min(_MOST_SLICE_S, max(_LEAST_SLICE_S, left_s / heads))
-        say(f"process {number + 1}: {heads} cases, up to {slice_s:.2f} s each")
-        waiting = _one_process(processes, waiting, number, slice_s, work, protocol)
-
-
-def _one_process(
-    processes: _Processes,
-    bundles: Sequence[Bundle],
-    number: int,
-    slice_s: float,
-    work: GpuWork,
-    protocol: TimingProtocol,
-) -> list[Bundle]:
-    """Adds one process's samples of every case; returns the bundles, without the cases that faulted."""
-    process = processes.fresh()
-    sound = []
-    for place, given in enumerate(bundles):
-        bundle = given
-        while bundle:
-            try:
-                request = _request(bundle, number, place, slice_s, protocol)
-                reply = process.ask(request, _LAUNCH_LIMIT_S + 3 * request["slice_s"])
-                rows = _samples(work.card["uuid"], bundle, number, reply)
-            except GpuProcessGone as ended:
-                message = f"while timing, in process {number + 1} of {protocol.processes}: {ended.message}"
-                guilty = _guilty(bundle, ended.side)
-                side = ended.side if ended.side in (None, *_SHARED_ARMS) else "head"
-                work.outputs.update((case, _bad(ended.status, side, message)) for case in guilty)
-                bundle = tuple(case for case in bundle if case not in guilty)
-                process = processes.fresh()
-                continue
-            sound.append(bundle)
-            work.busy_s += reply["busy_s"]
-            for row in rows:
-                work.samples.setdefault(row.case, []).append(row)
-            break
-    return sound
 
 
 def _request(

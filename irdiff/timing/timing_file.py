@@ -4,25 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
 from irdiff.errors import RunFolderError
 from irdiff.timing.results import MAX_TIMING_BYTES, SCHEMA, TIMING_FILE, TimingResults, merge
-from irdiff.timing.samples import join_samples
+from irdiff.timing.samples import join_samples, replace_file
 
-
-@dataclass(frozen=True, kw_only=True)
-class _Header:
-    schema: str
-
-
-_header = TypeAdapter(_Header)
-_adapter = TypeAdapter(TimingResults)
+_any, _adapter = TypeAdapter(dict[str, object]), TypeAdapter(TimingResults)
 
 
 def dump(results: TimingResults) -> bytes:
@@ -49,9 +40,9 @@ def load(folder: Path) -> TimingResults | None:
 def parse(content: bytes, where: str) -> TimingResults:
     """The timings of a file's content. Raises RunFolderError for another schema."""
     try:
-        schema = _header.validate_json(content).schema
+        schema = _any.validate_json(content).get("schema")
         if schema != SCHEMA:
-            raise RunFolderError(f"{where} has schema {schema[:80]!r}, this irdiff reads {SCHEMA!r}")
+            raise RunFolderError(f"{where} has schema {str(schema)[:80]!r}, this irdiff reads {SCHEMA!r}")
         return _adapter.validate_json(content)
     except ValidationError as error:
         first = error.errors()[0]
@@ -63,16 +54,8 @@ def write(folder: Path, results: TimingResults) -> TimingResults:
     """Adds the results to those that the folder already has; returns both as `merge` joins them."""
     before = load(folder)
     merged = merge([before, results]) if before else results
-    _replace(folder / TIMING_FILE, dump(merged))
+    replace_file(folder / TIMING_FILE, dump(merged))
     return merged
-
-
-def _replace(path: Path, content: bytes) -> None:
-    descriptor, part = tempfile.mkstemp(dir=path.parent, prefix=".part-")
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(content)
-    Path(part).chmod(0o644)
-    Path(part).replace(path)
 
 
 def join(target: Path, sources: Sequence[Path]) -> TimingResults | None:
@@ -86,5 +69,5 @@ def join(target: Path, sources: Sequence[Path]) -> TimingResults | None:
         return None
     join_samples(target, sources)
     merged = merge(parts)
-    _replace(target / TIMING_FILE, dump(merged))
+    replace_file(target / TIMING_FILE, dump(merged))
     return merged

@@ -8,7 +8,6 @@ import importlib
 import importlib.util
 import json
 import os
-import platform
 import sys
 
 _ADDR_NO_RANDOMIZE = 0x0040000
@@ -50,18 +49,6 @@ def _load_package():
     sys.modules["irdiff_corpus"] = irdiff_worker.corpus_api
 
 
-def _identify(triton, loaded):
-    return {
-        "triton": triton.__version__,
-        "python": platform.python_version(),
-        "implementation": platform.python_implementation(),
-        "backends": sorted(triton.backends.backends),
-        "root": os.path.dirname(os.path.abspath(triton.__file__)),
-        "search_path": list(sys.path),
-        **loaded,
-    }
-
-
 def main():
     fixed = _fix_addresses()
     os.environ.pop("IRDIFF_RESTARTED", None)
@@ -69,7 +56,6 @@ def main():
     requests_fd, replies_fd = os.dup(0), os.dup(1)
     os.dup2(2, 1)  # whatever triton or a workload prints must not end up in the protocol
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    environment = dict(os.environ)
     import triton
     import triton.backends
 
@@ -78,20 +64,17 @@ def main():
     modules, maps = dict(sys.modules), _mapped()
     _load_package()
     if sys.argv[1] == "identify":
-        from irdiff_worker import loaded, settings
+        from irdiff_worker import loaded
 
-        left = settings.of_imports(environment, modules)
-        reply = _identify(triton, {**loaded.describe(triton, modules, maps), **left})
-        os.write(replies_fd, json.dumps(reply).encode() + b"\n")
+        os.write(replies_fd, json.dumps(loaded.describe(triton, modules, maps)).encode() + b"\n")
         return
-    from irdiff_worker import dependencies, operations, packages, server, settings, stages
+    from irdiff_worker import opened, operations, packages, server, settings, stages
 
-    beside = json.loads(sys.argv[2]) if len(sys.argv) > 2 else None
-    dependencies.watch([beside["site"]] if beside and beside["site"] else [])
+    opened.watch()
     stages.make_ready()
     settings.begin()  # what packages set when they are imported is no part of the toolchain
-    if beside:
-        packages.add(**beside)
+    if len(sys.argv) > 2:
+        packages.add(**json.loads(sys.argv[2]))
     gc.collect()
     gc.freeze()
     server.serve_worker(requests_fd, replies_fd, operations, {"addresses_fixed": fixed})
@@ -103,8 +86,9 @@ def _mapped():
 
 
 def _preload():
-    """Imports here what every case would import in its own child, and keeps the collector off those pages."""
+    """Imports here what every case would import in its own child: torch alone takes up to six seconds."""
     for name in (
+        "torch",
         "triton.compiler.code_generator",
         "triton.experimental.gluon",
         "triton.experimental.gluon.language",
@@ -114,7 +98,7 @@ def _preload():
     ):
         try:
             importlib.import_module(name)
-        except Exception:  # an older release has no such module
+        except Exception:  # an older release has no such module, and not every interpreter has torch
             continue
 
 

@@ -26,10 +26,14 @@ import triton.runtime.jit
 from triton.backends.compiler import GPUTarget
 from triton.runtime import driver
 
-from . import corpus_api, frontend, importing, running, settings, stages
+from . import corpus_api, frontend, importing, launching, running, settings, stages
 from .describe import kernel_name, specialization_of
 from .kernel_functions import jit_function
 from .stages import real_compile
+from .texts import text_of
+
+_running = []
+"""The JIT functions that are being launched. Each keeps the `compile` of its first launch."""
 
 
 class Reached(BaseException):
@@ -136,8 +140,16 @@ class StubDriver:
 class Captured:
     """One launch: the JIT function, what it was called with, and what the frontend made of it."""
 
-    def __init__(self, function, bound, grid, reached):
+    def __init__(self, function, bound, given, grid, reached, tuner=None):
         self.function, self.bound, self.grid = function, bound, grid
+        self.given = given
+        """The options that the call names."""
+        self.tuner = tuner
+        """The autotuner that launches it, as lines of `launching`."""
+        self.text, self.places = "", []
+        """What is launched, over all calls of the entry that are this launch, and their places among the
+        calls of the entry.
+        """
         self.src, self.target, self.options = reached.src, reached.target, reached.options
         self.made, self.error = reached.made, reached.error
 
@@ -182,23 +194,35 @@ def intercepted(target, sink, configs=None, with_frontend=True, left_out=None):
     answer_as(target)
     jit, tuner = triton.runtime.jit.JITFunction, triton.runtime.autotuner.Autotuner
     original_run, original_tune = jit.run, tuner.run
+    tuning = []
 
     def compile_reached(src, target=None, options=None, **_):
+        if isinstance(src, str):
+            raise TypeError(f"irdiff: triton.compile({src!r}) launches nothing: use launch_ir in LAUNCHES")
         made = error = None
         if with_frontend:
             try:
                 made = frontend.run(src, target, options)
             except Exception as raised:
                 error = raised
-        raise Reached(src, target, options, made, error)
+        reached = Reached(src, target, options, made, error)
+        if _running:
+            raise reached
+        sink.append(Captured(src.fn, {}, {}, None, reached))  # `triton.compile`, without a launch
+        return NoKernel()
 
     @functools.wraps(original_run)
     def run(self, *args, grid=None, warmup=False, **kwargs):
         bound = bind(self, args, kwargs)
+        given = {name: value for name, value in kwargs.items() if name not in bound}
+        _running.append(self)
         try:
             original_run(self, *args, grid=grid, warmup=warmup, **kwargs)
         except Reached as reached:
-            sink.append(Captured(self, bound, evaluate_grid(grid, bound), reached))
+            tuned_by = tuning[-1] if tuning else ()
+            sink.append(Captured(self, bound, given, evaluate_grid(grid, bound), reached, tuned_by))
+        finally:
+            _running.pop()
         return NoKernel()
 
     @functools.wraps(original_tune)
@@ -211,9 +235,16 @@ def intercepted(target, sink, configs=None, with_frontend=True, left_out=None):
             left_out[name] = max(left_out.get(name, 0), len(known) - len(chosen))
         for config in chosen:
             options = config.all_kwargs()
-            if config.pre_hook is not None:
-                config.pre_hook({**self.nargs, **kwargs, **options})
-            self.fn.run(*args, **{**kwargs, **options})
+            hook = config.pre_hook
+            tuning.append(
+                [*launching.tuner_lines(self), *([f"config's hook: {text_of(hook)}"] if hook else [])]
+            )
+            try:
+                if hook is not None:
+                    hook({**self.nargs, **kwargs, **options})
+                self.fn.run(*args, **{**kwargs, **options})
+            finally:
+                tuning.pop()
         self.nargs, self.best_config = None, chosen[0]
         return NoKernel()
 
@@ -243,6 +274,7 @@ class CapturedFile:
         self.made.module = None
         self.error = None
         self.digest = made.digest
+        self.text, self.places = "", []
 
 
 def _file_of(entry, target):
@@ -259,15 +291,16 @@ def pinned_configs(tuner, kwargs):
         return tuner.configs
 
 
-def load_workload(root, name):
-    """The module of `ROOT/NAME.py`.
+def load_workload(root, name, folder=".", imports=()):
+    """The module of `ROOT/FOLDER/NAME.py`; `imports` are more folders on the module search path, from the
+    root.
 
     Its code carries the path relative to the corpus root, so that locations in the IR, and the file
     names in assertion messages, do not depend on where the corpus lies.
     """
     os.chdir(root)
-    importing.import_below(root)
-    path = name + ".py"
+    importing.import_below(root, [folder, *imports])
+    path = os.path.normpath(os.path.join(folder, name + ".py"))
     with open(path, encoding="utf-8") as file:
         source = file.read()
     module = types.ModuleType("irdiff_workload." + name.replace("/", "."))
@@ -279,9 +312,9 @@ def load_workload(root, name):
     return module
 
 
-def release_bounds(root, name):
+def release_bounds(root, name, folder="."):
     """(SINCE, UNTIL) of a workload, read without running it: an import may fail in an old release."""
-    with open(os.path.join(root, name + ".py"), encoding="utf-8") as file:
+    with open(os.path.join(root, folder, name + ".py"), encoding="utf-8") as file:
         source = file.read()
     found = {"SINCE": None, "UNTIL": None}
     if not any(variable in source for variable in found):
@@ -327,15 +360,7 @@ def launches_of(entry, target, with_frontend, configs=None):
             ended = error
             if not sink:
                 raise
-    kept, seen = [], set()
-    for captured in sink:
-        made = captured.made
-        key = specialization_of(captured), captured.digest, made.ir_digest if made else None
-        if made and captured.digest is None:  # what sets it apart may have no digest
-            key += tuple((name, settings.identity(value)) for name, value in made.settings.changed())
-        if key not in seen:
-            seen.add(key)
-            kept.append(captured)
+    kept = _kept(sink)
     is_program = isinstance(entry, corpus_api.ProgramEntry)
     if len(kept) == 1 and not is_program:
         return Launches([("", kept[0])], left_out=left_out)
@@ -346,6 +371,22 @@ def launches_of(entry, target, with_frontend, configs=None):
         number = f"#{counts[name]}" if names.count(name) > 1 else ""
         rows.append((f"/{name}{number}", captured))
     return Launches(rows, ended, left_out)
+
+
+def _kept(sink):
+    """Each specialization, and each IR of it, once, with what all of its calls launch."""
+    calls, kept = launching.Calls(), {}
+    for place, captured in enumerate(sink, 1):
+        made = captured.made
+        key = specialization_of(captured), captured.digest, made.ir_digest if made else None
+        if made and captured.digest is None:  # what sets it apart may have no digest
+            key += tuple((name, settings.identity(value)) for name, value in made.settings.changed())
+        _, places, texts = kept.setdefault(key, (captured, [], []))
+        places.append(place)
+        texts.append([*(captured.tuner or ()), *calls.lines(captured)])
+    for captured, places, texts in kept.values():
+        captured.text, captured.places = launching.text(texts), places
+    return [captured for captured, _, _ in kept.values()]
 
 
 def _name_in_program(captured):

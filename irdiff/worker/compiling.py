@@ -1,7 +1,7 @@
 """One case compiled, in a child process that does nothing else.
 
 The toolchain's own `triton.compile` does the work (`stages`). What it would put into its cache goes to a
-folder, its stages are timed one by one, and it is stopped before the first stage that is not wanted.
+folder, and its stages are timed one by one.
 """
 
 from __future__ import annotations
@@ -9,35 +9,23 @@ from __future__ import annotations
 import json
 import os
 import resource
-import shutil
-import subprocess
+import sys
 import time
 
 import triton
-import triton.compiler.compiler as tc
 from triton.backends.compiler import GPUTarget
 
-from . import frontend, stages
+from . import assembling, frontend, stages
 
 _TRITON_ROOT = os.path.dirname(os.path.abspath(triton.__file__))
-
-
-class _StopAtAssembler(BaseException):
-    pass
+_STANDARD_LIBRARY = os.path.dirname(os.path.abspath(os.__file__))
 
 
 class StageRecorder:
     """Times and artifacts of one compilation, written to `folder` as they come."""
 
-    def __init__(self, folder, assembles=True):
+    def __init__(self, folder):
         self.folder = folder
-        self.assembles = assembles
-        self.stopped = False
-        """Whether an assembler that is not wanted was reached: what follows has an empty binary, and goes."""
-        self.goes_on = False
-        """Whether something was made after that, or left for that assembler beside its input: only a whole
-        compilation tells what.
-        """
         self.stage = "ttir"
         self.made = None
         """What that stage gave."""
@@ -46,33 +34,17 @@ class StageRecorder:
         """Processor time of each stage, that of the programs it ran too: no other process moves it."""
         self.artifacts = []
         self.metadata = {}
-        self.assembler_flags = None
-        self.assembler_log = ""
+        self.assembly = None
+        """The `assembling.Assembly` of the last assembler that ran for a stage."""
         self.notes = []
-        self.begun = None
-        """The `stages.Leavings` before the first stage, of a compilation that stops at its assembler."""
-        self.entered = set()
-        """Python files of Triton whose functions the stages called."""
+        self.handed = None
+        """What the launcher would be handed beside the arguments."""
 
     def wrap(self, name, stage):
         def timed(module, metadata):
-            self.metadata = metadata
-            if self.stopped:  # this stage would take the binary
-                self.goes_on = True
-                raise _StopAtAssembler
-            self.stage = name
-            if self.begun is None and not self.assembles:
-                self.begun = stages.Leavings()
+            self.stage, self.metadata = name, metadata
             begin, used = time.perf_counter(), _cpu_s()
-            files = set()
-            try:
-                with stages.entered() as files:
-                    self.made = stage(module, metadata)
-            except _StopAtAssembler:
-                self.stopped, self.made = True, b""
-                return self.made
-            finally:
-                self.entered |= files  # of a stage that stopped or failed, too: it made what there is
+            self.made = stage(module, metadata)
             self.times_s[name] = round(time.perf_counter() - begin, 6)
             self.cpu_s[name] = round(_cpu_s() - used, 6)
             return self.made
@@ -81,11 +53,7 @@ class StageRecorder:
 
     def keep(self, name, content):
         if name == self.stage and content is not self.made:
-            self.assembler_flags = None  # a file that overrides the stage: the assembler did not make this
-            self.goes_on |= self.stopped
-        if self.stopped:
-            self.goes_on |= name != self.stage
-            return
+            self.assembly = None  # a file that overrides the stage: the assembler did not make this
         content = content if isinstance(content, bytes) else str(content).encode()
         with open(os.path.join(self.folder, name), "wb") as file:
             file.write(content)
@@ -100,11 +68,10 @@ class StageRecorder:
             "times_s": self.times_s,
             "cpu_s": self.cpu_s,
             "metadata": _plain(self.metadata),
-            "assembler_flags": self.assembler_flags,
-            "assembler_log": self.assembler_log,
+            "assembler_flags": self.assembly and self.assembly.words,
+            "assembler_log": self.assembly.log if self.assembly else "",
             "notes": self.notes,
-            "entered": sorted(self.entered),
-            "goes_on": self.goes_on,
+            "handed": _plain(self.handed),
             **more,
         }
         path = os.path.join(self.folder, "result.json")
@@ -118,10 +85,11 @@ def _cpu_s():
     return sum(row.ru_utime + row.ru_stime for row in spent)
 
 
-def compile_launch(captured, recorder):
+def compile_launch(captured, recorder, remembered):
     """Runs the toolchain's pipeline on one captured launch; the recorder gets what comes out.
 
-    It continues from the IR that the frontend made at the launch, where that was made.
+    It continues from the IR that the frontend made at the launch, where that was made. Returns the modules
+    from outside of Triton and the standard library that the stages imported: no digest holds them.
     """
     if captured.error is not None:
         recorder.stage = "ttir"
@@ -131,20 +99,27 @@ def compile_launch(captured, recorder):
         module = _module_of(captured)
         if not isinstance(src, stages.FileSource):
             src.make_ir = lambda *_, **__: module
-    _watch_assembler(recorder)
+    assembling.watch(recorder, remembered)
+    before = set(sys.modules)
     try:
         with stages.wrapped(captured.target, recorder.wrap, keep=recorder.keep):
             stages.compile_launch(src, captured.target, captured.options)
-    except _StopAtAssembler:
-        pass
     except Exception as error:
-        if recorder.stopped:
-            recorder.goes_on = True  # with the binary
-            return
         # 3.2 to 3.4 link for AMD with an ld.lld that the wheel does not have; the code itself is there.
         if recorder.stage != "hsaco" or "lld" not in str(error):
             raise
         recorder.notes.append("no-linker")
+    recorder.handed = stages.handed_to_launcher(captured.target, recorder.metadata)
+    return sorted(name for name in set(sys.modules) - before if _is_from_outside(sys.modules[name]))
+
+
+def _is_from_outside(module):
+    path = getattr(module, "__file__", None)
+    if not isinstance(path, str):
+        return False
+    path = os.path.abspath(path)
+    inside = path.startswith(_STANDARD_LIBRARY + os.sep) and "site-packages" not in path
+    return not inside and not path.startswith((_TRITON_ROOT + os.sep, os.path.dirname(__file__) + os.sep))
 
 
 def _module_of(captured):
@@ -155,62 +130,6 @@ def _module_of(captured):
     if again.digest != captured.digest:
         raise RuntimeError("irdiff: the frontend makes another IR of this launch each time")
     return again.module
-
-
-def assemble(captured, stage_name, text, metadata, recorder):
-    """Runs the one stage that makes the binary, on text that this toolchain made before."""
-    backend = tc.make_backend(captured.target)
-    options = backend.parse_options(dict(captured.options or {}, **captured.src.parse_options()))
-    own = stages.of_backend(backend, options, captured.src)
-    recorder.metadata = dict(metadata)
-    _watch_assembler(recorder)
-    recorder.keep(stage_name, recorder.wrap(stage_name, own[stage_name])(text, recorder.metadata))
-
-
-def _watch_assembler(recorder):
-    """Runs `ptxas` so that its result depends on the PTX, the binary and the flags alone.
-
-    The same file names, working directory, argv[0] and environment every time: their lengths move its
-    heap, and some releases of ptxas for Blackwell generate other code then. Its flags and what it
-    prints (`-v`: registers, spills) are kept. Where assembly is not wanted it stops at the flags.
-    """
-    from . import server
-
-    class Popen(subprocess.Popen):
-        _wanted = None
-
-        def __init__(self, args, **kwargs):
-            words = [args] if isinstance(args, str) else [os.fspath(word) for word in args]
-            if os.path.basename(words[0]).startswith("ptxas") and "-o" in words:
-                words, kwargs = self._prepare(words, kwargs)
-            super().__init__(words, preexec_fn=server.die_with_parent, **kwargs)
-
-        def _prepare(self, words, kwargs):
-            output = words.index("-o")
-            source, self._wanted = words[output - 1], words[output + 1]
-            flags = [*words[1 : output - 1], *words[output + 2 :]]
-            recorder.assembler_flags = [os.path.realpath(shutil.which(words[0]) or words[0]), *flags]
-            if not recorder.assembles:
-                recorder.goes_on |= stages.Leavings().differs(recorder.begun)
-                raise _StopAtAssembler
-            folder = os.path.join(recorder.folder, "assemble")
-            os.makedirs(folder, exist_ok=True)
-            shutil.copyfile(source, os.path.join(folder, "kernel.ptx"))
-            self._made = os.path.join(folder, "kernel.cubin")
-            self._log = getattr(kwargs.get("stderr"), "name", None)
-            kwargs.update(executable=words[0], cwd=folder, env={"PATH": "/usr/bin:/bin"})
-            return ["ptxas", *flags, "kernel.ptx", "-o", "kernel.cubin"], kwargs
-
-        def communicate(self, *args, **kwargs):
-            result = super().communicate(*args, **kwargs)
-            if self._wanted and self.returncode == 0:
-                shutil.move(self._made, self._wanted)  # the folder for temporary files may be on another disk
-                if isinstance(self._log, str):
-                    with open(self._log) as file:
-                        recorder.assembler_log = file.read()[-4000:]
-            return result
-
-    subprocess.Popen = Popen
 
 
 def _plain(metadata):

@@ -193,6 +193,15 @@ class FakeTensor:
         return f"tensor({self.shape}, {self.dtype.short!r})"
 
 
+def storage_of(tensor):
+    """(what names the storage, offset in elements, fill) of a fake tensor, torch's, or a program's own."""
+    if isinstance(tensor, FakeTensor):
+        return tensor.storage.number, tensor.offset, tensor.storage.fill
+    if hasattr(tensor, "untyped_storage"):
+        return tensor.untyped_storage().data_ptr() or id(tensor), tensor.storage_offset(), "normal"
+    return tensor.data_ptr(), 0, "normal"
+
+
 def contiguous_strides(shape):
     strides, step = [], 1
     for n in reversed(shape):

@@ -27,6 +27,8 @@ def describe(captured, launch_id, label, target, entry):
         "label": label,
         "target": target["name"],
         "digest": captured.digest,
+        "launched": captured.text,
+        "places": captured.places,
         "options": _options(captured),
         "tier": entry.facts["tier"],
         "expected": entry.expects(target["name"], triton.__version__),
@@ -111,13 +113,7 @@ def _arguments(captured, constexprs):
 
 
 def _tensor_row(tensor, storages):
-    if isinstance(tensor, corpus_api.FakeTensor):
-        storage, offset, fill = tensor.storage.number, tensor.offset, tensor.storage.fill
-    elif hasattr(tensor, "untyped_storage"):
-        storage = tensor.untyped_storage().data_ptr() or id(tensor)
-        offset, fill = tensor.storage_offset(), "normal"
-    else:  # a program's own array
-        storage, offset, fill = tensor.data_ptr(), 0, "normal"
+    storage, offset, fill = corpus_api.storage_of(tensor)
     stride = getattr(tensor, "stride", None)
     strides = stride() if callable(stride) else corpus_api.contiguous_strides(tensor.shape)
     return {

@@ -19,12 +19,15 @@ class _Loader(importlib.machinery.SourceFileLoader):
         return self.source_to_code(self.get_data(path), os.path.relpath(path, self.root))
 
 
-def import_below(root):
-    """Puts `root` on the path. The process must stay in that folder for sources to be found again."""
-    if root in sys.path:
+def import_below(root, folders):
+    """Puts folders below `root` on the path, the first one first. The process must stay in `root` for sources
+    to be found again.
+    """
+    places = [os.path.normpath(os.path.join(root, folder)) for folder in folders]
+    if places[0] in sys.path:
         return
-    _hook(root, [root])
-    sys.path.insert(0, root)
+    _hook(root, [root, *places])
+    sys.path[:0] = dict.fromkeys(places)
 
 
 def import_packages(site, names):

@@ -1,45 +1,139 @@
-"""What a process that has imported Triton is made of: the reply of `identify`.
+"""What this process has loaded: the files that make a toolchain what it is, each under a name of its own.
 
-It is what was loaded, not what is installed: a package that only lies beside Triton is no part of it, and a
-module that a `.pth` file or `sitecustomize` brought in is.
+    triton/…             every file of the package: a stage may load any of them later
+    package:NAME/…       the same for a backend of another distribution, and
+    distribution:NAME/…  whatever else that distribution installed
+    module:NAME          every other module that was imported from outside of the standard library
+    library:NAME         every mapped file that holds code
+    interpreter          the interpreter
+    program:NAME         a program outside of Triton that a compilation would run
+
+A name holds no folder in which anything is installed: two installations of one release are one toolchain.
+What was imported counts and not what is installed, so a package that lies next to Triton is no part of it,
+and a module that a `.pth` file or `sitecustomize` brought in is.
 """
 
 from __future__ import annotations
 
 import importlib.metadata
 import os
+import platform
 import re
 import sys
 import sysconfig
-from types import SimpleNamespace
 
 _ASSEMBLERS = ("ptxas", "ptxas_blackwell")
+_SITE_FOLDERS = ("site-packages", "dist-packages")
 
 
 def describe(triton, modules, maps):
-    """`sys.modules` and `/proc/self/maps`, both from before irdiff's own modules brought in more."""
+    """The reply of `identify`; `modules` and `maps` are from before irdiff's own modules were imported.
+
+    modules: `sys.modules`. maps: the text of `/proc/self/maps`.
+    """
+    root = os.path.dirname(os.path.abspath(triton.__file__))
+    files, programs = _Files(), _programs(triton)
+    files.add_folder("triton", root)
+    for name, backend in triton.backends.backends.items():
+        module = sys.modules.get(backend.compiler.__module__)
+        place = _place(getattr(module, "__file__", None) or root)
+        if not place.startswith(os.path.realpath(root) + os.sep):
+            package = _package_of(place)
+            files.add_folder(f"package:{os.path.basename(package)}", package)
+            files.add_distribution(name)
+    for name, module in sorted(modules.items()):
+        path = getattr(module, "__file__", None)
+        if isinstance(path, str) and name != "__main__" and not _is_standard(path):
+            files.add(f"module:{name}{_suffix(path)}", _existing(path))
+    interpreter = os.path.realpath("/proc/self/exe")
+    files.add("interpreter", interpreter)
+    for path in _libraries(maps):
+        files.add_library(path)
+    for label, path in programs.items():
+        files.add(f"program:{label}", path)
     return {
-        "modules": _module_files(modules),
-        "libraries": _libraries(maps),
-        "executable": os.path.realpath("/proc/self/exe"),
-        "stdlib": sorted({sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib")}),
+        "triton": triton.__version__,
+        "python": platform.python_version(),
+        "implementation": platform.python_implementation(),
+        "backends": sorted(triton.backends.backends),
+        "root": root,
+        "files": files.by_name,
         "startup": _startup_lines(),
-        "parts": {name: _part(name, row) for name, row in triton.backends.backends.items()},
-        "programs": _programs(triton),
+        "programs": sorted({*programs.values(), *_executables(root)}),
     }
 
 
-def _module_files(modules):
-    found = {}
-    for name, module in list(modules.items()):
-        path = getattr(module, "__file__", None)
-        if isinstance(path, str) and name != "__main__":
-            found[name] = _existing(path)
-    return found
+class _Files:
+    def __init__(self):
+        self.by_name = {}
+        self._places, self._targets = set(), set()
+
+    def add(self, name, path):
+        """Names a file, unless it has a name. Another file of the same name (a library) gets a longer one."""
+        place = _place(path)
+        if place not in self._places:
+            while name in self.by_name:
+                name += "+"
+            self._places.add(place)
+            self._targets.add(os.path.realpath(path))
+            self.by_name[name] = path
+
+    def add_folder(self, name, folder):
+        """Names every file of a package, or the module itself where it is none."""
+        if os.path.isfile(folder):
+            self.add(name, folder)
+        for place, folders, names in os.walk(folder, followlinks=True):
+            folders[:] = sorted(row for row in folders if row != "__pycache__")
+            for row in sorted(names):
+                if not row.endswith((".pyc", ".pyo")):
+                    inner = os.path.relpath(os.path.join(place, row), folder)
+                    self.add(f"{name}/{inner}", os.path.join(place, row))
+
+    def add_distribution(self, backend):
+        points = importlib.metadata.entry_points()
+        rows = (
+            points.select(group="triton.backends")
+            if hasattr(points, "select")
+            else points.get("triton.backends", ())
+        )
+        for point in rows:
+            if point.name == backend and getattr(point, "dist", None) is not None:
+                for row in sorted(map(str, point.dist.files or ())):
+                    if ".." not in row and ".dist-info" not in row and not row.endswith(".pyc"):
+                        self.add(f"distribution:{backend}/{row}", str(point.dist.locate_file(row)))
+
+    def add_library(self, path):
+        """Names a mapped file, unless it is one that has a name and was reached through a link."""
+        if os.path.realpath(path) not in self._targets:
+            self.add(f"library:{os.path.basename(path)}", path)
+
+
+def _place(path):
+    """Where a file lies, its own link not followed: the package of a revision is a folder of links."""
+    folder, name = os.path.split(os.path.abspath(path))
+    return os.path.join(os.path.realpath(folder), name)
+
+
+def _package_of(place):
+    """The outermost package that a file is in, or the file itself."""
+    while os.path.isfile(os.path.join(os.path.dirname(place), "__init__.py")):
+        place = os.path.dirname(place)
+    return place
+
+
+def _suffix(path):
+    return "/__init__.py" if os.path.basename(path) == "__init__.py" else os.path.splitext(path)[1]
+
+
+def _is_standard(path):
+    folders = {os.path.realpath(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")}
+    place = _place(path)
+    inside = any(place.startswith(folder + os.sep) for folder in folders)
+    return inside and not any(part in place.split(os.sep) for part in _SITE_FOLDERS)
 
 
 def _existing(path):
-    """The file itself, or the archive from which it was imported."""
+    """The file itself, or the archive that it was imported from."""
     path = os.path.abspath(path)
     while path != os.path.dirname(path) and not os.path.exists(path):
         path = os.path.dirname(path)
@@ -53,7 +147,7 @@ def _libraries(maps):
 
 
 def _startup_lines():
-    """[name, lines that are run] of the `.pth` files. Lines that name folders show in what is loaded."""
+    """[name, lines that are run] of the `.pth` files; other lines name folders."""
     found = []
     for folder in sys.path:
         for name in sorted(os.listdir(folder) if os.path.isdir(folder) else ()):
@@ -65,84 +159,13 @@ def _startup_lines():
     return found
 
 
-def _part(name, backend):
-    """Where one backend comes from: all that its class is made of, and its distribution."""
-    entry = next((point for point in _entry_points() if point.name == name), None)
-    places = {place for owner in backend.compiler.__mro__ for place in _places_of(owner)}
-    driver = set(_places_of(backend.driver)) - places if hasattr(backend, "driver") else set()
-    modules = [entry.value, entry.value + ".compiler"] if entry else []
-    for module in modules:
-        places.add(getattr(sys.modules.get(module), "__file__", None))
-    return {
-        "targets": _names_of_targets(backend.compiler),
-        "files": sorted(os.path.abspath(place) for place in places if place),
-        "driver": sorted(os.path.abspath(place) for place in driver if place),
-        "distribution": _distribution_files(entry),
-    }
-
-
-def _entry_points():
-    points = importlib.metadata.entry_points()
-    if hasattr(points, "select"):
-        return list(points.select(group="triton.backends"))
-    return list(points.get("triton.backends", ()))
-
-
-def _places_of(owner):
-    """Files that a class, and the functions that it holds, were written in."""
-    module = sys.modules.get(owner.__module__)
-    yield getattr(module, "__file__", None)
-    if getattr(module, "__name__", "") == "builtins":
-        return
-    for value in vars(owner).values():
-        function = getattr(value, "__func__", getattr(value, "fget", value))
-        while function is not None:
-            code = getattr(function, "__code__", None)
-            if code is not None:
-                yield code.co_filename if os.path.isfile(code.co_filename) else None
-            function = getattr(function, "__wrapped__", None)
-
-
-class _AskedFor:
-    """Stands in for the name of a target's backend: equal to nothing, and knows what it was compared with."""
-
-    def __init__(self):
-        self.names = set()
-
-    def __eq__(self, other):
-        self.names.add(other)
-        return False
-
-    def _refuse(self, *_):
-        raise TypeError
-
-    __hash__ = __str__ = __repr__ = __format__ = __bool__ = _refuse
-
-
-def _names_of_targets(compiler):
-    """Names of the backends of targets that a class can support; None where its code does not show it.
-
-    A class that says no to a name which equals none of those that it compares with says no to every other
-    such name. Whatever else it looks at raises, and so does anything that is done with the name.
-    """
-    asked = _AskedFor()
-    try:
-        supported = compiler.supports_target(SimpleNamespace(backend=asked))
-    except Exception:
-        return None
-    names = asked.names
-    known = not supported and names and all(type(name) is str for name in names)
-    return sorted(names) if known else None
-
-
-def _distribution_files(entry):
-    """What the distribution of an entry point installed below its own folder of packages."""
-    distribution = getattr(entry, "dist", None)
-    if distribution is None or entry.value.partition(".")[0] == "triton":
-        return []  # the whole of Triton counts
-    names = [str(name) for name in distribution.files or ()]
-    wanted = (name for name in names if ".." not in name and ".dist-info" not in name)
-    return sorted(str(distribution.locate_file(name)) for name in wanted if not name.endswith(".pyc"))
+def _executables(root):
+    """Programs that Triton brings along. Wheels mark other files than those in `bin` as executable, too."""
+    for folder, _, names in os.walk(os.path.join(root, "backends"), followlinks=True):
+        for name in names if os.path.basename(folder) == "bin" else ():
+            path = os.path.join(folder, name)
+            if ".so" not in name and os.access(path, os.X_OK):
+                yield path
 
 
 def _programs(triton):

@@ -1,10 +1,10 @@
-"""The operations of a worker, each run in a forked child: `catalog`, `compile`, `assemble`,
-`replay` and `one_pass`.
+"""The operations of a worker, each run in a forked child: `catalog`, `compile`, `replay` and `one_pass`.
 
 A request is a JSON object with `op`, `root` (of the corpus), `workload`, `target` (as in its TOML), `select`
 (which launches of the workload count, see `_is_selected`) and `folder`, where the child leaves `result.json`
 and the artifacts. The workload is loaded, and its launches are captured, once by a host of the child:
-`prepare`.
+`prepare`. `assembled` is the folder of what assemblers made before, `programs` their digests (`assembling`),
+`below` a folder of which readers are told what was opened.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import traceback
 import triton
 from triton.backends.compiler import GPUTarget
 
-from . import called, capture, compiling, coverage, dependencies, describe, one_pass, packages, passes
+from . import assembling, called, capture, compiling, coverage, describe, one_pass, opened, packages, passes
 
 
 class WorkloadError(Exception):
@@ -32,13 +32,13 @@ _ENDED_EARLY = "ended-early"
 """Stands, below the label of a program, for what it would have launched had it come to its end."""
 _prepared = None
 """What `_entries` gives for the workload and target of this process, once they are loaded."""
-_dependencies = None
-"""What loading and capturing them looked at."""
+_read = None
+"""What loading and capturing them opened."""
 
 
 def key_of(request):
     """Requests with the same key need the same workload, loaded for the same target."""
-    parts = [request["root"], _workload(request), request["target"], request["select"]]
+    parts = [_place(request), _workload(request), request["target"], request["select"]]
     return json.dumps(parts, sort_keys=True)
 
 
@@ -47,15 +47,16 @@ def prepare(request):
 
     Returns whether the request is served: describing what was captured needs no child of its own.
     """
-    global _prepared, _dependencies
+    global _prepared, _read
     coverage.mark()
-    dependencies.begin()
+    packages.answer_as(request["target"])
+    opened.begin(request.get("below"))
     try:
         if _has_backend(request["target"]):
             _prepared = _entries(request)
     except BaseException:
         return False  # each request comes to the same error in its own child, which reports it
-    _dependencies = dependencies.report()
+    _read = opened.report()
     _forget_modules()
     served = request["op"] == "catalog"
     if served:
@@ -74,7 +75,7 @@ def _forget_modules():
 
 
 def serve(request):
-    recorder = compiling.StageRecorder(request["folder"], request.get("assemble", True))
+    recorder = compiling.StageRecorder(request["folder"])
     recorder.stage = "capture"
     try:
         if not _has_backend(request["target"]):
@@ -92,7 +93,6 @@ def serve(request):
             message=_one_line(error),
             unsupported=_is_unknown_arch(error),
             curable=_may_be_cured(error),
-            dependencies=dependencies.report() if request["op"] == "catalog" else None,
         )
 
 
@@ -131,7 +131,7 @@ def _catalog(request, recorder):
         failures=failures,
         left_out=left_out,
         called=called.report(),
-        dependencies=_dependencies,
+        read=opened.report() if _read is None else _read,
     )
 
 
@@ -145,17 +145,18 @@ def _entries(request):
     The frontend is not run for launches that are not meant for the target: few of them are asked for.
     """
     workload, target = _workload(request), request["target"]
-    if not capture.wanted_here(capture.release_bounds(request["root"], workload)):
+    root, folder, _ = _place(request)
+    if not capture.wanted_here(capture.release_bounds(root, workload, folder)):
         return []
     packages.check()
-    capture.answer_as(target)  # modules ask for the GPU when they are imported
     with called.watched() if request.get("note_calls") else contextlib.nullcontext():
         return _launched(request, workload, target)
 
 
 def _launched(request, workload, target):
     rows = []
-    for label, entry in capture.load_workload(request["root"], workload).LAUNCHES.items():
+    root, folder, imports = _place(request)
+    for label, entry in capture.load_workload(root, workload, folder, imports).LAUNCHES.items():
         if not _is_selected(label, entry, request["select"]):
             continue
         with_frontend = request["select"]["frontend"] and entry.expects(target["name"], triton.__version__)
@@ -173,6 +174,11 @@ def _is_selected(label, entry, select):
     return (not select["tiers"] or entry.facts["tier"] in select["tiers"]) and (
         not heads or any(fnmatch.fnmatchcase(label, head) for head in heads)
     )
+
+
+def _place(request):
+    """The working folder, where the workloads lie in it, and what else is on the module search path."""
+    return request["root"], request["workloads"], request["imports"]
 
 
 def _workload(request):
@@ -211,19 +217,16 @@ def _compile(request, recorder):
         )
     if coverage.NAME in request and captured.made is not None:
         captured.made.module = None  # made by the host, whose lines are not counted: it is made again here
-    compiling.compile_launch(captured, recorder)
-    recorder.report("compiled")
+    from_outside = compiling.compile_launch(captured, recorder, _remembered(request))
+    recorder.report("compiled", from_outside=from_outside)
 
 
-def _assemble(request, recorder):
-    with open(request["input"]) as file:
-        text = file.read()
-    compiling.assemble(_captured(request), request["stage"], text, request["metadata"], recorder)
-    recorder.report("compiled")
+def _remembered(request):
+    return assembling.Remembered(request.get("assembled"), request.get("programs", {}))
 
 
 def _replay(request, recorder):
-    settings = passes.replay(request, _captured(request), recorder)
+    settings = passes.replay(request, _captured(request), recorder, _remembered(request))
     recorder.report("compiled", settings=settings)
     passes.leave()
 
@@ -235,7 +238,6 @@ def _one_pass(request, recorder):
 _OPERATIONS = {
     "catalog": _catalog,
     "compile": _compile,
-    "assemble": _assemble,
     "replay": _replay,
     "one_pass": _one_pass,
 }

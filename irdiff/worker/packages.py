@@ -1,7 +1,8 @@
 """Published packages beside a toolchain's own: what the workloads of a pack import.
 
 They call a library's own functions, on torch tensors that lie on the CPU, as if there were a GPU. What a
-library asks of the GPU when it is imported it keeps, so a worker with packages serves one target.
+library asks of the GPU when it is imported it keeps, so a worker with packages serves one target. Where
+torch is the interpreter's own, each host answers for its target.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import contextlib
 import importlib
 import importlib.util
 import os
+import sys
 
 from . import capture, importing, inductor, torch_on_cpu
 
@@ -19,23 +21,31 @@ _added = {}
 def add(site, imports, kernels, torch_compile, target):
     """Adds packages, in the parent of all cases. The toolchain's own come first on the path and stay so.
 
-    site: their folder; None where they are the toolchain's own.
+    site: their folder.
     imports: modules to import once for every case.
     kernels: packages whose files are known by paths relative to `site`: names of files reach code.
     torch_compile: whether it writes kernels for the target, or code for the CPU.
     """
     _added.update(site=site, kernels=kernels)
-    if site is not None:
-        importing.import_packages(site, kernels)
-    capture.answer_as(target)
-    torch_on_cpu.install(target)
+    importing.import_packages(site, kernels)
     with contextlib.suppress(ImportError):
-        importlib.import_module("torch").set_num_threads(1)  # cases are forked from here: no other threads
-    if torch_compile:
-        inductor.install(target)
+        importlib.import_module("torch")
+    answer_as(target, torch_compile=torch_compile)
     for name in imports:
         with contextlib.suppress(Exception):  # it will fail again, and be told, where a workload needs it
             importlib.import_module(name)
+
+
+def answer_as(target, torch_compile=True):
+    """From now on Triton, and torch where this process has it, say that there is a GPU of this target."""
+    capture.answer_as(target)
+    if "torch" not in sys.modules or _added.get("target") == target:
+        return
+    _added["target"] = target
+    sys.modules["torch"].set_num_threads(1)  # cases are forked from here: no other threads
+    torch_on_cpu.install(target)
+    if torch_compile:
+        inductor.install(target)
 
 
 def check():

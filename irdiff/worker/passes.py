@@ -15,7 +15,7 @@ import triton.compiler.compiler as tc
 from triton._C import libtriton
 from triton._C.libtriton import ir, llvm
 
-from . import compiling
+from . import assembling
 from .stages import of_backend
 
 DUMP = "passes"
@@ -23,7 +23,7 @@ _MAX_SETTING = 200
 _LLVM_STAGES = ("llir", "ptx", "amdgcn")
 
 
-def replay(request, captured, recorder):
+def replay(request, captured, recorder, remembered):
     """Runs `stage` on the file `input`, which holds the text of `input_stage`.
 
     Leaves the artifact. Where `dump` is `final` or `all` also the file `passes.after`, the IR after the last
@@ -43,7 +43,7 @@ def replay(request, captured, recorder):
         os.environ["MLIR_ENABLE_DUMP"] = "1"
     elif request["dump"] == "llvm":
         _keep_llvm_passes()
-    compiling._watch_assembler(recorder)
+    assembling.watch(recorder, remembered)
     settings = _recorded_settings(backend)
     module = _read(request["input"], request["input_stage"], backend)
     if stage not in stages:

@@ -184,7 +184,7 @@ class Recorder:
             return
         reached = self._probe(function, args, kwargs, grid)
         self._seen[key] = function
-        captured = capture.Captured(function, bound, numbers, reached)
+        captured = capture.Captured(function, bound, {}, numbers, reached)
         digest = describe.specialization_of(captured)
         if digest not in self.launches:
             options = {name: value for name, value in kwargs.items() if name not in bound}

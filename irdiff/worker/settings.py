@@ -9,9 +9,7 @@ than the worker began with is compiled each time.
 
 from __future__ import annotations
 
-import functools
 import os
-import re
 import sys
 import types
 
@@ -31,8 +29,6 @@ _OF_EACH_CLASS = frozenset(
     | {"__slotnames__"}  # which `copy` leaves behind
 )
 _UNSET = object()
-_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
-_PREFIX = sys.prefix
 _at_first = []
 _modules = {}
 """{name: module} that stages run in, of those loaded at first; what is loaded later is as installed."""
@@ -66,11 +62,9 @@ class Settings:
         self._knobs = {name: dict(vars(group)) for name, group in groups().items()}
         self._code = _code()
 
-    def changed(self, since=None):
-        """[(name, value)] of what differs from how the worker began, or from earlier settings; None as the
-        value of what is gone.
-        """
-        before, now = (since or _at_first[0])._all(), self._all()
+    def changed(self):
+        """[(name, value)] of what differs from how the worker began; None as the value of what is gone."""
+        before, now = _at_first[0]._all(), self._all()
         names = (name for name in sorted({*before, *now}) if not _same(before, now, name))
         return [(name, now.get(name)) for name in names]
 
@@ -127,11 +121,6 @@ def _noted(value):
     return _Held(value) if isinstance(value, (dict, list)) else value
 
 
-def held_by_object(value):
-    """{name: value} of an object, to be compared with what it holds later."""
-    return {name: _noted(row) for name, row in getattr(value, "__dict__", {}).items()}
-
-
 def identity(value):
     """Hashable, and equal for equal settings of this process."""
     if isinstance(value, _Held):
@@ -159,96 +148,3 @@ def begin():
         if name in own or name.startswith(BELOW_FRONTEND):
             _modules[name] = module
     _at_first[:] = [Settings()]
-
-
-# what imports have left
-
-
-def of_imports(environment, modules):
-    """What importing Triton has left where stages read it, beside its files; `environment` is from before.
-
-    `set`: [name, value] of variables and knobs. `held`: [module, name, file] of functions and objects that a
-    module which stages run in holds, in classes, containers and other objects too, where they have no name:
-    any file may have put one of its own there. `values`: [module, place, value] of all plain values there,
-    which any file may have set.
-    """
-    names = {*environment, *os.environ}
-    found = {name: os.environ.get(name) for name in names if environment.get(name) != os.environ.get(name)}
-    for name, group in groups().items():
-        values = {key: _ADDRESS.sub("", repr(value)) for key, value in vars(group).items()}
-        found.update((f"knobs.{name}.{key}", value) for key, value in values.items())
-    own = {row.compiler.__module__ for row in triton.backends.backends.values()}
-    running = {name: module for name, module in modules.items() if name.startswith(BELOW_FRONTEND)}
-    running.update((name, modules[name]) for name in own if name in modules)
-    rows = [(name, *row) for name, module in running.items() for row in _held_by(name, module)]
-    return {
-        "set": sorted(found.items()),
-        "held": sorted({(module, name, file) for module, name, _, _, file in rows if file}),
-        "values": sorted({(module, place, value) for module, _, place, value, _ in rows if value}),
-    }
-
-
-def _held_by(module_name, module):
-    """(own name, place, value, file) of what a module holds: `value` of what is plain, `file` of functions,
-    of classes and of those that objects have. The name is empty for what lies in something else.
-    """
-    for name, value in list(vars(module).items()):
-        if name.startswith("__") or isinstance(value, types.ModuleType):
-            continue
-        inner = [(name, value)]
-        if isinstance(value, type) and value.__module__ == module_name:
-            rows = vars(value).items()
-            inner = [(f"{name}.{key}", row) for key, row in rows if key not in _OF_EACH_CLASS]
-        for place, row in inner:
-            leaves = _leaves(row, place, set())
-            yield from ((name if at == name else "", at, plain, file) for at, plain, file in leaves)
-
-
-def _leaves(value, place, seen):
-    """(place, plain value as text, file) of a value and all that it is made of."""
-    if isinstance(value, (bool, int, float, str, bytes, type(None))):
-        yield place, _ADDRESS.sub("", repr(value)).replace(_PREFIX, "<prefix>"), None
-        return
-    if id(value) in seen or isinstance(value, types.ModuleType):
-        return
-    seen.add(id(value))
-    yield place, None, _file_of(value)
-    for name, row in _parts_of(value):
-        yield from _leaves(row, f"{place}.{_ADDRESS.sub('', name).replace(_PREFIX, '<prefix>')}", seen)
-
-
-def _file_of(value):
-    """Where a function, a class, or the class of an object was written."""
-    code = getattr(value, "__code__", None) if isinstance(value, types.FunctionType) else None
-    if code is not None:
-        return code.co_filename
-    owner = value if isinstance(value, type) else type(value)
-    return getattr(sys.modules.get(owner.__module__), "__file__", None)
-
-
-def _parts_of(value):
-    """[(name, value)]. Nothing is asked of an object itself, which may begin to work then.
-
-    What the registry of backends holds is described with the backends.
-    """
-    if isinstance(value, dict):
-        return [(repr(key), row) for key, row in list(value.items())]
-    if isinstance(value, (list, tuple)) and type(value).__module__ != "triton.backends":
-        return [(str(number), row) for number, row in enumerate(list(value))]
-    if isinstance(value, (set, frozenset)):
-        return [("", row) for row in sorted(value, key=repr)]
-    if isinstance(value, (staticmethod, classmethod, types.MethodType)):
-        return [("", value.__func__)]
-    if isinstance(value, property):
-        return [("fget", value.fget), ("fset", value.fset)]
-    if isinstance(value, functools.partial):
-        return [("func", value.func), ("args", value.args), ("keywords", value.keywords)]
-    if isinstance(value, functools._lru_cache_wrapper):
-        return [("", value.__wrapped__)]
-    is_ours = type(value).__module__.partition(".")[0] == "triton" and not isinstance(value, type)
-    if not is_ours or type(value).__module__ == "triton.backends":
-        return []
-    try:
-        return sorted(object.__getattribute__(value, "__dict__").items())
-    except AttributeError:
-        return []

@@ -7,11 +7,10 @@ the whole of libtriton), and each stage (by itself, between what we note before 
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import inspect
 import os
-import sys
-import threading
 import types
 
 import triton
@@ -19,7 +18,7 @@ import triton._C.libtriton
 import triton.compiler.code_generator
 import triton.compiler.compiler as tc
 
-from . import called, settings
+from . import called
 
 real_compile = tc.compile
 _CodeGenerator = triton.compiler.code_generator.CodeGenerator
@@ -31,10 +30,6 @@ _keep = None
 """(name, content) → None, for what the compilation under way would put into its cache."""
 _files = None
 """Files of the functions that the frontend compiles, while somebody wants them."""
-_called = set()
-"""Files whose functions were called while a stage ran, or in a thread that was started since the first."""
-_backend = None
-"""The object that added the stages of the compilation under way."""
 _hooked = set()
 _prepared = False
 _SITE = os.path.dirname(os.path.dirname(os.path.abspath(triton.__file__))) + os.sep
@@ -84,6 +79,17 @@ def of_backend(backend, options, src):
     return stages
 
 
+def handed_to_launcher(target, metadata):
+    """What `CompiledKernel` hands to the launcher beside a launch's arguments: the name of the symbol, and
+    what the backend packs of the metadata.
+    """
+    row = dict(metadata, target=target)
+    if isinstance(row.get("cluster_dims"), list):
+        row["cluster_dims"] = tuple(row["cluster_dims"])
+    kind = collections.namedtuple("KernelMetadata", sorted(row))
+    return {"symbol": row.get("name"), "packed": tc.make_backend(target).pack_metadata(kind(**row))}
+
+
 @contextlib.contextmanager
 def wrapped(target, wrap, on_options=None, keep=None):
     """While open, each stage that the target's backend adds is replaced by `wrap(name, stage)`.
@@ -107,9 +113,7 @@ def _hook(backend_class):
     original = backend_class.add_stages
 
     def add_stages(self, stages, options, *language):
-        global _backend
         original(self, stages, options, *language)
-        _backend = self
         if _on_options is not None:
             _on_options(options)
         if _wrap is not None:
@@ -119,19 +123,6 @@ def _hook(backend_class):
     add_stages.__wrapped__ = original
     backend_class.add_stages = add_stages
     backend_class.hash = lambda self: "irdiff"
-
-
-class Leavings:
-    """What one stage may set and a later one read, beside the artifact between them: settings, and what the
-    object of their backend holds.
-    """
-
-    def __init__(self):
-        self._settings = settings.Settings()
-        self._held = settings.held_by_object(_backend)
-
-    def differs(self, before):
-        return bool(self._settings.changed(before._settings)) or self._held != before._held
 
 
 class _Cache:
@@ -174,27 +165,6 @@ def _prepare():
     if hasattr(tc, "get_cache_key"):
         tc.get_cache_key = lambda *args, **kwargs: "irdiff"
     tc.CompiledKernel = lambda *args, **kwargs: None
-
-
-@contextlib.contextmanager
-def entered():
-    """The set of Python files of Triton, relative to site-packages, whose functions are called while this is
-    open, by threads that are started meanwhile, too. A thread may outlive the stage that started it and work
-    for the next: what it calls counts from then on.
-    """
-    found = set()
-    threading.setprofile(_note_call)
-    sys.setprofile(_note_call)
-    try:
-        yield found
-    finally:
-        sys.setprofile(None)
-        found.update(path[len(_SITE) :] for path in _called.copy() if path.startswith(_SITE))
-
-
-def _note_call(frame, event, argument):
-    if event == "call":
-        _called.add(frame.f_code.co_filename)
 
 
 @contextlib.contextmanager

@@ -14,7 +14,7 @@ from irdiff.config import Config
 from irdiff.model import Failure, FailureKind, Toolchain
 from irdiff.process import FROM_OUTSIDE
 from irdiff.resolve.corpus import Beside
-from irdiff.resolve.toolchains.interpreter_answers import WORKER
+from irdiff.resolve.toolchains.identity import WORKER
 from irdiff.stages import INPUT, MLIR, TEXTS, Stage
 from irdiff.store import key_of
 from irdiff.worker_client import diagnosis

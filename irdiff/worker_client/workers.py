@@ -17,7 +17,7 @@ from irdiff.config import Config
 from irdiff.errors import ToolchainError
 from irdiff.model import Toolchain
 from irdiff.resolve.corpus import Beside
-from irdiff.resolve.toolchains import interpreter_answers
+from irdiff.resolve.toolchains import identity
 
 _CLOSE_S = 30
 """A worker that ends its hosts takes two seconds and their reaping; a killed one's processor time is lost."""
@@ -54,7 +54,7 @@ class Worker:
         self.toolchain = toolchain
         self._log = log
         self._process = process.start_worker(
-            [*interpreter_answers.worker_command(toolchain.python, "serve"), *_words(beside)],
+            [*identity.worker_command(toolchain.python, "serve"), *_words(beside)],
             env=environment,
             stderr=log,
         )
@@ -131,7 +131,7 @@ def _words(beside: Beside | None) -> list[str]:
         return []
     packages = beside.packages
     row = {
-        "site": str(packages.site) if packages.site else None,
+        "site": str(packages.site),
         "imports": packages.imports,
         "kernels": packages.kernels,
         "torch_compile": packages.torch_compile,

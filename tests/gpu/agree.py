@@ -115,7 +115,7 @@ def launcher_ratios(folder, names):
             if repetition % 2:
                 arms = dict(reversed(arms.items()))
             pace = measure.Pace(slice_s=0.5, l2_bytes=card.l2_bytes, seed=repetition)
-            rows = measure.measure(torch, arms, needed, initial, memory, pace).rows
+            rows, _ = measure.measure(torch, arms, needed, initial, memory, pace)
             times = {arm: [r.elapsed_us for r in rows if r.arm == arm] for arm in arms}
             middle = {arm: statistics.median(values) for arm, values in times.items()}
             found.setdefault(case, []).append(middle["head"] / middle["base"])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from irdiff.timing import outputs
+from irdiff.timing import buffers
 from irdiff.timing.buffers import Storage
 
 pytestmark = pytest.mark.gpu
@@ -18,7 +18,7 @@ def compared(base, head, dtype, tolerance=(1e-2, 1e-2)):
         elements=base.numel(),
         row={"fill": "empty"},
     )
-    return outputs.difference(torch, storage, base.view(torch.uint8), head.view(torch.uint8), tolerance)
+    return buffers.difference(torch, storage, base.view(torch.uint8), head.view(torch.uint8), tolerance)
 
 
 def test_equal_bytes():

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from irdiff.store import Store
 from tests import dask_machines
 from tests.dask_machines import Machines, wait_for
 from tests.integration.conftest import Result
@@ -47,7 +48,7 @@ def meanwhile(act: Callable[[], None], cache: Path, *, after: str) -> Iterator[N
     """Once the store has a record of a kind."""
 
     def act_then() -> None:
-        wait_for(lambda: any((cache / "store" / "records").glob(f"{after}/*/*")))
+        wait_for(lambda: Store(cache / "results").keys(after))
         act()
 
     with ThreadPoolExecutor(1) as thread:
@@ -65,13 +66,13 @@ def told(run: dict[str, Any]) -> dict[str, Any]:
 def test_machines_say_what_one_machine_says_and_one_may_die(
     machines: Machines, irdiff: Callable[..., Result], cache: Path, tmp_path: Path
 ) -> None:
-    with meanwhile(lambda: machines.kill(OTHER_WORKER), cache, after="compile"):
+    with meanwhile(lambda: machines.kill(OTHER_WORKER), cache, after="compiled"):
         done = irdiff(*WORDS, *CASES, "--cluster", machines.url)
     assert done.run is not None, done.stderr
     assert machines.started[OTHER_WORKER].poll() is not None
     assert "2 workers" in done.stderr or "cluster: 4/4" in done.stderr
     assert made_elsewhere(done)
-    (cache / "store").rename(tmp_path / "of machines")
+    (cache / "results").rename(tmp_path / "of machines")
     alone = irdiff(*WORDS, *CASES)
     assert alone.run is not None, alone.stderr
     assert told(done.run) == told(alone.run)

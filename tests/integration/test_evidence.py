@@ -1,6 +1,6 @@
 """`unchanged` is true from the user's edit to the verdict: by default, from an empty store, and without shortcut.
 
-The rows are those of `tests.evidence.rows`. Each is compared three times, all rows at once: with a store that the
+The rows are those of `tests.programs.evidence.rows`. Each is compared three times, all rows at once: with a store that the
 comparisons of base with itself and of base with other kernels have filled, with an empty one, and compiling
 everything anew.
 """
@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.evidence import comparing, rows
-from tests.evidence.comparing import Compared, Repository
+from tests.programs.evidence import comparing, rows
+from tests.programs.evidence.comparing import Compared, Repository
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(1800)]
 

@@ -1,4 +1,4 @@
-"""A few real edits of the corpus; `python -m tests.evidence_corpus` does all of the list."""
+"""A few real edits of the corpus; `python -m tests.programs.evidence_corpus` does all of the list."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import evidence_corpus
+from tests.programs import evidence_corpus
 
 EVERY = 20
 

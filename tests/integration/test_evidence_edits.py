@@ -1,4 +1,4 @@
-"""A few random edits of generated kernel packages; `python -m tests.evidence_edits` does hundreds."""
+"""A few random edits of generated kernel packages; `python -m tests.programs.evidence_edits` does hundreds."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import evidence_edits
+from tests.programs import evidence_edits
 
 SEED = 7
 PROJECTS, EDITS = 8, 16

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.evidence import comparing, rows
-from tests.evidence.comparing import Compared, Repository
+from tests.programs.evidence import comparing, rows
+from tests.programs.evidence.comparing import Compared, Repository
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(1800)]
 

@@ -1,4 +1,4 @@
-"""A compiler equals itself: the quick part of `python -m tests.false_alarms`."""
+"""A compiler equals itself: the quick part of `python -m tests.programs.false_alarms`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import false_alarms
+from tests.programs import false_alarms
 
 pytestmark = pytest.mark.integration
 

@@ -129,7 +129,7 @@ def test_a_host_that_is_killed_takes_no_case_along(cache: Path, corpus: Path) ->
         for signals in ((signal.SIGKILL,), (signal.SIGSTOP, signal.SIGKILL)):  # idle, and with work
             (host,) = _children(workers.get(toolchain).pid)
             os.kill(host, signals[0])
-            waiting = pool.submit(compiler.compile, toolchain, kernels, fine, target, assemble=True)
+            waiting = pool.submit(compiler.compile, toolchain, kernels, fine, target)
             if len(signals) > 1:
                 assert not wait([waiting], timeout=0.3).done, "a stopped host does nothing"
                 os.kill(host, signals[1])
@@ -141,7 +141,7 @@ def _children(pid: int) -> list[int]:
 
 
 def test_unwritable_store_is_one_clear_error(irdiff, cache: Path, corpus: Path) -> None:
-    (cache / "store").write_text("a file where the store should be")
+    (cache / "results").write_text("a file where the store should be")
     result = check(irdiff, corpus, "--case", ":fine")
     assert result.code == 4
     assert "cannot be written" in result.stderr
@@ -184,7 +184,9 @@ def test_killed_run_leaves_no_orphan_and_a_good_store(irdiff, cache: Path, corpu
         env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     deadline = time.monotonic() + 120
-    while not list((cache / "store").rglob("ttir")) and not list((cache / "store" / "tmp").glob("*/stderr")):
+    while not list((cache / "results").rglob("ttir")) and not list(
+        (cache / "results" / "tmp").glob("*/stderr")
+    ):
         assert time.monotonic() < deadline, "no compilation began"
         time.sleep(0.05)
     child.send_signal(number)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from irdiff import config as configuration
-from irdiff.history import database, points, site
+from irdiff.history import database, site, versions
 from tests.integration import browser
 from tests.integration.browser import Watched
 from tests.unit.history import histories
@@ -103,10 +103,10 @@ def test_nightlies_of_an_index_are_found_and_thinned(tmp_path: Path) -> None:
         wheel(index, name)
     rows = "".join(f'<a href="{path.name}">{path.name}</a>' for path in sorted(index.iterdir()))
     (index / "index.html").write_text(f"<!doctype html><html><body>{rows}</body></html>")
-    config = points.with_index(configuration.load(cache=tmp_path / "cache"), index.parent.as_uri())
-    found = points.of_specs(["triton==3.5.0.dev20250601..3.5.0.dev20250630"], 0, tmp_path, config)
+    config = versions.with_index(configuration.load(cache=tmp_path / "cache"), index.parent.as_uri())
+    found = versions.of_specs(["triton==3.5.0.dev20250601..3.5.0.dev20250630"], 0, tmp_path, config)
     assert [point.label for point in found] == names[1:]
-    weekly = points.of_specs(["triton==3.5.0.dev20250601..3.5.0"], 7, tmp_path, config)
+    weekly = versions.of_specs(["triton==3.5.0.dev20250601..3.5.0"], 7, tmp_path, config)
     assert [point.day for point in weekly] == ["2025-06-01", "2025-06-03", "2025-06-09"]
     assert {point.series for point in weekly} == {"nightlies"}
 
@@ -123,7 +123,7 @@ def test_commits_between_two_revisions(tmp_path: Path) -> None:
     for number in range(4):
         git("commit", "-q", "--allow-empty", "-m", f"commit {number}")
         commits.append(git("rev-parse", "HEAD").strip())
-    found = points.of_specs(["main~2..main"], 0, tmp_path, configuration.load(cache=tmp_path / "cache"))
+    found = versions.of_specs(["main~2..main"], 0, tmp_path, configuration.load(cache=tmp_path / "cache"))
     assert [point.spec for point in found] == commits[1:]
     assert [point.sort_key for point in found] == sorted(point.sort_key for point in found)
 

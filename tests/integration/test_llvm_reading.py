@@ -12,7 +12,7 @@ import pytest
 
 from irdiff.normalize import equivalent
 from irdiff.normalize.llvm_process import MAX_DEATHS, MAX_LENGTH, LlvmReader
-from tests.mutation.artifacts import of_stage
+from tests.programs.mutation.artifacts import of_stage
 from tests.unit.findings import told
 
 _OLD = """define i32 @f(i32 %x) {

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.evidence import comparing
-from tests.evidence.comparing import Compared, Repository
+from tests.programs.evidence import comparing
+from tests.programs.evidence.comparing import Compared, Repository
 
 pytestmark = pytest.mark.integration
 
@@ -154,8 +154,8 @@ def test_what_is_read_and_does_not_matter(
     found.all_say(f"read by {launches} launch{'es' if launches > 1 else ''}")
 
 
-def test_the_answer_holds_for_what_the_store_gave(shared_cache: Path, tmp_path: Path) -> None:
-    """A catalog that is taken from the store knows what its launches read, like one that was captured."""
+def test_a_second_run_gives_the_same_answer(shared_cache: Path, tmp_path: Path) -> None:
+    """It takes its compilations from the store."""
     repo = Repository.new(tmp_path / "kernels")
     repo.commit("base", BASE)
     repo.commit("head", {**BASE, **changed("matmul"), **changed("norm")})

@@ -1,88 +1,314 @@
-"""A comparison is made twice in one cache, and every command that takes a run reads both runs."""
+"""Each kind of run is made twice in one cache, and every command that takes a run reads both."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+import re
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
-from irdiff.model import Toolchain, Verdict
+from irdiff.cli import cli
+from irdiff.errors import IrdiffError
+from irdiff.model import Run, Toolchain, Verdict
 from irdiff.run import run_folder
 from irdiff.store import Store
-from tests import edited_toolchain
+from tests import dask_machines, edited_toolchain
+from tests.integration.commits.checkouts import commit, edit, new_repository, write
 from tests.integration.conftest import Result
 from tests.unit.conftest import Build
 
 pytestmark = pytest.mark.integration
 
 OLD, NEW = "triton==3.8.0", "triton==3.9.0"
-FENCE = ("--case", "matmul/pointer:fp16-4096", "--target", "sm_90")
+MATMUL = ("--case", "matmul/pointer:fp16-4096", "--target", "sm_90")
+ADD = ("--case", "elementwise/vector_add:fp32-16m", "--target", "gfx942")
+BOTH = (*ADD, "--target", "sm_90")
+EQUAL_TWICE = ("id", "verdict", "stages", "origin", "group", "facts", "metadata", "launches", "edit")
+FAILS = """
+
+def _planted(*_):
+    raise ValueError("planted {name}")
 
 
-def readers(run: Path) -> Iterator[tuple[str, ...]]:
-    """Every command that takes a run and needs neither a GPU nor a network."""
-    yield ("report", str(run))
-    yield ("report", str(run), "--html", str(run.parent / "page.html"))
-    yield ("report", str(run), "--markdown", str(run.parent / "page.md"))
-    yield ("diff", str(run))
-    yield ("gate", str(run))
-    yield ("comment", str(run), "--dry-run", "--repo", "o/r", "--pr", "1")
-    yield ("release-report", str(run))
-    yield ("diff-runs", str(run), str(run))
-    case = run_folder.load(run).cases[0]
-    yield ("explain", str(run), case.id)
+HIPBackend.make_amdgcn = staticmethod(_planted)
+"""
+IR = """\
+module {
+  tt.func public @double(%x: !tt.ptr<f32> {tt.divisibility = 16 : i32}, %out: !tt.ptr<f32> {tt.divisibility = 16 : i32}) {
+    %range = tt.make_range {end = 128 : i32, start = 0 : i32} : tensor<128xi32>
+    %xs = tt.splat %x : !tt.ptr<f32> -> tensor<128x!tt.ptr<f32>>
+    %from = tt.addptr %xs, %range : tensor<128x!tt.ptr<f32>>, tensor<128xi32>
+    %value = tt.load %from : tensor<128x!tt.ptr<f32>>
+    %result = arith.addf %value, %value : tensor<128xf32>
+    %outs = tt.splat %out : !tt.ptr<f32> -> tensor<128x!tt.ptr<f32>>
+    %to = tt.addptr %outs, %range : tensor<128x!tt.ptr<f32>>, tensor<128xi32>
+    tt.store %to, %result : tensor<128x!tt.ptr<f32>>
+    tt.return
+  }
+}
+"""
+ADDED = "%result = arith.addf %value, %value"
+FOLDED = "%one = arith.constant dense<1.0> : tensor<128xf32>\n    %same = arith.mulf %value, %one : tensor<128xf32>\n"
+KERNEL = """\
+import triton
+import triton.language as tl
 
 
-def read_by_all(irdiff: Callable[..., Result], run: Path) -> None:
-    for words in readers(run):
-        done = irdiff(*words)
-        said = done.stdout + done.stderr
-        assert done.code in (0, 1, 2), (words, said)
-        assert "not a valid run" not in said, (words, said)
-        assert "Traceback" not in said, (words, said)
+@triton.jit
+def square(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offsets, mask=offsets < n)
+    tl.store(out_ptr + offsets, x * x, mask=offsets < n)
+"""
+WORKLOAD = """\
+import triton
+from irdiff_corpus import empty, launch, tensor
+from mykernels import square
 
 
-def test_a_changed_case(irdiff: Callable[..., Result], tmp_path: Path) -> None:
-    made_twice(irdiff, tmp_path, (OLD, NEW, *FENCE), {"changed"})
+def run(x):
+    out = empty(x.shape, x.dtype)
+    square[(triton.cdiv(x.numel(), 1024),)](x, out, x.numel(), BLOCK=1024)
+    return out
 
 
-def test_all_unchanged_under_another_compiler(
-    irdiff: Callable[..., Result], tmp_path: Path, newest: Toolchain
-) -> None:
-    """The second run takes its results from the cache: its cases share one empty mapping."""
-    edited = edited_toolchain.make(newest, tmp_path / "edited", edited_toolchain.AMD_EDIT)
-    words = (NEW, edited, "--case", "elementwise/vector_add", "--target", "gfx942")
-    made_twice(irdiff, tmp_path, words, {"unchanged"})
+LAUNCHES = {"fp32": launch(run, tensor((1 << 20,), "fp32"))}
+"""
+PROGRAM = """\
+from mykernels import square
 
 
-def made_twice(
-    irdiff: Callable[..., Result], tmp_path: Path, words: tuple[str, ...], verdicts: set[str]
-) -> None:
-    runs: list[dict[str, Any]] = []
-    for name in ("first", "second"):
-        done = irdiff("compare", *words, "--out", str(tmp_path / name))
+class Array:
+    dtype, shape = "fp32", (1 << 20,)
+
+    def data_ptr(self):
+        return 1 << 32
+
+    def stride(self):
+        return (1,)
+
+
+square[(1024,)](Array(), Array(), 1 << 20, BLOCK=1024)
+"""
+
+
+@dataclass(kw_only=True)
+class Place:
+    """Where runs are made, and what they are made of."""
+
+    folder: Path
+    newest: Toolchain
+    previous: Toolchain
+    irdiff: Callable[..., Result]
+    ending: ExitStack
+
+    def edited(self, name: str, *appended: str) -> str:
+        files = dict.fromkeys(edited_toolchain.AMD_EDIT, "".join(appended))
+        return edited_toolchain.make(self.newest, self.folder / name, files)
+
+    def failing(self, name: str) -> str:
+        return self.edited(name, FAILS.replace("{name}", name))
+
+    def ir(self, name: str, text: str = IR) -> str:
+        path = self.folder / f"{name}.ttir"
+        path.write_text(text)
+        return str(path)
+
+    def repository(self) -> Path:
+        repo = new_repository(self.folder / "kernels")
+        toml = f'[kernels]\nworkloads = "bench"\ntoolchain = "{NEW}"\n'
+        files = {"mykernels.py": KERNEL, "bench/elementwise/square.py": WORKLOAD, "irdiff.toml": toml}
+        write(repo, {**files, "program.py": PROGRAM})
+        commit(repo, "Kernels")
+        edit(repo, "mykernels.py", "x * x", "x * x + 1.0")
+        commit(repo, "Another function")
+        return repo
+
+    def ptxas(self, side: Toolchain) -> str:
+        return "ptxas:" + next(path for path in side.programs if path.endswith("/ptxas-blackwell"))
+
+    def cluster(self) -> str:
+        made = dask_machines.machines(self.folder / "dask", workers=1)
+        return self.ending.enter_context(made).url
+
+    def compared(self, *words: str) -> Run:
+        """For what stands in the cache after it."""
+        done = self.irdiff("compare", *words, "--out", str(self.folder / "earlier"))
         assert done.run is not None, done.stderr
-        assert {case["verdict"] for case in done.run["cases"]} == verdicts
-        runs.append(done.run)
-        read_by_all(irdiff, tmp_path / name)
-    first, second = runs
-    names = ("id", "verdict", "stages", "origin", "group", "facts", "metadata", "launches", "edit")
+        return run_folder.load(self.folder / "earlier")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """A comparison as a user types it, and the verdicts that it has."""
+
+    name: str
+    words: Callable[[Place], Sequence[str]]
+    verdicts: frozenset[str]
+    shards: int = 1
+
+
+def _after(words: Sequence[str], then: Callable[[Place], Sequence[str]]) -> Callable[[Place], Sequence[str]]:
+    return lambda place: (place.compared(*words), then(place))[1]
+
+
+def _kind(name: str, words: Callable[[Place], Sequence[str]], *verdicts: str, shards: int = 1) -> Kind:
+    return Kind(name=name, words=words, verdicts=frozenset(verdicts), shards=shards)
+
+
+KINDS = [
+    _kind("changed", lambda _: (OLD, NEW, *MATMUL), "changed"),
+    _kind("same compiler", lambda _: (NEW, NEW, *ADD), "unchanged"),
+    _kind(
+        "all unchanged, base from the cache",
+        _after((OLD, NEW, *ADD), lambda place: (NEW, place.edited("edited", "\n_NEW = 1\n"), *ADD)),
+        "unchanged",
+    ),
+    _kind("broken", lambda place: (NEW, place.failing("head"), *ADD), "broken"),
+    _kind("fixed", lambda place: (place.failing("base"), NEW, *ADD), "fixed"),
+    _kind("failing", lambda place: (place.failing("base"), place.failing("head"), *ADD), "failing"),
+    _kind(
+        "IR files that change",
+        lambda place: (
+            place.ir("base"),
+            place.ir("head", IR.replace(ADDED, ADDED.replace("addf", "mulf"))),
+            *("--ir", "--triton", NEW, "--target", "sm_90"),
+        ),
+        "changed",
+    ),
+    _kind(
+        "IR files of which all is absorbed",
+        lambda place: (
+            place.ir("base"),
+            place.ir("head", IR.replace(ADDED, f"{FOLDED}    {ADDED.replace('%value,', '%same,')}")),
+            *("--ir", "--triton", NEW, "--target", "sm_90"),
+        ),
+        "absorbed",
+    ),
+    _kind(
+        "kernel repository",
+        lambda place: ("HEAD~1", "HEAD", "--repo", str(place.repository()), "--target", "sm_90"),
+        "changed",
+    ),
+    _kind(
+        "program",
+        lambda place: (
+            *("HEAD~1", "HEAD", "--repo", str(place.repository()), "--target", "sm_90"),
+            *("--program", "program.py"),
+        ),
+        "changed",
+    ),
+    _kind(
+        "assemblers",
+        lambda place: (
+            *(place.ptxas(place.previous), place.ptxas(place.newest), "--from", NEW),
+            *("--case", "elementwise/vector_add:fp32-16m", "--target", "sm_100"),
+        ),
+        "unchanged",
+    ),
+    _kind("cluster", lambda place: (OLD, NEW, *ADD, "--cluster", place.cluster()), "changed"),
+    _kind("merged", lambda _: (OLD, NEW, *BOTH), "changed", shards=2),
+]
+
+
+@pytest.fixture
+def place(
+    tmp_path: Path, newest: Toolchain, previous: Toolchain, irdiff: Callable[..., Result]
+) -> Iterator[Place]:
+    with ExitStack() as ending:
+        yield Place(folder=tmp_path, newest=newest, previous=previous, irdiff=irdiff, ending=ending)
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("IRDIFF_CACHE", str(cache))
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+def test_a_run_made_twice(kind: Kind, place: Place) -> None:
+    words = kind.words(place)
+    runs = []
+    for name in ("first", "second"):
+        runs.append(made(kind, words, place, place.folder / name))
+        read_by_all(place.folder / name)
+    first, second = (json.loads(run_folder.dump(run)) for run in runs)
+    assert {case["verdict"] for case in first["cases"]} == kind.verdicts
     for one, other in zip(first["cases"], second["cases"], strict=True):
-        assert {name: one[name] for name in names} == {name: other[name] for name in names}
+        assert {name: one[name] for name in EQUAL_TWICE} == {name: other[name] for name in EQUAL_TWICE}
     assert first["groups"] == second["groups"]
 
 
-def test_two_thousand_cases_that_share_one_empty_mapping(
-    irdiff: Callable[..., Result], tmp_path: Path
-) -> None:
+def made(kind: Kind, words: Sequence[str], place: Place, folder: Path) -> Run:
+    numbers = range(1, kind.shards + 1) if kind.shards > 1 else ()
+    parts = [(f"{folder}-{number}", ("--shard", f"{number}/{kind.shards}")) for number in numbers]
+    for out, shard in parts or [(str(folder), ())]:
+        done = place.irdiff("compare", *words, *shard, "--out", out)
+        assert done.run is not None, done.stderr
+    if parts:
+        called("merge", *(out for out, _ in parts), "--out", str(folder))
+    return run_folder.load(folder)
+
+
+def test_two_thousand_cases_that_share_one_empty_mapping(tmp_path: Path) -> None:
     cases = [Build.case(f"family/workload:{number}@sm_90", Verdict.UNCHANGED) for number in range(2000)]
     run = Build.run(*cases)
     for name in ("first", "second"):
         run_folder.write(tmp_path / name, run, Store(tmp_path / "store"), ())
         assert run_folder.load(tmp_path / name) == run
-        assert irdiff("report", str(tmp_path / name)).code == 0
+        read_by_all(tmp_path / name)
     written = [json.loads((tmp_path / name / "run.json").read_bytes()) for name in ("first", "second")]
     assert written[0] == written[1]
+
+
+NO_STAGE = "no stage of it changed|the run folder holds no .* text of"
+NOT_TIMED = "no GPU|GPU process did not start|no case to time"
+READERS = {
+    ("report", "RUN"): "",
+    ("report", "RUN", "--json", "-"): "",
+    ("report", "RUN", "--html", "OUT/page.html"): "",
+    ("report", "RUN", "--markdown", "OUT/page.md"): "",
+    ("report", "RUN", "--known", "RUN"): "knows all of itself",
+    ("report", "OUT/run.zip"): "",
+    ("diff", "RUN", "CASE"): NO_STAGE,
+    ("diff", "RUN", "CASE", "--stage", "launch"): "",
+    ("explain", "RUN", "CASE"): "",
+    ("diff-runs", "RUN", "RUN"): "",
+    ("gate", "RUN"): "",
+    ("comment", "RUN", "--dry-run", "--repo", "o/r", "--pr", "1"): "",
+    ("release-report", "RUN"): "",
+    ("merge", "RUN", "--out", "OUT/merged"): "",
+    ("history", "add", "RUN", "--db", "OUT/history.duckdb"): "",
+    ("time", "RUN"): NOT_TIMED,
+    ("time", "RUN", "--take", "RUN"): "has no timings",
+    ("runs", "--json", "-"): "",
+}
+"""Every command that takes a run, and what it may say (a pattern) where it refuses one that is valid."""
+
+
+def read_by_all(run: Path) -> None:
+    out = run.with_name(f"{run.name}-out")
+    out.mkdir()
+    with zipfile.ZipFile(out / "run.zip", "w") as archive:
+        for path in run.rglob("*"):
+            archive.write(path, path.relative_to(run))
+    names = {"RUN": str(run), "CASE": run_folder.load(run).cases[0].id}
+    for row, refusal in READERS.items():
+        called(*(names.get(word, word.replace("OUT", str(out))) for word in row), refusal=refusal)
+
+
+def called(*words: str, refusal: str = "") -> Any:
+    done = CliRunner().invoke(cli, words, standalone_mode=False)
+    if done.exception is None:
+        assert done.return_value in (0, None) or words[0] == "gate", (words, done.output)
+    else:
+        assert refusal, (words, done.exception)
+        assert isinstance(done.exception, IrdiffError), (words, done.exception)
+        assert re.search(refusal, str(done.exception)), (words, done.exception)

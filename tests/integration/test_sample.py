@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from irdiff.model import Toolchain
-from tests import examples
+from tests.programs import examples
 
 pytestmark = pytest.mark.integration
 

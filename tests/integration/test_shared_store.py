@@ -8,15 +8,13 @@ from pathlib import Path
 import pytest
 
 from irdiff.config import SharedStoreConfig, StoreMode
-from irdiff.shared_store import pruning
-from irdiff.shared_store.place import Place
-from irdiff.shared_store.session import SharedStoreSession
 from irdiff.store import Store
+from irdiff.store.shared import SharedStore
 from tests.integration.conftest import Result
 from tests.s3_server import BUCKET, Server, serving
 
 pytestmark = pytest.mark.integration
-TOOLCHAIN, PART = "a" * 64, "matmul/tma@sm_90"
+TOOLCHAIN, PLACE = "a" * 64, ("matmul/tma", "sm_90")
 CASES = ("--case", "elementwise/vector_add", "--target", "sm_90", "--target", "gfx942")
 
 
@@ -33,9 +31,8 @@ def url(server: Server, monkeypatch: pytest.MonkeyPatch) -> str:
     return f"s3://{BUCKET}/nightly"
 
 
-def session(store: Path, url: str, mode: StoreMode) -> SharedStoreSession:
-    config = SharedStoreConfig(url=url, mode=mode, public_key=None, signing_key=None)
-    return SharedStoreSession(Store(store), Place(url), config)
+def shared(store: Path, url: str, mode: StoreMode) -> SharedStore:
+    return SharedStore(Store(store), SharedStoreConfig(url=url, mode=mode))
 
 
 def quiet(_: object) -> None:
@@ -43,55 +40,49 @@ def quiet(_: object) -> None:
 
 
 def test_files_go_through_a_bucket(url: str, tmp_path: Path) -> None:
-    one = session(tmp_path / "one", url, StoreMode.WRITE)
-    with one.noting(PART):
-        digest = Store(tmp_path / "one").put(b"not noted")
-        digest = one._store.put(b"text")
-    one.push(one.noted([TOOLCHAIN]), quiet)
-    two = session(tmp_path / "two", url, StoreMode.READ)
-    two.pull([TOOLCHAIN], [PART], quiet)
+    one = shared(tmp_path / "one", url, StoreMode.WRITE)
+    Store(tmp_path / "one").put(b"not of this run")
+    one.pull([TOOLCHAIN], [PLACE], quiet)
+    digest = one._store.put(b"text")
+    one.push(quiet)
+    two = shared(tmp_path / "two", url, StoreMode.READ)
+    two.pull([TOOLCHAIN], [PLACE], quiet)
     assert (two.trouble, two.traffic.files) == ("", 1)
     assert Store(tmp_path / "two").get(digest) == b"text"
-    assert pruning.damaged(Place(url)) == []
-    assert pruning.prune(Place(url), 0, None).packs == 1
-    three = session(tmp_path / "three", url, StoreMode.READ)
-    three.pull([TOOLCHAIN], [PART], quiet)
-    assert (three.trouble, three.traffic.packs) == ("", 0)
 
 
 def test_a_comparison_takes_what_another_machine_made_and_says_the_same(
     url: str, cache: Path, irdiff: Callable[..., Result], tmp_path: Path
 ) -> None:
-    """The cache has the same path on both machines, so that captures hold."""
+    """The catalogs of the shipped corpus too: no compiler is started."""
     runs = []
     for machine, mode in (("one", "write"), ("two", "read")):
         words = ("compare", "triton==3.8.0", "triton==3.9.0", *CASES, "--store-mode", mode)
         done = irdiff(*words, IRDIFF_STORE=url)
         assert done.run is not None, done.stderr
         runs.append(done.run)
-        (cache / "store").rename(tmp_path / f"store of {machine}")
+        (cache / "results").rename(tmp_path / f"store of {machine}")
     one, two = runs
-    assert any("packs left there" in note for note in one["notes"])
-    assert any("packs taken" in note for note in two["notes"])
+    assert any("bundles left there" in note for note in one["notes"])
+    assert any("bundles taken" in note for note in two["notes"])
     assert two["environment"]["address-randomization"] == "no compiler was started"
     for name in ("cases", "groups", "summary", "launches"):
         assert one[name] == two[name]
 
 
 def test_a_server_that_dies_in_mid_run_leaves_the_run_whole(url: str, server: Server, tmp_path: Path) -> None:
-    one = session(tmp_path / "one", url, StoreMode.WRITE)
-    one.pull([TOOLCHAIN], [PART], quiet)
-    with one.noting(PART):
-        digest = one._store.put(b"text")
+    one = shared(tmp_path / "one", url, StoreMode.WRITE)
+    one.pull([TOOLCHAIN], [PLACE], quiet)
+    digest = one._store.put(b"text")
     server.process.kill()
     server.process.wait()
-    one.push(one.noted([TOOLCHAIN]), quiet)
+    one.push(quiet)
     assert "does not answer" in one.trouble
     assert Store(tmp_path / "one").get(digest) == b"text"
 
 
 def test_a_bucket_that_is_not_there_is_a_note(url: str, tmp_path: Path) -> None:
-    missing = session(tmp_path, "s3://another/nightly", StoreMode.WRITE)
-    missing.pull([TOOLCHAIN], [PART], quiet)
+    missing = shared(tmp_path, "s3://another/nightly", StoreMode.WRITE)
+    missing.pull([TOOLCHAIN], [PLACE], quiet)
     assert "does not answer" in missing.trouble
     assert len(list(missing.notes())) == 1

@@ -49,7 +49,7 @@ def test_calls_are_derived_as_the_release_makes_them(config: Config, release: st
         compiler = WorkerCompiler(Requests(config, workers), store, wanted, reuse=False)
         catalog = compiler.catalog(toolchain, corpus, "elementwise/vector_add", chosen)
         launch = next(row for row in catalog.launches if row.id == CASE)
-        made = compiler.compile(toolchain, corpus, launch, chosen, assemble=False)
+        made = compiler.compile(toolchain, corpus, launch, chosen)
         assert isinstance(made, Compiled)
         stage = "ptx" if chosen.backend == "cuda" else "amdgcn"
         replay = Replay(
@@ -63,7 +63,7 @@ def test_calls_are_derived_as_the_release_makes_them(config: Config, release: st
             dump=Dump.NONE,
             randomized=False,
         )
-        settings = WorkerReplayer(config, store, workers, wanted).run(replay).settings
+        settings = WorkerReplayer(config, store, workers, wanted, reuse=False).run(replay).settings
     ptx = (store.get(made.artifacts["ptx"].digest) or b"").decode() if stage == "ptx" else None
     call = llvm_call(launch, chosen, release, ptx)
     words = settings.get("translate_to_asm") or settings["compile_amdgpu"]

@@ -17,9 +17,8 @@ import pytest
 import irdiff as irdiff_package
 from irdiff.model import Toolchain
 from tests import edited_toolchain
-from tests.evidence import comparing
-from tests.evidence.comparing import Repository
-from tests.integration.test_below_frontend import writes_a_launcher
+from tests.programs.evidence import comparing
+from tests.programs.evidence.comparing import Repository
 
 pytestmark = pytest.mark.integration
 WORDS = ("--case", "elementwise/vector_add:fp32-16m", "--target", "sm_90", "--no-recheck", "--no-attribute")
@@ -367,7 +366,7 @@ def test_what_the_stage_of_the_assembler_calls_before_it(irdiff, newest: Toolcha
     of_toolchains(irdiff, base, head)
 
 
-# one compilation that keeps below the frontend says nothing of another
+# one compilation says nothing of another
 
 SOMETIMES = """
 
@@ -563,14 +562,41 @@ CUDABackend.make_ptx, CUDABackend.make_cubin = _leaving, _taking
 
 
 def test_what_a_stage_leaves_for_the_assembler(newest: Toolchain, cache: Path, tmp_path: Path) -> None:
-    """The kernel is renamed: ptxas runs alone, since the PTX is another and the same otherwise."""
+    """The kernel is renamed: the PTX is another, and the same apart from that."""
     side = edited_toolchain.make(newest, tmp_path / "side", {NVIDIA: LEAVING})
     base = workload("def run(x, y):\n    plain(x, y)\n")
     head = {name: re.sub(r"\bkernel\b", "renamed", text) for name, text in base.items()}
     both(tmp_path, cache, base, head, "--triton", side)
 
 
-# a stage that one side alone has
+# a stage that one side alone has, or that each side makes differently
+
+
+def writes_a_launcher(text: str, stage: str = "launcher_src") -> str:
+    return f"""
+
+_compile = compile
+
+
+def compile(*args, **kwargs):
+    made = _compile(*args, **kwargs)
+    get_cache_manager("0" * 64).put("void {text}();", "kernel.{stage}", binary=False)
+    return made
+"""
+
+
+@pytest.mark.parametrize("stage", ["launcher_src", "launch.json"])
+def test_what_a_fork_makes_after_the_binary_is_compared_where_the_ptx_is_the_same(
+    irdiff, newest: Toolchain, tmp_path: Path, stage: str
+) -> None:
+    """No machine code absorbs what launches it."""
+    sides = [
+        edited_toolchain.make(
+            newest, tmp_path / name, {"triton/compiler/compiler.py": writes_a_launcher(name, stage)}
+        )
+        for name in ("one", "other")
+    ]
+    of_toolchains(irdiff, *sides)
 
 
 def test_a_stage_that_head_alone_makes(irdiff, newest: Toolchain, tmp_path: Path) -> None:

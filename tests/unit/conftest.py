@@ -71,6 +71,8 @@ class Build:
                 attributes={},
                 options={},
                 grid=(1, 1, 1),
+                launched=Artifact(stage="launch", digest=sha256(b"call 1"), size_bytes=6),
+                places=(1,),
                 tier="gate",
                 expected=True,
                 flops=None,
@@ -152,8 +154,8 @@ class Build:
             digest=sha256(name.encode()),
             path=f"/{name}",
             python=f"/{name}/bin/python",
-            below_frontend={},
-            launchers={},
+            root="/t/triton",
+            runtime={},
             programs={},
             notes=(),
         )
@@ -241,25 +243,7 @@ def build() -> type[Build]:
 
 @pytest.fixture
 def launch() -> Launch:
-    return Launch(
-        id="a/b:c",
-        workload="a/b",
-        label="c",
-        kernel="k",
-        target="sm_90",
-        digest="0" * 64,
-        source_digest="1" * 64,
-        source_path="a/b.py",
-        sources=("a/b.py",),
-        arguments=(),
-        signature={},
-        constexprs={},
-        attributes={},
-        options={},
-        grid=(1, 1, 1),
-        tier="core",
-        expected=True,
-        flops=None,
-        min_bytes=None,
-        tolerance=None,
+    """One that nothing is known of but its names."""
+    return Build.launch(
+        "a/b:c@sm_90", kernel="k", digest="0" * 64, source_digest="1" * 64, signature={}, tier="core"
     )

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests import calibrate
-from tests.calibrate import Estimate, Timed
+from tests.programs import calibrate
+from tests.programs.calibrate import Estimate, Timed
 
 SAMPLE = Path(__file__).parents[1] / "data" / "gate" / "h200-3.8.0-3.9.0.tar.zst"
 
@@ -53,6 +53,7 @@ def test_a_score_that_follows_the_times_is_found() -> None:
     assert "10 changed cases with times: 9 slower by 1%" in calibrate.report(found)
 
 
+@pytest.mark.slow
 def test_the_sample_of_an_h200(tmp_path: Path) -> None:
     folder = calibrate.unpacked(SAMPLE, tmp_path)
     found = calibrate.of_folder(folder, None, resamples=20)

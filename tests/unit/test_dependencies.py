@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import sys
 import tomllib
@@ -15,7 +16,6 @@ DISTRIBUTIONS = {
     "cuda": "cuda-bindings",
     "git": "gitpython",
     "github": "pygithub",
-    "nacl": "pynacl",
     "pydantic_core": "pydantic",
 }
 """Import name → distribution, where the two differ."""
@@ -52,30 +52,38 @@ def imported_at_once(tree: ast.Module) -> set[str]:
     )
 
 
+@functools.cache
+def trees() -> dict[Path, ast.Module]:
+    return {path: ast.parse(path.read_text(encoding="utf-8")) for path in modules()}
+
+
+@functools.cache
+def used() -> set[str]:
+    return set().union(*map(imported, trees().values()))
+
+
 def names(requirements: list[str]) -> set[str]:
     return {re.split(r"[\s\[<>=!~;]", requirement, maxsplit=1)[0].lower() for requirement in requirements}
 
 
-TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in modules()}
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 CORE = names(PROJECT["dependencies"])
 EXTRAS = {name for rows in PROJECT["optional-dependencies"].values() for name in names(rows)}
-USED = set().union(*map(imported, TREES.values()))
 
 
 def test_what_is_imported_is_declared() -> None:
-    assert not USED - CORE - EXTRAS
+    assert not used() - CORE - EXTRAS
 
 
 def test_what_is_declared_is_imported() -> None:
-    assert not (CORE | EXTRAS) - USED
+    assert not (CORE | EXTRAS) - used()
 
 
 def test_what_an_extra_brings_is_imported_by_who_asks_for_it() -> None:
     """The program starts without any extra: `timing` and `history` alone import those of their own at the top of a module."""
     at_once = {
         (path.relative_to(PACKAGE).parts[0], name)
-        for path, tree in TREES.items()
+        for path, tree in trees().items()
         for name in imported_at_once(tree) & (EXTRAS - CORE)
     }
     assert {part for part, _ in at_once} <= {"timing", "history"}

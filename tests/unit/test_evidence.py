@@ -6,8 +6,8 @@ import ast
 from collections import Counter
 from random import Random
 
-from tests import evidence_corpus
-from tests.evidence import kinds, projects, rows
+from tests.programs import evidence_corpus
+from tests.programs.evidence import kinds, projects, rows
 
 
 def test_every_edit_of_the_list_can_be_made() -> None:

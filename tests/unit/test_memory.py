@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from irdiff.attribute.passes import END, State, read_log
 from irdiff.attribute.state_comparer import StateComparer
 from irdiff.compare.edits import EditSource
@@ -21,6 +23,7 @@ from irdiff.run import run_folder
 from irdiff.store import Store
 from tests.unit.no_llvm import no_llvm
 
+pytestmark = pytest.mark.slow
 VALUES = 8_000
 ROWS = (
     '%{0} = llvm.inline_asm has_side_effects asm_dialect = att "@$5 ld.b32 {{ $0 }}, [ $4 + {1} ];", "=r,l" %{2}',

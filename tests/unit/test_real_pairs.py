@@ -1,4 +1,4 @@
-"""`python -m tests.real_pairs`: what it says of a run can be read off the run."""
+"""`python -m tests.programs.real_pairs`: what it says of a run can be read off the run."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from irdiff.run import run_folder
-from tests import real_pairs
+from tests.programs import real_pairs
 from tests.unit.findings import findings
 from tests.unit.report.folders import three_cases
 

@@ -63,7 +63,7 @@ def adopt(
     checkout: Checkout, spec: str, toolchain: Toolchain, config: Config, *, anyway: bool
 ) -> tuple[Adoption, Disagreement]:
     """Declares the adoption. Raises ToolchainError where the Python parts disagree, unless `anyway`."""
-    site = checkouts.site_packages(toolchain, config)
+    site = Path(toolchain.root).parent
     installed = checkouts.installed_files(site)
     differences = compare(checkout, site, installed)
     if differences and not anyway:

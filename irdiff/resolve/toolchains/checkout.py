@@ -11,8 +11,7 @@ from pathlib import Path
 
 from irdiff.config import Config
 from irdiff.errors import UsageError
-from irdiff.model import Toolchain
-from irdiff.resolve.toolchains import interpreter_answers, links, repository, source_parts
+from irdiff.resolve.toolchains import links, repository, source_parts
 from irdiff.resolve.toolchains.repository import Snapshot, TreeEntry
 from irdiff.store import key_of
 
@@ -109,14 +108,6 @@ def texts(files: Mapping[str, TreeEntry], paths: Iterable[str]) -> dict[str, str
     wanted = {path: files[path] for path in paths if path in files}
     read = repository.read(list(wanted.values()))
     return {path: read[entry.path].decode(errors="replace") for path, entry in wanted.items()}
-
-
-def site_packages(toolchain: Toolchain, config: Config) -> Path:
-    """The folder that holds the `triton` of a toolchain."""
-    found = sorted(Path(toolchain.path).glob("lib/python3*/site-packages/triton/__init__.py"))
-    if len(found) == 1:
-        return found[0].parent.parent
-    return Path(interpreter_answers.ask(toolchain.python, config)["root"]).parent
 
 
 def installed_files(site: Path) -> set[str]:

@@ -61,7 +61,7 @@ def toolchain_of(
         part = _built(checkout, config, build=build, progress=progress, counted=counted)
     else:
         part = native_part(checkout, config, resolve, build=build, progress=progress)
-    site = checkouts.site_packages(part.toolchain, config)
+    site = Path(part.toolchain.root).parent
     files = checkout.python_part(checkouts.installed_files(site))
     rows = sorted((place, entry.mode, entry.blob) for place, entry in files.items())
     key = key_of("overlay/2", part.toolchain.digest, str(site), sorted(part.python_files), rows)

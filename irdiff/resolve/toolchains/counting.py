@@ -114,7 +114,7 @@ def _made(
     toolchain = commits.toolchain_of(
         head, config, resolve, build=build, progress=progress, counted=edit.counted
     ).toolchain
-    library = checkouts.site_packages(toolchain, config) / "triton" / "_C" / "libtriton.so"
+    library = Path(toolchain.root).parent / "triton" / "_C" / "libtriton.so"
     if not library.exists():
         raise ToolchainError(f"{toolchain.path} has no libtriton.so whose lines could be counted")
     return CountingToolchain(toolchain=toolchain, library=library, tools=tools, edit=edit)

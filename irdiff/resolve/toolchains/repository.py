@@ -394,7 +394,10 @@ def _working_tree(store: GitStore, config: Config) -> Snapshot:
         quiet = ("-c", "advice.addEmbeddedRepo=false", "-c", "core.safecrlf=false")
         writing = replace(store, objects=written)
         _look_at_all(store, store.worktree, here)
-        writing.git(*quiet, *_NOT_SPARSE, f"--work-tree={store.worktree}", "add", "--all", env=here)
+        paths = [b":/", *(b":(exclude,top,literal)" + name for name in _left_out(store, config, here))]
+        words = ("add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul")
+        stdin = b"\0".join(paths)
+        writing.git(*quiet, *_NOT_SPARSE, f"--work-tree={store.worktree}", *words, stdin=stdin, env=here)
         tree = writing.git("write-tree", "--missing-ok", env=here).decode().strip()
     overlaid = replace(store, objects=seen)
     commit = None
@@ -403,6 +406,24 @@ def _working_tree(store: GitStore, config: Config) -> Snapshot:
         if head == tree:
             commit = store.git("rev-parse", "HEAD").decode().strip()
     return Snapshot(store=overlaid, tree=tree, commit=commit, spec=WORKING_TREE)
+
+
+def _left_out(store: GitStore, config: Config, here: Mapping[str, str]) -> Iterator[bytes]:
+    """What is no part of a working tree, though it lies there: irdiff's own cache, repositories without a
+    commit.
+    """
+    assert store.worktree is not None
+    root = store.worktree.resolve()
+    cache = config.cache.resolve()
+    if cache.is_relative_to(root) and cache != root:
+        yield os.fsencode(cache.relative_to(root))
+    others = ("ls-files", "--others", "--exclude-standard", "-z")
+    for name in store.git(*_NOT_SPARSE, f"--work-tree={store.worktree}", *others, env=here).split(b"\0"):
+        if name.endswith(b"/"):  # another repository
+            try:
+                open_store(root / os.fsdecode(name), config).git("rev-parse", "--verify", "--quiet", "HEAD")
+            except UsageError:
+                yield name.rstrip(b"/")
 
 
 def _look_at_all(store: GitStore, worktree: Path, here: Mapping[str, str]) -> None:

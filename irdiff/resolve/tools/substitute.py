@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 from irdiff.model import Case, Launch, Revision, Run, Target, Toolchain
@@ -31,6 +32,7 @@ class RecordedSide:
     def revision(self) -> Revision:
         return self.run.base if self.side == "base" else self.run.head
 
+    @cached_property
     def cases(self) -> Mapping[tuple[str, str], Case]:
         """By launch id and target, the cases that this side launches."""
         found = {}
@@ -82,16 +84,9 @@ class Substitute:
             version=self.tool.version,
             digest=key_of("substitute/1", self.tool.digest, above.digest),
             path=str(self.tool.path),
-            below_frontend={
-                name: key_of("substitute/1", self.tool.digest if self._takes_part(name) else "", digest)
-                for name, digest in above.below_frontend.items()
-            },
             programs=own,
             notes=tuple(dict.fromkeys((*above.notes, *self.tool.notes))),
         )
-
-    def _takes_part(self, backend: str) -> bool:
-        return self.tool.kind is ToolKind.LLVM or backend in self.tool.backends
 
     def _origin_toolchain(self) -> Toolchain:
         if isinstance(self.origin, Toolchain):
@@ -104,8 +99,8 @@ class Substitute:
             digest=key_of("recorded/1", digest, assembler),
             path="",
             python="",
-            below_frontend=dict.fromkeys(("cuda", "hip"), key_of("recorded/1", digest, assembler)),
-            launchers={},
+            root="",
+            runtime={},
             programs=assembler,
             notes=(),
         )

@@ -8,7 +8,6 @@ import pytest
 
 from irdiff.config import Config
 from irdiff.model import Toolchain
-from irdiff.resolve.toolchains import checkout
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -18,10 +17,8 @@ import checkouts
 @pytest.fixture(scope="session")
 def release_repository(newest: Toolchain, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Triton 3.9.0's Python part as a repository of one commit; copied by `triton_repository`."""
-    from irdiff import config as configuration
-
     repo = tmp_path_factory.mktemp("release") / "triton"
-    checkouts.triton_checkout(repo, checkout.site_packages(newest, configuration.load()))
+    checkouts.triton_checkout(repo, Path(newest.root).parent)
     return repo
 
 

@@ -30,8 +30,8 @@ from pytest_httpserver import HTTPServer
 from irdiff.github import asked
 from irdiff.model import Verdict
 from irdiff.run import run_folder
-from tests import examples
-from tests.rendered_workflows import KINDS, TEMPLATES
+from tests.programs import examples
+from tests.programs.rendered_workflows import KINDS, TEMPLATES
 from tests.workflow_runner.runner import TOKEN, Event, Machine, Outcome
 from tests.workflow_runner.services import DEFAULT
 
@@ -363,11 +363,8 @@ def triton(irdiff, cache: Path, newest, tmp_path: Path, project: Callable[..., P
     """A repository of Triton's Python part, with its workflows and a runner that knows the release for it."""
     import checkouts
 
-    from irdiff import config as configuration
-    from irdiff.resolve.toolchains import checkout
-
     source = tmp_path / "triton"
-    checkouts.triton_checkout(source, checkout.site_packages(newest, configuration.load()))
+    checkouts.triton_checkout(source, Path(newest.root).parent)
     typed(source, "init", "--github", "--action", ACTION, "--shards", "2")
     commit(source, "Set up irdiff")
     done = irdiff("toolchain", "adopt", "HEAD", "triton==3.9.0", cwd=source)

@@ -18,7 +18,7 @@ from irdiff.compare.judge import Judge
 from irdiff.model import Artifact, Case, Component, Origin, Sides, StageStatus, Verdict
 from irdiff.store import Store
 from tests.elf_files import content, rebuilt
-from tests.mutation.artifacts import of_stage
+from tests.programs.mutation.artifacts import of_stage
 from tests.unit.no_llvm import no_llvm
 
 IDENTICAL, EQUIVALENT, CHANGED, ABSENT = StageStatus

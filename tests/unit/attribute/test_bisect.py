@@ -83,26 +83,20 @@ class FakeCompiler:
         launch = replace(self.launch, digest=sha256(toolchain.spec.encode()))
         return replace(NOTHING, launches=(launch,) if made else ())
 
-    def compile(self, toolchain: Toolchain, *_: Any, assemble: bool, fresh: bool = False) -> Outcome:
+    def compile(self, toolchain: Toolchain, *_: Any, fresh: bool = False) -> Outcome:
         made = self.makes(toolchain.spec)
         assert made is not None
         return made
 
-    def assemble(self, toolchain: Toolchain, *_: Any) -> Outcome:
-        return self.compile(toolchain, assemble=True)
-
     def recompile(self, *_: Any, attempt: int, fresh: bool = False) -> Outcome:
         raise AssertionError("a bisection does not ask twice")
-
-    def keeps_below_frontend(self, toolchain: Toolchain, launch: Launch, target: Target) -> bool:
-        return False
 
 
 def failed(message: str) -> Failed:
     failure = Failure(
         kind=FailureKind.ERROR, stage="ttgir", message=message, signal=None, stderr=f"Traceback\n{message}"
     )
-    return Failed(entered=(), failure=failure, curable=False, artifacts={}, stage_times_s={})
+    return Failed(failure=failure, curable=False, artifacts={}, stage_times_s={})
 
 
 @dataclass
@@ -121,7 +115,7 @@ class Bench:
         """What compiles to PTX of this number; nothing assembles it, so that its text is the evidence."""
         texts = {"ttir": TTIR % ttir, "asm": PTX % number}
         return Compiled(
-            entered=(),
+            handed={},
             artifacts={
                 stage: Artifact(stage=stage, digest=self.store.put(text.encode()), size_bytes=len(text))
                 for stage, text in texts.items()

@@ -64,6 +64,7 @@ def test_cases_are_counted_and_the_command_that_counts_lines_is_named(
         base=launch,
         head=None,
         supported=Sides(base=True, head=True),
+        moved=False,
     )
     reached, lines = sources(build, {"lib/Axis.cpp": ["A"]}, tmp_path, pair).exercised()
     assert reached.startswith(

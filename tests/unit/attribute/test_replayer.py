@@ -67,13 +67,15 @@ class Bench:
     workers: FakeWorkers
     replay: Replay
     timeout_s: float = 300.0
+    reuse: bool = True
 
     def run(self, dump: Dump = Dump.NONE) -> Replayed:
         limits = SimpleNamespace(timeout_s=self.timeout_s, memory_bytes=1 << 30)
         config: Any = SimpleNamespace(limits=limits, jobs=2)
         workers: Any = self.workers
         wanted = Wanted(tiers=("gate",))
-        return WorkerReplayer(config, self.store, workers, wanted).run(replace(self.replay, dump=dump))
+        replayer = WorkerReplayer(config, self.store, workers, wanted, reuse=self.reuse)
+        return replayer.run(replace(self.replay, dump=dump))
 
 
 @pytest.fixture
@@ -110,6 +112,18 @@ def test_a_stage_is_run_on_the_text_as_the_launch_was_captured(bench: Bench) -> 
     assert row["target"]["name"] == "sm_90"
     assert bench.workers.inputs == [b"entering"]
     assert not Path(row["folder"]).exists()
+
+
+def test_what_an_assembler_made_before_is_taken_unless_it_is_asked_anew(bench: Bench) -> None:
+    bench.run()
+    (row,) = bench.workers.asked
+    assert row["assembled"] == str(bench.store.assembled)
+    assert row["programs"] == dict(bench.replay.side.toolchain.programs)
+    bench.reuse = False
+    bench.run()
+    bench.reuse, bench.replay = True, replace(bench.replay, randomized=True)
+    bench.run()
+    assert not any("assembled" in row for row in bench.workers.asked[1:])
 
 
 def test_it_runs_in_the_worker_of_the_addresses_that_are_asked_for(bench: Bench) -> None:

@@ -8,7 +8,7 @@ from irdiff.attribute import state_comparer
 from irdiff.attribute.passes import State
 from irdiff.attribute.state_comparer import StateComparer
 from irdiff.compare.edits import Edit
-from tests.mutation.artifacts import of_stage
+from tests.programs.mutation.artifacts import of_stage
 
 
 def state(*operations: str, function: str = "tt.func public @k()", end: str = "tt.return") -> State:

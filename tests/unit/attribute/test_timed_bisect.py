@@ -6,7 +6,7 @@ import pytest
 
 from irdiff.attribute.bisect import SideList
 from irdiff.attribute.timed_bisect import TimedAnswer, TimedBisection, TimedFinding
-from tests import bench_timed_bisect as bench
+from tests.programs import bench_timed_bisect as bench
 
 NAMES = [f"c{number}" for number in range(16)]
 
@@ -82,7 +82,7 @@ def test_one_that_is_built_goes_first() -> None:
 
 
 def test_of_simulated_histories_none_is_named_wrongly() -> None:
-    """As `python -m tests.bench_timed_bisect` counts over 200."""
+    """As `python -m tests.programs.bench_timed_bisect` counts over 200."""
     told = [bench.judged(bench.Simulated(seed=seed)) for seed in range(25)]
     assert told.count("wrong") == 0
     assert told.count("right") >= 20

@@ -16,7 +16,7 @@ from irdiff.binaries import cubin, elf, hsaco, machine_code
 from irdiff.binaries.elf import Section
 from irdiff.errors import NormalizeError
 from tests.elf_files import HEADER_BYTES, Edit, assembled, content, named, rebuilt
-from tests.mutation.artifacts import of_stage
+from tests.programs.mutation.artifacts import of_stage
 
 KERNEL = "vector_add"
 

@@ -8,7 +8,7 @@ import pytest
 
 from irdiff.binaries import elf
 from irdiff.binaries.elf import DYNSYM, NOBITS, NULL, SYMTAB
-from tests.mutation.artifacts import RealArtifact, of_stage
+from tests.programs.mutation.artifacts import RealArtifact, of_stage
 
 elffile = pytest.importorskip(
     "elftools.elf.elffile", reason="pyelftools, of the development group, is missing"

@@ -1,4 +1,4 @@
-"""Catalogs from the store: taken where they hold, never where they name something missing or were cut short."""
+"""Launches are traced each time, but for those of a corpus that is all known by its content."""
 
 from __future__ import annotations
 
@@ -6,14 +6,12 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from irdiff.capture import catalogs
 from irdiff.capture.catalogs import Capturer, Catalog, Selection, Wanted
-from irdiff.capture.disk import state_of
 from irdiff.model import Argument, Failure, FailureKind, Launch, Target, Toolchain
 from irdiff.resolve.corpus import Corpus
 from irdiff.store import Store
@@ -26,8 +24,8 @@ TOOLCHAIN = Toolchain(
     digest="t",
     path="/t",
     python="/t/bin/python",
-    below_frontend={},
-    launchers={},
+    root="/t/triton",
+    runtime={},
     programs={},
     notes=(),
 )
@@ -37,7 +35,6 @@ class FakeRequests:
     """A worker that answers with what it was told to."""
 
     conditions = "c"
-    places: Mapping[str, str] = {}
 
     def __init__(self) -> None:
         self.result: Mapping[str, Any] | None = {}
@@ -69,17 +66,17 @@ class Bench:
         return json.loads(json.dumps(asdict(self.launch)))
 
     def says(self, outcome: str = "captured", **more: Any) -> None:
-        path = str(self.root / "a" / "b.py")
-        seen = {"files": {path: state_of(path)}, "folders": {}, "asked": {}, "links": {}, "unknowable": []}
-        self.requests.result = {"outcome": outcome, "failures": [], "dependencies": seen, **more}
+        self.requests.result = {"outcome": outcome, "failures": [], **more}
 
-    def catalog(self, python: str = "/t/bin/python", *, reuse: bool = True) -> Catalog:
+    def catalog(
+        self, *, toolchain: str = "t", corpus: str = "d", self_contained: bool = True, reuse: bool = True
+    ) -> Catalog:
         requests: Any = self.requests
-        toolchain: Any = SimpleNamespace(digest="t", python=python)
+        asked = replace(TOOLCHAIN, digest=toolchain)
         target = Target(name="sm_90", backend="cuda", arch=90, warp_size=32, title="", facts={}, sources={})
-        corpus = Corpus(root=self.root, workloads=("a/b",), digest="d")
+        kernels = Corpus(root=self.root, workloads=("a/b",), digest=corpus, self_contained=self_contained)
         capturer = Capturer(requests, self.store, reuse=reuse)
-        return capturer.catalog(toolchain, corpus, "a/b", target, self.selection)
+        return capturer.catalog(asked, kernels, "a/b", target, self.selection)
 
     def asked(self, **more: Any) -> int:
         before = len(self.requests.asked)
@@ -92,31 +89,35 @@ def bench(tmp_path: Path, launch: Launch) -> Bench:
     return Bench(tmp_path, launch)
 
 
-def test_a_catalog_is_taken_while_it_holds(bench: Bench) -> None:
+def test_launches_are_traced_each_time(bench: Bench) -> None:
+    """A workload may read anything: nobody knows when what it launched would not be launched again."""
+    assert bench.catalog(self_contained=False).launches == (bench.launch,)
+    assert bench.asked(self_contained=False) == 1
+    bench.says(launches=[])
+    assert bench.catalog(self_contained=False).launches == ()
+
+
+def test_those_of_a_corpus_that_imports_nothing_else_are_kept(bench: Bench) -> None:
     first = bench.catalog()
     assert first.launches == (bench.launch,)
     assert bench.asked() == 0
     assert bench.catalog() == first
-    (bench.root / "a" / "b.py").write_text("BLOCK = 2\n")
-    bench.says(launches=[])
-    assert bench.catalog().launches == ()
 
 
-def test_an_older_content_finds_its_older_catalog(bench: Bench) -> None:
+@pytest.mark.parametrize(
+    "another", [{"corpus": "edited"}, {"toolchain": "edited"}, {"reuse": False}, {"self_contained": False}]
+)
+def test_another_corpus_or_toolchain_or_no_reuse_captures_anew(bench: Bench, another: dict[str, Any]) -> None:
     bench.catalog()
-    (bench.root / "a" / "b.py").write_text("BLOCK = 2\n")
-    bench.says(launches=[])
-    bench.catalog()
-    (bench.root / "a" / "b.py").write_text("BLOCK = 1\n")
-    assert bench.asked() == 0
-    assert bench.catalog().launches == (bench.launch,)
+    assert bench.asked(**another) == 1
+    assert bench.asked() == 0, "the earlier one is found again"
 
 
-def test_another_interpreter_selection_or_no_reuse_captures_anew(bench: Bench) -> None:
+def test_another_selection_or_other_conditions_capture_anew(bench: Bench) -> None:
     bench.catalog()
-    assert bench.asked(python="/other/bin/python") == 1
-    assert bench.asked(reuse=False) == 1
     bench.selection = Selection(tiers=(), labels=())
+    assert bench.asked() == 1
+    bench.requests.conditions = "other code of the worker"
     assert bench.asked() == 1
 
 
@@ -133,14 +134,14 @@ def test_another_interpreter_selection_or_no_reuse_captures_anew(bench: Bench) -
     ],
     ids=["workload", "memory", "launch"],
 )
-def test_what_may_be_cured_is_not_replayed(bench: Bench, said: dict[str, Any]) -> None:
+def test_what_may_be_cured_is_not_kept(bench: Bench, said: dict[str, Any]) -> None:
     bench.says(**said)
     assert len(bench.catalog().failures) == 1
     bench.says(launches=[bench.row()])
     assert bench.catalog().launches == (bench.launch,)
 
 
-def test_an_error_of_the_workload_itself_is_kept_while_it_holds(bench: Bench) -> None:
+def test_an_error_of_the_workload_itself_is_kept(bench: Bench) -> None:
     bench.says(outcome="error", message="ZeroDivisionError", curable=False)
     assert bench.catalog().failures[0].id == "a/b:*"
     assert bench.asked() == 0

@@ -28,6 +28,7 @@ def verdict_of(matched: pairing.Matched) -> tuple[Verdict, str | None]:
         base=matched.base,
         head=matched.head,
         supported=Sides(base=True, head=True),
+        moved=False,
     )
     case = cases.one_sided(pair)
     return case.verdict, case.error

@@ -54,6 +54,7 @@ class Bench:
                 base=base,
                 head=head,
                 supported=Sides(base=True, head=True),
+                moved=False,
             )
         )
         return self

@@ -80,6 +80,7 @@ def test_pairs_are_joined_for_every_target(launch: Launch) -> None:
                     base=base,
                     head=head,
                     supported=Sides(base=True, head=True),
+                    moved=False,
                 )
             )
     joined = renames.join(pairs, text, text)

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -17,10 +16,8 @@ RUN = large_run(60, 6)
 @pytest.fixture
 def compared(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
     """The words of a comparison that finds `RUN` without a toolchain."""
-    side = SimpleNamespace(toolchain=SimpleNamespace(spec="triton==3.9.0"))
-    monkeypatch.setattr(compare, "look", lambda *_: None)
-    monkeypatch.setattr(compare, "resolve_sides", lambda *_: (side, side))
-    monkeypatch.setattr(pipeline, "compare", lambda *_, **__: RUN)
+    monkeypatch.setattr(pipeline, "resolved", lambda *_: None)
+    monkeypatch.setattr(pipeline, "compare", lambda *_, **__: (RUN, tmp_path / "run"))
     return ["--cache", str(tmp_path / "cache"), "--out", str(tmp_path / "run")]
 
 

@@ -7,7 +7,7 @@ import io
 from rich.console import Console
 from rich.text import Text
 
-from irdiff.cli import corpus
+from irdiff.cli import screen
 from irdiff.report import tables
 from irdiff.report.tables import Column
 
@@ -19,7 +19,7 @@ def test_a_pipe_gets_what_a_console_would_print() -> None:
     laid_out, plain = (Console(file=io.StringIO(), width=80) for _ in range(2))
     for line in tables.lines(COLUMNS, CELLS, None):
         laid_out.print(line, soft_wrap=True, highlight=False)
-    corpus._print(tables.lines(COLUMNS, CELLS, None), plain)
+    screen.print_lines(plain, tables.lines(COLUMNS, CELLS, None))
     assert isinstance(plain.file, io.StringIO)
     assert isinstance(laid_out.file, io.StringIO)
     assert plain.file.getvalue() == laid_out.file.getvalue()

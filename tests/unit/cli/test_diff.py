@@ -9,9 +9,9 @@ from click.testing import CliRunner
 from rich.console import Console
 
 from irdiff.cli import disassembly
-from irdiff.cli.case_argument import find as find_case
 from irdiff.cli.diff import diff_command
 from irdiff.cli.report import report_command
+from irdiff.cli.run_argument import find_case
 from irdiff.errors import IrdiffError, RunFolderError, UsageError
 from irdiff.model import Run, Sides, Verdict
 from irdiff.report import group_names

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from irdiff import config
-from irdiff.cli import case_patterns, history_backfill
+from irdiff.cli import history_backfill
+from irdiff.compile import selecting
 from irdiff.errors import ToolchainError
 from irdiff.resolve.sides import Side
 
@@ -31,7 +32,7 @@ def completed(monkeypatch: pytest.MonkeyPatch) -> Completed:
             ("vector",), newest_first, (), config.load(), lambda progress: None
         )
 
-    monkeypatch.setattr(case_patterns, "of_sides", of_sides)
+    monkeypatch.setattr(selecting, "of_sides", of_sides)
     return whole_names
 
 

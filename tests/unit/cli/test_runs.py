@@ -17,6 +17,7 @@ from irdiff.cli import cli, compare
 from irdiff.cli.diff import diff_command
 from irdiff.cli.report import report_command
 from irdiff.cli.runs import runs_group
+from irdiff.cli.time import time_command
 from irdiff.errors import ExitCode, UsageError
 from irdiff.model import Run, Sides, Verdict
 from irdiff.run import run_folder
@@ -163,6 +164,17 @@ def test_where_all_is_known_nothing_is_new_and_the_rest_is_counted(runs: Path) -
 def test_a_list_is_as_long_as_asked_for(runs: Path) -> None:
     text = call(report_command, "last", "--limit", "1")
     assert "... 1 more group: " in text
+
+
+def test_an_archive_that_is_timed_joins_the_list(runs: Path, tmp_path: Path) -> None:
+    archive = str(tmp_path / "copy.zip")
+    with zipfile.ZipFile(archive, "w") as file:
+        file.writestr("run/run.json", (runs / NEW / "run.json").read_bytes())
+    (tmp_path / "samples.json").write_text("[]")
+    for name in ("copy", "copy-2"):
+        text = call(time_command, archive, "--simulate", str(tmp_path / "samples.json"))
+        assert f"the run is called {name}" in text
+    assert "copy-2" in call(runs_group)
 
 
 def test_a_group_of_a_run_is_diffed_by_each_of_its_names(runs: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from irdiff import case_ids
 from irdiff.capture import notices
-from irdiff.cli.durations import seconds
+from irdiff.cli.options import DURATION
 from irdiff.errors import UsageError
 from irdiff.resolve import targets
 from irdiff.stages import check_compared
@@ -162,4 +162,10 @@ def test_a_stage_that_is_none_is_refused_where_all_stages_are_known() -> None:
 
 
 def test_times_have_units() -> None:
-    assert [seconds(text) for text in ("60s", "2m", "1.5h", "1d", "30")] == [60, 120, 5400, 86400, 30]
+    assert [DURATION.convert(text, None, None) for text in ("60s", "2m", "1.5h", "1d", "30")] == [
+        60,
+        120,
+        5400,
+        86400,
+        30,
+    ]

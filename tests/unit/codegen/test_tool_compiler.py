@@ -9,13 +9,23 @@ from typing import Any
 
 import pytest
 
-from irdiff.codegen import abilities, running
-from irdiff.codegen.abilities import Abilities
+from irdiff.codegen import readable, running
 from irdiff.codegen.calls import LlvmCall
-from irdiff.codegen.outcomes import Made, NotMade, error_of
+from irdiff.codegen.readable import Abilities
+from irdiff.codegen.running import Made, error_of
 from irdiff.codegen.tool_compiler import ToolCompiler
 from irdiff.config import load
-from irdiff.model import Artifact, Assembler, Compiled, Failed, FailureKind, Outcome, Sides, Toolchain
+from irdiff.model import (
+    Artifact,
+    Assembler,
+    Compiled,
+    Failed,
+    Failure,
+    FailureKind,
+    Outcome,
+    Sides,
+    Toolchain,
+)
 from irdiff.resolve.corpus import Corpus
 from irdiff.resolve.tools.substitute import RecordedSide, Substitute, recorded_corpus
 from irdiff.resolve.tools.tool import Tool, ToolKind
@@ -30,8 +40,8 @@ RELEASE = Toolchain(
     digest="release",
     path="/t",
     python="/t/bin/python",
-    below_frontend={"cuda": "below cuda", "hip": "below hip"},
-    launchers={},
+    root="/t/triton",
+    runtime={},
     programs={"/t/ptxas": "p"},
     notes=(),
 )
@@ -61,11 +71,11 @@ class FakeInner:
     store: Store
     asked: list[bool] = field(default_factory=list)
 
-    def compile(self, *_: Any, assemble: bool, fresh: bool = False) -> Outcome:
+    def compile(self, *_: Any, fresh: bool = False) -> Outcome:
         self.asked.append(fresh)
         texts = {"ttgir": b"module {}", "llir": b"define void @k() {\n}\n", "ptx": PTX}
         return Compiled(
-            entered=(),
+            handed={},
             artifacts={
                 name: Artifact(stage=name, digest=self.store.put(text), size_bytes=len(text))
                 for name, text in texts.items()
@@ -88,8 +98,7 @@ class Bench:
 
     def compile(self, of: Substitute, target: str = "sm_90", **more: Any) -> Outcome:
         launch = Build.launch(f"matmul/tma:fp16@{target}")
-        chosen = {"assemble": True, **more}
-        return self.compiler.compile(of.toolchain(), CORPUS, launch, Build.target(target), **chosen)
+        return self.compiler.compile(of.toolchain(), CORPUS, launch, Build.target(target), **more)
 
 
 @pytest.fixture
@@ -97,22 +106,20 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Benc
     calls: list[tuple[str, Any]] = []
 
     def generate(
-        _: object, one: Tool, text: str, call: LlvmCall, folder: Path, **more: bool
-    ) -> Made | NotMade:
+        runner: running.Runner, one: Tool, text: str, call: LlvmCall, folder: Path
+    ) -> Made | Failure:
         calls.append((one.digest, call))
         if one.digest == "broken":
-            return NotMade(failure=error_of("ptx", "no"), curable=False)
+            return error_of("ptx", "no")
         stage = "ptx" if call.header else "amdgcn"
-        return Made(outputs={stage: PTX + one.digest.encode() + str(more).encode()}, log="", notes=())
+        return Made(outputs={stage: PTX + one.digest.encode() + str(runner.randomized).encode()})
 
-    def assemble(
-        _: object, program: Path, name: str, text: bytes, flags: Any, folder: Path, **__: bool
-    ) -> Made:
+    def assemble(_: object, program: Path, name: str, text: bytes, flags: Any, folder: Path) -> Made:
         calls.append((str(program), flags))
-        return Made(outputs={"cubin": str(program).encode() + text}, log="registers", notes=())
+        return Made(outputs={"cubin": str(program).encode() + text}, log="registers")
 
-    able = Abilities(unreadable=(), newest_ptx=99, flags=abilities.FLAGS)
-    monkeypatch.setattr(abilities, "of_tool", lambda *_: able)
+    able = Abilities(unreadable=(), newest_ptx=99, flags=readable.FLAGS)
+    monkeypatch.setattr(readable, "of_tool", lambda *_: able)
     monkeypatch.setattr(running.Runner, "generate", generate)
     monkeypatch.setattr(running.Runner, "assemble", assemble)
 
@@ -146,23 +153,19 @@ def test_a_ptxas_assembles_the_ptx_of_the_release(bench: Any) -> None:
     assert [name for name, _ in at.calls] == ["/cuda"]
 
 
-def test_for_amd_two_assemblers_of_nvidia_are_the_same_toolchain() -> None:
-    one, other = (substitute(tool(ToolKind.PTXAS, name)).toolchain() for name in ("a", "b"))
-    assert one.below_frontend["hip"] == other.below_frontend["hip"]
-    assert one.below_frontend["cuda"] != other.below_frontend["cuda"]
-    assert one.digest != other.digest
-
-
 def test_a_result_is_kept_for_this_text_tool_and_options_alone(bench: Any) -> None:
     one, other = substitute(tool()), substitute(tool(digest="other"))
     at = bench(one, other)
-    at.compile(one, assemble=False)
-    at.compile(one, assemble=False)
-    assert len(at.calls) == 1
-    at.compile(other, assemble=False)
-    assert len(at.calls) == 2
-    at.compile(one, assemble=False, fresh=True)
-    assert (len(at.calls), at.inner.asked[-1]) == (3, True)
+    at.compile(one)
+    at.compile(one)
+    made = ["llvm", "/t/ptxas"]
+    assert [name for name, _ in at.calls] == made
+    at.compile(other)
+    made += ["other", "/t/ptxas"]
+    assert [name for name, _ in at.calls] == made
+    at.compile(one, fresh=True)
+    made += ["llvm", "/t/ptxas"]
+    assert ([name for name, _ in at.calls], at.inner.asked[-1]) == (made, True)
 
 
 def test_a_side_is_compiled_again_by_its_tool_and_not_taken_from_the_store(bench: Any) -> None:
@@ -214,7 +217,7 @@ def test_texts_of_a_run_are_those_that_it_kept(bench: Any, build: type[Build], t
     catalog = at.compiler.catalog(side.toolchain(), CORPUS, "matmul/tma", target)
     assert [launch.label for launch in catalog.launches] == ["kept", "gone"]
     by_label = {
-        launch.label: at.compiler.compile(side.toolchain(), CORPUS, launch, target, assemble=True)
+        launch.label: at.compiler.compile(side.toolchain(), CORPUS, launch, target)
         for launch in catalog.launches
     }
     assert list(by_label["kept"].artifacts) == ["llir", "amdgcn"]

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from irdiff.capture import pairing
-from irdiff.compare import cases, launchers, radius
+from irdiff.compare import cases, radius
 from irdiff.model import (
     CaptureFailure,
     Failure,
@@ -29,6 +29,7 @@ PAIR = Pair(
     base=None,
     head=None,
     supported=Sides(base=True, head=True),
+    moved=False,
 )
 
 
@@ -88,7 +89,7 @@ def test_the_same_input_is_said_and_no_stage_is_called_compared(launch: Launch) 
     case = cases.unchanged_by_input(replace(PAIR, base=launch, head=launch))
     assert case.verdict is Verdict.UNCHANGED
     assert set(case.stages.values()) == {StageStatus.ABSENT}
-    assert told(case.findings) == ("not-compiled:same-input-and-stages",)
+    assert told(case.findings) == ("not-compiled:same-input",)
 
 
 def test_a_workload_that_no_side_supports() -> None:
@@ -109,7 +110,7 @@ def test_only_a_finding_says_that_code_was_not_compared(launch: Launch) -> None:
         replace(
             case,
             findings=findings(
-                "not-compiled:same-input-and-stages",
+                "not-compiled:same-input",
             ),
         )
     )
@@ -125,11 +126,3 @@ def test_radius_counts_only_what_was_compared(launch: Launch) -> None:
     row = summary.radius["sm_90"]
     assert (row.changed, row.compared, row.fraction) == (1, 2, 0.5)
     assert (row.stages["ttir"].changed, row.stages["ttir"].compared) == (1, 1)
-
-
-def test_a_launcher_that_differs_is_noted_once_a_backend() -> None:
-    base, head = {"cuda": "1", "hip": "2"}, {"cuda": "3", "hip": "2", "npu": "4"}
-    (note,) = launchers.notes(base, head, ["cuda", "cuda", "hip"])
-    assert note.startswith("the launcher of cuda (driver.py, driver.c) differs")
-    assert len(launchers.notes(base, head, ["cuda", "npu"])) == 2, "one that only one side has differs"
-    assert launchers.notes({}, {}, ["cuda"]) == ()

@@ -31,12 +31,11 @@ from irdiff.model import (
     Toolchain,
     Verdict,
 )
-from irdiff.normalize import Printed, Reprint
 from irdiff.resolve.corpus import Corpus
 from irdiff.resolve.sides import Side
 from irdiff.store import Store
 from tests.elf_files import content, rebuilt
-from tests.mutation.artifacts import of_stage
+from tests.programs.mutation.artifacts import of_stage
 from tests.unit.findings import told
 from tests.unit.no_llvm import no_llvm
 
@@ -48,7 +47,6 @@ TARGETS = {
 TTIR = "module {\n  tt.func @k() {\n    tt.return\n  }\n}\n"
 PTX = ".version 8.7\n.target sm_90a\n.visible .entry k()\n{\n\t.loc\t1 2 3\n\tmov.u32 \t%r1, 16;\n\tret;\n}\n"
 OTHER_PTX = PTX.replace("16", "17")
-SHIFTED_PTX = PTX.replace("1 2 3", "1 9 3")
 RENAMED_PTX = PTX.replace(" k()", " other()")
 LATER_PTX = PTX.replace("8.7", "8.8")
 ASM = "  op 1\n"
@@ -67,7 +65,6 @@ class FakeCompiler:
 
     store: Store
     outcomes: dict[str, Outcome] = field(default_factory=dict)
-    binaries: dict[str, bytes | Failure] = field(default_factory=dict)
     again: dict[str, Sequence[Outcome]] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
     threads: list[int] = field(default_factory=list)
@@ -80,41 +77,20 @@ class FakeCompiler:
             found[stage] = Artifact(stage=stage, digest=self.store.put(binary), size_bytes=len(binary))
         return found
 
-    def keeps_below_frontend(self, *_: Any) -> bool:
-        return False
-
-    def compile(self, toolchain: Toolchain, *_: Any, assemble: bool, fresh: bool = False) -> Outcome:
+    def compile(self, toolchain: Toolchain, *_: Any, fresh: bool = False) -> Outcome:
         side = toolchain.spec
         self.threads.append(threading.get_ident())
-        self.asked.append(f"{side}{' assembled' if assemble else ''}{' fresh' if fresh else ''}")
-        outcome = self.outcomes[f"{side} fresh" if fresh and f"{side} fresh" in self.outcomes else side]
-        return self._with_binary(side, outcome) if assemble else outcome
-
-    def assemble(
-        self, toolchain: Toolchain, corpus: Corpus, launch: Launch, target: Target, compiled: Compiled
-    ):
-        self.asked.append(f"{toolchain.spec} assemble")
-        return self._with_binary(toolchain.spec, compiled)
-
-    def _with_binary(self, side: str, outcome: Outcome) -> Outcome:
-        binary = self.binaries.get(side)
-        if not isinstance(outcome, Compiled) or binary is None:
-            return outcome
-        if isinstance(binary, Failure):
-            return failed(binary)
-        stage = "hsaco" if "amdgcn" in outcome.artifacts else "cubin"
-        return replace(outcome, artifacts={**outcome.artifacts, **self.keep(**{stage: binary})})
+        self.asked.append(f"{side}{' fresh' if fresh else ''}")
+        return self.outcomes[f"{side} fresh" if fresh and f"{side} fresh" in self.outcomes else side]
 
     def recompile(self, toolchain: Toolchain, *_: Any, attempt: int, fresh: bool) -> Outcome:
         self.asked.append(f"{toolchain.spec} again")
         found = self.again.get(toolchain.spec, ())
-        if found:
-            return found[attempt % len(found)]
-        return self._with_binary(toolchain.spec, self.outcomes[toolchain.spec])
+        return found[attempt % len(found)] if found else self.outcomes[toolchain.spec]
 
 
 def failed(failure: Failure) -> Failed:
-    return Failed(entered=(), failure=failure, curable=False, artifacts={}, stage_times_s={})
+    return Failed(failure=failure, curable=False, artifacts={}, stage_times_s={})
 
 
 def error(message: str = "it failed") -> Failure:
@@ -130,12 +106,6 @@ class Bench:
     ptxas: dict[str, Mapping[str, str]] = field(
         default_factory=lambda: {"base": {"ptxas": "x"}, "head": {"ptxas": "x"}}
     )
-    below: dict[str, Mapping[str, str]] = field(default_factory=lambda: {"base": {}, "head": {}})
-    """The digests of the sides' toolchains below the frontend."""
-    stage_code: dict[str, Mapping[str, str]] = field(
-        default_factory=lambda: {"base": {"cuda": "s"}, "head": {"cuda": "s"}}
-    )
-    reprint: Reprint = no_llvm
     shortcut: bool = True
     stages: tuple[str, ...] = ()
     target: str = "sm_90"
@@ -144,7 +114,7 @@ class Bench:
         self, *, notes: tuple[str, ...] = (), metadata: Any = None, **texts: str | bytes
     ) -> Compiled:
         return Compiled(
-            entered=(),
+            handed={},
             artifacts=self.compiler.keep(**texts),
             metadata=METADATA if metadata is None else metadata,
             stage_times_s={"ttir": 0.5},
@@ -155,12 +125,9 @@ class Bench:
         )
 
     def sides(self, base: Mapping[str, Any], head: Mapping[str, Any]) -> Bench:
-        """What each side compiles to; a `cubin` or `hsaco` only once it is assembled."""
-        for side, texts in (("base", dict(base)), ("head", dict(head))):
-            binary = texts.pop("cubin", None) or texts.pop("hsaco", None)
+        """What each side compiles to."""
+        for side, texts in (("base", base), ("head", head)):
             self.compiler.outcomes[side] = self.compiled(**texts)
-            if binary is not None:
-                self.compiler.binaries[side] = binary
         return self
 
     def comparer(self) -> CaseComparer:
@@ -171,9 +138,8 @@ class Bench:
                 digest=name,
                 path="",
                 python="",
-                below_frontend=self.below[name],
-                stage_code=self.stage_code[name],
-                launchers={},
+                root="",
+                runtime={},
                 programs={f"/triton/ptxas-{program}": digest for program, digest in self.ptxas[name].items()},
                 notes=(),
             )
@@ -187,46 +153,34 @@ class Bench:
         compiler: Any = self.compiler
         return CaseComparer(
             compiler,
-            Judge(self.compiler.store, self.reprint),
+            Judge(self.compiler.store, no_llvm),
             Sides(base=side("base"), head=side("head")),
             options,
         )
 
-    def compare(self, **changes: Any) -> Case:
-        pair = Pair(
+    @property
+    def pair(self) -> Pair:
+        return Pair(
             id=f"a/b:c@{self.target}",
             launch_id="a/b:c",
             target=TARGETS[self.target],
             base=self.launch,
             head=self.launch,
             supported=Sides(base=True, head=True),
+            moved=False,
         )
-        return self.comparer().compare(replace(pair, **changes))
+
+    def compare(self, **changes: Any) -> Case:
+        return compared(self.comparer(), replace(self.pair, **changes))
+
+
+def compared(comparer: CaseComparer, pair: Pair) -> Case:
+    return comparer.uncompiled(pair) or comparer.compare(pair, comparer.compiled(pair))[0]
 
 
 @pytest.fixture
 def bench(tmp_path: Path, launch: Launch) -> Bench:
     return Bench(compiler=FakeCompiler(store=Store(tmp_path)), launch=launch)
-
-
-# machine code by rule
-
-
-def test_the_same_input_of_the_same_assembler_is_not_assembled(bench: Bench) -> None:
-    case = bench.sides({"ttir": TTIR, "ptx": PTX}, {"ttir": TTIR, "ptx": SHIFTED_PTX}).compare()
-    assert case.verdict is Verdict.UNCHANGED
-    assert dict(case.stages) == {"ttir": IDENTICAL, "ptx": EQUIVALENT, "sass": EQUIVALENT}
-    assert told(case.findings) == ("machine-code-by-rule",)
-    assert sorted(bench.compiler.asked) == ["base", "head"]
-
-
-@pytest.mark.parametrize("head", [{"cuda": "other"}, {}])
-def test_stages_that_may_do_something_else_with_a_binary_are_assembled(bench: Bench, head: Any) -> None:
-    bench.stage_code["head"] = head
-    bench.sides({"ptx": PTX, "cubin": CUBIN}, {"ptx": PTX, "cubin": OTHER_CUBIN})
-    case = bench.compare()
-    assert sorted(bench.compiler.asked[:2]) == ["base assembled", "head assembled"]
-    assert case.verdict is Verdict.CHANGED
 
 
 @pytest.mark.parametrize(
@@ -242,60 +196,38 @@ def test_no_machine_code_absorbs_what_is_made_of_it(bench: Bench, base: Any, hea
         "base": bench.compiled(ttir=TTIR, ptx=PTX, **base),
         "head": bench.compiled(ttir=TTIR, ptx=PTX, **head),
     }
-    bench.shortcut = False
     case = bench.compare()
     assert case.verdict is Verdict.CHANGED
     assert case.origin is not None and case.origin.stage in ("elf", "launcher_src")
 
 
 @pytest.mark.parametrize("head", [RENAMED_PTX, LATER_PTX, OTHER_PTX], ids=["name", "version", "code"])
-def test_another_input_is_assembled(bench: Bench, head: str) -> None:
+def test_machine_code_absorbs_what_differs_above_it(bench: Bench, head: str) -> None:
     case = bench.sides({"ptx": PTX, "cubin": CUBIN}, {"ptx": head, "cubin": DEBUG_CUBIN}).compare()
-    assert "machine-code-by-rule" not in told(case.findings)
-    assert sorted(bench.compiler.asked[:2]) == ["base", "head"]
-    assert bench.compiler.asked[2:] == ["base assemble", "head assemble"]
     assert case.stages["sass"] is EQUIVALENT
     assert case.verdict is (Verdict.ABSORBED if head == OTHER_PTX else Verdict.UNCHANGED)
 
 
-@pytest.mark.parametrize("head", [PTX, SHIFTED_PTX])
-def test_by_rule_needs_the_same_assembler_and_flags(bench: Bench, head: str) -> None:
-    bench.sides({"ptx": PTX, "cubin": CUBIN}, {"ptx": head, "cubin": CUBIN})
-    bench.compiler.outcomes["head"] = replace(
-        bench.compiler.outcomes["head"], assembler=Assembler(digest="p" * 64, flags=("-v", "-O1"))
-    )
-    assert told(bench.compare().findings) == ()
-    bench.sides({"ptx": PTX, "cubin": CUBIN}, {"ptx": head, "cubin": CUBIN})
-    bench.ptxas["head"] = {"ptxas": "y"}
-    assert told(bench.compare().findings) == ()
-
-
-def test_without_shortcuts_everything_is_assembled(bench: Bench) -> None:
-    bench.shortcut = False
-    case = bench.sides({"ptx": PTX, "cubin": CUBIN}, {"ptx": PTX, "cubin": CUBIN}).compare()
-    assert (case.verdict, told(case.findings)) == (Verdict.UNCHANGED, ())
-    assert sorted(bench.compiler.asked[:2]) == ["base assembled", "head assembled"]
-
-
-def test_a_case_that_showed_two_assemblers_spares_the_next_one_a_start(bench: Bench) -> None:
-    bench.ptxas = {"base": {"ptxas": "x", "old": "z"}, "head": {"ptxas": "y", "old": "z"}}
-    bench.sides({"ptx": PTX, "cubin": CUBIN}, {"ptx": PTX, "cubin": CUBIN})
-    comparer = bench.comparer()
-    pair = Pair(
-        id="a", launch_id="a", target=TARGETS["sm_90"], base=bench.launch, head=bench.launch,
-        supported=Sides(base=True, head=True),
-    )  # fmt: skip
-    for _ in range(2):
-        assert comparer.compare(pair).verdict is Verdict.UNCHANGED
-    assert sorted(bench.compiler.asked[:2]) == ["base", "head"]
-    assert sorted(bench.compiler.asked[4:6]) == ["base assembled", "head assembled"]
-
-
-@pytest.mark.parametrize("one", [True, False], ids=["the same stages", "other stages"])
-def test_both_sides_compile_at_once_unless_one_result_serves_both(bench: Bench, one: bool) -> None:
-    bench.below = {"base": {"cuda": "b"}, "head": {"cuda": "b" if one else "h"}}
+def test_both_sides_compile_at_once(bench: Bench) -> None:
     bench.sides({"ttir": TTIR, "ptx": PTX}, {"ttir": TTIR, "ptx": PTX}).compare()
-    assert (len(set(bench.compiler.threads)) == 1) is one
+    assert len(set(bench.compiler.threads)) == 2
+
+
+def test_equal_launches_are_compiled_where_toolchains_differ_or_nothing_is_left_out(bench: Bench) -> None:
+    sides = {"ttir": TTIR, "ptx": PTX, "cubin": CUBIN}
+    case = bench.sides(sides, sides).compare()
+    assert (case.verdict, told(case.findings)) == (Verdict.UNCHANGED, ())
+    assert sorted(bench.compiler.asked) == ["base", "head"]
+    bench.shortcut = False
+    comparer = bench.comparer()
+    comparer.sides = Sides(base=comparer.sides.base, head=comparer.sides.base)
+    assert comparer.uncompiled(bench.pair) is None
+    unknown = replace(bench.launch, digest=None)
+    bench.shortcut = True
+    comparer = bench.comparer()
+    comparer.sides = Sides(base=comparer.sides.base, head=comparer.sides.base)
+    assert comparer.uncompiled(bench.pair) is not None
+    assert comparer.uncompiled(replace(bench.pair, base=unknown, head=unknown)) is None
 
 
 def test_ptx_that_is_no_text_is_the_same_only_to_the_byte(bench: Bench) -> None:
@@ -416,9 +348,10 @@ def test_a_binary_that_one_side_lacks_is_not_unchanged(bench: Bench) -> None:
 
 def test_an_entry_of_a_release_to_come_is_seen(bench: Bench) -> None:
     later = {**METADATA, "launch_in_waves": True, "name": "other"}
-    case = bench.sides({"ptx": PTX}, {"ptx": PTX, "metadata": later}).compare()
+    sides = {"ptx": PTX, "cubin": CUBIN}
+    case = bench.sides(sides, {**sides, "metadata": later}).compare()
     assert case.verdict is Verdict.CHANGED
-    assert told(case.findings) == ("machine-code-by-rule", "launch-differs:launch_in_waves")
+    assert told(case.findings) == ("launch-differs:launch_in_waves",)
     assert case.origin is not None
     assert case.origin.stage == "launch"
     assert case.metadata.head["launch_in_waves"]
@@ -426,8 +359,9 @@ def test_an_entry_of_a_release_to_come_is_seen(bench: Bench) -> None:
 
 def test_another_specialization_is_told(bench: Bench) -> None:
     other = replace(bench.launch, signature={"x": "*fp16"}, constexprs={"BLOCK": "16"}, digest="2")
-    case = bench.sides({"ptx": PTX}, {"ptx": PTX}).compare(head=other)
-    assert told(case.findings) == ("specialization-differs:signature,constexprs", "machine-code-by-rule")
+    sides = {"ptx": PTX, "cubin": CUBIN}
+    case = bench.sides(sides, sides).compare(head=other)
+    assert told(case.findings) == ("specialization-differs:signature,constexprs",)
 
 
 def test_one_sided_and_equal_inputs_compile_nothing(bench: Bench) -> None:
@@ -435,16 +369,13 @@ def test_one_sided_and_equal_inputs_compile_nothing(bench: Bench) -> None:
     assert bench.compare(head=failure).verdict is Verdict.BROKEN
     comparer = bench.comparer()
     comparer.sides = Sides(base=comparer.sides.base, head=comparer.sides.base)
-    pair = Pair(
-        id="a", launch_id="a", target=TARGETS["sm_90"], base=bench.launch, head=bench.launch,
-        supported=Sides(base=True, head=True),
-    )  # fmt: skip
-    assert told(comparer.compare(pair).findings) == ("not-compiled:same-input-and-stages",)
+    pair = bench.pair
+    assert told(compared(comparer, pair).findings) == ("not-compiled:same-input",)
     assert bench.compiler.asked == []
     # what is expected to fail is no `unchanged` of two sides that compile nothing
     unexpected = replace(bench.launch, expected=False)
     bench.compiler.outcomes = {"base": failed(error()), "head": failed(error())}
-    assert comparer.compare(replace(pair, base=unexpected, head=unexpected)).verdict is Verdict.FAILING
+    assert compared(comparer, replace(pair, base=unexpected, head=unexpected)).verdict is Verdict.FAILING
 
 
 # failures
@@ -463,13 +394,6 @@ def test_a_side_that_fails_breaks_or_fixes(bench: Bench) -> None:
     assert bench.compare().verdict is Verdict.FAILING
 
 
-def test_an_assembler_that_fails_breaks(bench: Bench) -> None:
-    bench.sides({"ptx": PTX, "cubin": CUBIN}, {"ptx": OTHER_PTX})
-    bench.compiler.binaries["head"] = error("ptxas died")
-    case = bench.compare()
-    assert (case.verdict, case.error) == (Verdict.BROKEN, "head: ptxas died")
-
-
 # the store
 
 
@@ -479,44 +403,8 @@ def test_a_damaged_artifact_is_compiled_again(bench: Bench) -> None:
     gone = Artifact(stage="ptx", digest="0" * 64, size_bytes=1)
     bench.compiler.outcomes = {
         **bench.compiler.outcomes,
-        "base": replace(whole, artifacts={"ptx": gone}),
+        "base": replace(whole, artifacts={**whole.artifacts, "ptx": gone}),
         "base fresh": whole,
     }
     assert bench.compare().verdict is Verdict.UNCHANGED
-    assert "base assembled fresh" in bench.compiler.asked
-
-
-def test_what_was_read_is_remembered(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    bench.sides({"ptx": PTX, "cubin": CUBIN}, {"ptx": RENAMED_PTX, "cubin": OTHER_CUBIN})
-    first = bench.compare()
-
-    def unread(_: str) -> None:
-        raise AssertionError("read again")
-
-    monkeypatch.setattr(bench.compiler.store, "get", unread)
-    assert bench.compare() == first
-
-
-_OLD = "define i32 @f(i32 %x) {\n  %y = call i32 @llvm.ctlz.i32(i32 %x)\n  ret i32 %y\n}\n"
-_NEW = _OLD.replace("(i32 %x)\n  ret", "(i32 %x, i1 false)\n  ret")
-
-
-@pytest.mark.parametrize(
-    ("why_not", "asked"),
-    [("died", 2), ("timeout", 2), ("unavailable", 2), ("unreadable", 1), ("too-long", 1)],
-)
-def test_a_reader_that_failed_is_asked_again(bench: Bench, why_not: str, asked: int) -> None:
-    seen: list[str] = []
-
-    def reprint(text: str) -> Printed:
-        seen.append(text)
-        return Printed(text=None, form="llvm-0", opaque=(), why_not=why_not)
-
-    bench.reprint = reprint
-    artifacts = [bench.compiler.keep(llir=text)["llir"] for text in (_OLD, _NEW)]
-    comparer = bench.comparer()
-    for _ in range(2):
-        found = comparer.judge.compare("llir", *(artifact.digest for artifact in artifacts))
-        assert not found.equal
-        assert f"lexical-llir:{why_not}" in told(found.findings)
-    assert len(seen) == asked
+    assert sorted(bench.compiler.asked) == ["base", "base fresh", "head", "head fresh"]

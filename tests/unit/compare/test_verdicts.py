@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from irdiff.compare import verdicts
-from irdiff.compare.verdicts import Binaries, ByRule, LastTexts, NotCompared, StageComparison, TextComparison
+from irdiff.compare.verdicts import Binaries, LastTexts, NotCompared, StageComparison, TextComparison
 from irdiff.findings import Finding, FindingKind
 from irdiff.model import Artifact, Assembler, Compiled, StageStatus, Verdict
 from tests.unit.findings import findings, told
@@ -18,7 +18,7 @@ IDENTICAL, EQUIVALENT, CHANGED, ABSENT = StageStatus
 
 def side(notes: tuple[str, ...] = (), assembler: Assembler | None = None, **digests: str) -> Compiled:
     return Compiled(
-        entered=(),
+        handed={},
         artifacts={
             name: Artifact(stage=name, digest=digest, size_bytes=1) for name, digest in digests.items()
         },
@@ -119,7 +119,6 @@ def test_every_kind_of_evidence_but_binaries_is_told() -> None:
     assert verdicts.findings_of(
         Binaries(stage="sass", same=True, findings=findings("reordered-only"))
     ) == findings("reordered-only")
-    assert told(verdicts.findings_of(ByRule())) == ("machine-code-by-rule",)
     assert told(verdicts.findings_of(LastTexts(stage="asm", why="no-binary"))) == (
         "machine-code-as-text:no-binary",
     )
@@ -154,11 +153,6 @@ def test_code_objects_are_reported_under_their_assembly() -> None:
     other = replace(same, same=False)
     found = verdicts.judge(texts(amdgcn=IDENTICAL), other, launch_differs=False)
     assert (found[0], found[1]["amdgcn"], found[2]) == (Verdict.CHANGED, CHANGED, "amdgcn")
-
-
-def test_by_rule_is_the_same_machine_code() -> None:
-    found = verdicts.judge(texts(ttir=IDENTICAL, ptx=EQUIVALENT), ByRule(), launch_differs=False)
-    assert (found[0], found[1]["sass"]) == (Verdict.UNCHANGED, EQUIVALENT)
 
 
 @pytest.mark.parametrize(
@@ -225,7 +219,7 @@ def test_selected_stages_keep_those_that_the_verdict_rests_on() -> None:
 
 
 def test_the_text_that_an_assembler_is_given_is_kept_whatever_is_selected() -> None:
-    """Without it no machine code would be the same by rule."""
+    """Without it nobody could say whether another machine code is the assembler's own."""
     whole = side(ttir="1", llir="2", ptx="3", npuasm="4")
     for kept in verdicts.with_stages(whole, whole, ["ttir"]):
         assert list(kept.artifacts) == ["ttir", "ptx", "npuasm"]

@@ -15,36 +15,36 @@ import pytest
 from irdiff.capture.catalogs import Wanted
 from irdiff.compile.compiler import WorkerCompiler
 from irdiff.model import Compiled, Failed, Failure, FailureKind, Launch, Outcome, Target, Toolchain
-from irdiff.resolve.corpus import Corpus
+from irdiff.resolve.corpus import Corpus, Packages
 from irdiff.store import Store
 from irdiff.worker_client.workers import EndedChild
 
 TARGET = Target(name="sm_90", backend="cuda", arch=90, warp_size=32, title="", facts={}, sources={})
-BELOW = ("triton/compiler/compiler.py", "triton/backends/nvidia/compiler.py")
 ENDED = EndedChild(signal=0, timed_out=False, worker_died=False)
 
 
-def toolchain(digest: str, below: str) -> Toolchain:
+def toolchain(digest: str) -> Toolchain:
     return Toolchain(
         spec=digest,
         version="9",
         digest=digest,
         path="/t",
         python="/t/bin/python",
-        below_frontend={"cuda": below},
-        launchers={},
+        root="/t/triton",
+        runtime={},
         programs={"/t/ptxas": "p"},
         notes=(),
     )
 
 
 class FakeRequests:
-    """A worker whose every compilation gives one text, and enters the files that it is told to."""
+    """A worker whose every compilation gives one text."""
 
     conditions = "c"
 
     def __init__(self) -> None:
-        self.entered: tuple[str, ...] = BELOW
+        self.from_outside: list[str] = []
+        self.curable = False
         self.failure_kind: FailureKind | None = None
         self.stage = "ttgir"
         self.dies = False
@@ -68,8 +68,9 @@ class FakeRequests:
                     "assembler_flags": ["/t/ptxas", "-v"],
                     "assembler_log": "",
                     "notes": [],
-                    "entered": list(self.entered),
-                    "goes_on": False,
+                    "handed": {"symbol": "k", "packed": [4, 1]},
+                    "from_outside": self.from_outside,
+                    "curable": self.curable,
                 }
             )
         )
@@ -93,54 +94,61 @@ def compile_case(tmp_path: Path, requests: FakeRequests, launch: Launch) -> Any:
     default = launch
 
     def call(
-        digest: str = "one", below: str = "b", *, reuse: bool = True, launch: Launch = default
-    ) -> tuple[Outcome, WorkerCompiler]:
+        digest: str = "one", *, reuse: bool = True, launch: Launch = default, corpus: Corpus = corpus
+    ) -> Outcome:
         given: Any = requests
         compiler = WorkerCompiler(given, store, Wanted(), reuse=reuse)
-        made = compiler.compile(toolchain(digest, below), corpus, launch, TARGET, assemble=False)
-        return made, compiler
+        return compiler.compile(toolchain(digest), corpus, launch, TARGET)
 
     return call
 
 
-def test_a_toolchain_that_differs_above_the_stages_alone_compiles_nothing(
+def test_equal_inputs_under_equal_toolchains_are_compiled_once(
     compile_case: Any, requests: FakeRequests, launch: Launch
 ) -> None:
-    first, _ = compile_case("one")
-    second, compiler = compile_case("two")
-    assert first == second
+    first = compile_case()
+    assert compile_case(launch=replace(launch, id="a/b:other")) == first
     assert isinstance(first, Compiled)
     assert first.assembler is not None and first.assembler.digest == "p"
+    assert first.handed == {"symbol": "k", "packed": [4, 1]}
     assert len(requests.asked) == 1
-    assert compiler.keeps_below_frontend(toolchain("two", "b"), launch, TARGET)
-    another = replace(launch, digest="of another launch")
-    assert not compiler.keeps_below_frontend(toolchain("two", "b"), another, TARGET)
-    compile_case("one", below="other")
-    compile_case("one", reuse=False)
-    assert len(requests.asked) == 3
 
 
-@pytest.mark.parametrize(
-    "entered",
-    [
-        (*BELOW, "triton/runtime/jit.py"),
-        (*BELOW, "triton/backends/nvidia/driver.py"),
-        (*BELOW, "triton/backends/amd/compiler.py"),
-    ],
-    ids=["frontend", "launcher", "another backend"],
-)
-def test_stages_that_enter_what_is_not_below_them_are_filed_by_the_whole_toolchain(
-    compile_case: Any, requests: FakeRequests, launch: Launch, entered: tuple[str, ...]
+@pytest.mark.parametrize("what", ["toolchain", "input", "conditions", "packages", "no reuse"])
+def test_anything_else_is_compiled(
+    compile_case: Any, requests: FakeRequests, launch: Launch, tmp_path: Path, what: str
 ) -> None:
-    requests.entered = entered
-    _, compiler = compile_case("one")
-    assert not compiler.keeps_below_frontend(toolchain("one", "b"), launch, TARGET)
-    assert compiler.entered_frontend(toolchain("one", "b"), TARGET)
-    compile_case("two")
+    """`conditions` are the worker's own code and the environment that it runs in."""
+    compile_case()
+    if what == "conditions":
+        requests.conditions = "other"
+    given: dict[str, Any] = {
+        "toolchain": {"digest": "two"},
+        "input": {"launch": replace(launch, digest="of another launch")},
+        "packages": {"corpus": with_packages(tmp_path)},
+        "no reuse": {"reuse": False},
+    }.get(what, {})
+    compile_case(**given)
     assert len(requests.asked) == 2
-    compile_case("one")
-    compile_case("two")
+    compile_case(**given)
+    assert len(requests.asked) == (3 if what == "no reuse" else 2)
+
+
+def with_packages(root: Path) -> Corpus:
+    beside = Packages(site=root, imports=("torch",), kernels=(), torch_compile=True, digest="torch")
+    return Corpus(root=root, workloads=("a/b",), digest="d", packages={"a": beside})
+
+
+def test_stages_that_import_from_outside_are_not_kept(compile_case: Any, requests: FakeRequests) -> None:
+    """No digest holds what they imported."""
+    requests.from_outside = ["plugin"]
+    compile_case()
+    compile_case()
     assert len(requests.asked) == 2
+    requests.failure_kind = FailureKind.ERROR
+    compile_case()
+    compile_case()
+    assert len(requests.asked) == 4
 
 
 def test_a_launch_without_a_digest_is_compiled_each_time(
@@ -166,16 +174,21 @@ def test_failures_that_say_nothing_of_the_compiler_are_not_kept(
 ) -> None:
     requests.failure_kind, requests.stage = kind, stage
     for _ in range(2):
-        made, _ = compile_case("one")
-        assert isinstance(made, Failed)
+        assert isinstance(compile_case(), Failed)
     assert len(requests.asked) == asked
 
 
-def test_a_crash_is_filed_by_the_whole_toolchain(compile_case: Any, requests: FakeRequests) -> None:
-    """Nobody knows what the stages entered before it."""
+def test_a_failure_that_may_be_cured_is_not_kept(compile_case: Any, requests: FakeRequests) -> None:
+    requests.failure_kind, requests.curable = FailureKind.ERROR, True
+    assert compile_case().curable
+    requests.failure_kind = None
+    assert isinstance(compile_case(), Compiled)
+
+
+def test_a_crash_is_kept(compile_case: Any, requests: FakeRequests) -> None:
     requests.dies = True
-    compile_case("one")
-    compile_case("one")
+    compile_case()
+    compile_case()
     assert len(requests.asked) == 1
     compile_case("two")
     assert len(requests.asked) == 2
@@ -193,7 +206,7 @@ def test_launches_of_one_input_digest_are_compiled_once_whatever_workload_they_a
     def one(number: int) -> Outcome:
         other = replace(launch, id=f"c/d:{number}", workload="c/d")
         begun.wait()
-        return compiler.compile(toolchain("one", "b"), corpus, other, TARGET, assemble=False)
+        return compiler.compile(toolchain("one"), corpus, other, TARGET)
 
     with ThreadPoolExecutor(4) as pool:
         outcomes = list(pool.map(one, range(4)))

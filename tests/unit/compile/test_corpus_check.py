@@ -28,7 +28,7 @@ from irdiff.resolve.corpus import Corpus
 
 FAILURE = Failure(kind=FailureKind.ERROR, stage="ttgir", message="why", signal=None, stderr="")
 COMPILED = Compiled(
-    entered=(), artifacts={}, metadata={}, stage_times_s={"ttir": 0.25, "ttgir": 0.5}, stage_cpu_s={}, assembler=None,
+    handed={}, artifacts={}, metadata={}, stage_times_s={"ttir": 0.25, "ttgir": 0.5}, stage_cpu_s={}, assembler=None,
     assembler_log="", notes=(),
 )  # fmt: skip
 
@@ -54,14 +54,9 @@ class FakeCompiler:
         ]
         return replace(NOTHING, launches=tuple(launches), failures=tuple(failures))
 
-    def compile(
-        self, toolchain: Toolchain, corpus: Corpus, launch: Launch, target: Target, *, assemble: bool
-    ) -> Outcome:
-        assert assemble, "a launch that compiles has its binary"
+    def compile(self, toolchain: Toolchain, corpus: Corpus, launch: Launch, target: Target) -> Outcome:
         if (launch.id, target.name) in self.fails:
-            return Failed(
-                entered=(), failure=FAILURE, curable=False, artifacts={}, stage_times_s={"ttir": 0.25}
-            )
+            return Failed(failure=FAILURE, curable=False, artifacts={}, stage_times_s={"ttir": 0.25})
         return COMPILED
 
 

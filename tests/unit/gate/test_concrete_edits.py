@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,32 +12,19 @@ import pytest
 from irdiff import gate
 from irdiff.compare import edit_digest
 from irdiff.compare.judge import Judge
-from irdiff.gate import acceptance, policy
+from irdiff.gate import acceptance
 from irdiff.gate.outcome import Outcome
 from irdiff.group import grouping
 from irdiff.group.describer import CaseDescriber
 from irdiff.model import Artifact, Case, Origin, Pair, Run, Sides, StageStatus, Verdict
 from irdiff.store import Store
 from tests.unit.findings import findings
+from tests.unit.gate import policies
+from tests.unit.gate.policies import TODAY
 from tests.unit.no_llvm import no_llvm
 
-TODAY = datetime.date(2026, 1, 2)
 DECISION = acceptance.Acceptance(owner="jane", reason="looked at it", on=TODAY, expires=TODAY)
-POLICY = policy.parse(
-    {
-        "schema": policy.SCHEMA,
-        "rule": [
-            {
-                "id": "changed",
-                "kind": "verdict",
-                "verdicts": ["changed"],
-                "action": "review",
-                "reason": "somebody should have looked at it",
-            }
-        ],
-    },
-    "test",
-)
+POLICY = policies.of({"kind": "verdict", "verdicts": ["changed"], "action": "review"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,6 +126,20 @@ EDITS = {
 }
 
 
+def _pair(build: Any, case_id: str) -> Pair:
+    launch = build.launch(case_id)
+    supported = Sides(base=True, head=True)
+    return Pair(
+        id=case_id,
+        launch_id=launch.id,
+        target=build.target(),
+        base=launch,
+        head=launch,
+        supported=supported,
+        moved=False,
+    )
+
+
 class Compared:
     """Runs of one case between two texts, as a comparison files them."""
 
@@ -174,17 +174,7 @@ class Compared:
             artifacts=Sides(base=self._artifacts(base), head=self._artifacts(head)),
             **changes,
         )
-        launch = self.build.launch(case_id)
-        target = self.build.target()
-        pair = Pair(
-            id=case_id,
-            launch_id=launch.id,
-            target=target,
-            base=launch,
-            head=launch,
-            supported=Sides(base=True, head=True),
-        )
-        return case, pair
+        return case, _pair(self.build, case_id)
 
     def _artifacts(self, contents: Mapping[str, str | bytes]) -> dict[str, Artifact]:
         rows = {}
@@ -309,19 +299,10 @@ def test_how_a_side_failed_counts_without_addresses_and_folders(
 ) -> None:
     first = "at 0x55d01c2310: failed in /home/a/kernel.ttgir"
     case = build.case("a/x:1@sm_90", Verdict.BROKEN)
-    launch = build.launch(case.id)
-    pair = Pair(
-        id=case.id,
-        launch_id=launch.id,
-        target=build.target(),
-        base=launch,
-        head=launch,
-        supported=Sides(base=True, head=True),
-    )
     digests = [
         edit_digest.of_case(
             replace(case, failures=replace(case.failures, head=replace(case.failures.head, message=text))),
-            pair,
+            _pair(build, case.id),
             Judge(Store(tmp_path), no_llvm),
         )
         for text in (first, message)

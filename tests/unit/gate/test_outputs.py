@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import datetime
 import json
 import xml.etree.ElementTree as ET
 from dataclasses import replace
@@ -17,39 +16,20 @@ from irdiff.gate import junit, outputs, policy, sarif, timings
 from irdiff.gate.outcome import Outcome
 from irdiff.model import Run, Verdict
 from irdiff.run import run_folder
-from irdiff.timing.results import (
-    CaseTiming,
-    GpuRecord,
-    Measurement,
-    OutputCheck,
-    OutputStatus,
-    Speed,
-    Unclear,
-)
+from irdiff.timing.results import CaseTiming, Measurement, OutputStatus, Speed, Unclear
+from tests.unit.gate import policies
+from tests.unit.gate.policies import REASON, TODAY
+from tests.unit.timings import check, gpu
 
-TODAY = datetime.date(2026, 1, 2)
-REASON = "because the release needs it"
 HOSTILE = "a/x<script>\x1b[2J`|@octocat</details>:1@sm_90"
-RULES = {
-    "schema": policy.SCHEMA,
-    "rule": [
-        {"id": "broken", "kind": "verdict", "verdicts": ["broken"], "action": "deny", "reason": REASON},
-        {"id": "timed", "kind": "slower", "percent": 3, "action": "deny", "reason": REASON},
-        {"id": "wide", "kind": "radius", "percent": 1, "action": "review", "reason": REASON},
-        {"id": "warned", "kind": "radius", "percent": 1, "action": "warn", "reason": REASON},
-        {"id": "held", "kind": "nondeterministic", "action": "deny", "reason": REASON},
-    ],
-    "waiver": [
-        {
-            "rule": "broken",
-            "cases": ["a/waived:*"],
-            "owner": "jane",
-            "reason": REASON,
-            "issue": "https://github.com/o/n/issues/1",
-            "expires": TODAY,
-        }
-    ],
-}
+RULES = policies.of(
+    {"id": "broken", "kind": "verdict", "verdicts": ["broken"]},
+    {"id": "timed", "kind": "slower", "percent": 3},
+    {"id": "wide", "kind": "radius", "percent": 1, "action": "review"},
+    {"id": "warned", "kind": "radius", "percent": 1, "action": "warn"},
+    {"id": "held", "kind": "nondeterministic"},
+    waivers=[policies.waiver(rule="broken", cases=["a/waived:*"])],
+)
 
 
 @pytest.fixture
@@ -66,7 +46,7 @@ def run(build: Any) -> Run:
 
 @pytest.fixture
 def outcome(run: Run) -> Outcome:
-    return gate.evaluate(run, policy.parse(RULES, "test"), today=TODAY)
+    return gate.evaluate(run, RULES, today=TODAY)
 
 
 def test_text_says_pass_or_fail_first(outcome: Outcome) -> None:
@@ -80,8 +60,7 @@ def test_text_says_pass_or_fail_first(outcome: Outcome) -> None:
 
 
 def test_a_pass_says_so(run: Run) -> None:
-    rules = {**RULES, "rule": [RULES["rule"][4]], "waiver": []}  # type: ignore[index]
-    passed = gate.evaluate(run, policy.parse(rules, "test"), today=TODAY)
+    passed = gate.evaluate(run, policies.of({"kind": "nondeterministic"}), today=TODAY)
     assert outputs.text(passed).startswith("gate passes: 1 rules hold\n")
 
 
@@ -191,7 +170,7 @@ def test_without_a_policy_the_rules_are_those_of_the_folder_or_of_irdiff(
     code, output = _invoke(folder)
     assert code == 1 and "the rules are irdiff's own" in output and "review   risky-edits: " in output
     who = ("--owner", "jane", "--until", "2999-12-31", "--reason", "looked at every one")
-    with pytest.raises(UsageError, match="kept beside a policy of yours"):
+    with pytest.raises(UsageError, match="kept next to your own policy"):
         _invoke(folder, "--accept", "abababab", *who)
     _policy_file(tmp_path, 'kind="radius"\npercent=1').rename(tmp_path / "irdiff-policy.toml")
     assert _invoke(folder, "--accept", "abababab", *who)[0] == 0
@@ -246,9 +225,7 @@ def test_a_rebase_is_renewed_in_one_command(tmp_path: Path, folder: Path, run: R
 
 def test_the_sides_are_named_as_in_every_report(run: Run) -> None:
     sides = [replace(run.head, revision=f"HEAD~{n} 1a2b3c4") for n in (1, 0)]
-    outcome = gate.evaluate(
-        replace(run, base=sides[0], head=sides[1]), policy.parse(RULES, "test"), today=TODAY
-    )
+    outcome = gate.evaluate(replace(run, base=sides[0], head=sides[1]), RULES, today=TODAY)
     version = run.head.version
     told = f"HEAD~1 1a2b3c4, triton {version} → HEAD~0 1a2b3c4, triton {version}"
     assert told in outputs.text(outcome)
@@ -266,18 +243,14 @@ def test_an_old_acceptance_file_is_a_clear_error(tmp_path: Path, folder: Path) -
 # timings as they are on disk
 
 
-def _row(status: OutputStatus, side: str | None = None) -> CaseTiming:
-    outputs = OutputCheck(
-        status=status,
-        side=side,
-        message="",
-        arguments=(),
-        max_ulp=None,
-        relative_norm=None,
-        base_repeats=None,
-    )
+def _row(status: OutputStatus, side: str | None = None, message: str = "") -> CaseTiming:
     return CaseTiming(
-        case="a/x:1@sm_90", gpu="GPU-1", outputs=outputs, measurement=None, processes=(), note=""
+        case="a/x:1@sm_90",
+        gpu="GPU-1",
+        outputs=check(status, side, message),
+        measurement=None,
+        processes=(),
+        note="",
     )
 
 
@@ -303,12 +276,6 @@ def test_a_gpu_that_nothing_is_known_of_measures_nothing() -> None:
     assert timings._unfit(_row(OutputStatus.EQUAL), None)
 
 
-def _gpu(**changes: Any) -> GpuRecord:
-    fields: dict[str, Any] = dict.fromkeys(GpuRecord.__dataclass_fields__)
-    plain = {"uuid": "GPU-1", "name": "H200", "trustworthy": True, "throttled": (), "other_processes": ()}
-    return GpuRecord(**{**fields, **plain, **changes})
-
-
 def _measured(**changes: Any) -> CaseTiming:
     fields: dict[str, Any] = dict.fromkeys(Measurement.__dataclass_fields__)
     ratios = {
@@ -324,9 +291,9 @@ def _measured(**changes: Any) -> CaseTiming:
 
 
 def test_a_measurement_as_the_gate_sees_it() -> None:
-    timed = timings._timed(_measured(), _gpu())
+    timed = timings._timed(_measured(), gpu())
     assert (timed.slower_percent, timed.low_percent) == (pytest.approx(5.0), pytest.approx(4.0))
-    assert (timed.noise_percent, timed.device) == (pytest.approx(0.2), "H200")
+    assert (timed.noise_percent, timed.device) == (pytest.approx(0.2), "card")
     assert (timed.speed, timed.enough, timed.faulted) == (Speed.SLOWER, True, False)
 
 
@@ -342,21 +309,20 @@ def test_a_measurement_as_the_gate_sees_it() -> None:
     ],
 )
 def test_an_unclear_measurement_as_the_gate_sees_it(unclear: Unclear, enough: bool) -> None:
-    timed = timings._timed(_measured(speed=Speed.UNCLEAR, unclear=unclear, why="because"), _gpu())
+    timed = timings._timed(_measured(speed=Speed.UNCLEAR, unclear=unclear, why="because"), gpu())
     assert (timed.speed, timed.enough, timed.note) == (Speed.UNCLEAR, enough, "because")
 
 
 def test_a_fault_as_the_gate_sees_it() -> None:
-    row = _row(OutputStatus.HANG, "head")
-    row = replace(row, outputs=replace(row.outputs, message="while timing: gone"))
-    for gpu in (_gpu(), _gpu(trustworthy=False, throttled=("thermal",))):
-        timed = timings._timed(row, gpu)
+    row = _row(OutputStatus.HANG, "head", "while timing: gone")
+    for card in (gpu(), gpu(trustworthy=False, throttled=("thermal",))):
+        timed = timings._timed(row, card)
         assert (timed.faulted, timed.note) == (True, "hang at head: while timing: gone")
         assert (timed.speed, timed.low_percent, timed.same_result) == (None, None, False)
 
 
 @pytest.mark.parametrize(
-    ("row", "gpu"),
+    ("row", "card"),
     [
         ({}, {"trustworthy": False, "throttled": ("thermal",)}),
         ({"ratio": float("nan")}, {}),
@@ -366,7 +332,7 @@ def test_a_fault_as_the_gate_sees_it() -> None:
         ({"noise_floor": float("inf")}, {}),
     ],
 )
-def test_figures_that_cannot_be_relied_on_are_none(row: dict[str, Any], gpu: dict[str, Any]) -> None:
-    timed = timings._timed(_measured(**row), _gpu(**gpu))
+def test_figures_that_cannot_be_relied_on_are_none(row: dict[str, Any], card: dict[str, Any]) -> None:
+    timed = timings._timed(_measured(**row), gpu(**card))
     assert timed.low_percent is None
     assert timed.note

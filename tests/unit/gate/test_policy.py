@@ -38,12 +38,6 @@ def _load(tmp_path: Path, text: str) -> policy.Policy:
     return policy.load(path)
 
 
-def test_a_policy_is_read(tmp_path: Path) -> None:
-    loaded = _load(tmp_path, RULE + WAIVER)
-    assert loaded.rule[0].kind == "verdict"
-    assert loaded.waiver[0].expires == datetime.date(2026, 12, 31)
-
-
 @pytest.mark.parametrize(
     ("old", "new", "pattern"),
     [
@@ -156,10 +150,3 @@ def test_a_damaged_acceptance_file_is_an_error(build: Any, change: dict[str, Any
     assert acceptance.parse({"schema": acceptance.SCHEMA, "accepted": [row]}, "file")
     with pytest.raises(UsageError, match=rf"accepted\.0\.{pattern}"):
         acceptance.parse({"schema": acceptance.SCHEMA, "accepted": [{**row, **change}]}, "file")
-
-
-def test_a_file_that_accepts_groups_is_not_honoured() -> None:
-    rows = {"schema": "irdiff-accepted/1", "accepted": [{"group": "ab" * 8}]}
-    with pytest.raises(UsageError, match="it is not honoured") as raised:
-        acceptance.parse(rows, "irdiff-accepted.toml")
-    assert "--accept GROUP --owner YOU --reason WHY --until" in raised.value.hint

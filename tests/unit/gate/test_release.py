@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import datetime
 import re
 from pathlib import Path
 from typing import Any
@@ -14,35 +13,14 @@ from irdiff.gate import policy, release
 from irdiff.gate.release import ReleaseRun
 from irdiff.model import Run, Verdict
 from irdiff.run import run_folder
+from tests.unit.gate import policies
+from tests.unit.gate.policies import TODAY
 
-TODAY = datetime.date(2026, 1, 2)
-REASON = "because the release needs it"
-RULES = policy.parse(
-    {
-        "schema": policy.SCHEMA,
-        "rule": [
-            {"id": "broken", "kind": "verdict", "verdicts": ["broken"], "action": "deny", "reason": REASON},
-            {
-                "id": "spills",
-                "kind": "fact",
-                "facts": ["spill_store_bytes"],
-                "action": "deny",
-                "reason": REASON,
-            },
-            {"id": "slow", "kind": "slower", "percent": 3, "action": "warn", "reason": REASON},
-        ],
-        "waiver": [
-            {
-                "rule": "broken",
-                "cases": ["a/waived:*"],
-                "owner": "jane",
-                "reason": REASON,
-                "issue": "https://github.com/o/n/issues/1",
-                "expires": TODAY,
-            }
-        ],
-    },
-    "test",
+RULES = policies.of(
+    {"id": "broken", "kind": "verdict", "verdicts": ["broken"]},
+    {"id": "spills", "kind": "fact", "facts": ["spill_store_bytes"]},
+    {"id": "slow", "kind": "slower", "percent": 3, "action": "warn"},
+    waivers=[policies.waiver(rule="broken", cases=["a/waived:*"])],
 )
 
 
@@ -83,10 +61,6 @@ def test_everything_has_its_place(run: Run) -> None:
     assert "1 changed case not timed" in unchecked
     assert "slow: could not be decided 1 times" in unchecked
     assert "run 2: not timed" in _section(text, "Timings")
-
-
-def test_the_same_parts_give_the_same_bytes(run: Run) -> None:
-    assert release.render([_part(run)]) == release.render([_part(run)])
 
 
 @pytest.mark.parametrize(

@@ -7,14 +7,15 @@ from typing import Any
 
 import pytest
 
-from irdiff.gate import policy, rules
+from irdiff.gate import rules
 from irdiff.gate.outcome import Certainty, GateFinding, SubjectKind
 from irdiff.gate.policy import Action
 from irdiff.gate.timings import TimedCase
 from irdiff.model import EVERYTHING, Edited, Run, Sides, StageStatus, Verdict
 from irdiff.timing.results import Speed
+from tests.unit.gate import policies
+from tests.unit.gate.timed import CASE, timed
 
-CASE = "a/x:1@sm_90"
 VIOLATED, UNKNOWN = Certainty.VIOLATED, Certainty.UNKNOWN
 SLOWER = {"kind": "slower", "percent": 3}
 COVERAGE = {"kind": "coverage", "required_targets": ["sm_90"], "min_compared": 1}
@@ -22,11 +23,10 @@ FACT = {"kind": "fact", "facts": ["spill_store_bytes", "scratch"]}
 
 
 def evaluated(run: Run, *timings: TimedCase, **rule: Any) -> tuple[int, list[GateFinding]]:
-    row = {"id": "rule", "action": "deny", "if_unknown": "warn", "reason": "because it is needed", **rule}
-    parsed = policy.parse({"schema": policy.SCHEMA, "rule": [row], "waiver": []}, "test").rule[0]
+    (parsed,) = policies.of({"if_unknown": "warn", **rule}).rule
     of_case: dict[str, list[TimedCase]] = {}
-    for timed in timings:
-        of_case.setdefault(timed.case, []).append(timed)
+    for row in timings:
+        of_case.setdefault(row.case, []).append(row)
     groups = {group.id: group for group in run.groups}
     return rules.findings(parsed, rules.Evidence(run=run, groups=groups, timings=of_case))
 
@@ -48,28 +48,6 @@ def said(run: Run, *timings: TimedCase, **rule: Any) -> tuple[Certainty, str] | 
     ((subject, name, certainty, detail),) = rows
     assert (subject, name) == (SubjectKind.CASE, CASE)
     return certainty, detail
-
-
-def timed(
-    low: float | None, high: float | None, speed: Speed | None = Speed.SAME, **changes: Any
-) -> TimedCase:
-    middle = None if low is None or high is None else (low + high) / 2
-    return replace(
-        TimedCase(
-            case=CASE,
-            device="H200",
-            slower_percent=middle,
-            low_percent=low,
-            high_percent=high,
-            noise_percent=0.2,
-            speed=speed,
-            enough=True,
-            faulted=False,
-            same_result=True,
-            note="",
-        ),
-        **changes,
-    )
 
 
 @pytest.fixture

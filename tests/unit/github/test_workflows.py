@@ -11,7 +11,7 @@ from irdiff.errors import UsageError
 from irdiff.gate import policy
 from irdiff.github import workflows
 from irdiff.resolve import kernel_repository
-from tests.rendered_workflows import KINDS, ROOT, TEMPLATES
+from tests.programs.rendered_workflows import KINDS, ROOT, TEMPLATES
 
 ACTION = KINDS["kernels"].action
 FILES = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from irdiff.group import describer
 from irdiff.group.describer import CaseDescriber
 from irdiff.group.grouping import Description, describe
 from irdiff.model import Artifact, Case, Launch, Origin, Sides, Verdict
-from irdiff.store import Store, own_code
+from irdiff.store import Store
 from tests.unit.no_llvm import no_llvm
 
 
@@ -136,63 +135,6 @@ def test_a_text_that_is_gone_is_none(bench: Bench, side: str) -> None:
 
 def test_a_case_without_an_origin_has_no_texts(bench: Bench) -> None:
     assert bench.lines(bench.case(None, ONE, TWO)) == ["+machine code: no text differs"]
-
-
-# the store
-
-
-def test_a_description_is_made_once(bench: Bench) -> None:
-    case = bench.case("ttgir", ONE, TWO)
-    first = bench.describe(case)
-    assert bench.describe(case) == first
-    assert len(bench.made) == 1
-
-
-@pytest.mark.parametrize(
-    "other",
-    [
-        lambda bench, case: (replace(case, facts=Sides(base={}, head={"spill_store_bytes": 8})), None),
-        lambda bench, case: (case, bench.source(ONE, THREE)),
-        lambda bench, case: (case, bench.source(ONE, TWO, ir="mlir")),
-    ],
-    ids=["facts", "texts", "IR"],
-)
-def test_anything_else_that_it_is_made_of_makes_another(
-    bench: Bench, other: Callable[[Bench, Case], tuple[Case, EditSource | None]]
-) -> None:
-    case = bench.case("ttgir", ONE, TWO)
-    bench.describe(case)
-    bench.describe(*other(bench, case))
-    assert len(bench.made) == 2
-
-
-def test_other_code_describes_anew(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    case = bench.case("ttgir", ONE, TWO)
-    bench.describe(case)
-    monkeypatch.setattr(describer, "_digest_of_code", lambda: "another irdiff")
-    bench.describe(case)
-    assert len(bench.made) == 2
-
-
-def test_the_code_that_descriptions_come_from_is_known_by_its_content(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    package = tmp_path / "irdiff"
-    folders = ("normalize", "binaries", "compare", "attribute", "group", "report")
-    for folder in folders:
-        (package / folder).mkdir(parents=True)
-        (package / folder / "code.py").write_text("one")
-    monkeypatch.setattr(own_code, "__file__", str(package / "store" / "own_code.py"))
-    before = describer._digest_of_code()
-    assert before == describer._digest_of_code()
-    for folder in folders[:-1]:
-        (package / folder / "code.py").write_text("two")
-        after = describer._digest_of_code()
-        assert after != before, folder
-        before = after
-    (package / "report" / "code.py").write_text("two")
-    (package / "group" / "notes.txt").write_text("two")
-    assert describer._digest_of_code() == before
 
 
 def test_mlir_on_the_way_to_llvm_ir_is_read_without_what_that_has_no_place_for(bench: Bench) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,31 +16,30 @@ from irdiff.findings import Finding, FindingKind
 from irdiff.group import judgements
 from irdiff.group.grouping import describe
 from irdiff.group.judgements import Judged, Judgements
-from irdiff.model import EVERYTHING, Artifact, Cause, CauseKind, Launch, Pair, Sides, Verdict
+from irdiff.model import (
+    EVERYTHING,
+    Artifact,
+    Assembler,
+    Cause,
+    CauseKind,
+    Compiled,
+    Failed,
+    Failure,
+    FailureKind,
+    Outcome,
+    Pair,
+    Sides,
+    Verdict,
+)
 from irdiff.store import Store
 
 CASE = "matmul/tma:fp16@sm_90"
 
 
 @dataclass
-class FakeCompiler:
-    """Says as what the compilation of a side is kept, and with which artifacts."""
-
-    kept: dict[str, str | None] = field(default_factory=lambda: {"base": "1" * 64, "head": "2" * 64})
-    artifacts: dict[str, Mapping[str, str]] = field(default_factory=dict)
-
-    def kept_as(self, toolchain: Any, launch: Launch, target: Any) -> str | None:
-        return self.kept[toolchain.spec]
-
-    def kept_artifacts(self, toolchain: Any, launch: Launch, target: Any) -> Mapping[str, str]:
-        return self.artifacts[toolchain.spec]
-
-
-@dataclass
 class Bench:
     store: Store
     build: Any
-    compiler: FakeCompiler = field(default_factory=FakeCompiler)
 
     def __post_init__(self) -> None:
         self.sides = Sides(base=self.build.side("base"), head=self.build.side("head"))
@@ -51,12 +51,14 @@ class Bench:
             base=self.build.launch(CASE, "base"),
             head=self.build.launch(CASE, "head"),
             supported=Sides(base=True, head=True),
+            moved=False,
         )
         self.judged = self.judge(Verdict.CHANGED)
-        self.compiler.artifacts = {
-            name: {stage: row.digest for stage, row in side.items()}
-            for name, side in self.judged.case.artifacts.items()
-        }
+        case = self.judged.case
+        self.outcomes: Sides[Outcome] = Sides(
+            base=_compiled(case.artifacts.base, case.metadata.base, case.compile_s.base),
+            head=_compiled(case.artifacts.head, case.metadata.head, case.compile_s.head),
+        )
 
     def judge(self, verdict: Verdict, **changes: Any) -> Judged:
         """With a value in every field that a judgement has."""
@@ -82,6 +84,7 @@ class Bench:
         return Judged(
             case=case,
             launches=Sides(base=self.pair.base, head=self.pair.head),
+            outcomes=None,
             description=description if verdict is not Verdict.UNCHANGED else None,
             edit=EditSource(ir="mlir", base=self.store.put(b"entering"), head=self.store.put(b"leaving")),
             again=Sides(base={"ttgir": True}, head={"ttgir": False}),
@@ -89,13 +92,31 @@ class Bench:
 
     @property
     def judgements(self) -> Judgements:
-        return Judgements(self.store, self.compiler, self.sides, self.options)
+        return Judgements(self.store, self.sides, self.options)
 
     def keep(self, judged: Judged) -> None:
-        self.judgements.keep(self.pair, judged)
+        self.judgements.keep(self.pair, self.outcomes, judged)
 
     def found(self) -> Judged | None:
-        return self.judgements.found(self.pair)
+        return self.judgements.found(self.pair, self.outcomes)
+
+    def compiled_otherwise(self, **changes: Any) -> None:
+        self.outcomes = replace(self.outcomes, head=replace(self.outcomes.head, **changes))
+
+
+def _compiled(
+    artifacts: Mapping[str, Artifact], metadata: Mapping[str, object], times_s: Mapping[str, float]
+) -> Compiled:
+    return Compiled(
+        artifacts=artifacts,
+        metadata=metadata,
+        handed={"symbol": "k", "packed": [4, 1]},
+        stage_times_s=times_s,
+        stage_cpu_s={},
+        assembler=Assembler(digest="p" * 64, flags=("-v",)),
+        assembler_log="Used 16 registers",
+        notes=(),
+    )
 
 
 @pytest.fixture
@@ -106,6 +127,8 @@ def bench(tmp_path: Path, build: Any) -> Bench:
 @pytest.mark.parametrize("verdict", [Verdict.CHANGED, Verdict.ABSORBED, Verdict.UNCHANGED])
 def test_it_says_all_that_was_said(bench: Bench, verdict: Verdict) -> None:
     judged = bench.judge(verdict)
+    if verdict is Verdict.UNCHANGED:  # that has no metadata
+        judged = replace(judged, case=replace(judged.case, metadata=Sides(base={}, head={})))
     assert bench.found() is None
     bench.keep(judged)
     found = bench.found()
@@ -123,16 +146,40 @@ def test_the_order_of_stages_is_kept(bench: Bench) -> None:
     assert list(found.case.artifacts.head) == list(bench.judged.case.artifacts.head)
 
 
-def _another_compilation(bench: Bench) -> None:
-    bench.compiler.kept["head"] = "3" * 64
+def _another_artifact(bench: Bench) -> None:
+    artifacts = bench.outcomes.head.artifacts
+    other = replace(artifacts["ptx"], digest=bench.store.put(b"other ptx"))
+    bench.compiled_otherwise(artifacts={**artifacts, "ptx": other})
+
+
+def _other_metadata(bench: Bench) -> None:
+    bench.compiled_otherwise(metadata={"shared": 8})
+
+
+def _something_else_handed_to_the_launcher(bench: Bench) -> None:
+    bench.compiled_otherwise(handed={"symbol": "k", "packed": [8, 1]})
+
+
+def _another_assembler(bench: Bench) -> None:
+    bench.compiled_otherwise(assembler=Assembler(digest="q" * 64, flags=("-v",)))
+
+
+def _another_log_of_the_assembler(bench: Bench) -> None:
+    bench.compiled_otherwise(assembler_log="Used 18 registers")
+
+
+def _another_note(bench: Bench) -> None:
+    bench.compiled_otherwise(notes=("no-linker",))
 
 
 def _sides_exchanged(bench: Bench) -> None:
-    bench.compiler.kept = {"base": "2" * 64, "head": "1" * 64}
+    bench.outcomes = Sides(base=bench.outcomes.head, head=bench.outcomes.base)
 
 
-def _none_kept(bench: Bench) -> None:
-    bench.compiler.kept["base"] = None
+def _one_fails(bench: Bench) -> None:
+    failure = Failure(kind=FailureKind.ERROR, stage="ttgir", message="", signal=None, stderr="")
+    failed = Failed(failure=failure, curable=False, artifacts={}, stage_times_s={})
+    bench.outcomes = replace(bench.outcomes, head=failed)
 
 
 def _another_launch(bench: Bench) -> None:
@@ -166,26 +213,29 @@ def _of_some_stages(bench: Bench) -> None:
     bench.options = replace(bench.options, stages=("ttir",))
 
 
-def _an_artifact_is_gone(bench: Bench) -> None:
-    bench.store.object_path(bench.judged.case.artifacts.base["ptx"].digest).unlink()
-
-
 def _a_text_of_its_edit_is_gone(bench: Bench) -> None:
     assert bench.judged.edit
     bench.store.object_path(bench.judged.edit.head).unlink()
 
 
 def _the_record_is_damaged(bench: Bench) -> None:
-    (path,) = (path for path in (bench.store.root / "records" / "judged").rglob("*") if path.is_file())
-    path.write_bytes(path.read_bytes().replace(b"registers", b"Registers"))
+    with sqlite3.connect(bench.store.root / "records-1.sqlite3") as records:
+        edit = "UPDATE records SET value = CAST(replace(value, 'registers', 'Registers') AS BLOB) WHERE kind = 'judged'"
+        assert records.execute(edit).rowcount == 1
+    records.close()
 
 
 @pytest.mark.parametrize(
     "happens",
     [
-        _another_compilation,
+        _another_artifact,
+        _other_metadata,
+        _something_else_handed_to_the_launcher,
+        _another_assembler,
+        _another_log_of_the_assembler,
+        _another_note,
         _sides_exchanged,
-        _none_kept,
+        _one_fails,
         _another_launch,
         _another_id_at_base,
         _another_fact_of_the_target,
@@ -193,7 +243,6 @@ def _the_record_is_damaged(bench: Bench) -> None:
         _without_passes,
         _without_shortcut,
         _of_some_stages,
-        _an_artifact_is_gone,
         _a_text_of_its_edit_is_gone,
         _the_record_is_damaged,
     ],
@@ -236,12 +285,6 @@ def test_what_a_stage_had_no_time_for_is_not_kept(bench: Bench) -> None:
 
 def test_what_is_still_to_be_described_is_not_kept(bench: Bench) -> None:
     bench.keep(replace(bench.judged, description=None))
-    assert bench.found() is None
-
-
-def test_what_another_process_compiled_again_meanwhile_is_not_kept(bench: Bench) -> None:
-    bench.compiler.artifacts["head"] = {**bench.compiler.artifacts["head"], "ptx": "0" * 64}
-    bench.keep(bench.judged)
     assert bench.found() is None
 
 

@@ -1,4 +1,4 @@
-"""The titles of all groups of two real comparisons, as `python -m tests.titles` wrote them."""
+"""The titles of all groups of two real comparisons, as `python -m tests.programs.titles` wrote them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 import pytest
 
 from irdiff.group import titles
-from tests.titles import DATA, read
+from tests.programs.titles import DATA, read
 
 NAMES = sorted(path.stem for path in DATA.glob("*.txt"))
 

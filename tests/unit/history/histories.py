@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from irdiff.history import add, database
+from irdiff.history import add, database, lines
 from irdiff.history.database import Database
 from irdiff.history.inventory import CompiledCase, Inventory
+from irdiff.history.lines import SeriesLines
 from irdiff.history.versions import RELEASES, Version, sort_key
 from irdiff.model import Run, Verdict
 from tests.unit.conftest import Build
@@ -33,6 +34,15 @@ def run(base: str, head: str, *cases, **changes) -> Run:
         base=replace(made.base, spec=f"triton=={base}", version=base, digest=base * 8),
         head=replace(made.head, spec=f"triton=={head}", version=head, digest=head * 8),
     )
+
+
+def kept(path: Path, *runs: Run) -> SeriesLines:
+    """The lines of releases once the runs are added to a history."""
+    with database.writing(path) as history:
+        for one in runs:
+            add.add_run(history, one, None)
+    with database.reading(path) as history:
+        return lines.read(history, RELEASES)
 
 
 def made(case_id: str, **facts: float) -> CompiledCase:
@@ -109,45 +119,29 @@ def _pair(history: Database, place: int, base: str, head: str, ids: Sequence[str
         )
         if group:
             title = f"+{index % 25} `ttng.fence_async_shared` in the loop body"
-            groups[group] = (
-                run_id,
-                group,
-                title,
-                "instruction mix",
-                5.0,
-                "ttgir",
-                "tritongpu-pipeline",
-                "ttgir passes",
-                case,
-                10,
-            )
+            told = (title, "instruction mix", 5.0, "ttgir", "tritongpu-pipeline", "ttgir passes", case, 10)
+            groups[group] = (run_id, group, *told)
     history.put("verdicts", verdicts)
     history.put("groups", list(groups.values()))
 
 
 def session(history: Database, case: str, ratios: dict[str, tuple[float, float]], name: str = "one") -> None:
     """Timings of one case: ratio and half of its interval's width, by version."""
-    history.put(
-        "sessions",
-        [
-            (
-                name,
-                "2026-11-22",
-                "GPU-1",
-                "NVIDIA H200",
-                "sm_90",
-                "580",
-                "triton==3.9.0",
-                1980.0,
-                3201.0,
-                41.0,
-                440.0,
-                "",
-                True,
-                18,
-            )
-        ],
+    card = (
+        "GPU-1",
+        "NVIDIA H200",
+        "sm_90",
+        "580",
+        "triton==3.9.0",
+        1980.0,
+        3201.0,
+        41.0,
+        440.0,
+        "",
+        True,
+        18,
     )
+    history.put("sessions", [(name, "2026-11-22", *card)])
     rows = [
         (name, f"triton=={label}", case, 50.0 * ratio, ratio, ratio - half, ratio + half, 0.002, "equal")
         for label, (ratio, half) in ratios.items()

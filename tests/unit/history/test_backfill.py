@@ -8,7 +8,7 @@ import pytest
 
 from irdiff.capture.catalogs import Wanted
 from irdiff.errors import ToolchainError
-from irdiff.history import backfill, database, points
+from irdiff.history import backfill, database, versions
 from irdiff.model import Verdict
 from tests.unit.conftest import Build
 from tests.unit.history import histories
@@ -33,10 +33,10 @@ class Bench:
         )
 
     def run(self, *labels: str) -> backfill.Backfilled:
-        steps = backfill.Steps(
-            resolve=self.resolve, measure=self.measure, compare=self.compare, say=lambda _text: None
-        )
-        return backfill.backfill([points.release(label) for label in labels], self.choice, steps)
+        return backfill.backfill([versions.release(label) for label in labels], self.choice, self)
+
+    def say(self, text: str) -> None:
+        pass
 
     def resolve(self, spec: str):
         label = spec.removeprefix("triton==")

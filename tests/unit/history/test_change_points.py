@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from irdiff.history import change_points
-from tests import bench_change_points as bench
+from tests.programs import bench_change_points as bench
 
 
 def line(*levels: tuple[int, float], noise: float = 0.002, seed: int = 1) -> list[float]:
@@ -55,6 +55,7 @@ def test_equal_numbers_and_short_lines_have_no_noise_and_no_step() -> None:
     assert change_points.level_steps([50.0, 60.0, 70.0]) == []
 
 
+@pytest.mark.slow
 def test_planted_steps_are_found_and_no_others() -> None:
     """The bar of the issue, on each of several draws of forty lines with a step and forty without."""
     for processes in (1, 18):

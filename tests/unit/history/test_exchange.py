@@ -6,7 +6,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from irdiff.history import benchmark_records, database, exchange, lines
+from irdiff.history import benchmark_records, database, lines
 from irdiff.history.database import HistoryError
 from tests.unit.history import histories
 
@@ -28,36 +28,36 @@ def file(tmp_path: Path) -> Path:
 
 def test_what_was_exported_is_imported_whole(file: Path, tmp_path: Path) -> None:
     with database.reading(file) as history:
-        exchange.export(history, tmp_path / "it's here")
+        database.export(history, tmp_path / "it's here")
     for _ in range(2):
         with database.writing(tmp_path / "copy") as history:
-            exchange.take(history, tmp_path / "it's here")
+            database.take(history, tmp_path / "it's here")
         assert dump(tmp_path / "copy") == dump(file)
 
 
 def test_an_import_adds_to_what_is_there(file: Path, tmp_path: Path) -> None:
     with database.reading(file) as history:
-        exchange.export(history, tmp_path / "out")
+        database.export(history, tmp_path / "out")
     histories.filled(tmp_path / "other", ["3.6.0"], 8)
     with database.writing(tmp_path / "other") as history:
-        exchange.take(history, tmp_path / "out")
+        database.take(history, tmp_path / "out")
         names = history.rows("SELECT label FROM versions ORDER BY sort_key")
     assert [name for (name,) in names] == ["3.6.0", "3.8.0", "3.9.0"]
 
 
 def test_half_a_folder_and_other_columns_are_refused(file: Path, tmp_path: Path) -> None:
     with database.reading(file) as history:
-        exchange.export(history, tmp_path / "out")
+        database.export(history, tmp_path / "out")
         history.run(f"COPY versions TO '{tmp_path / 'out' / 'facts.parquet'}' (FORMAT parquet)")
     before = dump(file)
     with (
         pytest.raises(HistoryError, match="does not hold the table 'facts'"),
         database.writing(file) as history,
     ):
-        exchange.take(history, tmp_path / "out")
+        database.take(history, tmp_path / "out")
     (tmp_path / "out" / "facts.parquet").unlink()
     with pytest.raises(HistoryError, match=r"lacks facts\.parquet"), database.writing(file) as history:
-        exchange.take(history, tmp_path / "out")
+        database.take(history, tmp_path / "out")
     assert dump(file) == before
 
 

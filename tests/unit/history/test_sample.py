@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from irdiff.history import alerts, database, exchange, lines, steps
+from irdiff.history import alerts, database, lines, steps
 from irdiff.history.lines import SeriesLines
 
 SAMPLE = Path(__file__).parents[3] / "reports/samples/history-3.2.0-3.9.0.zip"
@@ -31,7 +31,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def series(folder: Path) -> SeriesLines:
     with database.writing(folder / "h") as history:
-        exchange.take(history, folder / "parquet")
+        database.take(history, folder / "parquet")
     with database.reading(folder / "h") as history:
         return lines.read(history, "releases")
 

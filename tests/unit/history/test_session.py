@@ -7,14 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from irdiff.history import add, add_timings, database, lines, session
+from irdiff.history import add, database, lines, session
 from irdiff.history.database import HistoryError
 from irdiff.model import Artifact, Case, Sides, Verdict
 from irdiff.run import run_folder
 from irdiff.store import Store, sha256
-from irdiff.timing import assemble, results
-from irdiff.timing.results import OutputCheck, OutputStatus
+from irdiff.timing import assemble
 from irdiff.timing.samples import Sample
+from irdiff.timing.schedule import GpuWork
+from tests.unit import timings
+from tests.unit.history import histories
 
 LABELS = ["3.6.0", "3.7.0", "3.8.0", "3.9.0"]
 CASE = "matmul/tma:fp16@sm_90"
@@ -43,7 +45,7 @@ def file(tmp_path: Path, build) -> Path:
     cases = [coded(build, "a", "b"), coded(build, "b", "b", Verdict.UNCHANGED), coded(build, "b", "c")]
     with database.writing(tmp_path / "h") as history:
         for (base, head), case in zip(itertools.pairwise(LABELS), cases, strict=True):
-            run, folder = histories_run(base, head, case), tmp_path / f"{base}..{head}"
+            run, folder = histories.run(base, head, case), tmp_path / f"{base}..{head}"
             digests = (
                 []
                 if case.verdict is Verdict.UNCHANGED
@@ -52,12 +54,6 @@ def file(tmp_path: Path, build) -> Path:
             run_folder.write(folder, run, store, digests)
             add.add_run(history, run, folder)
     return tmp_path / "h"
-
-
-def histories_run(base: str, head: str, case: Case):
-    from tests.unit.history import histories
-
-    return histories.run(base, head, case)
 
 
 def made(file: Path, build, out: Path) -> session.Session:
@@ -86,7 +82,7 @@ def test_runs_of_other_targets_that_came_later_take_nothing_away(file: Path, bui
         for base, head in itertools.pairwise(LABELS):
             case = build.case("matmul/tma:fp16@gfx942", Verdict.CHANGED)
             run, folder = (
-                replace(histories_run(base, head, case), targets=(build.target("gfx942"),)),
+                replace(histories.run(base, head, case), targets=(build.target("gfx942"),)),
                 tmp_path / head,
             )
             run_folder.write(folder, run, Store(tmp_path / "store"), [])
@@ -124,9 +120,6 @@ def test_timings_of_a_session_become_lines(file: Path, build, tmp_path: Path) ->
 
 
 def add_timings_of(file: Path, found: session.Session, ratios: dict[str, float]) -> int:
-    protocol = results.TimingProtocol(
-        budget_s=60.0, threshold=0.01, confidence=0.95, processes=18, seed=0, verify_only=False
-    )
     samples = {
         session.entry(CASE, label): [
             Sample(gpu="GPU-1", case=session.entry(CASE, label), process=p, round=0, position=0, arm=arm, launches=1,
@@ -136,34 +129,11 @@ def add_timings_of(file: Path, found: session.Session, ratios: dict[str, float])
         ]
         for label, ratio in ratios.items()
     }  # fmt: skip
-    check = OutputCheck(
-        status=OutputStatus.EQUAL,
-        side=None,
-        message="",
-        arguments=(),
-        max_ulp=0,
-        relative_norm=0.0,
-        base_repeats=True,
-    )
     rows = assemble.case_timings(
         "GPU-1",
-        dict.fromkeys(samples, check),
-        samples,
-        protocol,
-        assemble.MeasurementMaker(launches={}, peaks={}),
+        GpuWork(outputs=dict.fromkeys(samples, timings.check()), samples=samples),
+        {},
+        timings.protocol(),
     )
     with database.writing(file) as history:
-        return add_timings.add(history, found, timed(protocol, rows))
-
-
-def timed(protocol, rows) -> results.TimingResults:
-    gpu = results.GpuRecord(
-        uuid="GPU-1", name="NVIDIA H200", target="sm_90", driver="580", multiprocessors=132, memory_bytes=1, l2_bytes=1,
-        ecc=None, mig=None, sm_clock_mhz=(345.0, 1980.0, 1980.0), memory_clock_mhz=None, temperature_c=None, power_w=None,
-        power_limit_w=None, throttled=(), power_capped_fraction=None, other_processes=(), peak_tflops=None,
-        peak_tb_per_s=None, wall_s=1.0, busy_s=1.0, trustworthy=True, stopped="",
-    )  # fmt: skip
-    return results.TimingResults(
-        schema=results.SCHEMA, irdiff_version="0", created="2026-11-22", host={}, protocol=protocol, gpus=(gpu,),
-        cases=tuple(rows), not_timed=(), duration_s=1.0,
-    )  # fmt: skip
+        return add.add_timings(history, found, timings.found(rows, gpus=(timings.gpu(name="NVIDIA H200"),)))

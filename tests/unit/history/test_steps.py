@@ -7,7 +7,7 @@ import pytest
 
 from irdiff.history import add, columns, database, lines, steps
 from irdiff.history.lines import SeriesLines, Timing
-from irdiff.model import Failure, FailureKind, Sides, Verdict
+from irdiff.model import Failure, FailureKind, Verdict
 from tests.unit.history import histories
 
 A, B = "matmul/tma:fp16@sm_90", "matmul/tma:bf16@sm_90"
@@ -111,33 +111,24 @@ def test_columns_hold_each_line_once(series: SeriesLines) -> None:
 
 
 def test_runs_of_one_pair_are_joined(tmp_path: Path, build) -> None:
-    with database.writing(tmp_path / "h") as history:
-        for case in (A, B):
-            run = histories.run("3.8.0", "3.9.0", build.case(case, Verdict.CHANGED))
-            add.add_run(
-                history, run, None, Sides(base=histories.version("3.8.0"), head=histories.version("3.9.0"))
-            )
-    with database.reading(tmp_path / "h") as history:
-        (pair,) = lines.read(history, "releases").pairs
+    runs = [histories.run("3.8.0", "3.9.0", build.case(case, Verdict.CHANGED)) for case in (A, B)]
+    (pair,) = histories.kept(tmp_path / "h", *runs).pairs
     assert set(pair.verdicts) == {A, B}
 
 
 def test_each_run_tells_its_own_group_of_an_edit(tmp_path: Path, build) -> None:
     """Runs of one target each: the same edit has another title there, and may be graver."""
     other = A.replace("sm_90", "sm_100")
-    with database.writing(tmp_path / "h") as history:
-        for day, case, title, severity in (
-            (1, A, "a fence before `wgmma`", "wrong-result risk"),
-            (2, other, "a fence before `tcgen05.mma`", "other"),
-        ):
-            moved = build.case(
-                case, Verdict.CHANGED, base={"registers": 90}, head={"registers": 92}, group="g"
-            )
-            group = build.group("g", case, title=title, severity=severity)
-            made = histories.run("3.8.0", "3.9.0", moved, groups=(group,))
-            add.add_run(history, replace(made, created=f"2026-11-0{day}T00:00:00+00:00"), None)
-    with database.reading(tmp_path / "h") as history:
-        found = steps.find(lines.read(history, "releases"))
+    runs = []
+    for day, case, title, severity in (
+        (1, A, "a fence before `wgmma`", "wrong-result risk"),
+        (2, other, "a fence before `tcgen05.mma`", "other"),
+    ):
+        moved = build.case(case, Verdict.CHANGED, base={"registers": 90}, head={"registers": 92}, group="g")
+        group = build.group("g", case, title=title, severity=severity)
+        created = f"2026-11-0{day}T00:00:00+00:00"
+        runs.append(histories.run("3.8.0", "3.9.0", moved, groups=(group,), created=created))
+    found = steps.find(histories.kept(tmp_path / "h", *runs))
     told = {step.cases: (step.title, step.group.severity) for step in found if step.group}
     assert told == {
         (A,): ("a fence before `wgmma`", "wrong-result risk"),
@@ -149,12 +140,13 @@ def test_each_run_tells_its_own_group_of_an_edit(tmp_path: Path, build) -> None:
 def test_a_group_that_a_later_run_superseded_is_gone(tmp_path: Path, build) -> None:
     """A run without attribution, and the same one again with it: the cases are in the groups of the later one."""
     case = build.case(A, Verdict.CHANGED, base={"registers": 90}, head={"registers": 92})
-    with database.writing(tmp_path / "h") as history:
-        for day, name in ((1, "before"), (2, "after")):
-            made = histories.run("3.8.0", "3.9.0", case, groups=(build.group(name, A),))
-            add.add_run(history, replace(made, created=f"2026-11-0{day}T00:00:00+00:00"), None)
-    with database.reading(tmp_path / "h") as history:
-        (pair,) = lines.read(history, "releases").pairs
+    runs = [
+        histories.run(
+            "3.8.0", "3.9.0", case, groups=(build.group(name, A),), created=f"2026-11-0{day}T00:00:00+00:00"
+        )
+        for day, name in ((1, "before"), (2, "after"))
+    ]
+    (pair,) = histories.kept(tmp_path / "h", *runs).pairs
     assert [group.id for group in pair.groups] == ["after"]
 
 

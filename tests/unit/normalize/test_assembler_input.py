@@ -7,7 +7,7 @@ import time
 import pytest
 
 from irdiff.normalize.assembler_input import assembler_input
-from tests.mutation.artifacts import of_stage
+from tests.programs.mutation.artifacts import of_stage
 
 PTX = """\
 //

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from irdiff.binaries import machine_code
 from irdiff.errors import NormalizeError
 from irdiff.normalize import canonicalize, equivalent, instruction_facts, llvm_reader
-from tests.mutation.artifacts import of_stage
+from tests.programs.mutation.artifacts import of_stage
 
 STAGES = ("ttir", "ttgir", "llir", "ptx", "amdgcn", "sass", "unknownir")
 BOUND_S = 10.0
@@ -62,6 +62,7 @@ _SHAPES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", _SHAPES)
 @pytest.mark.parametrize("stage", STAGES)
 def test_bounded(stage: str, shape: str) -> None:
@@ -124,6 +125,7 @@ def _spent_s(stage: str, text: str) -> float:
     return time.process_time() - start
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", _GROWING)
 def test_the_work_grows_as_the_text_does(shape: str) -> None:
     """Four times the text, at most ten times the work, where squares would be sixteen: the least of some tries."""
@@ -171,6 +173,7 @@ def test_unrecognized_texts_never_compare_equal(stage: str) -> None:
         equivalent(stage, f"{sign} one\n", f"{sign} two\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", STAGES[:-1])
 def test_truncated_texts(stage: str) -> None:
     for artifact in of_stage(stage, release="3.9.0")[::7]:
@@ -185,6 +188,7 @@ def test_truncated_texts(stage: str) -> None:
             )
 
 
+@pytest.mark.slow
 @given(stage=st.sampled_from(STAGES), text=st.text(max_size=400))
 @settings(max_examples=300, deadline=None)
 def test_any_text_gives_a_result_or_an_error(stage: str, text: str) -> None:

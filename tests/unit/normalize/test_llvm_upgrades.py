@@ -8,7 +8,7 @@ import pytest
 
 from irdiff.normalize import Printed, llvm_reader
 from irdiff.normalize.llvm_upgrades import may_be_made_equal
-from tests.mutation.artifacts import of_stage
+from tests.programs.mutation.artifacts import of_stage
 
 _CURRENT = (
     "declare noundef range(i32 0, 1024) i32 @llvm.nvvm.read.ptx.sreg.tid.x() #1",

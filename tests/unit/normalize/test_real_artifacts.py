@@ -7,12 +7,13 @@ import pytest
 from irdiff.binaries import machine_code
 from irdiff.errors import NormalizeError
 from irdiff.normalize import Printed, canonicalize, equivalent, instruction_facts, llvm_reader
-from tests.mutation.artifacts import TEXT_STAGES, RealArtifact, all_artifacts, of_stage
+from tests.programs.mutation.artifacts import TEXT_STAGES, RealArtifact, all_artifacts, of_stage
 from tests.unit.findings import told
 
 TEXTS = [artifact for artifact in all_artifacts() if artifact.stage in TEXT_STAGES]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", TEXT_STAGES)
 def test_normalizing_twice_changes_nothing(stage: str) -> None:
     for artifact in of_stage(stage):

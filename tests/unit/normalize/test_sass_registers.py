@@ -14,7 +14,7 @@ import pytest
 
 from irdiff.normalize import canonicalize, equivalent
 from irdiff.normalize.sass_registers import same_up_to_registers
-from tests.mutation.artifacts import of_stage
+from tests.programs.mutation.artifacts import of_stage
 from tests.unit.findings import told
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "registers" / "sass"

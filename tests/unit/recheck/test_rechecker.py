@@ -27,7 +27,7 @@ from irdiff.model import (
 from irdiff.recheck.rechecker import Rechecker, Suspect
 from irdiff.store import Store
 from tests.elf_files import content, rebuilt
-from tests.mutation.artifacts import of_stage
+from tests.programs.mutation.artifacts import of_stage
 from tests.unit.no_llvm import no_llvm
 
 PTX = ".version 8.7\n.target sm_90a\n.visible .entry k()\n{\n\tmov.u32 \t%r1, 16;\n\tret;\n}\n"
@@ -71,7 +71,7 @@ class Fakes:
 
     def compiled(self, texts: Mapping[str, str | bytes]) -> Compiled:
         return Compiled(
-            entered=(), artifacts=self.keep(texts), metadata={}, stage_times_s={}, stage_cpu_s={}, assembler=None,
+            handed={}, artifacts=self.keep(texts), metadata={}, stage_times_s={}, stage_cpu_s={}, assembler=None,
             assembler_log="", notes=(),
         )  # fmt: skip
 
@@ -115,7 +115,6 @@ class Bench:
 
 def failed(kind: FailureKind) -> Failed:
     return Failed(
-        entered=(),
         failure=Failure(kind=kind, stage="ptx", message="no", signal=None, stderr=""),
         curable=kind is FailureKind.TIMEOUT,
         artifacts={},

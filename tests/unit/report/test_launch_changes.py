@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from irdiff.diffs import launch_changes
-from irdiff.model import Case, Launch, Run, Sides, Verdict
+from irdiff.model import Artifact, Case, Launch, Run, Sides, Verdict
 from irdiff.report import html, markdown
 from tests.unit.report.runs import make_case, make_run
 
@@ -26,6 +26,8 @@ def launch(digest: str, **options: str) -> Launch:
         attributes={},
         options={"num_warps": "4", **options},
         grid=None,
+        launched=Artifact(stage="launch", digest="", size_bytes=0),
+        places=(1,),
         tier="gate",
         expected=True,
         flops=None,

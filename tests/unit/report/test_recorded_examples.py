@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import examples
+from tests.programs import examples
 
 
 @pytest.fixture(scope="module")

@@ -21,8 +21,8 @@ TOOLCHAIN = Toolchain(
     digest="d",
     path="/t",
     python="/t/python",
-    below_frontend={},
-    launchers={},
+    root="/t/triton",
+    runtime={},
     programs={},
     notes=(),
 )
@@ -95,8 +95,6 @@ def test_they_are_installed_once_for_every_family_and_are_part_of_the_digest(tmp
 
 def test_nothing_is_installed_that_nobody_asks_for(tmp_path: Path, uv: Uv) -> None:
     assert packages.beside(CORPUS, TOOLCHAIN, (), config(tmp_path)) is CORPUS
-    own = packages.beside(CORPUS, replace(TOOLCHAIN, spec="python:/p"), (), config(tmp_path))
-    assert own.packages["run"].site is None and own.digest == CORPUS.digest
     assert not uv.calls
 
 

@@ -33,8 +33,8 @@ TOOLCHAIN = Toolchain(
     digest="d",
     path="/t",
     python="/t/python",
-    below_frontend={},
-    launchers={},
+    root="/t/triton",
+    runtime={},
     programs={},
     notes=(),
 )

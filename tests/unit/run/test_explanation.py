@@ -134,7 +134,7 @@ class FakeReplayer:
 
     asked: list[Replay]
 
-    def __init__(self, *_: Any) -> None:
+    def __init__(self, *_: Any, reuse: bool) -> None:
         FakeReplayer.asked = []
 
     def run(self, replay: Replay) -> Replayed:

@@ -169,6 +169,6 @@ def test_the_command_keeps_artifacts(tmp_path: Path, build: Any, run: Run) -> No
     out = tmp_path / "out"
     result = CliRunner().invoke(merge_command, [*folders, "--out", str(out)], standalone_mode=False)
     assert result.exception is None
-    assert result.return_value == 0
+    assert result.exit_code == 0
     assert run_folder.load(out).summary.verdicts == run.summary.verdicts
     assert run_folder.artifact(out, digest) == b"module {}"

@@ -6,6 +6,7 @@ import json
 import os
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import zstandard
 from irdiff.errors import RunFolderError
 from irdiff.model import Verdict
 from irdiff.run import run_checks, run_folder
-from irdiff.store import sha256
+from irdiff.store import Store, sha256
 
 
 @pytest.fixture
@@ -236,3 +237,18 @@ def test_no_link_is_followed_on_the_way(folder: Path, tmp_path: Path, linked: st
 def test_no_path_leaves_the_folder(folder: Path, names: tuple[str, ...]) -> None:
     with pytest.raises(RunFolderError, match=re.escape("is not a path of a run folder")):
         run_folder.read_file(folder, names, 100)
+
+
+def test_what_reads_differently_takes_no_place(
+    tmp_path: Path, build: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = build.run(*(build.case(f"a/x:{number}@sm_90") for number in range(1500)))
+    store = Store(tmp_path / "store")
+    run_folder.write(tmp_path / "run", run, store, ())
+    stored = run_folder.stored
+    wrong = replace(run.cases[0], kernel="another")
+    for written in (replace(run, notes=("another",)), replace(run, cases=(wrong, *run.cases[1:]))):
+        monkeypatch.setattr(run_folder, "stored", lambda _, written=written: stored(written))
+        with pytest.raises(AssertionError, match="reads differently; nothing took the place"):
+            run_folder.write(tmp_path / "run", run, store, ())
+        assert run_folder.load(tmp_path / "run") == run

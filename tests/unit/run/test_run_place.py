@@ -67,188 +67,120 @@ def _digests(run: Run) -> set[str]:
 
 # refused
 
-_Made = Callable[[Path, Run, Store], Path]
+
+def _linked(link: Path, target: str | Path) -> Path:
+    link.symlink_to(target)
+    return link
 
 
-def _current_folder(home: Path, run: Run, store: Store) -> Path:
-    return Path()
+def _with_file(path: Path, text: str = "what I saw", *, of: Path | None = None) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return of or path.parent
 
 
-def _current_folder_that_is_a_run(home: Path, run: Run, store: Store) -> Path:
-    write(home / "run", run, store)
-    os.chdir(home / "run")
-    return home / "run"
+def _with_folder(path: Path) -> Path:
+    path.mkdir(parents=True)
+    return path.parent
 
 
-def _above_the_current_folder(home: Path, run: Run, store: Store) -> Path:
-    return Path("..")
+def _moved_behind_a_link(artifacts: Path, elsewhere: Path) -> Path:
+    artifacts.rename(elsewhere)
+    return _linked(artifacts, elsewhere).parent
 
 
-def _root(home: Path, run: Run, store: Store) -> Path:
-    return Path("/")
+def _pipe(path: Path) -> Path:
+    os.mkfifo(path)
+    return path
 
 
-def _repository(home: Path, run: Run, store: Store) -> Path:
-    (home / "repo" / ".git").mkdir(parents=True)
-    (home / "repo" / "kernel.py").write_text("import triton")
-    return home / "repo"
+def _entered(folder: Path) -> Path:
+    os.chdir(folder)
+    return folder
 
 
-def _dot_files_alone(home: Path, run: Run, store: Store) -> Path:
-    (home / "repo" / ".git").mkdir(parents=True)
-    return home / "repo"
+REFUSED: dict[str, Callable[[Path, Run], Path]] = {
+    "current folder": lambda home, run: Path(),
+    "above the current folder": lambda home, run: Path(".."),
+    "root": lambda home, run: Path("/"),
+    "repository": lambda home, run: _with_file(_with_folder(home / "repo/.git") / "kernel.py"),
+    "dot files alone": lambda home, run: _with_folder(home / "repo/.git"),
+    "file": lambda home, run: home / "precious.txt",
+    "below a file": lambda home, run: home / "precious.txt" / "run",
+    "pipe": lambda home, run: _pipe(home / "pipe"),
+    "link to an empty folder": lambda home, run: _linked(home / "link", _with_folder(home / "a/b")),
+    "link to nothing": lambda home, run: _linked(home / "link", "nowhere"),
+    "somebody else's run.json": lambda home, run: _with_file(
+        _with_folder(home / "run/artifacts") / "run.json", '{"schema": "mine/1", "irdiff-run/1": 0}'
+    ),
+    "report alone": lambda home, run: _with_file(home / "reports/run.json", run_folder.dump(run).decode()),
+}
+"""Made in the user's folder."""
+OF_A_RUN: dict[str, Callable[[Path, Path], Path]] = {
+    "current folder that is a run": lambda home, folder: _entered(folder),
+    "link to a run": lambda home, folder: _linked(home / "link", "run"),
+    "inside a run": lambda home, folder: folder / "artifacts" / "new",
+    "run with a file": lambda home, folder: _with_file(folder / "notes.md"),
+    "run with a file among its artifacts": lambda home, folder: _with_file(
+        folder / "artifacts/mine.ttgir", of=folder
+    ),
+    "run with a folder": lambda home, folder: _with_folder(folder / "sub"),
+    "run with a link": lambda home, folder: _linked(folder / "timing.json", home / "precious.txt").parent,
+    "run whose artifacts are a link": lambda home, folder: _moved_behind_a_link(
+        folder / "artifacts", home / "elsewhere"
+    ),
+}
+"""Made of a run in it."""
 
 
-def _file(home: Path, run: Run, store: Store) -> Path:
-    return home / "precious.txt"
+@pytest.fixture(params=[*REFUSED, *OF_A_RUN])
+def refused(request: pytest.FixtureRequest, place: Path, run: Run, store: Store) -> Path:
+    """A place that is no run to be replaced."""
+    if request.param in REFUSED:
+        return REFUSED[request.param](place, run)
+    write(place / "run", run, store)
+    return OF_A_RUN[request.param](place, place / "run")
 
 
-def _below_a_file(home: Path, run: Run, store: Store) -> Path:
-    return home / "precious.txt" / "run"
+_WORDS = ("triton==3.8.0", "triton==3.9.0")
 
 
-def _pipe(home: Path, run: Run, store: Store) -> Path:
-    os.mkfifo(home / "pipe")
-    return home / "pipe"
+def _invoke(command: Any, *words: object) -> None:
+    CliRunner().invoke(command, [str(word) for word in words], standalone_mode=False, catch_exceptions=False)
 
 
-def _link_to_an_empty_folder(home: Path, run: Run, store: Store) -> Path:
-    (home / "empty").mkdir()
-    (home / "link").symlink_to("empty")
-    return home / "link"
-
-
-def _link_to_a_run(home: Path, run: Run, store: Store) -> Path:
-    write(home / "run", run, store)
-    (home / "link").symlink_to("run")
-    return home / "link"
-
-
-def _link_to_nothing(home: Path, run: Run, store: Store) -> Path:
-    (home / "link").symlink_to("nowhere")
-    return home / "link"
-
-
-def _inside_a_run(home: Path, run: Run, store: Store) -> Path:
-    write(home / "run", run, store)
-    return home / "run" / "artifacts" / "new"
-
-
-def _run_with_a_file(home: Path, run: Run, store: Store) -> Path:
-    write(home / "run", run, store)
-    (home / "run" / "notes.md").write_text("what I saw")
-    return home / "run"
-
-
-def _run_with_a_file_among_its_artifacts(home: Path, run: Run, store: Store) -> Path:
-    write(home / "run", run, store)
-    (home / "run" / "artifacts" / "mine.ttgir").write_text("module {}")
-    return home / "run"
-
-
-def _run_with_a_folder(home: Path, run: Run, store: Store) -> Path:
-    write(home / "run", run, store)
-    (home / "run" / "sub").mkdir()
-    return home / "run"
-
-
-def _run_with_a_link(home: Path, run: Run, store: Store) -> Path:
-    write(home / "run", run, store)
-    (home / "run" / "timing.json").symlink_to(home / "precious.txt")
-    return home / "run"
-
-
-def _run_whose_artifacts_are_a_link(home: Path, run: Run, store: Store) -> Path:
-    write(home / "run", run, store)
-    (home / "run" / "artifacts").rename(home / "elsewhere")
-    (home / "run" / "artifacts").symlink_to(home / "elsewhere")
-    return home / "run"
-
-
-def _somebody_elses_run_json(home: Path, run: Run, store: Store) -> Path:
-    (home / "run" / "artifacts").mkdir(parents=True)
-    (home / "run" / "run.json").write_text('{"schema": "mine/1", "irdiff-run/1": 0}')
-    return home / "run"
-
-
-def _report_alone(home: Path, run: Run, store: Store) -> Path:
-    (home / "reports").mkdir()
-    (home / "reports" / "run.json").write_bytes(run_folder.dump(run))
-    return home / "reports"
-
-
-REFUSED: list[_Made] = [
-    _current_folder,
-    _current_folder_that_is_a_run,
-    _above_the_current_folder,
-    _root,
-    _repository,
-    _dot_files_alone,
-    _file,
-    _below_a_file,
-    _pipe,
-    _link_to_an_empty_folder,
-    _link_to_a_run,
-    _link_to_nothing,
-    _inside_a_run,
-    _run_with_a_file,
-    _run_with_a_file_among_its_artifacts,
-    _run_with_a_folder,
-    _run_with_a_link,
-    _run_whose_artifacts_are_a_link,
-    _somebody_elses_run_json,
-    _report_alone,
-]
-
-
-def _name(make: _Made) -> str:
-    return make.__name__.strip("_")
-
-
-@pytest.mark.parametrize("make", REFUSED, ids=_name)
 def test_what_is_no_run_is_refused_and_stays_as_it_was(
-    make: _Made, place: Path, run: Run, store: Store
+    refused: Path, place: Path, run: Run, store: Store
 ) -> None:
-    folder = make(place, run, store)
     before = tree(place)
     with pytest.raises(UsageError) as raised:
-        run_place.check(folder)
+        run_place.check(refused)
     assert "--out" in raised.value.hint
     with pytest.raises(UsageError):
-        write(folder, run, store)
+        write(refused, run, store)
     assert tree(place) == before
 
 
-@pytest.mark.parametrize("make", REFUSED, ids=_name)
-def test_compare_refuses_before_anything_is_resolved(
-    make: _Made, place: Path, run: Run, store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def unresolved(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever resolves a side has come too far."""
+
     def never(*_: object) -> None:
         raise AssertionError("a side was resolved")
 
     monkeypatch.setattr(compare, "resolve_sides", never)
     monkeypatch.setattr("irdiff.api.resolve_sides", never)
-    folder = make(place, run, store)
-    before = tree(place)
-    words = ["triton==3.8.0", "triton==3.9.0", "--out", str(folder)]
-    with pytest.raises(UsageError):
-        CliRunner().invoke(compare.compare_command, words, standalone_mode=False, catch_exceptions=False)
-    with pytest.raises(UsageError):
-        compare_in_python("triton==3.8.0", "triton==3.9.0", targets=[], cases=[], corpus=None, out=folder)
-    assert tree(place) == before
 
 
-@pytest.mark.parametrize("make", REFUSED, ids=_name)
-def test_merge_refuses_before_anything_is_read(make: _Made, place: Path, run: Run, store: Store) -> None:
-    folder = make(place, run, store)
+@pytest.mark.usefixtures("unresolved")
+def test_commands_refuse_before_anything_is_read_or_resolved(refused: Path, place: Path) -> None:
     before = tree(place)
     with pytest.raises(UsageError):
-        CliRunner().invoke(
-            merge.merge_command,
-            ["no-run", "--out", str(folder)],
-            standalone_mode=False,
-            catch_exceptions=False,
-        )
+        _invoke(compare.compare_command, *_WORDS, "--out", refused)
+    with pytest.raises(UsageError):
+        compare_in_python(*_WORDS, targets=[], cases=[], corpus=None, out=refused)
+    with pytest.raises(UsageError):
+        _invoke(merge.merge_command, "no-run", "--out", refused)
     assert tree(place) == before
 
 
@@ -350,24 +282,19 @@ def test_a_report_inside_the_run_folder_is_refused(
     place: Path, monkeypatch: pytest.MonkeyPatch, run: Run
 ) -> None:
     monkeypatch.setattr(pipeline, "compare", lambda *_: run)
-    words = ["a", "b", "--out", "run", "--html", "run/report.html"]
     with pytest.raises(UsageError, match="replaced as a whole"):
-        CliRunner().invoke(compare.compare_command, words, standalone_mode=False, catch_exceptions=False)
+        _invoke(compare.compare_command, "a", "b", "--out", "run", "--html", "run/report.html")
 
 
 def test_merge_does_not_replace_one_of_its_runs(place: Path, run: Run, store: Store) -> None:
     write(place / "one", run, store)
     before = tree(place)
     with pytest.raises(UsageError, match="one of the runs to merge"):
-        CliRunner().invoke(
-            merge.merge_command, ["one", "--out", "one"], standalone_mode=False, catch_exceptions=False
-        )
+        _invoke(merge.merge_command, "one", "--out", "one")
     assert tree(place) == before
 
 
 # before anything is compiled
-
-_WORDS = ["triton==3.8.0", "triton==3.9.0"]
 
 
 def _full(*_: object, **__: object) -> object:
@@ -375,14 +302,8 @@ def _full(*_: object, **__: object) -> object:
 
 
 @pytest.fixture
-def full(monkeypatch: pytest.MonkeyPatch) -> None:
+def full(monkeypatch: pytest.MonkeyPatch, unresolved: None) -> None:
     monkeypatch.setattr("tempfile.NamedTemporaryFile", _full)
-
-    def never(*_: object) -> None:
-        raise AssertionError("a side was resolved")
-
-    monkeypatch.setattr(compare, "resolve_sides", never)
-    monkeypatch.setattr("irdiff.api.resolve_sides", never)
 
 
 @pytest.mark.usefixtures("full")
@@ -392,9 +313,7 @@ def full(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_compare_asks_first_whether_it_can_write(place: Path, words: list[str]) -> None:
     before = tree(place)
     with pytest.raises(StoreError, match=r"cannot be written: No space left") as raised:
-        CliRunner().invoke(
-            compare.compare_command, [*_WORDS, *words], standalone_mode=False, catch_exceptions=False
-        )
+        _invoke(compare.compare_command, *_WORDS, *words)
     assert "name another" in raised.value.hint
     assert tree(place) == before
 

@@ -1,4 +1,4 @@
-"""Verdicts on simulated samples whose truth is known: the small version of `python -m tests.bench_statistics`.
+"""Verdicts on simulated samples whose truth is known: the small version of `python -m tests.programs.bench_statistics`.
 
 All is seeded, and a limit is broken where a binomial with that chance would be so only once in 1000 times.
 """
@@ -10,8 +10,8 @@ import pytest
 
 from irdiff.timing import decision
 from irdiff.timing.results import PROCESSES, Speed, Unclear
-from tests import bench_statistics, timing_noise
-from tests.bench_statistics import Cell, protocol
+from tests.programs import bench_statistics, timing_noise
+from tests.programs.bench_statistics import Cell, protocol
 
 FAMILIES = {noise.name: noise for noise in timing_noise.FAMILIES}
 ONE_HUMPED, TWO_HUMPED = "one-humped", "two-humped head, 1/4 by 6 %"
@@ -46,22 +46,26 @@ def outcome(name, change, trials, processes=PROCESSES, level="measured"):
 # the whole decision under noise
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FAMILIES)
 def test_a_change_of_one_and_a_half_thresholds_is_hardly_ever_the_same(name):
     assert not outcome(name, 0.015, 60).broken
 
 
+@pytest.mark.slow
 def test_a_second_hump_in_a_quarter_of_the_processes_is_hardly_ever_the_same():
     found = outcome(TWO_HUMPED, 0.015, 300)
     assert not found.broken
     assert found.alone[Speed.UNCLEAR] > 150
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FAMILIES)
 def test_no_change_is_rarely_called_one(name):
     assert not outcome(name, 0.0, 30).broken
 
 
+@pytest.mark.slow
 def test_at_measured_noise_a_change_is_found_and_no_change_is_the_same():
     assert outcome(ONE_HUMPED, 0.02, 60).found >= 57
     assert outcome(ONE_HUMPED, 0.05, 20).found == 20

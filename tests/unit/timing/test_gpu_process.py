@@ -6,7 +6,7 @@ import pytest
 
 from irdiff.timing import gpu_process
 from irdiff.timing.abi import AbiError
-from irdiff.timing.device import DeviceError, DriverError
+from irdiff.timing.open_device import DeviceError, DriverError
 
 
 def session(synchronize=lambda: None, device="a card"):

@@ -5,8 +5,7 @@ import ctypes
 import pytest
 
 from irdiff.timing.abi import LaunchPlan, Parameter, ParameterKind, TensorMap
-from irdiff.timing.device import DeviceError, ParameterBlock
-from irdiff.timing.hip_device import HipDevice
+from irdiff.timing.open_device import DeviceError, HipDevice, ParameterBlock
 
 
 class FakeHip:
@@ -35,14 +34,13 @@ def plan(**changes):
     parameters = tuple(
         Parameter(
             kind=ParameterKind.SCALAR, name=f"p{i}", size_bytes=size, offset_bytes=offset,
-            argument=None, value=None, descriptor=None,
         )
         for i, (size, offset) in enumerate(zip(sizes, offsets, strict=True))
     )  # fmt: skip
     facts = {
         "kernel": "k", "grid": (7, 2, 1), "block_threads": 256, "cluster": 1, "shared_bytes": 1024,
         "cooperative": False, "programmatic": False, "parameters": parameters, "size_bytes": 24,
-        "tensor_maps": (), "global_scratch_bytes": 0, "profile_scratch_bytes": 0,
+        "global_scratch_bytes": 0, "profile_scratch_bytes": 0,
     }  # fmt: skip
     return LaunchPlan(**(facts | changes))
 
@@ -82,7 +80,7 @@ def test_clusters_are_refused():
 
 def test_tensor_maps_are_refused():
     spec = TensorMap(
-        argument=0, element_type=6, element_bytes=2, swizzle=3, block_shape=(16, 64),
+        element_type=6, element_bytes=2, swizzle=3, block_shape=(16, 64),
         shape=(32, 128), strides=(128, 1),
     )  # fmt: skip
     with pytest.raises(DeviceError, match="no CUtensorMap"):

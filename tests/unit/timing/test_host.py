@@ -13,8 +13,9 @@ garbage
 
 def test_readings():
     rows = host.parse_readings(TEXT)
-    assert [row.uuid for row in rows] == ["GPU-1", "GPU-1", "GPU-2"]
-    assert (rows[2].sm_clock_mhz, rows[2].power_w, rows[2].reasons) == (None, None, 0)
+    assert [row["uuid"] for row in rows] == ["GPU-1", "GPU-1", "GPU-2"]
+    unknown = host.summarize(rows[2:], [])
+    assert (unknown.sm_clock_mhz, unknown.power_w, unknown.throttled) == (None, None, ())
     found = host.summarize(rows[:2], [])
     assert found.sm_clock_mhz == (1700.0, 1840.0, 1980.0)
     assert found.power_capped_fraction == 0.5

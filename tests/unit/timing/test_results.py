@@ -11,77 +11,21 @@ import zstandard
 from irdiff.errors import RunFolderError
 from irdiff.timing import results, timing_file
 from irdiff.timing import samples as samples_module
-from irdiff.timing.results import (
-    CaseTiming,
-    GpuRecord,
-    NotTimed,
-    OutputCheck,
-    OutputStatus,
-    ProcessTimes,
-    Speed,
-    TimingProtocol,
-    TimingResults,
-)
-from irdiff.timing.samples import (
-    SAMPLES_FILE,
-    Sample,
-    read_samples,
-    write_samples,
-)
+from irdiff.timing.results import CaseTiming, NotTimed, OutputStatus, ProcessTimes, Speed
+from irdiff.timing.samples import SAMPLES_FILE, Sample, read_samples, write_samples
+from tests.unit import timings
+from tests.unit.timings import check, gpu
 
-
-def check(status=OutputStatus.EQUAL):
-    return OutputCheck(
-        status=status, side=None, message="bitwise equal", arguments=(), max_ulp=0, relative_norm=0.0,
-        base_repeats=True,
-    )  # fmt: skip
-
-
-def gpu(uuid, target="sm_90"):
-    return GpuRecord(
-        uuid=uuid, name="card", target=target, driver="1", multiprocessors=132, memory_bytes=1, l2_bytes=1,
-        ecc=None, mig=None, sm_clock_mhz=(1.0, 2.0, 3.0), memory_clock_mhz=None, temperature_c=None,
-        power_w=None,
-        power_limit_w=None, throttled=(), power_capped_fraction=None, other_processes=(), peak_tflops=None,
-        peak_tb_per_s=None, wall_s=1.0, busy_s=0.9, trustworthy=True, stopped="",
-    )  # fmt: skip
-
-
-TIMES = (
-    ProcessTimes(
-        process=0,
-        base_us=1.0,
-        control_us=1.1,
-        head_us=1.2,
-        base_mean_us=1.3,
-        control_mean_us=1.4,
-        head_mean_us=1.5,
-    ),
-)
+TIMES = (ProcessTimes(process=0, base_us=1.0, control_us=1.1, head_us=1.2, base_mean_us=1.3, control_mean_us=1.4, head_mean_us=1.5),)  # fmt: skip
 
 
 def found(uuid="GPU-1", cases=("a",), not_timed=(), note="", status=OutputStatus.EQUAL):
-    return TimingResults(
-        schema=results.SCHEMA,
-        irdiff_version="0",
-        created="2026-01-01T00:00:00+00:00",
-        host={uuid: "linux"},
-        protocol=TimingProtocol(
-            budget_s=600.0,
-            threshold=0.01,
-            confidence=0.95,
-            processes=6,
-            seed=0,
-            verify_only=False,
-        ),
-        gpus=(gpu(uuid),),
-        cases=tuple(
-            CaseTiming(case=c, gpu=uuid, outputs=check(status), measurement=None, processes=TIMES, note=note)
-            for c in cases
-        ),
-        not_timed=tuple(NotTimed(case=c, reason="no such GPU here: sm_100") for c in not_timed),
-        duration_s=2.0,
-    )
+    rows = [
+        CaseTiming(case=c, gpu=uuid, outputs=check(status), measurement=None, processes=TIMES, note=note)
+        for c in cases
+    ]
+    untimed = tuple(NotTimed(case=c, reason="no such GPU here: sm_100") for c in not_timed)
+    return timings.found(rows, host={uuid: "linux"}, gpus=(gpu(uuid),), not_timed=untimed)
 
 
 def test_round_trip(tmp_path):

@@ -6,22 +6,11 @@ import pytest
 
 from irdiff.timing import assemble, schedule
 from irdiff.timing.isolate import GpuProcessError, GpuProcessGone
-from irdiff.timing.results import OutputStatus, Speed, TimingProtocol, Unclear
+from irdiff.timing.results import OutputStatus, Speed, Unclear
+from tests.unit.timings import protocol
 
 CARD = {"uuid": "GPU-1", "name": "card"}
 PROCESSES = 18
-
-
-def protocol(**changes):
-    facts = {
-        "budget_s": 30.0,
-        "threshold": 0.01,
-        "confidence": 0.95,
-        "processes": PROCESSES,
-        "seed": 0,
-        "verify_only": False,
-    }
-    return TimingProtocol(**(facts | changes))
 
 
 class Fake:
@@ -95,10 +84,7 @@ def operations(name):
 
 def judged(work, **changes):
     """Case → what `timing.json` says of it."""
-    measure = assemble.MeasurementMaker(launches={}, peaks={})
-    rows = assemble.case_timings(
-        "GPU-1", work.outputs, work.samples, protocol(**changes), measure, work.stopped
-    )
+    rows = assemble.case_timings("GPU-1", work, {}, protocol(**changes))
     return {row.case: row for row in rows}
 
 

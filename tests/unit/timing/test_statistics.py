@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from irdiff.timing import statistics
-from tests import timing_noise
+from tests.programs import timing_noise
 
 ONE_HUMPED = timing_noise.FAMILIES[0]
 
@@ -49,6 +49,7 @@ def test_a_quarter_of_slow_samples_moves_the_mean_and_not_the_median():
     assert first.head_mean_us == pytest.approx(100 + 6 * 3 / 14)  # of 16 samples, one is cut off at each end
 
 
+@pytest.mark.slow
 def test_the_interval_covers_the_truth():
     covered = 0
     for seed in range(300):

@@ -7,19 +7,18 @@ from types import SimpleNamespace
 import pytest
 
 from irdiff import timing
-from irdiff.cli.durations import seconds
+from irdiff.cli.options import DURATION
 from irdiff.cli.time import exit_code
 from irdiff.errors import ExitCode, UsageError
 from irdiff.model import Artifact, Sides, Verdict
 from irdiff.timing import assemble, isolate, schedule, timing_file
 from irdiff.timing.isolate import GpuProcessError
-from irdiff.timing.results import NotTimed, OutputStatus, Speed, TimingProtocol
+from irdiff.timing.results import NotTimed, OutputStatus, Speed
 from irdiff.timing.samples import Sample
 from tests.unit.timing import test_results
+from tests.unit.timings import protocol
 
-PROTOCOL = TimingProtocol(
-    budget_s=60.0, threshold=0.01, confidence=0.95, processes=18, seed=0, verify_only=False
-)
+PROTOCOL = protocol()
 
 
 def case(name, verdict=Verdict.CHANGED, target="sm_90"):
@@ -66,13 +65,13 @@ def test_cases_are_spread_over_gpus_that_run_them():
 
 @pytest.mark.parametrize(("text", "value"), [("90s", 90), ("10m", 600), ("1.5h", 5400), ("30", 30)])
 def test_budgets(text, value):
-    assert seconds(text) == value
+    assert DURATION.convert(text, None, None) == value
 
 
 @pytest.mark.parametrize("text", ["", "m", "-3s", "ten", "inf", "nan"])
 def test_what_is_not_a_time(text):
     with pytest.raises(UsageError):
-        seconds(text)
+        DURATION.convert(text, None, None)
 
 
 def difference(**changes):
@@ -130,9 +129,12 @@ def test_simulated_samples_are_judged():
 
 def test_rates_are_of_head_and_of_the_measured_peak():
     launch = SimpleNamespace(flops=2e9, min_bytes=1e8)
-    measure = assemble.MeasurementMaker(launches={"c0": launch}, peaks={"tflops": 100.0, "tb_per_s": 4.0})
-    outputs = {"c0": timing._NOT_CHECKED}
-    (row,) = assemble.case_timings("GPU-1", outputs, {"c0": samples(1.0, cases=1)}, PROTOCOL, measure)
+    work = schedule.GpuWork(
+        peaks={"tflops": 100.0, "tb_per_s": 4.0},
+        outputs={"c0": schedule.bad_output(OutputStatus.NOT_CHECKED, None, "")},
+        samples={"c0": samples(1.0, cases=1)},
+    )
+    (row,) = assemble.case_timings("GPU-1", work, {"c0": launch}, PROTOCOL)
     found = row.measurement
     assert found.tflops == pytest.approx(20.0, rel=1e-2)
     assert found.tb_per_s == pytest.approx(1.0, rel=1e-2)
@@ -146,10 +148,11 @@ def test_a_busy_gpu_is_not_a_pass():
         "uuid": "GPU-1", "name": "card", "target": "sm_90", "driver": "CUDA 13.0", "multiprocessors": 1,
         "memory_bytes": 1, "l2_bytes": 1,
     }  # fmt: skip
-    record = assemble.gpu_record(card, host.summarize([], ["pid 3"]), {}, 10.0, 9.0)
+    work = schedule.GpuWork(card=card, wall_s=10.0, busy_s=9.0)
+    record = assemble.gpu_record(work, host.summarize([], ["pid 3"]))
     assert not record.trustworthy
     assert not math.isnan(record.wall_s)
-    assert assemble.gpu_record(card, host.summarize([], []), {}, 10.0, 9.0).trustworthy
+    assert assemble.gpu_record(work, host.summarize([], [])).trustworthy
     assert dataclasses.asdict(record)["other_processes"] == ("pid 3",)
 
 
@@ -165,26 +168,25 @@ def test_a_fault_of_an_earlier_time_is_shown_again(tmp_path):
     assert [line.split(":")[0] for line in said] == ["a"]
 
 
+def ended(status=OutputStatus.EQUAL, gpus=(), not_timed=()):
+    rows = [SimpleNamespace(outputs=SimpleNamespace(status=status))]
+    untimed = [NotTimed(case="a", reason=reason) for reason in not_timed]
+    return SimpleNamespace(cases=rows, gpus=gpus, not_timed=untimed)
+
+
 @pytest.mark.parametrize(
-    ("status", "code"),
+    ("found", "code"),
     [
-        (OutputStatus.EQUAL, ExitCode.DONE),
-        (OutputStatus.FAULT, ExitCode.DONE),
-        (OutputStatus.NOT_LAUNCHED, ExitCode.NOT_COMPARED),
+        (ended(), ExitCode.DONE),
+        (ended(OutputStatus.FAULT), ExitCode.DONE),
+        (ended(OutputStatus.NOT_LAUNCHED), ExitCode.NOT_COMPARED),
+        (ended(gpus=[SimpleNamespace(stopped="the GPU was lost")]), ExitCode.NOT_COMPARED),
+        (ended(not_timed=["GPU 0 cannot be opened"]), ExitCode.NOT_COMPARED),
+        (ended(not_timed=["no such GPU here: sm_100"]), ExitCode.DONE),
     ],
 )
-def test_exit_codes(status, code):
-    row = SimpleNamespace(outputs=SimpleNamespace(status=status))
-    assert exit_code(SimpleNamespace(cases=[row], gpus=(), not_timed=())) is code
-
-
-def test_a_run_that_ended_early_is_not_done():
-    lost = SimpleNamespace(cases=(), gpus=[SimpleNamespace(stopped="the GPU was lost")], not_timed=())
-    assert exit_code(lost) is ExitCode.NOT_COMPARED
-    unopened = [NotTimed(case="a", reason="GPU 0 cannot be opened")]
-    assert exit_code(SimpleNamespace(cases=(), gpus=(), not_timed=unopened)) is ExitCode.NOT_COMPARED
-    elsewhere = [NotTimed(case="a", reason="no such GPU here: sm_100")]
-    assert exit_code(SimpleNamespace(cases=(), gpus=(), not_timed=elsewhere)) is ExitCode.DONE
+def test_exit_codes(found, code):
+    assert exit_code(found) is code
 
 
 class Listing:
@@ -203,7 +205,7 @@ class Listing:
 
 
 def on_two_gpus(monkeypatch, tmp_path, failing, error):
-    def run_gpu(place, cases, protocol, say, first, bundle_of):
+    def run_gpu(place, cases, protocol, say, bundle_of):
         if place.index in failing:
             raise error
         return schedule.GpuWork(card={"uuid": f"GPU-{place.index}"}, outputs=dict.fromkeys(cases))

@@ -1,0 +1,129 @@
+"""What a terminal shows: what is going on, how far it is, and long output page by page."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
+from rich.text import Text
+
+from irdiff.parallel import Progress, Report
+from irdiff.resolve.toolchains import install_progress
+
+_STATUS_INTERVAL_S, _PROGRESS_INTERVAL_S = 30.0, 15.0
+_COUNTED = re.compile(r"\d+/\d+")
+"""How far something is. What stands before it says what it is, what follows changes with it."""
+_FEW = 4
+_UNITS = {"capture": "workloads of a side and a target", "compare": "cases", "attribute": "cases"}
+
+
+class _Plain:
+    """Where there is no terminal: a line when something else begins, and now and then one in between."""
+
+    def __init__(self, console: Console, interval_s: float) -> None:
+        self._console, self._interval_s = console, interval_s
+        self._key, self._printed = "", 0.0
+
+    def show(self, key: str, text: str, *, always: bool = False) -> None:
+        now = time.monotonic()
+        if always or key != self._key or now - self._printed >= self._interval_s:
+            self._key, self._printed = key, now
+            self._console.print(Text(text), soft_wrap=True)
+
+
+@contextmanager
+def status_line(console: Console | None = None) -> Iterator[Callable[[str], None]]:
+    """One line that says what is going on, installations among it."""
+    console = console or Console(stderr=True)
+    if not console.is_terminal:
+        lines = _Plain(console, _STATUS_INTERVAL_S)
+
+        def plain(text: str) -> None:
+            lines.show(_COUNTED.split(text, maxsplit=1)[0], text)
+
+        with install_progress.telling(plain):
+            yield plain
+        return
+    with console.status("") as status:
+
+        def live(text: str) -> None:
+            status.update(Text(text))
+            if text.startswith("ATTENTION"):
+                console.print(Text(text, style="bold red"), soft_wrap=True)
+
+        with install_progress.telling(live):
+            yield live
+
+
+@contextmanager
+def progress(console: Console | None = None) -> Iterator[Report]:
+    """A reporter for the pipeline: a bar with an estimate for each phase."""
+    console = console or Console(stderr=True)
+    if not console.is_terminal:
+        lines = _Plain(console, _PROGRESS_INTERVAL_S)
+        begins: dict[str, float] = {}
+
+        def plain(step: Progress) -> None:
+            passed_s = time.monotonic() - begins.setdefault(step.phase, time.monotonic())
+            counted = f"{step.done}/{step.total} {_UNITS.get(step.phase, '')}".rstrip()
+            text = f"{step.phase}: {counted}{_left(step, passed_s)}"
+            lines.show(step.phase, text, always=step.done == step.total)
+
+        yield plain
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=30),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[detail]}", style="dim"),
+    )
+    with Bar(*columns, console=console, transient=True) as bar:
+        tasks: dict[str, TaskID] = {}
+
+        def report(step: Progress) -> None:
+            if step.phase not in tasks:
+                tasks[step.phase] = bar.add_task(step.phase, total=step.total, detail="")
+            bar.update(tasks[step.phase], completed=step.done, detail=step.detail[:60])
+
+        yield report
+
+
+def _left(step: Progress, passed_s: float) -> str:
+    """An estimate by what is done; none from the first few, which wait for processes to start."""
+    if not _FEW < step.done < step.total:
+        return ""
+    seconds = passed_s / step.done * (step.total - step.done)
+    return f", about {seconds:.0f} s left" if seconds < 120 else f", about {seconds / 60:.0f} min left"
+
+
+def print_lines(console: Console, lines: Iterable[Text], *, with_pager: bool = False) -> None:
+    """Prints lines; where a terminal is too low for them, by the user's pager (PAGER) if that is wanted.
+
+    A pipe takes them as they are: to lay out ten thousand for no terminal takes seconds.
+    """
+    if not console.is_terminal:
+        for line in lines:
+            console.file.write(f"{line.plain.rstrip()}\n")
+        return
+    left = iter(lines)
+    first = list(itertools.islice(left, console.height - 1 if with_pager else None))
+    if len(first) < console.height - 1 or not with_pager:
+        for line in first:
+            console.print(line, soft_wrap=True, highlight=False)
+        return
+    click.echo_via_pager(_with_colour(console, itertools.chain(first, left)), color=not console.no_color)
+
+
+def _with_colour(console: Console, lines: Iterable[Text]) -> Iterator[str]:
+    for line in lines:
+        with console.capture() as captured:
+            console.print(line, soft_wrap=True, highlight=False)
+        yield captured.get()

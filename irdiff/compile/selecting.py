@@ -1,0 +1,56 @@
+"""`--case` as users type it: whole names for it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from irdiff import case_ids
+from irdiff.compile import corpus_check
+from irdiff.config import Config
+from irdiff.model import Target, Toolchain
+from irdiff.parallel import Report
+from irdiff.resolve.sides import Side
+from irdiff.worker_client.workers import Workers
+
+Meant = Mapping[str, tuple[str, ...]]
+"""By each pattern as it was typed, patterns with whole names."""
+
+
+def of_sides(
+    patterns: Sequence[str],
+    sides: Iterable[Side],
+    targets: Sequence[Target],
+    config: Config,
+    report: Report,
+    *,
+    warm: Workers | None = None,
+) -> Meant:
+    """With processes that stay, where they are given. Raises UsageError for a pattern that means nothing on
+    either side.
+    """
+    if not patterns:
+        return {}
+    found = {(side.toolchain.digest, side.corpus.digest): side for side in sides}.values()
+
+    def launches_of(workloads: Sequence[str]) -> Iterator[str]:
+        """Names of launches. They are hardly ever others for another target."""
+        for side in found:
+            origin = side.substitute.origin if side.substitute else side.toolchain
+            if isinstance(origin, Toolchain):
+                yield from (
+                    row.id
+                    for row in corpus_check.captured(
+                        origin, side.corpus, targets[:1], workloads, config, report, warm=warm
+                    )
+                )
+            else:
+                cases = (case for case in origin.run.cases if case.workload in workloads)
+                yield from (case.id.rpartition("@")[0] for case in cases)
+
+    names = [name for side in found for name in side.corpus.workloads]
+    return case_ids.completed(patterns, names, launches_of, [target.name for target in targets])
+
+
+def flat(meant: Meant) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(itertools.chain(*meant.values())))

@@ -1,0 +1,114 @@
+"""What a workload launches, and how, as text: one line for each fact, so that a diff of two texts can be
+read.
+
+Only what the program gives is said, in words that every release of Triton has in common: values, shapes and
+types of arguments, and the options that the call names. What a release makes of them is in its IR.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+from . import corpus_api
+from .describe import kernel_name
+from .texts import text_of
+
+_ALIGNED_BYTES = 16
+"""What Triton specializes a pointer on."""
+
+
+class Calls:
+    """The calls of one entry of LAUNCHES, described one after another."""
+
+    def __init__(self):
+        self._first = {}
+        """{storage: the kernel and the argument that it was seen at first}"""
+
+    def lines(self, captured):
+        """The facts of the next call."""
+        self._here = {}
+        yield f"grid: {_json(captured.grid)}"
+        yield from (f"option {name}: {_value(value)}" for name, value in sorted(captured.given.items()))
+        for name, value in captured.bound.items():
+            yield from self._argument(kernel_name(captured), name, value)
+
+    def _argument(self, kernel, name, value):
+        if isinstance(value, (tuple, list)) and type(value) in (tuple, list):
+            for number, item in enumerate(value):
+                yield from self._argument(kernel, f"{name}.{number}", item)
+        elif hasattr(value, "block_shape") and hasattr(value, "base"):
+            yield f"{name}: descriptor of block {_json(value.block_shape)}, {', '.join(_set_fields(value))}"
+            yield f"{name}: {self._tensor(kernel, name, value.base)}"
+        elif hasattr(value, "data_ptr"):
+            yield f"{name}: {self._tensor(kernel, name, value)}"
+        else:
+            yield f"{name}: {_value(value)}"
+
+    def _tensor(self, kernel, name, tensor):
+        storage, offset, fill = corpus_api.storage_of(tensor)
+        stride = getattr(tensor, "stride", None)
+        strides = stride() if callable(stride) else corpus_api.contiguous_strides(tensor.shape)
+        address = tensor.data_ptr()
+        aligned = min(address & -address or _ALIGNED_BYTES, _ALIGNED_BYTES)
+        number = self._here.setdefault(storage, len(self._here))
+        before = self._first.setdefault(storage, f"{kernel}.{name}")
+        words = [
+            f"{corpus_api.dtype_name(tensor.dtype)} {_json(list(map(int, tensor.shape)))}",
+            f"strides {_json(list(map(int, strides)))}",
+            f"offset {int(offset)}",
+            f"aligned to {aligned} bytes",
+            f"storage {number}",
+        ]
+        words += [f"filled with {fill}"] if fill != "normal" else []
+        words += [f"which {before} has before"] if not before.startswith(f"{kernel}.") else []
+        return ", ".join(words)
+
+
+def tuner_lines(tuner):
+    """What an autotuner does around a launch but to choose it: its configs are launches of their own."""
+    keys = getattr(tuner, "keys", None)
+    if keys is None:
+        keys = [tuner.arg_names[number] for number in getattr(tuner, "key_idx", ())]
+    yield f"autotuner's key: {_json(list(map(str, keys)))}"
+    for name in ("reset_to_zero", "restore_value"):
+        yield f"autotuner's {name}: {_json(list(map(str, getattr(tuner, name, None) or ())))}"
+    for name in ("pre_hook", "post_hook"):
+        if getattr(tuner, f"user_defined_{name}", False):
+            yield f"autotuner's {name}: {text_of(getattr(tuner, name))}"
+
+
+def text(calls):
+    """The text of one case from the lines of each of its calls, in order; equal calls are said once."""
+    rows = []
+    for lines in calls:
+        if rows and rows[-1][1] == lines:
+            rows[-1][0] += 1
+        else:
+            rows.append([1, lines])
+    parts = []
+    for number, (count, lines) in enumerate(rows, 1):
+        parts += [f"call {number}" + (f", {count} times" if count > 1 else "")]
+        parts += [f"  {line}" for line in lines]
+    return "\n".join(parts) + "\n"
+
+
+def _set_fields(descriptor):
+    """The shape and strides of a descriptor, and every other field that does not have its default."""
+    yield f"shape {_json(list(map(int, descriptor.shape)))}"
+    yield f"strides {_json(list(map(int, descriptor.strides)))}"
+    known = {"base", "shape", "strides", "block_shape"}
+    for field in dataclasses.fields(descriptor) if dataclasses.is_dataclass(descriptor) else ():
+        value = getattr(descriptor, field.name)
+        if field.name not in known and value != field.default:
+            yield f"{field.name} {_value(value)}"
+
+
+def _value(value):
+    if hasattr(value, "item") and not hasattr(value, "fn") and not hasattr(value, "data_ptr"):
+        value = value.item()  # a number of numpy's or torch's
+    return repr(value) if isinstance(value, (bool, int, float, str)) or value is None else text_of(value)
+
+
+def _json(value):
+    return json.dumps(value, default=str)

@@ -1,4 +1,0 @@
-"""Seeded mutations of real artifacts: meaningful ones must be seen, cosmetic ones must not.
-
-python -m tests.mutation --full          prints a table by kind
-"""

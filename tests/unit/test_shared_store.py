@@ -1,0 +1,254 @@
+"""Two machines and a folder between them: what the second one takes, what it refuses, and that it goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from irdiff import config as configuration
+from irdiff.cli.store import store_group
+from irdiff.config import SharedStoreConfig, StoreMode
+from irdiff.errors import UsageError
+from irdiff.store import Store, key_of, sha256, shared
+from irdiff.store.shared import PlaceError, SharedStore
+
+BASE, HEAD, OTHER = "a" * 64, "b" * 64, "c" * 64
+PLACE = ("matmul/tma", "sm_90")
+KEY = key_of("compile", 1)
+
+
+def quiet(_: object) -> None:
+    """No progress."""
+
+
+@dataclass
+class Machines:
+    folder: Path
+
+    def store(self, name: str) -> Store:
+        return Store(self.folder / name)
+
+    def shared(self, name: str, *, write: bool = False) -> SharedStore:
+        mode = StoreMode.WRITE if write else StoreMode.READ
+        return SharedStore(self.store(name), SharedStoreConfig(url=str(self.folder / "shared"), mode=mode))
+
+    def run(
+        self, name: str, *texts: str, write: bool = True, sides: Any = (BASE, HEAD), places: Any = (PLACE,)
+    ) -> SharedStore:
+        """A run that compiles these texts, the first one under KEY."""
+        session = self.shared(name, write=write)
+        session.pull(sides, places, quiet)
+        digests = [session._store.put(text.encode()) for text in texts]
+        if digests:
+            session._store.put_record("compile", KEY, {"artifact": digests[0]})
+        session.push(quiet)
+        return session
+
+    def reads(self, name: str, *sides: str, places: Any = (PLACE,)) -> SharedStore:
+        session = self.shared(name)
+        session.pull(sides or (BASE,), places, quiet)
+        return session
+
+    def forge(self, records: Mapping[tuple[str, str], str], blobs: Mapping[str, bytes]) -> None:
+        self.forge_bundle(shared._bundle(dict(records), dict(blobs)))
+
+    def forge_bundle(self, content: bytes) -> None:
+        for name, text in {
+            f"bundles/{sha256(content)}": content,
+            f"of/{BASE}/x/{sha256(content)}": b"",
+        }.items():
+            path = self.folder / "shared" / name.replace("/x/", "/matmul/tma@sm_90/")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(text)
+
+    def files(self) -> set[str]:
+        root = self.folder / "shared"
+        return {path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file()}
+
+
+@pytest.fixture
+def machines(tmp_path: Path) -> Machines:
+    return Machines(tmp_path)
+
+
+def test_the_second_machine_has_what_the_first_one_made(machines: Machines) -> None:
+    machines.run("one", "text")
+    second = machines.reads("two", HEAD)
+    assert (second.trouble, second.traffic.refused) == ("", [])
+    store = machines.store("two")
+    assert store.get_record("compile", KEY) == {"artifact": sha256(b"text")}
+    assert store.get(sha256(b"text")) == b"text"
+    assert (second.traffic.bundles, second.traffic.files) == (1, 2)
+    assert "1 bundles taken, 2 files" in next(iter(second.notes()))
+
+
+def test_only_what_is_asked_for_is_fetched(machines: Machines) -> None:
+    machines.run("one", "text")
+    several = [("matmul/tma", "sm_100"), ("matmul", "sm_90"), ("other", "gfx942")]
+    assert machines.reads("two", OTHER).traffic.bundles == 0
+    assert machines.reads("two", places=several).traffic.bundles == 0
+    assert machines.reads("two", places=[*several, PLACE]).traffic.bundles == 1
+
+
+def test_a_run_of_several_places_is_for_each_of_them(machines: Machines) -> None:
+    machines.run("one", "text", places=[("a b", "sm_90"), ("c", "sm_90")])
+    assert machines.reads("two", places=[("a b", "gfx942")]).traffic.bundles == 0
+    assert machines.reads("two", places=[("a b", "sm_90")]).traffic.bundles == 1
+
+
+def test_what_is_here_is_not_fetched_twice_and_what_is_there_is_not_sent_twice(machines: Machines) -> None:
+    machines.run("one", "text")
+    before = machines.files()
+    for name in ("one", "two", "two"):
+        assert machines.run(name, "text").traffic.sent_bundles == 0
+    assert machines.files() == before
+    assert machines.reads("one").traffic.bundles == 0
+    machines.store("one").prune(0)
+    assert machines.reads("one").traffic.bundles == 1
+    assert machines.store("one").get(sha256(b"text")) == b"text"
+
+
+def test_a_toolchain_has_all_that_was_used_with_it(machines: Machines) -> None:
+    """Also what another one had there already: its own readers do not ask for that one's."""
+    machines.run("one", "the same in both")
+    machines.run("one", "the same in both", sides=(HEAD, OTHER))
+    machines.reads("two", OTHER)
+    assert machines.store("two").get(sha256(b"the same in both")) is not None
+
+
+def test_what_is_new_is_one_more_bundle(machines: Machines) -> None:
+    machines.run("one", "text")
+    assert machines.run("two", "text", "more").traffic.sent_bundles == 1
+    assert machines.reads("three", places=None).traffic.bundles == 2
+    assert machines.store("three").get(sha256(b"more")) == b"more"
+
+
+def test_what_is_large_becomes_several_bundles(machines: Machines, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared, "_BUNDLE_BYTES", 50)
+    texts = [f"text {n}" for n in range(40)]
+    assert machines.run("one", *texts).traffic.sent_bundles > 10
+    machines.reads("two")
+    assert all(machines.store("two").get(sha256(text.encode())) for text in texts)
+
+
+def test_what_readers_made_is_sent_when_they_may_write(
+    machines: Machines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machines.run("one", "text", write=False)
+    assert machines.files() == set()
+    later = machines.shared("one", write=True)
+    later.push_kept(quiet)
+    once = machines.files()
+    later.push_kept(quiet)
+    assert machines.files() == once
+    assert later.traffic.sent_bundles == 1
+    machines.reads("two", HEAD)
+    assert machines.store("two").get_record("compile", KEY) == {"artifact": sha256(b"text")}
+
+
+def test_a_web_server_is_read_by_its_list(machines: Machines, monkeypatch: pytest.MonkeyPatch) -> None:
+    machines.run("one", "text")
+    reader = machines.shared("two")
+    monkeypatch.setattr(reader, "url", "https://host/path")
+    monkeypatch.setattr(reader, "_listed", None)
+    reader.pull([BASE, OTHER], [PLACE], quiet)
+    assert reader.traffic.bundles == 1
+
+
+# damage
+
+
+def test_a_record_that_is_here_is_not_replaced(machines: Machines) -> None:
+    mine = machines.store("two")
+    mine.put_record("compile", KEY, {"artifact": "mine"})
+    machines.run("one", "text")
+    machines.reads("two")
+    assert mine.get_record("compile", KEY) == {"artifact": "mine"}
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda c: c[:-3], lambda c: c + b"x", lambda c: b"", lambda c: b"garbage" * 9]
+)
+def test_a_bundle_that_is_not_of_its_digest_is_refused(machines: Machines, damage: Any) -> None:
+    machines.run("one", "text")
+    (path,) = (machines.folder / "shared" / "bundles").iterdir()
+    path.write_bytes(damage(path.read_bytes()))
+    second = machines.reads("two")
+    assert machines.store("two").get_record("compile", KEY) is None
+    assert "not of its digest" in second.traffic.refused[0]
+    assert any("1 refused" in note for note in second.notes())
+
+
+@pytest.mark.parametrize("content", [b"", b"garbage", b"irdiff-bundle/1 5\nwrong", b"irdiff-bundle/1 x\n"])
+def test_what_is_no_bundle_is_refused(machines: Machines, content: bytes) -> None:
+    machines.forge_bundle(content)
+    assert len(machines.reads("two").traffic.refused) == 1
+
+
+@pytest.mark.parametrize("name", ["../../etc/passwd", "/etc/passwd", "aa/short", "0" * 62])
+def test_a_bundle_names_no_other_file(machines: Machines, name: str) -> None:
+    machines.forge({}, {name: b"x"})
+    assert "names files that no store has" in machines.reads("two").traffic.refused[0]
+    assert machines.store("two").usage().objects == 0
+
+
+def test_a_blob_of_another_digest_and_a_truncated_one_are_not_taken(machines: Machines) -> None:
+    donor = machines.store("donor")
+    one, other = donor.put(b"one"), donor.put(b"other")
+    packed = donor.packed(one) or b""
+    machines.forge({("compile", KEY): "no JSON"}, {one: packed, other: packed, "0" * 64: packed[:-2]})
+    machines.reads("two")
+    store = machines.store("two")
+    assert store.get(one) == b"one"
+    assert store.usage().objects == 1
+    assert store.get_record("compile", KEY) is None
+
+
+# trouble
+
+
+@pytest.mark.parametrize("answers", [0, 1, 2])
+def test_a_server_that_goes_away_ends_its_use_and_not_the_run(
+    machines: Machines, answers: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machines.run("one", "text")
+    session = machines.shared("two", write=True)
+    left, asked = iter(range(answers)), session._asked
+
+    def ask(question: Any) -> Any:
+        if next(left, None) is None:
+            raise PlaceError("the shared store s3://gone does not answer: timed out")
+        return asked(question)
+
+    monkeypatch.setattr(session, "_asked", ask)
+    session.pull([BASE, HEAD], [PLACE], quiet)
+    digest = session._store.put(b"made here")
+    session.push(quiet)
+    assert "timed out" in session.trouble
+    assert any("was made here" in note for note in session.notes())
+    assert machines.store("two").get(digest) == b"made here"
+    machines.shared("two", write=True).push_kept(quiet)
+    machines.reads("three", HEAD)
+    assert machines.store("three").get(digest) == b"made here"
+
+
+@pytest.mark.parametrize("url", ["ftp://host/path", "nonsense://x"])
+def test_what_is_no_place_is_said(url: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="is no shared store"):
+        SharedStore(Store(tmp_path), SharedStoreConfig(url=url, mode=StoreMode.READ))
+
+
+def test_a_run_reads_unless_it_says_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("IRDIFF_STORE", "s3://b/p")
+    assert configuration.load().shared_store == SharedStoreConfig(url="s3://b/p", mode=StoreMode.READ)
+    assert configuration.load(store_mode="write").shared_store == SharedStoreConfig(
+        url="s3://b/p", mode=StoreMode.WRITE
+    )
+    monkeypatch.delenv("IRDIFF_STORE")
+    with pytest.raises(UsageError, match="no shared store is named"):
+        CliRunner().invoke(store_group, ["push"], standalone_mode=False, catch_exceptions=False)
