@@ -284,9 +284,13 @@
     });
   });
 
+  // what lies behind one more click is opened with what is in it
+  const reveal = (group) => { const more = group.closest("#more-groups"); if (more) more.open = true; };
+  if (groupForm) groupForm.addEventListener("input", () => groups.filter((group) => !group.hidden).forEach(reveal));
+
   const openTarget = () => {
     const group = location.hash.startsWith("#group-") && document.getElementById(location.hash.slice(1));
-    if (group) { group.hidden = false; group.open = true; group.scrollIntoView(); $("summary", group).focus({ preventScroll: true }); }
+    if (group) { reveal(group); group.hidden = false; group.open = true; group.scrollIntoView(); $("summary", group).focus({ preventScroll: true }); }
   };
   window.addEventListener("hashchange", openTarget);
   openTarget();
@@ -324,7 +328,7 @@
     const shown = groups.filter((group) => !group.hidden);
     const at = shown.findIndex((group) => group.contains(document.activeElement));
     const next = shown[at < 0 ? (by > 0 ? 0 : shown.length - 1) : Math.min(shown.length - 1, Math.max(0, at + by))];
-    if (next) { $("summary", next).focus(); next.scrollIntoView({ block: "nearest" }); }
+    if (next) { reveal(next); $("summary", next).focus(); next.scrollIntoView({ block: "nearest" }); }
   };
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) return;

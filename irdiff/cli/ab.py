@@ -9,13 +9,12 @@ from pathlib import Path
 import click
 
 from irdiff import pipeline
-from irdiff.cli import options, screen
+from irdiff.cli import candidates, options, screen
+from irdiff.cli.candidates import Candidate
 from irdiff.cli.options import CaseArguments, CheckoutArguments
 from irdiff.config import Config
 from irdiff.errors import UsageError
 from irdiff.model import EVERYTHING
-from irdiff.report import candidates
-from irdiff.report.candidates import Candidate
 from irdiff.run import run_list
 
 

@@ -12,8 +12,9 @@ from irdiff.attribute.bisect import Among, BisectQuestion, FirstBadCommits, Side
 from irdiff.cli import options, screen, tool_sides
 from irdiff.cli.options import CaseArguments, CheckoutArguments
 from irdiff.config import Config
+from irdiff.diffs import stage_diff
 from irdiff.errors import NormalizeError, UsageError
-from irdiff.report import escape, stage_diff
+from irdiff.report import escape
 from irdiff.resolve.sides import Resolver, Side, is_revision, resolve_sides
 from irdiff.resolve.toolchains import repository
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import click
@@ -17,7 +18,7 @@ from irdiff.github import checks, comment, since
 from irdiff.github.checks import Annotation, CheckRun, Conclusion
 from irdiff.github.client import Client
 from irdiff.model import Run
-from irdiff.report import escape, failed, markdown, shown, wording
+from irdiff.report import escape, failed, headline, markdown, shown
 from irdiff.report.forest import Forest
 from irdiff.run import failure
 from irdiff.run.failure import PartFailure
@@ -88,11 +89,12 @@ def comment_command(*, run: str, repository: str | None, dry_run: bool, **given:
 class _Story:
     """What there is to tell: a run, what of it failed, or both."""
 
+    folder: Path
     run: Run | None
     failed: tuple[PartFailure, ...]
     timing: Forest | None
 
-    def markdown(self, limit: int = markdown.LIMIT, *, url: str | None = None) -> str:
+    def markdown(self, limit: int = markdown.COMMENT, *, url: str | None = None) -> str:
         text = ""
         if self.failed:
             room = limit // 4 if self.run else limit
@@ -100,13 +102,13 @@ class _Story:
         if self.run is None:
             return text
         left = max(limit - len(text), _LEAST)
-        return text + markdown.render(self.run, self.timing, limit=left, as_=shown.of_job(url))
+        return text + markdown.render(self.run, self.folder, self.timing, limit=left, as_=shown.of_job(url))
 
     @property
     def title(self) -> str:
         if self.failed or self.run is None:
             return failed.headline(has_run=self.run is not None)
-        return wording.headline(self.run)
+        return headline.of(self.run)
 
     @property
     def conclusion(self) -> Conclusion:
@@ -122,8 +124,8 @@ def _story(given: GivenRun) -> _Story:
     """Raises RunFolderError for what is neither a run nor a failure, or is damaged."""
     wrong = failure.load(given.folder)
     if wrong and not (given.folder / "run.json").exists():
-        return _Story(run=None, failed=wrong, timing=None)
-    return _Story(run=given.run, failed=wrong, timing=given.timing_summary)
+        return _Story(folder=given.folder, run=None, failed=wrong, timing=None)
+    return _Story(folder=given.folder, run=given.run, failed=wrong, timing=given.timing_summary)
 
 
 def _footer(place: _CommentPlace) -> str:

@@ -20,7 +20,7 @@ from irdiff.attribute import exercise
 from irdiff.attribute.exercise import CaseExercise, Exerciser
 from irdiff.attribute.replayer import WorkerReplayer
 from irdiff.capture.catalogs import Wanted
-from irdiff.cli import options, screen
+from irdiff.cli import options, screen, verified
 from irdiff.cli.options import CaseArguments
 from irdiff.compile import corpus_check, selecting
 from irdiff.compile.compiler import WorkerCompiler
@@ -29,7 +29,7 @@ from irdiff.config import Config
 from irdiff.errors import ExitCode, NothingComparedError, UsageError
 from irdiff.model import Launch, Target
 from irdiff.parallel import Report, in_parallel
-from irdiff.report import tables, verified
+from irdiff.report import tables
 from irdiff.report.tables import Column
 from irdiff.resolve.sides import Side
 from irdiff.store import Store

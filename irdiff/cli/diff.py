@@ -10,15 +10,16 @@ from rich.console import Console
 from rich.text import Text
 
 from irdiff import normalize
-from irdiff.cli import options, run_argument, screen
+from irdiff.cli import diff_view, disassembly, options, run_argument, screen
+from irdiff.cli.diff_view import View
 from irdiff.cli.run_argument import GivenRun
 from irdiff.config import Config
+from irdiff.diffs import stage_diff
+from irdiff.diffs.stage_diff import StageDiff
 from irdiff.errors import RunFolderError, UsageError
 from irdiff.findings import Finding
 from irdiff.model import Case, Launch, StageStatus
-from irdiff.report import commands, diff_view, disassembly, escape, stage_diff, wording
-from irdiff.report.diff_view import View
-from irdiff.report.stage_diff import StageDiff
+from irdiff.report import commands, escape, wording
 from irdiff.run import run_folder
 from irdiff.stages import Stage, in_stage_order
 

@@ -15,7 +15,7 @@ from irdiff.cli.run_argument import GivenRun
 from irdiff.config import Config
 from irdiff.errors import ExitCode
 from irdiff.model import ChangeGroup
-from irdiff.report import commands, escape, group_names, run_changes, wording
+from irdiff.report import commands, escape, group_names, headline, run_changes
 from irdiff.report.group_names import NamedGroup
 from irdiff.report.run_changes import ChangedGroup, RunChanges
 from irdiff.words import counted
@@ -51,7 +51,7 @@ def diff_runs_command(
 def _lines(found: RunChanges, given: tuple[GivenRun, GivenRun], limit: int) -> Iterator[Text]:
     yield Text(escape.terminal(found.counts.sentence(given[0].call)), style="bold")
     for name, one in zip(("old", "new"), given, strict=True):
-        yield Text(escape.terminal(f"{name} {one.call}: {wording.headline(one.run)}"), style="dim")
+        yield Text(escape.terminal(f"{name} {one.call}: {headline.of(one.run)}"), style="dim")
     for note in found.notes:
         yield Text(f"note: {escape.terminal(note)}", style="yellow")
     names = [{row.group.id: row for row in group_names.named(one.run)} for one in given]

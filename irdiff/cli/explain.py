@@ -10,11 +10,11 @@ from rich.console import Console
 
 from irdiff.attribute.attribution import Attribution
 from irdiff.cli import options, run_argument, screen
+from irdiff.cli.case_story import CaseStory
 from irdiff.config import Config
 from irdiff.errors import IrdiffError, RunFolderError, UsageError
 from irdiff.model import Sides
 from irdiff.report import escape
-from irdiff.report.case_story import CaseStory
 from irdiff.resolve.sides import Side
 from irdiff.run import explanation
 

@@ -170,7 +170,7 @@ def finish_command(*, parts: Path, out: Path, markdown_path: Path | None) -> Non
     _output(**_outcome(run, failed=bool(wrong)))
     if markdown_path:
         text = failed.markdown(wrong, has_run=run is not None, limit=markdown.LIMIT // 4) if wrong else ""
-        options.write_output(markdown_path, text + (markdown.render(run) if run else ""))
+        options.write_output(markdown_path, text + (markdown.render(run, out) if run else ""))
 
 
 @click.command("outcome")

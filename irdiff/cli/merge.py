@@ -11,7 +11,7 @@ import click
 from irdiff.cli import options, run_argument
 from irdiff.errors import UsageError
 from irdiff.model import Run
-from irdiff.report import escape, wording
+from irdiff.report import escape, headline
 from irdiff.run import merge, run_folder, run_place
 from irdiff.store import Store
 from irdiff.timing import timing_file
@@ -35,7 +35,7 @@ def merge_command(*, runs: tuple[str, ...], out: Path, partial: bool, json_path:
         joined = merged(folders, out, partial=partial)
     if json_path:
         options.write_output(json_path, run_folder.dump_parts(joined))
-    click.echo(escape.terminal(f"{len(runs)} runs merged: {wording.headline(joined)}"), err=True)
+    click.echo(escape.terminal(f"{len(runs)} runs merged: {headline.of(joined)}"), err=True)
 
 
 def merged(folders: list[Path], out: Path, *, partial: bool) -> Run:

@@ -14,8 +14,9 @@ from irdiff.cli.run_argument import GivenRun
 from irdiff.config import Config
 from irdiff.errors import UsageError
 from irdiff.model import Run
-from irdiff.report import bump, escape, shown
+from irdiff.report import escape, shown
 from irdiff.report.shown import Shown
+from irdiff.resolve import tools
 from irdiff.run import known, run_folder
 
 
@@ -72,7 +73,7 @@ def earlier_of(text: str | None, config: Config) -> Earlier | None:
 def part_of(run: Run, call: str, earlier: Earlier | None = None, *, is_bump: bool = False) -> ShownRun:
     """The whole run, or what of it an earlier run did not have. Raises UsageError for the run itself."""
     if earlier is None:
-        as_bump = is_bump or bump.is_wanted(run)
+        as_bump = is_bump or any(tools.is_tool(side.spec) for side in (run.base, run.head))
         return ShownRun(run=run, as_=replace(shown.whole(call), is_bump=as_bump))
     if earlier.run == run:
         raise UsageError(f"{call} knows all of itself: nothing would be shown", hint="--known another run")
@@ -89,7 +90,7 @@ def write(run: Run, part: ShownRun, given: GivenRun, outputs: RunOutputs) -> Non
     if outputs.markdown_path:
         from irdiff.report import markdown
 
-        text = markdown.render(part.run, given.timing_summary, as_=part.as_)
+        text = markdown.render(part.run, given.folder, given.timing_summary, as_=part.as_)
         options.write_output(outputs.markdown_path, text)
     if outputs.html_path:
         options.write_output(outputs.html_path, _page(part, given))

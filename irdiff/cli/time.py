@@ -14,12 +14,12 @@ from rich.console import Console
 
 from irdiff import config as configuration
 from irdiff import timing
-from irdiff.cli import options, run_argument, screen
+from irdiff.cli import options, run_argument, screen, timing_table
 from irdiff.cli.run_argument import GivenRun
 from irdiff.config import Config
 from irdiff.errors import ExitCode, UsageError
 from irdiff.history import session
-from irdiff.report import commands, timing_table
+from irdiff.report import commands
 from irdiff.run import run_archive, run_folder, run_list, run_place
 from irdiff.timing import NoGpuError, timing_file
 from irdiff.timing.isolate import GpuProcessError

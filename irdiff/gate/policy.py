@@ -103,14 +103,15 @@ class VerdictRule(_Rule):
 
 @dataclass(frozen=True, kw_only=True, config=_STRICT)
 class FactRule(_Rule):
-    """No changed case has more of a fact than at base; unknown where no side has any of these facts."""
+    """In no changed case one of these is worse than at base; unknown where no side has any of them."""
 
     kind: Literal["fact"]
     facts: Annotated[tuple[Name, ...], Field(min_length=1)]
+    """Names of statistics (`spills`, `occupancy`), or of single facts, of which less is better."""
     more_than: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
-    """Allowed increase, in the fact's own unit."""
+    """By how much it may be worse, in its own unit."""
     more_than_percent: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
-    """Allowed increase in percent of base; an increase must be beyond both."""
+    """The same in percent of base; what is denied is beyond both."""
 
 
 @dataclass(frozen=True, kw_only=True, config=_STRICT)

@@ -13,7 +13,7 @@ from irdiff.gate.policy import Action
 from irdiff.gate.wording import headline as gate_headline
 from irdiff.gate.wording import state, subject
 from irdiff.model import ChangeGroup, Run, Verdict
-from irdiff.report import together, wording
+from irdiff.report import headline, moved, together, wording
 from irdiff.report.escape import code, markdown
 from irdiff.report.templates import markdown_prose
 from irdiff.timing.results import BAD_OUTPUTS, FAULTS, CaseTiming, Speed, TimingResults
@@ -41,7 +41,11 @@ def _lines(parts: Sequence[ReleaseRun]) -> Iterator[str]:
     yield f"# {markdown(_title(parts))}"
     yield ""
     yield f"**{markdown(verdict(parts))}**"
+    yield ""
+    for number, part in enumerate(parts, 1):
+        yield f"- run {number}: {markdown(headline.of(part.run))}"
     yield from _overview(parts)
+    yield from _section("Better and worse", list(_statistics(parts)))
     yield from _section("What changed, and for whom", list(_changes(parts)))
     yield from _section("Regressions", [*_regressions(parts), *_not_known(parts)])
     yield from _section("Timings", list(_timings(parts)))
@@ -90,6 +94,16 @@ def _overview(parts: Sequence[ReleaseRun]) -> Iterator[str]:
                 f"| {number} | {code(target)} | {radius.compared} | {radius.changed} "
                 f"| {counts[Verdict.BROKEN]} | {others} | {sum(c.id in timed for c in cases)} | {passed} |"
             )
+
+
+def _statistics(parts: Sequence[ReleaseRun]) -> Iterator[str]:
+    for number, part in enumerate(parts, 1):
+        for row in moved.by_target(part.run):
+            worst = (
+                f"; worst {code(row.worse[0].case_id)}: {markdown(row.worse[0].words)}" if row.worse else ""
+            )
+            words = f"{row.statistic.name} on {row.part}: {row.told}"
+            yield f"- run {number}: {markdown(words)}{worst}"
 
 
 # changes
@@ -281,7 +295,7 @@ def _unknown(number: int, part: ReleaseRun) -> Iterator[str]:
 def _provenance(parts: Sequence[ReleaseRun]) -> Iterator[str]:
     for number, part in enumerate(parts, 1):
         run = part.run
-        yield f"- run {number}: {markdown(wording.headline(run))}"
+        yield f"- run {number}: {markdown(wording.sides(run))}"
         for name, side in (("base", run.base), ("head", run.head)):
             digests = f"toolchain {code(side.digest[:16])}, corpus {code(side.corpus[:16])}"
             yield f"  - {name}: {code(wording.side(side))}, {digests}"

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
+from irdiff.compare import statistics
 from irdiff.compare.cases import not_compared
 from irdiff.findings import FindingKind
 from irdiff.gate.outcome import Certainty, GateFinding, SubjectKind
@@ -161,16 +162,18 @@ def _verdict(rule: VerdictRule, case: Case, run: Run) -> _CaseDecision:
 def _facts(rule: FactRule, case: Case) -> _CaseDecision:
     known = False
     worse: list[str] = []
-    for name in rule.facts:
-        before, after = case.facts.base.get(name), case.facts.head.get(name)
+    for row in (row for name in rule.facts for row in statistics.named(name)):
+        before, after = row.of(case.facts.base), row.of(case.facts.head)
         if before is None and after is None:
             continue
-        if not isinstance(before, (int, float)) or not isinstance(after, (int, float)):
-            return _unknown(f"{name} is known on one side only: {before} → {after}")
+        if before is None or after is None:
+            side = "head" if before is None else "base"
+            return _unknown(f"{row.name} is known at {side} only")
         known = True
-        increase = after - before
-        if increase > rule.more_than and increase > abs(before) * rule.more_than_percent / 100:
-            worse.append(f"{name} {before} → {after}")
+        by = abs(after - before)
+        beyond = by > rule.more_than and by > abs(before) * rule.more_than_percent / 100
+        if beyond and row.worsened(before, after):
+            worse.append(f"{row.name} {before:g} → {after:g}")
     if worse:
         return _violated(", ".join(worse))
     if known or _same_code(case):

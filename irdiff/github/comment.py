@@ -19,7 +19,7 @@ from irdiff.github.since import Pushed
 
 MAX_BODY = 65_536
 """The most characters of a comment that GitHub takes."""
-_LIMITS = (60_000, 30_000, 8_000, 2_000)
+_LIMITS = (8_000, 4_000, 2_000)
 """Limits of the report, tried in turn where GitHub finds the comment too long all the same."""
 _KEY = re.compile(r"[a-z0-9][a-z0-9-]{0,40}")
 _ATTEMPTS = 3

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 
-from irdiff.compare import cases, loops
+from irdiff.compare import cases, loops, statistics
 from irdiff.compare.edits import Edit, EditLine
 from irdiff.compare.line_forms import operation, typeless
 from irdiff.findings import FindingKind
@@ -117,7 +117,7 @@ def _number(facts: Mapping[str, Fact], name: str) -> float:
 
 def _occupancy_fell(change: _Change) -> float:
     both = change.case.facts.base.keys() & change.case.facts.head.keys()
-    return _fell([name for name in ("warps_per_multiprocessor", "waves_per_simd") if name in both], change)
+    return _fell([name for name in statistics.facts_of("occupancy") if name in both], change)
 
 
 def _in_loops(pattern: re.Pattern[str], change: _Change) -> float:
@@ -155,7 +155,7 @@ def _same_multiset(change: _Change) -> float:
     return 1.0 if not any(rows.values()) else 0.0
 
 
-_TOTALS = ("ptx.total", "amdgcn.total")
+_TOTALS = statistics.facts_of("instructions")
 _ANY = re.compile(r"")
 TABLE: tuple[_SeverityRow, ...] = (
     _SeverityRow(
@@ -233,9 +233,7 @@ TABLE: tuple[_SeverityRow, ...] = (
         severity=Severity.RESOURCES,
         weight=4e3,
         reason="registers spill to memory, paid for at each use",
-        measure=partial(
-            _grew, ("spill_store_bytes", "spill_load_bytes", "vgpr_spills", "sgpr_spills", "scratch_bytes")
-        ),
+        measure=partial(_grew, statistics.facts_of("spills", "scratch memory")),
     ),
     _SeverityRow(
         name="occupancy",
@@ -249,14 +247,14 @@ TABLE: tuple[_SeverityRow, ...] = (
         severity=Severity.RESOURCES,
         weight=2e3,
         reason="more shared memory: fewer blocks fit, or the launch is refused",
-        measure=partial(_grew, ("shared_bytes", "lds_bytes", "tmem_columns")),
+        measure=partial(_grew, statistics.facts_of("shared memory", "TMEM columns")),
     ),
     _SeverityRow(
         name="registers",
         severity=Severity.RESOURCES,
         weight=1e3,
         reason="more registers: nearer to spills and lower occupancy",
-        measure=partial(_grew, ("registers", "vgprs", "agprs")),
+        measure=partial(_grew, statistics.facts_of("registers", "VGPRs", "AGPRs")),
     ),
     _SeverityRow(
         name="pipeline",

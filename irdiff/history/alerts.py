@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from irdiff.compare import statistics
 from irdiff.group.severity import Severity
 from irdiff.history import change_points, steps
 from irdiff.history.lines import SeriesLines, TimingLine
@@ -17,10 +18,7 @@ from irdiff.words import counted, first_few
 
 _SHOWN_CASES = 10
 _SHOWN_STEPS = 20
-_WORSE_FACTS = frozenset(
-    {"spill_store_bytes", "spill_load_bytes", "stack_bytes", "scratch_bytes", "vgpr_spills"}
-)
-_OCCUPANCY = frozenset({"warps_per_multiprocessor", "waves_per_simd"})
+_GRAVE = {fact: row for row in statistics.GRAVE for fact in row.facts}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,9 +95,7 @@ def _is_grave(step: Step) -> bool:
     if step.group and step.group.severity == Severity.WRONG_RESULT:
         return True
     return any(
-        (move.fact in _WORSE_FACTS and move.after > move.before)
-        or (move.fact in _OCCUPANCY and move.after < move.before)
-        for move in step.moves
+        move.fact in _GRAVE and _GRAVE[move.fact].worsened(move.before, move.after) for move in step.moves
     )
 
 

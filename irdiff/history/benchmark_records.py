@@ -11,29 +11,18 @@ from collections.abc import Iterator
 from typing import Any
 
 from irdiff import case_ids
+from irdiff.compare import statistics
 from irdiff.history.lines import CaseRow, SeriesLines, SeriesRow, TimingLine
 
 Record = dict[str, Any]
 
-_METRICS = frozenset(
-    {"registers", "vgprs", "agprs", "sgprs", "spill_store_bytes", "spill_load_bytes", "shared_bytes"}
-    | {
-        "scratch_bytes",
-        "warps_per_multiprocessor",
-        "waves_per_simd",
-        "code_bytes",
-        "ptx.total",
-        "amdgcn.total",
-    }
-)
-"""Of the facts those that a dashboard draws; all of them are in the history."""
 _REPOSITORY = "triton-lang/triton"
 
 
 def records(series: SeriesLines) -> Iterator[Record]:
     for case in series.cases.values():
         for fact, values in series.facts.get(case.case_id, {}).items():
-            if fact in _METRICS:
+            if fact in statistics.FACTS:
                 yield from _line(series, case, fact, values)
         costs = series.costs_s.get(case.case_id)
         if costs:

@@ -6,11 +6,11 @@ lines, and what moved in a pair, are loaded when they are looked at.
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from irdiff.compare import statistics
 from irdiff.history.lines import GroupRow, PairRow, SeriesLines, TimingLine, Values
 from irdiff.history.steps import TIME, Move, Step
 from irdiff.model import COMPARED_VERDICTS, Verdict
@@ -141,15 +141,12 @@ def _step_row(step: Step) -> Json:
     }
 
 
-_FIRST = re.compile(
-    rf"{TIME}|registers|vgprs|agprs|sgprs|spill_\w+|stack_bytes|scratch\w*|shared_bytes"
-    r"|\w+_per_multiprocessor|waves_per_simd|code_bytes"
-)
+_FIRST = frozenset({TIME, *(fact for fact in statistics.FACTS if not fact.endswith(".total"))})
 
 
 def _told_first(facts: Mapping[str, int]) -> list[tuple[str, int]]:
     """Resources and time before counts of instructions, then by how many cases moved."""
-    order = sorted(facts.items(), key=lambda row: (not _FIRST.fullmatch(row[0]), -row[1], row[0]))
+    order = sorted(facts.items(), key=lambda row: (row[0] not in _FIRST, -row[1], row[0]))
     return order[:_TOP_FACTS]
 
 
@@ -237,9 +234,7 @@ def _whole_step(series: SeriesLines, step: Step) -> Json:
 
 
 def _most_telling(moves: Sequence[Move]) -> list[Move]:
-    return sorted(moves, key=lambda move: (not _FIRST.fullmatch(move.fact), move.fact, move.case_id))[
-        :_MOST_MOVES
-    ]
+    return sorted(moves, key=lambda move: (move.fact not in _FIRST, move.fact, move.case_id))[:_MOST_MOVES]
 
 
 def _group(group: GroupRow | None) -> Json | None:

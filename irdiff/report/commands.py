@@ -7,8 +7,8 @@ import shlex
 from irdiff.compare import cases
 from irdiff.model import Case, Revision, Run, Verdict
 from irdiff.report import escape
-from irdiff.report import typed as said
 from irdiff.resolve import remote_repositories
+from irdiff.run import typed as said
 
 UNNAMED = "RUN"
 """What a run is called where the writer of a report does not know how its reader reaches it."""

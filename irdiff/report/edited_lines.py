@@ -56,6 +56,13 @@ def _sentence(found: EditedLines) -> str:
     return "; ".join(parts)
 
 
+def missed(run: Run) -> bool:
+    """Whether all lines were counted, and no case runs any of them."""
+    found = run.edited_lines
+    code = [line for source in found.sources for line in source.lines] if found else []
+    return bool(found and code and not found.unmeasured) and not any(line.cases for line in code)
+
+
 def not_run(run: Run) -> list[LinesNotRun]:
     """The edited lines that hold code and that no case runs."""
     sources = run.edited_lines.sources if run.edited_lines else ()

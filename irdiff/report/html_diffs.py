@@ -7,10 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from irdiff.diffs import stage_diff
+from irdiff.diffs.renumbering import Kind
+from irdiff.diffs.stage_diff import DiffLine, StageDiff
 from irdiff.model import Case, StageStatus
-from irdiff.report import commands, escape, stage_diff
-from irdiff.report.alignment import Kind
-from irdiff.report.stage_diff import DiffLine, StageDiff
+from irdiff.report import commands, escape
 from irdiff.stages import Stage, in_stage_order
 
 PAGE_BYTES = 8_000_000

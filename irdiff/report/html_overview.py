@@ -1,4 +1,4 @@
-"""The upper part of the HTML report: the verdict, its counts, and kernels by targets coloured by origin."""
+"""The coloured tables of the page: kernels and families by target, by where the change begins."""
 
 from __future__ import annotations
 
@@ -6,34 +6,49 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from irdiff.model import Case, Run, Verdict
+from irdiff.model import Case, Run, Target, Verdict
 from irdiff.report import charts, families, wording
 from irdiff.stages import MACHINE_STAGES, Stage, in_stage_order
 
+MAX_MATRIX_ROWS = 500
 _ORIGINS = tuple(stage for stage in Stage if stage not in MACHINE_STAGES)
 """Stages that have a colour of their own in `report.css`."""
-_QUIET = (Verdict.ABSORBED, Verdict.UNCHANGED, Verdict.FIXED, Verdict.ADDED)
-_LOUD = (Verdict.BROKEN, Verdict.REMOVED, Verdict.FAILING, Verdict.UNSUPPORTED)
+_TILES = (
+    *(Verdict.CHANGED, Verdict.BROKEN, Verdict.ABSORBED, Verdict.UNCHANGED, Verdict.FIXED, Verdict.ADDED),
+    *(Verdict.REMOVED, Verdict.FAILING, Verdict.UNSUPPORTED),
+)
 
 
-def mood(run: Run) -> str:
+def of(run: Run) -> dict[str, Any]:
+    by_kernel = _matrix(run, lambda case: (case.workload, case.kernel))
+    # where kernels are too many for a page, workloads
+    kernels = by_kernel if len(by_kernel) <= MAX_MATRIX_ROWS else _matrix(run, lambda c: (c.workload, ""))
+    by_family = families.table(run)
+    rows = {row["names"][0]: row for row in _matrix(run, lambda case: (families.of(case.workload), ""))}
+    return {
+        "mood": _mood(run),
+        "tiles": _tiles(run),
+        "legend": [(name, name[2:]) for name, _ in _parts(run.cases)],
+        "radius": _radius(run),
+        "kernels": kernels[:MAX_MATRIX_ROWS],
+        "kernels_left_out": max(0, len(kernels) - MAX_MATRIX_ROWS),
+        "families": [(row, rows[row.name]["cells"]) for row in by_family],
+    }
+
+
+def _mood(run: Run) -> str:
     counts = run.summary.verdicts
     if counts.get(Verdict.BROKEN):
         return "bad"
     return "warn" if counts.get(Verdict.CHANGED) or counts.get(Verdict.REMOVED) else "good"
 
 
-def tiles(run: Run) -> list[dict[str, Any]]:
-    order = (Verdict.CHANGED, *_LOUD[:1], *_QUIET, *_LOUD[1:])
-    found = [
-        {"name": verdict.value, "count": run.summary.verdicts.get(verdict, 0), "filter": verdict.value}
-        for verdict in order
-        if run.summary.verdicts.get(verdict) or verdict in (Verdict.CHANGED, Verdict.UNCHANGED)
-    ]
+def _tiles(run: Run) -> list[tuple[str, int]]:
+    counts = run.summary.verdicts
+    shown = (Verdict.CHANGED, Verdict.UNCHANGED)
+    found = [(name.value, counts.get(name, 0)) for name in _TILES if counts.get(name) or name in shown]
     unstable = sum(bool(case.nondeterministic) for case in run.cases)
-    if unstable:
-        found.append({"name": "nondeterministic", "count": unstable, "filter": "nondeterministic"})
-    return found
+    return [*found, ("nondeterministic", unstable)] if unstable else found
 
 
 def css_class(case: Case) -> str:
@@ -54,46 +69,23 @@ def _parts(cases: Iterable[Case]) -> list[tuple[str, int]]:
     return [(name, counts[name]) for name in order if counts[name]]
 
 
-def _words(parts: Sequence[tuple[str, int]]) -> str:
-    return ", ".join(f"{name[2:]} {count}" for name, count in parts)
+def _bar(cases: Iterable[Case]) -> dict[str, Any]:
+    parts = _parts(cases)
+    words = ", ".join(f"{name[2:]} {count}" for name, count in parts)
+    return {"bar": charts.stacked_bar(parts, words), "words": words}
 
 
-def radius(run: Run) -> list[dict[str, Any]]:
-    by_target: dict[str, list[Case]] = {}
-    for case in run.cases:
-        by_target.setdefault(case.target, []).append(case)
-    rows = []
-    for name, found in wording.in_target_order(run):
-        parts = _parts(by_target.get(name, ()))
-        stages = [
-            (stage, row.changed, row.compared) for stage, row in in_stage_order(found.stages) if row.compared
-        ]
-        rows.append(
-            {
-                "target": name,
-                "changed": found.changed,
-                "compared": found.compared,
-                "percent": f"{found.fraction:.0%}",
-                "bar": charts.stacked_bar(parts, _words(parts)),
-                "stages": stages,
-            }
-        )
-    return rows
-
-
-def legend(run: Run) -> list[tuple[str, str]]:
-    return [(name, name[2:]) for name, _ in _parts(run.cases)]
-
-
-MAX_MATRIX_ROWS = 500
-
-
-def matrix(run: Run) -> list[dict[str, Any]]:
-    """A row for each kernel; where those are too many for a page, for each workload."""
-    by_kernel = _matrix(run, lambda case: (case.workload, case.kernel))
-    if len(by_kernel) <= MAX_MATRIX_ROWS:
-        return by_kernel
-    return _matrix(run, lambda case: (case.workload, ""))
+def _radius(run: Run) -> list[dict[str, Any]]:
+    return [
+        {
+            "target": name,
+            "radius": found,
+            "percent": f"{found.fraction:.0%}",
+            "stages": [(stage, row) for stage, row in in_stage_order(found.stages) if row.compared],
+            **_bar(case for case in run.cases if case.target == name),
+        }
+        for name, found in wording.in_target_order(run)
+    ]
 
 
 def _matrix(run: Run, row_of: Callable[[Case], tuple[str, str]]) -> list[dict[str, Any]]:
@@ -101,45 +93,15 @@ def _matrix(run: Run, row_of: Callable[[Case], tuple[str, str]]) -> list[dict[st
     for case in run.cases:
         cells.setdefault(row_of(case), {}).setdefault(case.target, []).append(case)
     return [
-        {
-            "workload": workload,
-            "kernel": kernel,
-            "cells": [_cell(by_target.get(target.name, [])) for target in run.targets],
-        }
-        for (workload, kernel), by_target in sorted(cells.items())
+        {"names": names, "cells": [_cell(target, by_target.get(target.name, [])) for target in run.targets]}
+        for names, by_target in sorted(cells.items())
     ]
 
 
-def by_family(run: Run) -> list[dict[str, Any]]:
-    cases: dict[tuple[str, str], list[Case]] = {}
-    for case in run.cases:
-        cases.setdefault((families.of(case.workload), case.target), []).append(case)
-    return [
-        {
-            "name": row.name,
-            "total": row.total.words,
-            "percent": row.total.percent,
-            "cells": [
-                _family_cell(share, cases.get((row.name, target.name), []))
-                for share, target in zip(row.by_target, run.targets, strict=True)
-            ],
-        }
-        for row in families.table(run)
-    ]
-
-
-def _family_cell(share: families.Share, cases: Sequence[Case]) -> dict[str, Any] | None:
-    if not share.words:
-        return None
-    parts = _parts(cases)
-    return {"text": share.words, "bar": charts.stacked_bar(parts, _words(parts)), "words": _words(parts)}
-
-
-def _cell(cases: Sequence[Case]) -> dict[str, Any] | None:
+def _cell(target: Target, cases: Sequence[Case]) -> dict[str, Any] | None:
     if not cases:
         return None
-    parts = _parts(cases)
     changed = sum(case.verdict is Verdict.CHANGED for case in cases)
     broken = sum(case.verdict is Verdict.BROKEN for case in cases)
     text = f"{changed}/{len(cases)}" + (f" · {broken} broken" if broken else "")
-    return {"text": text, "bar": charts.stacked_bar(parts, _words(parts)), "words": _words(parts)}
+    return {"target": target.name, "text": text, **_bar(cases)}

@@ -12,9 +12,10 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from irdiff.diffs import launch_changes
+from irdiff.diffs.launch_changes import LaunchChange
 from irdiff.model import Case, ChangeGroup, Run
-from irdiff.report import launch_changes, wording
-from irdiff.report.launch_changes import LaunchChange
+from irdiff.report import wording
 
 
 @dataclass(frozen=True, kw_only=True)

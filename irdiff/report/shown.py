@@ -7,7 +7,7 @@ import shlex
 from dataclasses import dataclass, replace
 
 from irdiff.model import Run
-from irdiff.report import commands, group_names, wording
+from irdiff.report import commands, group_names, headline
 from irdiff.report.group_names import NamedGroup
 from irdiff.words import counted
 
@@ -32,7 +32,7 @@ class Shown:
     Said in the headline: a report never hides without saying so.
     """
     is_bump: bool = False
-    """Whether distributions and outliers come first, as for a bump of a compiler."""
+    """Whether distributions and outliers are told, as for a bump of a compiler."""
 
     def groups(self, run: Run) -> list[NamedGroup]:
         """The groups that are shown, called as in the whole run."""
@@ -45,8 +45,8 @@ class Shown:
         ]
 
     def headline(self, run: Run) -> str:
-        told = wording.headline(run) if run.cases or not self.hidden else "nothing"
-        return self.first + told + (f"; {self.hidden}" if self.hidden else "")
+        told = headline.of(run) if run.cases or not self.hidden else "nothing."
+        return self.first + told + (f" {self.hidden}." if self.hidden else "")
 
 
 PLAIN = Shown(call=commands.UNNAMED, fetch="", whole=None, first="", hidden="")

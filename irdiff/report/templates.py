@@ -12,6 +12,7 @@ import jinja2
 from markupsafe import Markup
 
 from irdiff.report import escape
+from irdiff.stages import in_stage_order
 
 
 def folder() -> Path:
@@ -31,6 +32,9 @@ def markdown() -> jinja2.Environment:
     environment.filters["html"] = _marked(escape.github_html)
     environment.filters["prose"] = markdown_prose
     environment.filters["html_prose"] = github_html_prose
+    environment.filters["in_stage_order"] = in_stage_order
+    environment.filters["made"] = Markup  # of a macro, which escapes what it prints
+    environment.filters["clip"] = _marked(lambda text, limit: escape.markdown(text, limit=limit))
     return environment
 
 

@@ -1,47 +1,35 @@
-"""The terminal report: the verdict in words, what broke, the change groups, kernels by targets.
+"""The report in a terminal: a view, printed line by line.
 
 Where the output is no terminal (a pipe, the log of a job) it is plain ASCII without colour, and lines are
-never wrapped: they can be searched. Groups come before tables, and commands to copy come last.
+never wrapped: they can be searched. Commands to copy come last.
 """
 
 from __future__ import annotations
 
 import io
 import re
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from irdiff import case_ids
-from irdiff.model import Case, ChangeGroup, Run, Verdict
-from irdiff.report import (
-    bump_terminal,
-    commands,
-    edited,
-    edited_lines,
-    escape,
-    families,
-    reach,
-    tables,
-    together,
-    wording,
-)
-from irdiff.report.rank import rank
+from irdiff.diffs.group_diff import GroupDiffs
+from irdiff.model import Run
+from irdiff.report import escape, tables, view, wording
 from irdiff.report.shown import PLAIN, Shown
 from irdiff.report.tables import Column
+from irdiff.report.view import LISTED, Failing, GroupLine, ListLimits, RunView, StatisticRow
 from irdiff.stages import Stage, in_stage_order
-from irdiff.words import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from irdiff.report.forest import Forest
 
-STAGE_STYLE: Mapping[str, str] = {
+_BAD, _GOOD, _DIM = "red", "green", "dim"
+_STAGE_STYLE: Mapping[str, str] = {
     Stage.LAUNCH: "bright_magenta",
     Stage.SOURCE: "magenta",
     Stage.TTIR: "magenta",
@@ -51,23 +39,18 @@ STAGE_STYLE: Mapping[str, str] = {
     Stage.AMDGCN: "cyan",
     Stage.SASS: "blue",
 }
-_VERDICT_STYLE = {
-    Verdict.UNCHANGED: "green",
-    Verdict.ABSORBED: "dim",
-    Verdict.BROKEN: "bold white on red",
-    Verdict.FIXED: "green",
-    Verdict.FAILING: "dim red",
-    Verdict.ADDED: "green",
-    Verdict.REMOVED: "red",
-    Verdict.UNSUPPORTED: "dim",
-}
-_ASCII = str.maketrans({"→": "->", "×": "x", "·": "-", "…": "...", "≠": "!=", "≤": "<=", "≥": ">=", "µ": "u"})
-_MAX_LISTED = 30
-_MAX_GROUPS = 15
-_MAX_GROUPS_IN_PICTURE = 8
-_MAX_QUIET = 5
-_MAX_CELL_MARKS = 3
+_ASCII = str.maketrans(
+    {"→": "->", "×": "x", "·": "-", "…": "...", "≠": "!=", "≤": "<=", "≥": ">=", "µ": "u", "█": "#", "░": "."}
+)
 _SVG_WIDTH = 118
+_ERROR = 200
+_BAR = 10
+_ROWS = 12
+_WORDS, _CELL = 26, 28
+"""Columns that a row about a statistic begins with, and those of a target with its sum."""
+_COMMANDS = {"explain": "story", "diff": "lines", "report": "page", "compare": "again"}
+_WIDE = 100
+"""Characters that a line about a group has where there is room."""
 
 
 def show(
@@ -81,13 +64,14 @@ def show(
 ) -> None:
     """At most `limit` groups and cases of each list."""
     plain = not console.is_terminal
-    width = None if plain else console.width
-    limits = ListLimits(groups=limit or _MAX_GROUPS, cases=limit or _MAX_LISTED, quiet=limit or _MAX_QUIET)
-    footer = () if edited.same_compiler(run) else _footer(run, folder, as_)
-    for line in (*_report(run, timing, limits, width, as_), *footer):
+    limits = replace(LISTED, unfolded=0, rows=_ROWS)
+    if limit:
+        limits = replace(limits, groups=limit, rows=limit, notes=limit)
+    shown = view.of(run, GroupDiffs(folder, run), timing, limits, as_=as_)
+    for line in (*_lines(shown, limits, None if plain else console.width), *_footer(shown, folder)):
         text = Text(line.plain.translate(_ASCII)) if plain else line
         text.rstrip()
-        console.print(text, soft_wrap=True, highlight=False)
+        console.print(text, soft_wrap=plain or line.no_wrap is not False, highlight=False)
 
 
 def svg(run: Run, timing: Forest | None = None) -> str:
@@ -98,247 +82,211 @@ def svg(run: Run, timing: Forest | None = None) -> str:
     console = Console(
         record=True, width=_SVG_WIDTH, force_terminal=True, color_system="truecolor", file=io.StringIO()
     )
-    limits = ListLimits(groups=_MAX_GROUPS_IN_PICTURE, cases=_MAX_LISTED, quiet=_MAX_QUIET)
-    for line in _report(run, timing, limits, _SVG_WIDTH, PLAIN):
+    limits = replace(LISTED, unfolded=0, rows=_ROWS)
+    shown = view.of(run, GroupDiffs(Path(), run), timing, limits)
+    for line in _lines(shown, limits, _SVG_WIDTH):
         console.print(line, highlight=False)
     # without the web fonts: a picture in a README must not fetch anything
     form = re.sub(r"@font-face \{\{.*?\}\}\n", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL)
     return console.export_svg(title="irdiff report", code_format=form, unique_id="irdiff")
 
 
-@dataclass(frozen=True, kw_only=True)
-class ListLimits:
-    """The most entries of each list. What is left out is counted."""
+def _lines(shown: RunView, limits: ListLimits, width: int | None) -> Iterator[Text]:
+    yield _said(shown.headline, "bold")
+    yield _said(f"{shown.sides}  in {shown.duration_s:.1f} s", _DIM)
+    if shown.timing:
+        yield _said(shown.timing.headline, "bold")
+    if shown.compared:
+        yield from _ending(shown.broken, "bold white on red")
+        yield from _timed(shown, limits)
+        yield from _statistics(shown, width)
+        yield from _groups(shown, width)
+    yield from _unknown(shown)
+    if shown.compared:
+        yield from _details(shown, limits, width)
 
-    groups: int
-    cases: int
-    quiet: int
-    """Of cases that are no cause for alarm."""
+
+def _said(text: str, style: str = "") -> Text:
+    return Text(escape.terminal(text), style=style, no_wrap=False)
 
 
-def _report(
-    run: Run, timing: Forest | None, limits: ListLimits, width: int | None, as_: Shown
-) -> Iterator[Text]:
-    yield Text(escape.terminal(as_.headline(run)), style="bold")
-    yield Text(_sides(run))
-    for sentence in filter(None, (edited.sentence(run), reach.sentence(run), edited_lines.sentence(run))):
-        yield Text(escape.terminal(sentence))
-    yield from _not_run(run)
-    yield from _renamed(run)
-    yield from _notes(run)
-    if edited.same_compiler(run):
+def _line(text: object, style: str = "") -> Text:
+    return Text(escape.terminal(text), style=style)
+
+
+def _more(count: int, what: str) -> Iterator[Text]:
+    if count > 0:
+        yield _line(f"… and {count} more {what}: --limit shows them", _DIM)
+
+
+# what matters most
+
+
+def _ending(found: Failing, style: str = "") -> Iterator[Text]:
+    if not found.errors:
         return
-    if timing:
-        yield Text(escape.terminal(timing.headline), style="bold")
-    yield from bump_terminal.lines(run) if as_.is_bump else ()
-    yield from _failures(run, Verdict.BROKEN, limits.cases)
-    yield from _groups(run, limits.groups, as_)
-    yield from _singles(run, limits.cases)
-    yield from _unstable(run)
-    yield from _failures(run, Verdict.FIXED, limits.quiet)
-    yield from _failures(run, Verdict.FAILING, limits.quiet)
-    yield from _matrix(run, width)
-    yield from _families(run, width)
-    yield from _radius(run, width)
+    yield from tables.heading(escape.terminal(found.title))
+    for shared in found.errors:
+        words = escape.terminal(shared.words, limit=_ERROR)
+        yield Text.assemble((escape.terminal(shared.names), style), "  ", words)
+    yield from _more(found.more, "errors")
 
 
-_FOOTER_WORDS = {"explain": "story", "diff": "lines", "report": "page"}
+def _timed(shown: RunView, limits: ListLimits) -> Iterator[Text]:
+    wrong = shown.timing.wrong if shown.timing else ()
+    if wrong or shown.slower:
+        yield from tables.heading("wrong results and slower cases" if wrong else "slower")
+    for row in wrong[: limits.rows]:
+        yield Text.assemble((escape.terminal(row.case_id), "bold red"), "  ", escape.terminal(row.words))
+    for slow in shown.slower:
+        yield Text.assemble((escape.terminal(slow.case_id), _BAD), "  ", escape.terminal(slow.words))
+    yield from _more(max(0, len(wrong) - limits.rows) + shown.more_slower, "cases")
 
 
-def _footer(run: Run, folder: Path, as_: Shown) -> Iterator[Text]:
-    yield Text()
-    yield Text(f"run folder: {escape.terminal(folder)}", style="dim")
-    groups = as_.groups(run)
-    cases = {case.id: case for case in run.cases}
-    changed = next((case.id for case in run.cases if case.verdict is Verdict.CHANGED), "")
-    case = cases.get(groups[0].group.representative if groups else changed)
-    rows = [commands.page(as_.call)]
-    if case is not None:
-        rows = [*commands.story(as_.call, groups[0].short if groups else case.id, case), *rows]
-    for command in rows:
-        word = _FOOTER_WORDS[command.split()[1]]
-        yield Text(f"{word:<7}{escape.terminal(command)}", style="dim")
-
-
-def _sides(run: Run) -> str:
-    return escape.terminal(f"{wording.sides(run)}  in {run.duration_s:.1f} s")
-
-
-def _renamed(run: Run) -> Iterator[Text]:
-    names = wording.renamed(run)
-    for before, after in names[:_MAX_QUIET]:
-        yield Text(f"renamed: {escape.terminal(before)} → {escape.terminal(after)}")
-    if len(names) > _MAX_QUIET:
-        yield Text(f"… and {len(names) - _MAX_QUIET} more renamed", style="dim")
-
-
-def _not_run(run: Run) -> Iterator[Text]:
-    """Edited lines that no case runs."""
-    stretches = edited_lines.not_run(run)
-    for stretch in stretches[:_MAX_LISTED]:
-        yield Text(f"  no case runs {escape.terminal(stretch.sentence)}", style="yellow")
-    if len(stretches) > _MAX_LISTED:
-        yield Text(f"  … and {len(stretches) - _MAX_LISTED} more places", style="dim")
-
-
-def _notes(run: Run) -> Iterator[Text]:
-    for note in run.notes[:_MAX_LISTED]:
-        yield Text(f"note: {escape.terminal(note)}", style="yellow")
-    if len(run.notes) > _MAX_LISTED:
-        yield Text(f"… and {len(run.notes) - _MAX_LISTED} more notes", style="dim")
-
-
-# what broke, and what changed
-
-
-def _failures(run: Run, verdict: Verdict, limit: int) -> Iterator[Text]:
-    cases = [case for case in run.cases if case.verdict is verdict]
-    if cases:
-        yield from tables.heading(f"{verdict.value}: {len(cases)}")
-    errors = together.errors(cases)
-    for shared in errors[:limit]:
-        words = escape.terminal(shared.words, limit=200)
-        yield Text.assemble((escape.terminal(shared.names), _VERDICT_STYLE[verdict]), "  ", words)
-    if len(errors) > limit:
-        yield Text(f"… and {len(errors) - limit} more errors", style="dim")
-
-
-def _unstable(run: Run) -> Iterator[Text]:
-    """Cases in which base alone disagrees are told too: that head mended them is good news."""
-    rows = together.unstable(run.cases)
-    if rows:
-        yield from tables.heading("nondeterministic: compiled again, a side gave other code")
-    for words, cases in rows:
-        yield Text(f"{words}: {counted(len(cases), 'case')}")
-        yield from (Text(f"     {escape.terminal(case.id)}", style="dim") for case in cases[:_MAX_LISTED])
-        if len(cases) > _MAX_LISTED:
-            yield Text(f"     … and {len(cases) - _MAX_LISTED} more", style="dim")
-
-
-def _groups(run: Run, limit: int, as_: Shown) -> Iterator[Text]:
-    if not run.groups:
+def _statistics(shown: RunView, width: int | None) -> Iterator[Text]:
+    if not shown.statistics:
         return
-    coverage = wording.coverage(run)
-    yield from tables.heading("change groups" + (f": {coverage}" if coverage else ""))
-    cases = {case.id: case for case in run.cases}
-    for row in as_.groups(run)[:limit]:
-        group = row.group
-        style = "bold red" if wording.is_loud(group) else "bold"
-        names = f"{row.number:>3}  {escape.terminal(row.short)}  "
-        yield Text.assemble((names, "dim"), (_title(group), style))
-        where = wording.members_by_target(group, cases)
-        origin = (escape.terminal(wording.group_origin(group)), STAGE_STYLE.get(group.origin_stage, ""))
-        count = counted(len(group.members), "case")
-        words = escape.terminal(f"     {group.severity} · {count} ({where}) · from ")
-        yield Text.assemble(words, origin)
-        yield Text(escape.terminal(f"     {group.representative}"), style="dim")
-    if len(run.groups) > limit:
-        left_out = len(run.groups) - limit
-        yield Text(f"… and {left_out} more groups: --limit {len(run.groups)} shows all", style="dim")
-
-
-def _title(group: ChangeGroup) -> str:
-    return escape.terminal(group.title.replace("`", ""))
-
-
-def _singles(run: Run, limit: int) -> Iterator[Text]:
-    cases = rank(wording.ungrouped(run, run.cases))
-    if not cases:
-        return
-    yield from tables.heading(
-        "changed cases" + (" outside of any group" if run.groups else ", by what moved")
-    )
-    width = max(len(case.id) for case in cases[:limit])
-    for case in cases[:limit]:
-        unstable = f"  {together.unstable_words(case)}" if case.nondeterministic else ""
-        stage = case.origin.stage if case.origin else ""
-        yield Text.assemble(
-            escape.terminal(case.id).ljust(width),
-            "  ",
-            (escape.terminal(wording.origin(case)), STAGE_STYLE.get(stage, "")),
-            "  ",
-            escape.terminal(wording.moved(case, limit=4) + unstable),
-        )
-    if len(cases) > limit:
-        yield Text(f"… and {len(cases) - limit} more: --limit {len(cases)} shows all", style="dim")
-
-
-# kernels by targets
-
-
-def _matrix(run: Run, width: int | None) -> Iterator[Text]:
-    targets = [target.name for target in run.targets]
-    cases: dict[str, dict[str, list[Case]]] = {}
-    for case in run.cases:
-        cases.setdefault(_launcher(case), {}).setdefault(case.target, []).append(case)
+    yield from tables.heading("better and worse")
+    columns = _columns("", "", *shown.moved_targets)
+    wide = width is None or _WORDS + _CELL * len(shown.moved_targets) <= width
     rows = [
-        [Text(escape.terminal(launcher)), *(_cell(by_target.get(name, ())) for name in targets)]
-        for launcher, by_target in sorted(cases.items())
+        [
+            Text(row.name),
+            _bar(row),
+            *(Text("" if cell is None else cell.told if wide else cell.words) for cell in row.cells),
+        ]
+        for row in shown.statistics
     ]
-    if not rows:
+    yield from tables.lines(columns, rows, width)
+    worst = [
+        (Text(row.name), _line(f"{row.worst.case_id} {row.worst.words}"))
+        for row in shown.statistics
+        if row.worst
+    ]
+    yield from tables.lines(_columns("worst", ""), worst, None) if worst else ()
+    if shown.quiet:
+        yield _line(shown.quiet, _DIM)
+
+
+def _bar(row: StatisticRow) -> Text:
+    """How many got worse, of those that moved."""
+    worse = round(_BAR * row.worse / (row.worse + row.better)) if row.worse + row.better else 0
+    worse = min(max(worse, row.worse > 0), _BAR - (row.better > 0))
+    return Text.assemble(("█" * worse, _BAD), ("░" * (_BAR - worse), _GOOD))
+
+
+def _groups(shown: RunView, width: int | None) -> Iterator[Text]:
+    if not shown.groups:
         return
-    yield from tables.heading("changed of all cases, by kernel and target, and the stages where it began")
-    yield from tables.lines(_columns("kernel", *targets), rows, width)
+    edits = "one edit" if shown.group_count == 1 else f"{shown.group_count} distinct edits"
+    yield from tables.heading(edits)
+    most = min(width, _WIDE) if width else max(_WIDE, *(len(group.title) + _WIDE for group in shown.groups))
+    places = [escape.terminal(wording.fitted(group.culprit, most // 3)) for group in shown.groups]
+    severity = ""
+    for group, place in zip(shown.groups, places, strict=True):
+        if group.severity != severity:
+            severity = group.severity
+            yield _line(severity, "bold red" if group.loud else "bold")
+        yield _group(group, place, most - max(map(len, places)))
+    if shown.groups_left:
+        yield _line(f"… {shown.groups_left} (--limit {shown.group_count})", _DIM)
 
 
-def _launcher(case: Case) -> str:
-    """The workload, and the kernel where one of its labels launches several, as a program does."""
-    name = case_ids.parse(case.id)
-    return f"{case.workload} {case.kernel}" if "/" in name.label else case.workload
+def _group(group: GroupLine, place: str, width: int) -> Text:
+    """One line: number and name, in how many cases, what the edit is, and where it begins."""
+    names = f"{group.number:>3} {escape.terminal(group.short)} {group.cases:>9}  "
+    room = width - len(names) - 2
+    title = escape.terminal(wording.fitted(group.title.replace("`", ""), room))
+    return Text.assemble(
+        (names, _DIM),
+        (title.ljust(room), "red" if group.loud else ""),
+        ("  " + place, _STAGE_STYLE.get(group.stage, "")),
+    )
+
+
+def _unknown(shown: RunView) -> Iterator[Text]:
+    if shown.unknown.lines:
+        yield from tables.heading("not compared, and other notes")
+    yield from (_said(line, "yellow") for line in shown.unknown.lines)
+    yield from _more(shown.unknown.more, "notes")
+
+
+# details
+
+
+def _details(shown: RunView, limits: ListLimits, width: int | None) -> Iterator[Text]:
+    if shown.singles:
+        yield from tables.heading("changed cases" + (" outside of any group" if shown.groups else ""))
+    for row in shown.singles:
+        where = f"  {row.origin}  " if row.origin else "  "
+        yield _line(f"{row.id}{where}{row.moved}")
+    yield from _more(shown.more_singles, "changed cases")
+    for found in shown.endings:
+        yield from _ending(found)
+    yield from _bump(shown, limits)
+    if shown.families:
+        names = ("family", *shown.targets, "all targets")
+        rows = [
+            [_line(row.name), *(Text(share.words) for share in (*row.by_target, row.total))]
+            for row in shown.families
+        ]
+        yield from tables.heading("changed of compared, by family and target")
+        yield from tables.lines(_columns(*names), rows, width)
+    if shown.radius:
+        yield from tables.heading("blast radius: changed of compared, and of each stage")
+        yield from tables.lines(_columns("target", "changed", "", "stages"), list(_radius(shown)), width)
+
+
+def _radius(shown: RunView) -> Iterator[list[Text]]:
+    for name, radius in shown.radius:
+        stages = [
+            f"{stage} {row.changed}/{row.compared}"
+            for stage, row in in_stage_order(radius.stages)
+            if row.compared
+        ]
+        share = f"{radius.changed}/{radius.compared}"
+        yield [_line(name), Text(share), Text(f"{radius.fraction:.0%}"), _line("  ".join(stages), _DIM)]
 
 
 def _columns(*names: str) -> list[Column]:
     return [Column(name=escape.terminal(name)) for name in names]
 
 
-def _cell(cases: Sequence[Case]) -> Text:
-    """`11/13 ttgir llir`: how many changed, and where that began, the most frequent first."""
-    if not cases:
-        return Text()
-    changed = [case for case in cases if case.verdict is Verdict.CHANGED]
-    text = Text(f"{len(changed)}/{len(cases)}", style="" if changed else "dim green")
-    stages = Counter(case.origin.stage if case.origin else "?" for case in changed)
-    marks = [
-        (escape.terminal(stage), STAGE_STYLE.get(stage, ""))
-        for stage, _ in stages.most_common(_MAX_CELL_MARKS)
-    ]
-    quiet = (Verdict.CHANGED, Verdict.UNCHANGED, Verdict.ABSORBED)
-    others = Counter(case.verdict for case in cases if case.verdict not in quiet)
-    marks += [(verdict.value, _VERDICT_STYLE[verdict]) for verdict in others]
-    for mark, style in marks:
-        text.append(" ")
-        text.append(mark, style=style)
-    return text
-
-
-def _families(run: Run, width: int | None) -> Iterator[Text]:
-    found = families.table(run)
-    if not found:
+def _bump(shown: RunView, limits: ListLimits) -> Iterator[Text]:
+    """Distributions and outliers: of a bump."""
+    if not shown.is_bump:
         return
-    columns = _columns("family", *(target.name for target in run.targets), "all targets")
+    names = ("statistic", "target", "worse", "better", "same", "least", "5 %", "median", "95 %", "greatest")
     rows = [
-        [Text(escape.terminal(family.name)), *map(_share, (*family.by_target, family.total))]
-        for family in found
+        [row.statistic.name, row.part, len(row.worse), len(row.better), row.same, *row.far]
+        for row in shown.movements[: 2 * limits.rows]
     ]
-    yield from tables.heading("changed of compared cases, by family and target")
-    yield from tables.lines(columns, rows, width)
-
-
-def _share(share: families.Share) -> Text:
-    style = _VERDICT_STYLE[Verdict.BROKEN] if share.broken else "" if share.changed else "dim green"
-    return Text(share.words, style=style)
-
-
-def _radius(run: Run, width: int | None) -> Iterator[Text]:
-    rows = []
-    for name, radius in wording.in_target_order(run):
-        stages = "  ".join(
-            f"{stage} {row.changed}/{row.compared}"
-            for stage, row in in_stage_order(radius.stages)
-            if row.compared
-        )
-        cells = (escape.terminal(name), f"{radius.changed}/{radius.compared}", f"{radius.fraction:.0%}")
-        rows.append([*map(Text, cells), Text(escape.terminal(stages), style="dim")])
     if rows:
-        yield from tables.heading("blast radius: changed of compared cases, and of each stage")
-        yield from tables.lines(_columns("target", "changed", "", "stages"), rows, width)
+        yield from tables.heading("distributions: relative change over all compared cases")
+        columns = [Column(name=name, right=place >= 2) for place, name in enumerate(names)]
+        yield from tables.lines(columns, [[_line(cell) for cell in row] for row in rows], None)
+    if shown.outliers:
+        yield from tables.heading(f"outliers: {len(shown.outliers)}")
+    for row in shown.outliers[: limits.rows]:
+        yield Text.assemble(
+            (escape.terminal(row.case_id), _BAD if row.worse else _GOOD),
+            "  ",
+            escape.terminal("; ".join(row.why)),
+        )
+    yield from _more(len(shown.outliers) - limits.rows, "outliers")
+    if shown.by_family:
+        yield from tables.heading("better and worse, by family and target")
+    for part in shown.by_family[: 2 * limits.rows]:
+        yield _line(f"{part.part}  {part.statistic.name}: {part.words}")
+    yield from _more(len(shown.by_family) - 2 * limits.rows, "rows")
+
+
+def _footer(shown: RunView, folder: Path) -> Iterator[Text]:
+    if not shown.compared:
+        return
+    yield Text()
+    yield _line(f"run folder: {folder}", _DIM)
+    for command in shown.commands:
+        word = _COMMANDS.get(command.split()[1], "first")
+        if word != "again":
+            yield _line(f"{word:<7}{command}", _DIM)

@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from irdiff.compare import cases as case_forms
-from irdiff.compare import launchers
 from irdiff.findings import Finding, FindingKind
 from irdiff.model import Case, ChangeGroup, Fact, Radius, Revision, Run, Verdict
-from irdiff.report import edited, reach, together
 from irdiff.report.rank import moved_facts
-from irdiff.words import counted
 
-_AFTER_CHANGED = (
-    Verdict.FIXED,
-    Verdict.ABSORBED,
-    Verdict.ADDED,
-    Verdict.REMOVED,
-    Verdict.FAILING,
-    Verdict.UNSUPPORTED,
-)
+_WHERE = re.compile(r" \((?:partly |\d+ )?in the loop(?: in \d+ of \d+ cases)?\)| \(in \d+ of \d+ cases\)")
 _LOUD_WORDS = ("broken", "risk", "wrong")
 """A group is shown open where its severity says one of these: code that may compute something else."""
 
@@ -30,68 +20,25 @@ def in_target_order(run: Run) -> list[tuple[str, Radius]]:
     return [(t.name, run.summary.radius[t.name]) for t in run.targets if t.name in run.summary.radius]
 
 
-def headline(run: Run) -> str:
-    """The verdict in words and counts: the first line of every report, what broke before all else."""
-    if run.edited and edited.same_compiler(run):
-        return edited.headline(run.edited)
-    counts, total = run.summary.verdicts, run.summary.compared
-    changed = counts.get(Verdict.CHANGED, 0)
-    ways = len(changed_groups(run))
-    if changed and ways:
-        first = f"{changed} of {counted(total, 'compared case')} changed in {_ways(ways)}"
-    elif changed:
-        first = f"{changed} of {counted(total, 'compared case')} changed"
-    elif reach.missed(run):
-        first = f"no launch reads what changed ({counted(total, 'compared case')})"
-    else:
-        first = _nothing_changed(run)
-    broken = counts.get(Verdict.BROKEN, 0)
-    parts = [
-        *([f"{counted(broken, 'case')} broken"] if broken else []),
-        first,
-        *(f"{counts[verdict]} {verdict.value}" for verdict in _AFTER_CHANGED if counts.get(verdict)),
-    ]
-    blind = sum(case_forms.not_compared(case) for case in run.cases)
-    if blind:
-        parts.append(f"{blind} of the changed not compared in code")
-    parts += together.unstable_counts(run.cases)
-    return ", ".join(parts)
-
-
-def _nothing_changed(run: Run) -> str:
-    """Says that only kernels did not change, where what runs on the host did, or may have."""
-    cases = counted(run.summary.compared, "compared case")
-    if files := reach.read(run):
-        read = f"{counted(files, 'changed file')} {'is' if files == 1 else 'are'} read"
-        return f"no kernel's code changed in {cases} ({read})"
-    if launchers.differ(run):
-        return f"no kernel's code changed in {cases} (the runtime differs, and was not compared)"
-    return f"no code changed in {cases}"
-
-
-def _ways(count: int) -> str:
-    return "one way" if count == 1 else f"{count} distinct ways"
-
-
 def changed_groups(run: Run) -> list[ChangeGroup]:
     """Groups with at least one case whose machine code changed."""
     changed = {case.id for case in run.cases if case.verdict is Verdict.CHANGED}
     return [group for group in run.groups if not changed.isdisjoint(group.members)]
 
 
-def coverage(run: Run, share: float = 0.8) -> str:
-    """A sentence on how few groups hold most of the changed cases. Empty where that says nothing."""
-    changed = {case.id for case in run.cases if case.verdict is Verdict.CHANGED}
-    sizes = sorted((len(changed.intersection(group.members)) for group in run.groups), reverse=True)
-    covered = count = 0
-    while count < len(sizes) and covered < share * len(changed):
-        covered += sizes[count]
-        count += 1
-    ways = len(changed_groups(run))
-    if ways < 2 or covered < share * len(changed):
-        return ""
-    percent = f"{covered / len(changed):.0%}"
-    return f"{count} of {ways} groups hold {covered} of {len(changed)} changed cases ({percent})"
+def brief(title: str) -> str:
+    """What an edit is, without the figures that follow it and where in it that holds."""
+    return _WHERE.sub("", title.partition(";")[0])
+
+
+def fitted(title: str, room: int) -> str:
+    """The title in so many characters, cut between two of its parts, or else between words."""
+    if len(title) <= room:
+        return title
+    cut = title[: room - 1]
+    at = max(cut.rfind(", ", room * 2 // 3), cut.rfind(" ", room * 2 // 3))
+    kept = cut[: at if at > 0 else room - 1].rstrip(" ,")
+    return f"{kept}{'`' * (kept.count('`') % 2)}…"
 
 
 def first_reason(group: ChangeGroup) -> str:

@@ -23,15 +23,15 @@ class Calls:
 
     def __init__(self):
         self._first = {}
-        """{storage: the kernel and the argument that it was seen at first}"""
+        """{storage: the kernel that it was seen at first, and which argument of it}"""
 
     def lines(self, captured):
         """The facts of the next call."""
         self._here = {}
         yield f"grid: {_json(captured.grid)}"
         yield from (f"option {name}: {_value(value)}" for name, value in sorted(captured.given.items()))
-        for name, value in captured.bound.items():
-            yield from self._argument(kernel_name(captured), name, value)
+        for number, value in enumerate(captured.bound.values(), 1):  # a kernel may name them otherwise
+            yield from self._argument(kernel_name(captured), f"argument {number}", value)
 
     def _argument(self, kernel, name, value):
         if isinstance(value, (tuple, list)) and type(value) in (tuple, list):
@@ -52,7 +52,7 @@ class Calls:
         address = tensor.data_ptr()
         aligned = min(address & -address or _ALIGNED_BYTES, _ALIGNED_BYTES)
         number = self._here.setdefault(storage, len(self._here))
-        before = self._first.setdefault(storage, f"{kernel}.{name}")
+        first_kernel, first_name = self._first.setdefault(storage, (kernel, name))
         words = [
             f"{corpus_api.dtype_name(tensor.dtype)} {_json(list(map(int, tensor.shape)))}",
             f"strides {_json(list(map(int, strides)))}",
@@ -61,21 +61,29 @@ class Calls:
             f"storage {number}",
         ]
         words += [f"filled with {fill}"] if fill != "normal" else []
-        words += [f"which {before} has before"] if not before.startswith(f"{kernel}.") else []
+        words += [f"{first_name} of an earlier kernel"] if first_kernel != kernel else []
         return ", ".join(words)
 
 
 def tuner_lines(tuner):
-    """What an autotuner does around a launch but to choose it: its configs are launches of their own."""
+    """What an autotuner does around a launch but to choose it: its configs are launches of their own.
+
+    Arguments are said by their numbers: a kernel may name them otherwise.
+    """
     keys = getattr(tuner, "keys", None)
     if keys is None:
         keys = [tuner.arg_names[number] for number in getattr(tuner, "key_idx", ())]
-    yield f"autotuner's key: {_json(list(map(str, keys)))}"
-    for name in ("reset_to_zero", "restore_value"):
-        yield f"autotuner's {name}: {_json(list(map(str, getattr(tuner, name, None) or ())))}"
+    rows = {"key": keys, **{name: getattr(tuner, name, None) for name in ("reset_to_zero", "restore_value")}}
+    for name, arguments in rows.items():
+        yield f"autotuner's {name}: {_json(_numbers(tuner, arguments or ()))}"
     for name in ("pre_hook", "post_hook"):
         if getattr(tuner, f"user_defined_{name}", False):
             yield f"autotuner's {name}: {text_of(getattr(tuner, name))}"
+
+
+def _numbers(tuner, arguments):
+    known = list(tuner.arg_names)
+    return [known.index(name) + 1 if name in known else str(name) for name in arguments]
 
 
 def text(calls):

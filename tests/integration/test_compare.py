@@ -78,7 +78,7 @@ def test_a_workload_that_loads_at_base_only_is_broken(irdiff, tmp_path: Path, sm
     result = irdiff("compare", OLD, NEW, "--corpus", str(small_corpus), "--target", "sm_90", "--exit-code")
     assert result.verdicts() == {"broken": 3}
     assert result.code == 1
-    assert "3 cases broken" in result.stdout
+    assert "3 of 3 kernels no longer compile" in result.stdout
     for case in result.run["cases"]:
         assert "a_module_that_is_gone" in case["error"]
         assert case["launches"]["base"] and not case["launches"]["head"]

@@ -125,7 +125,7 @@ def test_no_file_is_read(edited: dict[str, str], shared_cache: Path, tmp_path: P
     found = Reached(edited, tmp_path, shared_cache)
     assert set(found.verdicts().values()) == {"unchanged"}
     assert UNREAD in found.compared.first_line()
-    assert "no code changed" not in found.compared.first_line()
+    assert "is the same" not in found.compared.first_line()
     found.all_say(UNREAD)
     found.all_say(f"changed files: {len(edited)}; ")
     for path in edited:
@@ -147,7 +147,7 @@ def test_what_is_read_and_does_not_matter(
 ) -> None:
     found = Reached(edited, tmp_path, shared_cache)
     assert set(found.verdicts().values()) == {"unchanged"}
-    assert "no kernel's code changed in" in found.compared.first_line()
+    assert "is the same; launches read" in found.compared.first_line()
     assert "(1 changed file is read)" in found.compared.first_line()
     assert UNREAD not in found.compared.first_line()
     found.all_say("changed files: 1; ")

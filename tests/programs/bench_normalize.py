@@ -26,10 +26,11 @@ from irdiff.findings import FindingKind
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from irdiff import config
+from irdiff.cli import diff_view
+from irdiff.cli.diff_view import View
+from irdiff.diffs import stage_diff
 from irdiff.normalize import canonicalize, equivalent
 from irdiff.normalize.llvm_process import LlvmReader
-from irdiff.report import diff_view, stage_diff
-from irdiff.report.diff_view import View
 from irdiff.run import run_folder
 from irdiff.store import Store
 from tests.programs.bench import children_cpu_s, fresh_cache, irdiff

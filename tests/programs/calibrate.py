@@ -30,7 +30,7 @@ import zstandard
 from scipy.stats import rankdata
 
 from irdiff import normalize
-from irdiff.compare import edits
+from irdiff.compare import edits, statistics
 from irdiff.compare.edits import Edit
 from irdiff.errors import NormalizeError
 from irdiff.group import severity
@@ -43,9 +43,9 @@ THRESHOLDS = (0.01, 0.02, 0.05)
 SEED = 0
 _NOT_COST = (severity.Severity.BROKEN, severity.Severity.WRONG_RESULT)
 _PLAIN = {
-    "more instructions": ("ptx.total", "amdgcn.total"),
-    "more registers": ("registers", "vgprs"),
-    "more spilled bytes": ("spill_store_bytes", "vgpr_spills"),
+    "more instructions": statistics.facts_of("instructions"),
+    "more registers": statistics.facts_of("registers", "VGPRs"),
+    "more spills": statistics.facts_of("spills"),
 }
 
 

@@ -72,10 +72,10 @@ def recorded() -> dict[Path, str]:
     """What is rendered from the recorded run and its timings."""
     with run_archive.opened(RECORDED_RUN) as folder:
         run, measured = run_folder.load(folder), timing_file.load(folder)
-    assert measured is not None
+        assert measured is not None
+        report = markdown.render(run, folder, timed.forest_of(measured), markdown.COMMENT)
     default = _gated(run, measured, ROOT / "reports" / "irdiff-policy.toml")
     passing = _gated(run, measured, ROOT / "tests" / "data" / "gate" / "passing.toml")
-    report = markdown.render(run, timed.forest_of(measured))
     return {
         EXAMPLES / "comment-timed.md": comment.body("default", report, "\n"),
         EXAMPLES / "gate-fails.md": outputs.markdown(default),
@@ -110,7 +110,7 @@ def sample(folder: Path) -> dict[Path, str]:
     run = _of_any_machine(run_folder.load(folder))
     timing = timed.forest_of(_timings_of(run))
     return {
-        SAMPLES / "triton-3.8.0-3.9.0.md": markdown.render(run, timing),
+        SAMPLES / "triton-3.8.0-3.9.0.md": markdown.render(run, folder, timing),
         SAMPLES / "triton-3.8.0-3.9.0.html.gz": html.render(run, folder, timing),
         ROOT / "reports" / "terminal.svg": terminal.svg(run, timing),
     }

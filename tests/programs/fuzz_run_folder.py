@@ -276,7 +276,7 @@ class Fuzzer:
         return "read"
 
     def _render(self, run: Run) -> None:
-        text = markdown.render(run)
+        text = markdown.render(run, self.folder / "in")
         outcome = gate.evaluate(run, self.rules, today=TODAY)
         part = ReleaseRun(run=run, timing=None, outcome=outcome)
         makers: list[Callable[[], str]] = [

@@ -14,12 +14,14 @@ from pathlib import Path
 from random import Random
 
 from irdiff import config, normalize
+from irdiff.cli import disassembly
 from irdiff.config import Config
+from irdiff.diffs import stage_diff
+from irdiff.diffs.renumbering import Kind
 from irdiff.errors import IrdiffError
 from irdiff.findings import FindingKind
 from irdiff.model import Case, Run, StageStatus, Verdict
-from irdiff.report import disassembly, stage_diff, wording
-from irdiff.report.alignment import Kind
+from irdiff.report import wording
 from irdiff.report.rank import moved_facts
 from irdiff.run import run_folder
 from irdiff.stages import in_stage_order

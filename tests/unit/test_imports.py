@@ -23,7 +23,7 @@ GROUND = {
 """What every step stands on."""
 STEPS = [
     "resolve", "worker_client", "capture", "compile", "normalize", "codegen", "binaries", "compare",
-    "attribute", "group", "recheck", "run", "timing", "report", "gate", "github", "history",
+    "attribute", "group", "recheck", "run", "timing", "diffs", "report", "gate", "github", "history",
 ]  # fmt: skip
 STDLIB_ONLY = {"model", "errors", "case_ids"}
 PURE = {"normalize", "binaries", "group"}

@@ -55,7 +55,7 @@ def test_the_whole_story_as_recorded(hub: FakeGithub) -> None:
         story[title] = json.loads(re.sub(r"x{1000,}", counted, json.dumps(hub.requests)))
 
     def create() -> None:
-        posted = _post(hub, "### irdiff: no code changed", commit=COMMIT)
+        posted = _post(hub, "### irdiff: None of 5 kernels changed.", commit=COMMIT)
         assert (posted.done, posted.minimized) == (Done.CREATED, 0)
         assert posted.url == "https://github.example/o/n/pull/7#issuecomment-1"
 
@@ -264,7 +264,7 @@ def _check(count: int) -> checks.CheckRun:
         commit=COMMIT,
         name="irdiff",
         conclusion=checks.Conclusion.NEUTRAL,
-        title="3 of 9 compared cases changed",
+        title="3 of 9 kernels changed.",
         summary="summary",
         annotations=(row,) * count,
         details_url="https://github.example/run/1",
@@ -282,7 +282,7 @@ def test_a_status_stands_in_where_checks_are_not_allowed(hub: FakeGithub) -> Non
     assert checks.publish(hub.client(), _check(1)) == "status"
     assert hub.requests[-1]["body"] == {
         "state": "success",
-        "description": "3 of 9 compared cases changed",
+        "description": "3 of 9 kernels changed.",
         "context": "irdiff",
         "target_url": "https://github.example/run/1",
     }

@@ -229,7 +229,7 @@ def test_a_maintainer_sets_up_ci(project: Callable[..., Project], kernels: Path)
         "finish": "success",
     }, done.log
     assert ours.comment(done).conclusion == "success"
-    assert re.search(r"4 of 4 compared cases changed", ours.report().splitlines()[1]), ours.report()
+    assert re.search(r"4 of 4 kernels changed", ours.report().splitlines()[1]), ours.report()
     assert ours.check()["conclusion"] == "neutral"
     print(
         f"first true answer: {time.monotonic() - started:.0f} s, of which {sum(done.took_s.values()):.0f} s in jobs"
@@ -334,21 +334,21 @@ STORIES = [
         "changes-nothing",
         (NVIDIA, "class CUDAOptions:\n", "# The options of one kernel.\nclass CUDAOptions:\n"),
         "unchanged",
-        r"no code changed in \d+ compared cases?",
+        r"None of \d+ kernels? changed",
         "success",
     ),
     Story(
         "changes-an-option",
         (NVIDIA, "num_warps: int = 4", "num_warps: int = 8"),
         "changed",
-        r"\d+ of \d+ compared cases? changed in",
+        r"\d+ of \d+ kernels? changed",
         "neutral",
     ),
     Story(
         "breaks-the-compiler",
         (NVIDIA, "        emuTF32", '        raise ValueError("unknown capability")\n        emuTF32'),
         "broken",
-        r"\d+ cases? broken",
+        r"\d+ kernels? no longer compile",
         "failure",
     ),
 ]

@@ -29,10 +29,14 @@ def call(*words: str) -> str:
 
 
 def test_writes_each_report_and_shows_it(compared: list[str], tmp_path: Path) -> None:
-    wanted = {"--html": "<!doctype html>", "--markdown": "### irdiff: 3 cases broken", "--json": "{"}
+    wanted = {
+        "--html": "<!doctype html>",
+        "--markdown": "### irdiff: 3 of 60 kernels no longer compile",
+        "--json": "{",
+    }
     paths = {option: tmp_path / f"out{option}" for option in wanted}
     text = call(*compared, *(word for option, path in paths.items() for word in (option, str(path))))
-    assert text.startswith("3 cases broken, 29 of 57 compared cases changed")
+    assert text.startswith("3 of 60 kernels no longer compile")
     for option, start in wanted.items():
         assert paths[option].read_text("utf-8").startswith(start)
 

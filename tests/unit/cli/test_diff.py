@@ -8,12 +8,13 @@ import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
+from irdiff.cli import disassembly
 from irdiff.cli.diff import diff_command
 from irdiff.cli.report import report_command
 from irdiff.cli.run_argument import find_case
 from irdiff.errors import IrdiffError, RunFolderError, UsageError
 from irdiff.model import Run, Sides, Verdict
-from irdiff.report import disassembly, group_names
+from irdiff.report import group_names
 from tests.unit.report.folders import three_cases
 from tests.unit.report.runs import large_run, make_case, make_run
 
@@ -101,11 +102,15 @@ def test_report_writes_every_format(folder: Path, tmp_path: Path) -> None:
     for kind in ("markdown", "html", "svg", "json"):
         words += [f"--{kind}", str(tmp_path / f"out.{kind}")]
     CliRunner().invoke(report_command, words, standalone_mode=False, catch_exceptions=False)
-    assert (tmp_path / "out.markdown").read_text("utf-8").startswith("### irdiff: 1 case broken, 2 of 2")
+    assert (
+        (tmp_path / "out.markdown")
+        .read_text("utf-8")
+        .startswith("### irdiff: 1 of 3 kernels no longer compiles")
+    )
     assert (tmp_path / "out.html").read_text("utf-8").startswith("<!doctype html>")
     assert (tmp_path / "out.json").read_bytes() == (folder / "run.json").read_bytes()
     plain = CliRunner().invoke(report_command, [str(folder)], standalone_mode=False, catch_exceptions=False)
-    assert plain.output.startswith("1 case broken, 2 of 2 compared cases changed")
+    assert plain.output.startswith("1 of 3 kernels no longer compiles")
 
 
 def test_a_terminal_that_is_too_low_gets_a_pager_and_a_file_everything(

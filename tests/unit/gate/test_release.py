@@ -18,7 +18,7 @@ from tests.unit.gate.policies import TODAY
 
 RULES = policies.of(
     {"id": "broken", "kind": "verdict", "verdicts": ["broken"]},
-    {"id": "spills", "kind": "fact", "facts": ["spills"]},
+    {"id": "spills", "kind": "fact", "facts": ["spill_store_bytes"]},
     {"id": "slow", "kind": "slower", "percent": 3, "action": "warn"},
     waivers=[policies.waiver(rule="broken", cases=["a/waived:*"])],
 )
@@ -30,7 +30,7 @@ def run(build: Any) -> Run:
     made: Run = build.run(
         build.case("a/<b>@octocat:1@sm_90", Verdict.BROKEN, error="head: <script>"),
         build.case("a/waived:1@sm_90", Verdict.BROKEN),
-        build.case(changed, Verdict.CHANGED, base={"spills": 0}, head={"spills": 8}),
+        build.case(changed, Verdict.CHANGED, base={"spill_store_bytes": 0}, head={"spill_store_bytes": 8}),
         build.case("a/x:3@gfx942", Verdict.FAILING),
         groups=(build.group("ab" * 32, changed),),
         notes=("one note",),
@@ -53,7 +53,7 @@ def test_everything_has_its_place(run: Run) -> None:
     assert re.search(r"run 1: sm\\_90 .1; run 2: sm\\_90 .1;", _section(text, "What changed, and for whom"))
     regressions = _section(text, "Regressions")
     assert "broken: `a/<b>@octocat:1@sm_90`: head: &lt;script&gt;" in regressions
-    assert "spills 0 → 8" in regressions
+    assert r"spill\_store\_bytes 0 → 8" in regressions
     assert "waived by jane until 2026-01-02" in _section(text, "Waived and accepted")
     unchecked = _section(text, "What could not be checked")
     assert "`gfx942`: 1 case failing on both sides" in unchecked

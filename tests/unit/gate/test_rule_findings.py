@@ -19,7 +19,7 @@ from tests.unit.gate.timed import CASE, timed
 VIOLATED, UNKNOWN = Certainty.VIOLATED, Certainty.UNKNOWN
 SLOWER = {"kind": "slower", "percent": 3}
 COVERAGE = {"kind": "coverage", "required_targets": ["sm_90"], "min_compared": 1}
-FACT = {"kind": "fact", "facts": ["spills", "scratch"]}
+FACT = {"kind": "fact", "facts": ["spill_store_bytes", "scratch"]}
 
 
 def evaluated(run: Run, *timings: TimedCase, **rule: Any) -> tuple[int, list[GateFinding]]:
@@ -109,17 +109,25 @@ def test_a_verdict_is_told_with_where_it_begins_and_why(build: Any) -> None:
 @pytest.mark.parametrize(
     ("base", "head", "told"),
     [
-        ({"spills": 8}, {"spills": 8}, None),
-        ({"spills": 0}, {"spills": 1}, (VIOLATED, "spills 0 → 1")),
-        ({"spills": 0, "scratch": 2}, {"spills": 1, "scratch": 4}, (VIOLATED, "spills 0 → 1, scratch 2 → 4")),
+        ({"spill_store_bytes": 8}, {"spill_store_bytes": 8}, None),
+        ({"spill_store_bytes": 0}, {"spill_store_bytes": 1}, (VIOLATED, "spill_store_bytes 0 → 1")),
+        (
+            {"spill_store_bytes": 0, "scratch": 2},
+            {"spill_store_bytes": 1, "scratch": 4},
+            (VIOLATED, "spill_store_bytes 0 → 1, scratch 2 → 4"),
+        ),
         (
             {"scratch": 0},
-            {"scratch": 0, "spills": 4},
-            (UNKNOWN, "spills is known on one side only: None → 4"),
+            {"scratch": 0, "spill_store_bytes": 4},
+            (UNKNOWN, "spill_store_bytes is known at head only"),
         ),
-        ({"spills": 4}, {"scratch": 0}, (UNKNOWN, "spills is known on one side only: 4 → None")),
-        ({"spills": "no"}, {"spills": 4}, (UNKNOWN, "spills is known on one side only: no → 4")),
-        ({}, {}, (UNKNOWN, "neither side has spills or scratch")),
+        ({"spill_store_bytes": 4}, {"scratch": 0}, (UNKNOWN, "spill_store_bytes is known at base only")),
+        (
+            {"spill_store_bytes": "no"},
+            {"spill_store_bytes": 4},
+            (UNKNOWN, "spill_store_bytes is known at head only"),
+        ),
+        ({}, {}, (UNKNOWN, "neither side has spill_store_bytes or scratch")),
     ],
 )
 def test_facts(

@@ -60,13 +60,13 @@ def test_an_increase_must_be_beyond_both_bounds(build: Any) -> None:
 def test_a_launch_that_changed_alone_needs_no_facts_of_the_code(build: Any) -> None:
     case = build.case(CASE, Verdict.CHANGED)
     case = replace(case, stages={**case.stages, "ptx": StageStatus.IDENTICAL, "sass": StageStatus.EQUIVALENT})
-    assert _gate(build.run(case), {"kind": "fact", "facts": ["spills"]}).passed
+    assert _gate(build.run(case), {"kind": "fact", "facts": ["spill_store_bytes"]}).passed
 
 
 def test_unchanged_code_needs_neither_facts_nor_timings(build: Any) -> None:
     run = build.run(build.case(CASE), build.case("a/y:1@sm_90", Verdict.ABSORBED))
     kinds = [
-        {"kind": "fact", "facts": ["spills"]},
+        {"kind": "fact", "facts": ["spill_store_bytes"]},
         {"kind": "slower", "percent": 3},
         {"kind": "timed"},
         {"kind": "wrong-result"},

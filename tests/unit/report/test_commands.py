@@ -10,7 +10,8 @@ import pytest
 from irdiff.cli.ab import ab_command
 from irdiff.cli.compare import compare_command
 from irdiff.model import Verdict
-from irdiff.report import commands, typed
+from irdiff.report import commands
+from irdiff.run import typed
 from tests.unit.conftest import Build
 
 OLD, NEW = "triton==3.8.0", "triton==3.9.0"

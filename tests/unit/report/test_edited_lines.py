@@ -77,7 +77,7 @@ def test_nothing_is_said_where_nothing_was_counted(build) -> None:
 def test_every_report_names_the_lines(run: Run, tmp_path: Path) -> None:
     printed = io.StringIO()
     terminal.show(run, tmp_path, Console(file=printed, width=200))
-    for text in (printed.getvalue(), markdown.render(run), html.render(run, tmp_path)):
+    for text in (printed.getvalue(), markdown.render(run, tmp_path), html.render(run, tmp_path)):
         assert "edited lines executed: 2 of 5" in text
         assert f"{PATH}:11-12" in text
         assert "step(1);" in text

@@ -73,6 +73,6 @@ def test_every_report_shows_number_and_id(tmp_path: object) -> None:
     file = io.StringIO()
     terminal.show(run, Path("run"), Console(file=file, width=80))
     for row in group_names.named(run):
-        assert f"{row.number:>3}  {row.short}  " in file.getvalue()
-        assert f"{row.short}" in markdown.render(run).replace("&#58;", ":")
+        assert f"{row.number:>3} {row.short} " in file.getvalue()
+        assert f"{row.short}" in markdown.render(run, Path("nowhere")).replace("&#58;", ":")
         assert f"<code>{row.short}</code>" in html.render(run, Path("nowhere"))

@@ -3,8 +3,9 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from irdiff.diffs import launch_changes
 from irdiff.model import Artifact, Case, Launch, Run, Sides, Verdict
-from irdiff.report import html, launch_changes, markdown
+from irdiff.report import html, markdown
 from tests.unit.report.runs import make_case, make_run
 
 
@@ -80,7 +81,7 @@ def test_a_run_counts_its_changed_cases() -> None:
     assert [(str(change), n) for change, n in launch_changes.of_run(run)] == [
         ("options.clc: not there → False", 2)
     ]
-    assert "`options.clc: not there → False` in 2 changed cases" in markdown.render(run)
+    assert "`options.clc: not there → False` in 2 changed cases" in markdown.render(run, Path("nowhere"))
     page = html.render(run, Path("nowhere"))
     assert "<code>options.clc</code></th><td><code>not there</code></td><td><code>False</code></td>" in page
     assert page == html.render(run, Path("nowhere"))

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from irdiff.report import stage_diff
-from irdiff.report.alignment import Kind
+from irdiff.diffs import stage_diff
+from irdiff.diffs.renumbering import Kind
 
 BASE = """\
 #blocked = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [2, 16], order = [1, 0]}>

@@ -1,0 +1,84 @@
+"""A few real lines of a change, which a reviewer can judge without another tool."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+
+from irdiff.diffs import launch_changes, stage_diff
+from irdiff.diffs.renumbering import Kind
+from irdiff.diffs.stage_diff import DiffLine, StageDiff
+from irdiff.model import Case, Run
+
+_CONTEXT = 1
+_MAX_LAUNCH = 6
+_MOST = 40
+
+
+class GroupDiffs:
+    """The diffs of a run's cases, each made once."""
+
+    def __init__(self, folder: Path, run: Run) -> None:
+        self._folder, self._run = folder, run
+        self._made: dict[str, tuple[str, ...]] = {}
+
+    def of(self, case: Case, edit: Sequence[str], most: int) -> tuple[str, ...]:
+        """At most so many lines: what is launched with another value, then the first stage that differs.
+
+        Of a run without its texts, the abstracted `edit` of the group.
+        """
+        if most and case.id not in self._made:
+            self._made[case.id] = tuple(islice(self._all(case, edit), _MOST))
+        return self._made.get(case.id, ())[:most]
+
+    def _all(self, case: Case, edit: Sequence[str]) -> Iterator[str]:
+        launched = [
+            f"{sign}{change.path} = {value}"
+            for change in launch_changes.of_case(case, self._run)[:_MAX_LAUNCH]
+            if launch_changes.chosen(change)
+            for sign, value in (("-", change.base), ("+", change.head))
+        ]
+        yield from launched
+        found = stage_diff.read(self._folder, case, case.origin.stage) if case.origin else ""
+        if isinstance(found, StageDiff):
+            yield from _lines(found)
+        elif not launched:
+            yield from edit
+
+
+def _lines(diff: StageDiff) -> Iterator[str]:
+    """Removed and added lines with one line around them, then what short names in them stand for."""
+    shown = []
+    for hunk in sorted(diff.hunks(_CONTEXT), key=lambda rows: _is_declaration(diff, rows)):
+        for index in hunk:
+            line = diff.line(index)
+            sign = _SIGNS.get(line.kind, " ")
+            shown.append(f"{sign}{_near_its_mark(line)}")
+            yield shown[-1]
+        yield "@@"
+    for short, full in diff.legend:
+        if any(short in text for text in shown):
+            yield f" {short} = {full}"
+
+
+_SIGNS = {Kind.REMOVED: "-", Kind.ADDED: "+", Kind.RENAMED: "~"}
+_DECLARATION = re.compile(
+    r"\s*(?:define|declare|attributes|module|tt\.func|func\.func|llvm\.func|source_filename|[@!#;.])"
+)
+_LINE = 140
+_BEFORE_MARK = 50
+
+
+def _is_declaration(diff: StageDiff, hunk: range) -> bool:
+    """Whether only attributes and signatures differ in it: these come last."""
+    kinds = diff.changed()
+    changed = (diff.line(index).text for index in hunk if diff.rows[index].kind in kinds)
+    return all(_DECLARATION.match(text) for text in changed)
+
+
+def _near_its_mark(line: DiffLine) -> str:
+    """A long line from shortly before the first part of it that differs."""
+    start = line.marks[0][0] - _BEFORE_MARK if line.marks and len(line.text) > _LINE else 0
+    return f"… {line.text[start:]}" if start > 0 else line.text

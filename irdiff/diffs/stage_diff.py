@@ -1,0 +1,232 @@
+"""What changed in one stage of one case, as lines to show: canonical text, aligned, with raw line numbers.
+
+Made when a report is rendered, from the artifacts of the run folder. Layouts and other long attributes
+that a text repeats are shown by a short name of their own; the legend says what each stands for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from pathlib import Path
+
+from irdiff import normalize
+from irdiff.diffs import visible
+from irdiff.diffs.renumbering import Aligned, DiffRow, Kind, align, in_numbering_of_head
+from irdiff.errors import IrdiffError
+from irdiff.model import Case
+from irdiff.run import run_folder
+from irdiff.stages import Stage
+
+BINARY_STAGES = frozenset({Stage.CUBIN, Stage.HSACO, Stage.SASS})
+_LONG_ATTRIBUTE = 24
+_LIMIT = 1000
+"""The most characters of a line. The longest seen, with short names for long attributes, has 900."""
+_ATTRIBUTE = re.compile(r"#[A-Za-z_][\w.$]*<")
+_TOKEN = re.compile(r"[\w.$%#!]+|\s+|.")
+_MARKED = 50_000
+"""The most rows of a diff in which changed parts of lines are marked. Real diffs have a few thousand."""
+_ALIKE = 0.4
+"""The share of tokens that two lines must have in common for marks within them to help a reader."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiffLine:
+    """One line of the diff, cleaned for showing. Numbers are of the raw text, from 1; 0 where it has none."""
+
+    kind: Kind
+    base_number: int
+    head_number: int
+    text: str
+    raw: str
+    marks: tuple[tuple[int, int], ...]
+    """Parts of `text` that differ from the line it replaces."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StageDiff:
+    """Every line of both sides, in order; `hunks` selects those near a change, `line` makes one to show."""
+
+    stage: str
+    rows: tuple[DiffRow, ...]
+    legend: tuple[tuple[str, str], ...]
+    _names: Mapping[str, str]
+    """What head calls a value of base: a diff has one numbering, that of head."""
+    _texts: Sequence[Sequence[str]]
+    _numbers: Sequence[Sequence[int]]
+    _raws: Sequence[Sequence[str]]
+
+    def count(self, kind: Kind) -> int:
+        return sum(row.kind is kind for row in self.rows)
+
+    def changed(self) -> frozenset[Kind]:
+        """The kinds of rows shown as changes. Other registers alone count only where nothing else changed."""
+        hard = frozenset({Kind.REMOVED, Kind.ADDED})
+        return hard if any(row.kind in hard for row in self.rows) else hard | {Kind.RENAMED}
+
+    def hunks(self, context: int) -> Iterator[range]:
+        """Index ranges of the rows within `context` of a change, in order and not touching."""
+        kinds = self.changed()
+        start = end = -1
+        for index, row in enumerate(self.rows):
+            if row.kind not in kinds:
+                continue
+            if start < 0 or index - context > end:
+                if start >= 0:
+                    yield range(start, end)
+                start = max(0, index - context)
+            end = min(len(self.rows), index + context + 1)
+        if start >= 0:
+            yield range(start, end)
+
+    def line(self, index: int) -> DiffLine:
+        row = self.rows[index]
+        side, place = (0, row.base) if row.head is None else (1, row.head)
+        assert place is not None
+        text = self._text(side, place)
+        return DiffLine(
+            kind=row.kind,
+            base_number=self._number(0, row.base),
+            head_number=self._number(1, row.head),
+            text=text,
+            raw=visible.clean(self._raw(side, self._number(side, place)), limit=_LIMIT),
+            marks=self._marks_of(row, side, text),
+        )
+
+    def _number(self, side: int, place: int | None) -> int:
+        numbers = self._numbers[side]
+        return numbers[place] if place is not None and place < len(numbers) else 0
+
+    def _raw(self, side: int, number: int) -> str:
+        raws = self._raws[side]
+        return raws[number - 1].strip() if 0 < number <= len(raws) else ""
+
+    def _marks_of(self, row: DiffRow, side: int, text: str) -> tuple[tuple[int, int], ...]:
+        if row.kind is Kind.SAME or len(self.rows) > _MARKED:
+            return ()
+        other, place = (0, row.base) if row.kind is Kind.RENAMED else (1 - side, row.partner)
+        return () if place is None else _marks(text, self._text(other, place))
+
+    def _text(self, side: int, place: int) -> str:
+        text = self._texts[side][place]
+        if side == 0 and self._names:
+            text = in_numbering_of_head(text, self._names)
+        return visible.clean(text, limit=_LIMIT)
+
+
+def read_text(folder: Path, case: Case, side: str, stage: str) -> str | None:
+    """The raw artifact of one side. None where the run does not hold it, or it is not a text."""
+    artifact = case.artifacts.of(side).get(stage)
+    if artifact is None or stage in BINARY_STAGES:
+        return None
+    content = run_folder.artifact(folder, artifact.digest)
+    return None if content is None else content.decode("utf-8", "replace")
+
+
+def read(folder: Path, case: Case, stage: str) -> StageDiff | str:
+    """The diff of a stage, or a sentence that says why there is none."""
+    try:
+        base, head = (read_text(folder, case, side, stage) for side in ("base", "head"))
+        if base is None or head is None:
+            missing = " and ".join(name for name, text in (("base", base), ("head", head)) if text is None)
+            return f"the run folder holds no {stage} text of {missing}"
+        return compare(stage, base, head)
+    except IrdiffError as error:
+        return error.what.replace(str(folder), "the run")  # a report is the same wherever the run lies
+
+
+def compare(stage: str, base: str, head: str) -> StageDiff:
+    """Raises NormalizeError where a text is not of the stage's IR."""
+    canonical = [normalize.canonicalize(stage, text) for text in (base, head)]
+    texts, numbers = [text.lines for text in canonical], [text.numbers for text in canonical]
+    raws = [text.splitlines() for text in (base, head)]
+    shown, legend = _abbreviate(texts)
+    return _diff(stage, align(stage, *texts), legend, shown, numbers, raws)
+
+
+def of_lines(stage: str, base: Sequence[str], head: Sequence[str]) -> StageDiff:
+    """The diff of lines that are not IR and are shown as they are."""
+    texts = (base, head)
+    numbers = [range(1, len(text) + 1) for text in texts]
+    return _diff(stage, align(stage, *texts), (), texts, numbers, texts)
+
+
+def _diff(
+    stage: str,
+    found: Aligned,
+    legend: tuple[tuple[str, str], ...],
+    texts: Sequence[Sequence[str]],
+    numbers: Sequence[Sequence[int]],
+    raws: Sequence[Sequence[str]],
+) -> StageDiff:
+    return StageDiff(
+        stage=stage,
+        rows=found.rows,
+        legend=legend,
+        _names=found.names,
+        _texts=texts,
+        _numbers=numbers,
+        _raws=raws,
+    )
+
+
+def _marks(text: str, other: str) -> tuple[tuple[int, int], ...]:
+    tokens, others = _TOKEN.findall(text), _TOKEN.findall(other)
+    matcher = SequenceMatcher(None, tokens, others, autojunk=False)
+    if matcher.ratio() < _ALIKE:
+        return ()
+    starts = [0]
+    for token in tokens:
+        starts.append(starts[-1] + len(token))
+    return tuple(
+        (starts[i], starts[n]) for tag, i, n, _, _ in matcher.get_opcodes() if tag != "equal" and n > i
+    )
+
+
+# short names
+
+
+def _abbreviate(texts: Sequence[Sequence[str]]) -> tuple[list[list[str]], tuple[tuple[str, str], ...]]:
+    """Long attributes `#dialect.name<…>` as `#name.1`, the same definition by the same name on both sides."""
+    names: dict[str, str] = {}
+    counts: dict[str, int] = {}
+
+    def name(attribute: str) -> str:
+        if attribute not in names:
+            kind = attribute[1 : attribute.index("<")].rsplit(".", 1)[-1]
+            counts[kind] = counts.get(kind, 0) + 1
+            names[attribute] = f"#{kind}.{counts[kind]}"
+        return names[attribute]
+
+    shown = [[_replace_attributes(line, name) for line in lines] for lines in texts]
+    return shown, tuple((short, visible.clean(full)) for full, short in names.items())
+
+
+def _replace_attributes(line: str, name: Callable[[str], str]) -> str:
+    parts: list[str] = []
+    position = 0
+    while found := _ATTRIBUTE.search(line, position):
+        end = _closing(line, found.end())
+        if end - found.start() < _LONG_ATTRIBUTE:
+            parts.append(line[position : found.end()])
+            position = found.end()
+            continue
+        parts += [line[position : found.start()], name(line[found.start() : end])]
+        position = end
+    return "".join([*parts, line[position:]])
+
+
+def _closing(line: str, start: int) -> int:
+    """The position behind the `>` that closes the `<` before `start`, or the end of the line without one."""
+    depth = 1
+    for index in range(start, len(line)):
+        character = line[index]
+        if character == "<":
+            depth += 1
+        elif character == ">" and line[index - 1] != "-":
+            depth -= 1
+            if not depth:
+                return index + 1
+    return len(line)

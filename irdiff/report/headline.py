@@ -1,0 +1,148 @@
+"""The verdict of a run in sentences that a person would say: the first line of every report.
+
+What is broken comes first. Nothing nondeterministic, broken or not compared is ever left out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from irdiff.compare import cases as case_forms
+from irdiff.compare import launchers
+from irdiff.model import Case, Component, Run, Verdict
+from irdiff.report import edited, edited_lines, reach, together
+from irdiff.stages import Stage
+from irdiff.words import counted, first_few
+
+_SHOWN = 3
+_ALSO = {
+    Verdict.FIXED: ("compiles", "compile", "again"),
+    Verdict.ABSORBED: ("differs", "differ", "above the machine code only"),
+    Verdict.ADDED: ("is", "are", "new"),
+    Verdict.REMOVED: ("is", "are", "gone"),
+    Verdict.FAILING: ("compiles", "compile", "on neither side"),
+    Verdict.UNSUPPORTED: ("has", "have", "no backend"),
+}
+_COMPONENTS = {
+    Component.PROGRAM: "the program",
+    Component.RUNTIME: "the runtime",
+    Component.SPECIALIZATION: "another specialization",
+    Component.FRONTEND: "the frontend",
+    Component.TTIR_PASSES: "the TTIR passes",
+    Component.TTGIR_PASSES: "the TTGIR passes",
+    Component.LLVM_LOWERING: "the lowering to LLVM IR",
+    Component.LLVM_CODEGEN: "LLVM's code generation",
+    Component.PTXAS: "ptxas",
+}
+
+
+def of(run: Run) -> str:
+    return " ".join(_sentences(run))
+
+
+def _sentences(run: Run) -> list[str]:
+    if run.edited and edited.same_compiler(run):
+        return [edited.headline(run.edited)]
+    broken = [case for case in run.cases if case.verdict is Verdict.BROKEN]
+    changed = [case for case in run.cases if case.verdict is Verdict.CHANGED]
+    compared = run.summary.compared
+    found = []
+    if broken:
+        all_cases = counted(compared + len(broken), "kernel")
+        verb = "compiles" if len(broken) == 1 else "compile"
+        found.append(f"{len(broken)} of {all_cases} no longer {verb}{_where(broken, run)}.")
+    if changed:
+        words = f"{len(changed)} of {counted(compared, 'kernel')} changed"
+        found.append(f"{words}{_which(changed, run)}{_where(changed, run)}{_by(changed, run)}.")
+    elif compared or not broken:
+        found.append(_nothing_changed(run))
+    return [*found, *_not_compared(run, changed), *_also(run)]
+
+
+def _nothing_changed(run: Run) -> str:
+    """Says that only kernels did not change, where what runs on the host did, or may have."""
+    others = "the other " if run.summary.verdicts.get(Verdict.BROKEN) else ""
+    kernels = f"{others}{counted(run.summary.compared, 'kernel')}"
+    none = f"None of {kernels} changed"
+    if reach.missed(run):
+        return f"{none}, but no launch reads what changed: nothing is known of it."
+    if edited_lines.missed(run):
+        return f"{none}, but none runs an edited line: nothing is known of the edit."
+    same = f"The code of {kernels} is the same"
+    if files := reach.read(run):
+        return f"{same}; launches read {counted(files, 'changed file')}."
+    if launchers.differ(run):
+        return f"{same}; the runtime differs, and was not compared."
+    return f"{none}." if run.summary.compared else "Nothing was compared."
+
+
+def _not_compared(run: Run, changed: Sequence[Case]) -> list[str]:
+    parts = together.unstable_counts(run.cases)
+    if blind := sum(map(case_forms.not_compared, run.cases)):
+        parts.append(f"the code of {blind} could not be compared")
+    if reach.has_gaps(run) and not reach.missed(run):
+        parts.append("some of what changed is read by no launch")
+    if launchers.differ(run) and (changed or reach.read(run)):
+        parts.append("the runtime differs, and was not compared")
+    return [f"{part[0].upper()}{part[1:]}." for part in parts]
+
+
+def _also(run: Run) -> list[str]:
+    counts = run.summary.verdicts
+    parts = [
+        f"{counts[verdict]} {one if counts[verdict] == 1 else many} {words}"
+        for verdict, (one, many, words) in _ALSO.items()
+        if counts.get(verdict)
+    ]
+    return [f"Also: {', '.join(parts)}."] if parts else []
+
+
+def _which(cases: Sequence[Case], run: Run) -> str:
+    """Where one compiler compiles two revisions of kernels, the kernels are what a reader asks for."""
+    if not run.head.revision or run.base.digest != run.head.digest:
+        return ""
+    return f" ({first_few(sorted({case.kernel for case in cases}), _SHOWN)})"
+
+
+def _where(cases: Sequence[Case], run: Run) -> str:
+    on = {case.target for case in cases}
+    names = [target.name for target in run.targets if target.name in on] or sorted(on)
+    if len(run.targets) == 1:
+        return f" on {names[0]}"
+    if len(names) == len(run.targets):
+        return f", on {'both' if len(names) == 2 else f'all {len(names)}'} targets"
+    return f", all on {_listed(names)}" if len(names) <= _SHOWN else f", on {len(names)} targets"
+
+
+def _by(cases: Sequence[Case], run: Run) -> str:
+    """What the changes are charged to: whom to ask."""
+    if _which(cases, run):
+        return ""
+    if not any(case.origin and (case.origin.pass_name or case.origin.charged) for case in cases):
+        stages = Counter(case.origin.stage if case.origin else "no stage" for case in cases).most_common()
+        return f", first in {_listed([f'{stage} ({count})' for stage, count in stages])}"
+    counts = Counter(map(culprit, cases)).most_common()
+    name, most = counts[0]
+    if len(counts) == 1:
+        return f", all by {name}" if len(cases) > 1 else f", by {name}"
+    if len(counts) <= _SHOWN:
+        return f", by {_listed([f'{name} ({count})' for name, count in counts])}"
+    return f", in {len(counts)} passes and stages, most often {name} ({most})"
+
+
+def culprit(case: Case) -> str:
+    """The pass, or the part of the toolchain, or the stage: as much as is known."""
+    origin = case.origin
+    if origin is None:
+        return "what is not known"
+    if origin.pass_name:
+        return origin.pass_name
+    known = [_COMPONENTS[part] for part in origin.charged if part in _COMPONENTS]
+    if known:
+        return known[0]
+    return "what is launched" if origin.stage == Stage.LAUNCH else f"the stage {origin.stage}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]

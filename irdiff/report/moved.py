@@ -1,0 +1,238 @@
+"""What got better and what got worse: each statistic over the changed cases of a target. Pure.
+
+Only statistics with a direction are here. Totals are of the affected cases, those in which the statistic
+moved, and beside them of all changed cases. Quantiles are of the relative change over all compared cases; one
+whose code is the same counts as 0.
+
+A case is an *outlier* where registers begin or cease to spill, occupancy moved, or a statistic moved by a
+tenth or more and lies beyond the far fences of its target: three interquartile ranges outside the quartiles
+(Tukey, "Exploratory Data Analysis", 1977).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from irdiff.compare import statistics
+from irdiff.compare.statistics import Better, Statistic
+from irdiff.findings import FindingKind
+from irdiff.model import COMPARED_VERDICTS, Case, Run, Target, Verdict
+from irdiff.report import families
+
+MAX_TAIL = 3
+_LEAST_OUTLYING = 0.10
+_FENCE = 3.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class StatisticMove:
+    """One statistic of one case."""
+
+    case_id: str
+    base: float
+    head: float
+    unit: str
+
+    @property
+    def relative(self) -> float:
+        """Head's change as a share of base, or of head where base is 0."""
+        return (self.head - self.base) / (self.base or abs(self.head) or 1.0)
+
+    @property
+    def words(self) -> str:
+        return span(self.base, self.head, self.unit)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Movement:
+    """One statistic over the compared cases of one target, or of a part of them."""
+
+    statistic: Statistic
+    part: str
+    """The target, or a family and a target."""
+    worse: tuple[StatisticMove, ...]
+    """The farthest first."""
+    better: tuple[StatisticMove, ...]
+    same: int
+    unknown: int
+    """Changed cases whose facts do not say."""
+    affected: tuple[float, float]
+    """Totals of the cases in which it moved, base and head."""
+    total: tuple[float, float]
+    """Totals of all changed cases."""
+    quantiles: tuple[float, ...]
+    """Relative change: least, 5th, 50th, 95th percentile, greatest."""
+    quartiles: tuple[float, float]
+
+    @property
+    def words(self) -> str:
+        """`6 worse, 7 better`."""
+        counts = ((self.worse, "worse"), (self.better, "better"))
+        found = [f"{len(moves)} {word}" for moves, word in counts if moves]
+        return ", ".join(found + ([f"{self.unknown} unknown"] if self.unknown else []))
+
+    @property
+    def far(self) -> tuple[str, ...]:
+        """The quantiles in words."""
+        return tuple(f"{value:+.1%}" if value else "0" for value in self.quantiles)
+
+    @property
+    def told(self) -> str:
+        """`6 worse, 7 better: +3.2 %`, by which the sum over the affected cases moved."""
+        return self.words + (f": {self.affected_percent}" if self.affected_percent else "")
+
+    @property
+    def affected_words(self) -> str:
+        return span(*self.affected, self.statistic.unit)
+
+    @property
+    def affected_percent(self) -> str:
+        base, head = self.affected
+        return _percent(base, head)
+
+    @property
+    def total_words(self) -> str:
+        return span(*self.total, self.statistic.unit)
+
+    @property
+    def moves(self) -> bool:
+        return bool(self.worse or self.better)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outlier:
+    case_id: str
+    why: tuple[str, ...]
+    worse: bool
+    weight: float
+
+
+def span(base: float, head: float, unit: str = "") -> str:
+    """`120 → 240 B (+100 %)`."""
+    percent = f" ({_percent(base, head)})" if base and head != base else ""
+    return f"{base:,.0f} → {head:,.0f}{f' {unit}' if unit else ''}{percent}"
+
+
+def _percent(base: float, head: float) -> str:
+    if not base:
+        return ""
+    share = round(100 * (head - base) / base, 1)
+    return f"{share:+.1f} %" if share else "0 %"
+
+
+def by_target(run: Run) -> list[Movement]:
+    """In the table's order, then that of the targets; what moves nowhere is left out."""
+    found = [
+        row for target in run.targets for row in _of(target.name, target, _compared(run, target)) if row.moves
+    ]
+    return sorted(found, key=lambda row: statistics.NAMES.index(row.statistic.name))
+
+
+def by_family(run: Run) -> list[Movement]:
+    """The same for each family and target."""
+    rows = []
+    for target in run.targets:
+        compared = _compared(run, target)
+        for name in sorted({families.of(case.workload) for case in compared}):
+            part = [case for case in compared if families.of(case.workload) == name]
+            rows += [row for row in _of(f"{name} {target.name}", target, part) if row.moves]
+    return sorted(rows, key=lambda row: row.part)
+
+
+def only_scheduled(case: Case) -> bool:
+    """Whether only scheduling or register names moved: the same instructions, and the same resources."""
+    same = any(finding.kind is FindingKind.SAME_INSTRUCTIONS for finding in case.findings)
+    return same and all(row.of(case.facts.base) == row.of(case.facts.head) for row in _DIRECTED)
+
+
+_DIRECTED = tuple(row for row in statistics.STATISTICS if row.better is not Better.NEITHER)
+
+
+def _compared(run: Run, target: Target) -> list[Case]:
+    return [case for case in run.cases if case.target == target.name and case.verdict in COMPARED_VERDICTS]
+
+
+def _of(part: str, target: Target, cases: Sequence[Case]) -> list[Movement]:
+    rows = statistics.of_backend(target.backend)
+    return [_movement(row, part, cases) for row in rows if row.better is not Better.NEITHER]
+
+
+def _movement(statistic: Statistic, part: str, cases: Sequence[Case]) -> Movement:
+    changed = [case for case in cases if case.verdict is Verdict.CHANGED]
+    known = [move for case in changed if (move := _move(statistic, case))]
+    moved = [move for move in known if move.base != move.head]
+    relative = sorted([*(move.relative for move in known), *[0.0] * (len(cases) - len(changed))])
+    return Movement(
+        statistic=statistic,
+        part=part,
+        worse=_farthest(move for move in moved if statistic.worsened(move.base, move.head)),
+        better=_farthest(move for move in moved if not statistic.worsened(move.base, move.head)),
+        same=len(cases) - len(changed) + len(known) - len(moved),
+        unknown=len(changed) - len(known),
+        affected=_total(moved),
+        total=_total(known),
+        quantiles=tuple(quantile(relative, share) for share in (0, 0.05, 0.5, 0.95, 1)),
+        quartiles=(quantile(relative, 0.25), quantile(relative, 0.75)),
+    )
+
+
+def _move(statistic: Statistic, case: Case) -> StatisticMove | None:
+    base, head = statistic.of(case.facts.base), statistic.of(case.facts.head)
+    if base is None or head is None:
+        return None
+    return StatisticMove(case_id=case.id, base=base, head=head, unit=statistic.unit)
+
+
+def _farthest(moves: Iterable[StatisticMove]) -> tuple[StatisticMove, ...]:
+    """What begins or ceases to be comes before all shares."""
+    return tuple(sorted(moves, key=lambda m: (-abs(m.relative), -abs(m.head - m.base), m.case_id)))
+
+
+def _total(moves: Sequence[StatisticMove]) -> tuple[float, float]:
+    return sum(move.base for move in moves), sum(move.head for move in moves)
+
+
+def quantile(ordered: Sequence[float], share: float) -> float:
+    """The value at the share of the ordered values, between the two nearest ones in proportion; 0 of none."""
+    if not ordered:
+        return 0.0
+    place = share * (len(ordered) - 1)
+    low = int(place)
+    high = min(low + 1, len(ordered) - 1)
+    return ordered[low] + (place - low) * (ordered[high] - ordered[low])
+
+
+# outliers
+
+
+def outliers(movements: Iterable[Movement]) -> list[Outlier]:
+    """Of movements by target: the worst first, then those that became better."""
+    found: dict[str, list[tuple[str, bool, float]]] = {}
+    for row in movements:
+        for worse, moves in ((True, row.worse), (False, row.better)):
+            for move in moves:
+                if reason := _reason(row, move):
+                    weight = abs(move.relative) * (10 if row.statistic.grave else 1)
+                    found.setdefault(move.case_id, []).append((reason, worse, weight))
+    rows = [
+        Outlier(
+            case_id=case_id,
+            why=tuple(reason for reason, _, _ in rows),
+            worse=any(worse for _, worse, _ in rows),
+            weight=max(weight for _, _, weight in rows),
+        )
+        for case_id, rows in found.items()
+    ]
+    return sorted(rows, key=lambda row: (not row.worse, -row.weight, row.case_id))
+
+
+def _reason(row: Movement, move: StatisticMove) -> str:
+    name = row.statistic.name
+    if name == "spills" and not (move.base and move.head):
+        return f"{'no longer spills' if move.base else 'begins to spill'}: {move.words}"
+    reach = _FENCE * (row.quartiles[1] - row.quartiles[0])
+    is_far = not row.quartiles[0] - reach <= move.relative <= row.quartiles[1] + reach
+    if name == "occupancy" or (is_far and abs(move.relative) >= _LEAST_OUTLYING):
+        return f"{name} {move.words}"
+    return ""

@@ -1,0 +1,131 @@
+"""What people read of recorded runs of real compilers: golden files, to be read when they change.
+
+`tests/data/report` holds the runs: a release, one pass, a kernel library's option, a broken backend. Two more
+are parts of these: nothing changed, nothing reached. IRDIFF_UPDATE_GOLDEN writes the files anew.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import pytest
+import zstandard
+from rich.console import Console
+
+from irdiff.compare import radius
+from irdiff.model import Run, Verdict
+from irdiff.report import headline, markdown, terminal
+from irdiff.report.shown import PLAIN
+from irdiff.run import run_folder
+
+ROOT = Path(__file__).parents[2]
+DATA = ROOT / "data" / "report"
+GOLDEN = ROOT / "golden" / "report"
+NOWHERE = Path("run")
+
+
+@cache
+def recorded(name: str) -> Run:
+    content = zstandard.ZstdDecompressor().decompress((DATA / f"{name}.json.zst").read_bytes())
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "run.json").write_bytes(content)
+        return run_folder.load(Path(folder))
+
+
+def _unchanged() -> Run:
+    """The targets that the edited pass does not compile for."""
+    run = recorded("one-pass")
+    targets = tuple(target for target in run.targets if target.backend == "cuda")
+    cases = tuple(case for case in run.cases if case.target.startswith("sm_"))
+    return replace(
+        run, cases=cases, targets=targets, groups=(), notes=(), summary=radius.summarize(cases, targets)
+    )
+
+
+def _unreached() -> Run:
+    """The launches of a repository that read nothing of what changed."""
+    run = recorded("kernel-option")
+    assert run.reach
+    cases = tuple(case for case in run.cases if case.verdict is Verdict.UNCHANGED and not case.renamed_from)
+    files = tuple(
+        replace(file, read_by=0, compiled_by=0) for file in run.reach.files if file.path.startswith("src/")
+    )
+    return replace(
+        run,
+        cases=cases,
+        groups=(),
+        notes=(),
+        reach=replace(run.reach, files=files, read_by=0),
+        summary=radius.summarize(cases, run.targets),
+    )
+
+
+RUNS: dict[str, Callable[[], Run]] = {
+    "release": lambda: recorded("release"),
+    "one-pass": lambda: recorded("one-pass"),
+    "kernel-option": lambda: recorded("kernel-option"),
+    "broken": lambda: recorded("broken"),
+    "unchanged": _unchanged,
+    "unreached": _unreached,
+}
+
+
+def _printed(run: Run, width: int | None) -> str:
+    file = io.StringIO()
+    console = Console(file=file, width=width or 80, force_terminal=width is not None, color_system=None)
+    terminal.show(run, NOWHERE, console)
+    return file.getvalue()
+
+
+FORMS: dict[str, Callable[[Run], str]] = {
+    "comment.md": lambda run: markdown.render(run, NOWHERE, limit=markdown.COMMENT),
+    "bump.md": lambda run: markdown.render(run, NOWHERE, as_=replace(PLAIN, is_bump=True)),
+    "terminal-80.txt": lambda run: _printed(run, 80),
+    "terminal-120.txt": lambda run: _printed(run, 120),
+    "pipe.txt": lambda run: _printed(run, None),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", RUNS)
+def test_is_what_was_read(name: str, form: str) -> None:
+    path = GOLDEN / name / form
+    if form == "bump.md" and name != "release":
+        assert not path.exists()
+        return
+    text = FORMS[form](RUNS[name]())
+    if os.environ.get("IRDIFF_UPDATE_GOLDEN"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")
+    assert text == path.read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_the_verdict_leads_every_form(name: str) -> None:
+    run = RUNS[name]()
+    assert FORMS["pipe.txt"](run).splitlines()[0] == headline.of(run)
+    assert FORMS["comment.md"](run).splitlines()[0].startswith("### irdiff: ")
+
+
+def test_a_comment_of_a_release_is_short_and_folds_after_a_screen() -> None:
+    text = FORMS["comment.md"](recorded("release"))
+    assert len(text) <= markdown.COMMENT
+    assert len(text.partition("<details>")[0].splitlines()) <= 45
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_what_is_not_known_is_in_the_verdict(name: str) -> None:
+    """Whatever verdict cases have, and whoever disagrees: its number is in the first sentence or two."""
+    run = RUNS[name]()
+    told = headline.of(run)
+    for verdict in (Verdict.BROKEN, Verdict.CHANGED, Verdict.FAILING, Verdict.FIXED, Verdict.ABSORBED):
+        if count := run.summary.verdicts[verdict]:
+            assert f"{count} " in told
+    unstable = replace(run, cases=(replace(run.cases[0], nondeterministic=("head",)), *run.cases[1:]))
+    assert headline.of(unstable) != told

@@ -1,0 +1,180 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from irdiff.diffs.renumbering import DiffRow, Kind, align, in_numbering_of_head
+
+BASE = """\
+func @k(%0, %1) {
+%2 = load %0
+%3 = load %1
+%4 = add %2, %3
+%5 = mul %4, %4
+store %0, %5
+}""".splitlines()
+
+
+def show(base: list[str], head: list[str], ir: str = "ttgir") -> list[str]:
+    return [
+        row.kind.value
+        + (base[row.base] if row.head is None and row.base is not None else head[row.head or 0])
+        for row in align(ir, base, head).rows
+        if row.kind is not Kind.SAME
+    ]
+
+
+def test_an_inserted_line_is_all_that_changes() -> None:
+    head = """\
+func @k(%0, %1) {
+%2 = load %0
+fence
+%3 = load %1
+%4 = add %2, %3
+%5 = mul %4, %4
+store %0, %5
+}""".splitlines()
+    assert show(BASE, head) == ["+fence"]
+
+
+def test_values_that_are_numbered_anew_are_the_same() -> None:
+    head = """\
+func @k(%0, %1) {
+%2 = constant 1
+%3 = load %0
+%4 = load %1
+%5 = add %3, %4
+%6 = mul %5, %5
+store %0, %6
+}""".splitlines()
+    assert show(BASE, head) == ["+%2 = constant 1"]
+
+
+def test_another_operand_is_a_change() -> None:
+    head = [line.replace("mul %4, %4", "mul %4, %3") for line in BASE]
+    assert show(BASE, head) == ["-%5 = mul %4, %4", "+%5 = mul %4, %3"]
+
+
+def test_operands_that_change_places_are_a_change() -> None:
+    head = [line.replace("add %2, %3", "add %3, %2") for line in BASE]
+    assert show(BASE, head) == ["-%4 = add %2, %3", "+%4 = add %3, %2"]
+
+
+def test_another_type_is_a_change() -> None:
+    assert show(["%0 = load f16"], ["%0 = load f32"]) == ["-%0 = load f16", "+%0 = load f32"]
+
+
+def test_a_changed_line_knows_the_line_it_replaces() -> None:
+    rows = align("ttgir", ["a", "%0 = x 1", "b"], ["a", "%0 = x 2", "b"]).rows
+    assert rows[1] == DiffRow(Kind.REMOVED, 1, None, partner=1)
+    assert rows[2] == DiffRow(Kind.ADDED, None, 1, partner=1)
+
+
+def test_machine_code_with_other_registers_is_renamed_and_never_the_same() -> None:
+    rows = align("amdgcn", ["v_add v0, v1, v2", "s_endpgm"], ["v_add v0, v1, v3", "s_endpgm"]).rows
+    assert [row.kind for row in rows] == [Kind.RENAMED, Kind.SAME]
+
+
+def test_ptx_special_registers_are_no_values() -> None:
+    assert show(["mov.u32 %r1, %tid.x;"], ["mov.u32 %r1, %tid.y;"], "ptx")
+
+
+def test_a_long_text_takes_no_time() -> None:
+    base = [f"%{i} = add %{max(0, i - 1)}, %{max(0, i - 2)}" for i in range(6000)]
+    shifted = [re.sub(r"\d+", lambda m: str(int(m[0]) + 1), line) for line in base]
+    rows = align("llir", base, ["%0 = undef", *shifted]).rows
+    assert sum(row.kind is Kind.SAME for row in rows) > 5000
+
+
+def test_a_large_gap_is_cut_at_unique_lines() -> None:
+    base = [line for i in range(900) for line in (f"call @f{i}", "fence")]
+    head = [line.replace("fence", "barrier") if i % 5 == 0 else line for i, line in enumerate(base)]
+    rows = align("llir", ["x", *base, "y"], ["z", *head, "w"]).rows
+    assert sum(row.kind is Kind.SAME for row in rows) == len(
+        [1 for a, b in zip(base, head, strict=True) if a == b]
+    )
+
+
+LINES = st.lists(
+    st.sampled_from(["%{} = load %{}", "%{} = add %{}, %{}", "store %{}, %{}", "fence", "return"]).flatmap(
+        lambda shape: st.lists(st.integers(0, 6), min_size=3, max_size=3).map(lambda n: shape.format(*n))
+    ),
+    max_size=25,
+)
+
+
+@settings(derandomize=True, deadline=None, max_examples=300)
+@given(base=LINES, head=LINES, ir=st.sampled_from(["ttgir", "llir", "ptx", "amdgcn"]))
+def test_every_line_is_there_once_and_in_order(base: list[str], head: list[str], ir: str) -> None:
+    rows = align(ir, base, head).rows
+    assert [row.base for row in rows if row.base is not None] == list(range(len(base)))
+    assert [row.head for row in rows if row.head is not None] == list(range(len(head)))
+
+
+@settings(derandomize=True, deadline=None, max_examples=300)
+@given(base=LINES, head=LINES)
+def test_lines_called_the_same_differ_by_one_renaming_only(base: list[str], head: list[str]) -> None:
+    to_head: dict[str, str] = {}
+    to_base: dict[str, str] = {}
+    for row in align("ttgir", base, head).rows:
+        if row.kind is Kind.SAME:
+            assert row.base is not None
+            assert row.head is not None
+            ours, theirs = base[row.base], head[row.head]
+            assert re.sub(r"%\d+", "%", ours) == re.sub(r"%\d+", "%", theirs)
+            for a, b in zip(re.findall(r"%\d+", ours), re.findall(r"%\d+", theirs), strict=True):
+                assert to_head.setdefault(a, b) == b
+                assert to_base.setdefault(b, a) == a
+
+
+@pytest.mark.parametrize("ir", ["ttgir", "amdgcn"])
+def test_a_text_and_itself(ir: str) -> None:
+    assert {row.kind for row in align(ir, BASE, BASE).rows} == {Kind.SAME}
+    assert align(ir, [], []).rows == ()
+
+
+def renumbered(base: list[str], head: list[str]) -> list[str]:
+    """The removed lines as they are shown among head's."""
+    found = align("ttgir", base, head)
+    return [
+        in_numbering_of_head(base[row.base], found.names)
+        for row in found.rows
+        if row.kind is Kind.REMOVED and row.base is not None
+    ]
+
+
+def test_a_removed_line_has_the_numbers_that_head_gives_its_values() -> None:
+    head = """\
+func @k(%0, %1) {
+%2 = constant 1
+%3 = load %0
+%4 = load %1
+%5 = add %3, %4
+%6 = mul %5, %2
+store %0, %6
+}""".splitlines()
+    assert renumbered(BASE, head) == ["%6 = mul %5, %5"]
+
+
+def test_a_value_that_head_has_not_is_marked() -> None:
+    head = [line for line in BASE if "mul" not in line]
+    head[-2] = "store %0, %4"
+    assert renumbered(BASE, head) == ["%5' = mul %4, %4", "store %0, %5'"]
+
+
+def test_a_line_finds_what_it_became_among_more_lines() -> None:
+    head = ["a", "fence", "%0 = load x cache 2", "barrier", "b"]
+    rows = align("ttgir", ["a", "%0 = load x cache 1", "b"], head).rows
+    assert [row.partner for row in rows if row.kind is Kind.REMOVED] == [2]
+    assert [row.partner for row in rows if row.kind is Kind.ADDED] == [None, 1, None]
+
+
+@settings(derandomize=True, deadline=None, max_examples=200)
+@given(base=LINES, head=LINES)
+def test_one_number_is_one_value_in_the_numbering_of_head(base: list[str], head: list[str]) -> None:
+    names = align("ttgir", base, head).names
+    assert len(set(names.values())) == len(names)
+    assert all(not name.endswith("'") for name in names.values())
