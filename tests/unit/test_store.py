@@ -310,7 +310,7 @@ try:
 except StoreError as error:
     print(error.what)
 """
-    for parent in [folder, *folder.parents][:4]:
+    for parent in [folder, *folder.parents][:5]:
         parent.chmod(0o755)
     (child,) = processes(folder, script)
     assert "cannot be written" in child.communicate()[0]

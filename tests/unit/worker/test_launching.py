@@ -73,11 +73,11 @@ def test_each_fact_has_a_line(launching: Any) -> None:
         "call 1",
         "  grid: [4, 1, 1]",
         "  option num_warps: 8",
-        "  x: fp16 [64, 8], strides [8, 1], offset 0, aligned to 16 bytes, storage 0, filled with zeros",
-        "  n: 64",
-        "  eps: 0.5",
-        "  flag: True",
-        "  BLOCK: 32",
+        "  argument 1: fp16 [64, 8], strides [8, 1], offset 0, aligned to 16 bytes, storage 0, filled with zeros",
+        "  argument 2: 64",
+        "  argument 3: 0.5",
+        "  argument 4: True",
+        "  argument 5: 32",
     ]
 
 
@@ -112,16 +112,16 @@ def test_tensors_of_one_storage_are_told(launching: Any) -> None:
     x, y = (corpus_api.tensor((8,), "fp32") for _ in range(2))
     assert described(launching, Call({"a": x, "b": y})) != described(launching, Call({"a": x, "b": x}))
     first, second = Call({"a": x}), Call({"out": x}, kernel=other)
-    assert "storage 0, which kernel.a has before" in described(launching, first, second)
+    assert "storage 0, argument 1 of an earlier kernel" in described(launching, first, second)
     apart = described(launching, first, Call({"out": y}, kernel=other))
-    assert "has before" not in apart
+    assert "earlier" not in apart
 
 
 def test_of_a_descriptor_only_what_has_no_default_is_told(launching: Any) -> None:
     base = corpus_api.tensor((64, 8), "fp16")
     plain = Descriptor(base, [64, 8], [8, 1], [16, 8])
     text = described(launching, Call({"d": plain}))
-    assert "d: descriptor of block [16, 8], shape [64, 8], strides [8, 1]\n" in text
+    assert "argument 1: descriptor of block [16, 8], shape [64, 8], strides [8, 1]\n" in text
     padded = described(launching, Call({"d": Descriptor(base, [64, 8], [8, 1], [16, 8], padding="nan")}))
     assert "strides [8, 1], padding 'nan'\n" in padded
     assert "swizzle" not in padded
@@ -130,13 +130,14 @@ def test_of_a_descriptor_only_what_has_no_default_is_told(launching: Any) -> Non
 def test_calls_come_in_their_order_and_equal_ones_are_said_once(launching: Any) -> None:
     one, two = Call({"n": 1}), Call({"n": 2})
     assert described(launching, one, one, two).splitlines() == [
-        "call 1, 2 times", "  grid: [4, 1, 1]", "  n: 1", "call 2", "  grid: [4, 1, 1]", "  n: 2",
+        "call 1, 2 times", "  grid: [4, 1, 1]", "  argument 1: 1", "call 2", "  grid: [4, 1, 1]", "  argument 1: 2",
     ]  # fmt: skip
     assert described(launching, one, two) != described(launching, two, one)
 
 
 def test_an_autotuner_is_told_by_what_it_does_around_a_launch(launching: Any) -> None:
     tuner = types.SimpleNamespace(
+        arg_names=["x", "M", "N", "out"],
         keys=["N", "M"],
         reset_to_zero=["out"],
         restore_value=None,
@@ -144,10 +145,10 @@ def test_an_autotuner_is_told_by_what_it_does_around_a_launch(launching: Any) ->
         pre_hook=kernel,
     )
     assert list(launching.tuner_lines(tuner)) == [
-        'autotuner\'s key: ["N", "M"]',
-        'autotuner\'s reset_to_zero: ["out"]',
+        "autotuner's key: [3, 2]",
+        "autotuner's reset_to_zero: [4]",
         "autotuner's restore_value: []",
         "autotuner's pre_hook: function:kernel",
     ]
-    by_number = types.SimpleNamespace(arg_names=["x", "M", "N"], key_idx=[2, 1], reset_to_zero=["out"])
+    by_number = types.SimpleNamespace(arg_names=["x", "M", "N", "out"], key_idx=[2, 1], reset_to_zero=["out"])
     assert list(launching.tuner_lines(by_number))[:3] == list(launching.tuner_lines(tuner))[:3]
