@@ -70,7 +70,7 @@ bench-normalize: $(VENV)/.installed  ## the normalizers against difflib, and aga
 bench-statistics: $(VENV)/.installed  ## how often a verdict of speed is wrong, by simulation
 	nice $(BIN)/python -m tests.programs.bench_statistics
 
-evidence: $(VENV)/.installed  ## 500 random edits of kernel packages and 200 of the corpus, against --no-shortcut
+evidence: $(VENV)/.installed  ## 500 random edits of kernel packages and 200 of the corpus, against --no-cache
 	nice $(BIN)/python -m tests.programs.evidence_edits --edits 500
 	nice $(BIN)/python -m tests.programs.evidence_corpus
 

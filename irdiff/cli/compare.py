@@ -49,7 +49,7 @@ class CompareArguments:
     program: str | None
     configs: int | None
     stages: str | None
-    no_shortcut: bool
+    no_cache: bool
     recheck: bool
     attribute: bool
     shard: str
@@ -83,7 +83,7 @@ class CompareArguments:
 @click.option("--program", metavar="COMMAND", help="Compare what a program of the repository launches.")
 @click.option("--configs", type=click.IntRange(min=1), help="Take the first so many configs of an autotuner.")
 @click.option("--stages", help="Stages to compare, comma-separated; default: all.")
-@click.option("--no-shortcut", is_flag=True, help="Compile both sides anew, even where they are the same.")
+@click.option("--no-cache", is_flag=True, help="Compile both sides anew, even where they are the same.")
 @options.recheck_option
 @options.attribute_option
 @click.option("--shard", default="1/1", help="K/N: the K-th of N parts of the cases.")
@@ -175,7 +175,7 @@ def _chosen(words: CompareArguments) -> Options:
         cases=words.selection.cases,
         tiers=words.selection.tiers,
         stages=tuple(part for part in (words.stages or "").split(",") if part),
-        shortcut=not words.no_shortcut,
+        shortcut=not words.no_cache,
         recheck=words.recheck,
         attribute=words.attribute,
         shard=_parse_shard(words.shard),

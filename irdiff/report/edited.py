@@ -15,7 +15,7 @@ NATIVE = "native code"
 def same_compiler(run: Run) -> bool:
     """Whether both sides have the same compiler, or the same code, and so nothing was compared.
 
-    With `--no-shortcut` cases are compared all the same: then they are what there is to say.
+    With `--no-cache` cases are compared all the same: then they are what there is to say.
     """
     return run.edited is not None and run.edited.identical and not run.cases
 

@@ -56,7 +56,7 @@ DROPPED_FLAGS = frozenset(
         "--exercised",
         "--no-build",
         "--bump",
-        "--no-shortcut",
+        "--no-cache",
         "--recheck",
         "--no-recheck",
         "--attribute",

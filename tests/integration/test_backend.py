@@ -121,7 +121,7 @@ def test_third_party_backend(irdiff, newest, tmp_path: Path, small_corpus: Path)
     assert case["origin"]["stage"] == "tinyasm"
     assert "generic-normalizer:tinyasm" in case["findings"]
 
-    same = irdiff("compare", base, base, "--no-shortcut", *words)
+    same = irdiff("compare", base, base, "--no-cache", *words)
     assert same.verdicts() == {"unchanged": 3}
 
     without = irdiff("compare", "triton==3.9.0", "triton==3.9.0", *words)
@@ -147,4 +147,4 @@ def test_a_last_stage_of_another_name_is_not_unchanged(
         for case in result.run["cases"]:
             assert "not-compared:asm,npuasm" in case["findings"]
             assert case["origin"]["stage"] == "asm"
-    assert irdiff("compare", base, base, "--no-shortcut", *words).verdicts() == {"unchanged": 3}
+    assert irdiff("compare", base, base, "--no-cache", *words).verdicts() == {"unchanged": 3}

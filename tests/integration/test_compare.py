@@ -51,7 +51,7 @@ def test_two_releases(irdiff, tmp_path: Path) -> None:
 def test_a_compiler_equals_itself(irdiff, tmp_path: Path, small_corpus: Path, target: str) -> None:
     """Compiled twice, from another folder, with lines shifted and another hash seed: nothing changed."""
     result = irdiff(
-        "compare", NEW, NEW, "--no-shortcut", "--corpus", str(small_corpus), "--target", target,
+        "compare", NEW, NEW, "--no-cache", "--corpus", str(small_corpus), "--target", target,
         cwd=tmp_path, PYTHONHASHSEED="7",
     )  # fmt: skip
     assert result.verdicts() == {"unchanged": 3}
@@ -207,7 +207,7 @@ def test_temporary_files_may_lie_on_another_disk(cache: Path, irdiff) -> None:
     if not memory.is_dir() or memory.stat().st_dev == cache.stat().st_dev:
         pytest.skip("all folders are on one disk")
     with tempfile.TemporaryDirectory(dir=memory) as folder:
-        words = ("--no-shortcut", "--case", "elementwise/vector_add", "--target", "sm_90")
+        words = ("--no-cache", "--case", "elementwise/vector_add", "--target", "sm_90")
         done = irdiff("compare", NEW, NEW, *words, TMPDIR=folder)
     assert done.run is not None, done.stderr
     assert {case["verdict"] for case in done.run["cases"]} == {"unchanged"}

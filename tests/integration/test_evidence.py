@@ -41,7 +41,7 @@ def _compared(shared_cache: Path, folder: Path) -> dict[str, Compared]:
     return {
         "warm": comparing.compare_commits(repo, "base", "head", cache=warm),
         "empty": comparing.compare_commits(repo, "base", "head", cache=empty),
-        "no-shortcut": comparing.compare_commits(repo, "base", "head", "--no-shortcut", cache=warm),
+        "no-shortcut": comparing.compare_commits(repo, "base", "head", "--no-cache", cache=warm),
     }
 
 

@@ -114,7 +114,7 @@ def _compared(shared_cache: Path, toolchain: Path, folder: Path) -> dict[str, Co
     return {
         "warm": comparing.compare(*both, *words, cache=warm, repo=folder),
         "empty": comparing.compare(*both, *words, cache=empty, repo=folder),
-        "no-shortcut": comparing.compare(*both, *words, "--no-shortcut", cache=warm, repo=folder),
+        "no-shortcut": comparing.compare(*both, *words, "--no-cache", cache=warm, repo=folder),
     }
 
 

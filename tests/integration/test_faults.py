@@ -79,7 +79,7 @@ def corpus(tmp_path: Path) -> Path:
 
 def check(irdiff, corpus: Path, *more: str):
     return irdiff(
-        "compare", NEW, NEW, "--no-shortcut", "--corpus", str(corpus), "--target", "sm_90",
+        "compare", NEW, NEW, "--no-cache", "--corpus", str(corpus), "--target", "sm_90",
         "--timeout", "20", "--memory", "2048", *more,
     )  # fmt: skip
 
@@ -150,7 +150,7 @@ def test_unwritable_store_is_one_clear_error(irdiff, cache: Path, corpus: Path) 
 
 def test_full_disk_is_one_clear_error(irdiff, cache: Path, corpus: Path) -> None:
     """A file-size limit stands for a full disk: every write past it fails."""
-    command = f"ulimit -f 8; exec {sys.executable} -m irdiff compare {NEW} {NEW} --no-shortcut --corpus {corpus} --case :fine --target sm_90"
+    command = f"ulimit -f 8; exec {sys.executable} -m irdiff compare {NEW} {NEW} --no-cache --corpus {corpus} --case :fine --target sm_90"
     done = subprocess.run(
         ["bash", "-c", command],
         capture_output=True,
@@ -178,7 +178,7 @@ def _alive(marker: str) -> list[int]:
 def test_killed_run_leaves_no_orphan_and_a_good_store(irdiff, cache: Path, corpus: Path, number: int) -> None:
     marker = f"IRDIFF_TEST_MARK={cache}"
     environment = {**os.environ, "IRDIFF_CACHE": str(cache), "TMPDIR": str(cache)}
-    words = ["compare", NEW, NEW, "--no-shortcut", "--corpus", str(corpus), "--target", "sm_90"]
+    words = ["compare", NEW, NEW, "--no-cache", "--corpus", str(corpus), "--target", "sm_90"]
     child = subprocess.Popen(
         [sys.executable, "-m", "irdiff", *words, "--case", ":hang", "--case", ":fine"],
         env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,

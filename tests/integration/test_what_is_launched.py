@@ -1,6 +1,6 @@
 """What is launched is compared: edits of launches that leave all code as it is, all in one repository.
 
-Each edit is a workload of its own. They are compared by default, with a warm cache and with `--no-shortcut`.
+Each edit is a workload of its own. They are compared by default, with a warm cache and with `--no-cache`.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ def test_each_edit_of_a_launch_is_changed_and_nothing_else(
         wanted = ("unchanged", ()) if name in SAME else ("changed", ("program",))
         assert wanted in told[name], (name, told[name])
         assert told[name] <= {wanted, ("unchanged", ())}, (name, told[name])
-    for words in ((), ("--no-shortcut", "--no-recheck")):
+    for words in ((), ("--no-cache", "--no-recheck")):
         again = compared(irdiff, kernels, *words)
         assert {name: sorted(case["verdict"] for case in rows) for name, rows in again.items()} == {
             name: sorted(case["verdict"] for case in rows) for name, rows in default.items()

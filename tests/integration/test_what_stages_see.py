@@ -72,7 +72,7 @@ def both(tmp_path: Path, cache: Path, base: dict, head: dict, *words: str) -> No
 def of_commits(repo: Repository, cache: Path, tmp_path: Path, *words: str) -> None:
     own = comparing.new_cache(tmp_path / "own", cache)
     found = []
-    for more in ((), ("--no-shortcut",)):
+    for more in ((), ("--no-cache",)):
         made = comparing.compare_commits(repo, "base", "head", *words, *more, cache=own)
         found.append({case["id"]: case["verdict"] for case in made.cases()})
     assert found[0] == found[1]
@@ -81,7 +81,7 @@ def of_commits(repo: Repository, cache: Path, tmp_path: Path, *words: str) -> No
 
 def of_toolchains(irdiff, base: str, head: str, *words: str) -> None:
     found = []
-    for more in ((), ("--no-shortcut",)):
+    for more in ((), ("--no-cache",)):
         made = irdiff("compare", base, head, *(words or WORDS), *more)
         assert made.run is not None, made.stderr
         found.append({case["id"]: case["verdict"] for case in made.run["cases"]})
@@ -210,7 +210,7 @@ def test_a_function_that_stays_replaced_does_not_reach_earlier_launches(
         (corpora[name] / "_k.py").write_text(files["src/k.py"])
         (corpora[name] / "f" / "one.py").write_text(files["bench/f/one.py"].replace("from k ", "from _k "))
     digests = []
-    for name, more in (("poisoning", ()), ("innocent", ()), ("innocent", ("--no-shortcut",))):
+    for name, more in (("poisoning", ()), ("innocent", ()), ("innocent", ("--no-cache",))):
         words = ("--case", "f/one:a", "--target", "sm_90", "--no-recheck", "--no-attribute")
         if name == "poisoning":
             words = ("--case", "f/one", *words[2:])
@@ -264,7 +264,7 @@ def test_files_that_override_stages(cache: Path, tmp_path: Path, way: str) -> No
     repo = Repository.new(tmp_path / "repo")
     repo.commit("dump", workload(run, dumping))
     own = comparing.new_cache(tmp_path / "dumping", cache)
-    comparing.compare_commits(repo, "dump", "dump", "--no-shortcut", cache=own)
+    comparing.compare_commits(repo, "dump", "dump", "--no-cache", cache=own)
     (ptx,) = dump.rglob("*.ptx")
     text = ptx.read_text()
     place = f"src/overrides/{ptx.parent.name}/{ptx.name}"
@@ -604,7 +604,7 @@ def test_a_stage_that_head_alone_makes(irdiff, newest: Toolchain, tmp_path: Path
         newest, tmp_path / "head", {"triton/compiler/compiler.py": writes_a_launcher("head")}
     )
     for sides in ((newest.spec, head), (head, newest.spec)):
-        for more in ((), ("--no-shortcut",)):
+        for more in ((), ("--no-cache",)):
             made = irdiff("compare", *sides, *WORDS, *more)
             for case in made.run["cases"]:
                 assert case["verdict"] not in ("unchanged", "absorbed")
@@ -640,7 +640,7 @@ def test_a_stage_after_the_machine_code(irdiff, newest: Toolchain, tmp_path: Pat
         edited_toolchain.make(newest, tmp_path / name, {NVIDIA: AFTER.replace("{text}", name)})
         for name in ("one", "other")
     ]
-    for more in ((), ("--no-shortcut",)):
+    for more in ((), ("--no-cache",)):
         made = irdiff("compare", *sides, *WORDS, *more)
         for case in made.run["cases"]:
             assert case["verdict"] == "changed"

@@ -264,7 +264,7 @@ def prepared_rows(specs: list[str], plain: Callable[[], Halves], words: list[str
     ways = []
     for stored, compiled in ((0, 1), (1, 0)):
         shutil.rmtree(cache / "results", ignore_errors=True)
-        irdiff("compare", specs[stored], specs[stored], "--no-shortcut", *words, cache=cache)
+        irdiff("compare", specs[stored], specs[stored], "--no-cache", *words, cache=cache)
         sides = (specs[stored], specs[compiled])
         [found] = side_by_side(partial(irdiff, "compare", *sides, *words, *PLAINLY, cache=cache), plain, 1)
         row(f"base in the store, head is {specs[compiled]}", [found.cost], [both(found.bare)], "")

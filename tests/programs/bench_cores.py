@@ -2,7 +2,7 @@
 
     python -m tests.programs.bench_cores PYTHON… [--jobs 1 2 4 8 16] [--target sm_90 …] [--tier gate]
 
-Each interpreter is compared with itself, everything compiled (`--no-shortcut`), with an empty cache each time.
+Each interpreter is compared with itself, everything compiled (`--no-cache`), with an empty cache each time.
 Prints wall time, processor time, how much of the cores the wall time used, and irdiff's own processor time.
 """
 
@@ -47,7 +47,7 @@ class Cost:
 def measured(python: str, jobs: int, words: list[str]) -> Cost:
     with tempfile.TemporaryDirectory() as folder:
         side = f"python:{python}"
-        arguments = ["compare", side, side, "--no-shortcut", "--no-recheck", "--quiet", *words]
+        arguments = ["compare", side, side, "--no-cache", "--no-recheck", "--quiet", *words]
         arguments += ["--jobs", str(jobs), "--out", str(Path(folder, "run"))]
         done = subprocess.run(
             [sys.executable, "-c", _MEASURED, *arguments],

@@ -7,7 +7,7 @@ the launch changes. That prediction comes from `tests/programs/evidence/frontend
 the tensors that workloads are called with; it is made anew here, and `--write` puts it into the list.
 
 Each edit has a copy of its file in one repository; base has them all as they are, head has them all edited.
-Their launches are compared by default, with an empty store, and with `--no-shortcut`. A *miss* is a launch that
+Their launches are compared by default, with an empty store, and with `--no-cache`. A *miss* is a launch that
 the default does not call changed although its machine code differs; an *alarm* is one whose IR is the same and
 that the default does not call unchanged. Judges the irdiff of the interpreter that runs it.
 """
@@ -109,7 +109,7 @@ def judge(edits: Sequence[Edit], shared: Path) -> list[Judged]:
             comparing.compare_commits(
                 repo, "base", "head", *words, *more, cache=comparing.new_cache(place, shared)
             )
-            for place, more in ((folder / "default", []), (folder / "anew", ["--no-shortcut"]))
+            for place, more in ((folder / "default", []), (folder / "anew", ["--no-cache"]))
         ]
         return [
             Judged(

@@ -3,7 +3,7 @@
     python -m tests.programs.evidence_edits [--edits 500] [--seed 1] [--projects 50] [--only NAME]
 
 Many projects make one repository, whose every commit edits each of them once. Neighbouring commits are compared
-by default, with one store for the whole chain, and with `--no-shortcut` and an empty store. A difference between
+by default, with one store for the whole chain, and with `--no-cache` and an empty store. A difference between
 the two verdicts is printed with its edit as a diff and with the command that shows it alone; so is a verdict
 without shortcut that is not what the edit alone says. Judges the irdiff of the interpreter that runs it.
 """
@@ -63,7 +63,7 @@ def run(edits: int, seed: int, projects: int, shared: Path, only: str | None = N
             sides = f"step-{number - 1}", f"step-{number}"
             default = comparing.compare_commits(repo, *sides, cache=chain)
             empty = comparing.new_cache(folder / f"empty-{number}", shared)
-            anew = comparing.compare_commits(repo, *sides, "--no-shortcut", cache=empty)
+            anew = comparing.compare_commits(repo, *sides, "--no-cache", cache=empty)
             for name, (project, edit) in moved.items():
                 yield Step(
                     number=number,

@@ -107,7 +107,7 @@ def test_a_revert_is_the_first_toolchain_again(irdiff, adopted: Path) -> None:
     commit(adopted, "Change")
     git(adopted, "revert", "--no-edit", "HEAD")
     assert "identical compilers" in irdiff("compare", first, "HEAD", *CASES, cwd=adopted).stdout
-    result = irdiff("compare", first, "HEAD", "--no-shortcut", *CASES, cwd=adopted)
+    result = irdiff("compare", first, "HEAD", "--no-cache", *CASES, cwd=adopted)
     assert result.verdicts() == {"unchanged": 2}
     assert result.run["base"]["digest"] == result.run["head"]["digest"]
 

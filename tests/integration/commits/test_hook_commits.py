@@ -104,7 +104,7 @@ def test_blocking_and_the_budget(irdiff, pushing: Path, cache: Path) -> None:
     stopped = push(pushing, cache)
     assert stopped.returncode == 1
     assert "--no-verify" in stopped.stderr
-    irdiff("hook", "install", "--block", "--budget", "0.2", "--", "--no-shortcut", cwd=pushing)
+    irdiff("hook", "install", "--block", "--budget", "0.2", "--", "--no-cache", cwd=pushing)
     late = push(pushing, cache)
     assert late.returncode == 0
     assert "time budget is used up" in late.stderr

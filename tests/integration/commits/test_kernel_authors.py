@@ -156,7 +156,7 @@ def test_messages_on_the_way(author: Author) -> None:
     workload = author.repo / "irdiff-captured" / "run" / "norm_kernel.py"
     workload.write_text(workload.read_text().replace("from liger.ops.norm", "from liger.ops.needy"))
     commit(author.repo, "Needs a package")
-    words = ("compare", "HEAD", "HEAD", "--no-shortcut", *TARGETS, "--case", "run/norm_kernel")
+    words = ("compare", "HEAD", "HEAD", "--no-cache", *TARGETS, "--case", "run/norm_kernel")
     lacking = author.types(*words, code=4)
     assert "liger/ops/needy.py needs the package einops, which triton==3.9.0 has not" in lacking.stderr
     assert "next: compare again --with einops, or write packages" in lacking.stderr

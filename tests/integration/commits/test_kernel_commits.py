@@ -135,7 +135,7 @@ def test_where_a_revision_is_exported_does_not_reach_the_code(irdiff, kernels: P
     commit(kernels, "Assert")
     write(kernels, {"NOTES": "another tree"})
     commit(kernels, "Note")
-    words = ("--no-shortcut", "--case", "activations/relu", "--target", "sm_90")
+    words = ("--no-cache", "--case", "activations/relu", "--target", "sm_90")
     result = irdiff("compare", "HEAD~1", "HEAD", *words, cwd=kernels)
     assert result.verdicts() == {"unchanged": 1}, result.stderr
     assert result.run["base"]["corpus"] != result.run["head"]["corpus"]

@@ -198,7 +198,7 @@ def test_a_comment_makes_another_build_and_the_same_toolchain(project: Path, own
         for revision in ("HEAD~1", "HEAD")
     ]
     assert len(native_environments(config)) == 2
-    assert made[0].python != made[1].python, "each has its own file: `--no-shortcut` runs both"
+    assert made[0].python != made[1].python, "each has its own file: `--no-cache` runs both"
     assert made[0].digest == made[1].digest
 
 
@@ -384,7 +384,7 @@ def test_two_at_once_build_once(project: Path, build: Builder) -> None:
 
 
 def test_without_a_build_it_says_how_to_get_one(project: Path, irdiff, own_config: Config) -> None:
-    done = irdiff("compare", "HEAD", "HEAD", "--no-shortcut", "--no-build", cwd=project)
+    done = irdiff("compare", "HEAD", "HEAD", "--no-cache", "--no-build", cwd=project)
     assert done.code == 3
     assert "irdiff toolchain build HEAD" in done.stderr
     key = irdiff("toolchain", "key", "HEAD", "--paths", cwd=project)

@@ -47,7 +47,7 @@ def test_a_run_without_cases_is_no_success_by_itself(same: Run) -> None:
 
 
 def test_cases_that_were_compared_all_the_same_are_what_is_said(build, same: Run) -> None:
-    """As with `--no-shortcut`: no headline and no gate may pass over them."""
+    """As with `--no-cache`: no headline and no gate may pass over them."""
     run = replace(build.run(build.case()), edited=same.edited)
     assert not edited.same_compiler(run)
     assert headline.of(run) != edited.headline(same.edited or pytest.fail())
