@@ -118,7 +118,7 @@ def toolchain_spec(snap: Snapshot, plan: Plan, chosen: str | None, config: Confi
     if chosen:
         return chosen, "chosen for both sides"
     for name, content in _pinning(snap, plan, config).items():
-        version = pins.version(name, content)
+        version = pins.version(name, content, read=_reader(snap, config))
         if version:
             return f"triton=={version}", f"pinned in {name}"
     if plan.toolchain:
@@ -137,7 +137,8 @@ def packages_of(snap: Snapshot, plan: Plan, chosen: Sequence[str], config: Confi
     locks = _pinning(snap, plan, config)
     found = {packages.name_of(requirement): requirement for requirement in (*plan.packages, *chosen)}
     for name, requirement in found.items():
-        versions = (pins.version(file, content, name) for file, content in locks.items())
+        read = _reader(snap, config)
+        versions = (pins.version(file, content, name, read) for file, content in locks.items())
         version = next(filter(None, versions), None) if packages.is_open(requirement) else None
         if version:
             found[name] = f"{requirement.strip()}=={version}"
@@ -150,6 +151,11 @@ def _pinning(snap: Snapshot, plan: Plan, config: Config) -> dict[str, bytes]:
     names = [plan.pin] if plan.pin else list(pins.FILES)
     contents = repository.read([tree[name] for name in names if name in tree])
     return {name: contents[name] for name in names if name in contents}
+
+
+def _reader(snap: Snapshot, config: Config) -> pins.Read:
+    tree = {entry.path: entry for entry in repository.entries(snap, config)}
+    return lambda name: repository.read([tree[name]])[name] if name in tree and tree[name].is_file else None
 
 
 def _rooted(spec: str, snap: Snapshot) -> str:

@@ -6,39 +6,93 @@ uv.lock, pylock.toml, poetry.lock, pdm.lock, requirements.txt     versions of a 
 
 from __future__ import annotations
 
+import contextlib
+import posixpath
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
+
+from packaging.markers import InvalidMarker, Marker
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
 
 FILES = ("uv.lock", "pylock.toml", "poetry.lock", "pdm.lock", "requirements.lock", "requirements.txt")
 ENVIRONMENT = ".venv"
+_INCLUDED = re.compile(r"(?:-r|-c|--requirement|--constraint)(?:\s+|=)?(\S+)")
+_OPTIONS = re.compile(r"(?:^|\s)(?:#|--|;\s*$).*")
+"""Of a line of requirements: a comment, and what only pip reads."""
+_MAX_INCLUDED = 20
+
+Read = Callable[[str], bytes | None]
+"""The content of another file of the repository."""
 
 
-def version(name: str, content: bytes, package: str = "triton") -> str | None:
-    """The exact version of a package that a lock or requirements file names."""
-    text = content.decode(errors="replace")
+def version(name: str, content: bytes, package: str = "triton", read: Read = lambda _: None) -> str | None:
+    """The exact version of a package that a lock or requirements file names for this Python."""
+    text, wanted = content.decode(errors="replace"), canonicalize_name(package)
+    table: Mapping[str, Any] | None = None
     if name.endswith((".lock", ".toml")):
-        try:
+        with contextlib.suppress(tomllib.TOMLDecodeError):  # requirements.lock
             table = tomllib.loads(text)
-        except tomllib.TOMLDecodeError:
-            table = {}
-        locked = _locked(table, package)
-        if locked:
-            return locked
-    spelled = re.escape(package).replace(r"\-", "[-_.]")
-    pinned = rf"^(?!\s*#).*?(?<![\w.-]){spelled}\s*==\s*([0-9][\w.!+-]*)"
-    found = re.search(pinned, text, re.MULTILINE)
-    return found[1] if found else None
+    if table is not None and "project" in table:
+        text, table = "\n".join(_dependencies(table["project"])), None
+    rows = _required(name, text, wanted, read, {name}) if table is None else _locked(table, wanted)
+    found = set(rows)
+    return found.pop() if len(found) == 1 else None
 
 
-def _locked(table: Mapping[str, object], package: str) -> str | None:
+def _dependencies(project: Mapping[str, Any]) -> Iterator[str]:
+    """Of a pyproject.toml, those of its extras too."""
+    for group in (project.get("dependencies", ()), *project.get("optional-dependencies", {}).values()):
+        yield from map(str, group)
+
+
+def _locked(table: Mapping[str, Any], wanted: str) -> Iterator[str]:
     """`[[package]]` of uv, poetry and pdm, `[[packages]]` of pylock.toml (PEP 751)."""
     rows = table.get("package") or table.get("packages")
     for row in rows if isinstance(rows, list) else []:
-        if isinstance(row, dict) and row.get("name") == package and isinstance(row.get("version"), str):
-            return str(row["version"])
-    return None
+        if not isinstance(row, dict) or canonicalize_name(str(row.get("name"))) != wanted:
+            continue
+        markers = [row.get(key) for key in ("marker", "markers", "resolution-markers")]
+        if isinstance(row.get("version"), str) and all(map(_holds, filter(None, markers))):
+            yield row["version"]
+
+
+def _holds(marker: object) -> bool:
+    """Of uv a list, of which one must hold; of poetry one for each group, too."""
+    if isinstance(marker, Mapping):
+        return any(map(_holds, marker.values()))
+    if isinstance(marker, list):
+        return any(map(_holds, marker))
+    try:
+        return Marker(str(marker)).evaluate()
+    except InvalidMarker:
+        return True
+
+
+def _required(name: str, text: str, wanted: str, read: Read, seen: set[str]) -> Iterator[str]:
+    for line in text.replace("\\\n", " ").splitlines():
+        if included := _INCLUDED.match(line.strip()):
+            other = posixpath.normpath(posixpath.join(posixpath.dirname(name), included[1]))
+            content = read(other) if other not in seen and len(seen) < _MAX_INCLUDED else None
+            seen.add(other)
+            if content is not None:
+                yield from _required(other, content.decode(errors="replace"), wanted, read, seen)
+            continue
+        try:
+            found = Requirement(_OPTIONS.sub("", line.strip()))
+        except InvalidRequirement:
+            continue
+        if canonicalize_name(found.name) == wanted and (found.marker is None or found.marker.evaluate()):
+            yield from _exact(found.specifier)
+
+
+def _exact(specifiers: Iterable[Any]) -> Iterator[str]:
+    rows = list(specifiers)
+    if len(rows) == 1 and rows[0].operator in ("==", "===") and "*" not in rows[0].version:
+        yield rows[0].version
 
 
 def interpreter(root: Path | None) -> Path | None:

@@ -33,7 +33,10 @@ def name(path: Path) -> str:
 @pytest.mark.parametrize("path", READMES, ids=name)
 def test_is_short(path: Path) -> None:
     words = len(path.read_text(encoding="utf-8").split())
-    limits = {ROOT: MAX_WORDS, ROOT / "irdiff": MAX_WORDS_OF_THE_MAP}  # it has the walk of a case and the glossary
+    limits = {
+        ROOT: MAX_WORDS,
+        ROOT / "irdiff": MAX_WORDS_OF_THE_MAP,
+    }  # it has the walk of a case and the glossary
     assert words <= limits.get(path.parent, MAX_WORDS_OF_A_FOLDER)
 
 
