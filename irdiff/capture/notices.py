@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
 
 from irdiff import case_ids
 from irdiff.capture.pairing import CapturedWorkload
@@ -38,14 +39,15 @@ def patterns(typed: Mapping[str, tuple[str, ...]], cases: Sequence[str]) -> Iter
 
 def missing_packages(captured: Iterable[CapturedWorkload], sides: Sides[Side]) -> list[str]:
     """A sentence for each package that some workload needs and a side lacks, with what to type."""
-    files: dict[tuple[str, str, str], set[str]] = {}
-    workloads: dict[tuple[str, str, str], set[str]] = {}
+    files: dict[tuple[str, str, str, str], set[str]] = {}
+    workloads: dict[tuple[str, str, str, str], set[str]] = {}
     for row in captured:
         for catalog, side in zip(row.catalogs, sides, strict=True):
             for failure in (entry.failure for entry in catalog.failures):
                 if found := _MISSING.search(failure.message):
                     package = (found[1] or found[2]).partition(".")[0]
-                    lack = (package, side.toolchain.spec, side.toolchain.python)
+                    own = _folder_of(package, side.corpus.files or ())
+                    lack = (package, side.toolchain.spec, side.toolchain.python, own)
                     files.setdefault(lack, set()).add(_importer(failure, row.workload))
                     workloads.setdefault(lack, set()).add(row.workload)
     return [_sentence(*lack, sorted(files[lack]), sorted(workloads[lack])) for lack in files]
@@ -59,11 +61,22 @@ def _importer(failure: Failure, workload: str) -> str:
     return own[-1] if own else f"{workload}.py"
 
 
-def _sentence(package: str, spec: str, python: str, files: list[str], workloads: list[str]) -> str:
+def _folder_of(package: str, paths: Iterable[str]) -> str:
+    """Where the repository itself has a package or module of the name; empty where it has none."""
+    for path in map(PurePosixPath, paths):
+        for place in (path, *path.parents):
+            if place.name in (package, f"{package}.py"):
+                return str(place.parent)
+    return ""
+
+
+def _sentence(package: str, spec: str, python: str, own: str, files: list[str], workloads: list[str]) -> str:
     """What is lacking, for which file, and what cures it."""
     count = f"{len(workloads)} workloads are" if len(workloads) > 1 else f"the workload {workloads[0]} is"
     more = f" (and {len(files) - 1} more)" if len(files) > 1 else ""
     told = f"{files[0]}{more} {MISSING_PACKAGE} {package}, which {spec} has not: {count} not compared"
+    if own:  # never a name of the user's from the index: whoever has it there would run code
+        return f'{told}; next: the repository has it, name its folder: import = ["{own}"] below [kernels]'
     if spec.startswith("python:"):
         return f"{told}; next: {python} -m pip install {package}"
     return (

@@ -28,10 +28,13 @@ def lacking(
     return replace(NOTHING, failures=(CaptureFailure(id="run/rope:*", expected=True, failure=failure),))
 
 
-def notes(build: Any, base: Catalog, head: Catalog, *specs: str, workload: str = "run/rope") -> list[str]:
+def notes(
+    build: Any, base: Catalog, head: Catalog, *specs: str, workload: str = "run/rope", files: Any = None
+) -> list[str]:
+    corpus = SimpleNamespace(files=files)
     sides: Any = Sides(
-        base=SimpleNamespace(toolchain=SimpleNamespace(spec=specs[0], python="/p/python")),
-        head=SimpleNamespace(toolchain=SimpleNamespace(spec=specs[-1], python="/p/python")),
+        base=SimpleNamespace(toolchain=SimpleNamespace(spec=specs[0], python="/p/python"), corpus=corpus),
+        head=SimpleNamespace(toolchain=SimpleNamespace(spec=specs[-1], python="/p/python"), corpus=corpus),
     )
     row = CapturedWorkload(workload=workload, target=build.target(), catalogs=Sides(base=base, head=head))
     return notices.notes([row, row], sides)
@@ -47,6 +50,12 @@ def test_a_package_that_a_release_lacks(build: Any) -> None:
 def test_a_package_that_an_interpreter_lacks(build: Any) -> None:
     (note,) = notes(build, NOTHING, lacking(), "triton==3.9.0", "python:/p/python")
     assert note.endswith("next: /p/python -m pip install torch")
+
+
+def test_the_repositorys_own_package_is_never_installed_from_the_index(build: Any) -> None:
+    files = {"lib/torch/__init__.py": "", "bench/run.py": ""}
+    (note,) = notes(build, lacking(), NOTHING, "triton==3.9.0", files=files)
+    assert 'import = ["lib"]' in note and "--with" not in note and "install" not in note
 
 
 def test_metadata_that_a_package_asks_for_is_part_of_it(build: Any) -> None:
