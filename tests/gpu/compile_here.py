@@ -58,7 +58,8 @@ class Builder:
         folder = Path(tempfile.mkdtemp())
         everything = {"tiers": [], "labels": [], "frontend": True, "configs": None}
         bounds = {"timeout_s": 200, "memory_bytes": 32 << 30}
-        row = request | {"id": self.count, "folder": str(folder), "select": everything} | bounds
+        place = {"workloads": ".", "imports": []}
+        row = request | {"id": self.count, "folder": str(folder), "select": everything} | bounds | place
         self.process.stdin.write(json.dumps(row | {"target": self.row}) + "\n")
         self.process.stdin.flush()
         self.process.stdout.readline()
@@ -75,8 +76,10 @@ class Builder:
                 op="compile", root=str(root), workload=workload, launch=row["id"], digest=row["digest"]
             )
             content = (folder / "cubin").read_bytes()
+            text = row["launched"].encode()
+            launched = {"stage": "launch", "digest": self.store.put(text), "size_bytes": len(text)}
             found[row["id"]] = Built(
-                launch=TypeAdapter(Launch).validate_python(row),
+                launch=TypeAdapter(Launch).validate_python(row | {"launched": launched}),
                 metadata=made["metadata"],
                 digest=self.store.put(content),
                 size=len(content),
