@@ -37,6 +37,8 @@ class Worker:
             timeout_s=100,
             memory_bytes=8 << 30,
             root=str(HERE / "workloads"),
+            workloads=".",
+            imports=(),
             workload="parameters",
         )
         self.process.stdin.write(json.dumps(row) + "\n")
@@ -62,7 +64,7 @@ def main():
                 row = {
                     "version": version,
                     "target": name,
-                    "launch": launch,
+                    "launch": {**launch, "launched": {"stage": "launch", "digest": "", "size_bytes": 0}},
                     "metadata": metadata,
                     "binary": base64.b85encode((folder / stage).read_bytes()).decode(),
                 }
