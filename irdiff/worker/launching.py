@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 
 from . import corpus_api
-from .describe import kernel_name
+from .describe import _TRITON_ROOT, kernel_name
 from .texts import text_of
 
 _ALIGNED_BYTES = 16
@@ -115,7 +116,9 @@ def _set_fields(descriptor):
 def _value(value):
     if hasattr(value, "item") and not hasattr(value, "fn") and not hasattr(value, "data_ptr"):
         value = value.item()  # a number of numpy's or torch's
-    return repr(value) if isinstance(value, (bool, int, float, str)) or value is None else text_of(value)
+    is_plain = isinstance(value, (bool, int, float, str)) or value is None
+    text = repr(value) if is_plain else text_of(value)
+    return text.replace(os.path.join(os.getcwd(), ""), "").replace(_TRITON_ROOT, "<triton>")
 
 
 def _json(value):

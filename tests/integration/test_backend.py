@@ -143,7 +143,7 @@ def test_a_last_stage_of_another_name_is_not_unchanged(
         result = irdiff("compare", base, head, *words, *stages, "--exit-code")
         assert result.verdicts() == {"changed": 3}
         assert result.code == 1
-        assert "3 of the changed not compared in code" in result.stdout
+        assert "The code of 3 could not be compared" in result.stdout
         for case in result.run["cases"]:
             assert "not-compared:asm,npuasm" in case["findings"]
             assert case["origin"]["stage"] == "asm"

@@ -59,7 +59,7 @@ BASE = {
         "def run", "import kernels.host\n\n\ndef run"
     ),
     "bench/ops/gelu.py": WORKLOAD.format(name="gelu", labels='("fp32",)').replace(
-        "def run", 'with open("kernels/table.csv") as file:\n    file.read()\n\n\ndef run'
+        "def run", 'with open("src/kernels/table.csv") as file:\n    file.read()\n\n\ndef run'
     ),
 }
 UNREAD = "no launch reads what changed"
@@ -170,7 +170,7 @@ def test_a_second_run_gives_the_same_answer(shared_cache: Path, tmp_path: Path) 
 
 def test_a_link_that_leads_elsewhere_is_read(shared_cache: Path, tmp_path: Path) -> None:
     workload = WORKLOAD.format(name="gelu", labels='("fp32",)').replace(
-        "def run", 'with open("kernels/chosen.csv") as file:\n    file.read()\n\n\ndef run'
+        "def run", 'with open("src/kernels/chosen.csv") as file:\n    file.read()\n\n\ndef run'
     )
     files = {"src/kernels/one.csv": "1.0\n", "src/kernels/two.csv": "2.0\n", "bench/ops/gelu.py": workload}
     repo = Repository.new(tmp_path / "kernels")

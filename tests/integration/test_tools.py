@@ -99,7 +99,8 @@ def test_two_assemblers_change_nothing_for_amd_and_are_told_apart(
     case = done.case("reduction/reduce:all-fp32-16m@sm_100")
     assert case["stages"]["ptx"] == "identical"
     assert (case["verdict"] == "changed") is (case["stages"]["sass"] == "changed")
-    assert "distributions: better / same / worse" in done.stdout
+    if case["verdict"] == "changed":  # otherwise nothing is better or worse
+        assert "better" in done.stdout
 
 
 @needs_llvm
@@ -137,4 +138,4 @@ def test_what_is_no_tool_is_said(irdiff: Callable[..., Any], tmp_path: Path) -> 
     assert "there is no" in irdiff("compare", "triton==3.9.0", "llvm:/nowhere").stderr
     assert "tells no version of LLVM" in irdiff("compare", "triton==3.9.0", f"llvm:{tmp_path}/llc").stderr
     both = irdiff("compare", "ptxas:/bin/true", "ptxas:/bin/true")
-    assert "nothing said of which texts" in both.stderr
+    assert "nothing says whose texts they compile" in both.stderr

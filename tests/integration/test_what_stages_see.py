@@ -137,7 +137,7 @@ def test_a_cubin_in_place_of_the_assemblers(newest: Toolchain, cache: Path, tmp_
     files = workload("def run(x, y):\n    plain(x, y, ir_override='mine.cubin')\n")
     for name, block in (("base", 1024), ("head", 512)):
         repo.commit(name, files)
-        (repo.path / "src" / "mine.cubin").write_bytes(cubin(newest.python, tmp_path / name, block))
+        (repo.path / "mine.cubin").write_bytes(cubin(newest.python, tmp_path / name, block))
         comparing.git(repo.path, "add", "-A", "--force")
         comparing.git(repo.path, "commit", "-q", "--amend", "-m", name)
         comparing.git(repo.path, "tag", "-f", name)
@@ -267,7 +267,7 @@ def test_files_that_override_stages(cache: Path, tmp_path: Path, way: str) -> No
     comparing.compare_commits(repo, "dump", "dump", "--no-cache", cache=own)
     (ptx,) = dump.rglob("*.ptx")
     text = ptx.read_text()
-    place = f"src/overrides/{ptx.parent.name}/{ptx.name}"
+    place = f"overrides/{ptx.parent.name}/{ptx.name}"
     other = text.replace("add.f32", "sub.f32").replace("add.rn.f32", "sub.rn.f32")
     for name, content in (("base", text), ("head", other)):
         repo.commit(name, {**workload(run, OVERRIDING[way]), place: content})

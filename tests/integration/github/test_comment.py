@@ -217,10 +217,10 @@ def test_a_report_is_made_shorter_until_it_fits(hub: FakeGithub) -> None:
 
     def render(limit: int) -> str:
         asked.append(limit)
-        return "x" * (LIMIT if limit > 8_000 else limit)
+        return "x" * (LIMIT if limit > 2_000 else limit)
 
     assert comment.post(hub.client(), 7, render).done is Done.CREATED
-    assert asked == [60_000, 30_000, 8_000]
+    assert asked == [8_000, 4_000, 2_000]
     hub.comments.clear()
     with pytest.raises(GithubError, match="not even a short one"):
         comment.post(hub.client(), 7, lambda limit: "x" * LIMIT)
