@@ -35,7 +35,7 @@ def test_documents_and_tests_alone_end_at_once(irdiff, triton_repository: Path, 
     assert done.code == 0, done.stderr
     lines = done.stdout.splitlines()
     assert lines[0] == "identical compilers: nothing can change (14 files looked at)"
-    assert lines[2] == "14 files differ: documents (9), tests (5)"
+    assert "14 files differ: documents (9), tests (5)" in lines, lines
     assert not (empty / "toolchains").exists()
     assert took_s < 20  # a second on a machine that does nothing else
     assert done.verdicts() == {}
