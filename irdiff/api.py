@@ -8,7 +8,7 @@ from pathlib import Path
 
 from irdiff import config as configuration
 from irdiff import pipeline
-from irdiff.model import EVERYTHING, Run
+from irdiff.model import DEFAULT_OPTIONS, Run
 from irdiff.resolve import targets as known_targets
 from irdiff.resolve.sides import SideOptions
 from irdiff.run import run_place
@@ -39,7 +39,7 @@ def compare(
         head=head,
         sides=given,
         targets=known_targets.select(targets, [config.shipped / "targets"]),
-        options=replace(EVERYTHING, cases=tuple(cases)),
+        options=replace(DEFAULT_OPTIONS, cases=tuple(cases)),
         command=("irdiff.compare", base, head, *(("--corpus", str(corpus)) if corpus else ())),
     )
     asked = pipeline.resolved(words, config, lambda _: None)

@@ -473,7 +473,7 @@ class Options:
     """The most configs of an autotuner that count, from the first; None: all."""
 
 
-EVERYTHING = Options(
+DEFAULT_OPTIONS = Options(
     cases=(), tiers=(), stages=(), shortcut=True, recheck=True, attribute=True, shard=(1, 1), configs=None
 )
 """What is compared where a user chose nothing."""

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import irdiff
 from irdiff import case_ids, normalize
-from irdiff.attribute.attribution import NOT_AGAIN, attributed, is_attributed, subject_of
+from irdiff.attribute.attribution import NOT_AGAIN, attributed, attribution_input, is_attributed
 from irdiff.attribute.attributor import Attributor, Replayer
 from irdiff.attribute.edited_sources import EditedSources
 from irdiff.attribute.replayer import WorkerReplayer
@@ -28,16 +28,16 @@ from irdiff.capture.catalogs import Catalog, Wanted
 from irdiff.capture.pairing import CapturedWorkload
 from irdiff.codegen.tool_compiler import ToolCompiler
 from irdiff.compare import edit_digest, launchers, radius
+from irdiff.compare.artifact_comparator import ArtifactComparator
 from irdiff.compare.comparer import CaseComparer
 from irdiff.compare.edits import Edit
-from irdiff.compare.judge import Judge
 from irdiff.compile import selecting
 from irdiff.compile.compiler import WorkerCompiler
 from irdiff.config import Config
 from irdiff.errors import NothingComparedError
 from irdiff.group import grouping
+from irdiff.group.case_results import CaseResult, CaseResults
 from irdiff.group.describer import CaseDescriber
-from irdiff.group.judgements import Judged, Judgements
 from irdiff.model import (
     GROUPED_VERDICTS,
     SCHEMA,
@@ -58,7 +58,7 @@ from irdiff.model import (
 )
 from irdiff.normalize import llvm_process
 from irdiff.parallel import Progress, Report, in_parallel
-from irdiff.recheck.rechecker import Rechecker, Suspect
+from irdiff.recheck.rechecker import Rechecker, RecheckInput
 from irdiff.recheck.rounds import Answer, Depth, Question, Rounds, UnstableAssemblers
 from irdiff.resolve.look import Look, look
 from irdiff.resolve.sides import Side, SideOptions, resolve_sides
@@ -137,11 +137,11 @@ class ComparisonSteps:
     config: Config
     store: Store
     workers: Workers
-    judge: Judge
+    comparator: ArtifactComparator
     compiler: WorkerCompiler | ToolCompiler
     comparer: CaseComparer
     describer: CaseDescriber
-    judgements: Judgements | None
+    case_results: CaseResults | None
     """None where a side is a tool, whose results are not kept as compilations."""
     attributor: Attributor
     replayer: Replayer
@@ -237,13 +237,13 @@ def _compared(asked: Comparison, steps: ComparisonSteps) -> Run:
     captured = _capture(asked, steps)
     matched = _match(captured, asked)
     pairs = _shard(matched, asked.options.shard)
-    judged = _compare(pairs, asked, steps)
+    results = _compare(pairs, asked, steps)
     if asked.options.attribute:
-        _attribute(judged, pairs, asked, steps)
-    cases, groups = _group(judged, steps)
+        _attribute(results, pairs, asked, steps)
+    cases, groups = _group(results, steps)
     asked_again: tuple[str, ...] = ()
     if asked.options.recheck:
-        cases, groups, asked_again = _recheck(judged, cases, groups, pairs, steps)
+        cases, groups, asked_again = _recheck(results, cases, groups, pairs, steps)
     exercised, lines = _exercised(asked, pairs, steps)
     if steps.shared:
         steps.shared.push(steps.report)
@@ -310,7 +310,7 @@ def opened(
     wanted = Wanted(tiers=chosen.tiers, cases=chosen.cases, configs=chosen.configs)
     processes = nullcontext(warm) if warm else closing(Workers(config))
     with processes as workers, llvm_process.opened(config) as llvm:
-        judge = Judge(store, llvm.reprint)
+        comparator = ArtifactComparator(store, llvm.reprint)
         reuse = asked.options.shortcut
         compiler: WorkerCompiler | ToolCompiler
         compiler = workers_alone = WorkerCompiler(Requests(config, workers), store, wanted, reuse=reuse)
@@ -324,14 +324,14 @@ def opened(
             config=config,
             store=store,
             workers=workers,
-            judge=judge,
+            comparator=comparator,
             compiler=compiler,
-            comparer=CaseComparer(compiler, judge, asked.sides, asked.options),
-            describer=CaseDescriber(judge),
-            judgements=None if tools else Judgements(store, asked.sides, asked.options),
-            attributor=Attributor(judge, replayer, asked.sides),
+            comparer=CaseComparer(compiler, comparator, asked.sides, asked.options),
+            describer=CaseDescriber(comparator),
+            case_results=None if tools else CaseResults(store, asked.sides, asked.options),
+            attributor=Attributor(comparator, replayer, asked.sides),
             replayer=replayer,
-            rechecker=Rechecker(compiler, replayer, judge, asked.sides),
+            rechecker=Rechecker(compiler, replayer, comparator, asked.sides),
             unstable=UnstableAssemblers(store, asked.sides),
             shared=SharedStore(store, config.shared_store) if config.shared_store else None,
             report=report,
@@ -402,10 +402,10 @@ def _cut_from(pairs: Sequence[Pair], shard: tuple[int, int]) -> str:
 # compile and compare
 
 
-def _compare(pairs: Sequence[Pair], asked: Comparison, steps: ComparisonSteps) -> list[Judged]:
+def _compare(pairs: Sequence[Pair], asked: Comparison, steps: ComparisonSteps) -> list[CaseResult]:
     """In the order of their ids; described, unless attribution is to find better texts to describe."""
 
-    def one(pair: Pair) -> Judged:
+    def one(pair: Pair) -> CaseResult:
         return _compared_case(pair, asked, steps)
 
     def with_reuse(step: Progress) -> None:
@@ -413,29 +413,29 @@ def _compare(pairs: Sequence[Pair], asked: Comparison, steps: ComparisonSteps) -
         steps.report(replace(step, detail=f"{taken} sides from the cache" if taken else step.detail))
 
     # one thread more than compilers: normalizing one case overlaps with compiling the next
-    judged = in_parallel(one, pairs, steps.config.jobs + 1, "compare", with_reuse)
-    return sorted(judged, key=lambda row: row.id)
+    results = in_parallel(one, pairs, steps.config.jobs + 1, "compare", with_reuse)
+    return sorted(results, key=lambda row: row.id)
 
 
-def _compared_case(pair: Pair, asked: Comparison, steps: ComparisonSteps) -> Judged:
+def _compared_case(pair: Pair, asked: Comparison, steps: ComparisonSteps) -> CaseResult:
     """As an earlier run judged the same compilations, or compared now."""
     if (case := steps.comparer.uncompiled(pair)) is not None:
-        return _judged(case, pair, None, asked, steps)
+        return _case_result(case, pair, None, asked, steps)
     outcomes = steps.comparer.compiled(pair)
-    if steps.judgements and (known := steps.judgements.found(pair, outcomes)):
+    if steps.case_results and (known := steps.case_results.found(pair, outcomes)):
         return known
     case, outcomes = steps.comparer.compare(pair, outcomes)
-    return _judged(case, pair, outcomes, asked, steps)
+    return _case_result(case, pair, outcomes, asked, steps)
 
 
-def _judged(
+def _case_result(
     case: Case, pair: Pair, outcomes: Sides[Outcome] | None, asked: Comparison, steps: ComparisonSteps
-) -> Judged:
+) -> CaseResult:
     """Described, unless attribution is to find better texts to describe."""
-    case = replace(case, edit=edit_digest.of_case(case, pair, steps.judge))
+    case = replace(case, edit=edit_digest.of_case(case, pair, steps.comparator))
     sides = (side if isinstance(side, Launch) else None for side in (pair.base, pair.head))
     launches = Sides(base=next(sides), head=next(sides))
-    row = Judged(
+    row = CaseResult(
         case=case, launches=launches, outcomes=outcomes, description=None, edit=None, again=NOT_AGAIN
     )
     if asked.options.attribute and is_attributed(case):
@@ -443,11 +443,11 @@ def _judged(
     return _final(row, pair, steps)  # beside the compilers
 
 
-def _final(row: Judged, pair: Pair, steps: ComparisonSteps, made: Edit | None = None) -> Judged:
+def _final(row: CaseResult, pair: Pair, steps: ComparisonSteps, made: Edit | None = None) -> CaseResult:
     """Described, and kept for the next run."""
     described = _described(row, steps, made)
-    if steps.judgements is not None and row.outcomes is not None:
-        steps.judgements.keep(pair, row.outcomes, described)
+    if steps.case_results is not None and row.outcomes is not None:
+        steps.case_results.keep(pair, row.outcomes, described)
     return replace(described, outcomes=None)
 
 
@@ -455,16 +455,16 @@ def _final(row: Judged, pair: Pair, steps: ComparisonSteps, made: Edit | None = 
 
 
 def _attribute(
-    judged: list[Judged], pairs: Sequence[Pair], asked: Comparison, steps: ComparisonSteps
+    results: list[CaseResult], pairs: Sequence[Pair], asked: Comparison, steps: ComparisonSteps
 ) -> None:
     """Gives the cases where their change comes from, described between the texts that show it best.
 
     In place: a large comparison has no room for each case twice.
     """
 
-    def one(number: int) -> Judged:
-        row = judged[number]
-        subject = subject_of(row.case, targets[row.case.target])
+    def one(number: int) -> CaseResult:
+        row = results[number]
+        subject = attribution_input(row.case, targets[row.case.target])
         assert subject is not None
         found = steps.attributor.attribute(subject)
         case = attributed(row.case, replace(found, origin=interned(found.origin)))
@@ -476,23 +476,23 @@ def _attribute(
     pair_of = {pair.id: pair for pair in pairs}
     number_of = {
         row.id: number
-        for number, row in enumerate(judged)
+        for number, row in enumerate(results)
         if row.description is None and is_attributed(row.case)
     }
     numbers = list(number_of.values())
     for row in in_parallel(one, numbers, steps.config.jobs + 1, "attribute", steps.report):
-        judged[number_of[row.id]] = row
+        results[number_of[row.id]] = row
 
 
 def _group(
-    judged: Sequence[Judged], steps: ComparisonSteps
+    results: Sequence[CaseResult], steps: ComparisonSteps
 ) -> tuple[tuple[Case, ...], tuple[ChangeGroup, ...]]:
-    if all(row.case.verdict is Verdict.UNSUPPORTED for row in judged):
+    if all(row.case.verdict is Verdict.UNSUPPORTED for row in results):
         raise NothingComparedError(
-            f"nothing was compared: {len(judged)} cases, none of which a toolchain supports",
+            f"nothing was compared: {len(results)} cases, none of which a toolchain supports",
             hint="see `irdiff corpus list` for what can be selected, and the patterns of --case",
         )
-    rows = [row if row.description else _described(row, steps) for row in judged]
+    rows = [row if row.description else _described(row, steps) for row in results]
     known = {row.id: row.description for row in rows if row.description}
     told = {case_id: description.told for case_id, description in known.items()}
     groups, group_of = grouping.group((row.case for row in rows), lambda case: known[case.id])
@@ -500,7 +500,7 @@ def _group(
     return tuple(cases), groups
 
 
-def _described(row: Judged, steps: ComparisonSteps, made: Edit | None = None) -> Judged:
+def _described(row: CaseResult, steps: ComparisonSteps, made: Edit | None = None) -> CaseResult:
     """As it was for a case that no group takes."""
     if row.case.verdict not in GROUPED_VERDICTS:
         return row
@@ -511,21 +511,21 @@ def _described(row: Judged, steps: ComparisonSteps, made: Edit | None = None) ->
 
 
 def _recheck(
-    judged: Sequence[Judged],
+    results: Sequence[CaseResult],
     cases: Sequence[Case],
     groups: Sequence[ChangeGroup],
     pairs: Sequence[Pair],
     steps: ComparisonSteps,
 ) -> tuple[tuple[Case, ...], tuple[ChangeGroup, ...], tuple[str, ...]]:
     """Cases and groups with what disagreed with itself when asked again, and a note of what was asked."""
-    rows, pair_of = {row.id: row for row in judged}, {pair.id: pair for pair in pairs}
-    suspected = (row.id for row in judged if not all(all(side.values()) for side in row.again))
+    rows, pair_of = {row.id: row for row in results}, {pair.id: pair for pair in pairs}
+    suspected = (row.id for row in results if not all(all(side.values()) for side in row.again))
     rounds = Rounds.of(cases, groups, steps.unstable, suspected)
 
     def one(question: Question) -> Answer:
-        suspect = _suspect(rows[question.case_id], pair_of[question.case_id])
+        wanted = _recheck_input(rows[question.case_id], pair_of[question.case_id])
         ask = steps.rechecker.whole if question.depth is Depth.WHOLE else steps.rechecker.assemblers
-        return Answer(question=question, sides=ask(suspect))
+        return Answer(question=question, sides=ask(wanted))
 
     rounds.run(lambda due: in_parallel(one, due, steps.config.jobs + 1, "recheck", steps.report))
     unstable = rounds.disagreeing()
@@ -535,15 +535,15 @@ def _recheck(
         replace(row, case=replace(row.case, nondeterministic=unstable[row.id]), description=None)
         if row.id in unstable
         else row
-        for row in judged
+        for row in results
     ]
     return *_group(marked, steps), rounds.notes()
 
 
-def _suspect(row: Judged, pair: Pair) -> Suspect:
+def _recheck_input(row: CaseResult, pair: Pair) -> RecheckInput:
     assert isinstance(pair.base, Launch)
     assert isinstance(pair.head, Launch)
-    return Suspect(
+    return RecheckInput(
         case=row.case,
         launches=Sides(base=pair.base, head=pair.head),
         target=pair.target,

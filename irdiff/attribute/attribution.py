@@ -47,7 +47,7 @@ NOT_AGAIN: Sides[Mapping[str, bool]] = Sides(base={}, head={})
 
 
 @dataclass(frozen=True, kw_only=True)
-class Subject:
+class AttributionInput:
     """One case with what is needed to run it again."""
 
     case: Case
@@ -77,9 +77,9 @@ def is_attributed(case: Case) -> bool:
     return known and not cases.not_compared(case)
 
 
-def subject_of(case: Case, target: Target) -> Subject | None:
+def attribution_input(case: Case, target: Target) -> AttributionInput | None:
     """None for a case that is not attributed."""
     if not is_attributed(case):
         return None
     ids = [case_id.rpartition("@")[0] for case_id in (case.renamed_from or case.id, case.id)]
-    return Subject(case=case, target=target, launch_ids=Sides(base=ids[0], head=ids[1]))
+    return AttributionInput(case=case, target=target, launch_ids=Sides(base=ids[0], head=ids[1]))

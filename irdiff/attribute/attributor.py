@@ -20,12 +20,19 @@ from typing import Protocol
 from pydantic import TypeAdapter
 
 from irdiff.attribute import passes, survival
-from irdiff.attribute.attribution import FAILED, NOT_AGAIN, Attribution, ResponsiblePass, Subject, stages_of
+from irdiff.attribute.attribution import (
+    FAILED,
+    NOT_AGAIN,
+    Attribution,
+    AttributionInput,
+    ResponsiblePass,
+    stages_of,
+)
 from irdiff.attribute.passes import Culprit, State
 from irdiff.attribute.replayer import Dump, Replay, Replayed, settings_change
 from irdiff.attribute.state_comparer import StateComparer
+from irdiff.compare.artifact_comparator import ArtifactComparator, DamagedArtifactError, made_by
 from irdiff.compare.edits import EditSource
-from irdiff.compare.judge import DamagedArtifactError, Judge, made_by
 from irdiff.errors import NormalizeError
 from irdiff.findings import FindingKind
 from irdiff.model import Artifact, Component, Origin, Sides, StageStatus, Verdict
@@ -62,13 +69,13 @@ class Replayer(Protocol):
 class Attributor:
     """Attributes cases of two sides. Thread-safe."""
 
-    def __init__(self, judge: Judge, replayer: Replayer, sides: Sides[Side]) -> None:
-        self._judge = judge
-        self._store = judge.store
+    def __init__(self, comparator: ArtifactComparator, replayer: Replayer, sides: Sides[Side]) -> None:
+        self._comparator = comparator
+        self._store = comparator.store
         self._replayer = replayer
         self._sides = sides
 
-    def attribute(self, subject: Subject) -> Attribution:
+    def attribute(self, subject: AttributionInput) -> Attribution:
         case = subject.case
         key = key_of(
             _VERSION,
@@ -85,8 +92,8 @@ class Attributor:
             found = _adapter.validate_python(known)
             if found.step is None or all(map(self._store.has, asdict(found.step.leaving).values())):
                 return replace(found, case_id=case.id)
-        trial = _Trial(subject, self._judge, self._replayer, self._sides)
-        found = replace(trial.judge(), may_be_cured=trial.may_be_cured)
+        attribution = _CaseAttribution(subject, self._comparator, self._replayer, self._sides)
+        found = replace(attribution.attributed(), may_be_cured=attribution.may_be_cured)
         if not found.may_be_cured:
             row = _adapter.dump_python(found, mode="json", exclude={"made", "may_be_cured"})
             self._store.put_record("origin", key, row)
@@ -99,14 +106,20 @@ class _Charge:
     note: str
 
 
-class _Trial:
+class _CaseAttribution:
     """One case. Replays are made once and kept while it lasts."""
 
-    def __init__(self, subject: Subject, judge: Judge, replayer: Replayer, sides: Sides[Side]) -> None:
+    def __init__(
+        self,
+        subject: AttributionInput,
+        comparator: ArtifactComparator,
+        replayer: Replayer,
+        sides: Sides[Side],
+    ) -> None:
         self.case = subject.case
         self.subject = subject
-        self.sameness = judge
-        self.store = judge.store
+        self.comparator = comparator
+        self.store = comparator.store
         self.replayer = replayer
         self.sides = sides
         self.may_be_cured = False
@@ -125,7 +138,7 @@ class _Trial:
     def stages(self) -> list[str]:
         return stages_of(self.case)
 
-    def judge(self) -> Attribution:
+    def attributed(self) -> Attribution:
         origin = self.case.origin
         assert origin is not None
         if self.case.verdict in FAILED:
@@ -433,7 +446,7 @@ class _Trial:
 
     def _same(self, stage: str, base: str, head: str) -> bool:
         try:
-            return self.sameness.same(stage, base, head)
+            return self.comparator.same(stage, base, head)
         except (NormalizeError, DamagedArtifactError):
             return False
 

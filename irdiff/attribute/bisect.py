@@ -18,13 +18,13 @@ from irdiff.capture import catalogs, pairing
 from irdiff.capture.catalogs import Cataloger, Wanted
 from irdiff.codegen.tool_compiler import ToolCompiler
 from irdiff.compare import compiler as comparing
+from irdiff.compare.artifact_comparator import ArtifactComparator, DamagedArtifactError
 from irdiff.compare.comparer import CaseComparer
-from irdiff.compare.judge import DamagedArtifactError, Judge
 from irdiff.compile.compiler import WorkerCompiler
 from irdiff.config import Config
 from irdiff.errors import ToolchainError, UsageError
 from irdiff.model import (
-    EVERYTHING,
+    DEFAULT_OPTIONS,
     Case,
     Options,
     Pair,
@@ -168,7 +168,7 @@ def bisect(question: BisectQuestion, target: Target, among: Among, config: Confi
             history=among.history,
             side_of=among.side_of,
             compiler=ToolCompiler(inner, among.tools, store, config, reuse=True) if among.tools else inner,
-            sameness=Judge(store, llvm.reprint),
+            comparator=ArtifactComparator(store, llvm.reprint),
             tell=among.tell,
         ).run()
 
@@ -183,7 +183,7 @@ class Bisection:
     side_of: Callable[[str], Side]
     """Raises ToolchainError for a commit that cannot be built."""
     compiler: BisectCompiler
-    sameness: Judge
+    comparator: ArtifactComparator
     tell: Callable[[str], None]
     tried: list[str] = field(default_factory=list, init=False)
     skipped: list[str] = field(default_factory=list, init=False)
@@ -302,12 +302,12 @@ class Bisection:
         if pair is None:
             return None
         sides = Sides(base=self._side(base), head=self._side(head))
-        comparer = CaseComparer(self.compiler, self.sameness, sides, self._options)
+        comparer = CaseComparer(self.compiler, self.comparator, sides, self._options)
         return comparer.uncompiled(pair) or comparer.compare(pair, comparer.compiled(pair))[0]
 
     @property
     def _options(self) -> Options:
-        return replace(EVERYTHING, cases=(self.question.case_id,), recheck=False, attribute=False)
+        return replace(DEFAULT_OPTIONS, cases=(self.question.case_id,), recheck=False, attribute=False)
 
     def _pairs(self, base: str, head: str) -> list[Pair]:
         workload = self.question.case_id.partition(":")[0]
@@ -326,7 +326,7 @@ class Bisection:
     def _texts(self, case: Case, stage: str) -> Sides[str] | None:
         found = [artifacts.get(stage) for artifacts in case.artifacts]
         try:
-            texts = [self.sameness.content(row.digest).decode(errors="replace") for row in found if row]
+            texts = [self.comparator.content(row.digest).decode(errors="replace") for row in found if row]
         except DamagedArtifactError:
             return None
         return Sides(base=texts[0], head=texts[1]) if len(texts) == 2 else None

@@ -14,7 +14,7 @@ from irdiff.cli.candidates import Candidate
 from irdiff.cli.options import CaseArguments, CheckoutArguments
 from irdiff.config import Config
 from irdiff.errors import UsageError
-from irdiff.model import EVERYTHING
+from irdiff.model import DEFAULT_OPTIONS
 from irdiff.run import run_list
 
 
@@ -44,7 +44,7 @@ def ab_command(
     if len({base, *heads}) != 1 + len(heads):
         raise UsageError("a side is there twice", hint="irdiff ab main owner/name@idea owner/name@other")
     targets = selection.targets(config)
-    chosen = replace(EVERYTHING, tiers=selection.tiers, attribute=attribute)
+    chosen = replace(DEFAULT_OPTIONS, tiers=selection.tiers, attribute=attribute)
     found = []
     for head in heads:
         with screen.status_line() as tell:

@@ -15,7 +15,7 @@ from irdiff.attribute.bisect import Among
 from irdiff.attribute.timed_bisect import TimedAnswer, TimedBisection, TimedFinding
 from irdiff.config import Config
 from irdiff.errors import NothingComparedError, ToolchainError, UsageError
-from irdiff.model import COMPARED_VERDICTS, EVERYTHING, Case, Sides, Target, Verdict
+from irdiff.model import COMPARED_VERDICTS, DEFAULT_OPTIONS, Case, Sides, Target, Verdict
 from irdiff.report import escape
 from irdiff.resolve.toolchains import adopt, checkout, native, repository
 from irdiff.run import run_folder
@@ -66,7 +66,7 @@ class CommitClock:
         return None
 
     def _compared(self, commit: str) -> Case | None:
-        options = replace(EVERYTHING, cases=(self.case_id,), recheck=False, attribute=False)
+        options = replace(DEFAULT_OPTIONS, cases=(self.case_id,), recheck=False, attribute=False)
         asked = pipeline.Comparison(
             sides=Sides(base=self.among.side_of(self.good), head=self.among.side_of(commit)),
             targets=(self.target,),

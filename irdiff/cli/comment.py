@@ -19,7 +19,7 @@ from irdiff.github.checks import Annotation, CheckRun, Conclusion
 from irdiff.github.client import Client
 from irdiff.model import Run
 from irdiff.report import escape, failed, headline, markdown, shown
-from irdiff.report.forest import Forest
+from irdiff.report.timing_summary import TimingSummary
 from irdiff.run import failure
 from irdiff.run.failure import PartFailure
 
@@ -92,7 +92,7 @@ class _Story:
     folder: Path
     run: Run | None
     failed: tuple[PartFailure, ...]
-    timing: Forest | None
+    timing: TimingSummary | None
 
     def markdown(self, limit: int = markdown.COMMENT, *, url: str | None = None) -> str:
         text = ""

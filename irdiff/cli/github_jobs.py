@@ -22,7 +22,7 @@ from irdiff.config import Config
 from irdiff.errors import IrdiffError, UsageError
 from irdiff.github import asked
 from irdiff.github.asked import Asked
-from irdiff.model import EVERYTHING, Run, Verdict
+from irdiff.model import DEFAULT_OPTIONS, Run, Verdict
 from irdiff.report import edited, escape, failed, markdown
 from irdiff.resolve import look as trees
 from irdiff.resolve import sides
@@ -105,7 +105,7 @@ def _write_where_nothing_can_change(base: str, head: str, wanted: Asked, out: Pa
     if found.edited.identical:
         targets = CaseArguments(target_names=wanted.targets).targets(config)
         same = pipeline.SameCompiler(
-            seen=found, targets=targets, options=EVERYTHING, command=tuple(sys.argv[1:])
+            seen=found, targets=targets, options=DEFAULT_OPTIONS, command=tuple(sys.argv[1:])
         )
         pipeline.compare(same, config, out, lambda _step: None)
     return found.edited.identical

@@ -20,7 +20,7 @@ from irdiff.compile import selecting
 from irdiff.config import Config
 from irdiff.errors import ExitCode, ToolchainError, UsageError
 from irdiff.history import backfill, inventory, versions
-from irdiff.model import EVERYTHING, Options, Run, Sides, Target
+from irdiff.model import DEFAULT_OPTIONS, Options, Run, Sides, Target
 from irdiff.parallel import Report
 from irdiff.resolve import toolchains
 from irdiff.resolve.sides import Side, SideOptions, resolve_sides, shared_corpus
@@ -61,7 +61,7 @@ def backfill_command(
         config=config,
         targets=replace(selection, cases=()).targets(config),
         wanted=wanted,
-        options=replace(EVERYTHING, tiers=selection.tiers, attribute=attribute, recheck=recheck),
+        options=replace(DEFAULT_OPTIONS, tiers=selection.tiers, attribute=attribute, recheck=recheck),
     )
     newest_first = [partial(work.resolve, point.spec) for point in reversed(series)]
     with screen.progress() as report:

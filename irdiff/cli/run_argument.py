@@ -23,7 +23,7 @@ from irdiff.report import escape, group_names
 from irdiff.run import run_archive, run_folder, run_list
 
 if TYPE_CHECKING:
-    from irdiff.report.forest import Forest
+    from irdiff.report.timing_summary import TimingSummary
     from irdiff.timing.results import TimingResults
 
 _MAX_CANDIDATES = 20
@@ -50,10 +50,10 @@ class GivenRun:
         return timing_file.load(self.folder if self.folder.is_dir() else self.folder.parent)
 
     @property
-    def timing_summary(self) -> Forest | None:
+    def timing_summary(self) -> TimingSummary | None:
         from irdiff.report import timed
 
-        return timed.forest_of(self.timing) if self.timing else None
+        return timed.timing_summary_of(self.timing) if self.timing else None
 
 
 @contextmanager

@@ -47,7 +47,7 @@ def _share(_context: click.Context, _option: click.Parameter, percent: float) ->
 )
 @click.option("--all", "every", is_flag=True, help="Time cases whose code did not change, too.")
 @click.option("--versions", is_flag=True, help="Time all versions of a case together (history session).")
-@click.option("--simulate", type=options.PATH, help="Judge recorded samples; needs no GPU.")
+@click.option("--simulate", type=options.PATH, help="ArtifactComparator recorded samples; needs no GPU.")
 @click.option(
     "--take",
     metavar="TIMED",

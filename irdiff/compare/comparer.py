@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from irdiff.compare import cases, facts, launch_metadata, launchers, verdicts
+from irdiff.compare.artifact_comparator import ArtifactComparator, DamagedArtifactError
 from irdiff.compare.compiler import Compiler
-from irdiff.compare.judge import DamagedArtifactError, Judge
 from irdiff.compare.verdicts import TextComparison
 from irdiff.findings import Finding, FindingKind
 from irdiff.model import (
@@ -36,9 +36,11 @@ _FACT_STAGES: tuple[str, ...] = (Stage.TTGIR, Stage.PTX, Stage.AMDGCN, Stage.CUB
 class CaseComparer:
     """Compares cases of two sides. Thread-safe."""
 
-    def __init__(self, compiler: Compiler, judge: Judge, sides: Sides[Side], options: Options) -> None:
+    def __init__(
+        self, compiler: Compiler, comparator: ArtifactComparator, sides: Sides[Side], options: Options
+    ) -> None:
         self.compiler = compiler
-        self.judge = judge
+        self.comparator = comparator
         self.sides = sides
         self.options = options
 
@@ -96,7 +98,7 @@ class CaseComparer:
             return _failed(pair, outcomes)
         if self.options.stages:
             ours, theirs = verdicts.with_stages(ours, theirs, self.options.stages)
-        texts = verdicts.compare_texts(ours, theirs, self.judge.compare)
+        texts = verdicts.compare_texts(ours, theirs, self.comparator.compare)
         texts = verdicts.with_launch(texts, differs=cases.launch_differs(pair))
         both = Sides(base=ours, head=theirs)
         return self._judged(pair, both, texts, self._evidence(pair, both, fresh=fresh))
@@ -147,7 +149,7 @@ class CaseComparer:
         symbol = side.handed.get("symbol")
         if binary is None or symbol is None:
             return True
-        return str(symbol) in self.judge.symbols(binary, side.artifacts[binary].digest)
+        return str(symbol) in self.comparator.symbols(binary, side.artifacts[binary].digest)
 
     # machine code
 
@@ -157,7 +159,7 @@ class CaseComparer:
         if binary is None:
             return verdicts.without_binaries(ours, theirs)
         a, b = ours.artifacts[binary], theirs.artifacts[binary]
-        same = self.judge.same(binary, a.digest, b.digest)
+        same = self.comparator.same(binary, a.digest, b.digest)
         findings: tuple[Finding, ...] = ()
         if not same and verdicts.same_assembler(ours, theirs):
             text = self._ptx_texts(ours, theirs)
@@ -170,7 +172,7 @@ class CaseComparer:
         return verdicts.Binaries(stage=MACHINE_STAGES[binary], same=same, findings=findings)
 
     def _has_same_instructions(self, binary: str, base: Compiled, head: Compiled) -> bool:
-        return self.judge.same_instructions(
+        return self.comparator.same_instructions(
             *(
                 {
                     name: side.artifacts[name].digest
@@ -190,7 +192,7 @@ class CaseComparer:
         a, b = base.artifacts.get(Stage.PTX), head.artifacts.get(Stage.PTX)
         if not a or not b:
             return None
-        return self.judge.compare(Stage.PTX, a.digest, b.digest)
+        return self.comparator.compare(Stage.PTX, a.digest, b.digest)
 
     def _may_make_the_same(self, pair: Pair, both: Sides[Compiled], *, fresh: bool) -> bool:
         """Whether both sides made the same machine code once, in several compilations under randomized
@@ -208,14 +210,14 @@ class CaseComparer:
             for outcome in (both.of(name), *again):
                 if isinstance(outcome, Compiled) and Stage.CUBIN in outcome.artifacts:
                     cubin = outcome.artifacts[Stage.CUBIN]
-                    codes.of(name).add(self.judge.code_digest(Stage.CUBIN, cubin.digest))
+                    codes.of(name).add(self.comparator.code_digest(Stage.CUBIN, cubin.digest))
         return not codes.base.isdisjoint(codes.head)
 
     # facts
 
     def _facts(self, compiled: Compiled, target: Target) -> Mapping[str, Fact]:
         parts = {name: compiled.artifacts[name] for name in _FACT_STAGES if name in compiled.artifacts}
-        contents = {name: self.judge.content(artifact.digest) for name, artifact in parts.items()}
+        contents = {name: self.comparator.content(artifact.digest) for name, artifact in parts.items()}
         return interned(facts.of_side(compiled, contents, target))
 
 

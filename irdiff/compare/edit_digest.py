@@ -20,7 +20,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from irdiff.compare.judge import DamagedArtifactError, Judge
+from irdiff.compare.artifact_comparator import ArtifactComparator, DamagedArtifactError
 from irdiff.errors import NormalizeError
 from irdiff.findings import FindingKind
 from irdiff.model import GROUPED_VERDICTS, Artifact, Case, Failure, Launch, Pair, StageStatus
@@ -34,12 +34,12 @@ _PLACE = re.compile(r"0x[0-9a-fA-F]{6,}|(?:/[\w.+@=-]+)+/")
 """An address, or the folders of a path, which differ in every process."""
 
 
-def of_case(case: Case, pair: Pair, judge: Judge) -> str | None:
+def of_case(case: Case, pair: Pair, comparator: ArtifactComparator) -> str | None:
     """None for a case that no change group takes."""
     if case.verdict not in GROUPED_VERDICTS:
         return None
-    code = _machine_code(case, judge)
-    texts = [] if code else [_texts(side, judge) for side in case.artifacts]
+    code = _machine_code(case, comparator)
+    texts = [] if code else [_texts(side, comparator) for side in case.artifacts]
     return key_of(
         "edit/2",
         case.verdict,
@@ -51,9 +51,9 @@ def of_case(case: Case, pair: Pair, judge: Judge) -> str | None:
     )
 
 
-def _texts(artifacts: Mapping[str, Artifact], judge: Judge) -> dict[str, str]:
+def _texts(artifacts: Mapping[str, Artifact], comparator: ArtifactComparator) -> dict[str, str]:
     return {
-        stage: _digest(judge.text_digest, stage, artifact.digest)
+        stage: _digest(comparator.text_digest, stage, artifact.digest)
         for stage, artifact in artifacts.items()
         if stage not in MACHINE_STAGES and stage != _NO_STAGE
     }
@@ -67,10 +67,10 @@ def _digest(of_kind: Callable[[str, str], str], stage: str, digest: str) -> str:
         return f"bytes:{digest}"
 
 
-def _machine_code(case: Case, judge: Judge) -> dict[str, list[str]]:
+def _machine_code(case: Case, comparator: ArtifactComparator) -> dict[str, list[str]]:
     """The machine code of both sides where it differs; where it is the same it may never have been made."""
     return {
-        binary: [_digest(judge.code_digest, binary, side[binary].digest) for side in case.artifacts]
+        binary: [_digest(comparator.code_digest, binary, side[binary].digest) for side in case.artifacts]
         for binary, stage in MACHINE_STAGES.items()
         if case.stages.get(stage) is StageStatus.CHANGED and all(binary in side for side in case.artifacts)
     }

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from irdiff.attribute import syntax_drift
 from irdiff.compare import edits, line_forms
+from irdiff.compare.artifact_comparator import ArtifactComparator, DamagedArtifactError
 from irdiff.compare.edits import Edit, EditSource
-from irdiff.compare.judge import DamagedArtifactError, Judge
 from irdiff.errors import NormalizeError
 from irdiff.group.grouping import NO_LAUNCHES, Description, describe
 from irdiff.model import Case, Launch, Sides
@@ -20,8 +20,8 @@ from irdiff.store.interning import interned
 class CaseDescriber:
     """Thread-safe."""
 
-    def __init__(self, judge: Judge) -> None:
-        self._judge = judge
+    def __init__(self, comparator: ArtifactComparator) -> None:
+        self._comparator = comparator
 
     def describe(
         self,
@@ -53,8 +53,8 @@ class CaseDescriber:
     def _lines(self, ir: str, digest: str) -> Iterable[str]:
         """The canonical lines, one after another where they may be many."""
         if ir == "mlir":
-            return syntax_drift.canonical(ir, self._judge.content(digest).decode())
-        lines = self._judge.text(ir, digest).lines
+            return syntax_drift.canonical(ir, self._comparator.content(digest).decode())
+        lines = self._comparator.text(ir, digest).lines
         return map(syntax_drift.undone, lines) if ir in line_forms.MLIR_STAGES else lines
 
 

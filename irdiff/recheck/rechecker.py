@@ -20,8 +20,8 @@ from irdiff.attribute.attribution import stages_of
 from irdiff.attribute.attributor import Replayer
 from irdiff.attribute.replayer import Dump, Replay, Replayed
 from irdiff.compare import cases
+from irdiff.compare.artifact_comparator import ArtifactComparator, DamagedArtifactError, made_by
 from irdiff.compare.compiler import Compiler
-from irdiff.compare.judge import DamagedArtifactError, Judge, made_by
 from irdiff.errors import NormalizeError
 from irdiff.model import Case, Failed, Launch, Sides, Target
 from irdiff.parallel import of_both
@@ -34,7 +34,7 @@ _VERSION = "recheck/2"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Suspect:
+class RecheckInput:
     """A changed case with what each side launched, and what is known of it already."""
 
     case: Case
@@ -59,19 +59,21 @@ class _UnansweredError(Exception):
 class Rechecker:
     """Asks both sides of cases again. Thread-safe."""
 
-    def __init__(self, compiler: Compiler, replayer: Replayer, judge: Judge, sides: Sides[Side]) -> None:
+    def __init__(
+        self, compiler: Compiler, replayer: Replayer, comparator: ArtifactComparator, sides: Sides[Side]
+    ) -> None:
         self._compiler = compiler
         self._replayer = replayer
-        self._judge = judge
+        self._comparator = comparator
         self._sides = sides
 
-    def whole(self, suspect: Suspect) -> Answers:
+    def whole(self, wanted: RecheckInput) -> Answers:
         """From the first changed stage on."""
-        return self._asked(suspect, self._changed_stages(suspect.case))
+        return self._asked(wanted, self._changed_stages(wanted.case))
 
-    def assemblers(self, suspect: Suspect) -> Answers:
+    def assemblers(self, wanted: RecheckInput) -> Answers:
         """What the assemblers alone make of the same text."""
-        return self._asked(suspect, [stage for stage in stages_of(suspect.case) if stage == Stage.CUBIN])
+        return self._asked(wanted, [stage for stage in stages_of(wanted.case) if stage == Stage.CUBIN])
 
     def _changed_stages(self, case: Case) -> list[str] | None:
         """From the first changed one on; None where not all of them can be run alone."""
@@ -84,63 +86,63 @@ class Rechecker:
             return None  # the frontend made something else
         return stages[place:]
 
-    def _asked(self, suspect: Suspect, stages: Sequence[str] | None) -> Answers:
-        agrees = of_both(lambda name: self._agrees(suspect, name, stages))
+    def _asked(self, wanted: RecheckInput, stages: Sequence[str] | None) -> Answers:
+        agrees = of_both(lambda name: self._agrees(wanted, name, stages))
         return Answers(
             disagreeing=tuple(name for name, answer in agrees.items() if answer is False),
             unanswered=tuple(name for name, answer in agrees.items() if answer is None),
         )
 
-    def _agrees(self, suspect: Suspect, name: str, stages: Sequence[str] | None) -> bool | None:
+    def _agrees(self, wanted: RecheckInput, name: str, stages: Sequence[str] | None) -> bool | None:
         """Whether a side agrees with itself, None where it did not answer.
 
         `stages` is None where only a whole compilation can tell.
         """
-        artifacts = suspect.case.artifacts.of(name)
+        artifacts = wanted.case.artifacts.of(name)
         key = key_of(
             _VERSION,
             made_by(),
             self._sides.of(name).toolchain.digest,
-            suspect.launches.of(name).digest or suspect.launches.of(name).key,
-            suspect.target.name,
+            wanted.launches.of(name).digest or wanted.launches.of(name).key,
+            wanted.target.name,
             {stage: artifact.digest for stage, artifact in artifacts.items()},
             stages,
         )
-        known: bool | None = self._judge.store.get_record("rechecked", key)
+        known: bool | None = self._comparator.store.get_record("rechecked", key)
         if known is None:
             try:
-                known = self._stages_agree(suspect, name, stages) or self._settled(suspect, name, stages)
+                known = self._stages_agree(wanted, name, stages) or self._settled(wanted, name, stages)
             except _UnansweredError:
                 return None
-            self._judge.store.put_record("rechecked", key, known)
+            self._comparator.store.put_record("rechecked", key, known)
         return known
 
     # one stage
 
-    def _stages_agree(self, suspect: Suspect, name: str, stages: Sequence[str] | None) -> bool:
+    def _stages_agree(self, wanted: RecheckInput, name: str, stages: Sequence[str] | None) -> bool:
         if stages is None:
             return False
-        known = suspect.again.of(name)
-        return all(known[s] if s in known else self._makes_again(suspect, name, s) for s in stages)
+        known = wanted.again.of(name)
+        return all(known[s] if s in known else self._makes_again(wanted, name, s) for s in stages)
 
-    def _makes_again(self, suspect: Suspect, name: str, stage: str) -> bool:
-        output = self._output(self._replayed(suspect, name, stage))
-        return output is not None and self._same(stage, output, suspect.case.artifacts.of(name)[stage].digest)
+    def _makes_again(self, wanted: RecheckInput, name: str, stage: str) -> bool:
+        output = self._output(self._replayed(wanted, name, stage))
+        return output is not None and self._same(stage, output, wanted.case.artifacts.of(name)[stage].digest)
 
     def _output(self, replayed: Replayed) -> str | None:
         """The digest of what a stage made; None where it cannot be run alone."""
-        return None if replayed.output is None else self._judge.store.put(replayed.output)
+        return None if replayed.output is None else self._comparator.store.put(replayed.output)
 
-    def _replayed(self, suspect: Suspect, name: str, stage: str) -> Replayed:
+    def _replayed(self, wanted: RecheckInput, name: str, stage: str) -> Replayed:
         """What a stage makes of its own input now."""
-        case = suspect.case
+        case = wanted.case
         stages = stages_of(case)
         before = stages[stages.index(stage) - 1]
         return self._replayer.run(
             Replay(
                 side=self._sides.of(name),
-                launch_id=suspect.launches.of(name).id,
-                target=suspect.target,
+                launch_id=wanted.launches.of(name).id,
+                target=wanted.target,
                 stage=stage,
                 input_stage=before,
                 input_digest=case.artifacts.of(name)[before].digest,
@@ -152,48 +154,48 @@ class Rechecker:
 
     def _same(self, stage: str, ours: str, theirs: str) -> bool:
         try:
-            return self._judge.same(stage, ours, theirs)
+            return self._comparator.same(stage, ours, theirs)
         except (NormalizeError, DamagedArtifactError):
             return False
 
     # a whole compilation
 
-    def _settled(self, suspect: Suspect, name: str, stages: Sequence[str] | None) -> bool:
+    def _settled(self, wanted: RecheckInput, name: str, stages: Sequence[str] | None) -> bool:
         """Whether a whole compilation agrees, and a stage that differs when run alone does so every time."""
-        return self._compiles_the_same(suspect, name) and all(
-            self._is_steady(suspect, name, stage) for stage in stages or ()
+        return self._compiles_the_same(wanted, name) and all(
+            self._is_steady(wanted, name, stage) for stage in stages or ()
         )
 
-    def _is_steady(self, suspect: Suspect, name: str, stage: str) -> bool:
-        twice = [self._replayed(suspect, name, stage) for _ in range(2)]
+    def _is_steady(self, wanted: RecheckInput, name: str, stage: str) -> bool:
+        twice = [self._replayed(wanted, name, stage) for _ in range(2)]
         if any(replayed.may_be_cured for replayed in twice):
             raise _UnansweredError
         first, second = map(self._output, twice)
         if first is None or second is None:
             return first == second
-        differed_before = suspect.again.of(name).get(stage) is False
-        compared = suspect.case.artifacts.of(name)[stage].digest
+        differed_before = wanted.again.of(name).get(stage) is False
+        compared = wanted.case.artifacts.of(name)[stage].digest
         return self._same(stage, first, second) and not (
             differed_before and self._same(stage, first, compared)
         )
 
-    def _compiles_the_same(self, suspect: Suspect, name: str) -> bool:
+    def _compiles_the_same(self, wanted: RecheckInput, name: str) -> bool:
         try:
-            return self._compiled_the_same(suspect, name, fresh=False)
+            return self._compiled_the_same(wanted, name, fresh=False)
         except DamagedArtifactError:
-            return self._compiled_the_same(suspect, name, fresh=True)
+            return self._compiled_the_same(wanted, name, fresh=True)
 
-    def _compiled_the_same(self, suspect: Suspect, name: str, *, fresh: bool) -> bool:
+    def _compiled_the_same(self, wanted: RecheckInput, name: str, *, fresh: bool) -> bool:
         side = self._sides.of(name)
         again = self._compiler.recompile(
-            side.toolchain, side.corpus, suspect.launches.of(name), suspect.target, attempt=0, fresh=fresh
+            side.toolchain, side.corpus, wanted.launches.of(name), wanted.target, attempt=0, fresh=fresh
         )
         if isinstance(again, Failed):
             if again.curable:
                 raise _UnansweredError
             return False
         return all(
-            self._judge.same(stage, first.digest, again.artifacts[stage].digest)
-            for stage, first in suspect.case.artifacts.of(name).items()
+            self._comparator.same(stage, first.digest, again.artifacts[stage].digest)
+            for stage, first in wanted.case.artifacts.of(name).items()
             if stage in again.artifacts
         )

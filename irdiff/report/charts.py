@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from irdiff.report import escape
-from irdiff.report.forest import ForestRow
+from irdiff.report.timing_summary import TimingRow
 
 _POINTS = 160
 """The most columns of a profile. Where there are more cases, several share a column."""
@@ -72,7 +72,7 @@ def profile(deltas: Sequence[float], label: str) -> Markup:
 class ForestScale:
     """A logarithmic axis that holds every interval, symmetric around equal times."""
 
-    def __init__(self, rows: Sequence[ForestRow]) -> None:
+    def __init__(self, rows: Sequence[TimingRow]) -> None:
         ends = [end for row in rows for end in (row.low, row.high, 1 - row.noise, 1 + row.noise) if end > 0]
         self.reach = min(3.0, max((abs(math.log(end)) for end in ends), default=0.05) * 1.08) or 0.05
 
@@ -95,7 +95,7 @@ def forest_axis(scale: ForestScale) -> Markup:
     return _svg(300, 20, body, "axis: head time against base time, left is faster", ' class="forest axis"')
 
 
-def forest_row(row: ForestRow, scale: ForestScale) -> Markup:
+def forest_row(row: TimingRow, scale: ForestScale) -> Markup:
     """One row: the noise floor is a band, the interval a line, the estimate a square."""
     low, high, middle = scale.x(row.low), scale.x(row.high), scale.x(row.ratio)
     left, right = scale.x(max(1e-9, 1 - row.noise)), scale.x(1 + row.noise)

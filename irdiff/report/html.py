@@ -30,9 +30,9 @@ from irdiff.report import (
     view,
     wording,
 )
-from irdiff.report.forest import Forest
 from irdiff.report.rank import moved_facts, rank
 from irdiff.report.shown import PLAIN, Shown
+from irdiff.report.timing_summary import TimingSummary
 from irdiff.report.together import SharedError
 from irdiff.report.view import GroupLine, RunView
 from irdiff.stages import in_stage_order
@@ -56,7 +56,7 @@ _STATUS_SIGN = {
 }
 
 
-def render(run: Run, folder: Path, timing: Forest | None = None, *, as_: Shown = PLAIN) -> str:
+def render(run: Run, folder: Path, timing: TimingSummary | None = None, *, as_: Shown = PLAIN) -> str:
     """The page. Diffs are read from the artifacts of `folder`. Where one is missing, the page says so."""
     sheet, script = _asset("report.css"), _asset("report.js")
     shown = view.of(run, GroupDiffs(folder, run), timing, _LIMITS, as_=as_)
@@ -127,7 +127,7 @@ def _statistic_charts(row: view.StatisticRow) -> tuple[Markup, Markup]:
     return bar, charts.profile(moves, words)
 
 
-def _forest(timing: Forest) -> dict[str, Any]:
+def _forest(timing: TimingSummary) -> dict[str, Any]:
     scale = charts.ForestScale(timing.rows)
     rows = [(row, f"{100 * (row.ratio - 1):+.2f} %", charts.forest_row(row, scale)) for row in timing.rows]
     return {"axis": charts.forest_axis(scale), "rows": rows}

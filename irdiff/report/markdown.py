@@ -11,8 +11,8 @@ from irdiff.diffs.group_diff import GroupDiffs
 from irdiff.errors import UsageError
 from irdiff.model import Run
 from irdiff.report import escape, templates, view
-from irdiff.report.forest import Forest
 from irdiff.report.shown import PLAIN, Shown
+from irdiff.report.timing_summary import TimingSummary
 from irdiff.report.view import RunView
 
 COMMENT = 8_000
@@ -25,7 +25,7 @@ _MOST_TRIES = 16
 
 
 def render(
-    run: Run, folder: Path, timing: Forest | None = None, limit: int = LIMIT, *, as_: Shown = PLAIN
+    run: Run, folder: Path, timing: TimingSummary | None = None, limit: int = LIMIT, *, as_: Shown = PLAIN
 ) -> str:
     """The report in at most `limit` characters. Raises UsageError for a limit that holds no report."""
     if limit < _SMALLEST_LIMIT:

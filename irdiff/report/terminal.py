@@ -26,7 +26,7 @@ from irdiff.stages import Stage, in_stage_order
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from irdiff.report.forest import Forest
+    from irdiff.report.timing_summary import TimingSummary
 
 _BAD, _GOOD, _DIM = "red", "green", "dim"
 _STAGE_STYLE: Mapping[str, str] = {
@@ -57,7 +57,7 @@ def show(
     run: Run,
     folder: Path,
     console: Console,
-    timing: Forest | None = None,
+    timing: TimingSummary | None = None,
     *,
     as_: Shown = PLAIN,
     limit: int | None = None,
@@ -74,7 +74,7 @@ def show(
         console.print(text, soft_wrap=plain or line.no_wrap is not False, highlight=False)
 
 
-def svg(run: Run, timing: Forest | None = None) -> str:
+def svg(run: Run, timing: TimingSummary | None = None) -> str:
     """A picture of the report as a terminal shows it; the same bytes for the same run."""
     from rich._export_format import CONSOLE_SVG_FORMAT
     from rich.console import Console

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 
-from irdiff.report.forest import Forest, ForestRow, WrongOutput
+from irdiff.report.timing_summary import TimingRow, TimingSummary, WrongOutput
 from irdiff.timing.results import BAD_OUTPUTS, FAULTS, CaseTiming, OutputCheck, Speed, TimingResults
 
 _FEW_ULP = 1000
 
 
-def forest_of(results: TimingResults) -> Forest:
+def timing_summary_of(results: TimingResults) -> TimingSummary:
     """The timings as a forest, the slowest case first: a reader must not miss it."""
     names = {gpu.uuid: gpu.name for gpu in results.gpus}
     rows = [row for timing in results.cases if (row := _row(timing)) is not None]
-    return Forest(
+    return TimingSummary(
         headline=_headline(results),
         device=", ".join(f"{count} x {name}" for name, count in sorted(Counter(names.values()).items())),
         rows=tuple(sorted(rows, key=lambda row: (-row.ratio, row.case_id))),
@@ -47,11 +47,11 @@ def _outputs(timing: CaseTiming) -> str:
     return f"{outputs.status.value}{side}" + (f": {outputs.message}" if outputs.message else "")
 
 
-def _row(timing: CaseTiming) -> ForestRow | None:
+def _row(timing: CaseTiming) -> TimingRow | None:
     measured = timing.measurement
     if measured is None:
         return None
-    return ForestRow(
+    return TimingRow(
         case_id=timing.case,
         ratio=measured.ratio,
         low=measured.ratio_low,

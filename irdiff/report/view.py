@@ -27,11 +27,11 @@ from irdiff.report import (
     wording,
 )
 from irdiff.report.families import Family
-from irdiff.report.forest import Forest, ForestRow
 from irdiff.report.group_names import NamedGroup
 from irdiff.report.moved import Movement, Outlier, StatisticMove
 from irdiff.report.rank import rank
 from irdiff.report.shown import PLAIN, Shown
+from irdiff.report.timing_summary import TimingRow, TimingSummary
 from irdiff.report.together import SharedError
 from irdiff.words import counted
 
@@ -152,10 +152,10 @@ class RunView:
     duration_s: float
     compared: bool
     """Whether anything was compared: False for two compilers that are the same."""
-    timing: Forest | None
-    slower: tuple[ForestRow, ...]
+    timing: TimingSummary | None
+    slower: tuple[TimingRow, ...]
     more_slower: int
-    unclear: tuple[ForestRow, ...]
+    unclear: tuple[TimingRow, ...]
     more_unclear: int
     broken: Failing
     targets: tuple[str, ...]
@@ -189,7 +189,7 @@ class RunView:
 def of(
     run: Run,
     diffs: GroupDiffs,
-    timing: Forest | None = None,
+    timing: TimingSummary | None = None,
     limits: ListLimits = LISTED,
     *,
     as_: Shown = PLAIN,

@@ -35,7 +35,7 @@ class Packages:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Beside:
+class ExtraPackages:
     """What a worker has next to its Triton: torch, where its interpreter has one, and packages, which are
     imported as if there were a GPU of one kind.
     """
@@ -75,11 +75,11 @@ class Corpus:
         """What a worker is told of it."""
         return {"root": str(self.root), "workloads": self.folder, "imports": self.imports}
 
-    def beside(self, name: str, target: Target) -> Beside | None:
+    def beside(self, name: str, target: Target) -> ExtraPackages | None:
         """What a workload or a launch may need next to a toolchain; None where that is nothing."""
         packages = self.packages.get(name.partition("/")[0])
         is_alone = packages is None and self.self_contained
-        return None if is_alone else Beside(packages=packages, target=target)
+        return None if is_alone else ExtraPackages(packages=packages, target=target)
 
 
 def load(root: Path) -> Corpus:

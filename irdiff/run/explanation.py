@@ -17,7 +17,7 @@ from irdiff.attribute.kernel_lines import Locations
 from irdiff.attribute.replayer import WorkerReplayer
 from irdiff.capture import kernel_sources
 from irdiff.capture.catalogs import Wanted
-from irdiff.compare.judge import Judge
+from irdiff.compare.artifact_comparator import ArtifactComparator
 from irdiff.config import Config
 from irdiff.errors import ExitCode, IrdiffError, RunFolderError, UsageError
 from irdiff.model import Case, Revision, Run, Sides
@@ -81,13 +81,13 @@ def attribute(run: Run, folder: Path, case: Case, sides: Sides[Side], config: Co
             if content is not None:
                 store.put(content)
     target = next(target for target in run.targets if target.name == case.target)
-    subject = attribution.subject_of(case, target)
+    subject = attribution.attribution_input(case, target)
     if subject is None:
         return None
     with closing(Workers(config)) as workers, llvm_process.opened(config) as llvm:
         wanted = Wanted(cases=tuple(filter(None, (case.id, case.renamed_from))))
         replayer = WorkerReplayer(config, store, workers, wanted, reuse=True)
-        return Attributor(Judge(store, llvm.reprint), replayer, sides).attribute(subject)
+        return Attributor(ArtifactComparator(store, llvm.reprint), replayer, sides).attribute(subject)
 
 
 def corpus_roots(run: Run, corpus: Path | None, config: Config) -> Sides[Path]:

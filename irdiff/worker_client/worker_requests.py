@@ -13,7 +13,7 @@ from typing import Any
 from irdiff.config import Config
 from irdiff.model import Failure, FailureKind, Toolchain
 from irdiff.process import FROM_OUTSIDE
-from irdiff.resolve.corpus import Beside
+from irdiff.resolve.corpus import ExtraPackages
 from irdiff.resolve.toolchains.identity import WORKER
 from irdiff.stages import INPUT, MLIR, TEXTS, Stage
 from irdiff.store import key_of
@@ -52,7 +52,7 @@ class Requests:
     def ask(
         self,
         toolchain: Toolchain,
-        beside: Beside | None,
+        beside: ExtraPackages | None,
         row: Mapping[str, Any],
         folder: Path,
         *,

@@ -16,7 +16,7 @@ from irdiff import process
 from irdiff.config import Config
 from irdiff.errors import ToolchainError
 from irdiff.model import Toolchain
-from irdiff.resolve.corpus import Beside
+from irdiff.resolve.corpus import ExtraPackages
 from irdiff.resolve.toolchains import identity
 
 _CLOSE_S = 30
@@ -41,7 +41,7 @@ class Worker:
     def __init__(
         self,
         toolchain: Toolchain,
-        beside: Beside | None,
+        beside: ExtraPackages | None,
         config: Config,
         log: Path,
         *,
@@ -126,7 +126,7 @@ class Worker:
             self._process.wait()
 
 
-def _words(beside: Beside | None) -> list[str]:
+def _words(beside: ExtraPackages | None) -> list[str]:
     """Nothing where torch is not needed, else the packages, of which there may be none."""
     if beside is None:
         return []
@@ -151,7 +151,9 @@ class Workers:
         # Lives as long as the workers: the kernel ends a worker with the thread that started it.
         self._starters = ThreadPoolExecutor(4)  # base and head, each with and without randomization
 
-    def get(self, toolchain: Toolchain, beside: Beside | None = None, *, randomized: bool = False) -> Worker:
+    def get(
+        self, toolchain: Toolchain, beside: ExtraPackages | None = None, *, randomized: bool = False
+    ) -> Worker:
         """The worker of a toolchain, with what workloads need beside it. A dead one is replaced."""
         place = ("torch", "") if beside else ("", "")
         if beside and beside.packages:

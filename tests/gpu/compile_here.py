@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 
 from irdiff.compare import radius
 from irdiff.model import (
-    EVERYTHING,
+    DEFAULT_OPTIONS,
     SCHEMA,
     Artifact,
     Case,
@@ -100,7 +100,7 @@ class Builder:
             cases.append(_case(f"{name}@{target.name}", target.name, base, head))
         revision = Revision(spec="here", version="", digest="", corpus="", ptxas={}, note="", revision="")
         run = Run(
-            schema=SCHEMA, irdiff_version="test", normalizer_version="", created="", command=(), options=EVERYTHING,
+            schema=SCHEMA, irdiff_version="test", normalizer_version="", created="", command=(), options=DEFAULT_OPTIONS,
             base=revision, head=revision, targets=(target,), environment={},
             summary=radius.summarize(cases, (target,)),
             cases=tuple(cases), launches=launches, groups=(), reach=None,

@@ -14,7 +14,7 @@ import zstandard
 
 from irdiff.model import Artifact, Run, Verdict
 from irdiff.report import html
-from irdiff.report.forest import Forest, ForestRow, WrongOutput
+from irdiff.report.timing_summary import TimingRow, TimingSummary, WrongOutput
 from irdiff.store import sha256
 from tests.integration import browser
 from tests.integration.browser import Watched
@@ -74,10 +74,10 @@ def with_texts(run: Run, folder: Path, operations: int = 400) -> Run:
     return replace(run, cases=tuple(cases))
 
 
-def forest(run: Run) -> Forest:
+def forest(run: Run) -> TimingSummary:
     changed = [case.id for case in run.cases if case.verdict is Verdict.CHANGED][:100]
     rows = [
-        ForestRow(
+        TimingRow(
             case_id=case_id,
             ratio=0.95 + index % 13 / 100,
             low=0.94 + index % 13 / 100,
@@ -92,7 +92,9 @@ def forest(run: Run) -> Forest:
         for index, case_id in enumerate(changed)
     ]
     wrong = (WrongOutput(case_id=changed[0], words="different at head"),)
-    return Forest(headline="33 slower, 33 same, 34 faster", device="1 H200", rows=tuple(rows), wrong=wrong)
+    return TimingSummary(
+        headline="33 slower, 33 same, 34 faster", device="1 H200", rows=tuple(rows), wrong=wrong
+    )
 
 
 @pytest.fixture(scope="module")
@@ -321,7 +323,9 @@ def test_a_hostile_run_is_shown_and_does_nothing(page: Watched, tmp_path: Path) 
     wrong = (WrongOutput(case_id=HOSTILE, words=HOSTILE),)
     path = tmp_path / "report.html"
     path.write_text(
-        html.render(run, tmp_path, Forest(headline=HOSTILE, device=HOSTILE, rows=tuple(rows), wrong=wrong)),
+        html.render(
+            run, tmp_path, TimingSummary(headline=HOSTILE, device=HOSTILE, rows=tuple(rows), wrong=wrong)
+        ),
         "utf-8",
     )
     page.open(path)

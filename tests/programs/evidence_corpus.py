@@ -62,7 +62,7 @@ class Edit:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Judged:
+class CaseResult:
     """One edit with what was predicted and said of it now."""
 
     edit: Edit
@@ -95,7 +95,7 @@ def write(predictions: Sequence[str]) -> None:
     LIST.write_text(head + "".join(parts), encoding="utf-8")
 
 
-def judge(edits: Sequence[Edit], shared: Path) -> list[Judged]:
+def judge(edits: Sequence[Edit], shared: Path) -> list[CaseResult]:
     """Predicts and compares all of them at once."""
     with comparing.workplace() as folder:
         repo = Repository.new(folder / "kernels")
@@ -112,7 +112,7 @@ def judge(edits: Sequence[Edit], shared: Path) -> list[Judged]:
             for place, more in ((folder / "default", []), (folder / "anew", ["--no-cache"]))
         ]
         return [
-            Judged(
+            CaseResult(
                 edit=edit,
                 prediction=prediction,
                 default=_verdict(compared[0], edit),
@@ -159,7 +159,7 @@ def _corpus_api() -> str:
     return str(Path(done.stdout.strip(), "worker", "corpus_api.py"))
 
 
-def table(judged: Sequence[Judged]) -> list[str]:
+def table(judged: Sequence[CaseResult]) -> list[str]:
     """One line a kind, and one for all."""
     columns = ("edits", "IR changed", "default", "no-shortcut", "misses", "alarms")
     counts: dict[str, Counter[str]] = {}

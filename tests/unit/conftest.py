@@ -12,7 +12,7 @@ import pytest
 from irdiff.compare import radius
 from irdiff.findings import Finding
 from irdiff.model import (
-    EVERYTHING,
+    DEFAULT_OPTIONS,
     GROUPED_VERDICTS,
     SCHEMA,
     Artifact,
@@ -216,7 +216,7 @@ class Build:
                 normalizer_version="1",
                 created="2026-01-02T03:04:05+00:00",
                 command=("compare", "triton==3.8.0", "triton==3.9.0"),
-                options=EVERYTHING,
+                options=DEFAULT_OPTIONS,
                 base=Build.revision("3.8.0"),
                 head=Build.revision("3.9.0"),
                 targets=targets,

@@ -31,7 +31,7 @@ NOT_PURE = {
     "normalize/llvm_process.py",
     "normalize/llvm_child.py",
     "group/describer.py",
-    "group/judgements.py",
+    "group/case_results.py",
 }
 """LLVM may die of a text, so it is asked in another process; descriptions and judgements are kept in the store."""
 MAX_AT_TOP = 12

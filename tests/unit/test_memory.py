@@ -16,8 +16,8 @@ import pytest
 
 from irdiff.attribute.passes import END, State, read_log
 from irdiff.attribute.state_comparer import StateComparer
+from irdiff.compare.artifact_comparator import ArtifactComparator
 from irdiff.compare.edits import EditSource
-from irdiff.compare.judge import Judge
 from irdiff.group.describer import CaseDescriber
 from irdiff.run import run_folder
 from irdiff.store import Store
@@ -81,7 +81,7 @@ def test_an_edit_takes_little_more_than_its_lines(tmp_path: Path, build: Any) ->
     store = Store(tmp_path)
     base, head = large_ir(), large_ir("llvm.unreachable")
     source = EditSource(ir="mlir", base=store.put(base), head=store.put(head))
-    describer = CaseDescriber(Judge(store, no_llvm))
+    describer = CaseDescriber(ArtifactComparator(store, no_llvm))
     with traced() as peak:
         describer.describe(build.case(), source)
     assert peak.size_bytes < 5 * (len(base) + len(head))

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from irdiff.attribute import attribution, attributor
-from irdiff.attribute.attribution import Attribution, Subject, subject_of
+from irdiff.attribute.attribution import Attribution, AttributionInput, attribution_input
 from irdiff.attribute.attributor import Attributor
 from irdiff.attribute.passes import END, State
 from irdiff.attribute.replayer import Dump, Replay, Replayed
-from irdiff.compare.judge import Judge
+from irdiff.compare.artifact_comparator import ArtifactComparator
 from irdiff.model import Artifact, Case, Component, Origin, Sides, StageStatus, Verdict
 from irdiff.store import Store
 from tests.elf_files import content, rebuilt
@@ -134,13 +134,13 @@ class Bench:
         return replace(made, **changes)
 
     def attribute(self, case: Case) -> Attribution:
-        subject = subject_of(case, self.build.target(case.target))
-        assert isinstance(subject, Subject)
+        subject = attribution_input(case, self.build.target(case.target))
+        assert isinstance(subject, AttributionInput)
         sides = Sides(
             base=self.build.side("base", self.versions["base"]),
             head=replace(self.build.side("head", self.versions["head"]), substitute=self.tool),
         )
-        return Attributor(Judge(self.store, no_llvm), self.replayer, sides).attribute(subject)
+        return Attributor(ArtifactComparator(self.store, no_llvm), self.replayer, sides).attribute(subject)
 
     def origin(
         self, base: Mapping[str, str | bytes], head: Mapping[str, str | bytes], **changes: Any
@@ -636,16 +636,16 @@ def test_an_artifact_that_is_gone_is_not_the_same(bench: Bench) -> None:
 
 def test_only_changed_code_that_both_sides_have_is_attributed(bench: Bench) -> None:
     case, target = bench.case({"ttir": ONE}, {"ttir": TWO}), bench.build.target()
-    assert subject_of(case, target) is not None
-    assert subject_of(replace(case, verdict=Verdict.ABSORBED), target) is not None
+    assert attribution_input(case, target) is not None
+    assert attribution_input(replace(case, verdict=Verdict.ABSORBED), target) is not None
     failed = {Verdict.BROKEN, Verdict.FIXED}
     for verdict in failed:
-        assert subject_of(replace(case, verdict=verdict), target) is not None
+        assert attribution_input(replace(case, verdict=verdict), target) is not None
     for verdict in set(Verdict) - {Verdict.CHANGED, Verdict.ABSORBED} - failed:
-        assert subject_of(replace(case, verdict=verdict), target) is None
-    assert subject_of(replace(case, origin=None), target) is None
+        assert attribution_input(replace(case, verdict=verdict), target) is None
+    assert attribution_input(replace(case, origin=None), target) is None
     blind = bench.build.findings("not-compared:ttir,asm")
-    assert subject_of(replace(case, findings=blind), target) is None
+    assert attribution_input(replace(case, findings=blind), target) is None
 
 
 def test_what_broke_names_the_pass_that_failed(bench: Bench) -> None:
@@ -689,7 +689,7 @@ def test_what_failed_outside_of_passes_is_not_run_again(bench: Bench) -> None:
 
 def test_each_side_is_asked_for_its_own_launch(bench: Bench) -> None:
     case = bench.case({"ttir": ONE}, {"ttir": TWO}, renamed_from="old/name:fp16@sm_90")
-    subject = subject_of(case, bench.build.target())
+    subject = attribution_input(case, bench.build.target())
     assert subject is not None
     assert subject.launch_ids == Sides(base="old/name:fp16", head="matmul/tma:fp16")
 

@@ -15,7 +15,7 @@ from irdiff import normalize
 from irdiff.attribute.bisect import Bisection, BisectQuestion, FirstBadCommits, GitHistory, SideList
 from irdiff.capture.catalogs import NOTHING, Catalog
 from irdiff.cli.bisect import diff_of
-from irdiff.compare.judge import Judge
+from irdiff.compare.artifact_comparator import ArtifactComparator
 from irdiff.errors import ToolchainError, UsageError
 from irdiff.model import (
     Artifact,
@@ -144,7 +144,7 @@ class Bench:
             history=self.history,
             side_of=self.side,
             compiler=FakeCompiler(self.store, self.launch or self.build.launch(CASE), self.makes),
-            sameness=Judge(self.store, no_llvm),
+            comparator=ArtifactComparator(self.store, no_llvm),
             tell=self.told.append,
         ).run()
 
@@ -319,7 +319,7 @@ def test_git_says_what_follows_what() -> None:
 
 def test_a_text_that_is_gone_has_no_lines_to_show(bench: Bench) -> None:
     gone = Artifact(stage="ttgir", digest="0" * 64, size_bytes=1)
-    search: Any = SimpleNamespace(sameness=Judge(bench.store, no_llvm))
+    search: Any = SimpleNamespace(comparator=ArtifactComparator(bench.store, no_llvm))
     case = replace(bench.build.case(), artifacts=Sides(base={"ttgir": gone}, head={"ttgir": gone}))
     assert Bisection._texts(search, case, "ttgir") is None
 

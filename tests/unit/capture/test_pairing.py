@@ -13,7 +13,7 @@ from irdiff.capture.catalogs import NOTHING
 from irdiff.capture.pairing import CapturedWorkload
 from irdiff.compare import cases
 from irdiff.model import (
-    EVERYTHING,
+    DEFAULT_OPTIONS,
     CaptureFailure,
     Failure,
     FailureKind,
@@ -159,5 +159,7 @@ def test_the_fewest_calls_have_moved(launch: Launch, base: str, head: str, moved
         )
 
     catalogs = Sides(base=base, head=head).map(lambda calls: replace(NOTHING, launches=launches(calls)))
-    rows = pairing.pairs([CapturedWorkload(workload="a/b", target=TARGET, catalogs=catalogs)], EVERYTHING)
+    rows = pairing.pairs(
+        [CapturedWorkload(workload="a/b", target=TARGET, catalogs=catalogs)], DEFAULT_OPTIONS
+    )
     assert {pair.launch_id.rpartition("/")[2] for pair in rows if pair.moved} == set(moved)

@@ -15,7 +15,7 @@ from irdiff.cluster import client, on_worker
 from irdiff.cluster.batches import Batch, Worked, parts
 from irdiff.config import Config, SharedStoreConfig, StoreMode
 from irdiff.errors import NothingComparedError, UsageError
-from irdiff.model import EVERYTHING, Sides, Toolchain
+from irdiff.model import DEFAULT_OPTIONS, Sides, Toolchain
 from irdiff.parallel import Progress
 from irdiff.pipeline import Comparison
 from irdiff.resolve import corpus as corpora
@@ -56,7 +56,7 @@ def asked(tmp_path: Path, build: Any) -> Comparison:
     corpus = corpora.load(tmp_path / "corpus")
     sides = Sides(base=build.side("base", corpus=corpus), head=build.side("head", corpus=corpus))
     targets = (build.target("sm_90"), build.target("gfx942"))
-    return Comparison(sides=sides, targets=targets, options=EVERYTHING, command=())
+    return Comparison(sides=sides, targets=targets, options=DEFAULT_OPTIONS, command=())
 
 
 def quiet(_: Progress) -> None:
@@ -77,7 +77,7 @@ def test_a_part_is_one_workload_for_one_target_under_the_same_digests(asked: Com
 
 
 def test_only_parts_that_are_asked_for(asked: Comparison) -> None:
-    asked = replace(asked, options=replace(EVERYTHING, cases=("f/two",)))
+    asked = replace(asked, options=replace(DEFAULT_OPTIONS, cases=("f/two",)))
     assert [name for name, _ in parts(asked)] == NAMES[2:]
 
 
@@ -108,7 +108,7 @@ def test_what_does_not_come_back_is_told_and_made_here(asked: Comparison, config
 
 
 def test_shards_are_for_machines_that_know_nothing_of_each_other(asked: Comparison, config: Config) -> None:
-    asked = replace(asked, options=replace(EVERYTHING, shard=(1, 2)))
+    asked = replace(asked, options=replace(DEFAULT_OPTIONS, shard=(1, 2)))
     with pytest.raises(UsageError, match="exclude each other"):
         client.fill(asked, config, FakeCluster(), quiet)
 

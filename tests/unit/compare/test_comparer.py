@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from irdiff.compare.artifact_comparator import ArtifactComparator
 from irdiff.compare.comparer import CaseComparer
-from irdiff.compare.judge import Judge
 from irdiff.model import (
-    EVERYTHING,
+    DEFAULT_OPTIONS,
     Artifact,
     Assembler,
     CaptureFailure,
@@ -149,11 +149,11 @@ class Bench:
                 self.compiler.outcomes[name] = replace(outcome, assembler=ran)
             return Side(toolchain=toolchain, corpus=Corpus(root=Path(), workloads=(), digest=""), note="")
 
-        options = replace(EVERYTHING, stages=self.stages, shortcut=self.shortcut)
+        options = replace(DEFAULT_OPTIONS, stages=self.stages, shortcut=self.shortcut)
         compiler: Any = self.compiler
         return CaseComparer(
             compiler,
-            Judge(self.compiler.store, no_llvm),
+            ArtifactComparator(self.compiler.store, no_llvm),
             Sides(base=side("base"), head=side("head")),
             options,
         )

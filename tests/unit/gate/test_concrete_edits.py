@@ -11,7 +11,7 @@ import pytest
 
 from irdiff import gate
 from irdiff.compare import edit_digest
-from irdiff.compare.judge import Judge
+from irdiff.compare.artifact_comparator import ArtifactComparator
 from irdiff.gate import acceptance
 from irdiff.gate.outcome import Outcome
 from irdiff.group import grouping
@@ -146,13 +146,13 @@ class Compared:
     def __init__(self, build: Any, store: Store) -> None:
         self.build = build
         self.store = store
-        self.judge = Judge(store, no_llvm)
+        self.comparator = ArtifactComparator(store, no_llvm)
 
     def run(self, stage: str, base: str, head: str, **changes: Any) -> Run:
         case, pair = self.case({stage: base}, {stage: head}, **changes)
-        describer = CaseDescriber(self.judge)
+        describer = CaseDescriber(self.comparator)
         groups, group_of = grouping.group([case], lambda c: describer.describe(c, None))
-        case = replace(case, group=group_of[case.id], edit=edit_digest.of_case(case, pair, self.judge))
+        case = replace(case, group=group_of[case.id], edit=edit_digest.of_case(case, pair, self.comparator))
         run: Run = self.build.run(case, groups=groups)
         return run
 
@@ -186,7 +186,7 @@ class Compared:
     def digest(
         self, base: Mapping[str, str | bytes], head: Mapping[str, str | bytes], **changes: Any
     ) -> str | None:
-        return edit_digest.of_case(*self.case(base, head, **changes), self.judge)
+        return edit_digest.of_case(*self.case(base, head, **changes), self.comparator)
 
 
 @pytest.fixture
@@ -276,7 +276,9 @@ def test_what_the_launch_has_otherwise_counts(compared: Compared) -> None:
         {"options": {"num_stages": "3"}},
     ]
     launches = [replace(head, **change) for change in changes]  # type: ignore[type-var]
-    digests = {edit_digest.of_case(case, replace(pair, head=launch), compared.judge) for launch in launches}
+    digests = {
+        edit_digest.of_case(case, replace(pair, head=launch), compared.comparator) for launch in launches
+    }
     assert len(digests) == len(changes)
 
 
@@ -303,7 +305,7 @@ def test_how_a_side_failed_counts_without_addresses_and_folders(
         edit_digest.of_case(
             replace(case, failures=replace(case.failures, head=replace(case.failures.head, message=text))),
             _pair(build, case.id),
-            Judge(Store(tmp_path), no_llvm),
+            ArtifactComparator(Store(tmp_path), no_llvm),
         )
         for text in (first, message)
     ]
@@ -313,4 +315,4 @@ def test_how_a_side_failed_counts_without_addresses_and_folders(
 @pytest.mark.parametrize("verdict", [Verdict.UNCHANGED, Verdict.ADDED, Verdict.UNSUPPORTED])
 def test_what_is_in_no_group_has_no_edit(build: Any, compared: Compared, verdict: Verdict) -> None:
     _, pair = compared.case({"ttgir": _mask(1)}, {"ttgir": _mask(1)})
-    assert edit_digest.of_case(build.case("a/x:1@sm_90", verdict), pair, compared.judge) is None
+    assert edit_digest.of_case(build.case("a/x:1@sm_90", verdict), pair, compared.comparator) is None

@@ -11,7 +11,7 @@ from irdiff.gate import rules
 from irdiff.gate.outcome import Certainty, GateFinding, SubjectKind
 from irdiff.gate.policy import Action
 from irdiff.gate.timings import TimedCase
-from irdiff.model import EVERYTHING, Edited, Run, Sides, StageStatus, Verdict
+from irdiff.model import DEFAULT_OPTIONS, Edited, Run, Sides, StageStatus, Verdict
 from irdiff.timing.results import Speed
 from tests.unit.gate import policies
 from tests.unit.gate.timed import CASE, timed
@@ -235,7 +235,7 @@ def test_a_side_that_disagrees_with_itself(build: Any, changed: Run) -> None:
     both = build.run(build.case(CASE, Verdict.CHANGED, nondeterministic=("base", "head")))
     rule = {"kind": "nondeterministic"}
     assert said(both, **rule) == (VIOLATED, "disagrees with itself when compiled again: base, head")
-    unchecked = replace(changed, options=replace(EVERYTHING, recheck=False))
+    unchecked = replace(changed, options=replace(DEFAULT_OPTIONS, recheck=False))
     assert said(unchecked, **rule) == (UNKNOWN, "was not compiled again: --no-recheck")
     assert said(replace(build.run(build.case(CASE)), options=unchecked.options), **rule) is None
 

@@ -13,7 +13,7 @@ from irdiff.gate import acceptance, policy
 from irdiff.gate.acceptance import Acceptance, Accepted
 from irdiff.gate.outcome import Certainty, GateFinding, Outcome
 from irdiff.gate.timings import TimedCase
-from irdiff.model import EVERYTHING, Run, Sides, StageStatus, Verdict
+from irdiff.model import DEFAULT_OPTIONS, Run, Sides, StageStatus, Verdict
 from irdiff.store import sha256
 from irdiff.timing.results import Speed
 from tests.unit.gate import policies
@@ -347,7 +347,7 @@ def test_of_many_cases_a_quarter_is_the_bound_as_before(build: Any, total: int) 
     "chosen", [{"cases": ("a/x",)}, {"tiers": ("core",)}, {"shard": (1, 2)}], ids=["case", "tier", "shard"]
 )
 def test_few_cases_of_a_larger_corpus_are_not_enough(build: Any, chosen: dict[str, Any]) -> None:
-    run = build.run(*_few(build, 0, 6), options=replace(EVERYTHING, **chosen))
+    run = build.run(*_few(build, 0, 6), options=replace(DEFAULT_OPTIONS, **chosen))
     assert _blocking(run) == ["coverage", "gate-kernel-gone"]
 
 

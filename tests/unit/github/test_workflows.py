@@ -21,7 +21,7 @@ FILES = {
 }
 ACTIONS = {str(path): path.read_text() for path in (ROOT / ".github" / "actions").glob("*/action.yml")}
 OWN = {str(path): path.read_text() for path in (ROOT / ".github" / "workflows").glob("*.yml")}
-EVERYTHING = {**FILES, **ACTIONS, **OWN}
+DEFAULT_OPTIONS = {**FILES, **ACTIONS, **OWN}
 ALLOWED = {
     "irdiff-comment": {"pull-requests", "checks"},
     "irdiff-time": {"pull-requests", "checks"},
@@ -43,9 +43,9 @@ def _jobs(content: str) -> list[str]:
     return re.split(r"^  (?=[a-z]+:\n)", content[content.index("\njobs:") :], flags=re.MULTILINE)[1:]
 
 
-@pytest.mark.parametrize("path", EVERYTHING)
+@pytest.mark.parametrize("path", DEFAULT_OPTIONS)
 def test_every_action_is_pinned_to_a_commit(path: str) -> None:
-    for used in re.findall(r"uses: (.*)", EVERYTHING[path]):
+    for used in re.findall(r"uses: (.*)", DEFAULT_OPTIONS[path]):
         assert re.fullmatch(r"[\w-]+/[\w./-]+@[0-9a-f]{40} # (v[\d.]+|irdiff [\d.]+)", used), used
 
 
@@ -55,10 +55,10 @@ def test_the_actions_are_pinned_as_the_workflows_are() -> None:
         assert set(re.findall(r"uses: (.*)", content)) <= pins
 
 
-@pytest.mark.parametrize("path", EVERYTHING)
+@pytest.mark.parametrize("path", DEFAULT_OPTIONS)
 def test_no_script_holds_an_expression(path: str) -> None:
-    scripts = re.findall(r"^( *)run: (\|\n(?:\1  .*\n|\n)+|.*\n)", EVERYTHING[path], re.MULTILINE)
-    assert len(scripts) == len(re.findall(r"^ *run: ", EVERYTHING[path], re.MULTILINE))
+    scripts = re.findall(r"^( *)run: (\|\n(?:\1  .*\n|\n)+|.*\n)", DEFAULT_OPTIONS[path], re.MULTILINE)
+    assert len(scripts) == len(re.findall(r"^ *run: ", DEFAULT_OPTIONS[path], re.MULTILINE))
     for _, script in scripts:
         assert "${{" not in script
 

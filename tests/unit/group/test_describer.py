@@ -10,8 +10,8 @@ import pytest
 
 from irdiff.attribute.passes import END, State
 from irdiff.attribute.state_comparer import StateComparer
+from irdiff.compare.artifact_comparator import ArtifactComparator
 from irdiff.compare.edits import Edit, EditSource
-from irdiff.compare.judge import Judge
 from irdiff.group import describer
 from irdiff.group.describer import CaseDescriber
 from irdiff.group.grouping import Description, describe
@@ -55,7 +55,7 @@ class Bench:
         return made
 
     def describe(self, case: Case, source: EditSource | None = None, made: Edit | None = None) -> Description:
-        return CaseDescriber(Judge(self.store, no_llvm)).describe(case, source, made=made)
+        return CaseDescriber(ArtifactComparator(self.store, no_llvm)).describe(case, source, made=made)
 
     def lines(self, case: Case, source: EditSource | None = None) -> list[str]:
         return sorted(self.describe(case, source).counts)
@@ -150,7 +150,7 @@ def test_mlir_on_the_way_to_llvm_ir_is_read_without_what_that_has_no_place_for(b
 def test_another_launch_makes_another_description(bench: Bench) -> None:
     case = bench.case("ttgir", ONE, TWO)
     four, eight = (bench.build.launch(case.id, options={"num_warps": n}, digest=n * 64) for n in ("4", "8"))
-    describer_of = CaseDescriber(Judge(bench.store, no_llvm))
+    describer_of = CaseDescriber(ArtifactComparator(bench.store, no_llvm))
     plain = describer_of.describe(case, None)
     same = describer_of.describe(case, None, Sides(base=four, head=four))
     told = describer_of.describe(case, None, Sides(base=four, head=eight))

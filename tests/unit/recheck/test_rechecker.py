@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from irdiff.attribute.replayer import Replay, Replayed
-from irdiff.compare.judge import Judge
+from irdiff.compare.artifact_comparator import ArtifactComparator
 from irdiff.model import (
     Artifact,
     Case,
@@ -24,7 +24,7 @@ from irdiff.model import (
     StageStatus,
     Verdict,
 )
-from irdiff.recheck.rechecker import Rechecker, Suspect
+from irdiff.recheck.rechecker import Rechecker, RecheckInput
 from irdiff.store import Store
 from tests.elf_files import content, rebuilt
 from tests.programs.mutation.artifacts import of_stage
@@ -99,18 +99,18 @@ class Bench:
         )
         return replace(case, **changes)
 
-    def suspect(self, case: Case | None = None) -> Suspect:
+    def wanted(self, case: Case | None = None) -> RecheckInput:
         case = case or self.case()
         launches = Sides(base=self.build.launch(case.id, "base"), head=self.build.launch(case.id, "head"))
-        return Suspect(case=case, launches=launches, target=self.build.target(), again=self.again)
+        return RecheckInput(case=case, launches=launches, target=self.build.target(), again=self.again)
 
     def rechecker(self) -> Rechecker:
         fakes: Any = self.fakes
         sides = Sides(base=self.build.side("base"), head=self.build.side("head"))
-        return Rechecker(fakes, fakes, Judge(self.fakes.store, no_llvm), sides)
+        return Rechecker(fakes, fakes, ArtifactComparator(self.fakes.store, no_llvm), sides)
 
     def disagreeing(self, case: Case | None = None) -> tuple[str, ...]:
-        return self.rechecker().whole(self.suspect(case)).disagreeing
+        return self.rechecker().whole(self.wanted(case)).disagreeing
 
 
 def failed(kind: FailureKind) -> Failed:
@@ -187,17 +187,17 @@ def test_a_whole_compilation_that_makes_other_code_disagrees(bench: Bench) -> No
 def test_a_compilation_that_ran_out_of_time_is_no_answer_and_is_asked_again(bench: Bench) -> None:
     bench.fakes.outputs["head", "ptx"] = [None] * 6
     bench.fakes.whole["head"] = failed(FailureKind.TIMEOUT)
-    answers = bench.rechecker().whole(bench.suspect())
+    answers = bench.rechecker().whole(bench.wanted())
     assert (answers.disagreeing, answers.unanswered) == ((), ("head",))
     del bench.fakes.whole["head"]
     bench.fakes.outputs["head", "ptx"] = [OTHER_PTX]
-    answers = bench.rechecker().whole(bench.suspect())
+    answers = bench.rechecker().whole(bench.wanted())
     assert (answers.disagreeing, answers.unanswered) == ((), ())
 
 
 def test_a_stage_that_ran_out_of_time_is_no_answer(bench: Bench) -> None:
     bench.fakes.late = ("head", "ptx")
-    answers = bench.rechecker().whole(bench.suspect())
+    answers = bench.rechecker().whole(bench.wanted())
     assert (answers.disagreeing, answers.unanswered) == ((), ("head",))
 
 
@@ -209,7 +209,7 @@ def test_what_no_stage_makes_is_compiled_whole(bench: Bench, stage: str) -> None
 
 def test_an_assembler_is_asked_alone(bench: Bench) -> None:
     bench.fakes.outputs["head", "cubin"] = [CUBIN, OTHER_CUBIN, CUBIN]
-    assert bench.rechecker().assemblers(bench.suspect()).disagreeing == ("head",)
+    assert bench.rechecker().assemblers(bench.wanted()).disagreeing == ("head",)
     assert {row.partition(" ")[2] for row in bench.fakes.asked} == {"cubin of ptx", "compiled"}
     assert bench.fakes.asked.count("base cubin of ptx") == 1
 
@@ -219,5 +219,5 @@ def test_a_backend_without_an_assembler_is_not_asked_for_it(bench: Bench) -> Non
     case = bench.case(
         stage="ttir", artifacts=Sides(base=bench.fakes.keep(texts), head=bench.fakes.keep(texts))
     )
-    assert bench.rechecker().assemblers(bench.suspect(case)).disagreeing == ()
+    assert bench.rechecker().assemblers(bench.wanted(case)).disagreeing == ()
     assert bench.fakes.asked == []

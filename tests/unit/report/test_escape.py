@@ -35,7 +35,9 @@ HOSTILE = [
     "&lt;b&gt; &#64;octocat",
     "",
 ]
-EVERYTHING = st.text(alphabet=st.characters(exclude_categories=[]), max_size=60) | st.sampled_from(HOSTILE)
+DEFAULT_OPTIONS = st.text(alphabet=st.characters(exclude_categories=[]), max_size=60) | st.sampled_from(
+    HOSTILE
+)
 SAME_EVERY_TIME = settings(derandomize=True, deadline=None)
 # GitHub's own patterns look at text that Markdown and entities are already gone from.
 MENTION = re.compile(r"(?<![0-9A-Za-z])@[0-9A-Za-z]")
@@ -71,7 +73,7 @@ def _rendered(markdown: str) -> _Text:
 
 
 @SAME_EVERY_TIME
-@given(EVERYTHING)
+@given(DEFAULT_OPTIONS)
 def test_clean_shows_one_line_without_anything_invisible(text: str) -> None:
     shown = escape.clean(text)
     assert len(shown) <= escape.LINE_LIMIT
@@ -94,7 +96,7 @@ def test_lines_are_bounded_and_say_so() -> None:
 
 
 @SAME_EVERY_TIME
-@given(EVERYTHING)
+@given(DEFAULT_OPTIONS)
 def test_a_runner_obeys_no_terminal_line(text: str) -> None:
     for line in [escape.terminal(text), *escape.terminal_lines(text)]:
         assert not line.lstrip().startswith("::")
@@ -102,7 +104,7 @@ def test_a_runner_obeys_no_terminal_line(text: str) -> None:
 
 
 @SAME_EVERY_TIME
-@given(EVERYTHING)
+@given(DEFAULT_OPTIONS)
 @pytest.mark.parametrize("frame", ["{}", "# {}", "- {} and", "| a | b |\n|---|---|\n| {} | x |"])
 def test_markdown_text_is_only_text(frame: str, text: str) -> None:
     plain = _rendered(frame.replace("{}", "word"))
@@ -121,7 +123,7 @@ def test_markdown_text_reads_as_it_was() -> None:
 
 
 @SAME_EVERY_TIME
-@given(EVERYTHING)
+@given(DEFAULT_OPTIONS)
 @pytest.mark.parametrize("frame", ["{}", "see {} here", "| a | b |\n|---|---|\n| {} | x |"])
 def test_code_is_one_code_span(frame: str, text: str) -> None:
     seen = _rendered(frame.replace("{}", escape.code(text)))
@@ -138,7 +140,7 @@ def test_ids_stay_fit_for_copying() -> None:
 
 
 @SAME_EVERY_TIME
-@given(st.lists(EVERYTHING, max_size=5))
+@given(st.lists(DEFAULT_OPTIONS, max_size=5))
 def test_nothing_ends_a_fence(lines: list[str]) -> None:
     seen = _rendered(escape.fence(lines, "diff") + "\n\nafter")
     assert seen.tags == ["pre", "code", "p"]
@@ -146,7 +148,7 @@ def test_nothing_ends_a_fence(lines: list[str]) -> None:
 
 
 @SAME_EVERY_TIME
-@given(EVERYTHING)
+@given(DEFAULT_OPTIONS)
 def test_html_has_no_markup(text: str) -> None:
     assert _Text(escape.html(text)).tags == []
     assert _Text(f'<a title="{escape.html(text)}">').tags == ["a"]
@@ -154,7 +156,7 @@ def test_html_has_no_markup(text: str) -> None:
 
 
 @SAME_EVERY_TIME
-@given(EVERYTHING)
+@given(DEFAULT_OPTIONS)
 def test_html_in_a_comment_is_only_text(text: str) -> None:
     shown = escape.github_html(text)
     assert not re.search(r"[<>`*_\[\]|\\@]", shown)
@@ -164,7 +166,7 @@ def test_html_in_a_comment_is_only_text(text: str) -> None:
 
 
 @SAME_EVERY_TIME
-@given(EVERYTHING)
+@given(DEFAULT_OPTIONS)
 def test_json_in_a_script_cannot_end_it(text: str) -> None:
     content = escape.script_json({"a": text})
     assert not re.search("[<>&]", content)

@@ -10,7 +10,7 @@ from markdown_it import MarkdownIt
 from irdiff.errors import UsageError
 from irdiff.model import Run, Verdict
 from irdiff.report import markdown
-from irdiff.report.forest import Forest, ForestRow, WrongOutput
+from irdiff.report.timing_summary import TimingRow, TimingSummary, WrongOutput
 from tests.unit.report.runs import large_run, make_case, make_group, make_run
 
 HOSTILE = (
@@ -83,7 +83,7 @@ def test_hostile_strings_make_no_markup() -> None:
 
 
 def test_timings_are_told() -> None:
-    row = ForestRow(
+    row = TimingRow(
         case_id="a@sm_90",
         ratio=1.1,
         low=1.05,
@@ -97,7 +97,7 @@ def test_timings_are_told() -> None:
     )
     unclear = replace(row, case_id="c@sm_90", verdict="unclear", why="only 3 processes measured it")
     wrong = WrongOutput(case_id="b@sm_90", words="different at head")
-    timing = Forest(headline="1 slower of 1 timed", device="H200", rows=(row, unclear), wrong=(wrong,))
+    timing = TimingSummary(headline="1 slower of 1 timed", device="H200", rows=(row, unclear), wrong=(wrong,))
     text = markdown.render(large_run(4, 0), NOWHERE, timing)
     assert timing.headline in text
     for told in (row.words.removeprefix("+"), wrong.words, unclear.why):

@@ -21,7 +21,7 @@ from irdiff.gate import outputs, policy
 from irdiff.github import comment
 from irdiff.group import grouping
 from irdiff.model import (
-    EVERYTHING,
+    DEFAULT_OPTIONS,
     CaptureFailure,
     Case,
     Failure,
@@ -95,7 +95,7 @@ def compared(base: Catalog, head: Catalog) -> Run:
     """The run of one workload of which every case is one-sided, and compiles where it is launched."""
     target = TARGETS[0]
     row = CapturedWorkload(workload="a/b", target=target, catalogs=Sides(base=base, head=head))
-    options = EVERYTHING
+    options = DEFAULT_OPTIONS
     alone: Sides[Failure | None] = Sides(base=None, head=None)
     found: list[Case] = [cases.one_sided(pair, alone) for pair in pairing.pairs([row], options)]
     groups, group_of = grouping.group(found, lambda case: grouping.describe(case, None))
@@ -139,7 +139,7 @@ def test_a_pattern_selects_by_what_the_other_side_launches(launched: Catalog) ->
         target=TARGETS[0],
         catalogs=Sides(base=launched, head=replace(NOTHING, failures=(failing("a/b:*"),))),
     )
-    options = replace(EVERYTHING, cases=("a/b:two",), tiers=("core",))
+    options = replace(DEFAULT_OPTIONS, cases=("a/b:two",), tiers=("core",))
     assert [pair.launch_id for pair in pairing.pairs([row], options)] == ["a/b:two/k1", "a/b:two/k2"]
 
 

@@ -39,11 +39,11 @@ def timings():
 
 def test_the_headline_begins_with_faults(timings):
     words = "1 faulted, 1 same, 1 unclear, 1 not timed, 1 of 1 GPUs were lost before the end"
-    assert timed.forest_of(timings).headline == words
+    assert timed.timing_summary_of(timings).headline == words
 
 
 def test_a_fault_is_no_row_of_the_forest(timings):
-    forest = timed.forest_of(timings)
+    forest = timed.timing_summary_of(timings)
     assert [(row.case_id, row.why) for row in forest.rows] == [("same", ""), ("unclear", WHY)]
     assert [(row.case_id, row.words) for row in forest.wrong] == [("hung", f"hang at head: {MESSAGE}")]
 

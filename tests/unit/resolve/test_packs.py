@@ -14,7 +14,7 @@ from irdiff import config as configuration
 from irdiff.errors import CorpusError, ToolchainError
 from irdiff.model import Target, Toolchain
 from irdiff.resolve import corpus, packages, packs
-from irdiff.resolve.corpus import Beside, Corpus, Packages
+from irdiff.resolve.corpus import Corpus, ExtraPackages, Packages
 from irdiff.resolve.toolchains import environments
 from irdiff.worker import importing
 
@@ -201,7 +201,9 @@ def test_packages_stand_beside_the_launches_of_their_pack(root: Path) -> None:
     found = replace(packs.load(root, ["one", "two"]), packages={"one": packages})
     beside = found.beside("one/norms:rms", SM_90)
     assert beside is not None and (beside.packages, beside.target) == (packages, SM_90)
-    assert found.beside("two/norms:rms", SM_90) == Beside(packages=None, target=SM_90), "torch, perhaps"
+    assert found.beside("two/norms:rms", SM_90) == ExtraPackages(packages=None, target=SM_90), (
+        "torch, perhaps"
+    )
     assert replace(found, self_contained=True).beside("two/norms:rms", SM_90) is None
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)
-class ForestRow:
+class TimingRow:
     """One timed case. Ratios are head time ÷ base time: above 1 is slower."""
 
     case_id: str
@@ -40,10 +40,10 @@ class WrongOutput:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Forest:
+class TimingSummary:
     """The timings of one run."""
 
     headline: str
     device: str
-    rows: tuple[ForestRow, ...]
+    rows: tuple[TimingRow, ...]
     wrong: tuple[WrongOutput, ...]

@@ -17,8 +17,8 @@ from pydantic import TypeAdapter
 from pydantic_core import from_json
 
 from irdiff.compare import cases
+from irdiff.compare.artifact_comparator import may_be_cured
 from irdiff.compare.edits import EditSource
-from irdiff.compare.judge import may_be_cured
 from irdiff.findings import Finding
 from irdiff.group.grouping import Description
 from irdiff.model import (
@@ -43,7 +43,7 @@ from irdiff.store.own_code import digest_of_folders
 
 
 @dataclass(frozen=True, kw_only=True)
-class Judged:
+class CaseResult:
     """A compared case, with what grouping needs of it once nothing more will be known of the case."""
 
     case: Case
@@ -78,7 +78,7 @@ class _Common:
 _found, _described = TypeAdapter(_Common), TypeAdapter(Description)
 
 
-class Judgements:
+class CaseResults:
     """Thread-safe."""
 
     def __init__(self, store: Store, sides: Sides[Side], options: Options) -> None:
@@ -88,26 +88,26 @@ class Judgements:
         made_with = [side.toolchain.digest for side in sides], options.attribute, llvm_process.version()
         self._made_with = key_of("judged/2", _digest_of_code(), made_with)
 
-    def found(self, pair: Pair, outcomes: Sides[Outcome]) -> Judged | None:
+    def found(self, pair: Pair, outcomes: Sides[Outcome]) -> CaseResult | None:
         """As it was judged before; None where it was not, or a text that it names is gone."""
         key = self._key(pair, outcomes)
         record = self._store.get_record("judged", key) if key else None
         if record is None:
             return None
-        judged = _judged(record, pair, outcomes)
-        if judged.edit and not all(map(self._store.has, (judged.edit.base, judged.edit.head))):
+        result = _case_result(record, pair, outcomes)
+        if result.edit and not all(map(self._store.has, (result.edit.base, result.edit.head))):
             return None
-        return judged
+        return result
 
-    def keep(self, pair: Pair, outcomes: Sides[Outcome], judged: Judged) -> None:
+    def keep(self, pair: Pair, outcomes: Sides[Outcome], result: CaseResult) -> None:
         """Keeps what is final, and what the same compilations would be judged as again."""
-        case = judged.case
-        is_described = judged.description is not None or case.verdict not in GROUPED_VERDICTS
-        curable = judged.may_be_cured or may_be_cured(case.findings)
+        case = result.case
+        is_described = result.description is not None or case.verdict not in GROUPED_VERDICTS
+        curable = result.may_be_cured or may_be_cured(case.findings)
         if case.verdict not in COMPARED_VERDICTS or not is_described or curable:
             return
         if key := self._key(pair, outcomes):
-            self._store.put_record("judged", key, _record(judged))
+            self._store.put_record("judged", key, _record(result))
 
     def _key(self, pair: Pair, outcomes: Sides[Outcome]) -> str | None:
         launches = [side.key for side in (pair.base, pair.head) if isinstance(side, Launch)]
@@ -130,25 +130,25 @@ def _digest_of_code() -> str:
 # the record: what many cases have in common stands in it as text, which is read once for all of them
 
 
-def _record(judged: Judged) -> dict[str, Any]:
-    case, description = judged.case, judged.description
+def _record(result: CaseResult) -> dict[str, Any]:
+    case, description = result.case, result.description
     found = _Common(
         verdict=case.verdict,
         stages=case.stages,
         findings=case.findings,
         origin=case.origin,
-        again=judged.again,
+        again=result.again,
     )
     return {
         "found": _found.dump_json(found).decode(),
         "described": _described.dump_json(description).decode() if description else None,
         "facts": [json.dumps(side) for side in case.facts],
         "edit": case.edit,
-        "source": [judged.edit.ir, judged.edit.base, judged.edit.head] if judged.edit else None,
+        "source": [result.edit.ir, result.edit.base, result.edit.head] if result.edit else None,
     }
 
 
-def _judged(record: Mapping[str, Any], pair: Pair, outcomes: Sides[Outcome]) -> Judged:
+def _case_result(record: Mapping[str, Any], pair: Pair, outcomes: Sides[Outcome]) -> CaseResult:
     found: _Common = read_once("found", record["found"], _found.validate_json)
     source = record["source"]
     case = replace(
@@ -166,7 +166,7 @@ def _judged(record: Mapping[str, Any], pair: Pair, outcomes: Sides[Outcome]) -> 
         case = replace(case, metadata=metadata)
     assert isinstance(pair.base, Launch)
     assert isinstance(pair.head, Launch)
-    return Judged(
+    return CaseResult(
         case=case,
         launches=Sides(base=pair.base, head=pair.head),
         outcomes=None,

@@ -13,11 +13,11 @@ import pytest
 
 from irdiff.compare.edits import EditSource
 from irdiff.findings import Finding, FindingKind
-from irdiff.group import judgements
+from irdiff.group import case_results
+from irdiff.group.case_results import CaseResult, CaseResults
 from irdiff.group.grouping import describe
-from irdiff.group.judgements import Judged, Judgements
 from irdiff.model import (
-    EVERYTHING,
+    DEFAULT_OPTIONS,
     Artifact,
     Assembler,
     Cause,
@@ -43,7 +43,7 @@ class Bench:
 
     def __post_init__(self) -> None:
         self.sides = Sides(base=self.build.side("base"), head=self.build.side("head"))
-        self.options = EVERYTHING
+        self.options = DEFAULT_OPTIONS
         self.pair = Pair(
             id=CASE,
             launch_id="matmul/tma:fp16",
@@ -60,7 +60,7 @@ class Bench:
             head=_compiled(case.artifacts.head, case.metadata.head, case.compile_s.head),
         )
 
-    def judge(self, verdict: Verdict, **changes: Any) -> Judged:
+    def judge(self, verdict: Verdict, **changes: Any) -> CaseResult:
         """With a value in every field that a judgement has."""
         launched = Sides(base=self.pair.base, head=self.pair.head).map(lambda side: side.launched)
         sides: Sides[dict[str, Artifact]] = launched.map(lambda artifact: {"launch": artifact})
@@ -82,7 +82,7 @@ class Bench:
         description = replace(describe(case, None), counts=Counter({"-bar": 2, "+fence": 1}), size=3)
         cause = Cause(kind=CauseKind.NUMBER, subject="`bar`", count=-2, in_loops=1, ahead="", detail="é")
         description = replace(description, told=replace(description.told, causes=(cause,), score=1.25))
-        return Judged(
+        return CaseResult(
             case=case,
             launches=Sides(base=self.pair.base, head=self.pair.head),
             outcomes=None,
@@ -92,14 +92,14 @@ class Bench:
         )
 
     @property
-    def judgements(self) -> Judgements:
-        return Judgements(self.store, self.sides, self.options)
+    def case_results(self) -> CaseResults:
+        return CaseResults(self.store, self.sides, self.options)
 
-    def keep(self, judged: Judged) -> None:
-        self.judgements.keep(self.pair, self.outcomes, judged)
+    def keep(self, judged: CaseResult) -> None:
+        self.case_results.keep(self.pair, self.outcomes, judged)
 
-    def found(self) -> Judged | None:
-        return self.judgements.found(self.pair, self.outcomes)
+    def found(self) -> CaseResult | None:
+        return self.case_results.found(self.pair, self.outcomes)
 
     def compiled_otherwise(self, **changes: Any) -> None:
         self.outcomes = replace(self.outcomes, head=replace(self.outcomes.head, **changes))
@@ -266,13 +266,13 @@ def test_it_is_judged_anew_where_anything_is_otherwise(
 
 def test_another_irdiff_judges_anew(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.keep(bench.judged)
-    monkeypatch.setattr(judgements, "_digest_of_code", lambda: "another irdiff")
+    monkeypatch.setattr(case_results, "_digest_of_code", lambda: "another irdiff")
     assert bench.found() is None
 
 
 def test_another_reader_of_llvm_ir_judges_anew(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.keep(bench.judged)
-    monkeypatch.setattr(judgements.llvm_process, "version", lambda: "another LLVM")
+    monkeypatch.setattr(case_results.llvm_process, "version", lambda: "another LLVM")
     assert bench.found() is None
 
 

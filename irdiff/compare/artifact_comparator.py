@@ -1,4 +1,4 @@
-"""The judge of sameness: two artifacts of a stage are the same where their bytes or canonical forms are.
+"""Compares two artifacts of a stage: they are the same where their bytes or canonical forms are.
 
 Whoever asks whether two artifacts are the same asks here: the verdict, the recheck, the acceptance of an
 edit, attribution. What a question needs of an artifact is made once while there is room.
@@ -47,7 +47,7 @@ def made_by() -> str:
     return digest_of_folders("", "normalize", "binaries", "compare")
 
 
-class Judge:
+class ArtifactComparator:
     """Thread-safe."""
 
     def __init__(self, store: Store, reprint: Reprint) -> None:
