@@ -295,7 +295,7 @@ class Failed:
     """One side of one case that did not compile."""
 
     failure: Failure
-    curable: bool
+    transient: bool
     """Whether it may say more of the machine at that moment than of the code: the same compilation may end
     otherwise the next time."""
     artifacts: Mapping[str, Artifact]
@@ -356,7 +356,7 @@ class Origin:
     """First stage whose status is `changed`; `launch` where only what the launch passes differs."""
     pass_name: str | None
     """The pass whose output first differs for good; None where it was not looked for or not found."""
-    healed: tuple[str, ...]
+    masked: tuple[str, ...]
     """Earlier passes whose output differed and came together again."""
     charged: tuple[Component, ...]
     note: str
@@ -400,7 +400,7 @@ class Cause:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Telling:
+class CaseSummary:
     """What is told of one case: of its own edit and figures, not of its group's."""
 
     title: str
@@ -446,7 +446,7 @@ class Case:
     edit: str | None
     """Digest of the concrete edit: constants, types, positions (see `edit_digest`). Only such an edit can be
     accepted. None where nothing changed."""
-    told: Telling | None
+    summary: CaseSummary | None
     """None where no group takes the case."""
 
 
@@ -460,7 +460,7 @@ class Options:
     """None means all."""
     stages: tuple[str, ...]
     """Stages to compare; none means all that the backend has."""
-    shortcut: bool
+    use_cache: bool
     """Whether equal inputs of equal toolchains are taken as equal without compiling."""
     recheck: bool
     """Whether a changed case of each group, or more, is made again: does a side agree with itself?"""
@@ -474,7 +474,7 @@ class Options:
 
 
 DEFAULT_OPTIONS = Options(
-    cases=(), tiers=(), stages=(), shortcut=True, recheck=True, attribute=True, shard=(1, 1), configs=None
+    cases=(), tiers=(), stages=(), use_cache=True, recheck=True, attribute=True, shard=(1, 1), configs=None
 )
 """What is compared where a user chose nothing."""
 

@@ -60,7 +60,7 @@ from irdiff.normalize import llvm_process
 from irdiff.parallel import Progress, Report, in_parallel
 from irdiff.recheck.rechecker import Rechecker, RecheckInput
 from irdiff.recheck.rounds import Answer, Depth, Question, Rounds, UnstableAssemblers
-from irdiff.resolve.look import Look, look
+from irdiff.resolve.preflight import Preflight, preflight
 from irdiff.resolve.sides import Side, SideOptions, resolve_sides
 from irdiff.resolve.toolchains.repository import Snapshot
 from irdiff.run import run_folder
@@ -120,7 +120,7 @@ class SameCompiler:
     compiled.
     """
 
-    seen: Look
+    seen: Preflight
     targets: tuple[Target, ...]
     options: Options
     command: tuple[str, ...]
@@ -159,10 +159,10 @@ def resolved(words: Arguments, config: Config, say: Callable[[Edited], None]) ->
     Raises UsageError, ToolchainError, CorpusError.
     """
     check_compared(words.options.stages, (target.backend for target in words.targets))
-    seen = look(words.base, words.head, words.sides, config) if words.made is None else None
+    seen = preflight(words.base, words.head, words.sides, config) if words.made is None else None
     if seen:
         say(seen.edited)
-        if seen.edited.identical and words.options.shortcut:
+        if seen.edited.identical and words.options.use_cache:
             return SameCompiler(
                 seen=seen, targets=words.targets, options=words.options, command=words.command
             )
@@ -311,7 +311,7 @@ def opened(
     processes = nullcontext(warm) if warm else closing(Workers(config))
     with processes as workers, llvm_process.opened(config) as llvm:
         comparator = ArtifactComparator(store, llvm.reprint)
-        reuse = asked.options.shortcut
+        reuse = asked.options.use_cache
         compiler: WorkerCompiler | ToolCompiler
         compiler = workers_alone = WorkerCompiler(Requests(config, workers), store, wanted, reuse=reuse)
         replayer: WorkerReplayer | ToolReplayer
@@ -468,8 +468,8 @@ def _attribute(
         assert subject is not None
         found = steps.attributor.attribute(subject)
         case = attributed(row.case, replace(found, origin=interned(found.origin)))
-        again, curable = interned(found.again), found.may_be_cured
-        row = replace(row, case=case, edit=found.edit, again=again, may_be_cured=curable)
+        again, transient = interned(found.again), found.may_be_cured
+        row = replace(row, case=case, edit=found.edit, again=again, may_be_cured=transient)
         return _final(row, pair_of[row.id], steps, found.made)
 
     targets = {target.name: target for target in asked.targets}
@@ -494,9 +494,9 @@ def _group(
         )
     rows = [row if row.description else _described(row, steps) for row in results]
     known = {row.id: row.description for row in rows if row.description}
-    told = {case_id: description.told for case_id, description in known.items()}
+    summaries = {case_id: description.summary for case_id, description in known.items()}
     groups, group_of = grouping.group((row.case for row in rows), lambda case: known[case.id])
-    cases = (replace(row.case, group=group_of.get(row.id), told=told.get(row.id)) for row in rows)
+    cases = (replace(row.case, group=group_of.get(row.id), summary=summaries.get(row.id)) for row in rows)
     return tuple(cases), groups
 
 

@@ -166,7 +166,7 @@ class _CaseAttribution:
         found = Origin(
             stage=stage,
             pass_name=culprit.name if culprit else None,
-            healed=culprit.healed if culprit else (),
+            masked=culprit.masked if culprit else (),
             charged=tuple(sorted(charged, key=list(Component).index)),
             note="; ".join(notes),
         )
@@ -319,8 +319,8 @@ class _CaseAttribution:
                 and survival.tells_nothing(self._states.edit("mlir", *left))
                 and (later := self._llvm_culprit(stage))
             ):
-                healed = (*culprit.healed, culprit.name, *later.healed)
-                self._culprit = replace(later, healed=tuple(dict.fromkeys(healed)))
+                masked = (*culprit.masked, culprit.name, *later.masked)
+                self._culprit = replace(later, masked=tuple(dict.fromkeys(masked)))
                 note = f"LLVM's optimizer makes the same of what {culprit.name} lowers otherwise"
                 return _Charge(component=Component.LLVM_CODEGEN, note=note)
             self._culprit, self._left = culprit, left

@@ -95,7 +95,7 @@ class Culprit:
     name: str
     note: str
     """How it differs where the pass itself is another one: added, removed, moved, other options."""
-    healed: tuple[str, ...]
+    masked: tuple[str, ...]
     entering: tuple[int, int]
     """States of base and head, by index, that enter the step; equal but for what the note says has moved."""
     leaving: tuple[int, int]
@@ -174,11 +174,11 @@ def find_culprit(base: Sequence[State], head: Sequence[State], same: Same) -> Cu
         return None
     while last >= 0 and not is_equal(last):
         last -= 1
-    healed = _healed(base, pairs, last, is_equal)
+    masked = _healed(base, pairs, last, is_equal)
     i, j = pairs[last] if last >= 0 else (0, 0)
     if last < 0 and not same(base[0], head[0]):
         return None
-    found = _within(base, head, ((i, j), pairs[last + 1]), healed, same, first_aligned=last >= 0)
+    found = _within(base, head, ((i, j), pairs[last + 1]), masked, same, first_aligned=last >= 0)
     return _after_moved_synchronization(found, base, head, pairs)
 
 
@@ -203,7 +203,7 @@ def _within(
     base: Sequence[State],
     head: Sequence[State],
     gap: tuple[tuple[int, int], tuple[int, int]],
-    healed: tuple[str, ...],
+    masked: tuple[str, ...],
     same: Same,
     *,
     first_aligned: bool,
@@ -214,12 +214,12 @@ def _within(
         if not same(base[i + 1], head[j + 1]):
             note = _option_change(base[i], head[j])
             return Culprit(
-                name=base[i].name, note=note, healed=healed, entering=(i, j), leaving=(i + 1, j + 1)
+                name=base[i].name, note=note, masked=masked, entering=(i, j), leaving=(i + 1, j + 1)
             )
         i, j = i + 1, j + 1  # the common pass is innocent: what follows it runs on one side only
     removed, added = _working(base[i : i_end + 1], same), _working(head[j : j_end + 1], same)
     name, note = _one_sided(base, head, removed, added)
-    return Culprit(name=name, note=note, healed=healed, entering=(i, j), leaving=(i_end, j_end))
+    return Culprit(name=name, note=note, masked=masked, entering=(i, j), leaving=(i_end, j_end))
 
 
 def _after_moved_synchronization(
@@ -237,7 +237,7 @@ def _after_moved_synchronization(
             note = (
                 f"{found.note or found.name}: the barriers and fences that {name} inserts on the other side"
             )
-            return Culprit(name=name, note=note, healed=found.healed, entering=before, leaving=(i, j))
+            return Culprit(name=name, note=note, masked=found.masked, entering=before, leaving=(i, j))
         before = i, j
     return found
 

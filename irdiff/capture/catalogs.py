@@ -135,7 +135,7 @@ class Capturer:
     def _key(
         self, toolchain: Toolchain, corpus: Corpus, workload: str, target: Target, selection: Selection
     ) -> str:
-        side = (self._requests.conditions, toolchain.digest, corpus.digest)
+        side = (self._requests.environment_digest, toolchain.digest, corpus.digest)
         return key_of("catalog/6", side, workload, target, selection)
 
     def _captured(
@@ -198,7 +198,7 @@ def _failures(result: Mapping[str, Any], stderr: str) -> list[dict[str, Any]]:
 def _is_transient(result: Mapping[str, Any], failures: Sequence[Mapping[str, Any]]) -> bool:
     ran_out = any(row["failure"]["kind"] in (FailureKind.TIMEOUT, FailureKind.MEMORY) for row in failures)
     return ran_out or bool(
-        result.get("curable") or any(row.get("curable") for row in result.get("failures", ()))
+        result.get("transient") or any(row.get("transient") for row in result.get("failures", ()))
     )
 
 

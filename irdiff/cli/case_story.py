@@ -65,9 +65,9 @@ class CaseStory:
         self.say(f"base {wording.side(run.base)}   head {wording.side(run.head)}", "dim")
         if case.renamed_from:
             self.say(f"at base it is {case.renamed_from}", "dim")
-        if case.told:
-            self.say(case.told.title.replace("`", ""))
-            self.say(f"{case.told.severity} ({'; '.join(case.told.reasons)})")
+        if case.summary:
+            self.say(case.summary.title.replace("`", ""))
+            self.say(f"{case.summary.severity} ({'; '.join(case.summary.reasons)})")
         row = next((row for row in group_names.named(run) if row.group.id == case.group), None)
         if row:
             count = len(row.group.members)
@@ -118,8 +118,8 @@ class CaseStory:
             self.say(f"         {attribution.step.argument}" + (f" {{{known}}}" if known else ""))
         if origin.charged:
             self.say("charged: " + ", ".join(component.value for component in origin.charged))
-        if origin.healed:
-            self.say("healed:  differed and came together again: " + ", ".join(origin.healed), "dim")
+        if origin.masked:
+            self.say("masked:  differed and came together again: " + ", ".join(origin.masked), "dim")
         if origin.note:
             self.say(f"note:    {origin.note}")
 

@@ -175,7 +175,7 @@ def _chosen(words: CompareArguments) -> Options:
         cases=words.selection.cases,
         tiers=words.selection.tiers,
         stages=tuple(part for part in (words.stages or "").split(",") if part),
-        shortcut=not words.no_cache,
+        use_cache=not words.no_cache,
         recheck=words.recheck,
         attribute=words.attribute,
         shard=_parse_shard(words.shard),

@@ -24,8 +24,7 @@ from irdiff.github import asked
 from irdiff.github.asked import Asked
 from irdiff.model import DEFAULT_OPTIONS, Run, Verdict
 from irdiff.report import edited, escape, failed, markdown
-from irdiff.resolve import look as trees
-from irdiff.resolve import sides
+from irdiff.resolve import preflight, sides
 from irdiff.resolve.sides import SideOptions
 from irdiff.resolve.toolchains import checkout as checkouts
 from irdiff.resolve.toolchains import repository
@@ -97,7 +96,7 @@ def plan_command(
 
 
 def _write_where_nothing_can_change(base: str, head: str, wanted: Asked, out: Path, config: Config) -> bool:
-    found = trees.look(base, head, _side_options(), config)
+    found = preflight.preflight(base, head, _side_options(), config)
     if found is None:
         return False
     for sentence in filter(None, (edited.differing(found.edited), edited.consequence(found.edited))):
@@ -117,7 +116,7 @@ def _write_where_nothing_can_change(base: str, head: str, wanted: Asked, out: Pa
 @options.configured
 def key_command(*, base: str, head: str, config: Config) -> None:
     """Print what names the toolchains of both sides, for a cache."""
-    _output(toolchains=trees.cache_key(base, head, _side_options(), config))
+    _output(toolchains=preflight.cache_key(base, head, _side_options(), config))
 
 
 @click.command("prepare")

@@ -201,7 +201,7 @@ class Generator:
 def failed(start: Compiled, failure: Failure) -> Failed:
     return Failed(
         failure=failure,
-        curable=failure.kind in TRANSIENT,
+        transient=failure.kind in TRANSIENT,
         artifacts=start.artifacts,
         stage_times_s=start.stage_times_s,
     )

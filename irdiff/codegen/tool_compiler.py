@@ -246,4 +246,4 @@ def _not_kept(missing: list[Stage]) -> Failure:
 
 
 def _absent(failure: Failure, artifacts: Mapping[str, Artifact]) -> Failed:
-    return Failed(failure=failure, curable=True, artifacts=artifacts, stage_times_s={})
+    return Failed(failure=failure, transient=True, artifacts=artifacts, stage_times_s={})

@@ -50,7 +50,7 @@ def blank(pair: Pair, verdict: Verdict) -> Case:
         renamed_from=_renamed_from(pair),
         group=None,
         edit=None,
-        told=None,
+        summary=None,
     )
 
 
@@ -134,7 +134,7 @@ def not_compared(case: Case) -> bool:
 
 def origin(stage: str) -> Origin:
     """An origin of which only the stage is known yet."""
-    return Origin(stage=stage, pass_name=None, healed=(), charged=(), note="")
+    return Origin(stage=stage, pass_name=None, masked=(), charged=(), note="")
 
 
 def _failed_verdict(pair: Pair, failures: Sides[Failure | None]) -> Verdict:

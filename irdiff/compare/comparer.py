@@ -54,7 +54,7 @@ class CaseComparer:
         base, head = pair.base, pair.head
         if not isinstance(base, Launch) or not isinstance(head, Launch):
             return cases.one_sided(pair, self._failures_alone(pair))
-        if not (self.options.shortcut and base.expected and head.expected):
+        if not (self.options.use_cache and base.expected and head.expected):
             return None
         ours, theirs = (side.toolchain.digest for side in self.sides)
         if base.digest is None or base.digest != head.digest or ours != theirs:

@@ -147,7 +147,7 @@ class WorkerCompiler:
             return None
         beside = corpus.beside(launch.id, target)
         packages = beside.packages.digest if beside and beside.packages else beside is not None
-        return key_of(kind, self.requests.conditions, launch.digest, toolchain.digest, packages)
+        return key_of(kind, self.requests.environment_digest, launch.digest, toolchain.digest, packages)
 
     def _assembled(self, toolchain: Toolchain) -> dict[str, object]:
         """Lets a worker take what an assembler has made of the same input before."""
@@ -199,7 +199,7 @@ class WorkerCompiler:
                 transient = failure.kind in (FailureKind.TIMEOUT, FailureKind.MEMORY)
                 outcome: Outcome = Failed(
                     failure=failure,
-                    curable=transient or bool(result and result.get("curable")),
+                    transient=transient or bool(result and result.get("transient")),
                     artifacts=artifacts,
                     stage_times_s=result["times_s"] if result else {},
                 )
@@ -218,7 +218,7 @@ class WorkerCompiler:
 
 def _is_own(outcome: Outcome) -> bool:
     """Whether a failure says something of this machine or this workload, and not of the compiler."""
-    return isinstance(outcome, Failed) and (outcome.curable or outcome.failure.stage == "capture")
+    return isinstance(outcome, Failed) and (outcome.transient or outcome.failure.stage == "capture")
 
 
 def _compiled(result: Mapping[str, Any], artifacts: Mapping[str, Artifact], toolchain: Toolchain) -> Compiled:

@@ -13,7 +13,7 @@ from irdiff.gate.policy import Action
 from irdiff.gate.wording import headline as gate_headline
 from irdiff.gate.wording import state, subject
 from irdiff.model import ChangeGroup, Run, Verdict
-from irdiff.report import headline, moved, together, wording
+from irdiff.report import error_clusters, headline, moved, wording
 from irdiff.report.escape import code, markdown
 from irdiff.report.templates import markdown_prose
 from irdiff.timing.results import BAD_OUTPUTS, FAULTS, CaseTiming, Speed, TimingResults
@@ -172,7 +172,7 @@ def _not_known(parts: Sequence[ReleaseRun]) -> Iterator[str]:
 def _broken(parts: Sequence[ReleaseRun]) -> Iterator[str]:
     for number, part in enumerate(parts, 1):
         broken = (case for case in part.run.cases if case.verdict is Verdict.BROKEN)
-        for shared in together.errors(broken):
+        for shared in error_clusters.errors(broken):
             more = f" and {len(shared.cases) - 1} more" if len(shared.cases) > 1 else ""
             yield f"- run {number}: broken: {code(shared.cases[0].id)}{more}: {markdown(shared.words)}"
 
@@ -266,7 +266,7 @@ def _unchecked(parts: Sequence[ReleaseRun]) -> Iterator[str]:
             yield f"- run {number}: {code(target)}: {cases} {verdict.value} on both sides"
         unstable = [case for case in part.run.cases if case.nondeterministic]
         for case in unstable[:10]:
-            yield f"- run {number}: {together.unstable_words(case)}: {code(case.id)}"
+            yield f"- run {number}: {error_clusters.unstable_words(case)}: {code(case.id)}"
         for note in part.run.notes[:10]:
             yield f"- run {number}: {markdown(note)}"
         yield from _untimed(number, part)

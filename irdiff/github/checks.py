@@ -11,7 +11,7 @@ from typing import Any
 from irdiff.compare import launchers
 from irdiff.github.client import Client, ForbiddenError
 from irdiff.model import Case, ChangeGroup, Run, Verdict
-from irdiff.report import edited, reach, together, wording
+from irdiff.report import edited, error_clusters, reach, wording
 from irdiff.report.escape import clean
 from irdiff.words import counted
 
@@ -72,7 +72,7 @@ def annotate(run: Run, root: str) -> tuple[Annotation, ...]:
 
 def _of_broken(run: Run, root: str) -> Iterator[Annotation]:
     """One error of one file once, however many cases have it."""
-    for shared in together.errors(case for case in run.cases if case.verdict is Verdict.BROKEN):
+    for shared in error_clusters.errors(case for case in run.cases if case.verdict is Verdict.BROKEN):
         of_path: dict[str, list[Case]] = {}
         for case in shared.cases:
             if path := _path(run, case, root):

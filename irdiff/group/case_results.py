@@ -83,7 +83,7 @@ class CaseResults:
 
     def __init__(self, store: Store, sides: Sides[Side], options: Options) -> None:
         self._store = store
-        self._is_used = options.shortcut and not options.stages
+        self._is_used = options.use_cache and not options.stages
         """A run of some stages alone is rare, and is judged as it is."""
         made_with = [side.toolchain.digest for side in sides], options.attribute, llvm_process.version()
         self._made_with = key_of("judged/2", _digest_of_code(), made_with)
@@ -103,8 +103,8 @@ class CaseResults:
         """Keeps what is final, and what the same compilations would be judged as again."""
         case = result.case
         is_described = result.description is not None or case.verdict not in GROUPED_VERDICTS
-        curable = result.may_be_cured or may_be_cured(case.findings)
-        if case.verdict not in COMPARED_VERDICTS or not is_described or curable:
+        transient = result.may_be_cured or may_be_cured(case.findings)
+        if case.verdict not in COMPARED_VERDICTS or not is_described or transient:
             return
         if key := self._key(pair, outcomes):
             self._store.put_record("judged", key, _record(result))

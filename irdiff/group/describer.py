@@ -60,7 +60,9 @@ class CaseDescriber:
 
 def _sharing(found: Description) -> Description:
     """The same, which holds only once what is said of other cases too."""
-    return replace(found, key=interned(found.key), counts=interned(found.counts), told=interned(found.told))
+    return replace(
+        found, key=interned(found.key), counts=interned(found.counts), summary=interned(found.summary)
+    )
 
 
 def source_of(case: Case) -> EditSource | None:

@@ -20,11 +20,11 @@ from irdiff.group import severity, titles
 from irdiff.model import (
     GROUPED_VERDICTS,
     Case,
+    CaseSummary,
     ChangeGroup,
     Component,
     Launch,
     Sides,
-    Telling,
     Verdict,
 )
 
@@ -40,7 +40,7 @@ class Description:
     counts: Mapping[str, int]
     """Abstracted edit lines with how often each occurs."""
     size: int
-    told: Telling
+    summary: CaseSummary
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,13 +68,13 @@ def describe(case: Case, edit: Edit | None, launches: Sides[Launch | None] = NO_
         ),
         counts=counts,
         size=sum(counts.values()),
-        told=_told(case, edit, launches),
+        summary=_summary(case, edit, launches),
     )
 
 
-def _told(case: Case, edit: Edit | None, launches: Sides[Launch | None]) -> Telling:
+def _summary(case: Case, edit: Edit | None, launches: Sides[Launch | None]) -> CaseSummary:
     causes, ranked = titles.causes_of(case, edit, launches), severity.rank(case, edit)
-    return Telling(
+    return CaseSummary(
         title=titles.of_case(case, causes),
         severity=str(ranked.severity),
         score=ranked.score,
@@ -101,21 +101,21 @@ def _group(key: tuple[str, str, str, tuple[str, ...]], members: list[_Member]) -
     members.sort(key=lambda m: m.case.id)
     shown = [m for m in members if m.case.verdict is not Verdict.ABSORBED] or members
     smallest = min(shown, key=lambda m: (m.description.size, m.case.id))
-    gravest = max(shown, key=lambda m: (*severity.gravity(m.description.told), m.case.id))
-    told, counts = gravest.description.told, smallest.description.counts
+    gravest = max(shown, key=lambda m: (*severity.gravity(m.description.summary), m.case.id))
+    summary, counts = gravest.description.summary, smallest.description.counts
     origin = smallest.case.origin
     return ChangeGroup(
         id=hashlib.sha256(json.dumps(key).encode()).hexdigest()[:16],
-        title=titles.of_group([(m.case, m.description.told.causes) for m in members]),
-        severity=told.severity,
-        score=told.score,
+        title=titles.of_group([(m.case, m.description.summary.causes) for m in members]),
+        severity=summary.severity,
+        score=summary.score,
         origin_stage=origin.stage if origin else "",
         pass_name=origin.pass_name if origin else None,
         charged=_charged(members),
         representative=smallest.case.id,
         members=tuple(m.case.id for m in members),
         likeness=round(sum(_likeness(counts, m.description.counts) for m in members) / len(members), 4),
-        reasons=told.reasons,
+        reasons=summary.reasons,
         edit=tuple(sorted(counts, key=lambda line: (line[1:], line[:1] == "+")))[:MAX_EDIT_LINES],
     )
 

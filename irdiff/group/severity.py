@@ -18,7 +18,7 @@ from irdiff.compare.edits import Edit, EditLine
 from irdiff.compare.line_forms import operation, typeless
 from irdiff.findings import FindingKind
 from irdiff.group import synchronization
-from irdiff.model import Case, Fact, Telling, Verdict
+from irdiff.model import Case, CaseSummary, Fact, Verdict
 
 
 class Severity(StrEnum):
@@ -336,7 +336,7 @@ TABLE: tuple[_SeverityRow, ...] = (
 """The order is that of the classes. Reasons are shown with each group."""
 
 
-def gravity(ranked: Ranked | Telling) -> tuple[int, float]:
+def gravity(ranked: Ranked | CaseSummary) -> tuple[int, float]:
     """The graver of two is the larger: by its class, then by its score."""
     return class_gravity(ranked.severity), ranked.score
 

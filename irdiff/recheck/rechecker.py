@@ -191,7 +191,7 @@ class Rechecker:
             side.toolchain, side.corpus, wanted.launches.of(name), wanted.target, attempt=0, fresh=fresh
         )
         if isinstance(again, Failed):
-            if again.curable:
+            if again.transient:
                 raise _UnansweredError
             return False
         return all(

@@ -8,7 +8,7 @@ from irdiff.compare import cases
 from irdiff.model import Case, Revision, Run, Verdict
 from irdiff.report import escape
 from irdiff.resolve import remote_repositories
-from irdiff.run import typed as said
+from irdiff.run import replay_command
 
 UNNAMED = "RUN"
 """What a run is called where the writer of a report does not know how its reader reaches it."""
@@ -47,15 +47,15 @@ def again(run: Run, case: Case) -> str | None:
 
     None where a side was a working tree, or the run's command is not known: no words lead back to these.
     """
-    typed = said.read(run.command[1:])
-    if typed is None:
+    replayed = replay_command.read(run.command[1:])
+    if replayed is None:
         return None
-    sides: tuple[str, ...] | None = (*typed.sides, "--triton", run.head.spec)
-    if not typed.is_ir:
+    sides: tuple[str, ...] | None = (*replayed.sides, "--triton", run.head.spec)
+    if not replayed.is_ir:
         sides = _named(run.base, run.head)
     if sides is None:
         return None
-    return command("compare", *sides, *typed.kept, "--case", case.id, "--target", case.target)
+    return command("compare", *sides, *replayed.kept, "--case", case.id, "--target", case.target)
 
 
 def _named(base: Revision, head: Revision) -> tuple[str, ...] | None:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from irdiff.compare import cases as case_forms
 from irdiff.compare import launchers
 from irdiff.model import Case, Component, Run, Verdict
-from irdiff.report import edited, edited_lines, reach, together
+from irdiff.report import edited, edited_lines, error_clusters, reach
 from irdiff.stages import Stage
 from irdiff.words import counted, first_few
 
@@ -78,7 +78,7 @@ def _nothing_changed(run: Run) -> str:
 
 
 def _not_compared(run: Run, changed: Sequence[Case]) -> list[str]:
-    parts = together.unstable_counts(run.cases)
+    parts = error_clusters.unstable_counts(run.cases)
     if blind := sum(map(case_forms.not_compared, run.cases)):
         parts.append(f"the code of {blind} could not be compared")
     if reach.has_gaps(run) and not reach.missed(run):

@@ -22,18 +22,18 @@ from irdiff.model import Case, Failure, Run, StageStatus, Verdict
 from irdiff.report import (
     charts,
     commands,
+    error_clusters,
     escape,
     html_diffs,
     html_overview,
     templates,
-    together,
     view,
     wording,
 )
+from irdiff.report.error_clusters import SharedError
 from irdiff.report.rank import moved_facts, rank
 from irdiff.report.shown import PLAIN, Shown
 from irdiff.report.timing_summary import TimingSummary
-from irdiff.report.together import SharedError
 from irdiff.report.view import GroupLine, RunView
 from irdiff.stages import in_stage_order
 
@@ -188,7 +188,7 @@ def _entry(case: Case, name: str, share: int, folder: Path, as_: Shown) -> dict[
         "diffs": html_diffs.entry(folder, case, share, call=as_.call),
         "commands": commands.story(as_.call, name, case),
         "stage": origin.stage if origin else "",
-        "unstable": together.unstable_words(case),
+        "unstable": error_clusters.unstable_words(case),
         "story": _story(case),
     }
 
@@ -213,8 +213,8 @@ def _story(case: Case) -> list[str]:
     """What else is known of where the change began."""
     if case.origin is None:
         return []
-    healed = ", ".join(case.origin.healed)
-    lines = [f"Earlier passes whose output differed and came together again: {healed}."] if healed else []
+    masked = ", ".join(case.origin.masked)
+    lines = [f"Earlier passes whose output differed and came together again: {masked}."] if masked else []
     return [*lines, case.origin.note] if case.origin.note else lines
 
 
@@ -265,7 +265,7 @@ def _case_row(case: Case, entry: int | None) -> dict[str, Any]:
         "workload": case.workload,
         "target": case.target,
         "verdict": case.verdict.value,
-        "unstable": together.unstable_words(case),
+        "unstable": error_clusters.unstable_words(case),
         "css_class": html_overview.css_class(case),
         "origin": wording.origin(case) if case.origin else "",
         "stages": [

@@ -19,20 +19,20 @@ from irdiff.report import (
     commands,
     edited,
     edited_lines,
+    error_clusters,
     families,
     moved,
     provenance,
     reach,
-    together,
     wording,
 )
+from irdiff.report.error_clusters import SharedError
 from irdiff.report.families import Family
 from irdiff.report.group_names import NamedGroup
 from irdiff.report.moved import Movement, Outlier, StatisticMove
 from irdiff.report.rank import rank
 from irdiff.report.shown import PLAIN, Shown
 from irdiff.report.timing_summary import TimingRow, TimingSummary
-from irdiff.report.together import SharedError
 from irdiff.words import counted
 
 
@@ -312,7 +312,7 @@ def _left(groups: Iterable[ChangeGroup]) -> str:
 
 
 def _single(case: Case) -> SingleCase:
-    unstable = f" ({together.unstable_words(case)})" if case.nondeterministic else ""
+    unstable = f" ({error_clusters.unstable_words(case)})" if case.nondeterministic else ""
     return SingleCase(id=case.id, origin=wording.origin(case), moved=wording.moved(case, limit=4) + unstable)
 
 
@@ -331,7 +331,7 @@ def _unknown(run: Run, limits: ListLimits) -> Told:
 def _endings(run: Run, limits: ListLimits) -> tuple[Failing, ...]:
     unstable = [
         _ending(f"nondeterministic: {words}", cases, limits.rows)
-        for words, cases in together.unstable(run.cases)
+        for words, cases in error_clusters.unstable(run.cases)
     ]
     order = (Verdict.FAILING, Verdict.FIXED, Verdict.ADDED, Verdict.REMOVED)
     found = [_ending(verdict.value, _with(run, verdict), limits.rows) for verdict in order]
@@ -339,7 +339,7 @@ def _endings(run: Run, limits: ListLimits) -> tuple[Failing, ...]:
 
 
 def _ending(title: str, cases: Sequence[Case], most: int) -> Failing:
-    shared = together.errors(sorted(cases, key=lambda case: case.id))
+    shared = error_clusters.errors(sorted(cases, key=lambda case: case.id))
     shown = tuple(shared[:most])
     return Failing(title=f"{title} ({len(cases)})", errors=shown, more=len(shared) - len(shown))
 

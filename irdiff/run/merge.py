@@ -54,7 +54,7 @@ def _options(runs: Sequence[Run]) -> Options:
         cases=_cases_of(runs),
         tiers=tuple(dict.fromkeys(tier for row in every for tier in row.tiers)),
         stages=tuple(dict.fromkeys(stage for row in every for stage in row.stages)),
-        shortcut=any(row.shortcut for row in every),
+        use_cache=any(row.use_cache for row in every),
         recheck=all(row.recheck for row in every),
         attribute=all(row.attribute for row in every),
         shard=(1, 1),
@@ -127,7 +127,7 @@ def _joined(parts: Sequence[ChangeGroup], cases: Mapping[str, Case]) -> ChangeGr
     count = sum(len(part.members) for part in parts)
     charged = {component for part in parts for component in part.charged}
     members = tuple(sorted(member for part in parts for member in part.members))
-    told = [(cases[member], row.causes) for member in members if (row := cases[member].told)]
+    told = [(cases[member], row.causes) for member in members if (row := cases[member].summary)]
     return replace(
         shortest,
         title=titles.of_group(told) if len(told) == len(members) else shortest.title,

@@ -17,7 +17,7 @@ from typing import Any, get_type_hints
 from pydantic import TypeAdapter
 
 from irdiff.findings import Finding
-from irdiff.model import Argument, Artifact, Case, Fact, Launch, Origin, Run, Sides, Telling
+from irdiff.model import Argument, Artifact, Case, CaseSummary, Fact, Launch, Origin, Run, Sides
 
 MAX_WRITTEN_OUT_BYTES = 1 << 30
 """Of all parts where they stand. A run of 50,000 cases has two thirds of it."""
@@ -36,7 +36,7 @@ class Part:
     facts: Mapping[str, Fact] | None = None
     metadata: Mapping[str, object] | None = None
     origin: Origin | None = None
-    told: Telling | None = None
+    summary: CaseSummary | None = None
 
 
 def _stored(kind: type, **instead: Any) -> Any:
@@ -58,7 +58,7 @@ StoredCase = _stored(
     facts=Sides[int | Mapping[str, Fact]],
     metadata=Sides[tuple[int, Mapping[str, object]] | Mapping[str, object]],
     origin=int | Origin | None,
-    told=int | Telling | None,
+    summary=int | CaseSummary | None,
     artifacts=Sides[Mapping[str, tuple[str, int] | Artifact]],
 )
 StoredRun = dataclasses.make_dataclass(
@@ -111,7 +111,7 @@ class PartWriter:
             places["facts"] = Sides(base=facts[0], head=facts[1])
             places["metadata"] = Sides(base=metadata[0], head=metadata[1]).zip(case.metadata.map(_own))
             places["origin"] = yield from self._part("origin", case.origin)
-            places["told"] = yield from self._part("told", case.told)
+            places["summary"] = yield from self._part("summary", case.summary)
             self._cases.append(places)
 
     def _each(self, kind: str, values: Iterable[object]) -> Generator[str, None, list[int | None]]:
@@ -166,7 +166,7 @@ class PartReader:
                 facts=stored.facts.map(lambda side: self._whole("facts", side)),
                 metadata=stored.metadata.map(self._metadata),
                 origin=self._whole("origin", stored.origin),
-                told=self._whole("told", stored.told),
+                summary=self._whole("summary", stored.summary),
                 artifacts=stored.artifacts.map(_artifacts),
             )
         )

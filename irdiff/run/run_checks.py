@@ -94,7 +94,7 @@ def _names(run: Run) -> Iterator[str]:
         yield from (target.name, target.backend, str(target.arch), target.title)
     for case in run.cases:
         yield from (case.id, case.workload, case.kernel, case.target, case.tier, *case.stages)
-        yield case.told.severity if case.told else ""
+        yield case.summary.severity if case.summary else ""
     for launch in run.launches.values():
         yield from (launch.id, launch.workload, launch.kernel, launch.label, launch.source_path)
     for group in run.groups:

@@ -92,7 +92,7 @@ def serve(request):
             "error",
             message=_one_line(error),
             unsupported=_is_unknown_arch(error),
-            curable=_may_be_cured(error),
+            transient=_may_be_cured(error),
         )
 
 
@@ -121,7 +121,7 @@ def _catalog(request, recorder):
                 {
                     "id": f"{request['workload']}:{label}",
                     "message": _one_line(error),
-                    "curable": _may_be_cured(error),
+                    "transient": _may_be_cured(error),
                     "expected": entry.expects(request["target"]["name"], triton.__version__),
                 }
             )

@@ -46,8 +46,10 @@ class Requests:
         self._cores = threading.BoundedSemaphore(config.jobs)
         self.places = {name: value for name, value in config.compiler_environment.items() if name in _PLACES}
         """Where the environment says that things lie."""
-        self.conditions = key_of(_digest_of_folder(WORKER.parent), _decisive(config.compiler_environment))
-        """Digest of the worker's own code and of the environment that it runs in: part of every key."""
+        self.environment_digest = key_of(
+            _digest_of_folder(WORKER.parent), _decisive(config.compiler_environment)
+        )
+        """Of the worker's own code and the environment that it runs in: part of every key."""
 
     def ask(
         self,

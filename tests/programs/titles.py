@@ -53,14 +53,14 @@ def _origin(group: ChangeGroup) -> str:
 
 def _member(case: Case) -> dict[str, Any]:
     base, head = case.facts
-    assert case.told is not None
+    assert case.summary is not None
     return {
         "id": case.id,
         "verdict": case.verdict,
         "base": dict(base),
         "head": {name: value for name, value in head.items() if base.get(name) != value},
         "gone": sorted(base.keys() - head.keys()),
-        "causes": [asdict(cause) for cause in case.told.causes],
+        "causes": [asdict(cause) for cause in case.summary.causes],
     }
 
 

@@ -113,7 +113,7 @@ class Build:
                 tier=launch.tier,
                 verdict=verdict,
                 origin=Origin(
-                    stage="ttgir", pass_name=None, healed=(), charged=(Component.TTGIR_PASSES,), note=""
+                    stage="ttgir", pass_name=None, masked=(), charged=(Component.TTGIR_PASSES,), note=""
                 )
                 if changed
                 else None,
@@ -136,7 +136,7 @@ class Build:
                 renamed_from=None,
                 group=None,
                 edit=sha256(f"edit of {case_id}".encode()) if verdict in GROUPED_VERDICTS else None,
-                told=None,
+                summary=None,
             ),
             **changes,
         )

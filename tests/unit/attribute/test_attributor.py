@@ -127,7 +127,7 @@ class Bench:
             case_id,
             Verdict.CHANGED,
             stages=stages,
-            origin=Origin(stage=first, pass_name=None, healed=(), charged=(), note=""),
+            origin=Origin(stage=first, pass_name=None, masked=(), charged=(), note=""),
             artifacts=Sides(base=self.artifacts(base), head=self.artifacts(head)),
             metadata=Sides(base={"of": "base"}, head={"of": "head"}),
         )
@@ -255,7 +255,7 @@ def test_a_healed_difference_is_told_beside_the_pass(bench: Bench) -> None:
         rows = states(("Early", ONE), ("Mid", early), ("Late", FOUR), (END, last))
         bench.replayer.makes(side, "ttgir", of=ONE, through=rows)
     found = bench.origin({"ttir": ONE, "ttgir": TWO}, {"ttir": ONE, "ttgir": THREE})
-    assert (found.pass_name, found.healed) == ("Late", ("Early",))
+    assert (found.pass_name, found.masked) == ("Late", ("Early",))
 
 
 def test_a_pass_of_one_side_only_says_so(bench: Bench) -> None:
@@ -466,7 +466,7 @@ def test_an_edit_that_llvm_takes_back_is_healed_and_what_llvm_does_after_it_is_t
     lowering(bench, lowered("%0 = llvm.mlir.zero : i32"), lowered("%0 = llvm.mlir.undef : i32"))
     found = made.origin()
     assert (found.charged, found.pass_name) == ((Component.LLVM_CODEGEN,), "instcombine")
-    assert found.healed == ("Convert",)
+    assert found.masked == ("Convert",)
     assert "LLVM's optimizer makes the same of what Convert lowers otherwise" in found.note
 
 
@@ -653,7 +653,7 @@ def test_what_broke_names_the_pass_that_failed(bench: Bench) -> None:
     case = replace(
         stopped,
         verdict=Verdict.BROKEN,
-        origin=Origin(stage="ttgir", pass_name=None, healed=(), charged=(), note=""),
+        origin=Origin(stage="ttgir", pass_name=None, masked=(), charged=(), note=""),
         error="head: Assertion x > 0 (Pipeliner.cpp:12) (the compiler died of SIGABRT)",
     )
     bench.replayer.makes("head", "ttgir", of=ONE, error="it died", failed_in="TritonGPUPipeline")
@@ -671,7 +671,7 @@ def test_what_was_fixed_is_run_again_at_base(bench: Bench) -> None:
     case = replace(
         bench.case({"ttir": ONE}, {"ttir": ONE, "ttgir": ONE}),
         verdict=Verdict.FIXED,
-        origin=Origin(stage="ttgir", pass_name=None, healed=(), charged=(), note=""),
+        origin=Origin(stage="ttgir", pass_name=None, masked=(), charged=(), note=""),
     )
     bench.replayer.makes("base", "ttgir", of=ONE, error="it died", failed_in="TritonGPUPipeline")
     assert bench.attribute(case).origin.pass_name == "TritonGPUPipeline"
@@ -681,7 +681,7 @@ def test_what_failed_outside_of_passes_is_not_run_again(bench: Bench) -> None:
     case = replace(
         bench.case({"ptx": PTX}, {"ptx": PTX}),
         verdict=Verdict.BROKEN,
-        origin=Origin(stage="cubin", pass_name=None, healed=(), charged=(), note=""),
+        origin=Origin(stage="cubin", pass_name=None, masked=(), charged=(), note=""),
     )
     assert bench.attribute(case).origin.pass_name is None
     assert bench.replayer.asked == []

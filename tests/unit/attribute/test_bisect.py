@@ -96,7 +96,7 @@ def failed(message: str) -> Failed:
     failure = Failure(
         kind=FailureKind.ERROR, stage="ttgir", message=message, signal=None, stderr=f"Traceback\n{message}"
     )
-    return Failed(failure=failure, curable=False, artifacts={}, stage_times_s={})
+    return Failed(failure=failure, transient=False, artifacts={}, stage_times_s={})
 
 
 @dataclass

@@ -53,7 +53,7 @@ def test_the_pass_between_the_last_equal_states() -> None:
         states(("A", "1"), ("B", "2"), ("C", "3x"), (END, "4x")),
     )
     assert culprit is not None
-    assert (culprit.name, culprit.note, culprit.healed) == ("B", "", ())
+    assert (culprit.name, culprit.note, culprit.masked) == ("B", "", ())
     assert (culprit.entering, culprit.leaving) == ((1, 1), (2, 2))
 
 
@@ -63,7 +63,7 @@ def test_a_healed_difference_is_listed_and_not_blamed() -> None:
         states(("A", "1"), ("B", "2x"), ("C", "3"), ("D", "4"), (END, "5x")),
     )
     assert culprit is not None
-    assert (culprit.name, culprit.healed) == ("D", ("A",))
+    assert (culprit.name, culprit.masked) == ("D", ("A",))
 
 
 def test_equal_ends_have_no_culprit() -> None:

@@ -173,17 +173,17 @@ def test_a_replay_that_took_too_long_says_so(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize(
-    ("ended", "curable"),
+    ("ended", "transient"),
     [({}, False), ({"signal": 24}, False), ({"timed_out": True}, True), ({"worker_died": True}, True)],
 )
 def test_what_this_machine_had_no_time_for_may_be_told_by_another_attempt(
-    bench: Bench, ended: dict[str, Any], curable: bool
+    bench: Bench, ended: dict[str, Any], transient: bool
 ) -> None:
     """A stage that takes many times the processor time of its compilation would do so again."""
     bench.workers = replace(bench.workers, files={}, **ended)
     found = bench.run()
     assert found.error
-    assert found.may_be_cured is curable
+    assert found.may_be_cured is transient
 
 
 @pytest.mark.parametrize(

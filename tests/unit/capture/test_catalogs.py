@@ -34,7 +34,7 @@ TOOLCHAIN = Toolchain(
 class FakeRequests:
     """A worker that answers with what it was told to."""
 
-    conditions = "c"
+    environment_digest = "c"
 
     def __init__(self) -> None:
         self.result: Mapping[str, Any] | None = {}
@@ -118,19 +118,19 @@ def test_another_selection_or_other_conditions_capture_anew(bench: Bench) -> Non
     bench.catalog()
     bench.selection = Selection(tiers=(), labels=())
     assert bench.asked() == 1
-    bench.requests.conditions = "other code of the worker"
+    bench.requests.environment_digest = "other code of the worker"
     assert bench.asked() == 1
 
 
 @pytest.mark.parametrize(
     "said",
     [
-        {"outcome": "error", "message": "No module named 'torch'", "curable": True},
+        {"outcome": "error", "message": "No module named 'torch'", "transient": True},
         {"outcome": "memory", "message": "out of memory"},
         {
             "outcome": "captured",
             "launches": [],
-            "failures": [{"id": "a/b:c", "expected": True, "message": "m", "curable": True}],
+            "failures": [{"id": "a/b:c", "expected": True, "message": "m", "transient": True}],
         },
     ],
     ids=["workload", "memory", "launch"],
@@ -143,7 +143,7 @@ def test_what_may_be_cured_is_not_kept(bench: Bench, said: dict[str, Any]) -> No
 
 
 def test_an_error_of_the_workload_itself_is_kept(bench: Bench) -> None:
-    bench.says(outcome="error", message="ZeroDivisionError", curable=False)
+    bench.says(outcome="error", message="ZeroDivisionError", transient=False)
     assert bench.catalog().failures[0].id == "a/b:*"
     assert bench.asked() == 0
 

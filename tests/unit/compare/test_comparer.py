@@ -90,7 +90,7 @@ class FakeCompiler:
 
 
 def failed(failure: Failure) -> Failed:
-    return Failed(failure=failure, curable=False, artifacts={}, stage_times_s={})
+    return Failed(failure=failure, transient=False, artifacts={}, stage_times_s={})
 
 
 def error(message: str = "it failed") -> Failure:
@@ -106,7 +106,7 @@ class Bench:
     ptxas: dict[str, Mapping[str, str]] = field(
         default_factory=lambda: {"base": {"ptxas": "x"}, "head": {"ptxas": "x"}}
     )
-    shortcut: bool = True
+    use_cache: bool = True
     stages: tuple[str, ...] = ()
     target: str = "sm_90"
 
@@ -149,7 +149,7 @@ class Bench:
                 self.compiler.outcomes[name] = replace(outcome, assembler=ran)
             return Side(toolchain=toolchain, corpus=Corpus(root=Path(), workloads=(), digest=""), note="")
 
-        options = replace(DEFAULT_OPTIONS, stages=self.stages, shortcut=self.shortcut)
+        options = replace(DEFAULT_OPTIONS, stages=self.stages, use_cache=self.use_cache)
         compiler: Any = self.compiler
         return CaseComparer(
             compiler,
@@ -218,12 +218,12 @@ def test_equal_launches_are_compiled_where_toolchains_differ_or_nothing_is_left_
     case = bench.sides(sides, sides).compare()
     assert (case.verdict, told(case.findings)) == (Verdict.UNCHANGED, ())
     assert sorted(bench.compiler.asked) == ["base", "head"]
-    bench.shortcut = False
+    bench.use_cache = False
     comparer = bench.comparer()
     comparer.sides = Sides(base=comparer.sides.base, head=comparer.sides.base)
     assert comparer.uncompiled(bench.pair) is None
     unknown = replace(bench.launch, digest=None)
-    bench.shortcut = True
+    bench.use_cache = True
     comparer = bench.comparer()
     comparer.sides = Sides(base=comparer.sides.base, head=comparer.sides.base)
     assert comparer.uncompiled(bench.pair) is not None
@@ -257,7 +257,7 @@ def test_the_same_text_that_the_assembler_allocates_otherwise_has_changed(bench:
 
 @pytest.mark.parametrize("head", [RENAMED_PTX, PTX])
 def test_a_nondeterministic_assembler_that_gives_both_the_same_has_not(bench: Bench, head: str) -> None:
-    bench.shortcut = False
+    bench.use_cache = False
     bench.sides({"ptx": PTX, "cubin": CUBIN}, {"ptx": head, "cubin": OTHER_CUBIN})
     bench.compiler.again["base"] = [
         failed(error()),

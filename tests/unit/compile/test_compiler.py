@@ -40,11 +40,11 @@ def toolchain(digest: str) -> Toolchain:
 class FakeRequests:
     """A worker whose every compilation gives one text."""
 
-    conditions = "c"
+    environment_digest = "c"
 
     def __init__(self) -> None:
         self.from_outside: list[str] = []
-        self.curable = False
+        self.transient = False
         self.failure_kind: FailureKind | None = None
         self.stage = "ttgir"
         self.dies = False
@@ -70,7 +70,7 @@ class FakeRequests:
                     "notes": [],
                     "handed": {"symbol": "k", "packed": [4, 1]},
                     "from_outside": self.from_outside,
-                    "curable": self.curable,
+                    "transient": self.transient,
                 }
             )
         )
@@ -114,14 +114,14 @@ def test_equal_inputs_under_equal_toolchains_are_compiled_once(
     assert len(requests.asked) == 1
 
 
-@pytest.mark.parametrize("what", ["toolchain", "input", "conditions", "packages", "no reuse"])
+@pytest.mark.parametrize("what", ["toolchain", "input", "environment", "packages", "no reuse"])
 def test_anything_else_is_compiled(
     compile_case: Any, requests: FakeRequests, launch: Launch, tmp_path: Path, what: str
 ) -> None:
-    """`conditions` are the worker's own code and the environment that it runs in."""
+    """`environment_digest` is of the worker's own code and the environment that it runs in."""
     compile_case()
-    if what == "conditions":
-        requests.conditions = "other"
+    if what == "environment":
+        requests.environment_digest = "other"
     given: dict[str, Any] = {
         "toolchain": {"digest": "two"},
         "input": {"launch": replace(launch, digest="of another launch")},
@@ -179,8 +179,8 @@ def test_failures_that_say_nothing_of_the_compiler_are_not_kept(
 
 
 def test_a_failure_that_may_be_cured_is_not_kept(compile_case: Any, requests: FakeRequests) -> None:
-    requests.failure_kind, requests.curable = FailureKind.ERROR, True
-    assert compile_case().curable
+    requests.failure_kind, requests.transient = FailureKind.ERROR, True
+    assert compile_case().transient
     requests.failure_kind = None
     assert isinstance(compile_case(), Compiled)
 

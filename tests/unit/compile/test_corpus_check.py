@@ -56,7 +56,7 @@ class FakeCompiler:
 
     def compile(self, toolchain: Toolchain, corpus: Corpus, launch: Launch, target: Target) -> Outcome:
         if (launch.id, target.name) in self.fails:
-            return Failed(failure=FAILURE, curable=False, artifacts={}, stage_times_s={"ttir": 0.25})
+            return Failed(failure=FAILURE, transient=False, artifacts={}, stage_times_s={"ttir": 0.25})
         return COMPILED
 
 

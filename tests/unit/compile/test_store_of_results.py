@@ -29,7 +29,7 @@ class FakeRequests:
     leaves: Mapping[str, bytes] = field(default_factory=lambda: {"ttir": b"t", "ptx": b"p", "cubin": b"c"})
     result: dict[str, Any] = field(default_factory=dict)
     dies: bool = False
-    conditions: str = "c"
+    environment_digest: str = "c"
     rows: list[Mapping[str, Any]] = field(default_factory=list)
     randomized: list[bool] = field(default_factory=list)
 

@@ -161,7 +161,7 @@ class Compared:
     ) -> tuple[Case, Pair]:
         case_id = "a/x:1@sm_90"
         changed = [name for name in base if base[name] != head.get(name)]
-        origin = Origin(stage=changed[0], pass_name=None, healed=(), charged=(), note="") if changed else None
+        origin = Origin(stage=changed[0], pass_name=None, masked=(), charged=(), note="") if changed else None
         case = replace(
             self.build.case(case_id, Verdict.CHANGED),
             origin=origin,

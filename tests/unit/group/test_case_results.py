@@ -81,7 +81,7 @@ class Bench:
         case = replace(case, **changes)
         description = replace(describe(case, None), counts=Counter({"-bar": 2, "+fence": 1}), size=3)
         cause = Cause(kind=CauseKind.NUMBER, subject="`bar`", count=-2, in_loops=1, ahead="", detail="é")
-        description = replace(description, told=replace(description.told, causes=(cause,), score=1.25))
+        description = replace(description, summary=replace(description.summary, causes=(cause,), score=1.25))
         return CaseResult(
             case=case,
             launches=Sides(base=self.pair.base, head=self.pair.head),
@@ -186,7 +186,7 @@ def _sides_exchanged(bench: Bench) -> None:
 
 def _one_fails(bench: Bench) -> None:
     failure = Failure(kind=FailureKind.ERROR, stage="ttgir", message="", signal=None, stderr="")
-    failed = Failed(failure=failure, curable=False, artifacts={}, stage_times_s={})
+    failed = Failed(failure=failure, transient=False, artifacts={}, stage_times_s={})
     bench.outcomes = replace(bench.outcomes, head=failed)
 
 
@@ -214,7 +214,7 @@ def _without_passes(bench: Bench) -> None:
 
 
 def _without_shortcut(bench: Bench) -> None:
-    bench.options = replace(bench.options, shortcut=False)
+    bench.options = replace(bench.options, use_cache=False)
 
 
 def _of_some_stages(bench: Bench) -> None:

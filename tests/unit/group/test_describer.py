@@ -44,7 +44,7 @@ class Bench:
             digest = self.store.put(text) if text is not None else ""
             found = {name: Artifact(stage=name, digest=digest, size_bytes=1)} if text is not None else {}
             rows.append(found)
-        origin = Origin(stage=stage, pass_name=None, healed=(), charged=(), note="") if stage else None
+        origin = Origin(stage=stage, pass_name=None, masked=(), charged=(), note="") if stage else None
         made: Case = self.build.case(
             "a/x:1@sm_90",
             Verdict.CHANGED,
@@ -155,5 +155,5 @@ def test_another_launch_makes_another_description(bench: Bench) -> None:
     same = describer_of.describe(case, None, Sides(base=four, head=four))
     told = describer_of.describe(case, None, Sides(base=four, head=eight))
     assert len(bench.made) == 3
-    assert "`num_warps` 4 → 8" in told.told.title
-    assert "num_warps" not in plain.told.title + same.told.title
+    assert "`num_warps` 4 → 8" in told.summary.title
+    assert "num_warps" not in plain.summary.title + same.summary.title

@@ -25,7 +25,7 @@ def make_case(name: str, verdict: Verdict = Verdict.CHANGED, stage: str = "ttgir
         id=name,
         workload="w",
         kernel="k",
-        origin=Origin(stage=stage, pass_name=None, healed=(), charged=(), note=""),
+        origin=Origin(stage=stage, pass_name=None, masked=(), charged=(), note=""),
         stages={},
         error=None,
         failures=Sides(base=None, head=None),

@@ -13,6 +13,7 @@ from irdiff.group import grouping
 from irdiff.group.grouping import Description, describe
 from irdiff.model import (
     Case,
+    CaseSummary,
     Cause,
     CauseKind,
     ChangeGroup,
@@ -21,7 +22,6 @@ from irdiff.model import (
     FailureKind,
     Origin,
     Sides,
-    Telling,
     Verdict,
 )
 from tests.unit.group.edits_of import added, edit, removed
@@ -30,7 +30,7 @@ FENCE = edit("ttgir", added("ttng.fence"))
 
 
 def origin(stage: str = "ttgir", name: str | None = None, *charged: Component) -> Origin:
-    return Origin(stage=stage, pass_name=name, healed=(), charged=charged, note="")
+    return Origin(stage=stage, pass_name=name, masked=(), charged=charged, note="")
 
 
 def failure(message: str, stage: str = "ttgir") -> Failure:
@@ -131,7 +131,7 @@ def described(*lines: str, score: float = 1.0, severity: str = "resources") -> D
         key=("changed", "ttgir", "P", ("+x",)),
         counts=Counter(lines),
         size=len(lines),
-        told=Telling(
+        summary=CaseSummary(
             title=f"{len(lines)} lines",
             severity=severity,
             score=score,
@@ -181,7 +181,7 @@ def test_what_is_told_does_not_decide_the_group(build: Any) -> None:
         case(build, origin=origin(), base={"registers": 8}, head={"registers": 9}),
     )
     rows = [describe(row, FENCE) for row in (one, other)]
-    assert rows[0].told.title != rows[1].told.title
+    assert rows[0].summary.title != rows[1].summary.title
     assert rows[0].key == rows[1].key
 
 

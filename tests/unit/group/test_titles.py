@@ -19,7 +19,7 @@ NONE: Sides[Launch | None] = Sides(base=None, head=None)
 
 
 def case(build: Any, stage: str | None = "ttgir", *findings: str, **changes: Any) -> Case:
-    origin = Origin(stage=stage, pass_name=None, healed=(), charged=(), note="") if stage else None
+    origin = Origin(stage=stage, pass_name=None, masked=(), charged=(), note="") if stage else None
     made: Case = build.case(
         CASE, Verdict.CHANGED, origin=origin, findings=build.findings(*findings), **changes
     )

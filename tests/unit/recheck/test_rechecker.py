@@ -94,7 +94,7 @@ class Bench:
             "a/b:c@sm_90",
             Verdict.CHANGED,
             stages={"ttir": StageStatus.IDENTICAL, "ptx": StageStatus.CHANGED, "sass": StageStatus.CHANGED},
-            origin=Origin(stage=stage, pass_name=None, healed=(), charged=(), note=""),
+            origin=Origin(stage=stage, pass_name=None, masked=(), charged=(), note=""),
             artifacts=Sides(base=self.fakes.keep(base), head=self.fakes.keep(HEAD)),
         )
         return replace(case, **changes)
@@ -116,7 +116,7 @@ class Bench:
 def failed(kind: FailureKind) -> Failed:
     return Failed(
         failure=Failure(kind=kind, stage="ptx", message="no", signal=None, stderr=""),
-        curable=kind is FailureKind.TIMEOUT,
+        transient=kind is FailureKind.TIMEOUT,
         artifacts={},
         stage_times_s={},
     )

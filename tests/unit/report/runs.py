@@ -68,7 +68,7 @@ def _origin(stage: str) -> Origin:
         stage, Component.LLVM_CODEGEN
     )
     pass_name = "tritongpu-pipeline" if stage == "ttgir" else None
-    return Origin(stage=stage, pass_name=pass_name, healed=(), charged=(component,), note="")
+    return Origin(stage=stage, pass_name=pass_name, masked=(), charged=(component,), note="")
 
 
 def _stages(origin: str, verdict: Verdict) -> dict[str, StageStatus]:

@@ -11,7 +11,7 @@ from irdiff.cli.ab import ab_command
 from irdiff.cli.compare import compare_command
 from irdiff.model import Verdict
 from irdiff.report import commands
-from irdiff.run import typed
+from irdiff.run import replay_command
 from tests.unit.conftest import Build
 
 OLD, NEW = "triton==3.8.0", "triton==3.9.0"
@@ -81,7 +81,11 @@ def test_a_program_with_words_is_one_word() -> None:
 def test_every_option_is_kept_or_dropped(command: click.Command) -> None:
     for option in command.params:
         if isinstance(option, click.Option):
-            known = (typed.KEPT_FLAGS, typed.DROPPED_FLAGS) if option.is_flag else (typed.KEPT, typed.DROPPED)
+            known = (
+                (replay_command.KEPT_FLAGS, replay_command.DROPPED_FLAGS)
+                if option.is_flag
+                else (replay_command.KEPT, replay_command.DROPPED)
+            )
             names = {*option.opts, *option.secondary_opts}
             assert sum(names <= part for part in known) == 1, names
 

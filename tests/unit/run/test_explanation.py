@@ -219,7 +219,7 @@ def test_each_side_of_a_repository_has_its_own_files(folder: Path, tmp_path: Pat
 def test_each_side_is_compiled_alone_from_what_enters_the_stage(
     build: Any, stage: str | None, entering: str, wanted: str
 ) -> None:
-    origin = Origin(stage=stage, pass_name=None, healed=(), charged=(), note="") if stage else None
+    origin = Origin(stage=stage, pass_name=None, masked=(), charged=(), note="") if stage else None
     case = build.case(CASE, Verdict.CHANGED, origin=origin)
     rows = explanation.reproduction(build.run(case), case)
     assert [(row.side, row.file) for row in rows] == [

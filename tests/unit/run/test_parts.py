@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from irdiff.errors import RunFolderError
-from irdiff.model import Argument, Origin, Run, Sides, Telling, Verdict
+from irdiff.model import Argument, CaseSummary, Origin, Run, Sides, Verdict
 from irdiff.run import parts, run_folder
 
 ARGUMENT = Argument(
@@ -27,8 +27,8 @@ ARGUMENT = Argument(
     fill="normal",
     block_shape=None,
 )
-ORIGIN = Origin(stage="ttgir", pass_name="Pipeline", healed=(), charged=(), note="")
-TOLD = Telling(title="one more fence", severity="other", score=1.0, reasons=(), causes=())
+ORIGIN = Origin(stage="ttgir", pass_name="Pipeline", masked=(), charged=(), note="")
+TOLD = CaseSummary(title="one more fence", severity="other", score=1.0, reasons=(), causes=())
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def run(build: Any) -> Run:
                 launches=sides.map(lambda launch: launch.key),
                 metadata=Sides(base=metadata, head={**metadata, "shared": 2048}),
                 origin=ORIGIN,
-                told=TOLD,
+                summary=TOLD,
             )
         )
     return build.run(*cases, launches=launches)
@@ -83,7 +83,7 @@ def test_a_run_that_was_read_is_written_with_the_same_bytes(folder: Path) -> Non
 def test_what_is_common_is_held_once(folder: Path) -> None:
     run = run_folder.load(folder)
     assert len({id(argument) for launch in run.launches.values() for argument in launch.arguments}) == 2
-    assert len({id(case.told) for case in run.cases}) == 1
+    assert len({id(case.summary) for case in run.cases}) == 1
     assert len({id(side) for case in run.cases for side in case.facts}) == 2
 
 
@@ -117,12 +117,12 @@ def _edit(change: Callable[[Any], None]) -> Callable[[bytes], bytes]:
     ("edit", "pattern"),
     [
         (
-            _edit(lambda rows: rows["cases"][0].update(told=9999)),
-            "cases.0.*9999 is the place of no part that is told",
+            _edit(lambda rows: rows["cases"][0].update(summary=9999)),
+            "cases.0.*9999 is the place of no part that is summary",
         ),
-        (_edit(lambda rows: rows["cases"][0].update(told=-1)), "place of no part"),
-        (_edit(lambda rows: rows["cases"][0].update(told=0)), "0 is the place of no part that is told"),
-        (_edit(lambda rows: rows["cases"][0].update(told=True)), "cases.0.told"),
+        (_edit(lambda rows: rows["cases"][0].update(summary=-1)), "place of no part"),
+        (_edit(lambda rows: rows["cases"][0].update(summary=0)), "0 is the place of no part that is summary"),
+        (_edit(lambda rows: rows["cases"][0].update(summary=True)), "cases.0.summary"),
         (_edit(lambda rows: rows["cases"][0]["metadata"].update(base=[0])), "cases.0.metadata"),
         (_edit(lambda rows: rows.update(parts=[])), "place of no part"),
         (_edit(lambda rows: rows.pop("parts")), "place of no part"),

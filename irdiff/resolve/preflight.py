@@ -16,7 +16,7 @@ from irdiff.store import key_of
 
 
 @dataclass(frozen=True, kw_only=True)
-class Look:
+class Preflight:
     """What the trees of two revisions say."""
 
     snapshots: Sides[Snapshot]
@@ -27,7 +27,7 @@ class Look:
         return self.snapshots.base.spec, self.snapshots.head.spec
 
 
-def look(base: str | None, head: str | None, options: SideOptions, config: Config) -> Look | None:
+def preflight(base: str | None, head: str | None, options: SideOptions, config: Config) -> Preflight | None:
     """What can matter of two revisions, before anything is made of them; None for other sides.
 
     Raises UsageError.
@@ -40,7 +40,7 @@ def look(base: str | None, head: str | None, options: SideOptions, config: Confi
     found = edited_files.between(snapshots.base, snapshots.head, config)
     if found is None and not options.packs and options.program is None:
         found = edited_kernels.between(snapshots.base, snapshots.head, config)
-    return Look(snapshots=snapshots, edited=found) if found else None
+    return Preflight(snapshots=snapshots, edited=found) if found else None
 
 
 def cache_key(base: str, head: str, options: SideOptions, config: Config) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from irdiff.model import Case, Verdict
-from irdiff.report import together
+from irdiff.report import error_clusters
 
 
 def broken(build: Any, number: int, error: str | None) -> Case:
@@ -19,7 +19,7 @@ def test_one_error_of_many_cases(build: Any) -> None:
         *(broken(build, n, "head: no room") for n in range(1, 4)),
         broken(build, 4, None),
     ]
-    found = together.errors(rows)
+    found = error_clusters.errors(rows)
     assert [(row.words, row.names) for row in found] == [
         ("head: no room", "a/x:1@sm_90 and 2 more"),
         ("odd", "a/x:0@sm_90"),
@@ -28,9 +28,11 @@ def test_one_error_of_many_cases(build: Any) -> None:
 
 
 def test_what_differs_between_them_is_left_open(build: Any) -> None:
-    (row,) = together.errors(broken(build, n, f"needs {n} bytes of 'k{n}' in /tmp/{n}") for n in range(2))
+    (row,) = error_clusters.errors(
+        broken(build, n, f"needs {n} bytes of 'k{n}' in /tmp/{n}") for n in range(2)
+    )
     assert row.words == "needs … bytes of … in …"
-    assert together.errors([broken(build, 1, "needs 1 byte")])[0].words == "needs 1 byte"
+    assert error_clusters.errors([broken(build, 1, "needs 1 byte")])[0].words == "needs 1 byte"
 
 
 def test_nondeterminism_has_a_direction(build: Any) -> None:
@@ -39,16 +41,16 @@ def test_nondeterminism_has_a_direction(build: Any) -> None:
         return made
 
     rows = [case("none"), case("base", "base"), case("both", "base", "head"), case("head", "head")]
-    assert [together.unstable_words(row) for row in rows] == [
+    assert [error_clusters.unstable_words(row) for row in rows] == [
         "",
         "base disagrees with itself, head does not",
         "both sides disagree with themselves",
         "head disagrees with itself, base does not",
     ]
-    found = together.unstable(rows)
+    found = error_clusters.unstable(rows)
     assert [cases[0].id for _, cases in found] == ["a/x:both@sm_90", "a/x:head@sm_90", "a/x:base@sm_90"]
-    assert together.unstable_counts(rows) == [
+    assert error_clusters.unstable_counts(rows) == [
         "2 nondeterministic at head",
         "1 nondeterministic at base alone",
     ]
-    assert together.unstable_counts(rows[:1]) == []
+    assert error_clusters.unstable_counts(rows[:1]) == []
