@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import shlex
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import click
 from rich.console import Console
+from rich.text import Text
 
 from irdiff import config as configuration
 from irdiff import timing
@@ -19,12 +21,24 @@ from irdiff.cli.run_argument import GivenRun
 from irdiff.config import Config
 from irdiff.errors import ExitCode, UsageError
 from irdiff.history import session
-from irdiff.report import commands
+from irdiff.report import commands, tables, timed
+from irdiff.report.tables import Column
 from irdiff.run import run_archive, run_folder, run_list, run_place
 from irdiff.timing import NoGpuError, timing_file
 from irdiff.timing.isolate import GpuProcessError
-from irdiff.timing.results import NO_SUCH_GPU, PROCESSES, OutputStatus, TimingProtocol, TimingResults
+from irdiff.timing.results import (
+    BAD_OUTPUTS,
+    FAULTS,
+    NO_SUCH_GPU,
+    PROCESSES,
+    CaseTiming,
+    OutputStatus,
+    Speed,
+    TimingProtocol,
+    TimingResults,
+)
 from irdiff.timing.samples import read_samples
+from irdiff.words import counted
 
 _FROM_2 = click.IntRange(min=2)  # the interval is over processes
 
@@ -160,3 +174,85 @@ def exit_code(found: TimingResults) -> ExitCode:
 def show(found: TimingResults, console: Console) -> None:
     width = console.width if console.is_terminal else None
     screen.print_lines(console, timing_table.lines(found, width))
+
+
+_COLUMNS = (
+    Column(name="case"),
+    Column(name=""),
+    *(Column(name=name, right=True) for name in ("change", "95 % interval", "noise", "base us", "head us")),
+    Column(name="outputs"),
+)
+
+
+def lines(found: TimingResults, width: int | None) -> Iterator[Text]:
+    """An id is never cut: it is there to be copied. `width` as of `tables.lines`."""
+    rows = [[Text(cell) for cell in _cells(row)] for row in sorted(found.cases, key=_rank)]
+    if rows:
+        yield from tables.lines(_COLUMNS, rows, width)
+    yield from map(Text, summary(found))
+
+
+def _rank(row: CaseTiming) -> tuple[int, float]:
+    if row.outputs.status in BAD_OUTPUTS:
+        return (0, 0.0)
+    return (1, -row.measurement.ratio) if row.measurement else (2, 0.0)
+
+
+def _cells(row: CaseTiming) -> tuple[str, ...]:
+    outputs = timed.outputs_in_words(row.outputs)
+    if row.measurement is None:
+        word = "faulted" if row.outputs.status in FAULTS else "not measured"
+        return (row.case, word, "", "", "", "", "", outputs)
+    m = row.measurement
+    return (
+        row.case,
+        str(m.speed),
+        f"{_percent(m.ratio)} %",
+        f"{_percent(m.ratio_low)} to {_percent(m.ratio_high)} %",
+        f"{100 * m.noise_floor:.2f} %",
+        f"{m.base_us:.2f}",
+        f"{m.head_us:.2f}",
+        outputs,
+    )
+
+
+def _percent(ratio: float) -> str:
+    """Of head against base: above zero is slower."""
+    return f"{100 * (ratio - 1):+.2f}"
+
+
+def _case_lines(row: CaseTiming) -> list[str]:
+    """What is to be said of a case in words: wrong results, faults, and why there is no verdict."""
+    if row.outputs.status in BAD_OUTPUTS:
+        side = f" at {row.outputs.side}" if row.outputs.side else ""
+        lines = [f"{row.case}: {row.outputs.status}{side}: {row.outputs.message}"]
+    else:
+        lines = [f"{row.case}: not measured: {row.note}"] if row.measurement is None and row.note else []
+    if row.measurement and row.measurement.why:
+        lines.append(f"{row.case}: {row.measurement.speed}: {row.measurement.why}")
+    return lines
+
+
+def summary(found: TimingResults) -> list[str]:
+    counts = dict.fromkeys(Speed, 0)
+    for row in found.cases:
+        if row.measurement:
+            counts[row.measurement.speed] += 1
+    faulted = sum(row.outputs.status in FAULTS for row in found.cases)
+    words = [f"{faulted} faulted"] if faulted else []
+    lines = ["", ", ".join([*words, *(f"{count} {speed}" for speed, count in counts.items())])]
+    lines += [line for row in found.cases for line in _case_lines(row)]
+    for reason, count in Counter(row.reason.split(":")[0] for row in found.not_timed).items():
+        lines.append(f"{counted(count, 'case')} not timed: {reason}")
+    for gpu in found.gpus:
+        if gpu.stopped:
+            lines.append(f"{gpu.name} ({gpu.uuid}): {gpu.stopped}")
+        share = 100 * gpu.busy_s / gpu.wall_s if gpu.wall_s else 0.0
+        lines.append(
+            f"{gpu.name} ({gpu.uuid}): {gpu.wall_s:.0f} s, kernels in flight {share:.0f} % of it; "
+            f"peak {gpu.peak_tflops or 0:.0f} TFLOP/s, {gpu.peak_tb_per_s or 0:.2f} TB/s"
+        )
+        if not gpu.trustworthy:
+            why = ", ".join([*gpu.throttled, *(f"shared with {row}" for row in gpu.other_processes)])
+            lines.append(f"  NOT A PASS: the GPU was not fit to measure on: {why}")
+    return lines
