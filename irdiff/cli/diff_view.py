@@ -82,9 +82,8 @@ def _side_by_side(found: Sequence[DiffLine], view: View) -> Iterator[Text]:
         if not is_edit:
             pairs: Iterable[tuple[DiffLine | None, DiffLine | None]] = zip(rows, rows, strict=True)
         else:
-            pairs = zip_longest(
-                *([row for row in rows if row.kind is kind] for kind in (Kind.REMOVED, Kind.ADDED))
-            )
+            removed = [row for row in rows if row.kind is Kind.REMOVED]
+            pairs = zip_longest(removed, [row for row in rows if row.kind is Kind.ADDED])
         for left, right in pairs:
             yield from _pair(left, right, view)
 

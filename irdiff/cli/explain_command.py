@@ -236,8 +236,8 @@ class CaseStory:
                 return
             base, head = read[0], read[1]
         diff = stage_diff.compare(stage, base, head)
-        is_of_pass = attribution is not None and attribution.step is not None
-        self.say(f"\nedit of {attribution.origin.pass_name}" if is_of_pass else f"\nedit in {stage}", "bold")
+        of = f"of {attribution.origin.pass_name}" if attribution and attribution.step else f"in {stage}"
+        self.say(f"\nedit {of}", "bold")
         view = View(context=self.context, raw=False, side_by_side=False, width=self.console.width)
         for index, line in enumerate(diff_view.lines(diff, view)):
             if index == _MAX_DIFF_LINES:

@@ -1,6 +1,6 @@
 """`irdiff github`: the steps of the workflows. See reports/github/README.md.
 
-Some run trusted code, with a token: `fetch`, `asked`, `obey`, `prune`. The others run where the code of a pull
+`fetch`, `asked`, `obey` and `prune` run trusted code, with a token. The others run where the code of a pull
 request may run, and have no token that writes. They hand on what they find as `name=value` lines for
 GITHUB_OUTPUT; every value is made here, or checked.
 """
