@@ -49,7 +49,7 @@ def conclusion(run: Run) -> Conclusion:
     if not run.summary.compared or any(map(_is_broken, run.cases)):
         return Conclusion.FAILURE
     quiet = {Verdict.UNCHANGED, Verdict.ABSORBED, Verdict.UNSUPPORTED, Verdict.FAILING}
-    is_whole = not (reach.has_gaps(run) or launchers.differ(run))
+    is_whole = not (reach.gaps(run) or launchers.differ(run))
     is_quiet = is_whole and all(case.verdict in quiet and not case.nondeterministic for case in run.cases)
     return Conclusion.SUCCESS if is_quiet else Conclusion.NEUTRAL
 

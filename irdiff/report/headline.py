@@ -98,8 +98,8 @@ def _not_compared(run: Run, changed: Sequence[Case]) -> list[str]:
     parts = error_clusters.unstable_counts(run.cases)
     if blind := sum(map(case_forms.not_compared, run.cases)):
         parts.append(f"the code of {blind} could not be compared")
-    if reach.has_gaps(run) and not reach.missed(run):
-        parts.append("some of what changed is read by no launch")
+    if not reach.missed(run):
+        parts += reach.gaps(run)
     if launchers.differ(run) and (changed or reach.read(run)):
         parts.append("the runtime differs, and was not compared")
     return [f"{part[0].upper()}{part[1:]}." for part in parts]
