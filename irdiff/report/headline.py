@@ -56,7 +56,7 @@ def _sentences(run: Run) -> list[str]:
     if changed:
         words = f"{len(changed)} of {counted(compared, 'kernel')} changed"
         found.append(f"{words}{_which(changed, run)}{_where(changed, run)}{_by(changed, run)}.")
-    elif compared or not broken:
+    elif compared or not (broken or found):
         found.append(_nothing_changed(run))
     return [*found, *_not_compared(run, changed), *_also(run)]
 
