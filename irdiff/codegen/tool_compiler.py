@@ -31,7 +31,7 @@ from irdiff.store import Store
 
 
 class ToolCompiler:
-    """`compare.Compiler` and `capture.Cataloger`. Thread-safe."""
+    """`comparer.Compiler` and `capture.Cataloger`. Thread-safe."""
 
     def __init__(
         self,
