@@ -191,7 +191,7 @@ class CaseComparer:
 
     def _of_binaries(
         self, binary: str, pair: Pair, both: Sides[Compiled], stages: verdicts.Statuses, *, fresh: bool
-    ) -> verdicts.Evidence:
+    ) -> verdicts.CodeEquality:
         ours, theirs = both
         same = self.comparator.same(binary, *(side.artifacts[binary].digest for side in both))
         findings: tuple[Finding, ...] = ()

@@ -63,7 +63,7 @@ def with_stages(side: Compiled, other: Compiled, wanted: Collection[str]) -> Com
 
 
 @dataclass(frozen=True, kw_only=True)
-class Evidence:
+class CodeEquality:
     """What a verdict rests on."""
 
     same: bool | None
@@ -78,25 +78,25 @@ def shared_binary(base: Compiled, head: Compiled) -> str | None:
     return next((name for name in MACHINE_STAGES if name in base.artifacts and name in head.artifacts), None)
 
 
-def of_binaries(binary: str, texts: Statuses, findings: tuple[Finding, ...], *, same: bool) -> Evidence:
+def of_binaries(binary: str, texts: Statuses, findings: tuple[Finding, ...], *, same: bool) -> CodeEquality:
     stage = MACHINE_STAGES[binary]
     status = texts.get(stage, StageStatus.EQUIVALENT) if same else StageStatus.CHANGED
-    return Evidence(same=same, statuses={stage: status}, findings=findings)
+    return CodeEquality(same=same, statuses={stage: status}, findings=findings)
 
 
-def of_last_texts(base: Compiled, head: Compiled, texts: Statuses) -> Evidence:
+def of_last_texts(base: Compiled, head: Compiled, texts: Statuses) -> CodeEquality:
     """Of two sides that do not share a kind of binary."""
     unlinked = NO_LINKER in (*base.notes, *head.notes)
     ends = [_last_text(side) if unlinked else _ends_in(side) for side in (base, head)]
     if ends[0] == ends[1] and ends[0] and ends[0] not in _NOT_TEXTS:
         finding = Finding(FindingKind.MACHINE_CODE_AS_TEXT, NO_LINKER if unlinked else "no-binary")
-        return Evidence(same=texts.get(ends[0]) in _SAME, statuses={}, findings=(finding,))
+        return CodeEquality(same=texts.get(ends[0]) in _SAME, statuses={}, findings=(finding,))
     # what the text of that name says does not hold for the machine code
     absent: dict[str, StageStatus] = {
         MACHINE_STAGES[end]: StageStatus.ABSENT for end in ends if end in MACHINE_STAGES
     }
     finding = Finding(FindingKind.NOT_COMPARED, ",".join(end or "nothing" for end in ends))
-    return Evidence(same=None, statuses=absent, findings=(finding,))
+    return CodeEquality(same=None, statuses=absent, findings=(finding,))
 
 
 def _ends_in(side: Compiled) -> str:
@@ -129,7 +129,7 @@ def made_of_binaries(base: Compiled, head: Compiled) -> tuple[str, ...]:
 
 
 def judge(
-    texts: Statuses, evidence: Evidence, *, handed_differs: bool, after: Collection[str] = ()
+    texts: Statuses, evidence: CodeEquality, *, handed_differs: bool, after: Collection[str] = ()
 ) -> tuple[Verdict, Statuses, str | None]:
     """Verdict, all stage statuses, and the first changed stage.
 

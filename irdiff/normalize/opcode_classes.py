@@ -15,7 +15,7 @@ from typing import NamedTuple
 from irdiff.stages import Stage
 
 
-class _Row(NamedTuple):
+class OpcodeClass(NamedTuple):
     opcodes: str
     """A regular expression that matches their beginning."""
     counted: str
@@ -32,95 +32,95 @@ BY_NAME = re.compile(
 units, copies in the background."""
 
 _PTX = (
-    _Row(r"tcgen05\.mma", "tcgen05_mma", ""),
-    _Row(r"tcgen05\.", "tcgen05_other", ""),
-    _Row(r"wgmma\.mma_async", "wgmma", ""),
-    _Row(r"wgmma\.(?:fence|commit_group|wait_group)", "wgmma_sync", ""),
-    _Row(r"(?:mma|wmma)\.", "mma", ""),
-    _Row(r"ldmatrix|stmatrix", "matrix_load_store", ""),
-    _Row(r"cp\.async\.bulk\.(?:tensor|prefetch)", "tma", ""),
-    _Row(r"cp\.async\.(?:bulk\.)?(?:commit_group|wait)", "async_copy_sync", ""),
-    _Row(r"cp\.async", "async_copy", ""),
-    _Row(r"(?:atom|red)\.", "atomic", ""),
-    _Row(r"(?:bar|barrier|mbarrier)\b", "barrier", ""),
-    _Row(r"(?:fence|membar)\b", "fence", ""),
-    _Row(r"(?:shfl|vote|match|redux)\.", "warp_exchange", ""),
-    _Row(r"cvt\b", "convert", "conversions"),
-    _Row(r"cvta\b", "convert", "moves"),
-    _Row(r"mov\b", "", "moves"),
-    _Row(r"(?:bra|brx|ret|exit|call)\b", "branch", "control flow"),
-    _Row(r"\$L", "", "control flow"),
-    _Row(r"(?:fma|ex2|lg2|rcp|sqrt|rsqrt|tanh|sin|cos)\b", "", "float"),
-    _Row(r"(?:add|sub|mul|div|neg|max|min|abs|setp|selp)\.(?:\w+\.)*b?f", "", "float"),
-    _Row(
+    OpcodeClass(r"tcgen05\.mma", "tcgen05_mma", ""),
+    OpcodeClass(r"tcgen05\.", "tcgen05_other", ""),
+    OpcodeClass(r"wgmma\.mma_async", "wgmma", ""),
+    OpcodeClass(r"wgmma\.(?:fence|commit_group|wait_group)", "wgmma_sync", ""),
+    OpcodeClass(r"(?:mma|wmma)\.", "mma", ""),
+    OpcodeClass(r"ldmatrix|stmatrix", "matrix_load_store", ""),
+    OpcodeClass(r"cp\.async\.bulk\.(?:tensor|prefetch)", "tma", ""),
+    OpcodeClass(r"cp\.async\.(?:bulk\.)?(?:commit_group|wait)", "async_copy_sync", ""),
+    OpcodeClass(r"cp\.async", "async_copy", ""),
+    OpcodeClass(r"(?:atom|red)\.", "atomic", ""),
+    OpcodeClass(r"(?:bar|barrier|mbarrier)\b", "barrier", ""),
+    OpcodeClass(r"(?:fence|membar)\b", "fence", ""),
+    OpcodeClass(r"(?:shfl|vote|match|redux)\.", "warp_exchange", ""),
+    OpcodeClass(r"cvt\b", "convert", "conversions"),
+    OpcodeClass(r"cvta\b", "convert", "moves"),
+    OpcodeClass(r"mov\b", "", "moves"),
+    OpcodeClass(r"(?:bra|brx|ret|exit|call)\b", "branch", "control flow"),
+    OpcodeClass(r"\$L", "", "control flow"),
+    OpcodeClass(r"(?:fma|ex2|lg2|rcp|sqrt|rsqrt|tanh|sin|cos)\b", "", "float"),
+    OpcodeClass(r"(?:add|sub|mul|div|neg|max|min|abs|setp|selp)\.(?:\w+\.)*b?f", "", "float"),
+    OpcodeClass(
         r"(?:add|sub|mul|mad|shl|shr|shf|and|or|xor|not|setp|selp|min|max|div|rem|abs|neg)\b",
         "",
         "integer arithmetic",
     ),
-    _Row(
+    OpcodeClass(
         r"(?:lop3|bfe|bfi|bfind|prmt|popc|clz|brev|dp4a|mad24|mul24|slct|sad|cnot|fns|bmsk|szext)\b",
         "",
         "integer arithmetic",
     ),
-    _Row(r"\.|\{|\}", "", "directives"),
+    OpcodeClass(r"\.|\{|\}", "", "directives"),
 )
 _AMDGCN = (
-    _Row(r"v_s?mfmac?_|v_wmma", "mfma", ""),
-    _Row(r"buffer_load_\w*lds|global_load_lds", "async_copy", ""),
-    _Row(r"\w*atomic", "atomic", ""),
-    _Row(r"s_barrier", "barrier", ""),
-    _Row(r"s_wait", "wait", ""),
-    _Row(r"buffer_(?:wbl2|inv|gl)|s_dcache|global_wb|global_inv", "fence", ""),
-    _Row(r"v_(?:pk_)?(?:fma|mac|mad)_", "", "float"),
-    _Row(
+    OpcodeClass(r"v_s?mfmac?_|v_wmma", "mfma", ""),
+    OpcodeClass(r"buffer_load_\w*lds|global_load_lds", "async_copy", ""),
+    OpcodeClass(r"\w*atomic", "atomic", ""),
+    OpcodeClass(r"s_barrier", "barrier", ""),
+    OpcodeClass(r"s_wait", "wait", ""),
+    OpcodeClass(r"buffer_(?:wbl2|inv|gl)|s_dcache|global_wb|global_inv", "fence", ""),
+    OpcodeClass(r"v_(?:pk_)?(?:fma|mac|mad)_", "", "float"),
+    OpcodeClass(
         r"v_(?:pk_)?(?:add|sub|subrev|mul|max|min|exp|log|rcp|rsq|sqrt|cmp\w*|ldexp)_(?:legacy_)?f",
         "",
         "float",
     ),
-    _Row(r"v_cvt_", "convert", "conversions"),
-    _Row(r"v_readlane|v_readfirstlane|v_writelane", "warp_exchange", "moves"),
-    _Row(r"v_accvgpr", "accumulator_move", "moves"),
-    _Row(r"v_mov|s_mov|s_cmov|v_swap", "", "moves"),
-    _Row(r"s_c?branch|s_setpc|s_endpgm", "branch", "control flow"),
-    _Row(r"s_swappc", "branch", ""),
-    _Row(r"\.L|s_getpc|s_nop|s_code", "", "control flow"),
-    _Row(r"ds_(?:bpermute|permute|swizzle)|v_permlane", "warp_exchange", "lane exchange"),
-    _Row(r"v_perm|\w*dpp", "", "lane exchange"),
-    _Row(r"s_load", "", "scalar loads"),
-    _Row(r"[vs]_", "", "integer arithmetic"),
+    OpcodeClass(r"v_cvt_", "convert", "conversions"),
+    OpcodeClass(r"v_readlane|v_readfirstlane|v_writelane", "warp_exchange", "moves"),
+    OpcodeClass(r"v_accvgpr", "accumulator_move", "moves"),
+    OpcodeClass(r"v_mov|s_mov|s_cmov|v_swap", "", "moves"),
+    OpcodeClass(r"s_c?branch|s_setpc|s_endpgm", "branch", "control flow"),
+    OpcodeClass(r"s_swappc", "branch", ""),
+    OpcodeClass(r"\.L|s_getpc|s_nop|s_code", "", "control flow"),
+    OpcodeClass(r"ds_(?:bpermute|permute|swizzle)|v_permlane", "warp_exchange", "lane exchange"),
+    OpcodeClass(r"v_perm|\w*dpp", "", "lane exchange"),
+    OpcodeClass(r"s_load", "", "scalar loads"),
+    OpcodeClass(r"[vs]_", "", "integer arithmetic"),
 )
 _LLIR = (
-    _Row(
+    OpcodeClass(
         r"f(?:add|sub|mul|div|rem|neg|cmp)$|fma|fmul|exp|log|sqrt|sin|cos|maxnum|minnum|maximum|minimum",
         "",
         "float",
     ),
-    _Row(
+    OpcodeClass(
         r"add$|sub$|mul$|shl$|[al]shr$|and$|or$|xor$|icmp$|select$|[su]div$|[su]rem$|freeze$|mlir\.|workitem"
         r"|workgroup|read\.ptx\.sreg|readfirstlane|warp_id|func$|s?min|s?max|abs|bfe|prmt|lop3|fsh[lr]|ctpop"
         r"|ctlz|bitreverse|bswap|mulhi",
         "",
         "integer arithmetic",
     ),
-    _Row(
+    OpcodeClass(
         r"getelementptr$|ptrtoint$|inttoptr$|addrspacecast$|bitcast$|sext$|zext$|trunc$",
         "",
         "addresses and casts",
     ),
-    _Row(r"fp\w*$|[su]itofp$|cvt", "", "float conversions"),
-    _Row(
+    OpcodeClass(r"fp\w*$|[su]itofp$|cvt", "", "float conversions"),
+    OpcodeClass(
         r"(?:insert|extract)(?:element|value)$|shufflevector$|undef|poison|mov\.b|constant",
         "",
         "vector shuffles",
     ),
-    _Row(
+    OpcodeClass(
         r"br$|switch$|phi$|ret$|unreachable$|cond_br|%?[\w.$-]+:$",
         "",
         "control flow",
     ),
-    _Row(r"define$|declare$|attributes$|assume", "", "declarations"),
+    OpcodeClass(r"define$|declare$|attributes$|assume", "", "declarations"),
 )
-_OF_STAGE: Mapping[str, tuple[_Row, ...]] = {
+_OF_STAGE: Mapping[str, tuple[OpcodeClass, ...]] = {
     Stage.PTX: _PTX,
     Stage.AMDGCN: _AMDGCN,
     Stage.LLIR: _LLIR,

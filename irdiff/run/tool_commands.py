@@ -6,7 +6,7 @@ import shlex
 from pathlib import Path
 
 from irdiff.codegen.calls import llvm_call, ptxas_flags
-from irdiff.codegen.running import llc_words
+from irdiff.codegen.tool_runner import llc_words
 from irdiff.model import Case, Launch, Run
 from irdiff.resolve import tools
 from irdiff.run import run_folder
