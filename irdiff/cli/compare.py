@@ -22,6 +22,7 @@ from irdiff.cli.report import RunOutputs
 from irdiff.cli.run_argument import GivenRun
 from irdiff.config import Config
 from irdiff.errors import ExitCode, NothingComparedError, UsageError
+from irdiff.github.checks import is_broken
 from irdiff.model import Edited, FailureKind, Options, Run, Sides, Verdict
 from irdiff.parallel import Report
 from irdiff.report import commands, edited, escape
@@ -240,5 +241,6 @@ def _require_whole(run: Run, given: GivenRun) -> None:
 
 
 def _code(run: Run) -> ExitCode:
-    bad = (Verdict.CHANGED, Verdict.BROKEN, Verdict.REMOVED)
-    return ExitCode.ANSWER_IS_NO if any(case.verdict in bad for case in run.cases) else ExitCode.DONE
+    bad = (Verdict.CHANGED, Verdict.REMOVED)
+    is_bad = any(case.verdict in bad or is_broken(case) for case in run.cases)
+    return ExitCode.ANSWER_IS_NO if is_bad else ExitCode.DONE

@@ -17,9 +17,9 @@ from irdiff.gate import acceptance, outputs, policy, timings
 from irdiff.gate.acceptance import Acceptance, Accepted
 from irdiff.gate.junit import junit
 from irdiff.gate.outcome import Outcome
+from irdiff.gate.outputs import Again
 from irdiff.gate.policy import Policy
 from irdiff.gate.sarif import sarif
-from irdiff.gate.wording import Again
 
 FILE = click.Path(path_type=Path, dir_okay=False)
 accepted_option = click.option(

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import datetime
+from contextlib import ExitStack
 from pathlib import Path
 
 import click
 
 from irdiff.cli import options, run_argument
 from irdiff.cli.gate import FILE, accepted_option, evaluate
-from irdiff.gate import acceptance, policy, release
+from irdiff.gate import acceptance, policy, release_document
 from irdiff.gate.acceptance import Accepted
-from irdiff.gate.release import ReleaseRun
+from irdiff.gate.release_document import ReleaseRun
 
 
 @click.command("release-report")
@@ -31,9 +32,14 @@ def release_report_command(
     if file and (accepted_path or file.exists()):
         accepted = acceptance.load(file)
     today = datetime.datetime.now(datetime.UTC).date()
-    parts = []
-    for run in runs:
-        with run_argument.opened(run) as given:
-            outcome = evaluate(given, rules, accepted, today) if rules else None
-            parts.append(ReleaseRun(run=given.run, timing=given.timing, outcome=outcome))
-    options.write_output(out, release.render(parts))
+    with ExitStack() as opened:
+        parts = [
+            ReleaseRun(
+                run=given.run,
+                folder=given.folder,
+                timing=given.timing,
+                outcome=evaluate(given, rules, accepted, today) if rules else None,
+            )
+            for given in (opened.enter_context(run_argument.opened(run)) for run in runs)
+        ]
+        options.write_output(out, release_document.render(parts))
