@@ -23,7 +23,7 @@ import pytest
 from rich.console import Console
 
 from irdiff import gate
-from irdiff.cli import compare
+from irdiff.cli import compare_command
 from irdiff.cli.run_argument import GivenRun
 from irdiff.errors import ExitCode, NothingComparedError, UsageError
 from irdiff.gate import outputs, policy
@@ -162,13 +162,13 @@ def test_an_exit_code_is_not_0_for_what_a_user_would_want_to_know(name: str) -> 
     given = GivenRun(folder=Path("run"), call="run", is_archive=False)
     if name in ("timed out", "everything failing"):
         with pytest.raises(NothingComparedError):
-            compare._require_whole(run, given)
+            compare_command._require_whole(run, given)
         return
-    compare._require_whole(run, given)
+    compare_command._require_whole(run, given)
     allowed = name in (
         "failing",
         "unsupported",
         "nondeterministic",
         "shard missing",
     )  # as before, or as asked for
-    assert compare._code(run) is (ExitCode.DONE if allowed else ExitCode.ANSWER_IS_NO)
+    assert compare_command._code(run) is (ExitCode.DONE if allowed else ExitCode.ANSWER_IS_NO)

@@ -13,12 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from irdiff import gate
-<<<<<<< HEAD
-from irdiff.cli.gate import gate_command
-from irdiff.cli.release_report import release_report_command
-=======
-from irdiff.cli.gate_commands import gate_command
->>>>>>> main
+from irdiff.cli.gate_commands import gate_command, release_report_command
 from irdiff.errors import UsageError
 from irdiff.gate import junit, outputs, policy, release_document, sarif
 from irdiff.gate.outcome import Outcome
