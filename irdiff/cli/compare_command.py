@@ -23,6 +23,7 @@ from irdiff.cli.run_argument import GivenRun
 from irdiff.compare.cases import failed_program
 from irdiff.config import Config
 from irdiff.errors import ExitCode, NothingComparedError, UsageError
+from irdiff.github.checks import is_broken
 from irdiff.model import Edited, FailureKind, Options, Run, Sides, Verdict
 from irdiff.parallel import Report
 from irdiff.report import commands, edited, escape
@@ -138,9 +139,7 @@ def compare_command(**given: Any) -> int:
         report_command.print_report(part, made, outputs)
     if isinstance(comparison, pipeline.Comparison):
         _require_whole(run, made)
-    bad = (Verdict.CHANGED, Verdict.BROKEN, Verdict.REMOVED)
-    is_bad = any(case.verdict in bad for case in part.run.cases)
-    return ExitCode.ANSWER_IS_NO if arguments.exit_code and is_bad else ExitCode.DONE
+    return _code(part.run) if arguments.exit_code else ExitCode.DONE
 
 
 def _of_pipeline(given: CompareArguments, status: Callable[[str], None]) -> pipeline.Arguments:
@@ -231,3 +230,9 @@ def _require_whole(run: Run, given: GivenRun) -> None:
             f"{len(bounded)} cases were not compared, their compilation ran into a bound: {bounded[0]}, …",
             hint="give more with --timeout and --memory",
         )
+
+
+def _code(run: Run) -> ExitCode:
+    bad = (Verdict.CHANGED, Verdict.REMOVED)
+    is_bad = any(case.verdict in bad or is_broken(case) for case in run.cases)
+    return ExitCode.ANSWER_IS_NO if is_bad else ExitCode.DONE

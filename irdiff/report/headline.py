@@ -98,6 +98,8 @@ def _not_compared(run: Run, changed: Sequence[Case]) -> list[str]:
     parts = error_clusters.unstable_counts(run.cases)
     if blind := sum(map(case_forms.not_compared, run.cases)):
         parts.append(f"the code of {blind} could not be compared")
+    if run.options.shard != (1, 1):
+        parts.append("cases of other shards are not in this run")
     if not reach.missed(run):
         parts += reach.gaps(run)
     if launchers.differ(run) and (changed or reach.read(run)):
