@@ -79,6 +79,8 @@ def _failed_programs(run: Run) -> list[str]:
 
 def _nothing_changed(run: Run) -> str:
     """Says that only kernels did not change, where what runs on the host did, or may have."""
+    if not run.summary.compared:
+        return "Nothing was compared."
     others = "the other " if run.summary.verdicts.get(Verdict.BROKEN) else ""
     kernels = f"{others}{counted(run.summary.compared, 'kernel')}"
     none = f"None of {kernels} changed"
@@ -91,7 +93,7 @@ def _nothing_changed(run: Run) -> str:
         return f"{same}; launches read {counted(files, 'changed file')}."
     if launchers.differ(run):
         return f"{same}; the runtime differs, and was not compared."
-    return f"{none}." if run.summary.compared else "Nothing was compared."
+    return f"{none}."
 
 
 def _not_compared(run: Run, changed: Sequence[Case]) -> list[str]:

@@ -193,6 +193,7 @@ def test_the_program_that_irdiff_toml_names(author: Author) -> None:
     """It runs on both sides, once for each target; one that fails is the first thing that is said."""
     (author.repo / "irdiff.toml").unlink()
     author.types("init", "bench/run.py --small", *TARGETS)
+    commit(author.repo, "irdiff.toml names a program")
     edit(author.repo, "src/liger/ops/gate.py", "else 4", "else 2")
     commit(author.repo, "Fewer warps for short rows")
     result = author.types("compare", "HEAD~1", "HEAD", "--configs", "1")
