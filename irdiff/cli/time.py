@@ -24,7 +24,7 @@ from irdiff.run import run_archive, run_folder, run_list, run_place
 from irdiff.timing import NoGpuError, timing_file
 from irdiff.timing.isolate import GpuProcessError
 from irdiff.timing.results import NO_SUCH_GPU, PROCESSES, OutputStatus, TimingProtocol, TimingResults
-from irdiff.timing.samples import read_samples
+from irdiff.timing.schedule import TimingOptions
 
 _FROM_2 = click.IntRange(min=2)  # the interval is over processes
 
@@ -76,11 +76,11 @@ def time_command(
     log = Console(stderr=True, highlight=False)
     with _writable(run, config) as given:
         if simulate is not None:
-            found = timing.simulate(given.run, read_samples(simulate), protocol)
+            found = timing.simulate(timing_file.read_samples(simulate), protocol)
         elif take is not None:
             found = _taken(given, take, config)
         else:
-            asked = timing.TimingOptions(
+            asked = TimingOptions(
                 patterns=cases,
                 every=every,
                 protocol=protocol,
@@ -115,7 +115,7 @@ def _writable(text: str, config: Config) -> Iterator[GivenRun]:
     yield GivenRun(folder=folder, call=call, is_archive=False)
 
 
-def _timed(given: GivenRun, asked: timing.TimingOptions) -> TimingResults:
+def _timed(given: GivenRun, asked: TimingOptions) -> TimingResults:
     try:
         return timing.time_run(given.folder, asked)
     except (NoGpuError, GpuProcessError) as error:

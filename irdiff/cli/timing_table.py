@@ -84,10 +84,7 @@ def summary(found: TimingResults) -> list[str]:
         if gpu.stopped:
             lines.append(f"{gpu.name} ({gpu.uuid}): {gpu.stopped}")
         share = 100 * gpu.busy_s / gpu.wall_s if gpu.wall_s else 0.0
-        lines.append(
-            f"{gpu.name} ({gpu.uuid}): {gpu.wall_s:.0f} s, kernels in flight {share:.0f} % of it; "
-            f"peak {gpu.peak_tflops or 0:.0f} TFLOP/s, {gpu.peak_tb_per_s or 0:.2f} TB/s"
-        )
+        lines.append(f"{gpu.name} ({gpu.uuid}): {gpu.wall_s:.0f} s, kernels in flight {share:.0f} % of it")
         if not gpu.trustworthy:
             why = ", ".join([*gpu.throttled, *(f"shared with {row}" for row in gpu.other_processes)])
             lines.append(f"  NOT A PASS: the GPU was not fit to measure on: {why}")
