@@ -147,11 +147,11 @@ def load(folder: Path) -> Run:
 
 
 @dataclass(frozen=True)
-class _Version:
+class _SchemaVersion:
     schema: object
 
 
-_version = TypeAdapter(_Version)
+_version = TypeAdapter(_SchemaVersion)
 
 
 def _check_schema(schema: object, path: Path) -> None:
