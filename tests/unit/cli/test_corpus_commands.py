@@ -16,20 +16,15 @@ WRONG = RIGHT | {"id": "a/b:c@sm_90", "ok": False, "why": "result 0: 3 of 4 | ou
 CRASHED = dict.fromkeys(RIGHT) | {"id": "a/b:d@sm_90", "ok": False, "why": "RuntimeError: no"}
 
 
-def test_a_line_stands_under_the_heading_and_names_the_rate_that_the_percentage_is_of() -> None:
-    line = corpus_commands._verified_line(RIGHT)
-    assert len(corpus_commands._verified_heading()) == len(line)
-    figures = ("1.3e-02", "2.1e-04", "0.01", "0", "0.26", "35.8", "us", "3744", "GB/s", "78.1", "%", "memory")
-    assert line.split()[2:] == [*figures]
-    assert "656.3 TFLOP/s" in corpus_commands._verified_line(PRODUCT)
-    assert "78.1 % fp16" in corpus_commands._verified_line(PRODUCT)
-    assert corpus_commands._verified_line(CRASHED) == "WRONG a/b:d@sm_90: RuntimeError: no"
-
-
-def test_every_row_of_the_table_has_every_column() -> None:
-    text = corpus_commands._verified_markdown([RIGHT, WRONG, CRASHED])
-    rows = [line for line in text.splitlines() if line.startswith("|")]
-    assert len(rows) == 2 + 3
-    assert {line.replace("\\|", "").count("|") for line in rows} == {11}
-    assert "1 of 3 launches agree" in text
-    assert ">999" in text
+def test_every_row_has_every_column_and_names_the_rate_that_the_percentage_is_of() -> None:
+    line = corpus_commands._verified_line
+    figures = ("1.3e-02", "2.1e-04", "0.01", "0", "0.26", "35.8 us", "3744 GB/s", "78.1 % memory")
+    assert [cell.strip() for cell in line(RIGHT).split("|")[3:-1]] == [*figures]
+    assert "656.3 TFLOP/s" in line(PRODUCT)
+    assert "78.1 % fp16" in line(PRODUCT)
+    assert "**wrong**: RuntimeError: no" in line(CRASHED)
+    assert ">999" in line(WRONG)
+    rows = [*corpus_commands._verified_heading().splitlines(), *map(line, (RIGHT, WRONG, CRASHED))]
+    assert {row.replace("\\|", "").count("|") for row in rows} == {11}
+    assert len({row.index("|", 1) for row in rows}) == 1
+    assert corpus_commands._agreement([RIGHT, WRONG, CRASHED]).startswith("1 of 3 launches agree")

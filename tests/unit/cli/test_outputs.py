@@ -40,7 +40,7 @@ def folder(tmp_path: Path, build: Any) -> Path:
 def test_a_report_goes_to_a_plain_file_only(folder: Path, option: str) -> None:
     before = tree(folder.parent)
     for name in ("precious", "pipe", "link", "precious/file/below"):
-        with pytest.raises(UsageError, match=r"not a file to write|is not a folder"):
+        with pytest.raises(UsageError, match=r"not a file to write|cannot be written"):
             invoke(report_command, str(folder), option, str(folder.parent / name))
     assert tree(folder.parent) == before
     path = folder.parent / "out"
@@ -60,7 +60,7 @@ def test_the_gate_looks_at_its_outputs_first(folder: Path, option: str) -> None:
 def test_a_place_that_cannot_be_written_is_one_clear_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
     for path, reason in (
-        (tmp_path / "file/out", "is not a folder"),
+        (tmp_path / "file/out", "Not a directory"),
         (tmp_path / ("x" * 300), "cannot be written"),
     ):
         with pytest.raises(UsageError, match=reason):
@@ -71,7 +71,7 @@ def test_init_forced_replaces_files_and_nothing_else(tmp_path: Path) -> None:
     (tmp_path / "irdiff-policy.toml").mkdir()
     (tmp_path / ".github").write_text("a file")
     before = tree(tmp_path)
-    with pytest.raises(UsageError, match=r"not a file to write|is not a folder"):
+    with pytest.raises(UsageError, match=r"not a file to write|cannot be written"):
         invoke(init_command, str(tmp_path), "--github", "--force", "--action", f"o/irdiff@{'a' * 40}")
     assert tree(tmp_path) == before
 
