@@ -113,16 +113,16 @@ def test_code_that_did_not_change_needs_neither_facts_nor_timings(build: Any) ->
 
 
 @pytest.mark.parametrize(
-    ("verdict", "told"),
+    ("verdict", "expected"),
     [
         (Verdict.CHANGED, "changed, first in ttgir"),
         (Verdict.REMOVED, "removed"),
         (Verdict.BROKEN, "broken: head: PassManager::run failed"),
     ],
 )
-def test_a_verdict_says_where_it_begins_and_why(build: Any, verdict: Verdict, told: str) -> None:
+def test_a_verdict_says_where_it_begins_and_why(build: Any, verdict: Verdict, expected: str) -> None:
     rule = {"kind": "verdict", "verdicts": ["changed", "broken", "removed"]}
-    assert objection(build.run(build.case(CASE, verdict)), **rule) == (VIOLATED, told)
+    assert objection(build.run(build.case(CASE, verdict)), **rule) == (VIOLATED, expected)
 
 
 def test_a_launch_that_is_not_meant_for_the_target_may_fail(build: Any) -> None:
@@ -135,7 +135,7 @@ def test_a_launch_that_is_not_meant_for_the_target_may_fail(build: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("base", "head", "told"),
+    ("base", "head", "expected"),
     [
         ({"spill_store_bytes": 8}, {"spill_store_bytes": 8}, None),
         ({"spill_store_bytes": 0}, {"spill_store_bytes": 1}, (VIOLATED, "spill_store_bytes 0 → 1")),
@@ -147,8 +147,8 @@ def test_a_launch_that_is_not_meant_for_the_target_may_fail(build: Any) -> None:
         ({}, {}, (UNKNOWN, "neither side has spill_store_bytes or scratch")),
     ],
 )  # fmt: skip
-def test_facts(build: Any, base: dict[str, Any], head: dict[str, Any], told: Objection | None) -> None:
-    assert objection(build.run(build.case(CASE, Verdict.CHANGED, base=base, head=head)), **FACT) == told
+def test_facts(build: Any, base: dict[str, Any], head: dict[str, Any], expected: Objection | None) -> None:
+    assert objection(build.run(build.case(CASE, Verdict.CHANGED, base=base, head=head)), **FACT) == expected
 
 
 @pytest.mark.parametrize(("more_than", "percent", "holds"), [(99, 9, False), (100, 9, True), (99, 10, True)])
@@ -174,8 +174,8 @@ def test_an_increase_must_be_beyond_both_bounds(
 def test_only_the_same_machine_code_needs_no_facts(
     build: Any, stages: dict[str, StageStatus], holds: bool
 ) -> None:
-    told = objection(build.run(build.case(CASE, Verdict.CHANGED, stages=stages)), **FACT)
-    assert (told is None) is holds
+    found_one = objection(build.run(build.case(CASE, Verdict.CHANGED, stages=stages)), **FACT)
+    assert (found_one is None) is holds
 
 
 ROUGH = "measured too roughly to say: +1.25 % [-1.00, +3.50] on H200"
@@ -183,7 +183,7 @@ NOT_MEASURED = timed(None, None, None)
 
 
 @pytest.mark.parametrize(
-    ("rows", "told"),
+    ("rows", "expected"),
     [
         ((), (UNKNOWN, "changed and not timed")),
         # beyond the rule's bound and beyond the noise, at the lower end
@@ -213,12 +213,12 @@ NOT_MEASURED = timed(None, None, None)
          (UNKNOWN, "not measured on B200: no reason given")),
     ],
 )  # fmt: skip
-def test_slower(changed: Run, rows: tuple[TimedCase, ...], told: Objection | None) -> None:
-    assert objection(changed, *rows, **SLOWER) == told
+def test_slower(changed: Run, rows: tuple[TimedCase, ...], expected: Objection | None) -> None:
+    assert objection(changed, *rows, **SLOWER) == expected
 
 
 @pytest.mark.parametrize(
-    ("rule", "rows", "told"),
+    ("rule", "rows", "expected"),
     [
         ({"kind": "timed"}, (), (VIOLATED, "changed and not timed")),
         ({"kind": "timed"}, (replace(NOT_MEASURED, note="busy"),), (VIOLATED, "could not be timed on H200: busy")),
@@ -234,9 +234,9 @@ def test_slower(changed: Run, rows: tuple[TimedCase, ...], told: Objection | Non
     ],
 )  # fmt: skip
 def test_timed_and_results(
-    changed: Run, rule: dict[str, Any], rows: tuple[TimedCase, ...], told: Objection | None
+    changed: Run, rule: dict[str, Any], rows: tuple[TimedCase, ...], expected: Objection | None
 ) -> None:
-    assert objection(changed, *rows, **rule) == told
+    assert objection(changed, *rows, **rule) == expected
 
 
 @pytest.mark.parametrize(("same", "of_result"), [(False, VIOLATED), (None, UNKNOWN)])
@@ -313,16 +313,16 @@ def test_a_case_whose_code_was_not_compared_covers_nothing(build: Any) -> None:
     seen = [build.case(f"a/y:{n}@sm_90") for n in range(3)]
     failing = build.case("a/z:1@sm_90", Verdict.FAILING)
 
-    def told(*cases: Case, least: int, percent: float) -> list[tuple[str, Certainty, str]]:
+    def coverage(*cases: Case, least: int, percent: float) -> list[tuple[str, Certainty, str]]:
         return found(build.run(*cases), **{**COVERAGE, "min_compared": least}, max_uncompared_percent=percent)
 
     short = "3 cases compared, at least 4 are required"
-    assert told(blind, *seen, least=4, percent=100) == [("@sm_90", VIOLATED, short)]
-    assert told(blind, *seen, least=3, percent=25) == []
+    assert coverage(blind, *seen, least=4, percent=100) == [("@sm_90", VIOLATED, short)]
+    assert coverage(blind, *seen, least=3, percent=25) == []
     many = "1 of 4 cases could not be compared"
-    assert told(blind, *seen, least=3, percent=24.9) == [("@sm_90", VIOLATED, many)]
+    assert coverage(blind, *seen, least=3, percent=24.9) == [("@sm_90", VIOLATED, many)]
     both = "2 of 5 cases could not be compared"
-    assert told(blind, failing, *seen, least=3, percent=39.9) == [("@sm_90", VIOLATED, both)]
+    assert coverage(blind, failing, *seen, least=3, percent=39.9) == [("@sm_90", VIOLATED, both)]
 
 
 def test_a_required_target_is_looked_for(build: Any) -> None:
@@ -399,7 +399,7 @@ def test_timings_of_other_runs_are_noted(changed: Run) -> None:
     assert "1 timings are of cases that this run does not have" in elsewhere.notes
 
 
-def test_unknown_may_be_told_apart_from_violated(changed: Run) -> None:
+def test_unknown_may_have_an_action_of_its_own(changed: Run) -> None:
     outcome = gated(changed, {**SLOWER, "if_unknown": "warn"})
     assert (outcome.passed, outcome.rules[0].word) == (True, "warn")
 
