@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sqlite3
@@ -15,7 +16,10 @@ from click.testing import CliRunner
 
 from irdiff.cli.store import parse_size, store_group
 from irdiff.errors import StoreError, UsageError
+from irdiff.model import Sides
+from irdiff.parallel import of_both
 from irdiff.store import Store, key_of
+from irdiff.store.interning import interned, read_once
 from irdiff.worker import assembling
 
 KEY = key_of("a")
@@ -101,6 +105,7 @@ def test_damaged_record_counts_as_absent(tmp_path: Path, damage: str) -> None:
         lambda content: content[: len(content) // 2],
         lambda content: content[:100] + b"\xff" * (len(content) - 100),
         lambda content: content[:4096] + b"\xff" * (len(content) - 4096),
+        lambda content: content.replace(b"value", b"other"),
     ],
 )
 def test_a_damaged_file_of_records_counts_as_absent_and_is_left_to_itself(
@@ -126,16 +131,6 @@ def test_a_damaged_file_of_records_counts_as_absent_and_is_left_to_itself(
     assert store.get_record("kind", KEY) == 1
 
 
-def test_a_file_of_records_with_another_table_is_not_used(tmp_path: Path) -> None:
-    with sqlite3.connect(tmp_path / "records-1.sqlite3") as connection:
-        connection.execute("CREATE TABLE records (other TEXT)")
-    connection.close()
-    store = Store(tmp_path)
-    assert store.get_record("kind", KEY) is None
-    store.put_record("kind", KEY, 1)
-    assert store.get_record("kind", KEY) == 1
-
-
 def test_all_damage_is_found_at_once(tmp_path: Path) -> None:
     store = Store(tmp_path)
     one, two = store.put(b"one"), store.put(b"two")
@@ -154,15 +149,36 @@ def test_all_damage_is_found_at_once(tmp_path: Path) -> None:
 
 
 def test_key_depends_on_every_part() -> None:
-    keys = {
-        key_of("a", 1),
-        key_of("a", 2),
-        key_of("a", "1"),
-        key_of("a1"),
-        key_of(["a", 1]),
-        key_of("a", [1]),
-    }
-    assert len(keys) == 6
+    parts: list[tuple[object, ...]] = [("a", 1), ("a", 2), ("a", "1"), ("a1",), (["a", 1],), ("a", [1])]
+    assert len({key_of(*row) for row in parts}) == 6
+
+
+def test_equal_values_are_one_object_and_different_ones_are_not() -> None:
+    first = interned({"num_warps": 4, "arch": "sm_90"})
+    assert interned({"num_warps": 4, "arch": "".join(["sm_", "90"])}) is first
+    values = [interned({"flag": value}) for value in (True, 1, 1.0, "1")]
+    assert [type(value["flag"]) for value in values] == [bool, int, float, str]
+    text = f'{{"a": {time.time_ns()}}}'
+    read = read_once("one", text, json.loads)
+    assert read_once("one", str(text.encode(), "utf-8"), json.loads) is read
+    assert read_once("other", text, len) == len(text)
+
+
+@pytest.mark.parametrize("failing", ["base", "head", None])
+def test_both_sides_are_asked_at_once(failing: str | None) -> None:
+    meeting = threading.Barrier(2, timeout=60)
+
+    def ask(side: str) -> str:
+        meeting.wait()
+        if side == failing:
+            raise KeyError(side)
+        return side.upper()
+
+    if failing:
+        with pytest.raises(KeyError, match=failing):
+            of_both(ask)
+    else:
+        assert of_both(ask) == Sides(base="BASE", head="HEAD")
 
 
 # several at once
@@ -216,21 +232,19 @@ def test_a_transaction_of_a_killed_process_is_undone(tmp_path: Path) -> None:
     store = Store(tmp_path)
     store.put_record("kind", KEY, 1)
     script = """
-import sqlite3
+import sqlite3, time
 connection = sqlite3.connect(store.root / "records-1.sqlite3", isolation_level=None)
 connection.execute("PRAGMA cache_size = 1")
 connection.execute("BEGIN")
 connection.executemany("INSERT INTO records VALUES ('k', ?, ?, x'00', 0)", [(n, b"x" * 9000) for n in range(500)])
 connection.execute("UPDATE records SET value = x'00'")
 print("written", flush=True)
-import time; time.sleep(60)
+time.sleep(60)
 """
     (child,) = processes(tmp_path, script)
-    assert child.stdout
-    child.stdout.readline()
+    assert child.stdout and child.stdout.readline()
     child.kill()
-    child.wait()
-    child.stdout.close()
+    child.communicate()
     assert (tmp_path / "records-1.sqlite3-journal").stat().st_size > 0
     assert store.get_record("kind", KEY) == 1
     assert store.usage().records == 1
@@ -372,25 +386,20 @@ def test_sizes(text: str, size: int) -> None:
     assert parse_size(text) == size
 
 
-@pytest.mark.parametrize("text", ["many", "", "-2GB", "2GBs", "2 2GB", "B"])
-def test_bad_size(text: str) -> None:
-    with pytest.raises(UsageError, match="is not a size"):
-        parse_size(text)
-
-
-@pytest.mark.parametrize(("text", "likely"), [("2", "2GB"), ("0.5", "0.5GB"), ("500", "500MB"), ("0", "0GB")])
-def test_a_number_without_a_unit_is_refused(text: str, likely: str) -> None:
-    with pytest.raises(UsageError, match="has no unit") as raised:
-        parse_size(text)
-    assert raised.value.hint == f"--max-size {likely}?"
-
-
-def test_a_size_without_a_unit_empties_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("text", "mistake"),
+    [
+        *((text, "is not a size") for text in ("many", "", "-2GB", "2GBs", "2 2GB", "B")),
+        *((text, f"--max-size {likely}?") for text, likely in (("2", "2GB"), ("500", "500MB"), ("0", "0GB"))),
+    ],
+)
+def test_a_bad_size_empties_nothing(tmp_path: Path, text: str, mistake: str) -> None:
     Store(tmp_path / "store").put(b"one")
     before = sorted(tmp_path.rglob("*"))
-    words = ["--max-size", "2", "--cache", str(tmp_path)]
-    with pytest.raises(UsageError):
-        CliRunner().invoke(store_group, ["prune", *words], standalone_mode=False, catch_exceptions=False)
+    words = ["prune", f"--max-size={text}", "--cache", str(tmp_path)]
+    with pytest.raises(UsageError) as raised:
+        CliRunner().invoke(store_group, words, standalone_mode=False, catch_exceptions=False)
+    assert mistake in raised.value.what + raised.value.hint
     assert sorted(tmp_path.rglob("*")) == before
 
 
