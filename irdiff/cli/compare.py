@@ -153,10 +153,10 @@ def _machines(
     if not words.cluster:
         yield None
         return
-    from irdiff.cluster import client
+    from irdiff.cluster import dask_cluster
 
-    with closing(client.DaskCluster(words.cluster)) as machines:
-        yield lambda asked: client.fill(asked, config, machines, tell)
+    with closing(dask_cluster.DaskCluster(words.cluster)) as machines:
+        yield lambda asked: dask_cluster.fill(asked, config, machines, tell)
 
 
 def _wanted(words: CompareArguments, tell: Callable[[str], None]) -> SideOptions:
