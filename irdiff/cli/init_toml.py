@@ -13,8 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from irdiff.resolve import packages as extra_packages
-from irdiff.resolve import pins
+from irdiff.resolve import extra_packages, pins
 
 FALLBACK_TOOLCHAIN = "triton==3.9.0"
 _SKIPPED = frozenset({".git", ".venv", "venv", "node_modules", "build", "dist", "__pycache__"})

@@ -72,9 +72,7 @@ def words_of(command: str) -> list[str]:
             f"--program {command!r} names no program of the repository",
             hint="as in --program 'bench/run.py --small', or --program '-m package.bench'",
         )
-    if words[0] in ("python", "python3"):
-        return words_of(shlex.join(words[1:]))
-    return words
+    return words_of(shlex.join(words[1:])) if words[0] in ("python", "python3") else words
 
 
 def name_of(words: list[str]) -> tuple[str, str]:
