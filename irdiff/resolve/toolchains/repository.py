@@ -18,7 +18,7 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
@@ -44,8 +44,6 @@ _NO_PROGRAMS = (
     *("-c", f"core.hooksPath={os.devnull}"),  # `post-index-change` follows whatever writes an index
     *("-c", "log.showSignature=false"),
 )
-_NOT_SPARSE = ("-c", "core.sparseCheckout=false")
-"""For a working tree: `add` refuses files that lie outside of what a sparse checkout has."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,9 +111,10 @@ class GitStore:
     ) -> bytes:
         """Standard output of a git command. Raises GitFailed."""
         objects = {"GIT_OBJECT_DIRECTORY": str(self.objects)} if self.objects else {}
+        worktree = [f"--work-tree={self.worktree}"] if self.worktree else []
         try:
             return process.run_bytes(
-                ["git", f"--git-dir={self.git_dir}", *fixed, *words],
+                ["git", f"--git-dir={self.git_dir}", *worktree, *fixed, *words],
                 env={**self.caller, **_FIXED, **objects, **(env or {})},
                 cwd=self.place if os.access(self.place, os.X_OK) else None,
                 stdin=stdin,
@@ -222,9 +221,7 @@ def commit_of(store: GitStore, spec: str) -> str:
 
 def is_dirty(store: GitStore) -> bool:
     """Whether the working tree has changed, staged or untracked files; a bare repository never has."""
-    if store.worktree is None:
-        return False
-    return bool(store.git(f"--work-tree={store.worktree}", "status", "--porcelain"))
+    return store.worktree is not None and bool(store.git("status", "--porcelain"))
 
 
 def merge_base(store: GitStore, first: str, second: str) -> str:
@@ -358,15 +355,17 @@ def _working_tree(store: GitStore, config: Config) -> Snapshot:
         index = Path(scratch, "index")
         with contextlib.suppress(FileNotFoundError):  # so that unchanged files are not read again
             shutil.copy2(store.git_dir / "index", index)
-        here = {"GIT_INDEX_FILE": str(index)}
-        quiet = ("-c", "advice.addEmbeddedRepo=false", "-c", "core.safecrlf=false")
-        writing = replace(store, objects=written)
-        _look_at_all(store, store.worktree, here)
-        paths = [b":/", *(b":(exclude,top,literal)" + name for name in _left_out(store, config, here))]
-        words = ("add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul")
-        git = partial(writing.git, *quiet, *_NOT_SPARSE, f"--work-tree={store.worktree}", env=here)
-        git(*words, stdin=b"\0".join(paths))
-        tree = writing.git("write-tree", "--missing-ok", env=here).decode().strip()
+        # in a sparse checkout `add` refuses files outside of what it has
+        settings = ("advice.addEmbeddedRepo=false", "core.safecrlf=false", "core.sparseCheckout=false")
+        words = [word for setting in settings for word in ("-c", setting)]
+        git = partial(replace(store, objects=written).git, *words, env={"GIT_INDEX_FILE": str(index)})
+        _look_at_all(store.worktree, git)
+        paths = [
+            b":/",
+            *(b":(exclude,top,literal)" + name for name in _left_out(store.worktree, git, config)),
+        ]
+        git("add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul", stdin=b"\0".join(paths))
+        tree = git("write-tree", "--missing-ok").decode().strip()
     commit = None
     with contextlib.suppress(GitFailed):
         head, head_tree = store.git("rev-parse", "HEAD", "HEAD^{tree}").decode().split()
@@ -374,16 +373,14 @@ def _working_tree(store: GitStore, config: Config) -> Snapshot:
     return Snapshot(store=replace(store, objects=seen), tree=tree, commit=commit, spec=WORKING_TREE)
 
 
-def _left_out(store: GitStore, config: Config, here: Mapping[str, str]) -> Iterator[bytes]:
+def _left_out(worktree: Path, git: Callable[..., bytes], config: Config) -> Iterator[bytes]:
     """What is no part of a working tree, though it lies there: irdiff's own cache, repositories without a
     commit.
     """
-    assert store.worktree is not None
-    root, cache = store.worktree.resolve(), config.cache.resolve()
+    root, cache = worktree.resolve(), config.cache.resolve()
     if cache.is_relative_to(root) and cache != root:
         yield os.fsencode(cache.relative_to(root))
-    others = ("ls-files", "--others", "--exclude-standard", "-z")
-    for name in store.git(*_NOT_SPARSE, f"--work-tree={store.worktree}", *others, env=here).split(b"\0"):
+    for name in git("ls-files", "--others", "--exclude-standard", "-z").split(b"\0"):
         if name.endswith(b"/"):  # another repository
             try:
                 open_store(root / os.fsdecode(name), config).git("rev-parse", "--verify", "--quiet", "HEAD")
@@ -391,13 +388,12 @@ def _left_out(store: GitStore, config: Config, here: Mapping[str, str]) -> Itera
                 yield name.rstrip(b"/")
 
 
-def _look_at_all(store: GitStore, worktree: Path, here: Mapping[str, str]) -> None:
+def _look_at_all(worktree: Path, git: Callable[..., bytes]) -> None:
     """Clears in a copied index the flags by which git passes an edited file over.
 
     `assume-unchanged` goes everywhere. `skip-worktree` goes where the file lies there all the same: what a
     sparse checkout left out is as in the index, not deleted.
     """
-    git = partial(store.git, *_NOT_SPARSE, f"--work-tree={worktree}", env=here)
     rows = [row.split(b" ", 1) for row in git("ls-files", "-v", "-z").split(b"\0") if row]
     assumed = [name for tag, name in rows if tag.islower()]
     skipped = [name for tag, name in rows if tag in b"sS" and os.path.lexists(worktree / os.fsdecode(name))]
