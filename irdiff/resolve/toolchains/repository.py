@@ -1,9 +1,8 @@
 """Git: revisions and the working tree as trees of blobs.
 
-GitPython finds a repository, its working tree and what it shares with others, and starts nothing; everything
-else is a git command, started by `irdiff.process`. Programs that a repository's configuration names do not
-run: no hook, no monitor of files, no check of signatures. Filters of its attributes do, as ever when files
-are added: without them the content would not be what git makes of it.
+GitPython finds a repository and its working tree, and starts nothing; everything else is a git command, started
+by `irdiff.process`. Programs that a repository's configuration names do not run: no hook, no monitor of files,
+no check of signatures. Filters of its attributes do: the content is what git makes of it.
 
 A `Snapshot` names one tree and where its objects are. The working tree becomes a tree too: its files,
 uncommitted and untracked ones included and ignored ones not, are written as objects to a folder of the
@@ -169,11 +168,10 @@ def open_store(path: Path, config: Config) -> GitStore:
     git = _gitpython()
     try:
         with contextlib.closing(git.Repo(path, search_parent_directories=True)) as repo:
-            worktree = Path(repo.working_tree_dir) if repo.working_tree_dir and not repo.bare else None
             store = GitStore(
                 git_dir=Path(repo.git_dir).absolute(),
                 common_dir=Path(repo.common_dir).absolute(),
-                worktree=worktree,
+                worktree=Path(repo.working_tree_dir) if repo.working_tree_dir and not repo.bare else None,
                 objects=None,
                 caller=config.tool_environment,
             )
@@ -220,7 +218,7 @@ def commit_of(store: GitStore, spec: str) -> str:
 
 
 def is_dirty(store: GitStore) -> bool:
-    """Whether the working tree has changed, staged or untracked files; a bare repository never has."""
+    """Whether the working tree has changed, staged or untracked files. A bare repository has none."""
     return store.worktree is not None and bool(store.git("status", "--porcelain"))
 
 
@@ -360,10 +358,8 @@ def _working_tree(store: GitStore, config: Config) -> Snapshot:
         words = [word for setting in settings for word in ("-c", setting)]
         git = partial(replace(store, objects=written).git, *words, env={"GIT_INDEX_FILE": str(index)})
         _look_at_all(store.worktree, git)
-        paths = [
-            b":/",
-            *(b":(exclude,top,literal)" + name for name in _left_out(store.worktree, git, config)),
-        ]
+        left_out = (b":(exclude,top,literal)" + name for name in _left_out(store.worktree, git, config))
+        paths = [b":/", *left_out]
         git("add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul", stdin=b"\0".join(paths))
         tree = git("write-tree", "--missing-ok").decode().strip()
     commit = None
