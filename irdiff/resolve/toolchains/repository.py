@@ -1,8 +1,8 @@
 """Git: revisions and the working tree as trees of blobs.
 
-GitPython finds a repository and its working tree, and starts nothing; everything else is a git command, started
-by `irdiff.process`. Programs that a repository's configuration names do not run: no hook, no monitor of files,
-no check of signatures. Filters of its attributes do: the content is what git makes of it.
+GitPython finds a repository and its working tree, and starts nothing; everything else is a git command,
+started by `irdiff.process`. Programs that a repository's configuration names do not run: no hook, no monitor
+of files, no check of signatures. Filters of its attributes do: the content is what git makes of it.
 
 A `Snapshot` names one tree and where its objects are. The working tree becomes a tree too: its files,
 uncommitted and untracked ones included and ignored ones not, are written as objects to a folder of the
