@@ -60,13 +60,8 @@ def beside(kernels: Corpus, toolchain: Toolchain, requirements: Sequence[str], c
     if not requirements:
         return kernels
     made = _installed(requirements, toolchain, config)
-    found = Packages(
-        site=environments.site_of(made.path),
-        imports=("torch",),
-        kernels=(),
-        torch_compile=True,
-        digest=str(made.state["digest"]),
-    )
+    digest = str(made.state["digest"])
+    found = Packages(site=made.site, imports=("torch",), kernels=(), torch_compile=True, digest=digest)
     families = {name.partition("/")[0] for name in kernels.workloads} - kernels.packages.keys()
     digest = key_of("packages/2", kernels.digest, found.digest)
     return replace(kernels, packages={**kernels.packages, **dict.fromkeys(families, found)}, digest=digest)
@@ -78,7 +73,7 @@ def note(requirements: Sequence[str]) -> str:
 
 def site(requirements: Sequence[str], toolchain: Toolchain, config: Config) -> Path:
     """The folder of packages that a program recorded under a toolchain is given."""
-    return environments.site_of(_installed(requirements, toolchain, config).path)
+    return _installed(requirements, toolchain, config).site
 
 
 def _installed(requirements: Sequence[str], toolchain: Toolchain, config: Config) -> Environment:

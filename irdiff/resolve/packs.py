@@ -102,9 +102,7 @@ def install(corpus: Corpus, toolchain: Toolchain, config: Config) -> Corpus:
     if not corpus.packs:
         return corpus
     version = extra_packages.python_version(toolchain.python, config)
-    found = {
-        name: _installed(name, read(corpus.root / name), toolchain, version, config) for name in corpus.packs
-    }
+    found = {name: _installed(corpus.root / name, toolchain, version, config) for name in corpus.packs}
     digests = {name: beside.digest for name, beside in found.items()}
     return replace(corpus, packages=found, digest=key_of("packs/1", corpus.digest, digests))
 
@@ -115,9 +113,8 @@ def note(corpus: Corpus) -> str:
     return f"packs {', '.join(corpus.packs)}: {' '.join(pins)}" if pins else ""
 
 
-def _installed(
-    name: str, pack: Pack, toolchain: Toolchain, version: tuple[int, ...], config: Config
-) -> Packages:
+def _installed(folder: Path, toolchain: Toolchain, version: tuple[int, ...], config: Config) -> Packages:
+    name, pack = folder.name, read(folder)
     if version < tuple(map(int, pack.python.split("."))):
         raise ToolchainError(
             f"pack {name}: its packages need Python {pack.python}; {toolchain.spec} has "
@@ -136,11 +133,9 @@ def _installed(
             "digest": extra_packages.recorded_digest(path),
         }
 
-    key = key_of(sorted(pack.packages))[:12]
+    key = f"pack-{name}-cp{''.join(map(str, version))}-{key_of(sorted(pack.packages))[:12]}"
     try:
-        made = environments.make(
-            f"pack-{name}-cp{''.join(map(str, version))}-{key}", config, fill, python=toolchain.python
-        )
+        made = environments.make(key, config, fill, python=toolchain.python)
     except ToolchainError as error:
         indexes = ", ".join({"the network or proxy": None, **dict.fromkeys(pack.indexes.values())})
         raise ToolchainError(
@@ -148,15 +143,13 @@ def _installed(
             hint=f"check {indexes}, or name a folder or an index by uv's variables UV_FIND_LINKS or UV_INDEX",
             log_path=error.log_path,
         ) from error
-    site = environments.site_of(made.path)
+    own = [(name, _digest_of_folder(made.site / name)) for name in pack.kernels]
     return Packages(
-        site=site,
+        site=made.site,
         imports=pack.imports,
         kernels=pack.kernels,
         torch_compile=pack.torch_compile,
-        digest=key_of(
-            "packages/1", made.state["digest"], [(own, _digest_of_folder(site / own)) for own in pack.kernels]
-        ),
+        digest=key_of("packages/1", made.state["digest"], own),
     )
 
 

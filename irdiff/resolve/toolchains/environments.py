@@ -46,6 +46,10 @@ class Environment:
     def python(self) -> str:
         return python_of(self.path)
 
+    @property
+    def site(self) -> Path:
+        return site_of(self.path)
+
 
 def python_of(path: Path) -> str:
     return str(path / "bin" / "python")
@@ -130,18 +134,12 @@ def is_at_work(name: str, config: Config) -> bool:
 
 @contextlib.contextmanager
 def lock(name: str, config: Config, show: ShowProgress = lambda _: None) -> Iterator[None]:
-    """Lets one process at a time build an environment. The others show whom they wait for."""
+    """Lets one process at a time build an environment. The others show what they wait for."""
     with _lock_file(name, config) as file:
         if not _try_lock(file):
-            file.seek(0)
             log = config.toolchains / f"{name}.log"
-            maker = file.read().strip() or "?"
-            show(f"process {maker} makes {name}: waiting for it; follow it: tail -f {log}")
+            show(f"another process makes {name}: waiting for it; follow it: tail -f {log}")
             fcntl.flock(file, fcntl.LOCK_EX)
-        file.seek(0)
-        file.truncate()
-        file.write(f"{os.getpid()}\n")
-        file.flush()
         yield
 
 
