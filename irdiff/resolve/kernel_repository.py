@@ -9,10 +9,6 @@
 
 A repository is run as it is: the tree of the revision is exported to the cache once, and each comparison runs
 in a copy of its own, with the root of the repository as the working folder.
-
-`irdiff compare main HEAD --program "bench/run.py --small"` runs a program in place of workloads, at each
-revision, as if there were a GPU. Whatever it launches is compared: what the repository computes of arguments,
-grids and options before a launch counts too.
 """
 
 from __future__ import annotations
@@ -21,8 +17,6 @@ import atexit
 import fcntl
 import itertools
 import os
-import re
-import shlex
 import shutil
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
@@ -41,13 +35,6 @@ from irdiff.resolve.toolchains.repository import Snapshot
 from irdiff.store import key_of
 
 FILE = "irdiff.toml"
-PROGRAM_FAMILY = "program"
-_WORKLOAD = '''"""Runs a program of the repository."""
-
-from irdiff_corpus import program
-
-LAUNCHES = {{{label!r}: program({words})}}
-'''
 
 
 def _inside(name: str) -> str:
@@ -253,61 +240,3 @@ def copied(tree: Path) -> Path:
             shutil.rmtree(other, ignore_errors=True)
     atexit.register(shutil.rmtree, place, ignore_errors=True)
     return Path(shutil.copytree(tree, place / "tree", symlinks=True))
-
-
-# programs
-
-
-def program_corpus(snap: Snapshot, plan: Plan, command: str, config: Config) -> Corpus:
-    """A corpus of one workload, which runs the program. Raises UsageError where the revision lacks it."""
-    words = program_words(command)
-    files = {entry.path for entry in repository.entries(snap, config)}
-    if words[0] != "-m" and str(PurePosixPath(words[0])) not in files:
-        raise UsageError(
-            f"{snap.label} has no file {words[0]}",
-            hint="name a program of the repository by its path from the root, or as -m MODULE",
-        )
-    tree = exported(snap, config)
-    root = copied(tree)
-    name, label = program_name(words)
-    made = root.parent / "workloads" / PROGRAM_FAMILY
-    made.mkdir(parents=True)
-    text = _WORKLOAD.format(label=label, words=", ".join(map(repr, words)))
-    (made / f"{name}.py").write_text(text, encoding="utf-8")
-    return Corpus(
-        root=root,
-        workloads=(f"{PROGRAM_FAMILY}/{name}",),
-        digest=key_of("program/2", tree.parent.name, words, plan.imports),
-        folder="../workloads",
-        imports=(*plan.imports, "."),
-        kept=tree,
-        files=contents(snap, config),
-    )
-
-
-def plan_of_program(snap: Snapshot, config: Config) -> Plan:
-    """What holds for a repository that has no `irdiff.toml`: packages lie in its root, or in `src`."""
-    has_src = any(entry.path.startswith("src/") for entry in repository.entries(snap, config))
-    folders = ("src", ".") if has_src else (".",)
-    return Plan(**{"workloads": PROGRAM_FAMILY, "import": folders})  # type: ignore[arg-type]
-
-
-def program_words(command: str) -> list[str]:
-    try:
-        words = shlex.split(command)
-    except ValueError as error:
-        raise UsageError(f"--program {command!r}: {error}", hint="quote it as a shell would") from error
-    if not words or words == ["-m"] or Path(words[0]).is_absolute() or ".." in PurePosixPath(words[0]).parts:
-        raise UsageError(
-            f"--program {command!r} names no program of the repository",
-            hint="as in --program 'bench/run.py --small', or --program '-m package.bench'",
-        )
-    return program_words(shlex.join(words[1:])) if words[0] in ("python", "python3") else words
-
-
-def program_name(words: list[str]) -> tuple[str, str]:
-    """(workload, label): `run` and `small` of `bench/run.py --small`."""
-    is_module = words[0] == "-m"
-    named, arguments = (words[1], words[2:]) if is_module else (PurePosixPath(words[0]).stem, words[1:])
-    label = re.sub(r"[^A-Za-z0-9._]+", "-", " ".join(arguments)).strip("-.")[:60]
-    return re.sub(r"\W", "_", named).strip("_") or "program", label or "run"

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property, partial
 from pathlib import Path
 
 from irdiff.config import Config
@@ -19,6 +18,7 @@ from irdiff.resolve import (
     extra_packages,
     kernel_repository,
     packs,
+    programs,
     remote_repositories,
     toolchains,
     tools,
@@ -177,7 +177,8 @@ class Resolver:
         self.options = options
         self.config = config
         self._checkouts: dict[str, Checkout] = {}
-        self._resolve = cache(partial(toolchains.resolve, config=config))
+        self._toolchains: dict[str, Toolchain] = {}
+        self._shared: Corpus | None = None
 
     def side(self, spec: str, beside: str = repository.WORKING_TREE) -> Side:
         """`beside` is the other side: a release compiles the kernels of the revision it is compared with."""
@@ -212,17 +213,18 @@ class Resolver:
         snap = remote_repositories.snapshot(beside, self.store, self.config)
         if self.options.corpus is not None or self.options.packs or checkouts.is_triton(snap, self.config):
             _no_program(self.options, spec)
-            return _side(toolchain, self._corpus, self.options.packages, self.config)
+            return _side(toolchain, self._corpus(), self.options.packages, self.config)
         return self._with_kernels(toolchain, snap, None, f"kernels of {snap.label}")
 
     def _compiler(self, snap: Snapshot) -> Side:
-        checkout = self._checkouts[snap.spec] = checkouts.read(snap, self.config)
+        checkout = checkouts.read(snap, self.config)
+        self._checkouts[snap.spec] = checkout
         _no_program(self.options, snap.label)
         self.options.progress(f"toolchain of {snap.label}")
         toolchain, note = commits.toolchain_of(
             checkout, self.config, build=self.options.build, show=self.options.progress
         )
-        return _side(toolchain, self._corpus, self.options.packages, self.config, note)
+        return _side(toolchain, self._corpus(), self.options.packages, self.config, note)
 
     def _kernels(self, snap: Snapshot, beside: str) -> Side:
         if self.options.packs:
@@ -241,7 +243,7 @@ class Resolver:
         """The kernels of a revision under a toolchain, with the packages that the revision asks for."""
         plan = self._plan(snap)
         if self.options.program is not None:
-            kernels = kernel_repository.program_corpus(snap, plan, self.options.program, self.config)
+            kernels = programs.corpus_of(snap, plan, self.options.program, self.config)
         else:
             kernels = kernel_repository.corpus_of(snap, self.config, other)
         wanted = kernel_repository.packages_of(snap, plan, self.options.packages, self.config)
@@ -252,9 +254,15 @@ class Resolver:
     def _plan(self, snap: Snapshot) -> Plan:
         """A program needs no description of the repository, but takes one that is there."""
         if self.options.program is not None and not kernel_repository.has_plan(snap, self.config):
-            return kernel_repository.plan_of_program(snap, self.config)
+            return programs.plan_without_file(snap, self.config)
         return kernel_repository.plan_of(snap, self.config)
 
-    @cached_property
+    def _resolve(self, spec: str) -> Toolchain:
+        if spec not in self._toolchains:
+            self._toolchains[spec] = toolchains.resolve(spec, self.config)
+        return self._toolchains[spec]
+
     def _corpus(self) -> Corpus:
-        return load_corpus(self.options, self.config)
+        if self._shared is None:
+            self._shared = load_corpus(self.options, self.config)
+        return self._shared

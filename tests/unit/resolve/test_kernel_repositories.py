@@ -8,7 +8,7 @@ import pytest
 
 from irdiff.cli import init_toml
 from irdiff.errors import UsageError
-from irdiff.resolve import kernel_repository, pins, pushes, remote_repositories, tree_edits
+from irdiff.resolve import kernel_repository, pins, programs, pushes, remote_repositories, tree_edits
 from irdiff.resolve.kernel_repository import Plan
 
 TABLE = "[kernels]\nworkloads = 'w'\n"
@@ -165,14 +165,14 @@ def test_the_environment_of_a_project(tmp_path: Path) -> None:
     ],
 )
 def test_programs(command: str, words: list[str], name: tuple[str, str]) -> None:
-    assert kernel_repository.program_words(command) == words
-    assert kernel_repository.program_name(words) == name
+    assert programs.words_of(command) == words
+    assert programs.name_of(words) == name
 
 
 @pytest.mark.parametrize("command", ["", "-m", "/tmp/run.py", "../run.py", "run.py 'open"])
 def test_what_is_no_program_of_the_repository(command: str) -> None:
     with pytest.raises(UsageError, match="--program"):
-        kernel_repository.program_words(command)
+        programs.words_of(command)
 
 
 def test_what_is_pushed() -> None:
