@@ -31,7 +31,7 @@ def blank(pair: Pair, verdict: Verdict) -> Case:
     launch = next((side for side in (pair.head, pair.base) if isinstance(side, Launch)), None)
     return Case(
         id=pair.id,
-        workload=pair.launch_id.partition(":")[0],
+        workload=pair.workload,
         kernel=launch.kernel if launch else "",
         target=pair.target.name,
         tier=launch.tier if launch else "core",
@@ -125,6 +125,13 @@ def failed(pair: Pair, failures: Sides[Failure | None]) -> Case:
         failures=failures,
         origin=origin(named[-1][1].stage) if loud else None,
     )
+
+
+def failed_program(case: Case) -> Failure | None:
+    """How the program ended, where the case stands for what it would have launched had it come to its end."""
+    failures = (side for side in (case.failures.head, case.failures.base) if side)
+    is_program = case.workload.startswith("program/")
+    return next((failure for failure in failures if is_program and failure.stage == "capture"), None)
 
 
 def not_compared(case: Case) -> bool:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from irdiff.cli.store import parse_size, store_group
+from irdiff.cli.store_commands import parse_size, store_group
 from irdiff.errors import StoreError, UsageError
 from irdiff.model import Sides
 from irdiff.parallel import of_both

@@ -40,7 +40,8 @@ def test_plans(text: str, plan: dict) -> None:
         ("#" * (2 << 20), "is larger than"),
         ("", "kernels: is missing"),
         ("kernels = 3", "kernels: "),
-        ("[kernels]\n", "kernels.workloads: is missing"),
+        ("[kernels]\n", 'program = "COMMAND" or workloads = "FOLDER" says what launches the kernels'),
+        (TABLE + "program = 'b.py'\n", "says what launches the kernels"),
         ("[kernels]\nworkloads = 3\n", "kernels.workloads: Input should be a valid string"),
         ("[kernels]\nworkloads = ''\n", "kernels.workloads: '' is not a folder of the repository"),
         ("[kernel]\nworkloads = 'w'\n", "kernel: there is no such key; did you mean 'kernels'?"),
@@ -162,6 +163,7 @@ def test_the_environment_of_a_project(tmp_path: Path) -> None:
         ("bench/run.py --small", ["bench/run.py", "--small"], ("run", "small")),
         ("python bench/run.py", ["bench/run.py"], ("run", "run")),
         ("python3 -m pkg.bench 'a b'", ["-m", "pkg.bench", "a b"], ("pkg_bench", "a-b")),
+        ("pytest tests/test_a.py", ["-m", "pytest", "tests/test_a.py"], ("pytest", "tests-test_a.py")),
     ],
 )
 def test_programs(command: str, words: list[str], name: tuple[str, str]) -> None:
