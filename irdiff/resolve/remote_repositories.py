@@ -86,7 +86,7 @@ def fetched(remote: Remote, config: Config) -> GitStore:
             store.git("fetch", "--quiet", "--no-auto-gc", "--", remote.url, *wanted)
         except GitFailed as error:
             raise UsageError(
-                f"{remote.url} cannot be fetched: {error.what}",
+                f"the repository cannot be fetched: {error.what}",
                 hint="a side elsewhere is written owner/name@revision or https://host/path@revision",
             ) from error
     return store
