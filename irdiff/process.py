@@ -54,7 +54,7 @@ def _halt(session: int, number: int) -> None:
 
 
 # Between irdiff and a command that starts many others (a build): when irdiff dies, however it dies, the
-# kernel tells this process, and it ends the whole session (ninja gives every job a group of its own). A
+# kernel signals this process, and it ends the whole session (ninja gives every job a group of its own). A
 # build that went on alone would write into the folder that the next irdiff builds in.
 _SESSION_LEADER = f"""
 from __future__ import annotations

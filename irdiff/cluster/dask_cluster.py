@@ -179,7 +179,7 @@ def _lost(future: Any) -> str:
 
 
 def _check_certificate(address: str, security: Callable[[], Any]) -> None:
-    """Before Dask looks for one: it would take half a minute to say so."""
+    """Before Dask looks for one, which takes half a minute to fail."""
     if not address.startswith("tls://"):
         return
     try:

@@ -1,4 +1,4 @@
-"""A repository of kernels: what its `irdiff.toml` says, its corpus at a revision, and the Triton it pins.
+"""A repository of kernels: its `irdiff.toml`, its corpus at a revision, and the Triton it pins.
 
     [kernels]
     program = "bench/run.py --small"    # what launches the kernels: a command line, or a list of them
@@ -105,7 +105,7 @@ def has_plan(snap: Snapshot, config: Config) -> bool:
 
 
 def plan_above(folder: Path) -> Plan | None:
-    """What the repository around a folder says of itself, as its files are now."""
+    """The plan of the repository around a folder, as its files are now."""
     for place in (folder, *folder.parents):
         if (place / FILE).is_file():
             return parse_plan((place / FILE).read_bytes(), str(place / FILE))
@@ -239,7 +239,7 @@ def corpus_of(snap: Snapshot, plan: Plan, config: Config, beside: Snapshot | Non
 
 
 def contents(snap: Snapshot, config: Config) -> dict[str, str]:
-    """Git's name of the content of each file, but for those that say how to compile and not what."""
+    """Git's name of the content of each file, but for those that choose the compiler."""
     read_for_the_sides = {FILE, *pins.FILES}
     rows = repository.entries(snap, config)
     return {row.path: f"{row.mode} {row.blob}" for row in rows if row.path not in read_for_the_sides}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache, cached_property, partial
 from pathlib import Path
 
 from irdiff.config import Config
@@ -198,8 +199,7 @@ class Resolver:
         self.options = options
         self.config = config
         self._checkouts: dict[str, Checkout] = {}
-        self._toolchains: dict[str, Toolchain] = {}
-        self._shared: Corpus | None = None
+        self._resolve = cache(partial(toolchains.resolve, config=config))
 
     def side(self, spec: str, beside: str = repository.WORKING_TREE) -> Side:
         """`beside` is the other side: a release compiles the kernels of the revision it is compared with."""
@@ -234,18 +234,17 @@ class Resolver:
         snap = remote_repositories.snapshot(beside, self.store, self.config)
         if self.options.corpus is not None or self.options.packs or checkouts.is_triton(snap, self.config):
             _no_program(self.options, spec)
-            return _side(toolchain, self._corpus(), self.options.packages, self.config)
+            return _side(toolchain, self._corpus, self.options.packages, self.config)
         return self._with_kernels(toolchain, snap, None, f"kernels of {snap.label}")
 
     def _compiler(self, snap: Snapshot) -> Side:
-        checkout = checkouts.read(snap, self.config)
-        self._checkouts[snap.spec] = checkout
+        checkout = self._checkouts[snap.spec] = checkouts.read(snap, self.config)
         _no_program(self.options, snap.label)
         self.options.progress(f"toolchain of {snap.label}")
         toolchain, note = commits.toolchain_of(
             checkout, self.config, build=self.options.build, show=self.options.progress
         )
-        return _side(toolchain, self._corpus(), self.options.packages, self.config, note)
+        return _side(toolchain, self._corpus, self.options.packages, self.config, note)
 
     def _kernels(self, snap: Snapshot, beside: str) -> Side:
         if self.options.packs:
@@ -270,12 +269,6 @@ class Resolver:
             self.options.progress(f"packages of {snap.label}: {', '.join(wanted)}")
         return _side(toolchain, kernels, wanted, self.config, note, snap.name)
 
-    def _resolve(self, spec: str) -> Toolchain:
-        if spec not in self._toolchains:
-            self._toolchains[spec] = toolchains.resolve(spec, self.config)
-        return self._toolchains[spec]
-
+    @cached_property
     def _corpus(self) -> Corpus:
-        if self._shared is None:
-            self._shared = load_corpus(self.options, self.config)
-        return self._shared
+        return load_corpus(self.options, self.config)

@@ -22,7 +22,7 @@ _Figure = Annotated[StrictFloat, Field(allow_inf_nan=False)]
 
 @dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
 class _TargetFile:
-    """What a file says; see `model.Target`."""
+    """The keys of a file; see `model.Target`."""
 
     title: _Name | None = None
     backend: _Name

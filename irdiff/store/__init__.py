@@ -43,7 +43,7 @@ _FILE = re.compile(
 _SCRATCH = re.compile(r"(0\d{7})-\d{8}")
 """A process id, which has at most seven digits, and a number."""
 PULLED = "pulled"
-"""Of records that say what was taken from a shared store: not true any more once some of it is removed."""
+"""The kind of records that list what was taken from a shared store: wrong once some of it is removed."""
 
 
 def sha256(content: bytes) -> str:
@@ -224,7 +224,7 @@ class Store:
         return Usage(objects=len(blobs), records=records, size_bytes=sum(blobs) + size_bytes)
 
     def remove_damaged(self) -> list[str]:
-        """Reads all that there is, and removes what is not what its name says; returns its names."""
+        """Reads everything, and removes what does not match its name or digest; returns the names."""
         found = []
         for path, _ in self._files():
             folder, *digest = path.relative_to(self.root).parts

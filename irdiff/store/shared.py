@@ -4,7 +4,7 @@
     of/TOOLCHAIN/WORKLOAD@TARGET/DIGEST   empty: runs with this toolchain, workload and target used it
     of/TOOLCHAIN.txt                      these names: a plain web server has no listing
 
-A run of several workloads (or targets) says `several` there. A bundle is a line with the length of a table,
+For a run of several workloads (or targets) it is `several`. A bundle is a line with the length of a table,
 the table (JSON, zstd-compressed), and the blobs one after another, as they lie in the store.
 
 Who may write there is the bucket's policy, and is trusted with every result. A bundle is checked against its

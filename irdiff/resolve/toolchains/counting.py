@@ -77,7 +77,7 @@ def edited_lines(before: str, after: str) -> dict[int, str]:
 def units_with(edited: Iterable[str], texts: Mapping[str, str]) -> list[str]:
     """The units of compilation among `texts` that are one of these files or include one, however deep.
 
-    Headers are told apart by their names alone: where two have one name, both are taken.
+    Headers are known by their names alone: where two have one name, both are taken.
     """
     included = {path: set(_INCLUDE.findall(text)) for path, text in texts.items()}
     pending = [path for path in edited if path in texts]

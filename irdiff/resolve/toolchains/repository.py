@@ -186,7 +186,7 @@ def open_store(path: Path, config: Config) -> GitStore:
 
 @cache
 def _gitpython() -> ModuleType:
-    """GitPython, which asks a program for its version as it is imported unless it is told of none."""
+    """GitPython asks git for its version as it is imported, unless a variable names another program."""
     with configuration.variables(GIT_PYTHON_REFRESH="quiet", GIT_PYTHON_GIT_EXECUTABLE=os.devnull):
         import git
 

@@ -12,7 +12,7 @@ import pytest
 from irdiff import config as configuration
 from irdiff.errors import ToolchainError
 from irdiff.resolve.toolchains.building import build_output, cxx_compiler, doctor, line_counting
-from irdiff.resolve.toolchains.building.build_output import BuildOutput, duration
+from irdiff.resolve.toolchains.building.build_output import BuildOutput
 from irdiff.resolve.toolchains.building.cxx_compiler import CxxCompiler
 from irdiff.resolve.toolchains.building.line_counting import CountedUnits
 from tests.unit.resolve.conftest import CheckoutOf
@@ -39,11 +39,6 @@ def test_progress(tmp_path: Path) -> None:
         "main (abc): native build 51/100, 1 min 40 s, about 8 min 10 s left, ccache 1 of 2 hits: "
         "ing CXX object lib/CMakeFiles/Lib.dir/File.cpp.o"
     )
-
-
-def test_durations() -> None:
-    found = [duration(s) for s in (0.4, 59, 60, 125, 3599, 3660)]
-    assert found == ["0 s", "59 s", "1 min 00 s", "2 min 05 s", "59 min 59 s", "1 h 01 min"]
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,8 @@ def test_a_file_adds_a_target(tmp_path: Path) -> None:
     assert targets.select(["xpu"], [SHIPPED, tmp_path])[0].backend == "xpu"
     with pytest.raises(UsageError, match="no target sm_1"):
         targets.select(["sm_1"], [SHIPPED])
+    with pytest.raises(UsageError, match="cannot be read: No such file"):
+        targets.load(tmp_path / "zpu.toml")
 
 
 def test_what_a_file_holds(tmp_path: Path) -> None:
@@ -70,8 +72,3 @@ def test_a_mistake_is_named(tmp_path: Path, old: str, new: str, mistake: str) ->
     with pytest.raises(UsageError, match=r"xpu\.toml is not ") as caught:
         load(tmp_path, NEEDED.replace(old, new))
     assert mistake in str(caught.value)
-
-
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="cannot be read: No such file"):
-        targets.load(tmp_path / "xpu.toml")
