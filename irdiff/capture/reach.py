@@ -43,7 +43,7 @@ def of_revisions(
                 change=change,
                 compiled_by=len(compiled.get(path, ())),
                 read_by=len(readers[path]),
-                not_run=_not_run(path, corpora, called) if readers[path] else (),
+                not_run=_not_run(path, corpora, called, is_read=bool(readers[path])),
             )
             for path, change in sorted(changes.items())
         ),
@@ -86,8 +86,12 @@ def _called(names: Iterable[str], places: _Places) -> Iterator[tuple[str, int]]:
             yield place, int(line)
 
 
-def _not_run(path: str, corpora: Sides[Corpus], called: Sides[set[tuple[str, int]]]) -> tuple[str, ...]:
-    """Functions of a file that changed, and of which neither side ran or compiled its own."""
+def _not_run(
+    path: str, corpora: Sides[Corpus], called: Sides[set[tuple[str, int]]], *, is_read: bool
+) -> tuple[str, ...]:
+    """Functions of a file that changed, and of which neither side ran or compiled its own; of a file that no
+    launch reads (a test, a script) the kernels alone.
+    """
     files = corpora.map(lambda corpus: corpus.root / path)
     if not path.endswith(".py") or not all(file.is_file() for file in files):
         return ()
@@ -95,7 +99,8 @@ def _not_run(path: str, corpora: Sides[Corpus], called: Sides[set[tuple[str, int
     return tuple(
         found.name
         for found in functions.changed(*texts)
-        if all((path, line) not in names for line, names in zip(found.lines, called, strict=True))
+        if (is_read or found.is_kernel)
+        and all((path, line) not in names for line, names in zip(found.lines, called, strict=True))
     )
 
 
