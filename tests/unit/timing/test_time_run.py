@@ -9,7 +9,7 @@ from irdiff.cli.options import DURATION
 from irdiff.cli.time_command import exit_code
 from irdiff.errors import ExitCode, UsageError
 from irdiff.model import Artifact, Sides, Verdict
-from irdiff.timing import assemble, host, schedule, timing_file
+from irdiff.timing import host, schedule, timing_file
 from irdiff.timing.isolate import GpuProcessError
 from irdiff.timing.results import NotTimed, OutputStatus, Sample, Speed
 from irdiff.timing.schedule import GpuWork, TimingOptions
@@ -98,7 +98,7 @@ def test_simulated_samples_are_judged():
 def test_a_busy_gpu_is_not_a_pass():
     card = {"uuid": "GPU-1", "name": "card", "target": "sm_90", "driver": "CUDA 13.0"}
     work = GpuWork(card=card | dict.fromkeys(("multiprocessors", "memory_bytes", "l2_bytes"), 1), wall_s=10.0)
-    busy, idle = (assemble.gpu_record(work, host.summarize([], pids)) for pids in (["pid 3"], []))
+    busy, idle = (work.record(host.summarize([], pids)) for pids in (["pid 3"], []))
     assert (busy.trustworthy, busy.other_processes, busy.wall_s) == (False, ("pid 3",), 10.0)
     assert idle.trustworthy
 
