@@ -130,27 +130,27 @@ def captured(spec: str, chosen: Sequence[str], cache: Path, *, gate: bool) -> li
 
 
 @dataclass(frozen=True)
-class Beside:
+class SideBySide:
     """What one measurement cost, and what the bare script did that ran at the same time."""
 
     cost: Cost
     bare: Cost
 
 
-def side_by_side(measure: Callable[[], Cost], plain: Callable[[], Cost], rounds: int) -> list[Beside]:
+def side_by_side(measure: Callable[[], Cost], plain: Callable[[], Cost], rounds: int) -> list[SideBySide]:
     cores = sorted(os.sched_getaffinity(0))
     halves = cores[: len(cores) // 2] or cores, cores[len(cores) // 2 :]
     found = []
     for number in range(rounds):
         own, others = halves if number % 2 else halves[::-1]
-        with _running(plain, others, again=True) as beside, _running(measure, own) as measured:
+        with _running(plain, others, again=True) as meanwhile, _running(measure, own) as measured:
             try:
-                cost, rows = measured.recv(), [beside.recv()]
-                while beside.poll():
-                    rows.append(beside.recv())
+                cost, rows = measured.recv(), [meanwhile.recv()]
+                while meanwhile.poll():
+                    rows.append(meanwhile.recv())
             except EOFError:
                 sys.exit("a measurement failed; what it said stands above")
-        found.append(Beside(cost, together(fmean, rows)))
+        found.append(SideBySide(cost, together(fmean, rows)))
     return found
 
 
@@ -184,7 +184,7 @@ def together(average: Callable[[Sequence[float]], float], costs: Sequence[Cost])
     return Cost(*(average(values) for values in zip(*map(astuple, costs), strict=True)))
 
 
-def show(name: str, found: Sequence[Beside], bound: str) -> None:
+def show(name: str, found: Sequence[SideBySide], bound: str) -> None:
     """Costs of rounds, and their ratios to what the bare script cost in the same rounds."""
     cost = together(median, [one.cost for one in found])
     wall = median(one.cost.wall_s / one.bare.wall_s for one in found)
@@ -230,9 +230,9 @@ def main() -> None:
     whole = side_by_side(from_nothing, plain, options.rounds)
     show("the same, rechecked and charged to passes", whole, "≤ 1.9 ×")
     reference = cold[0].bare
-    show("everything in the store", [Beside(compared(), reference)], "≤ 3 s")
+    show("everything in the store", [SideBySide(compared(), reference)], "≤ 3 s")
     same = irdiff("compare", specs[1], specs[1], *words, cache=cache)
-    show("the same toolchain on both sides", [Beside(same, reference)], "≤ 3 s")
+    show("the same toolchain on both sides", [SideBySide(same, reference)], "≤ 3 s")
     shutil.rmtree(cache / "results")
     irdiff("compare", specs[0], specs[0], "--no-cache", *words, cache=cache)
     show("base in the store", side_by_side(partial(compared, *PLAINLY), plain, 1), "≤ 0.55 ×")

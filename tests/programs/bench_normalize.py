@@ -1,6 +1,6 @@
 """What normalizing and comparing costs, in CPU time, on the committed artifacts.
 
-python -m tests.programs.bench_normalize             canonical form of each IR, comparisons, worst case, llvmlite
+python -m tests.programs.bench_normalize             canonical form of each IR, comparisons, llvmlite
 python -m tests.programs.bench_normalize --compile   also the share in the CPU time of compiling two releases
 """
 
@@ -10,7 +10,6 @@ import argparse
 import contextlib
 import difflib
 import itertools
-import re
 import shutil
 import tempfile
 import time
@@ -18,9 +17,6 @@ from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
-from irdiff.cli import diff_view
-from irdiff.cli.diff_view import View
-from irdiff.diffs import stage_diff
 from irdiff.findings import FindingKind
 from irdiff.normalize import canonicalize, equivalent
 from irdiff.normalize.llvm_process import LlvmReader
@@ -96,35 +92,6 @@ def bench_against_difflib() -> None:
         )
 
 
-def bench_worst_case() -> None:
-    """Two texts with nothing in common, and two with the same operations on other operands, line for line."""
-    base, head = big_text("llir", 3_000_000), big_text("llir", 3_000_000, seed=1).replace("i32", "i33")
-    print()
-    worst_case("other texts", base, head)
-    worst_case("real operations, other operands", base, re.sub(r"(?<=, )\d+", r"\g<0>7", base))
-    for step in (2, 900):
-        lines = [chain_of_adds(100_000, *numbers) for numbers in ((1, 1), (step, 7))]
-        worst_case(f"one block of adds, operands from {step} lines above", *lines)
-
-
-def chain_of_adds(count: int, back: int, factor: int) -> str:
-    lines = [f"  %{n} = add i32 %{max(0, n - back)}, {n * factor}" for n in range(1, count)]
-    return "\n".join(["define i32 @f(i32 %0) {", *lines, f"  ret i32 %{count - 1}", "}", ""])
-
-
-def worst_case(name: str, base: str, head: str) -> None:
-    comparing = cpu_s(lambda: equivalent("llir", base, head))
-    view = View(context=3, raw=False, side_by_side=False, width=100)
-    start = time.process_time()
-    diff = stage_diff.compare("llir", base, head)
-    shown = sum(1 for _ in diff_view.lines(diff, view))
-    diffing = time.process_time() - start
-    print(
-        f"worst case, {len(base) / 1e6:.1f} MB of LLVM IR, {name}: compared in {comparing:.2f} s, diff of {shown} lines in "
-        f"{diffing:.2f} s; together {comparing + diffing:.1f} s of 10"
-    )
-
-
 def bench_llvm() -> None:
     """On the pairs of the committed artifacts: what reading costs, and whether it changes an answer."""
     texts = [(base.text, head.text) for base, head in pairs("llir")]
@@ -187,7 +154,6 @@ def main() -> None:
     parser.add_argument("--compile", action="store_true")
     arguments = parser.parse_args()
     bench_canonical()
-    bench_worst_case()
     bench_llvm()
     bench_against_difflib()
     if arguments.compile:

@@ -1,7 +1,7 @@
 """What a second machine pays: `python -m tests.programs.bench_shared_store [--rounds 8] [--case PATTERN …]`.
 
 A comparison of two releases is left in a bucket on loopback. Then the same comparison takes turns: with a full
-local store, and with an empty one beside the full bucket. The store lies in the folder for temporary files
+local store, and with an empty one next to the full bucket. The store lies in the folder for temporary files
 (`TMPDIR`): on a disk, making files is most of the difference.
 """
 

@@ -6,7 +6,7 @@ Each changed case that was timed counts once; times of several GPUs are joined b
 ratios (head ÷ base). A case is *slower by x %* where its ratio is at least that and its whole interval is
 above 1. Two scores are tried: that of the case's group, which a reader sees, and the case's own, from its facts
 and the edit of its first changed stage (of the facts alone where the folder lacks the artifacts: a score of the
-group knows the responsible pass, this one does not). Beside them stand plain facts, which the table of weights
+group knows the responsible pass, this one does not). Next to them stand plain facts, which the table of weights
 has to beat.
 
 Intervals are 95 %, of a bootstrap over cases with a fixed seed. ROC AUC is the chance that a slower case has

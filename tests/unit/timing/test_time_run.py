@@ -5,9 +5,8 @@ from types import SimpleNamespace
 import pytest
 
 from irdiff import timing
-from irdiff.cli.options import DURATION
 from irdiff.cli.time_command import exit_code
-from irdiff.errors import ExitCode, UsageError
+from irdiff.errors import ExitCode
 from irdiff.model import Artifact, Sides, Verdict
 from irdiff.timing import host, schedule, timing_file
 from irdiff.timing.isolate import GpuProcessError
@@ -46,17 +45,6 @@ def test_cases_are_spread_over_gpus_that_run_them():
     lanes, not_timed = timing.assign(rows, ["sm_90", "gfx942", "sm_90"])
     assert {index: len(names) for index, names in lanes.items()} == {0: 3, 2: 2}
     assert not_timed == [NotTimed(case="d@sm_100", reason="no such GPU here: sm_100")]
-
-
-@pytest.mark.parametrize(("text", "value"), [("90s", 90), ("10m", 600), ("1.5h", 5400), ("30", 30)])
-def test_budgets(text, value):
-    assert DURATION.convert(text, None, None) == value
-
-
-@pytest.mark.parametrize("text", ["", "m", "-3s", "ten", "inf", "nan"])
-def test_what_is_not_a_time(text):
-    with pytest.raises(UsageError):
-        DURATION.convert(text, None, None)
 
 
 def compared(*within):
