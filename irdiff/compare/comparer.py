@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Protocol
 
-from irdiff.compare import cases, facts, launch_metadata, launchers, verdicts
+from irdiff.compare import cases, facts, launchers, verdicts
 from irdiff.compare.artifact_comparator import ArtifactComparator, DamagedArtifactError
 from irdiff.findings import Finding, FindingKind
 from irdiff.model import (
@@ -149,7 +149,7 @@ class CaseComparer:
             findings = (*findings, Finding(FindingKind.LAUNCH_DIFFERS, ",".join(handed)))
         after = verdicts.made_of_binaries(ours, theirs)
         verdict, stages, first = verdicts.judge(stages, evidence, handed_differs=bool(handed), after=after)
-        if launch_metadata.beyond_code(handed):
+        if launchers.beyond_code(handed):
             stages = {**stages, Stage.LAUNCH: StageStatus.CHANGED}
         case = replace(
             cases.blank(pair, verdict),
@@ -174,7 +174,7 @@ class CaseComparer:
         ours, theirs = both
         runtimes = self.sides.map(lambda side: side.toolchain.runtime)
         return (
-            *launch_metadata.differing(ours.metadata, theirs.metadata),
+            *launchers.metadata_differing(ours.metadata, theirs.metadata),
             *launchers.packed_differs(both, runtimes, target.backend),
             *(["symbol"] if self._finds_kernel(ours) != self._finds_kernel(theirs) else []),
         )
