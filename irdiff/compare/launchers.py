@@ -43,21 +43,15 @@ _OF_THE_CODE = frozenset({
     "profile_scratch_size", "profile_scratch_align", "tensordesc_meta",
 })
 """Entries that the compiler derives from the IR: where the IR differs, they may differ with it."""
-# fmt: on
-
 _UNWRITTEN: Mapping[str, object] = {
-    # what the launcher of a release that does not write the entry passes: it has the value built in
-    "num_ctas": 1,
-    "tmem_size": 0,
-    "global_scratch_size": 0,
-    "global_scratch_align": 1,
-    "profile_scratch_size": 0,
-    "profile_scratch_align": 1,
-    "launch_cooperative_grid": False,
-    "launch_pdl": False,
-    "tensordesc_meta": [],
+    "num_ctas": 1, "tmem_size": 0, "tensordesc_meta": [],
+    "global_scratch_size": 0, "global_scratch_align": 1,
+    "profile_scratch_size": 0, "profile_scratch_align": 1,
+    "launch_cooperative_grid": False, "launch_pdl": False,
     "instrumentation_mode": "",  # the launcher of 3.8 and later passes more arguments for some modes
 }
+"""What the launcher of a release that does not write the entry passes: it has the value built in."""
+# fmt: on
 
 
 def notes(runtimes: Sides[Mapping[str, str]], backends: Collection[str]) -> tuple[str, ...]:
