@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Protocol
 
+from irdiff.codegen.tool_compiler import Compiler
 from irdiff.compare import cases, facts, launchers, verdicts
 from irdiff.compare.artifact_comparator import ArtifactComparator, DamagedArtifactError
 from irdiff.findings import Finding, FindingKind
@@ -22,11 +22,9 @@ from irdiff.model import (
     Sides,
     StageStatus,
     Target,
-    Toolchain,
     Verdict,
 )
 from irdiff.parallel import of_both
-from irdiff.resolve.corpus import Corpus
 from irdiff.resolve.sides import Side
 from irdiff.stages import MACHINE_STAGES, Stage
 from irdiff.store.interning import interned
@@ -34,29 +32,6 @@ from irdiff.store.interning import interned
 _REPEATED_ASSEMBLIES = 4
 _FACT_STAGES: tuple[str, ...] = (Stage.TTGIR, Stage.PTX, Stage.AMDGCN, Stage.CUBIN, Stage.HSACO)
 _SPECIALIZATION = ("signature", "constexprs", "attributes")
-
-
-class Compiler(Protocol):
-    """Workers, or workers and tools. A case that does not compile is a value. Thread-safe."""
-
-    def compile(
-        self, toolchain: Toolchain, corpus: Corpus, launch: Launch, target: Target, *, fresh: bool = False
-    ) -> Outcome:
-        """One side of a case; `fresh` ignores what the store has."""
-        ...
-
-    def recompile(
-        self,
-        toolchain: Toolchain,
-        corpus: Corpus,
-        launch: Launch,
-        target: Target,
-        *,
-        attempt: int,
-        fresh: bool = False,
-    ) -> Outcome:
-        """The case again in another process, with addresses and hashes randomized."""
-        ...
 
 
 class CaseComparer:
