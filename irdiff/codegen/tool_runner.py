@@ -23,7 +23,7 @@ from irdiff.model import Failure, FailureKind
 from irdiff.process import FROM_OUTSIDE, EndedCommand
 from irdiff.resolve.tools.tool import ENVIRONMENT, Tool
 from irdiff.stages import Stage
-from irdiff.store.own_code import digest_of_folders
+from irdiff.store import digest_of_folders
 
 _PTXAS_ENVIRONMENT = {"PATH": "/usr/bin:/bin"}
 """As the worker gives it: the length of the environment moves the heap of ptxas."""
