@@ -17,8 +17,7 @@ from rich.text import Text
 
 from irdiff import process
 from irdiff.attribute import exercise
-from irdiff.attribute.exercise import CaseExercise, Exerciser
-from irdiff.attribute.replayer import WorkerReplayer
+from irdiff.attribute.exercise import CaseExercise
 from irdiff.capture.catalogs import Wanted
 from irdiff.cli import options, screen, verified
 from irdiff.cli.options import CaseArguments
@@ -28,7 +27,7 @@ from irdiff.compile.corpus_check import CorpusCheck
 from irdiff.config import Config
 from irdiff.errors import ExitCode, NothingComparedError, UsageError
 from irdiff.model import Launch, Target
-from irdiff.parallel import Report, in_parallel
+from irdiff.parallel import Report
 from irdiff.report import tables
 from irdiff.report.tables import Column
 from irdiff.resolve.sides import Side
@@ -252,8 +251,6 @@ def _exercise(
     store = Store(config.store)
     with closing(Workers(config)) as workers:
         compiler = WorkerCompiler(Requests(config, workers), store, wanted, reuse=True)
-        replayer = WorkerReplayer(config, store, workers, wanted, reuse=True)
-        exerciser = Exerciser(side=side, compiler=compiler, replayer=replayer)
         asked = CorpusCheck(
             compiler=compiler,
             toolchain=side.toolchain,
@@ -264,5 +261,4 @@ def _exercise(
             report=report,
         )
         launches = [(launch, target) for target, launch in asked.captured() if isinstance(launch, Launch)]
-        rows = in_parallel(lambda job: exerciser.of_launch(*job), launches, config.jobs, "exercise", report)
-        return [row for row in rows if row is not None]
+        return exercise.of_launches(side, launches, compiler, report)

@@ -176,7 +176,7 @@ def test_a_side_is_compiled_again_by_its_tool_and_not_taken_from_the_store(bench
     again = at.compiler.recompile(side.toolchain(), CORPUS, launch, target, attempt=0)
     assert again.artifacts["ptx"].digest != first.artifacts["ptx"].digest  # this tool tells the two apart
     replayed = at.compiler.replay(
-        side.toolchain(), launch.id, target, "ptx", first.artifacts["llir"].digest, randomized=True
+        side.toolchain(), launch.id, target, "ptx", first.artifacts["llir"].digest, attempt="randomized 0"
     )
     assert isinstance(replayed, Compiled)
     assert replayed.artifacts["ptx"].digest == again.artifacts["ptx"].digest

@@ -134,12 +134,12 @@ class FakeReplayer:
 
     asked: list[Replay]
 
-    def __init__(self, *_: Any, reuse: bool) -> None:
+    def __init__(self, _: Any) -> None:
         FakeReplayer.asked = []
 
     def run(self, replay: Replay) -> Replayed:
         FakeReplayer.asked.append(replay)
-        return Replayed(output=None, error="not here", states=(), final=None, settings={}, failed_in=None)
+        return Replayed(output=None, error="not here", settings={})
 
 
 def test_a_case_is_attributed_with_the_texts_of_its_run(
@@ -147,8 +147,8 @@ def test_a_case_is_attributed_with_the_texts_of_its_run(
 ) -> None:
     run, case = of(folder)
     case = replace(case, stages={"ttir": StageStatus.IDENTICAL, "ttgir": StageStatus.CHANGED})
-    monkeypatch.setattr(explanation, "WorkerReplayer", FakeReplayer)
-    config: Any = SimpleNamespace(store=tmp_path / "empty", cache=tmp_path)
+    monkeypatch.setattr(explanation, "Replayer", FakeReplayer)
+    config: Any = SimpleNamespace(store=tmp_path / "empty", cache=tmp_path, jobs=1, compiler_environment={})
     found = explanation.attribute(run, folder, case, with_digests(build, "b", "h"), config)
     assert found is not None
     assert "base cannot run the stage alone: not here" in found.origin.note
@@ -157,7 +157,7 @@ def test_a_case_is_attributed_with_the_texts_of_its_run(
 
 def test_a_case_whose_code_did_not_change_has_no_cause(folder: Path, tmp_path: Path, build: Any) -> None:
     run, case = of(folder)
-    config: Any = SimpleNamespace(store=tmp_path / "empty", cache=tmp_path)
+    config: Any = SimpleNamespace(store=tmp_path / "empty", cache=tmp_path, jobs=1, compiler_environment={})
     same = replace(case, verdict=Verdict.UNCHANGED)
     assert explanation.attribute(run, folder, same, with_digests(build, "b", "h"), config) is None
 
