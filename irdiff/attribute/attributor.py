@@ -17,7 +17,7 @@ from dataclasses import asdict, replace
 
 from pydantic import TypeAdapter
 
-from irdiff.attribute import responsible_pass
+from irdiff.attribute import llvm_passes, responsible_pass
 from irdiff.attribute.attribution import FAILED, Attribution, CaseToReplay, ResponsiblePass, agree
 from irdiff.attribute.pass_states import State
 from irdiff.attribute.replayer import Dump, Replayed, Replayer, settings_change
@@ -97,17 +97,20 @@ class _CaseAttribution:
         self._states = StateComparer()
         self._culprit: Culprit | None = None
         self._step: ResponsiblePass | None = None
+        self._is_quiet = False
+        """Whether that pass is a lowering with an edit which LLVM's optimizer may take back."""
         self._cause = ""
         """The last stage that makes head's output of base's text: what is before it has no effect."""
         self._without_effect: Culprit | None = None
         self._spelling: dict[str, bool] = {}
         """By stage whether its texts differ in their spelling alone."""
+        self._charges: list[Charge] = []
         self._suspect = self._transient = False
 
     def attributed(self) -> Attribution:
         origin = self._failure() if self.case.verdict in FAILED else self._origin()
         step, edit = self._step, None
-        if step and step.leaving.base != step.leaving.head:
+        if step and not self._is_quiet and step.leaving.base != step.leaving.head:
             ir = "mlir" if origin.stage == Stage.LLIR else Stage.TTGIR
             edit = EditSource(ir=ir, base=step.leaving.base, head=step.leaving.head)
         return Attribution(
@@ -136,7 +139,7 @@ class _CaseAttribution:
     def _origin(self) -> Origin:
         origin = self.case.origin
         assert origin is not None
-        charges: list[Charge] = []
+        charges = self._charges
         if origin.stage == Stage.LAUNCH:
             component = Component.PROGRAM if self._launches_differ() else Component.RUNTIME
             charges.append((component, ""))
@@ -157,7 +160,7 @@ class _CaseAttribution:
         charged = {component for component, _ in charges if component is not None}
         return Origin(
             stage=stage,
-            pass_name=culprit.name if culprit else None,
+            pass_name=culprit.name if culprit and not self._is_quiet else None,
             masked=culprit.masked if culprit else (),
             charged=tuple(sorted(charged, key=list(Component).index)),
             note="; ".join(dict.fromkeys(notes)),
@@ -240,9 +243,15 @@ class _CaseAttribution:
         culprit = responsible_pass.find_culprit(base, head, same)
         if culprit is None:
             return self._lowering_or_llvm(stage, *found)
+        note = f"{culprit.name}: {culprit.note}" if culprit.note else ""
         if self._culprit is None:
             self._culprit, self._step = culprit, self._kept(culprit, base, head)
-        return component, f"{culprit.name}: {culprit.note}" if culprit.note else ""
+            left = base[culprit.leaving[0]], head[culprit.leaving[1]]
+            self._is_quiet = stage == Stage.LLIR and llvm_passes.is_quiet(*left)
+            if self._is_quiet:
+                self._charges.append((Component.LLVM_CODEGEN, ""))
+                note = f"{culprit.name} differs in address arithmetic alone, which LLVM's optimizer may undo"
+        return component, note
 
     def _lowering_or_llvm(self, stage: str, base: Replayed, head: Replayed) -> Charge:
         """Where the IR that enters LLVM's optimizer is the same, that made the difference."""

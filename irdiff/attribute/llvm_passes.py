@@ -15,12 +15,14 @@ from irdiff.attribute import responsible_pass, syntax_drift
 from irdiff.attribute.attribution import Attribution, CaseToReplay
 from irdiff.attribute.pass_states import State
 from irdiff.attribute.replayer import Dump, Replayer
+from irdiff.attribute.responsible_pass import Culprit
 from irdiff.compare import abstraction, edits, instructions
+from irdiff.compare.edits import EditSource
 from irdiff.errors import NormalizeError
 from irdiff.model import Component
-from irdiff.parallel import of_both
+from irdiff.normalize.compressed_text import PackedLines
+from irdiff.parallel import LARGE_TEXT, of_both
 from irdiff.stages import Stage
-from irdiff.store import Store
 
 _PRINTS_FAST = (3, 7)
 """Releases before this one print to an unbuffered stream: it takes minutes."""
@@ -30,35 +32,37 @@ _QUIET = frozenset(
 )
 
 
-def with_llvm_pass(
-    found: Attribution, subject: CaseToReplay, replayer: Replayer, store: Store
-) -> Attribution:
+def with_llvm_pass(found: Attribution, subject: CaseToReplay, replayer: Replayer) -> Attribution:
     """The attribution with LLVM's pass; the same one where LLVM's optimizer is not the origin."""
-    origin = found.origin
-    is_llvm = origin.pass_name is None and Component.LLVM_CODEGEN in origin.charged
-    if origin.stage != Stage.LLIR or not (is_llvm or _is_quiet(found, store)):
+    origin, step = found.origin, found.step
+    is_llvm = origin.stage == Stage.LLIR and Component.LLVM_CODEGEN in origin.charged
+    if origin.pass_name is not None or not is_llvm:
         return found
-    if not all(_prints_fast(side.toolchain.version) for side in subject.sides):
-        return found
-    replayed = of_both(lambda side: replayer.run(subject.replay(Stage.LLIR, side, dump=Dump.LLVM)))
-    base, head = (side.states for side in replayed)
-    culprit = responsible_pass.find_culprit(base, head, _same_but_for_inferred)
-    culprit = culprit or responsible_pass.find_culprit(base, head, _same)
+    culprit = _culprit(subject, replayer)
+    if step is None:
+        if culprit is not None:
+            origin = replace(origin, pass_name=culprit.name, masked=culprit.masked)
+        return replace(found, origin=origin)
     if culprit is None:
-        return found
-    if is_llvm:
-        return replace(found, origin=replace(origin, pass_name=culprit.name, masked=culprit.masked))
-    lowering = str(origin.pass_name)
-    masked = tuple(dict.fromkeys((*origin.masked, lowering, *culprit.masked)))
-    charged = {Component.LLVM_CODEGEN, *origin.charged} - {Component.LLVM_LOWERING}
-    told = replace(
+        edit = EditSource(ir="mlir", base=step.leaving.base, head=step.leaving.head)
+        return replace(found, origin=replace(origin, pass_name=step.name), edit=edit)
+    healed = replace(
         origin,
         pass_name=culprit.name,
-        masked=masked,
-        charged=tuple(sorted(charged, key=list(Component).index)),
-        note=f"LLVM's optimizer makes the same of what {lowering} lowers differently",
+        masked=tuple(dict.fromkeys((*origin.masked, step.name, *culprit.masked))),
+        charged=tuple(row for row in origin.charged if row is not Component.LLVM_LOWERING),
+        note=f"LLVM's optimizer makes the same of what {step.name} lowers differently",
     )
-    return replace(found, origin=told, step=None, edit=None)
+    return replace(found, origin=healed, step=None)
+
+
+def _culprit(subject: CaseToReplay, replayer: Replayer) -> Culprit | None:
+    if not all(_prints_fast(side.toolchain.version) for side in subject.sides):
+        return None
+    replayed = of_both(lambda side: replayer.run(subject.replay(Stage.LLIR, side, dump=Dump.LLVM)))
+    base, head = (side.states for side in replayed)
+    found = responsible_pass.find_culprit(base, head, _same_but_for_inferred)
+    return found or responsible_pass.find_culprit(base, head, _same)
 
 
 def _prints_fast(version: str) -> bool:
@@ -66,16 +70,14 @@ def _prints_fast(version: str) -> bool:
     return found is not None and (int(found[1]), int(found[2])) >= _PRINTS_FAST
 
 
-def _is_quiet(found: Attribution, store: Store) -> bool:
-    """Whether the lowerings differ in address arithmetic and the like alone."""
-    texts = [store.get(digest) for digest in (found.edit.base, found.edit.head)] if found.edit else []
-    if found.edit is None or found.edit.ir != "mlir" or None in texts:
-        return False
+def is_quiet(base: State, head: State) -> bool:
+    """Whether two lowerings differ in address arithmetic and the like alone."""
     try:
-        base, head = (list(syntax_drift.canonical("mlir", (text or b"").decode())) for text in texts)
+        with LARGE_TEXT:
+            texts = [PackedLines(syntax_drift.canonical("mlir", state.text)) for state in (base, head)]
+            edit = edits.between("mlir", *texts)
     except NormalizeError:
         return False
-    edit = edits.between("mlir", base, head)
     return set(abstraction.essence(abstraction.abstract(edit))) <= _QUIET
 
 

@@ -135,7 +135,7 @@ class CaseStory:
         diff = stage_diff.compare(stage, *texts)
         self.say(
             f"\nedit of {attribution.origin.pass_name}"
-            if attribution and attribution.step
+            if attribution and attribution.edit
             else f"\nedit in {stage}",
             "bold",
         )

@@ -93,7 +93,7 @@ def attribute(run: Run, folder: Path, case: Case, sides: Sides[Side], config: Co
         wanted = Wanted(cases=tuple(filter(None, (case.id, case.renamed_from))))
         replayer = Replayer(WorkerCompiler(Requests(config, workers), store, wanted, reuse=True))
         found = Attributor(ArtifactComparator(store, llvm.reprint), replayer).attribute(subject)
-        return with_llvm_pass(found, subject, replayer, store)
+        return with_llvm_pass(found, subject, replayer)
 
 
 def corpus_roots(run: Run, corpus: Path | None, config: Config) -> Sides[Path]:

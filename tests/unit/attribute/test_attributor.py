@@ -207,6 +207,11 @@ O2, O3 = {"settings": {"opt": ["-O2"]}}, {"settings": {"opt": ["-O3"]}}
             id="the lowering pass that began it",
         ),
         pytest.param(
+            LLIR_ONLY, passes("llir", ONE, lowered("%0 = llvm.mlir.zero : i32"), lowered("%0 = llvm.mlir.undef : i32")),
+            [LOWERING, CODEGEN], ("llir", None), "P differs in address arithmetic alone",
+            id="a lowering whose edit LLVM's optimizer may undo is charged with it, and not named",
+        ),
+        pytest.param(
             LLIR_ONLY, passes("llir", ONE, lowered("llvm.one"), lowered("llvm.one")),
             [CODEGEN], ("llir", None), "LLVM's optimizer: the IR that enters it is the same",
             id="LLVM's optimizer is charged, and its pass is not looked for",

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from irdiff.attribute.attribution import Attribution, ResponsiblePass
-from irdiff.attribute.llvm_passes import with_llvm_pass
-from irdiff.attribute.pass_states import END
+from irdiff.attribute.llvm_passes import is_quiet, with_llvm_pass
+from irdiff.attribute.pass_states import END, State
 from irdiff.attribute.replayer import Dump
-from irdiff.compare.edits import EditSource
 from irdiff.model import Component, Origin, Sides
 from tests.unit.attribute.conftest import Bench, states
 
@@ -19,22 +19,12 @@ DEFINE = "define void @k(ptr addrspace(1) {}%0) {{\n  ret {}\n}}\n"
 PLAIN, NOFREE = DEFINE.format("", "1"), DEFINE.format("nofree ", "1")
 
 
-def lowered(operation: str) -> str:
-    return f"module {{\n  llvm.func @k() {{\n    {operation}\n    llvm.return\n  }}\n}}\n"
-
-
-def attribution(bench: Bench, *charged: Component, edit: tuple[str, str] | None = None) -> Attribution:
-    """Of LLVM's optimizer, or of a lowering with its edit."""
-    source = step = None
-    if edit:
-        base, head = (bench.store.put(text.encode()) for text in edit)
-        sides = Sides(base=base, head=head)
-        source = EditSource(ir="mlir", base=base, head=head)
-        step = ResponsiblePass(name="Convert", argument="", options=None, entering=sides, leaving=sides)
-    origin = Origin(
-        stage="llir", pass_name="Convert" if edit else None, masked=("Early",), charged=charged, note=""
-    )
-    return Attribution(case_id="a", origin=origin, edit=source, step=step, suspect=False)
+def attribution(*charged: Component, step: str = "") -> Attribution:
+    """Of LLVM's optimizer, or of that and a lowering whose edit it may undo."""
+    sides = Sides(base="0" * 64, head="1" * 64)
+    lowering = ResponsiblePass(name=step, argument="", options=None, entering=sides, leaving=sides)
+    origin = Origin(stage="llir", pass_name=None, masked=("Early",) if step else (), charged=charged, note="")
+    return Attribution(case_id="a", origin=origin, edit=None, step=lowering if step else None, suspect=False)
 
 
 def named(
@@ -45,53 +35,67 @@ def named(
     for side, texts in (("base", base or ["x", "y", "b"]), ("head", head or ["x", "y", "h"])):
         bench.makes(side, "llir", "t", through=states(*zip(("sroa", "instcombine", END), texts, strict=True)))
     replayer: Any = bench
-    return with_llvm_pass(found, bench.subject(case), replayer, bench.store).origin
+    return with_llvm_pass(found, bench.subject(case), replayer)
 
 
 def test_llvms_pass_is_named_where_llvms_optimizer_is_charged(bench: Bench) -> None:
-    origin = named(bench, attribution(bench, CODEGEN))
-    assert (origin.pass_name, origin.charged) == ("instcombine", (CODEGEN,))
+    origin = named(bench, attribution(CODEGEN, PTXAS)).origin
+    assert (origin.pass_name, origin.charged) == ("instcombine", (CODEGEN, PTXAS))
     assert {replay.dump for replay in bench.replays} == {Dump.LLVM}
+
+
+@pytest.mark.parametrize("change", [{"stage": "ptx"}, {"charged": (LOWERING,)}, {"pass_name": "P"}])
+def test_another_origin_stays(bench: Bench, change: dict[str, Any]) -> None:
+    found = attribution(CODEGEN)
+    found = replace(found, origin=replace(found.origin, **change))
+    assert named(bench, found) == found
+    assert bench.replays == []
 
 
 @pytest.mark.parametrize("release", ["3.6.0", "2.9.9", "main"])
 def test_not_for_a_release_that_takes_minutes_to_print(bench: Bench, release: str) -> None:
     bench.versions = Sides(base=release, head="3.9.0")
-    assert named(bench, attribution(bench, CODEGEN)).pass_name is None
+    assert named(bench, attribution(CODEGEN)).origin.pass_name is None
     assert bench.replays == []
 
 
 @pytest.mark.parametrize("release", ["3.7.0", "4.0.0", "10.1"])
 def test_from_3_7_on(bench: Bench, release: str) -> None:
     bench.versions = Sides(base=release, head="3.9.0")
-    assert named(bench, attribution(bench, CODEGEN)).pass_name == "instcombine"
+    assert named(bench, attribution(CODEGEN)).origin.pass_name == "instcombine"
+
+
+def test_a_lowering_whose_edit_llvm_takes_back_is_masked(bench: Bench) -> None:
+    found = named(bench, attribution(LOWERING, CODEGEN, PTXAS, step="Convert"))
+    assert (found.origin.pass_name, found.origin.charged) == ("instcombine", (CODEGEN, PTXAS))
+    assert found.origin.masked == ("Early", "Convert")
+    assert "the same of what Convert lowers differently" in found.origin.note
+
+
+def test_a_lowering_whose_edit_stays_is_the_origin_and_shows_its_edit(bench: Bench) -> None:
+    found = named(bench, attribution(LOWERING, CODEGEN, step="Convert"), ["1", "2", "3"], ["4", "5", "6"])
+    assert found.origin.pass_name == "Convert"
+    assert found.edit is not None
+    assert found.edit.ir == "mlir"
+
+
+def lowered(operation: str) -> State:
+    text = f"module {{\n  llvm.func @k() {{\n    {operation}\n    llvm.return\n  }}\n}}\n"
+    return State.of(END, text.encode())
 
 
 @pytest.mark.parametrize(
-    ("base", "head", "is_quiet"),
+    ("base", "head", "quiet"),
     [
-        ("%0 = llvm.mlir.zero : i32", "%0 = llvm.mlir.undef : i32", True),
-        ("%0 = rocdl.workitem.id.x : i32", "%0 = nvvm.read.ptx.sreg.tid.x : i32", True),
-        ("nvvm.barrier0", "llvm.return", False),
-        ("llvm.call @f() : () -> ()", "llvm.return", False),
+        (lowered("%0 = llvm.mlir.zero : i32"), lowered("%0 = llvm.mlir.undef : i32"), True),
+        (lowered("%0 = rocdl.workitem.id.x : i32"), lowered("%0 = nvvm.read.ptx.sreg.tid.x : i32"), True),
+        (lowered("nvvm.barrier0"), lowered("llvm.return"), False),
+        (lowered("llvm.call @f() : () -> ()"), lowered("llvm.return"), False),
+        (State.of(END, b"module {"), lowered("nvvm.barrier0"), False),
     ],
 )
-def test_a_lowering_whose_edit_llvm_takes_back_is_masked(
-    bench: Bench, base: str, head: str, is_quiet: bool
-) -> None:
-    """One that computes an address differently, of which `sroa` makes the same."""
-    origin = named(bench, attribution(bench, LOWERING, PTXAS, edit=(lowered(base), lowered(head))))
-    if is_quiet:
-        assert (origin.pass_name, origin.charged) == ("instcombine", (CODEGEN, PTXAS))
-        assert origin.masked == ("Early", "Convert")
-        assert "the same of what Convert lowers differently" in origin.note
-    else:
-        assert (origin.pass_name, origin.charged, bench.replays) == ("Convert", (LOWERING, PTXAS), [])
-
-
-def test_a_lowering_that_cannot_be_read_stays_the_origin(bench: Bench) -> None:
-    found = attribution(bench, LOWERING, edit=("module {", lowered("nvvm.barrier0")))
-    assert named(bench, found) == found.origin
+def test_an_edit_of_address_arithmetic_alone_is_quiet(base: State, head: State, quiet: bool) -> None:
+    assert is_quiet(base, head) is quiet
 
 
 @pytest.mark.parametrize(
@@ -110,4 +114,4 @@ def test_a_lowering_that_cannot_be_read_stays_the_origin(bench: Bench) -> None:
 def test_an_attribute_that_llvm_infers(
     bench: Bench, base: list[str], head: list[str], name: str | None
 ) -> None:
-    assert named(bench, attribution(bench, CODEGEN), base, head).pass_name == name
+    assert named(bench, attribution(CODEGEN), base, head).origin.pass_name == name
