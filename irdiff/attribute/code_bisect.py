@@ -15,7 +15,7 @@ from irdiff.model import Case, StageStatus, Verdict
 _ONE_SIDED = frozenset({Verdict.BROKEN, Verdict.FIXED, Verdict.ADDED, Verdict.REMOVED})
 
 Compare = Callable[[str, str], Case | None]
-"""The case between two commits; None where neither has it. Raises ToolchainError for one that cannot be built."""
+"""The case between two commits; None where neither has it. Raises ToolchainError where one is not built."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -41,7 +41,7 @@ class CommitComparisons:
                 pipeline.compare(asked, self.config, folder, lambda _step: None)
             except NothingComparedError:
                 return None
-        return next((case for case in run_folder.read(folder).cases if case.id == self.case_id), None)
+        return next((case for case in run_folder.load(folder).cases if case.id == self.case_id), None)
 
     def folder_of(self, base: str, head: str) -> Path:
         return self.root / key_of(base, head)[:16]  # a side may be a path

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import tempfile
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -72,6 +73,7 @@ def bisect_command(
     target = replace(selection, target_names=(name,)).targets(config)[0]
     store: repository.GitStore | None = None
     history: History
+    side_of: Callable[[str], Side]
     with (
         screen.status_line() as report,
         tempfile.TemporaryDirectory(prefix="irdiff-bisect-") as root,
