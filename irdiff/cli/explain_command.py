@@ -134,7 +134,8 @@ def _write_lit(
     from irdiff.attribute import lit_test
 
     with screen.status_line() as say:
-        test = lit_test.generate(story.run, story.case, sides, found.step, config, say)
+        subject = explanation.to_replay(story.run, story.case, sides)
+        test = lit_test.generate(subject, found.step, config, say)
     options.write_output(path, test.text)
     click.echo(test.summary, err=True)
 

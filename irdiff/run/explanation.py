@@ -88,14 +88,18 @@ def attribute(run: Run, folder: Path, case: Case, sides: Sides[Side], config: Co
                 store.put(content)
     if not is_attributed(case):
         return None
-    target = next(target for target in run.targets if target.name == case.target)
-    launches = case.launches.map(lambda key: run.launches.get(key or ""))
-    subject = CaseToReplay(case=case, sides=sides, launches=launches, target=target)
+    subject = to_replay(run, case, sides)
     with closing(Workers(config)) as workers, llvm_process.opened(config) as llvm:
         wanted = Wanted(cases=tuple(filter(None, (case.id, case.renamed_from))))
         replayer = Replayer(WorkerCompiler(Requests(config, workers), store, wanted, reuse=True))
         found = Attributor(ArtifactComparator(store, llvm.reprint), replayer).attribute(subject)
         return with_llvm_pass(found, subject, replayer)
+
+
+def to_replay(run: Run, case: Case, sides: Sides[Side]) -> CaseToReplay:
+    target = next(target for target in run.targets if target.name == case.target)
+    launches = case.launches.map(lambda key: run.launches.get(key or ""))
+    return CaseToReplay(case=case, sides=sides, launches=launches, target=target)
 
 
 def corpus_roots(run: Run, corpus: Path | None, config: Config) -> Sides[Path]:
