@@ -21,9 +21,9 @@ from enum import StrEnum
 
 from irdiff.attribute.attribution import CaseToReplay, agree
 from irdiff.attribute.replayer import Replayer
+from irdiff.codegen.tool_compiler import Compiler
 from irdiff.compare import cases
 from irdiff.compare.artifact_comparator import ArtifactComparator, DamagedArtifactError
-from irdiff.compare.comparer import Compiler
 from irdiff.model import Failed
 from irdiff.parallel import of_both
 from irdiff.stages import MACHINE_STAGES, Stage
