@@ -232,7 +232,7 @@ def keep_issues(client: Client, series: SeriesLines, alert: Alert) -> list[str]:
 @history_group.command("backfill")
 @click.argument("specs", nargs=-1, required=True, metavar="VERSIONS…")
 @options.db_option
-@click.option("--runs", "runs_folder", type=options.PATH, help="Run folders; default: beside the history.")
+@click.option("--runs", "runs_folder", type=options.PATH, help="Run folders; default: next to the history.")
 @click.option("--index", metavar="URL", help="A package index, as of nightlies; default: the configured.")
 @click.option("--every", default="0d", metavar="Nd", help="One version in so many days: 1d, 7d.")
 @options.checkout

@@ -1,4 +1,4 @@
-"""Why a comparison, or a part of it, gave no run: `failure.json`, in the place of a run or beside it.
+"""Why a comparison, or a part of it, gave no run: `failure.json`, in the place of a run or next to it.
 
 It comes from a job that nobody trusts, as a run does: it is read within bounds, and shown escaped.
 """

@@ -155,7 +155,7 @@ _version = TypeAdapter(_SchemaVersion)
 
 
 def _check_schema(schema: object, path: Path) -> None:
-    """A run of another version is told from a damaged one."""
+    """A run of another version gets another error than a damaged one."""
     if schema != SCHEMA:
         raise RunFolderError(
             f"{path} has schema {str(schema)[:80]!a}, this irdiff reads {SCHEMA!r}",
