@@ -23,7 +23,7 @@ from irdiff.resolve.toolchains import (
     native,
     repository,
 )
-from irdiff.resolve.toolchains.building import doctor, kept_trees
+from irdiff.resolve.toolchains.building import doctor
 from irdiff.resolve.toolchains.checkout import Checkout
 
 
@@ -54,7 +54,7 @@ def list_command(*, config: Config, json_path: Path | None) -> None:
     for row in rows:
         kind = "  counts lines: no side of a comparison" if row["counts_lines"] else ""
         click.echo(f"{row['name']:32} {row['version']:12} {row['digest'][:12]}  {row['path']}{kind}")
-    kept = kept_trees.names(config)
+    kept = native.kept_trees(config)
     for name in kept:
         state = "at work" if environments.is_at_work(name, config) else "did not end"
         click.echo(f"{name:32} {state:12} {'':12}  {config.toolchains / name}.tree")
@@ -109,9 +109,9 @@ def prune_command(*, unused_days: float, config: Config) -> None:
     for name in old:
         environments.remove(name, config)
     removed = [*old, *environments.remove_torn(config)]
-    for name in kept_trees.names(config):
+    for name in native.kept_trees(config):
         if not environments.is_at_work(name, config):
-            kept_trees.remove(name, config)
+            native.remove_tree(name, config)
             removed.append(f"{name}.tree")
     for name in removed:
         click.echo(f"removed {name}")
@@ -149,10 +149,9 @@ def build_command(*, revision: str, coverage_base: str | None, repo: Path | None
         _build_counting(found, revision, coverage_base, repo, config)
         return
     with screen.status_line() as say:
-        made = commits.toolchain_of(found, config, toolchains.resolve, build=True, progress=say)
-    toolchain = made.toolchain
+        toolchain, note = commits.toolchain_of(found, config, build=True, show=say)
     click.echo(f"{toolchain.spec}: Triton {toolchain.version}, {toolchain.digest[:12]}, {toolchain.path}")
-    click.echo(made.note)
+    click.echo(note)
 
 
 def _build_counting(head: Checkout, revision: str, base: str, repo: Path | None, config: Config) -> None:
@@ -161,7 +160,7 @@ def _build_counting(head: Checkout, revision: str, base: str, repo: Path | None,
         base = repository.default_base(repository.open_store(repo or Path.cwd(), config), revision)
     with screen.status_line() as say:
         sides = Sides(base=_read(repo, base, config), head=head)
-        made = counting.build(sides, config, toolchains.resolve, say)
+        made = counting.build(sides, config, say)
     edit = made.edit
     count = sum(len(lines) for lines in edit.lines.values())
     click.echo(f"{made.toolchain.spec}: counts lines, in {made.toolchain.path}")
@@ -189,7 +188,7 @@ def adopt_command(*, revision: str, spec: str, anyway: bool, repo: Path | None, 
     found = _read(repo, revision, config)
     toolchain = toolchains.resolve(spec, config)
     adoption, differences = adopt.adopt(found, spec, toolchain, config, anyway=anyway)
-    for line in differences.lines():
+    for line in differences:
         click.echo(line)
     click.echo(
         f"{spec} is adopted for {found.label}: its native part serves every revision with the native digest "
@@ -251,5 +250,5 @@ def doctor_command(*, revision: str, repo: Path | None, json_path: Path | None, 
     else:
         built = ", built already" if native.find(found, config) else ""
         click.echo(f"{found.label}: native digest {found.native_digest[:12]}{built}")
-        click.echo("\n".join(doctor.lines(rows)))
+        click.echo("\n".join(row.line for row in rows))
     return ExitCode.DONE if works else ExitCode.ANSWER_IS_NO
