@@ -31,7 +31,7 @@ from irdiff.store import Store
 
 
 class ToolCompiler:
-    """`comparer.Compiler` and `capture.Cataloger`. Thread-safe."""
+    """Compiles and catalogs as `WorkerCompiler` does. Thread-safe."""
 
     def __init__(
         self,
@@ -168,7 +168,7 @@ class ToolCompiler:
         stage: str,
         input_digest: str,
         *,
-        randomized: bool,
+        attempt: str,
     ) -> Outcome | None:
         """One stage of a tool's side on a text of either side; None where it is not the tool's."""
         substitute = self._substitutes.get(toolchain.digest)
@@ -176,7 +176,6 @@ class ToolCompiler:
         if substitute is None or known is None:
             return None
         launch, above = known
-        attempt = "randomized 0" if randomized else ""
         given = STARTS_AT[substitute.tool.kind] if stage != Stage.CUBIN else Stage.PTX
         text = Artifact(stage=given, digest=input_digest, size_bytes=0)
         start = replace(above, artifacts={given: text}, stage_times_s={}, assembler_log="", notes=())
@@ -185,6 +184,11 @@ class ToolCompiler:
         if stage in (Stage.PTX, Stage.AMDGCN) and substitute.tool.kind is ToolKind.LLVM:
             return self._generator.generated(substitute, above, start, launch, target, attempt)
         return None
+
+
+Compiler = WorkerCompiler | ToolCompiler
+"""A case that does not compile is a value. `fresh` ignores what the store has; `recompile` uses another
+process, with addresses and hashes randomized."""
 
 
 def _above_stage(compiled: Compiled, stage: str) -> Compiled:

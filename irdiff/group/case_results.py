@@ -53,9 +53,9 @@ class CaseResult:
     """None where no group takes the case, or where it is still to be described."""
     edit: EditSource | None
     """The texts that show its edit best, where attribution found them."""
-    again: Sides[Mapping[str, bool]]
+    suspect: bool
     """As of `Attribution`."""
-    may_be_cured: bool = False
+    transient: bool = False
     """As of `Attribution`: another attempt may find more, so this is not kept."""
 
     @property
@@ -71,7 +71,7 @@ class _Common:
     stages: Mapping[str, StageStatus]
     findings: tuple[Finding, ...]
     origin: Origin | None
-    again: Sides[Mapping[str, bool]]
+    suspect: bool
 
 
 _found, _described = TypeAdapter(_Common), TypeAdapter(Description)
@@ -102,7 +102,7 @@ class CaseResults:
         """Keeps what is final, and what the same compilations would be judged as again."""
         case = result.case
         is_described = result.description is not None or case.verdict not in GROUPED_VERDICTS
-        transient = result.may_be_cured or may_be_cured(case.findings)
+        transient = result.transient or may_be_cured(case.findings)
         if case.verdict not in COMPARED_VERDICTS or not is_described or transient:
             return
         if key := self._key(pair, outcomes):
@@ -136,7 +136,7 @@ def _record(result: CaseResult) -> dict[str, Any]:
         stages=case.stages,
         findings=case.findings,
         origin=case.origin,
-        again=result.again,
+        suspect=result.suspect,
     )
     return {
         "found": _found.dump_json(found).decode(),
@@ -173,7 +173,7 @@ def _case_result(record: Mapping[str, Any], pair: Pair, outcomes: Sides[Outcome]
         if record["described"]
         else None,
         edit=EditSource(ir=source[0], base=source[1], head=source[2]) if source else None,
-        again=found.again,
+        suspect=found.suspect,
     )
 
 

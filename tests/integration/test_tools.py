@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from irdiff.attribute.replayer import Dump, Replay, WorkerReplayer
+from irdiff.attribute.replayer import Replay, Replayer
 from irdiff.capture.catalogs import Wanted
 from irdiff.codegen.calls import llvm_call, ptxas_flags
 from irdiff.compile.compiler import WorkerCompiler
@@ -54,16 +54,14 @@ def test_calls_are_derived_as_the_release_makes_them(config: Config, release: st
         stage = "ptx" if chosen.backend == "cuda" else "amdgcn"
         replay = Replay(
             side=Side(toolchain=toolchain, corpus=corpus, note=""),
-            launch_id=launch.id,
+            launch=launch,
             target=chosen,
             stage=stage,
             input_stage="llir",
             input_digest=made.artifacts["llir"].digest,
             metadata=made.metadata,
-            dump=Dump.NONE,
-            randomized=False,
         )
-        settings = WorkerReplayer(config, store, workers, wanted, reuse=False).run(replay).settings
+        settings = Replayer(compiler).run(replay).settings
     ptx = (store.get(made.artifacts["ptx"].digest) or b"").decode() if stage == "ptx" else None
     call = llvm_call(launch, chosen, release, ptx)
     words = settings.get("translate_to_asm") or settings["compile_amdgpu"]
@@ -136,6 +134,6 @@ def test_a_list_is_searched(irdiff: Callable[..., Any], newest: Toolchain, previ
 def test_what_is_no_tool_is_said(irdiff: Callable[..., Any], tmp_path: Path) -> None:
     shutil.copy("/bin/true", tmp_path / "llc")
     assert "there is no" in irdiff("compare", "triton==3.9.0", "llvm:/nowhere").stderr
-    assert "tells no version of LLVM" in irdiff("compare", "triton==3.9.0", f"llvm:{tmp_path}/llc").stderr
+    assert "prints no version of LLVM" in irdiff("compare", "triton==3.9.0", f"llvm:{tmp_path}/llc").stderr
     both = irdiff("compare", "ptxas:/bin/true", "ptxas:/bin/true")
     assert "nothing says whose texts they compile" in both.stderr

@@ -88,7 +88,7 @@ class Bench:
             outcomes=None,
             description=description if verdict is not Verdict.UNCHANGED else None,
             edit=EditSource(ir="mlir", base=self.store.put(b"entering"), head=self.store.put(b"leaving")),
-            again=Sides(base={"ttgir": True}, head={"ttgir": False}),
+            suspect=True,
         )
 
     @property
@@ -287,7 +287,7 @@ def test_texts_that_may_be_read_the_next_time_are_not_kept(bench: Bench) -> None
 
 
 def test_what_a_stage_had_no_time_for_is_not_kept(bench: Bench) -> None:
-    bench.keep(replace(bench.judged, may_be_cured=True))
+    bench.keep(replace(bench.judged, transient=True))
     assert bench.found() is None
 
 

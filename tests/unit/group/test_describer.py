@@ -8,8 +8,6 @@ from typing import Any
 
 import pytest
 
-from irdiff.attribute.passes import END, State
-from irdiff.attribute.state_comparer import StateComparer
 from irdiff.compare.artifact_comparator import ArtifactComparator
 from irdiff.compare.edits import Edit, EditSource
 from irdiff.group import describer
@@ -54,8 +52,8 @@ class Bench:
         )
         return made
 
-    def describe(self, case: Case, source: EditSource | None = None, made: Edit | None = None) -> Description:
-        return CaseDescriber(ArtifactComparator(self.store, no_llvm)).describe(case, source, made=made)
+    def describe(self, case: Case, source: EditSource | None = None) -> Description:
+        return CaseDescriber(ArtifactComparator(self.store, no_llvm)).describe(case, source)
 
     def lines(self, case: Case, source: EditSource | None = None) -> list[str]:
         return sorted(self.describe(case, source).counts)
@@ -87,24 +85,6 @@ def test_texts_that_show_it_better_are_taken_instead(bench: Bench) -> None:
 
 SPELLED = mlir("%0 = tt.histogram {allocation.offset = 0 : i32, allocation.size = 8 : i32} : i32")
 CAST = b"module {\n  llvm.func @k() {\n    %0 = llvm.mlir.constant(1 : i32) : i32\n    llvm.return %0 : i32\n  }\n}\n"
-
-
-@pytest.mark.parametrize(
-    ("ir", "base", "head"),
-    [("ttgir", ONE, TWO), ("ttgir", SPELLED, TWO), ("mlir", CAST, CAST.replace(b"(1 ", b"(2 "))],
-)
-def test_what_attribution_made_is_the_edit_of_the_store(
-    bench: Bench, ir: str, base: bytes, head: bytes
-) -> None:
-    """So it is not made again where it is at hand, whatever is in the store."""
-    ours, theirs = (State.of(END, "", None, text) for text in (base, head))
-    made = StateComparer().edit(ir, ours, theirs)
-    assert made is not None
-    case = bench.case("ttgir", ONE, THREE)
-    from_store = bench.describe(case, bench.source(base, head, ir))
-    assert bench.made == [made]
-    gone = EditSource(ir=ir, base="0" * 64, head="1" * 64)
-    assert bench.describe(case, gone, made) == from_store
 
 
 def test_texts_are_read_as_what_they_are(bench: Bench) -> None:
