@@ -168,12 +168,8 @@ def _cases(old: Run, after: Mapping[str, Case]) -> Sequence[ChangedCase]:
 
 def _facts(old: Case, new: Case) -> tuple[LaunchChange, ...]:
     """Of sides that both runs looked at: a case that was not taken to its machine code has no facts."""
-    texts = [{side: dict(facts) for side, facts in case.facts.items() if facts} for case in (old, new)]
-    shared = texts[0].keys() & texts[1].keys()
-    ours, theirs = ({side: facts[side] for side in sorted(shared)} for facts in texts)
-    if ours == theirs:
-        return ()
-    return launch_changes.between(json.dumps(ours, sort_keys=True), json.dumps(theirs, sort_keys=True))
+    shared = [side for side, (ours, theirs) in old.facts.zip(new.facts).items() if ours and theirs]
+    return launch_changes.between(*({side: case.facts.of(side) for side in shared} for case in (old, new)))
 
 
 def _notes(old: Run, new: Run) -> list[str]:

@@ -67,8 +67,8 @@ def test_nested_values_and_options_of_one_side() -> None:
 
 def test_equal_launches_and_missing_ones_have_none() -> None:
     case = launched(make_case(0, Verdict.CHANGED), launch("a"), launch("b"))
-    assert launch_changes.of_case(case, run_of(case, launch("a"), launch("b"))) == []
-    assert launch_changes.of_case(case, run_of(case, launch("a"))) == []
+    assert launch_changes.of_case(case, run_of(case, launch("a"), launch("b"))) == ()
+    assert launch_changes.of_case(case, run_of(case, launch("a"))) == ()
 
 
 def test_a_run_counts_its_changed_cases() -> None:
