@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from irdiff.model import Case, ChangeGroup, Run, Verdict
-from irdiff.report import escape, moved, wording
+from irdiff.report import escape, moved, phrases
 from irdiff.report.templates import markdown_prose
 
 _SHOWN_GROUPS = 30
@@ -75,7 +75,7 @@ def _groups(letters: Mapping[str, Candidate]) -> list[str]:
     counts: dict[str, dict[str, int]] = {}
     shown: dict[str, ChangeGroup] = {}
     for letter, row in letters.items():
-        for group in wording.ordered_groups(row.run):
+        for group in phrases.ordered_groups(row.run):
             counts.setdefault(group.id, {})[letter] = len(group.members)
             shown.setdefault(group.id, group)
     order = sorted(counts, key=lambda name: (len(counts[name]) == len(letters), -sum(counts[name].values())))

@@ -18,8 +18,8 @@ from irdiff.diffs.renumbering import Kind
 from irdiff.diffs.stage_diff import StageDiff
 from irdiff.errors import IrdiffError
 from irdiff.model import Case, Run, Sides, StageStatus, Verdict
-from irdiff.report import commands, escape, group_names, wording
-from irdiff.report.rank import moved_facts
+from irdiff.report import commands, escape, group_names, phrases
+from irdiff.report.phrases import moved_facts
 from irdiff.resolve.sides import Side
 from irdiff.run import explanation, tool_commands
 from irdiff.stages import Stage, in_stage_order
@@ -62,7 +62,7 @@ class CaseStory:
     ) -> None:
         case, run = self.case, self.run
         self.say(f"{case.id}: {case.verdict.value}", "bold")
-        self.say(f"base {wording.side(run.base)}   head {wording.side(run.head)}", "dim")
+        self.say(f"base {phrases.side(run.base)}   head {phrases.side(run.head)}", "dim")
         if case.renamed_from:
             self.say(f"at base it is {case.renamed_from}", "dim")
         if case.summary:
@@ -171,7 +171,7 @@ class CaseStory:
 
     def _findings(self, config: Config) -> None:
         """What was seen beside the edit; of SASS, which only nvdisasm shows, it is looked for here."""
-        words = [wording.finding(found) for found in self.case.findings]
+        words = [phrases.finding(found) for found in self.case.findings]
         if self.case.stages.get(Stage.SASS) is StageStatus.CHANGED and self.case.artifacts.base.get(
             Stage.CUBIN
         ):
@@ -179,7 +179,7 @@ class CaseStory:
                 texts = disassembly.of_case(self.folder, self.case, config)
                 found = normalize.equivalent(Stage.SASS, texts.base, texts.head)
                 words += ["machine code: the disassembly is the same"] * found.equal
-                words += [f"machine code: {wording.finding(row)}" for row in found.findings]
+                words += [f"machine code: {phrases.finding(row)}" for row in found.findings]
             except IrdiffError as error:
                 words.append(f"machine code: not disassembled: {error.what}")
         if words:

@@ -24,7 +24,7 @@ from irdiff.config import Config
 from irdiff.errors import ExitCode, NothingComparedError, UsageError
 from irdiff.model import Edited, FailureKind, Options, Run, Sides, Verdict
 from irdiff.parallel import Report
-from irdiff.report import commands, edited, escape
+from irdiff.report import commands, edit_coverage, escape
 from irdiff.resolve import ir_files
 from irdiff.resolve.sides import Side, SideOptions
 from irdiff.run import run_list, run_place
@@ -194,7 +194,7 @@ def _remember(folder: Path, config: Config, console: Console) -> None:
 def _say(seen: Edited, console: Console) -> None:
     """What differs and what follows, before anything is made."""
     if seen.files and not seen.identical:
-        for sentence in filter(None, (edited.differing(seen), edited.consequence(seen))):
+        for sentence in filter(None, (edit_coverage.differing(seen), edit_coverage.consequence(seen))):
             console.print(escape.terminal(sentence), soft_wrap=True, highlight=False, markup=False)
 
 

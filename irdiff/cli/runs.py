@@ -15,7 +15,7 @@ from irdiff.cli import options, report, run_argument, screen
 from irdiff.config import Config
 from irdiff.errors import UsageError
 from irdiff.model import Verdict
-from irdiff.report import commands, escape, tables, wording
+from irdiff.report import commands, escape, phrases, tables
 from irdiff.report.tables import Column
 from irdiff.run import run_list, run_place
 from irdiff.run.run_list import ListedRun, Outline
@@ -77,7 +77,7 @@ def _cells(row: ListedRun, found: Outline | str, config: Config) -> list[Text]:
     counts = found.summary.verdicts
     broken = counts.get(Verdict.BROKEN, 0)
     figures = (found.summary.cases, counts.get(Verdict.CHANGED, 0), broken, found.groups)
-    sides = (escape.terminal(wording.side(side), limit=60) for side in (found.base, found.head))
+    sides = (escape.terminal(phrases.side(side), limit=60) for side in (found.base, found.head))
     return [name, *map(Text, (written, *sides, *map(str, figures), size))]
 
 

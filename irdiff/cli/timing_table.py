@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from irdiff.report import tables, timed
+from irdiff.report import tables, timing_summary
 from irdiff.report.tables import Column
 from irdiff.timing.results import BAD_OUTPUTS, FAULTS, CaseTiming, Speed, TimingResults
 from irdiff.words import counted
@@ -35,7 +35,7 @@ def _rank(row: CaseTiming) -> tuple[int, float]:
 
 
 def _cells(row: CaseTiming) -> tuple[str, ...]:
-    outputs = timed.outputs_in_words(row.outputs)
+    outputs = timing_summary.outputs_in_words(row.outputs)
     if row.measurement is None:
         word = "faulted" if row.outputs.status in FAULTS else "not measured"
         return (row.case, word, "", "", "", "", "", outputs)

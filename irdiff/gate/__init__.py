@@ -12,8 +12,8 @@ from irdiff.gate.policy import Policy
 from irdiff.gate.settling import Settler
 from irdiff.gate.timings import TimedCase
 from irdiff.model import Run
-from irdiff.report import edited, group_names
-from irdiff.report.wording import side
+from irdiff.report import edit_coverage, group_names
+from irdiff.report.phrases import side
 
 __all__ = ["Outcome", "Policy", "evaluate"]
 
@@ -45,7 +45,8 @@ def evaluate(
         settled = tuple(settle(rule, finding) for finding in found)
         outcomes.append(RuleOutcome(rule=rule, examined=examined, findings=settled))
     return Outcome(
-        passed=bool(run.cases or edited.same_compiler(run)) and all(outcome.holds for outcome in outcomes),
+        passed=bool(run.cases or edit_coverage.same_compiler(run))
+        and all(outcome.holds for outcome in outcomes),
         base=side(run.base),
         head=side(run.head),
         timed_on=tuple(sorted({timed.device for timed in timings})),
@@ -57,7 +58,7 @@ def evaluate(
 
 
 def _same(run: Run) -> list[str]:
-    return [edited.headline(run.edited)] if run.edited and edited.same_compiler(run) else []
+    return [edit_coverage.identical(run.edited)] if run.edited and edit_coverage.same_compiler(run) else []
 
 
 def _by_case(run: Run, timings: Sequence[TimedCase]) -> dict[str, list[TimedCase]]:

@@ -13,7 +13,7 @@ from irdiff.gate.policy import Action
 from irdiff.gate.wording import headline as gate_headline
 from irdiff.gate.wording import state, subject
 from irdiff.model import ChangeGroup, Run, Verdict
-from irdiff.report import error_clusters, headline, moved, wording
+from irdiff.report import error_clusters, headline, moved, phrases
 from irdiff.report.escape import code, markdown
 from irdiff.report.templates import markdown_prose
 from irdiff.timing.results import BAD_OUTPUTS, FAULTS, CaseTiming, Speed, TimingResults
@@ -102,7 +102,7 @@ def _statistics(parts: Sequence[ReleaseRun]) -> Iterator[str]:
             worst = (
                 f"; worst {code(row.worse[0].case_id)}: {markdown(row.worse[0].words)}" if row.worse else ""
             )
-            words = f"{row.statistic.name} on {row.part}: {row.told}"
+            words = f"{row.statistic.name} on {row.part}: {row.summary}"
             yield f"- run {number}: {markdown(words)}{worst}"
 
 
@@ -112,7 +112,7 @@ def _statistics(parts: Sequence[ReleaseRun]) -> Iterator[str]:
 def _changes(parts: Sequence[ReleaseRun]) -> Iterator[str]:
     seen: dict[str, list[tuple[int, ChangeGroup]]] = {}
     for number, part in enumerate(parts, 1):
-        for group in wording.changed_groups(part.run):
+        for group in phrases.changed_groups(part.run):
             seen.setdefault(group.id, []).append((number, group))
     ordered = sorted(seen.values(), key=_gravest_first)
     for rows in ordered[:_MAX_GROUPS]:
@@ -122,7 +122,7 @@ def _changes(parts: Sequence[ReleaseRun]) -> Iterator[str]:
     loose = sum(
         1
         for part in parts
-        for case in wording.ungrouped(part.run, part.run.cases)
+        for case in phrases.ungrouped(part.run, part.run.cases)
         if _is_changed(case.verdict)
     )
     if loose:
@@ -135,7 +135,7 @@ def _is_changed(verdict: Verdict) -> bool:
 
 def _gravest_first(rows: list[tuple[int, ChangeGroup]]) -> tuple[bool, float, str]:
     best = max((group for _, group in rows), key=lambda group: group.score)
-    return (not any(wording.is_loud(group) for _, group in rows), -best.score, best.id)
+    return (not any(phrases.is_loud(group) for _, group in rows), -best.score, best.id)
 
 
 def _change(rows: list[tuple[int, ChangeGroup]], parts: Sequence[ReleaseRun]) -> str:
@@ -143,8 +143,8 @@ def _change(rows: list[tuple[int, ChangeGroup]], parts: Sequence[ReleaseRun]) ->
     where = []
     for number, group in rows:
         cases = {case.id: case for case in parts[number - 1].run.cases}
-        where.append(f"run {number}: {wording.members_by_target(group, cases)}")
-    kind = f"{markdown(first.severity)}; from {code(wording.group_origin(first))}"
+        where.append(f"run {number}: {phrases.members_by_target(group, cases)}")
+    kind = f"{markdown(first.severity)}; from {code(phrases.group_origin(first))}"
     cases_by_run = markdown("; ".join(where))
     example = code(first.representative)
     return f"- {markdown_prose(first.title)} ({kind}): {cases_by_run}; for example {example}"
@@ -295,10 +295,10 @@ def _unknown(number: int, part: ReleaseRun) -> Iterator[str]:
 def _provenance(parts: Sequence[ReleaseRun]) -> Iterator[str]:
     for number, part in enumerate(parts, 1):
         run = part.run
-        yield f"- run {number}: {markdown(wording.sides(run))}"
+        yield f"- run {number}: {markdown(phrases.sides(run))}"
         for name, side in (("base", run.base), ("head", run.head)):
             digests = f"toolchain {code(side.digest[:16])}, corpus {code(side.corpus[:16])}"
-            yield f"  - {name}: {code(wording.side(side))}, {digests}"
+            yield f"  - {name}: {code(phrases.side(side))}, {digests}"
         yield f"  - {code(' '.join(('irdiff', *run.command)))}, {markdown(run.created)}"
         if part.outcome:
             yield f"  - {markdown(gate_headline(part.outcome))}"

@@ -26,7 +26,7 @@ from irdiff.gate.policy import (
 )
 from irdiff.gate.timings import TimedCase
 from irdiff.model import COMPARED_VERDICTS, Case, ChangeGroup, Run, StageStatus, Verdict
-from irdiff.report import edited
+from irdiff.report import edit_coverage
 from irdiff.stages import Stage
 from irdiff.timing.results import Speed
 
@@ -57,7 +57,7 @@ _Decide = Callable[[Case], _CaseDecision]
 
 def findings(rule: Rule, evidence: Evidence) -> tuple[int, list[GateFinding]]:
     """How many cases the rule selects, and where it does not hold."""
-    if edited.same_compiler(evidence.run):
+    if edit_coverage.same_compiler(evidence.run):
         return 0, []  # every rule asks for something of code that changed, or may have: none can have
     selected = [case for case in evidence.run.cases if rule.selects(case)]
     if isinstance(rule, CoverageRule):

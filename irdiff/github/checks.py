@@ -11,7 +11,7 @@ from typing import Any
 from irdiff.compare import launchers
 from irdiff.github.client import Client, ForbiddenError
 from irdiff.model import Case, ChangeGroup, Run, Verdict
-from irdiff.report import edited, error_clusters, reach, wording
+from irdiff.report import edit_coverage, error_clusters, phrases
 from irdiff.report.escape import clean
 from irdiff.words import counted
 
@@ -44,12 +44,12 @@ def conclusion(run: Run) -> Conclusion:
     """Broken fails, and so does a run that compared nothing. Changed is neutral: whether a change is wanted
     is the reviewer's to say. So is what was not compared.
     """
-    if edited.same_compiler(run):
+    if edit_coverage.same_compiler(run):
         return Conclusion.SUCCESS
     if not run.summary.compared or any(map(_is_broken, run.cases)):
         return Conclusion.FAILURE
     quiet = {Verdict.UNCHANGED, Verdict.ABSORBED, Verdict.UNSUPPORTED, Verdict.FAILING}
-    is_whole = not (reach.has_gaps(run) or launchers.differ(run))
+    is_whole = not (edit_coverage.has_gaps(run) or launchers.differ(run))
     is_quiet = is_whole and all(case.verdict in quiet and not case.nondeterministic for case in run.cases)
     return Conclusion.SUCCESS if is_quiet else Conclusion.NEUTRAL
 
@@ -83,17 +83,17 @@ def _of_broken(run: Run, root: str) -> Iterator[Annotation]:
 
 
 def _of_groups(run: Run, cases: dict[str, Case], root: str) -> Iterator[Annotation]:
-    for group in wording.ordered_groups(run):
+    for group in phrases.ordered_groups(run):
         path = _path(run, cases[group.representative], root)
         if path:
-            level = "warning" if wording.is_loud(group) else "notice"
+            level = "warning" if phrases.is_loud(group) else "notice"
             yield _annotation(path, level, group.title, _group_text(group, cases))
 
 
 def _group_text(group: ChangeGroup, cases: dict[str, Case]) -> str:
     count = counted(len(group.members), "case")
-    where = wording.members_by_target(group, cases)
-    return f"{count} ({where}), first in {wording.group_origin(group)}; for example {group.representative}"
+    where = phrases.members_by_target(group, cases)
+    return f"{count} ({where}), first in {phrases.group_origin(group)}; for example {group.representative}"
 
 
 def _annotation(path: str, level: str, title: str, message: str) -> Annotation:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from irdiff.diffs import launch_changes
 from irdiff.diffs.launch_changes import LaunchChange
 from irdiff.model import Case, ChangeGroup, Run
-from irdiff.report import wording
+from irdiff.report import phrases
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,11 +127,11 @@ def between(old: Run, new: Run) -> RunChanges:
     after = {group.id: group for group in new.groups}
     cases_before = {case.id: case for case in old.cases}
     cases_after = {case.id: case for case in new.cases}
-    both = [group for group in wording.ordered_groups(new) if group.id in before]
+    both = [group for group in phrases.ordered_groups(new) if group.id in before]
     rows = [_group(before[group.id], group, cases_before, cases_after) for group in both]
     return RunChanges(
-        new=tuple(group for group in wording.ordered_groups(new) if group.id not in before),
-        gone=tuple(group for group in wording.ordered_groups(old) if group.id not in after),
+        new=tuple(group for group in phrases.ordered_groups(new) if group.id not in before),
+        gone=tuple(group for group in phrases.ordered_groups(old) if group.id not in after),
         changed=tuple(row for row in rows if row.joined or row.left or row.edited),
         cases=tuple(_cases(old, cases_after)),
         only_old=tuple(sorted(cases_before.keys() - cases_after.keys())),
@@ -176,7 +176,7 @@ def _notes(old: Run, new: Run) -> list[str]:
     notes = []
     for name, ours, theirs in (("base", old.base, new.base), ("head", old.head, new.head)):
         if ours.digest != theirs.digest:
-            notes.append(f"{name} is another toolchain: {wording.side(ours)} → {wording.side(theirs)}")
+            notes.append(f"{name} is another toolchain: {phrases.side(ours)} → {phrases.side(theirs)}")
         if ours.corpus != theirs.corpus:
             notes.append(f"the kernels of {name} are others")
     if old.normalizer_version != new.normalizer_version:

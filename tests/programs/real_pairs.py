@@ -21,8 +21,8 @@ from irdiff.diffs.renumbering import Kind
 from irdiff.errors import IrdiffError
 from irdiff.findings import FindingKind
 from irdiff.model import Case, Run, StageStatus, Verdict
-from irdiff.report import wording
-from irdiff.report.rank import moved_facts
+from irdiff.report import phrases
+from irdiff.report.phrases import moved_facts
 from irdiff.run import run_folder
 from irdiff.stages import in_stage_order
 
@@ -40,7 +40,7 @@ def table(run: Run) -> list[str]:
     verdicts = ", ".join(f"{count} {name.value}" for name, count in run.summary.verdicts.items() if count)
     found = Counter(finding.kind for case in run.cases for finding in case.findings)
     return [
-        f"{wording.side(run.base)} -> {wording.side(run.head)}: {len(run.cases)} cases: {verdicts}",
+        f"{phrases.side(run.base)} -> {phrases.side(run.head)}: {len(run.cases)} cases: {verdicts}",
         f"{'stage':8}" + "".join(f"{status.value:>12}" for status in StageStatus) + f"{'all':>8}",
         *(
             f"{stage:8}" + "".join(f"{row[status]:12}" for status in StageStatus) + f"{row.total():8}"
@@ -79,13 +79,13 @@ def _edit(folder: Path, case: Case) -> str:
 
 
 def _machine_code(folder: Path, case: Case, settings: Config) -> str:
-    said = [wording.finding(row) for row in case.findings if row.kind is not FindingKind.LEXICAL_LLIR]
+    said = [phrases.finding(row) for row in case.findings if row.kind is not FindingKind.LEXICAL_LLIR]
     if case.artifacts.base.get("cubin") and case.artifacts.head.get("cubin"):
         try:
             texts = disassembly.of_case(folder, case, settings)
             found = normalize.equivalent("sass", texts.base, texts.head)
             said += ["the bytes of the code differ, its disassembly does not"] * found.equal
-            said += [f"SASS: {wording.finding(row)}" for row in found.findings]
+            said += [f"SASS: {phrases.finding(row)}" for row in found.findings]
         except IrdiffError as error:
             said.append(f"not disassembled ({error.what})")
     moved = [

@@ -12,7 +12,7 @@ from irdiff.errors import RunFolderError
 from irdiff.github import checks
 from irdiff.github.checks import Conclusion
 from irdiff.model import Edited, EditedFile, FileChange, Run
-from irdiff.report import edited, headline, markdown
+from irdiff.report import edit_coverage, headline, markdown
 from irdiff.run import run_checks
 
 
@@ -49,8 +49,8 @@ def test_a_run_without_cases_is_no_success_by_itself(same: Run) -> None:
 def test_cases_that_were_compared_all_the_same_are_what_is_said(build, same: Run) -> None:
     """As with `--no-cache`: no headline and no gate may pass over them."""
     run = replace(build.run(build.case()), edited=same.edited)
-    assert not edited.same_compiler(run)
-    assert headline.of(run) != edited.headline(same.edited or pytest.fail())
+    assert not edit_coverage.same_compiler(run)
+    assert headline.of(run) != edit_coverage.identical(same.edited or pytest.fail())
 
 
 def test_a_run_of_the_same_compiler_has_no_cases(build, same: Run) -> None:
@@ -64,10 +64,12 @@ def test_builds_that_made_the_same_library_are_said_to(build) -> None:
     found = _edited(("lib/a.cpp", "native code", True), identical=False)
     run = replace(build.run(build.case()), edited=found)
     same = replace(run, head=replace(run.head, digest=run.base.digest))
-    assert "byte by byte" not in edited.sentence(run)
-    assert edited.sentence(same).endswith("both sides have the same compiler all the same, byte by byte")
+    assert "byte by byte" not in edit_coverage.differences(run)
+    assert edit_coverage.differences(same).endswith(
+        "both sides have the same compiler all the same, byte by byte"
+    )
     kernels = replace(same, edited=replace(found, of_kernels=True))
-    assert "byte by byte" not in edited.sentence(kernels), "one release compiles both: nobody asked"
+    assert "byte by byte" not in edit_coverage.differences(kernels), "one release compiles both: nobody asked"
 
 
 def test_what_differs_and_what_follows() -> None:
@@ -77,12 +79,12 @@ def test_what_differs_and_what_follows() -> None:
         ("README.md", "documents", False),
         identical=False,
     )
-    assert edited.differing(found) == (
+    assert edit_coverage.differing(found) == (
         "8 files differ: native code (6: lib/0.cpp, lib/1.cpp, lib/2.cpp, lib/3.cpp and 2 more), "
         "Python frontend (1: python/triton/a.py), documents (1)"
     )
-    assert edited.consequence(found).startswith("native code differs")
+    assert edit_coverage.consequence(found).startswith("native code differs")
     python = _edited(("python/triton/a.py", "Python frontend", True), identical=False)
-    assert edited.consequence(python) == "only Python differs: both sides share one native build"
+    assert edit_coverage.consequence(python) == "only Python differs: both sides share one native build"
     kernels = _edited(("LICENSE", "documents", False), of_kernels=True)
-    assert "nothing was compared (1 file looked at)" in edited.consequence(kernels)
+    assert "nothing was compared (1 file looked at)" in edit_coverage.consequence(kernels)

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from irdiff.errors import RunFolderError
 from irdiff.model import EditedLine, EditedLines, EditedSource, Run
-from irdiff.report import edited_lines, html, markdown, terminal
+from irdiff.report import edit_coverage, html, markdown, terminal
 from irdiff.run import run_checks, run_folder
 
 PATH = "lib/Fence.cpp"
@@ -40,38 +40,38 @@ def run(build) -> Run:
 
 
 def test_a_sentence_counts_lines_and_cases(run: Run) -> None:
-    assert edited_lines.sentence(run) == (
+    assert edit_coverage.lines_sentence(run) == (
         "edited lines executed: 2 of 5, by 12 of 96 cases; "
         "1 case left no counts (the compiler died); not counted by line: Passes.td"
     )
 
 
 def test_lines_that_follow_one_another_are_one_place(run: Run) -> None:
-    places = [stretch.sentence for stretch in edited_lines.not_run(run)]
+    places = list(edit_coverage.lines_not_run(run))
     assert places == [f"{PATH}:11-12  step(1);", f"{PATH}:14  step(4);"]
 
 
 def test_two_hunks_are_two_places(run: Run) -> None:
     assert run.edited_lines is not None
     apart = replace(run.edited_lines, sources=(source(0, 0, 0, hunks=((9, 10), (11, 12))),))
-    places = [stretch.place for stretch in edited_lines.not_run(replace(run, edited_lines=apart))]
+    places = [stretch.split()[0] for stretch in edit_coverage.lines_not_run(replace(run, edited_lines=apart))]
     assert places == [f"{PATH}:10", f"{PATH}:11-12"]
 
 
 def test_an_edit_that_nothing_reaches_is_said_to_be_one(run: Run) -> None:
     unreached = replace(run, edited_lines=counted(0, 0))
-    assert "no case reaches the edit" in edited_lines.sentence(unreached)
-    assert [row.place for row in edited_lines.not_run(unreached)] == [f"{PATH}:10-11"]
+    assert "no case reaches the edit" in edit_coverage.lines_sentence(unreached)
+    assert [row.split()[0] for row in edit_coverage.lines_not_run(unreached)] == [f"{PATH}:10-11"]
 
 
 def test_comments_alone_are_no_lines_that_could_run(run: Run) -> None:
-    told = edited_lines.sentence(replace(run, edited_lines=counted()))
+    told = edit_coverage.lines_sentence(replace(run, edited_lines=counted()))
     assert told == "edited lines executed: none of them holds code that runs"
 
 
 def test_nothing_is_said_where_nothing_was_counted(build) -> None:
-    assert edited_lines.sentence(build.run()) == ""
-    assert edited_lines.not_run(build.run()) == []
+    assert edit_coverage.lines_sentence(build.run()) == ""
+    assert edit_coverage.lines_not_run(build.run()) == []
 
 
 def test_every_report_names_the_lines(run: Run, tmp_path: Path) -> None:

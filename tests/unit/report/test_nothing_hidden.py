@@ -32,7 +32,7 @@ from irdiff.model import (
     StageStatus,
     Verdict,
 )
-from irdiff.report import headline, html, markdown, terminal, wording
+from irdiff.report import headline, html, markdown, phrases, terminal
 from irdiff.run import run_folder
 from tests.unit.findings import findings
 from tests.unit.report.runs import TARGETS, large_run, make_run
@@ -165,7 +165,7 @@ def test_the_headline_and_the_group_say_that_code_was_not_compared(build: Any) -
     assert group.title == "the code was not compared: the sides end in different stages"
     for report in ("terminal", "html", "markdown of 60000"):
         assert "the code of 1 could not be compared" in REPORTS[report](run).lower()
-    assert "base ends in asm, head in npuasm" in wording.finding(*findings("not-compared:asm,npuasm"))
+    assert "base ends in asm, head in npuasm" in phrases.finding(*findings("not-compared:asm,npuasm"))
 
 
 def test_the_gate_takes_it_for_no_sameness(build: Any) -> None:
@@ -189,4 +189,4 @@ def test_the_gate_takes_it_for_no_sameness(build: Any) -> None:
     ],
 )
 def test_every_finding_of_evidence_has_words(name: str) -> None:
-    assert wording.finding(*findings(name)) != name
+    assert phrases.finding(*findings(name)) != name

@@ -4,12 +4,12 @@ from dataclasses import replace
 from typing import Any
 
 from irdiff.model import ChangedFile, FileChange, Reach, Run
-from irdiff.report import reach
+from irdiff.report import edit_coverage
 
 
 def told(build: Any, *files: ChangedFile) -> str:
     run: Run = build.run(build.case("run/rope:1@sm_90"))
-    return reach.sentence(replace(run, reach=Reach(files=files, read_by=3)))
+    return edit_coverage.files_sentence(replace(run, reach=Reach(files=files, read_by=3)))
 
 
 def a_file(path: str, *, compiled_by: int = 0) -> ChangedFile:

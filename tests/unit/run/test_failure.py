@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from irdiff.errors import RunFolderError
-from irdiff.report import failed
+from irdiff.report import markdown
 from irdiff.run import failure, run_archive
 from irdiff.run.failure import PartFailure
 
@@ -65,7 +65,7 @@ def test_nothing_in_a_reason_is_markup() -> None:
         code=1,
         lines=("```", "</details>", "@team \x1b[2J", "::add-mask::x"),
     )
-    text = failed.markdown([hostile], has_run=False, limit=60_000)
+    text = markdown.of_failures([hostile], has_run=False, limit=60_000)
     heading, block = text.split("\n\n````\n", 1)
     assert "<img" not in heading
     assert "@\u200beveryone" in heading
@@ -78,7 +78,7 @@ def test_nothing_in_a_reason_is_markup() -> None:
 def test_it_fits() -> None:
     long = PartFailure(step="comparing", code=1, lines=("z" * 400,) * 30)
     for limit in (1_000, 2_000, 60_000):
-        text = failed.markdown([long] * 40, has_run=True, limit=limit)
+        text = markdown.of_failures([long] * 40, has_run=True, limit=limit)
         assert len(text) <= limit
         assert "more parts" in text
         assert "a part of the comparison failed" in text
