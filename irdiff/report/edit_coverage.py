@@ -106,7 +106,7 @@ def files_read(run: Run) -> int:
 
 
 def files_sentence(run: Run) -> str:
-    """`changed files: 3; 2 are read by 41 launches; kernels/rope.py is read by none: not compared`, or
+    """`changed files: 3; 2 are read by 41 cases; kernels/rope.py is read by none: not compared`, or
     nothing.
     """
     launching = {f"{case.workload}.py" for case in run.cases}
@@ -120,7 +120,7 @@ def _of_reach(reach: Reach, launching: Collection[str]) -> str:
     parts = [f"changed files: {len(reach.files)}"]
     if read:
         verb = "is" if len(read) == 1 else "are"
-        parts.append(f"{len(read)} {verb} read by {counted(reach.read_by, 'launch')}")
+        parts.append(f"{len(read)} {verb} read by {counted(reach.read_by, 'case')}")
     only_read = [
         file
         for file in read
