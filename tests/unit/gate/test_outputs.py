@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from irdiff import gate
-from irdiff.cli.gate import gate_command
+from irdiff.cli.gate_commands import gate_command
 from irdiff.errors import UsageError
 from irdiff.gate import junit, outputs, policy, sarif, timings
 from irdiff.gate.outcome import Outcome

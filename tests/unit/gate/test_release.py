@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from irdiff import gate
-from irdiff.cli.release_report import release_report_command
+from irdiff.cli.gate_commands import release_report_command
 from irdiff.gate import policy, release
 from irdiff.gate.release import ReleaseRun
 from irdiff.model import Run, Verdict

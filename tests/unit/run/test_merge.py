@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from irdiff.cli.merge import merge_command
+from irdiff.cli.runs_commands import merge_command
 from irdiff.errors import UsageError
 from irdiff.model import ChangedFile, FileChange, Reach, Run, Verdict
 from irdiff.run import merge, run_folder
