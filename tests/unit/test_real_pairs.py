@@ -9,7 +9,7 @@ import pytest
 from irdiff.run import run_folder
 from tests.programs import real_pairs
 from tests.unit.findings import findings
-from tests.unit.report.folders import three_cases
+from tests.unit.runs import three_cases
 
 
 @pytest.fixture

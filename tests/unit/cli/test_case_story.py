@@ -15,9 +15,7 @@ from irdiff.cli.explain_command import CaseStory
 from irdiff.diffs import stage_diff
 from irdiff.model import Case, Run, Sides, Verdict
 from irdiff.run import run_folder
-from tests.unit.report.folders import three_cases
-from tests.unit.report.runs import with_artifacts
-from tests.unit.report.test_html_page import store
+from tests.unit.runs import stored, three_cases
 
 
 @pytest.fixture
@@ -44,8 +42,8 @@ def test_a_changed_case_is_told_with_its_edit_and_how_to_make_each_side_again(
     run: Run, tmp_path: Path
 ) -> None:
     case = next(case for case in run.cases if case.artifacts.head.keys() == {"ttgir"})
-    rows = [{**side, "ttir": store(tmp_path / "run", "ttir", "module {}")} for side in case.artifacts]
-    case = with_artifacts(case, *rows)
+    rows = [{**side, "ttir": stored(tmp_path / "run", "ttir", "module {}")} for side in case.artifacts]
+    case = replace(case, artifacts=Sides(base=rows[0], head=rows[1]))
     text = told(run, case, tmp_path)
     assert text.startswith(f"{case.id}: changed\n")
     assert "stages:  " in text
@@ -60,8 +58,8 @@ def test_commands_on_files_that_are_not_there_are_not_told(run: Run, tmp_path: P
     text = told(run, case, tmp_path)
     assert "--save" not in text
     assert "triton.compile(" not in text
-    entering = {"ttir": store(tmp_path / "run", "ttir", "module {}")}
-    text = told(run, with_artifacts(case, entering, {}), tmp_path)
+    entering = {"ttir": stored(tmp_path / "run", "ttir", "module {}")}
+    text = told(run, replace(case, artifacts=Sides(base=entering, head={})), tmp_path)
     assert text.count("triton.compile(") == 1
     assert "--exec base" in text
 

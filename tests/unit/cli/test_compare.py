@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from irdiff import pipeline
 from irdiff.cli import compare_command
 from irdiff.run import run_list
-from tests.unit.report.runs import large_run
+from tests.unit.runs import large_run
 
 RUN = large_run(60, 6)
 

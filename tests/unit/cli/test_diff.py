@@ -14,13 +14,12 @@ from irdiff.cli.run_argument import find_case
 from irdiff.errors import IrdiffError, RunFolderError, UsageError
 from irdiff.model import Run, Sides, Verdict
 from irdiff.report import group_names
-from tests.unit.report.folders import three_cases
-from tests.unit.report.runs import large_run, make_case, make_run
+from tests.unit import runs
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    return three_cases(tmp_path)
+    return runs.three_cases(tmp_path)
 
 
 def call(folder: Path, *words: str) -> str:
@@ -73,7 +72,7 @@ def test_the_same_up_to_registers_is_said_beside_the_diff(
 
 
 def a_run() -> Run:
-    return large_run(60, 6)
+    return runs.large_run(60, 6)
 
 
 def test_a_part_of_an_id_must_be_of_one_case() -> None:
@@ -86,8 +85,8 @@ def test_a_part_of_an_id_must_be_of_one_case() -> None:
 
 
 def test_a_whole_id_wins_over_ids_that_contain_it() -> None:
-    case = make_case(0, Verdict.CHANGED)
-    run = make_run((case, replace(case, id=case.id + "0")))
+    case = runs.numbered(0, Verdict.CHANGED)
+    run = runs.run(case, replace(case, id=case.id + "0"))
     assert find_case(run, case.id).id == case.id
 
 

@@ -19,7 +19,7 @@ from irdiff.run import run_folder
 from irdiff.timing.results import CaseTiming, Measurement, OutputStatus, Speed, Unclear
 from tests.unit.gate import policies
 from tests.unit.gate.policies import REASON, TODAY
-from tests.unit.timings import check, gpu
+from tests.unit.runs import check, gpu
 
 HOSTILE = "a/x<script>\x1b[2J`|@octocat</details>:1@sm_90"
 RULES = policies.of(

@@ -25,7 +25,6 @@ from irdiff.model import (
     CaptureFailure,
     Case,
     Failure,
-    FailureKind,
     Launch,
     Run,
     Sides,
@@ -34,8 +33,8 @@ from irdiff.model import (
 )
 from irdiff.report import headline, html, markdown, phrases, terminal
 from irdiff.run import run_folder
+from tests.unit import runs
 from tests.unit.findings import findings
-from tests.unit.report.runs import TARGETS, large_run, make_run
 
 (NOTE,) = launchers.notes(Sides(base={"triton/runtime/jit.py": "1"}, head={}), ["cuda"])
 OTHER_NOTES = tuple(f"note {number} of many" for number in range(30))
@@ -73,7 +72,7 @@ REPORTS: dict[str, Callable[[Run], str]] = {
 
 
 @pytest.mark.parametrize("report", REPORTS)
-@pytest.mark.parametrize("run", [make_run(()), large_run(200, 40)], ids=["empty", "large"])
+@pytest.mark.parametrize("run", [runs.run(), runs.large_run(200, 40)], ids=["empty", "large"])
 def test_no_report_hides_that_the_runtime_differs(report: str, run: Run) -> None:
     run = replace(run, notes=(NOTE, *OTHER_NOTES))
     text = REPORTS[report](run)
@@ -85,22 +84,20 @@ def test_no_report_hides_that_the_runtime_differs(report: str, run: Run) -> None
 
 
 def failing(name: str) -> CaptureFailure:
-    failure = Failure(
-        kind=FailureKind.ERROR, stage="capture", message="No module named 'torch'", signal=None, stderr=""
-    )
+    failure = replace(runs.FAILURE, stage="capture", message="No module named 'torch'")
     return CaptureFailure(id=name, expected=True, failure=failure)
 
 
 def compared(base: Catalog, head: Catalog) -> Run:
     """The run of one workload of which every case is one-sided, and compiles where it is launched."""
-    target = TARGETS[0]
+    target = runs.target()
     row = CapturedWorkload(workload="a/b", target=target, catalogs=Sides(base=base, head=head))
     options = DEFAULT_OPTIONS
     alone: Sides[Failure | None] = Sides(base=None, head=None)
     found: list[Case] = [cases.one_sided(pair, alone) for pair in pairing.pairs([row], options)]
     groups, group_of = grouping.group(found, lambda case: grouping.describe(case, None))
     found = [replace(case, group=group_of.get(case.id)) for case in found]
-    run = make_run(tuple(found), groups)
+    run = runs.run(*found, groups=groups)
     return replace(run, targets=(target,), summary=radius.summarize(found, (target,)))
 
 
@@ -136,7 +133,7 @@ def test_what_loads_at_head_only_is_fixed(launched: Catalog) -> None:
 def test_a_pattern_selects_by_what_the_other_side_launches(launched: Catalog) -> None:
     row = CapturedWorkload(
         workload="a/b",
-        target=TARGETS[0],
+        target=runs.target(),
         catalogs=Sides(base=launched, head=replace(NOTHING, failures=(failing("a/b:*"),))),
     )
     options = replace(DEFAULT_OPTIONS, cases=("a/b:two",), tiers=("core",))

@@ -13,8 +13,8 @@ from irdiff.timing import results, timing_file
 from irdiff.timing import samples as samples_module
 from irdiff.timing.results import CaseTiming, NotTimed, OutputStatus, ProcessTimes, Speed
 from irdiff.timing.samples import SAMPLES_FILE, Sample, read_samples, write_samples
-from tests.unit import timings
-from tests.unit.timings import check, gpu
+from tests.unit import runs as timings
+from tests.unit.runs import check, gpu
 
 TIMES = (ProcessTimes(process=0, base_us=1.0, control_us=1.1, head_us=1.2, base_mean_us=1.3, control_mean_us=1.4, head_mean_us=1.5),)  # fmt: skip
 

@@ -7,7 +7,7 @@ import pytest
 from irdiff.timing import assemble, schedule
 from irdiff.timing.isolate import GpuProcessError, GpuProcessGone
 from irdiff.timing.results import OutputStatus, Speed, Unclear
-from tests.unit.timings import protocol
+from tests.unit.runs import protocol
 
 CARD = {"uuid": "GPU-1", "name": "card"}
 PROCESSES = 18

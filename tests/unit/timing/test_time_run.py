@@ -15,8 +15,8 @@ from irdiff.timing import assemble, isolate, schedule, timing_file
 from irdiff.timing.isolate import GpuProcessError
 from irdiff.timing.results import NotTimed, OutputStatus, Speed
 from irdiff.timing.samples import Sample
+from tests.unit.runs import protocol
 from tests.unit.timing import test_results
-from tests.unit.timings import protocol
 
 PROTOCOL = protocol()
 
