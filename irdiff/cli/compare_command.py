@@ -20,8 +20,10 @@ from irdiff.cli import completion, options, report_command, run_argument, screen
 from irdiff.cli.options import CaseArguments, CheckoutArguments
 from irdiff.cli.report_command import RunOutputs
 from irdiff.cli.run_argument import GivenRun
+from irdiff.compare.cases import failed_program
 from irdiff.config import Config
 from irdiff.errors import ExitCode, NothingComparedError, UsageError
+from irdiff.github.checks import is_broken
 from irdiff.model import Edited, FailureKind, Options, Run, Sides, Verdict
 from irdiff.parallel import Report
 from irdiff.report import commands, edit_coverage, escape
@@ -137,9 +139,7 @@ def compare_command(**given: Any) -> int:
         report_command.print_report(part, made, outputs)
     if isinstance(comparison, pipeline.Comparison):
         _require_whole(run, made)
-    bad = (Verdict.CHANGED, Verdict.BROKEN, Verdict.REMOVED)
-    is_bad = any(case.verdict in bad for case in part.run.cases)
-    return ExitCode.ANSWER_IS_NO if arguments.exit_code and is_bad else ExitCode.DONE
+    return _code(part.run) if arguments.exit_code else ExitCode.DONE
 
 
 def _of_pipeline(given: CompareArguments, status: Callable[[str], None]) -> pipeline.Arguments:
@@ -167,7 +167,7 @@ def _of_pipeline(given: CompareArguments, status: Callable[[str], None]) -> pipe
         base=base,
         head=head,
         sides=wanted,
-        targets=given.selection.targets(config),
+        targets=given.selection.targets(config, given.checkout.repo or Path.cwd()),
         options=Options(
             cases=given.selection.cases,
             tiers=given.selection.tiers,
@@ -207,6 +207,12 @@ def _parse_shard(text: str) -> tuple[int, int]:
 def _require_whole(run: Run, given: GivenRun) -> None:
     """Raises NothingComparedError where no case could be judged, or one ran into a bound on a side."""
     unjudged = (Verdict.FAILING, Verdict.UNSUPPORTED)
+    for case in run.cases:
+        if case.verdict is Verdict.FAILING and (ended := failed_program(case)):
+            raise NothingComparedError(
+                f"the program of {case.id} failed on both sides:\n{ended.stderr.strip() or ended.message}",
+                hint="what it launched before is in the run; run it by itself, then compare again",
+            )
     is_empty_shard = not run.cases and run.options.shard != (1, 1)  # more shards than workloads
     if not is_empty_shard and all(case.verdict in unjudged for case in run.cases):
         for note in run.notes:
@@ -224,3 +230,9 @@ def _require_whole(run: Run, given: GivenRun) -> None:
             f"{len(bounded)} cases were not compared, their compilation ran into a bound: {bounded[0]}, …",
             hint="give more with --timeout and --memory",
         )
+
+
+def _code(run: Run) -> ExitCode:
+    bad = (Verdict.CHANGED, Verdict.REMOVED)
+    is_bad = any(case.verdict in bad or is_broken(case) for case in run.cases)
+    return ExitCode.ANSWER_IS_NO if is_bad else ExitCode.DONE

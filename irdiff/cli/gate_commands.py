@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from contextlib import ExitStack
 from pathlib import Path
 
 import click
@@ -13,14 +14,14 @@ from irdiff.cli import options, run_argument
 from irdiff.cli.init_command import POLICY
 from irdiff.cli.run_argument import GivenRun
 from irdiff.errors import ExitCode, UsageError
-from irdiff.gate import acceptance, outputs, policy, release, timings
+from irdiff.gate import acceptance, outputs, policy, release_document, timings
 from irdiff.gate.acceptance import Acceptance, Accepted
 from irdiff.gate.junit import junit
 from irdiff.gate.outcome import Outcome
+from irdiff.gate.outputs import Again
 from irdiff.gate.policy import Policy
-from irdiff.gate.release import ReleaseRun
+from irdiff.gate.release_document import ReleaseRun
 from irdiff.gate.sarif import sarif
-from irdiff.gate.wording import Again
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 _accepted_option = click.option(
@@ -174,9 +175,14 @@ def release_report_command(
     file = accepted_path or (policy_path.parent / _ACCEPTED if policy_path else None)
     accepted = acceptance.load(file) if file and (accepted_path or file.exists()) else ()
     today = datetime.datetime.now(datetime.UTC).date()
-    parts = []
-    for run in runs:
-        with run_argument.opened(run) as given:
-            outcome = _evaluated(given, rules, accepted, today) if rules else None
-            parts.append(ReleaseRun(run=given.run, timing=given.timing, outcome=outcome))
-    options.write_output(out, release.render(parts))
+    with ExitStack() as opened:
+        parts = [
+            ReleaseRun(
+                run=given.run,
+                folder=given.folder,
+                timing=given.timing,
+                outcome=_evaluated(given, rules, accepted, today) if rules else None,
+            )
+            for given in (opened.enter_context(run_argument.opened(run)) for run in runs)
+        ]
+        options.write_output(out, release_document.render(parts))

@@ -257,7 +257,7 @@ def _write_where_nothing_can_change(base: str, head: str, wanted: Asked, out: Pa
     ):
         click.echo(escape.terminal(sentence), err=True)
     if found.edited.identical:
-        targets = CaseArguments(target_names=wanted.targets).targets(config)
+        targets = CaseArguments(target_names=wanted.targets).targets(config, Path.cwd())
         same = pipeline.SameCompiler(
             seen=found, targets=targets, options=DEFAULT_OPTIONS, command=tuple(sys.argv[1:])
         )

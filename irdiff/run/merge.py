@@ -50,7 +50,7 @@ def merge(runs: Sequence[Run], *, partial: bool = False) -> Run:
         first,
         created=max(run.created for run in runs),
         command=without_shard(first.command),
-        options=_options(runs),
+        options=replace(_options(runs), shard=runs[-1].options.shard if missing else (1, 1)),
         cut_from="",
         targets=targets,
         environment=_environment(runs),
@@ -76,7 +76,6 @@ def _options(runs: Sequence[Run]) -> Options:
         use_cache=any(row.use_cache for row in every),
         recheck=all(row.recheck for row in every),
         attribute=all(row.attribute for row in every),
-        shard=(1, 1),
         configs=min((row.configs for row in every if row.configs is not None), default=None),
     )
 

@@ -35,6 +35,10 @@ _running = []
 """The JIT functions that are being launched. Each keeps the `compile` of its first launch."""
 
 
+_compiling = []
+"""Of each open `intercepted`, what takes launches that do not come by `JITFunction.run`."""
+
+
 class Reached(BaseException):
     """The compiler was reached; carries what it was given. Not an Exception, so that a workload's own
     `except Exception` cannot swallow it.
@@ -247,12 +251,22 @@ def intercepted(target, sink, configs=None, with_frontend=True, left_out=None):
         self.nargs, self.best_config = None, chosen[0]
         return NoKernel()
 
+    def run_compiled(function, bound, grid, compile_now):
+        _running.append(function)
+        try:
+            compile_now()
+        except Reached as reached:
+            sink.append(Captured(function, bound, {}, evaluate_grid(grid, bound), reached))
+        finally:
+            _running.pop()
+
     modules = (triton.compiler, triton.compiler.compiler)
     without_torch = "torch" not in sys.modules
     if without_torch:  # 3.3 to 3.7 import it for AMD targets, only to ask `isinstance(x, torch.Tensor)`
         sys.modules["torch"] = types.ModuleType("torch")
         sys.modules["torch"].Tensor = type("Tensor", (), {})
     jit.run, tuner.run = run, tune
+    _compiling.append(run_compiled)
     for module in modules:
         module.compile = compile_reached
     try:
@@ -261,8 +275,18 @@ def intercepted(target, sink, configs=None, with_frontend=True, left_out=None):
         if without_torch:
             del sys.modules["torch"]
         jit.run, tuner.run = original_run, original_tune
+        _compiling.pop()
         for module in modules:
             module.compile = real_compile
+
+
+def compiled_directly(function, bound, grid, compile_now):
+    """Captures the launch of a kernel that `compile_now` hands to `triton.compile`. False where nothing is
+    intercepted.
+    """
+    if _compiling:
+        _compiling[-1](function, bound, grid, compile_now)
+    return bool(_compiling)
 
 
 class CapturedFile:

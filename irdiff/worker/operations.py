@@ -21,7 +21,19 @@ import traceback
 import triton
 from triton.backends.compiler import GPUTarget
 
-from . import assembling, called, capture, compiling, coverage, describe, one_pass, opened, packages, passes
+from . import (
+    assembling,
+    called,
+    capture,
+    compiling,
+    coverage,
+    describe,
+    one_pass,
+    opened,
+    packages,
+    passes,
+    running,
+)
 
 
 class WorkloadError(Exception):
@@ -116,7 +128,8 @@ def _catalog(request, recorder):
                 label = f"{label}/{_ENDED_EARLY}"
                 raise launches.ended
         except Exception as error:
-            traceback.print_exc()
+            shown = error.__cause__ if isinstance(error, running.EndedEarly) else error
+            traceback.print_exception(type(shown), shown, shown.__traceback__)
             failures.append(
                 {
                     "id": f"{request['workload']}:{label}",
