@@ -20,7 +20,6 @@ from irdiff.findings import FindingKind
 from irdiff.model import COMPARED_VERDICTS, Case, Run, Target, Verdict
 from irdiff.report import families
 
-MAX_TAIL = 3
 _LEAST_OUTLYING = 0.10
 _FENCE = 3.0
 

@@ -114,6 +114,10 @@ def _line(text: object, style: str = "") -> Text:
     return Text(escape.terminal(text), style=style)
 
 
+def _case(name: str, style: str, words: str, limit: int = escape.LINE_LIMIT) -> Text:
+    return Text.assemble((escape.terminal(name), style), "  ", escape.terminal(words, limit=limit))
+
+
 def _more(count: int, what: str) -> Iterator[Text]:
     if count:
         yield _line(f"… and {count} more {what}: --limit shows them", _DIM)
@@ -127,18 +131,15 @@ def _ending(found: Ending, style: str = "") -> Iterator[Text]:
         return
     yield from tables.heading(escape.terminal(found.title))
     for shared in found.errors:
-        words = escape.terminal(shared.words, limit=_ERROR)
-        yield Text.assemble((escape.terminal(shared.names), style), "  ", words)
+        yield _case(shared.names, style, shared.words, _ERROR)
     yield from _more(found.errors.more, "errors")
 
 
 def _timed(shown: RunView) -> Iterator[Text]:
     if shown.wrong or shown.slower:
         yield from tables.heading("wrong results and slower cases" if shown.wrong else "slower")
-    for row in shown.wrong:
-        yield Text.assemble((escape.terminal(row.case_id), "bold red"), "  ", escape.terminal(row.words))
-    for slow in shown.slower:
-        yield Text.assemble((escape.terminal(slow.case_id), _BAD), "  ", escape.terminal(slow.words))
+    yield from (_case(row.case_id, "bold red", row.words) for row in shown.wrong)
+    yield from (_case(row.case_id, _BAD, row.words) for row in shown.slower)
     yield from _more(shown.wrong.more + shown.slower.more, "cases")
 
 
@@ -238,13 +239,10 @@ def _details(shown: RunView, width: int | None) -> Iterator[Text]:
 
 def _radius(shown: RunView) -> Iterator[list[Text]]:
     for name, radius in shown.radius:
-        stages = [
-            f"{stage} {row.changed}/{row.compared}"
-            for stage, row in in_stage_order(radius.stages)
-            if row.compared
-        ]
+        rows = [(stage, row) for stage, row in in_stage_order(radius.stages) if row.compared]
+        stages = "  ".join(f"{stage} {row.changed}/{row.compared}" for stage, row in rows)
         share = f"{radius.changed}/{radius.compared}"
-        yield [_line(name), Text(share), Text(f"{radius.fraction:.0%}"), _line("  ".join(stages), _DIM)]
+        yield [_line(name), Text(share), Text(f"{radius.fraction:.0%}"), _line(stages, _DIM)]
 
 
 def _columns(*names: str) -> list[Column]:
@@ -267,11 +265,7 @@ def _bump(shown: RunView) -> Iterator[Text]:
     if shown.outliers:
         yield from tables.heading(f"outliers: {shown.outliers.total}")
     for row in shown.outliers:
-        yield Text.assemble(
-            (escape.terminal(row.case_id), _BAD if row.worse else _GOOD),
-            "  ",
-            escape.terminal("; ".join(row.why)),
-        )
+        yield _case(row.case_id, _BAD if row.worse else _GOOD, "; ".join(row.why))
     yield from _more(shown.outliers.more, "outliers")
     if shown.by_family:
         yield from tables.heading("better and worse, by family and target")
