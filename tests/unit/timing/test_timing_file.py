@@ -1,4 +1,4 @@
-"""`timing.json`: written, read, merged, and refused where it is not what it says."""
+"""What `irdiff time` adds to a run folder: written, read, merged, and refused where it is not what it says."""
 
 import dataclasses
 import json
@@ -10,63 +10,50 @@ import zstandard
 
 from irdiff.errors import RunFolderError
 from irdiff.timing import results, timing_file
-from irdiff.timing import samples as samples_module
-from irdiff.timing.results import CaseTiming, NotTimed, OutputStatus, ProcessTimes, Speed
-from irdiff.timing.samples import SAMPLES_FILE, Sample, read_samples, write_samples
+from irdiff.timing.results import CaseTiming, NotTimed, OutputStatus, ProcessTimes, Sample, Speed
+from irdiff.timing.timing_file import SAMPLES_FILE, read_samples, write_samples
 from tests.unit import runs as timings
 from tests.unit.runs import check, gpu
 
 TIMES = (ProcessTimes(process=0, base_us=1.0, control_us=1.1, head_us=1.2, base_mean_us=1.3, control_mean_us=1.4, head_mean_us=1.5),)  # fmt: skip
 
 
-def found(uuid="GPU-1", cases=("a",), not_timed=(), note="", status=OutputStatus.EQUAL):
+def found(uuid="GPU-1", cases=("a",), not_timed=(), note="", status=OutputStatus.EQUAL, **of_gpu):
     rows = [
         CaseTiming(case=c, gpu=uuid, outputs=check(status), measurement=None, processes=TIMES, note=note)
         for c in cases
     ]
     untimed = tuple(NotTimed(case=c, reason="no such GPU here: sm_100") for c in not_timed)
-    return timings.found(rows, host={uuid: "linux"}, gpus=(gpu(uuid),), not_timed=untimed)
-
-
-def test_round_trip(tmp_path):
-    timing_file.write(tmp_path, found())
-    assert timing_file.load(tmp_path) == found()
-
-
-def test_a_folder_without_timings(tmp_path):
-    assert timing_file.load(tmp_path) is None
+    return timings.found(rows, host={uuid: "linux"}, gpus=(gpu(uuid, **of_gpu),), not_timed=untimed)
 
 
 def test_hosts_add_to_each_other(tmp_path):
+    assert timing_file.load(tmp_path) is None
     timing_file.write(tmp_path, found("GPU-1", ("a",), ("b",)))
+    assert timing_file.load(tmp_path) == found("GPU-1", ("a",), ("b",))
     timing_file.write(tmp_path, found("GPU-2", ("b",), ("a",)))
     merged = timing_file.load(tmp_path)
     assert [(row.case, row.gpu) for row in merged.cases] == [("a", "GPU-1"), ("b", "GPU-2")]
     assert [row.uuid for row in merged.gpus] == ["GPU-1", "GPU-2"]
-    assert merged.not_timed == ()
-    assert merged.duration_s == 4.0
-
-
-def test_of_the_same_case_and_gpu_the_last_counts():
-    merged = results.merge([found(note="old"), found(note="new")])
-    assert [row.note for row in merged.cases] == ["new"]
+    assert (merged.not_timed, merged.duration_s) == ((), 4.0)
 
 
 @pytest.mark.parametrize("fault", [OutputStatus.FAULT, OutputStatus.HANG])
-def test_a_fault_is_not_undone_by_a_time_at_which_it_was_not_seen(fault):
+def test_the_last_counts_but_a_fault_is_not_undone(fault):
     fine, faulted = found(note="fine"), found(note="faulted", status=fault)
-    for parts in ([faulted, fine], [fine, faulted], [fine, faulted, fine]):
-        assert [row.note for row in results.merge(parts).cases] == ["faulted"]
+    for before, after, kept in [(faulted, fine, faulted), (fine, faulted, faulted), (found(), fine, fine)]:
+        assert results.merge(before, after).cases == kept.cases
 
 
 def test_a_gpu_is_as_fit_as_when_its_cases_were_measured():
-    busy = dataclasses.replace(
-        gpu("GPU-1"), trustworthy=False, other_processes=("pid 7",), stopped="it was lost"
-    )
-    first = dataclasses.replace(found(cases=("a", "b")), gpus=(busy,))
-    (record,) = results.merge([first, found(cases=("a",))]).gpus
-    assert (record.trustworthy, record.other_processes, record.stopped) == (False, ("pid 7",), "it was lost")
-    (record,) = results.merge([first, found(cases=("a", "b"))]).gpus
+    busy = {"trustworthy": False, "other_processes": ("pid 7",), "stopped": "it was lost"}
+    first = found(cases=("a", "b"), **busy)
+    (record,) = results.merge(first, found(cases=("a",))).gpus
+    assert {name: getattr(record, name) for name in busy} == busy
+    (record,) = results.merge(first, found(cases=("a", "b"))).gpus
+    assert record.trustworthy
+    faulted = found(cases=("a",), status=OutputStatus.FAULT)  # of the second time nothing is kept
+    (record,) = results.merge(faulted, found(cases=("a",), **busy)).gpus
     assert record.trustworthy
 
 
@@ -77,20 +64,13 @@ def test_the_timings_of_the_samples_are_read():
     assert {row.measurement.speed for row in read.cases} == {Speed.SLOWER, Speed.FASTER, Speed.UNCLEAR}
 
 
-# of what cannot be read
+OLD = json.dumps(json.loads(timing_file.dump(found())) | {"schema": "irdiff-timing/1"})
 
 
-def test_another_schema_is_refused(tmp_path):
-    row = json.loads(timing_file.dump(found())) | {"schema": "irdiff-timing/1"}
-    (tmp_path / results.TIMING_FILE).write_text(json.dumps(row))
-    with pytest.raises(RunFolderError, match="irdiff-timing/1"):
-        timing_file.load(tmp_path)
-
-
-@pytest.mark.parametrize("content", ["{", "[]", '{"schema": 3}', "NaN"])
-def test_what_is_not_a_timing_file_is_refused(tmp_path, content):
+@pytest.mark.parametrize("content", ["{", "[]", '{"schema": 3}', "NaN", OLD])
+def test_what_is_not_a_timing_file_of_this_schema_is_refused(tmp_path, content):
     (tmp_path / results.TIMING_FILE).write_text(content)
-    with pytest.raises(RunFolderError):
+    with pytest.raises(RunFolderError, match=r"valid timing file|has schema"):
         timing_file.load(tmp_path)
 
 
@@ -101,45 +81,31 @@ def test_a_link_is_not_followed(tmp_path):
         timing_file.load(tmp_path)
 
 
+# samples
+
+
 def sample(case, gpu="GPU-1", elapsed=1.0):
     return Sample(
         gpu=gpu, case=case, process=0, round=0, position=0, arm="base", launches=1, elapsed_us=elapsed
     )
 
 
-def keys(rows):
-    return {(row.case, row.gpu, row.elapsed_us) for row in rows}
+def keys(folder):
+    return {(row.case, row.gpu, row.elapsed_us) for row in read_samples(folder / SAMPLES_FILE)}
 
 
 def test_samples_of_a_case_measured_again_are_replaced(tmp_path):
     write_samples(tmp_path, [sample("a"), sample("b")], {("a", "GPU-1"), ("b", "GPU-1")})
     again = [sample("a", elapsed=2.0), sample("a", "GPU-2")]
     write_samples(tmp_path, again, {("a", "GPU-1"), ("a", "GPU-2")})
-    rows = read_samples(tmp_path / SAMPLES_FILE)
-    assert keys(rows) == {("b", "GPU-1", 1.0), ("a", "GPU-1", 2.0), ("a", "GPU-2", 1.0)}
-
-
-def test_a_case_that_has_no_samples_now_does_not_keep_its_former_ones(tmp_path):
-    write_samples(tmp_path, [sample("a"), sample("b")], {("a", "GPU-1"), ("b", "GPU-1")})
-    write_samples(tmp_path, [], {("a", "GPU-1")})
-    assert keys(read_samples(tmp_path / SAMPLES_FILE)) == {("b", "GPU-1", 1.0)}
-
-
-def test_samples_from_json(tmp_path):
-    path = tmp_path / "samples.json"
-    path.write_text(json.dumps([dataclasses.asdict(sample("a"))]))
-    assert read_samples(path) == [sample("a")]
-
-
-def test_what_holds_no_samples_is_refused(tmp_path):
-    path = tmp_path / "samples.json"
-    path.write_text('[{"case": "a"}]')
-    with pytest.raises(RunFolderError, match="does not hold samples"):
-        read_samples(path)
+    assert keys(tmp_path) == {("b", "GPU-1", 1.0), ("a", "GPU-1", 2.0), ("a", "GPU-2", 1.0)}
+    write_samples(tmp_path, [], {("a", "GPU-1")})  # it faulted: it does not keep its former ones
+    assert keys(tmp_path) == {("b", "GPU-1", 1.0), ("a", "GPU-2", 1.0)}
 
 
 def test_folders_are_joined(tmp_path):
     here, there = tmp_path / "h200", tmp_path / "b200"
+    assert timing_file.join(here, [there]) is None
     for folder, uuid, name in ((here, "GPU-1", "a"), (there, "GPU-2", "b")):
         folder.mkdir()
         timing_file.write(folder, found(uuid, (name,)))
@@ -147,17 +113,16 @@ def test_folders_are_joined(tmp_path):
     merged = timing_file.join(here, [there])
     assert [row.case for row in merged.cases] == ["a", "b"]
     assert timing_file.load(here) == merged
-    assert {row.gpu for row in read_samples(here / SAMPLES_FILE)} == {"GPU-1", "GPU-2"}
+    assert keys(here) == {("a", "GPU-1", 1.0), ("b", "GPU-2", 1.0)}
 
 
-def test_one_samples_file_is_joined_as_it_is(tmp_path):
-    here, there = tmp_path / "here", tmp_path / "there"
-    for folder in (here, there):
-        folder.mkdir()
-    timing_file.write(there, found("GPU-2", ("b",)))
-    write_samples(there, [sample("b", "GPU-2")], {("b", "GPU-2")})
-    timing_file.join(here, [there])
-    assert (here / SAMPLES_FILE).read_bytes() == (there / SAMPLES_FILE).read_bytes()
+def test_samples_from_json(tmp_path):
+    path = tmp_path / "samples.json"
+    path.write_text(json.dumps([dataclasses.asdict(sample("a"))]))
+    assert read_samples(path) == [sample("a")]
+    path.write_text('[{"case": "a"}]')
+    with pytest.raises(RunFolderError, match="does not hold samples"):
+        read_samples(path)
 
 
 @pytest.mark.parametrize(
@@ -188,7 +153,7 @@ def test_a_cut_off_samples_file_is_refused(tmp_path):
 
 
 def test_a_samples_file_that_unpacks_to_more_than_memory_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(samples_module, "_MAX_BYTES", 1 << 20)
+    monkeypatch.setattr(timing_file, "_MAX_SAMPLES_BYTES", 1 << 20)
     (tmp_path / SAMPLES_FILE).write_bytes(zstandard.compress(bytes(1 << 28)))
     tracemalloc.start()
     try:
@@ -197,7 +162,3 @@ def test_a_samples_file_that_unpacks_to_more_than_memory_is_refused(tmp_path, mo
         assert tracemalloc.get_traced_memory()[1] < 1 << 27
     finally:
         tracemalloc.stop()
-
-
-def test_folders_without_timings(tmp_path):
-    assert timing_file.join(tmp_path, [tmp_path / "other"]) is None

@@ -17,10 +17,9 @@ from statistics import fmean, median
 import numpy as np
 from scipy import stats
 
-from irdiff.timing.results import ProcessTimes
-from irdiff.timing.samples import Sample
+from irdiff.timing.results import ProcessTimes, Sample
 
-_ARMS = frozenset({"base", "control", "head"})
+_ARMS = ("base", "control", "head")
 _TRIMMED = 0.1  # at each end
 _LEAST_SPREAD = 1e-6  # of a log ratio: events tick; identical numbers do not mean certainty beyond that
 
@@ -40,7 +39,7 @@ class Ratio:
         return tuple(log for log in self.logs if abs(log - middle) > distance)
 
     def p_greater(self, margin: float) -> float:
-        """The p-value of the hypothesis that the true log ratio is at most `margin`."""
+        """The p-value of the hypothesis that the true log ratio is at most `margin`: a one-sided t test."""
         return _p_greater(np.asarray(self.logs), margin)
 
     def p_less(self, margin: float) -> float:
@@ -62,14 +61,6 @@ class Estimate:
     launches_per_sample: int
 
     @property
-    def base_us(self) -> float:
-        return median(row.base_us for row in self.processes)
-
-    @property
-    def head_us(self) -> float:
-        return median(row.head_us for row in self.processes)
-
-    @property
     def noise_floor(self) -> float:
         """What the control could be off by: base's binary loaded twice, timed in the same rounds."""
         return max(abs(self.control.low - 1), abs(self.control.high - 1))
@@ -80,29 +71,30 @@ def process_times(samples: Iterable[Sample]) -> tuple[ProcessTimes, ...]:
     found: dict[int, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for row in samples:
         found[row.process][row.arm].append(row.elapsed_us / row.launches)
-    return tuple(_of_process(process, arms) for process, arms in sorted(found.items()) if set(arms) >= _ARMS)
-
-
-def _of_process(process: int, arms: dict[str, list[float]]) -> ProcessTimes:
-    (base, base_mean), (control, control_mean), (head, head_mean) = (
-        _locations(arms[name]) for name in ("base", "control", "head")
+    return tuple(
+        _of_process(process, *(arms[name] for name in _ARMS))
+        for process, arms in sorted(found.items())
+        if arms.keys() >= set(_ARMS)
     )
+
+
+def _of_process(
+    process: int, base: Sequence[float], control: Sequence[float], head: Sequence[float]
+) -> ProcessTimes:
     return ProcessTimes(
         process=process,
-        base_us=base,
-        control_us=control,
-        head_us=head,
-        base_mean_us=base_mean,
-        control_mean_us=control_mean,
-        head_mean_us=head_mean,
+        base_us=median(base),
+        control_us=median(control),
+        head_us=median(head),
+        base_mean_us=_trimmed_mean(base),
+        control_mean_us=_trimmed_mean(control),
+        head_mean_us=_trimmed_mean(head),
     )
 
 
-def _locations(times: Sequence[float]) -> tuple[float, float]:
-    """The median and the trimmed mean of the values."""
-    ordered = sorted(times)
-    cut = int(_TRIMMED * len(ordered))
-    return median(ordered), fmean(ordered[cut : len(ordered) - cut])
+def _trimmed_mean(times: Sequence[float]) -> float:
+    cut = int(_TRIMMED * len(times))
+    return fmean(sorted(times)[cut : len(times) - cut])
 
 
 def estimate(samples: Sequence[Sample], *, confidence: float) -> Estimate | None:
@@ -122,14 +114,10 @@ def estimate(samples: Sequence[Sample], *, confidence: float) -> Estimate | None
 
 def _ratio(ratios: Sequence[float], confidence: float) -> Ratio:
     logs = np.log(ratios)
-    center, error = float(logs.mean()), _standard_error(logs)
-    reach = _LEAST_SPREAD + error * float(stats.t.ppf((1 + confidence) / 2, len(logs) - 1))
-    return Ratio(
-        value=math.exp(center),
-        low=math.exp(center - reach),
-        high=math.exp(center + reach),
-        logs=tuple(map(float, logs)),
-    )
+    center = float(logs.mean())
+    reach = _LEAST_SPREAD + _standard_error(logs) * float(stats.t.ppf((1 + confidence) / 2, len(logs) - 1))
+    low, value, high = (math.exp(center + far) for far in (-reach, 0.0, reach))
+    return Ratio(value=value, low=low, high=high, logs=tuple(map(float, logs)))
 
 
 def _standard_error(logs: np.ndarray) -> float:
@@ -137,7 +125,6 @@ def _standard_error(logs: np.ndarray) -> float:
 
 
 def _p_greater(logs: np.ndarray, margin: float) -> float:
-    """The p-value of a one-sided t test."""
     distance, error = float(logs.mean()) - margin, _standard_error(logs)
     if error < _LEAST_SPREAD:
         return 0.0 if distance > _LEAST_SPREAD else 1.0

@@ -1,29 +1,31 @@
+"""The list of runs, and what is shown of a run under each of its names."""
+
 from __future__ import annotations
 
 import json
 import os
 import shutil
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 import pytest
+from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
 from irdiff import pipeline
-from irdiff.cli import cli, compare_command
+from irdiff.cli import cli
+from irdiff.cli.compare_command import compare_command
 from irdiff.cli.diff_command import diff_command
 from irdiff.cli.report_command import report_command
 from irdiff.cli.runs_commands import runs_group
 from irdiff.cli.time_command import time_command
 from irdiff.errors import ExitCode, UsageError
 from irdiff.model import Run, Verdict
-from irdiff.run import run_folder
+from irdiff.run import run_folder, run_list
 
 OLD, NEW = "20261121-100000-000001-a-b", "20261122-110000-000002-c-d"
-Call = Callable[..., str]
 
 
 def write(folder: Path, run: Run, written: int) -> None:
@@ -48,27 +50,25 @@ def runs(tmp_path: Path, build: Any, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def call(command: click.Command, *words: str) -> str:
-    found = CliRunner().invoke(command, words, standalone_mode=False, catch_exceptions=False)
-    return found.output
+    return CliRunner().invoke(command, words, standalone_mode=False, catch_exceptions=False).output
+
+
+def packed(runs: Path, path: Path) -> str:
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("run/run.json", (runs / NEW / "run.json").read_bytes())
+    return str(path)
 
 
 def test_the_list_has_date_sides_and_counts(runs: Path) -> None:
     lines = call(runs_group).splitlines()
-    assert lines[0].split() == [
-        "run",
-        "written",
-        "base",
-        "head",
-        "cases",
-        "changed",
-        "broken",
-        "groups",
-        "size",
-    ]
+    assert " ".join(lines[0].split()) == "run written base head cases changed broken groups size"
     assert [line.split()[0] for line in lines[1:3]] == ["20261122-110000", "20261121-100000"]
     assert lines[1].split()[3:9] == ["triton==3.8.0", "triton==3.9.0", "2", "2", "0", "2"]
     rows = json.loads(call(runs_group, "--json", "-"))
-    assert [(row["name"], row["groups"]) for row in rows] == [(NEW, 2), (OLD, 1)]
+    assert [(row["name"], row["groups"], row["verdicts"]["changed"]) for row in rows] == [
+        (NEW, 2, 2),
+        (OLD, 1, 1),
+    ]
     assert "… and 1 older ones" in call(runs_group, "--limit", "1")
 
 
@@ -76,7 +76,6 @@ def test_removing_takes_names_of_the_list_and_nothing_else(runs: Path, tmp_path:
     write(tmp_path / "elsewhere", build.run(build.case("a/b:c@sm_90")), 3)
     with pytest.raises(UsageError, match="nothing was removed"):
         call(runs_group, "rm", OLD, str(tmp_path / "elsewhere"))
-    assert (runs / OLD).exists()
     (runs / NEW / "notes.txt").write_text("mine")
     with pytest.raises(UsageError, match="left as it is"):
         call(runs_group, "rm", NEW)
@@ -89,7 +88,6 @@ def test_pruning_keeps_what_it_is_told_to(runs: Path) -> None:
     with pytest.raises(UsageError, match="nothing says which runs are old"):
         call(runs_group, "prune")
     assert f"would remove {OLD}" in call(runs_group, "prune", "--keep", "1", "--dry-run")
-    assert (runs / OLD).exists()
     assert "0 removed" in call(runs_group, "prune", "--keep", "2", "--older-than", "1d")
     assert "1 removed" in call(runs_group, "prune", "--keep", "1")
     assert [path.name for path in runs.iterdir()] == [NEW]
@@ -97,79 +95,78 @@ def test_pruning_keeps_what_it_is_told_to(runs: Path) -> None:
     assert "0 removed" in call(runs_group, "prune", "--older-than", "1d")
 
 
-def test_a_page_is_opened(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_form_of_a_run_shows_the_same(
+    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive = packed(runs, tmp_path / "run.zip")
+    for name in ("last", NEW, "20261122", str(runs / NEW), archive):
+        text = call(report_command, name)
+        assert text.startswith("2 of 2 kernels changed")
+        assert f"irdiff explain {name if name == archive else '20261122-110000'} g:aeee" in text
+    assert "... 1 more group: " in call(report_command, "last", "--limit", "1")
     opened: list[str] = []
     monkeypatch.setattr(click, "launch", lambda path: opened.append(path) or 0)
     assert call(runs_group, "--open", "last").strip() == opened[0]
     assert Path(opened[0]).read_text().startswith("<!doctype html>")
 
 
-@pytest.mark.parametrize("name", ["last", NEW, "20261122", "folder", "zip"])
-def test_every_form_of_a_run_shows_the_same(runs: Path, tmp_path: Path, name: str) -> None:
-    if name == "zip":
-        name = str(tmp_path / "run.zip")
-        with zipfile.ZipFile(name, "w") as archive:
-            archive.writestr("run/run.json", (runs / NEW / "run.json").read_bytes())
-    text = call(report_command, str(runs / NEW) if name == "folder" else name)
-    assert text.startswith("2 of 2 kernels changed")
-    word = name if name.endswith("zip") else "20261122-110000"
-    assert f"irdiff explain {word} g:aeee" in text
-
-
 def test_only_what_is_new_is_shown_and_the_rest_is_counted(runs: Path, tmp_path: Path) -> None:
     text = call(report_command, "last", "--known", OLD)
     assert text.startswith("new since 20261121-100000: 1 of 1 kernel changed")
-    assert "1 known case in 1 whole group not shown" in text.splitlines()[0]
     assert "  2 g:beee  " in text, "a group has the number of the whole run"
     assert "g:aeee" not in text
-    assert text.splitlines()[0] in call(report_command, "last", "--known", OLD, "--quiet")
-    for kind in ("markdown", "html"):
-        call(report_command, "last", "--known", OLD, f"--{kind}", str(tmp_path / kind))
-        assert "1 known case in 1 whole group not shown" in (tmp_path / kind).read_text()
-    made = tmp_path / "run.json"
-    call(report_command, "last", "--known", OLD, "--json", str(made))
-    assert made.read_bytes() == (runs / NEW / "run.json").read_bytes(), "JSON is whole"
-
-
-def test_a_run_is_not_compared_with_itself(runs: Path) -> None:
+    files = {kind: tmp_path / kind for kind in ("markdown", "html", "json")}
+    words = (word for kind, path in files.items() for word in (f"--{kind}", str(path)))
+    call(report_command, "last", "--known", OLD, *words)
+    quiet = call(report_command, "last", "--known", OLD, "--quiet")
+    for part in (text.splitlines()[0], quiet, files["markdown"].read_text(), files["html"].read_text()):
+        assert "1 known case in 1 whole group not shown" in part
+    assert files["json"].read_bytes() == (runs / NEW / "run.json").read_bytes(), "JSON is whole"
+    first = call(report_command, OLD, "--known", NEW).splitlines()[0]
+    assert first == "new since 20261122-110000: nothing. 1 known case in 1 whole group not shown."
     for name in ("last", NEW, str(runs / NEW)):
         with pytest.raises(UsageError, match="nothing would be shown"):
             call(report_command, "last", "--known", name)
 
 
-def test_last_is_the_run_before_the_one_that_is_made(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Read after the comparison, `last` would be the new run, and hide all of it."""
+@pytest.fixture
+def compared(runs: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """`irdiff compare` makes the newer run, where `--out` says, without a toolchain."""
     new = run_folder.load(runs / NEW)
     shutil.rmtree(runs / NEW)
 
-    def made(*_: object, fill: object) -> tuple[Run, Path]:
-        write(runs / NEW, new, 2_000_000_000)
-        return new, runs / NEW
+    def made(_asked: object, _config: object, out: Path | None, _report: object, fill: object) -> Any:
+        write(out or runs / NEW, new, 2_000_000_000)
+        return new, out or runs / NEW
 
     monkeypatch.setattr(pipeline, "resolved", lambda *_: None)
     monkeypatch.setattr(pipeline, "compare", made)
+    return runs
+
+
+def test_last_is_the_run_before_the_one_that_is_made(compared: Path) -> None:
+    """Read after the comparison, `last` would be the new run, and hide all of it."""
     words = ("triton==3.8.0", "triton==3.9.0", "--known", "last", "--quiet", "--exit-code")
-    found = CliRunner().invoke(
-        compare_command.compare_command, words, standalone_mode=False, catch_exceptions=False
-    )
+    found = CliRunner().invoke(compare_command, words, standalone_mode=False, catch_exceptions=False)
     assert "new since 20261121-100000: 1 of 1 kernel changed" in found.output
     assert found.return_value == ExitCode.ANSWER_IS_NO
 
 
-def test_where_all_is_known_nothing_is_new_and_the_rest_is_counted(runs: Path) -> None:
-    first = call(report_command, OLD, "--known", NEW).splitlines()[0]
-    assert first == "new since 20261122-110000: nothing. 1 known case in 1 whole group not shown."
-
-
-def test_a_list_is_as_long_as_asked_for(runs: Path) -> None:
-    text = call(report_command, "last", "--limit", "1")
-    assert "... 1 more group: " in text
+def test_compare_writes_each_report_and_last_names_a_run_elsewhere(compared: Path, tmp_path: Path) -> None:
+    starts = {"html": "<!doctype html>", "markdown": "### irdiff: 2 of 2 kernels changed", "json": "{"}
+    words = (word for kind in starts for word in (f"--{kind}", str(tmp_path / kind)))
+    text = call(compare_command, "a", "b", "--out", str(tmp_path / "run"), *words)
+    assert text.startswith("2 of 2 kernels changed")
+    for kind, start in starts.items():
+        assert (tmp_path / kind).read_text().startswith(start)
+    assert run_list.find("last", compared) == tmp_path / "run"
+    text = call(compare_command, "a", "b", "--out", str(tmp_path / "other"), "--html", "-")
+    assert text.startswith("<!doctype html>")
+    assert "run folder:" not in text
 
 
 def test_an_archive_that_is_timed_joins_the_list(runs: Path, tmp_path: Path) -> None:
-    archive = str(tmp_path / "copy.zip")
-    with zipfile.ZipFile(archive, "w") as file:
-        file.writestr("run/run.json", (runs / NEW / "run.json").read_bytes())
+    archive = packed(runs, tmp_path / "copy.zip")
     (tmp_path / "samples.json").write_text("[]")
     for name in ("copy", "copy-2"):
         text = call(time_command, archive, "--simulate", str(tmp_path / "samples.json"))
@@ -177,39 +174,15 @@ def test_an_archive_that_is_timed_joins_the_list(runs: Path, tmp_path: Path) -> 
     assert "copy-2" in call(runs_group)
 
 
-def test_a_group_of_a_run_is_diffed_by_each_of_its_names(runs: Path) -> None:
+def test_runs_and_groups_are_completed_and_each_name_of_a_group_is_diffed(runs: Path) -> None:
+    def offered(*words: str) -> list[str]:
+        found = ShellComplete(cli, {}, "irdiff", "_IRDIFF_COMPLETE")
+        return [item.value for item in found.get_completions(list(words[:-1]), words[-1])]
+
+    assert offered("report", "2026") == [NEW, OLD]
+    assert offered("explain", "last", "g:") == ["g:aeee", "g:beee"]
     for name in ("2", "g:beee"):
         with pytest.raises(Exception, match="the run folder holds no ttgir text"):
             call(diff_command, "last", name)
     with pytest.raises(UsageError, match="no change group '3'"):
         call(diff_command, "last", "3")
-
-
-def test_completion_offers_runs_groups_targets_and_workloads(
-    runs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from click.shell_completion import ShellComplete
-
-    def offered(*words: str) -> list[str]:
-        found = ShellComplete(cli, {}, "irdiff", "_IRDIFF_COMPLETE")
-        return [item.value for item in found.get_completions(list(words[:-1]), words[-1])]
-
-    assert offered("re") == ["report", "release-report"]
-    assert offered("report", "2026") == [NEW, OLD]
-    assert offered("explain", "last", "g:") == ["g:aeee", "g:beee"]
-    assert offered("diff", "no such run", "g:") == []
-    assert offered("compare", "--target", "sm_9") == ["sm_90"]
-    assert offered("compare", "--case", "matmul/po") == ["matmul/pointer"]
-    assert "matmul@gfx942" in offered("compare", "--case", "matmul@gfx")
-    assert offered("runs", "pr") == ["prune"]
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_the_completion_of_each_shell(shell: str) -> None:
-    assert "_IRDIFF_COMPLETE" in call(cli, "completion", shell)
-
-
-def test_a_misspelt_command_is_answered_with_the_right_one() -> None:
-    with pytest.raises(click.UsageError) as raised:
-        call(cli, "comparre")
-    assert "'compare'" in raised.value.format_message()
