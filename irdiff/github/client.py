@@ -1,4 +1,4 @@
-"""Requests to GitHub through PyGithub: with patience where it asks for it, and one clear error otherwise.
+"""Requests to GitHub through PyGithub: with patience where it asks for it, and else one clear error.
 
 Waiting follows "Best practices for using the REST API" (docs.github.com): `retry-after` first, then
 `x-ratelimit-reset` where nothing remains, then a minute, growing. The token is in no message and no log.

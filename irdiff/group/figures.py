@@ -1,9 +1,9 @@
 """The figures of machine code that moved, over the cases of a group: `registers +2 … +6`. Pure.
 
-A figure is told where it moved in at least half of the cases whose machine code changed. Where all cases have
-the same values, both values are told; otherwise by how much they moved, as a range that holds for every case,
-also for those where the figure did not move. A barrier of PTX is told as PTX's, one of AMD's assembly as
-`s_barrier`, and one of TTGIR as an operation.
+A figure is shown where it moved in at least half of the cases whose machine code changed. Where all cases
+have the same values, both are shown; else by how much they moved, as a range that holds for every case, also
+for those where the figure did not move. Barriers of PTX, `s_barrier` of AMD and operations of TTGIR keep their
+names.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Two changes are the same where they have the same origin (stage and pass) and the same essence of the
 abstracted edit. How often a line occurs, or what moves beside it, depends on the kernel and not on the change
-of the compiler. The group's likeness tells how alike its members are beyond that, occurrences included.
+of the compiler. The group's likeness is how alike its members are beyond that, occurrences included.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ NO_LAUNCHES: Sides[Launch | None] = Sides(base=None, head=None)
 def describe(case: Case, edit: Edit | None, launches: Sides[Launch | None] = NO_LAUNCHES) -> Description:
     """The description of one case from its canonical edit; None where there is no text to compare.
 
-    The key does not depend on what is told: other words never make other groups.
+    The key does not depend on the summary: other words never make other groups.
     """
     counts = _failure_lines(case) or (abstract(edit) if edit else Counter(_facts_lines(case)))
     return Description(

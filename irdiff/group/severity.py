@@ -182,7 +182,7 @@ TABLE: tuple[SeverityRow, ...] = (
     SeverityRow("barrier", _WRONG, 4e4, partial(_taken, synchronization.BARRIER),
                 "a barrier was removed, or synchronizes less: a missing one is a race"),
     SeverityRow("signal", _WRONG, 4e4, partial(_touched, synchronization.SIGNAL),
-                "arrivals are counted otherwise: a wait may end too early, or never"),
+                "arrivals are counted differently: a wait may end too early, or never"),
     SeverityRow("wait", _WRONG, 4e4, partial(_taken, synchronization.WAIT),
                 "a wait was removed, or leaves more unfinished: what it waits for may not be there"),
     SeverityRow("atomic", _WRONG, 4e4, partial(_touched, _ATOMIC),

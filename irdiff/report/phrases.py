@@ -175,10 +175,10 @@ _FINDINGS = {
     FindingKind.INFERRED_ATTRIBUTES_ONLY: "LLVM IR differs only in attributes that LLVM infers",
     FindingKind.REORDERED_ONLY: "LLVM IR has the same operations in another order",
     FindingKind.SAME_UP_TO_REGISTERS: "the same instructions up to register assignment",
-    FindingKind.EQUAL_AS_LLVM_PRINTS: "LLVM IR is spelled otherwise; one LLVM prints both sides alike",
+    FindingKind.EQUAL_AS_LLVM_PRINTS: "LLVM IR is spelled differently; one LLVM prints both sides alike",
     FindingKind.ASSEMBLER_SETS_INTERSECT: "assembled several times, both sides give the same machine code",
     FindingKind.SAME_INSTRUCTIONS: "the same instructions: only their order or names of registers moved",
-    FindingKind.ASSEMBLER_ALLOCATED_OTHERWISE: "same text, the assembler allocated otherwise",
+    FindingKind.ASSEMBLER_ALLOCATED_OTHERWISE: "same text, the assembler allocated differently",
 }
 _LEXICAL = {
     "unreadable": "the LLVM here cannot read both sides",
@@ -197,9 +197,7 @@ def finding(found: Finding) -> str:
     """A finding of a case in words; as it stands where it says what it means."""
     match found.kind:
         case FindingKind.OPAQUE_INTRINSIC:
-            return (
-                f"the LLVM here knows `{found.detail}` otherwise: its calls were compared as they are spelled"
-            )
+            return f"the LLVM here knows `{found.detail}` differently: its calls were compared as they are spelled"
         case FindingKind.NOT_COMPARED:
             base, head = found.details
             return f"the code was not compared, and counts as changed: base ends in {base}, head in {head}"

@@ -74,7 +74,7 @@ def outputs_in_words(outputs: OutputCheck) -> str:
     """`equal`, `close, within 5 ulp`, `close, 2.4e-06 of the norm`.
 
     Units in the last place say how close two numbers are that are nearly the same; next to zero any two
-    numbers are millions of units apart, and only the norm of the difference tells something.
+    numbers are millions of units apart, and only the norm of the difference means anything.
     """
     if outputs.max_ulp and outputs.max_ulp <= _FEW_ULP:
         return f"{outputs.status.value}, within {outputs.max_ulp} ulp"

@@ -268,7 +268,7 @@ GROUPS = [
     ((wait(2), wait(2)), "`ttg.async_wait`: `num` 2 → 0"),
     ((wait(2), wait(3)), "`ttg.async_wait`: `num` 2 → 0 or `num` 3 → 0"),
     ((wait(1), wait(2), wait(3)), "`ttg.async_wait`: other `num`"),
-    ((wait(1), wait(2), ODD), "`ttg.async_wait` otherwise"),
+    ((wait(1), wait(2), ODD), "`ttg.async_wait` with other values"),
 ]
 
 
