@@ -2,8 +2,7 @@
 
 A figure is shown where it moved in at least half of the cases whose machine code changed. Where all cases
 have the same values, both are shown; else by how much they moved, as a range that holds for every case, also
-for those where the figure did not move. Barriers of PTX, `s_barrier` of AMD and operations of TTGIR keep their
-names.
+for those where the figure did not move.
 """
 
 from __future__ import annotations

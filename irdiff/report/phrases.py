@@ -197,7 +197,9 @@ def finding(found: Finding) -> str:
     """A finding of a case in words; as it stands where it says what it means."""
     match found.kind:
         case FindingKind.OPAQUE_INTRINSIC:
-            return f"the LLVM here knows `{found.detail}` differently: its calls were compared as they are spelled"
+            return (
+                f"the LLVM here knows another `{found.detail}`: its calls were compared as they are spelled"
+            )
         case FindingKind.NOT_COMPARED:
             base, head = found.details
             return f"the code was not compared, and counts as changed: base ends in {base}, head in {head}"
