@@ -139,6 +139,8 @@ def test_check_ends_with_1_for_news_and_never_with_0_where_nothing_was_compared(
 class FakeGithub:
     """The issues of one repository."""
 
+    listed = Client.listed
+
     def __init__(self, *issues: dict[str, Any]) -> None:
         self.issues = list(issues)
         self.comments: list[str] = []
