@@ -15,8 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from irdiff.resolve import packages as extra_packages
-from irdiff.resolve import pins, programs
+from irdiff.resolve import extra_packages, pins, programs
 from irdiff.resolve.targets import DEFAULT
 
 FALLBACK_TOOLCHAIN = "triton==3.9.0"

@@ -48,7 +48,7 @@ def chosen(environment: Mapping[str, str]) -> CxxCompiler:
     if path is None:
         return CxxCompiler(path=None, version="none")
     try:
-        said = process.run([path, *words[1:], "--version"], env=environment, timeout_s=_TIMEOUT_S)
+        output = process.run([path, *words[1:], "--version"], env=environment, timeout_s=_TIMEOUT_S)
     except process.TimeoutExpired as error:
         raise ToolchainError(
             f"{path} --version gave no answer in {_TIMEOUT_S:g} s",
@@ -56,7 +56,7 @@ def chosen(environment: Mapping[str, str]) -> CxxCompiler:
         ) from error
     except (process.CommandFailed, OSError):
         return CxxCompiler(path=None, version="none")
-    return CxxCompiler(path=Path(path), version=next(iter(said.splitlines()), "none"))
+    return CxxCompiler(path=Path(path), version=next(iter(output.splitlines()), "none"))
 
 
 def missing_of_llvm(folder: Path) -> list[str]:

@@ -1,8 +1,8 @@
 """The work of a comparison given to the machines of a Dask cluster, before the comparison itself.
 
-Dask brings batches to machines, and to another one where a machine dies. Whatever is not made there, because
-machines refuse, hang or go away, or the scheduler does, is made here by the comparison that follows, and the
-run says so. Through the scheduler go only the batches' names and counts.
+Dask brings batches to machines, and to another one where a machine dies. The comparison that follows here
+makes whatever is missing, because machines refuse, hang or go away, or the scheduler does, and the run notes
+it.
 """
 
 from __future__ import annotations
@@ -10,17 +10,20 @@ from __future__ import annotations
 import contextlib
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
+from dataclasses import replace
 from queue import Empty, SimpleQueue
-from typing import Any, Protocol
+from typing import Any
 
+from irdiff import case_ids
 from irdiff.cluster import on_worker
-from irdiff.cluster.batches import Batch, Worked, parts
+from irdiff.cluster.on_worker import Batch
 from irdiff.config import Config
 from irdiff.errors import UsageError
 from irdiff.parallel import Progress, Report
 from irdiff.pipeline import Comparison
+from irdiff.resolve.sides import Side
 
 _CONNECT_S = 15
 _GROUP_S = 0.25
@@ -30,19 +33,7 @@ STALLED_S = 900.0
 """So long without any batch coming back, and the cluster is given up: a batch takes minutes at most."""
 
 
-class Cluster(Protocol):
-    """What is needed of a cluster."""
-
-    def work(self, work: Callable[[Batch], Worked], batches: Sequence[Batch]) -> Iterator[Sequence[Worked]]:
-        """What came back since the last time; ends early where nothing more comes for `STALLED_S`."""
-        ...
-
-    def workers(self) -> int:
-        """How many there are now."""
-        ...
-
-
-def fill(asked: Comparison, config: Config, cluster: Cluster, report: Report) -> tuple[str, ...]:
+def fill(asked: Comparison, config: Config, cluster: DaskCluster, report: Report) -> tuple[str, ...]:
     """Has the cluster make what a comparison needs; returns notes of what it did not make."""
     if asked.options.shard != (1, 1):
         raise UsageError("--cluster and --shard exclude each other", hint="leave --shard out")
@@ -60,21 +51,45 @@ def fill(asked: Comparison, config: Config, cluster: Cluster, report: Report) ->
             )
             for name, part in parts(asked)
         ]
-        return tuple(_worked(batches, cluster, report))
+        done = 0
+        refused: list[str] = []
+        for group in cluster.work(on_worker.work, batches):
+            done += len(group)
+            refused += filter(None, group)
+            detail = f"{cluster.workers()} workers"
+            report(Progress(phase="cluster", done=done, total=len(batches), detail=detail))
+    refused += [f"nothing came back for {STALLED_S:g} s"] * (len(batches) - done)
+    if not refused:
+        return ()
+    count = f"{len(refused)} of {len(batches)}"
+    return (f"cluster: {count} batches were made here instead: {refused[0][:200]}",)
 
 
-def _worked(batches: Sequence[Batch], cluster: Cluster, report: Report) -> Iterator[str]:
-    """Notes, once all batches are back or no more of them are coming."""
-    came = 0
-    refused: list[str] = []
-    for group in cluster.work(on_worker.work, batches):
-        came += len(group)
-        refused += [worked.refused for worked in group if worked.refused]
-        detail = f"{cluster.workers()} workers"
-        report(Progress(phase="cluster", done=came, total=len(batches), detail=detail))
-    refused += [f"nothing came back for {STALLED_S:g} s"] * (len(batches) - came)
-    if refused:
-        yield f"cluster: {len(refused)} of {len(batches)} batches were made here instead: {refused[0][:200]}"
+def parts(asked: Comparison) -> list[tuple[str, Comparison]]:
+    """Named as `workload@target`; those of long files first.
+
+    A batch that takes long must not begin last, when the other machines have nothing left to do. What it will
+    take is not known before its launches are; a long file has more of them, and larger kernels.
+    """
+    names = {name for side in asked.sides for name in side.corpus.workloads}
+    longest_first = sorted(names, key=lambda name: (-_size_bytes(asked, name), name))
+    rows = case_ids.places(asked.options.cases, longest_first, asked.targets)
+    return [(f"{name}@{target.name}", _part(asked, name, target.name)) for name, target in rows]
+
+
+def _size_bytes(asked: Comparison, workload: str) -> int:
+    """Of the file of a workload, that of the longer side."""
+    files = [side.corpus.root / f"{workload}.py" for side in asked.sides]
+    return max((file.stat().st_size for file in files if file.is_file()), default=0)
+
+
+def _part(asked: Comparison, workload: str, target: str) -> Comparison:
+    def only(side: Side) -> Side:
+        names = tuple(name for name in side.corpus.workloads if name == workload)
+        return replace(side, corpus=replace(side.corpus, workloads=names))
+
+    targets = tuple(row for row in asked.targets if row.name == target)
+    return replace(asked, sides=asked.sides.map(only), targets=targets)
 
 
 @contextlib.contextmanager
@@ -90,9 +105,6 @@ def _token(config: Config) -> Iterator[str | None]:
         yield str(path)
     finally:
         path.unlink(missing_ok=True)
-
-
-# Dask
 
 
 class DaskCluster:
@@ -121,10 +133,10 @@ class DaskCluster:
                 hint=f"start one: dask worker {address} --nthreads 1",
             )
 
-    def work(self, work: Callable[[Batch], Worked], batches: Sequence[Batch]) -> Iterator[Sequence[Worked]]:
+    def work(self, work: Callable[[Batch], str], batches: Sequence[Batch]) -> Iterator[list[str]]:
+        """Why batches were not made, or nothing, as they come back. Ends where none comes for `STALLED_S`."""
         keys = [f"irdiff-{batch.name}-{uuid.uuid4().hex}" for batch in batches]
         running = self._client.map(work, batches, key=keys, pure=False, retries=2)
-        names = {future.key: batch.name for future, batch in zip(running, batches, strict=True)}
         ended: SimpleQueue[Any] = SimpleQueue()
         for future in running:
             future.add_done_callback(ended.put)
@@ -138,21 +150,21 @@ class DaskCluster:
             while not ended.empty():
                 group.append(ended.get())
             left -= len(group)
-            yield self._results(group, names)
+            yield self._results(group)
 
-    def _results(self, ended: Sequence[Any], names: Mapping[str, str]) -> list[Worked]:
+    def _results(self, ended: Sequence[Any]) -> list[str]:
         """Of all in one request: one for each would take the scheduler longer than the work."""
         finished = [future for future in ended if future.status == "finished"]
-        try:
+        found: dict[Any, str] = {}
+        # the scheduler may be gone, and with it what it knew
+        with contextlib.suppress(OSError, TimeoutError, CancelledError):
             found = dict(zip(finished, self._client.gather(finished), strict=True))
-        except (OSError, TimeoutError, CancelledError):  # the scheduler is gone, and with it what it knew
-            found = {}
-        return [found.get(future) or _lost(names[future.key], future) for future in ended]
+        return [found[future] if future in found else _lost(future) for future in ended]
 
     def workers(self) -> int:
         try:
             return len(self._client.scheduler_info(n_workers=-1)["workers"])
-        except (OSError, KeyError, ValueError, TimeoutError):  # it is gone: batches tell
+        except (OSError, KeyError, ValueError, TimeoutError):  # it is gone, as batches will be
             return 0
 
     def close(self) -> None:
@@ -160,15 +172,14 @@ class DaskCluster:
             self._client.close(timeout=5)
 
 
-def _lost(name: str, future: Any) -> Worked:
+def _lost(future: Any) -> str:
     """Its worker died too often, or the scheduler lost it."""
     error = future.exception(timeout=_CONNECT_S) if future.status == "error" else None
-    reason = f"{type(error).__name__}: {error}" if error else f"the scheduler lost it ({future.status})"
-    return Worked(name=name, cases=0, refused=reason, wall_s=0.0)
+    return f"{type(error).__name__}: {error}" if error else f"the scheduler lost it ({future.status})"
 
 
 def _check_certificate(address: str, security: Callable[[], Any]) -> None:
-    """Before Dask looks for one: it would take half a minute to say so."""
+    """Before Dask looks for one, which takes half a minute to fail."""
     if not address.startswith("tls://"):
         return
     try:

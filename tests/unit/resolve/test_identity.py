@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from irdiff import config as configuration
-from irdiff.config import Config
 from irdiff.errors import ToolchainError
 from irdiff.model import Toolchain
 from irdiff.resolve.toolchains import identity
@@ -20,20 +19,16 @@ Identify = Callable[[Installation], Toolchain]
 
 
 @pytest.fixture
-def settings(tmp_path: Path) -> Config:
-    return configuration.load(cache=tmp_path / "cache")
-
-
-@pytest.fixture
 def made(tmp_path: Path) -> Installation:
     return Installation.at(tmp_path / "here")
 
 
 @pytest.fixture
-def identify(settings: Config, monkeypatch: pytest.MonkeyPatch) -> Identify:
+def identify(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Identify:
     def call(made: Installation) -> Toolchain:
         monkeypatch.setattr(identity, "_asked", lambda *_: made.described())
-        return identity.identify("spec", str(made.interpreter), made.site, settings)
+        config = configuration.load(cache=tmp_path / "cache")
+        return identity.identify("spec", str(made.interpreter), made.site, config)
 
     return call
 
@@ -46,40 +41,37 @@ def test_two_installations_at_other_paths_are_one_toolchain(
     assert here.notes == ()
     assert here.root == str(made.site / "triton")
     assert here.assemblers == {"backends/nvidia/bin/ptxas": here.programs[str((made.site / PTXAS).resolve())]}
+    assert set(here.runtime) == {
+        "triton/compiler/compiler.py",
+        "triton/runtime/jit.py",
+        "triton/backends/nvidia/driver.c",
+        "package:tiny/backend/driver.py",
+    }
+
+
+LOADED = [name for name in FILES if name.startswith("triton/") and "__pycache__" not in name]
 
 
 @pytest.mark.parametrize(
-    "name",
+    ("name", "counts"),
     [
-        *(name for name in FILES if name.startswith("triton/") and "__pycache__" not in name),
-        *("tiny/backend/compiler.py", "tiny/passes/one.py", "tiny_tables/table.json"),
-        *("patched/__init__.py", "../libc.so.6", "../../bin/python"),
+        *((name, True) for name in LOADED),
+        *(
+            (name, True)
+            for name in ("tiny/backend/compiler.py", "tiny/passes/one.py", "tiny_tables/table.json")
+        ),
+        *((name, True) for name in ("patched/__init__.py", "../libc.so.6", "../../bin/python")),
+        *((name, True) for name in ("triton/language/new.py", "triton/backends/nvidia/lib/new.bc")),
+        ("tiny/passes/two.py", True),
+        *((name, False) for name in ("not_loaded/__init__.py", "triton/__pycache__/core.cpython-311.pyc")),
     ],
 )
-def test_an_edit_of_what_is_loaded_or_makes_code_is_another_toolchain(
-    made: Installation, identify: Identify, name: str
+def test_a_file_counts_where_it_is_loaded_or_makes_code(
+    made: Installation, identify: Identify, name: str, counts: bool
 ) -> None:
-    before = identify(made)
-    made.write(name, (made.site / name).read_bytes() + b"# edited\n")
-    assert identify(made).digest != before.digest
-
-
-@pytest.mark.parametrize(
-    "name", ["triton/language/new.py", "triton/backends/nvidia/lib/new.bc", "tiny/passes/two.py"]
-)
-def test_a_file_more_is_another_toolchain(made: Installation, identify: Identify, name: str) -> None:
-    before = identify(made)
-    made.write(name, b"")
-    assert identify(made).digest != before.digest
-
-
-@pytest.mark.parametrize("name", ["not_loaded/__init__.py", "triton/__pycache__/core.cpython-311.pyc"])
-def test_what_is_installed_and_not_loaded_is_no_part_of_it(
-    made: Installation, identify: Identify, name: str
-) -> None:
-    before = identify(made)
-    made.write(name, b"edited")
-    assert identify(made).digest == before.digest
+    before, path = identify(made), made.site / name
+    made.write(name, (path.read_bytes() if path.exists() else b"") + b"# edited\n")
+    assert (identify(made).digest != before.digest) is counts
 
 
 def test_what_is_loaded_at_startup_is_another_toolchain(made: Installation, identify: Identify) -> None:
@@ -102,16 +94,12 @@ def test_a_program_that_a_variable_names_counts(made: Installation, identify: Id
     assert identify(made).digest != before.digest
 
 
-def test_a_script_in_place_of_an_assembler_is_another_toolchain_each_time(
-    made: Installation, identify: Identify
-) -> None:
-    """It may run anything."""
+def test_a_script_in_place_of_an_assembler_may_run_anything(made: Installation, identify: Identify) -> None:
     made.write(PTXAS, b'#!/bin/sh\nexec /usr/bin/ptxas -O1 "$@"\n')
     first, second = identify(made), identify(made)
-    assert first.digest != second.digest
+    assert first.digest != second.digest, "another toolchain each time"
     assert first.programs == {}
-    (note,) = first.notes
-    assert note.startswith("spec: ptxas is a script")
+    assert "ptxas is a script" in " ".join(first.notes)
 
 
 def test_programs_of_one_name_are_told_apart_by_the_file_that_they_resolve_to(
@@ -138,24 +126,10 @@ def test_an_overlaid_package_is_the_one_that_it_links_to(
             (over.site / name).symlink_to(made.site / name)
     over.libraries[0] = made.libraries[0]  # as the kernel names it
     first, second = identify(made), identify(over)
-    assert first.digest == second.digest
-    assert first.programs == second.programs
+    assert (first.digest, first.programs) == (second.digest, second.programs)
 
 
-def test_the_runtime_is_what_runs_between_a_launch_and_the_driver(
-    made: Installation, identify: Identify
-) -> None:
-    assert set(identify(made).runtime) == {
-        "triton/compiler/compiler.py",
-        "triton/runtime/jit.py",
-        "triton/backends/nvidia/driver.c",
-        "package:tiny/backend/driver.py",
-    }
-
-
-def test_no_backend_is_no_toolchain(
-    made: Installation, settings: Config, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_backend_is_no_toolchain(made: Installation, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(identity, "_asked", lambda *_: {**made.described(), "backends": []})
     with pytest.raises(ToolchainError, match="has no backends"):
-        identity.identify("spec", "python", made.site, settings)
+        identity.identify("spec", "python", made.site, configuration.load(cache=made.site / "cache"))
