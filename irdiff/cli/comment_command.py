@@ -15,8 +15,8 @@ from irdiff.cli.run_argument import GivenRun
 from irdiff.config import Config
 from irdiff.errors import UsageError
 from irdiff.github import checks, comment, since
+from irdiff.github.api import Client
 from irdiff.github.checks import Annotation, CheckRun, Conclusion
-from irdiff.github.client import Client
 from irdiff.model import Run
 from irdiff.report import escape, headline, markdown, shown
 from irdiff.report.timing_summary import TimingSummary

@@ -27,8 +27,8 @@ from irdiff.cli.store_commands import parse_size
 from irdiff.config import Config
 from irdiff.errors import IrdiffError, RunFolderError, UsageError
 from irdiff.github import actions, asked, comment
+from irdiff.github.api import Client
 from irdiff.github.asked import Asked
-from irdiff.github.client import Client
 from irdiff.model import DEFAULT_OPTIONS, Run, Verdict
 from irdiff.report import edit_coverage, escape, markdown
 from irdiff.resolve import preflight, sides

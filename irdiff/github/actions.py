@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from irdiff.errors import UsageError
-from irdiff.github.client import Client, GithubError
+from irdiff.github.api import Client, GithubError
 from irdiff.run import run_archive
 from irdiff.run.failure import PartFailure
 

@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from irdiff.compare import launchers
-from irdiff.github.client import Client, ForbiddenError
+from irdiff.github.api import Client, ForbiddenError
 from irdiff.model import Case, Run, Verdict
 from irdiff.report import edit_coverage, error_clusters, phrases
 from irdiff.report.escape import clean

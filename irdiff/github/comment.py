@@ -14,7 +14,7 @@ from typing import Any
 
 from irdiff.errors import UsageError
 from irdiff.github import since
-from irdiff.github.client import Client, GithubError, GithubUnreachableError, NotSentError, TooLongError
+from irdiff.github.api import Client, GithubError, GithubUnreachableError, NotSentError, TooLongError
 from irdiff.github.since import Pushed
 
 MAX_BODY = 65_536

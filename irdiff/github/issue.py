@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Any
 
 from irdiff.errors import UsageError
-from irdiff.github.client import Client
+from irdiff.github.api import Client
 from irdiff.github.comment import MAX_BODY
 
 LABEL = "irdiff"

@@ -20,7 +20,7 @@ from werkzeug import Request, Response
 
 from irdiff.errors import ExitCode, UsageError
 from irdiff.github import checks, comment
-from irdiff.github.client import Client, ForbiddenError, GithubError, GithubUnreachableError, Timekeeping
+from irdiff.github.api import Client, ForbiddenError, GithubError, GithubUnreachableError, Timekeeping
 from irdiff.github.comment import Done
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "github" / "requests.json"

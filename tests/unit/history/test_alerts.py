@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from irdiff.cli import history_commands
 from irdiff.errors import ExitCode
-from irdiff.github.client import Client
+from irdiff.github.api import Client
 from irdiff.history import add, alerts, database, lines
 from irdiff.history.alerts import Alert
 from irdiff.history.lines import SeriesLines
