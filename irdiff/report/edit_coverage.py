@@ -15,6 +15,7 @@ from irdiff.model import ChangedFile, Edited, EditedFile, EditedLine, EditedLine
 from irdiff.words import counted, first_few
 
 _SHOWN = 4
+_NAMED = 3
 _NATIVE = "native code"
 
 
@@ -95,9 +96,21 @@ def none_read(run: Run) -> bool:
     return any(file.path.endswith(".py") for file in files) and not any(file.read_by for file in files)
 
 
-def has_gaps(run: Run) -> bool:
-    """Whether code changed that no launch reads, or runs."""
-    return any(file.path.endswith(".py") and (not file.read_by or file.not_run) for file in _files(run))
+def gaps(run: Run) -> list[str]:
+    """`2 changed functions ran in no launch: gemm, rope`: code that changed and was not compared."""
+    files = [file for file in _files(run) if file.path.endswith(".py")]
+    idle = [name for file in files for name in file.not_run]
+    unread = [PurePosixPath(file.path).name for file in files if not file.read_by]
+    be = "was" if len(unread) == 1 else "were"
+    found = (
+        (idle, "changed function", "ran in no launch"),
+        (unread, "changed file", f"{be} read by no launch"),
+    )
+    return [
+        f"{counted(len(names), what)} {verb}: {first_few(names, _NAMED)}"
+        for names, what, verb in found
+        if names
+    ]
 
 
 def files_read(run: Run) -> int:
@@ -132,7 +145,7 @@ def _of_reach(reach: Reach, launching: Collection[str]) -> str:
         parts.append(f"of {_names(only_read)} no launch compiles a function")
     idle = [f"{name} ({file.path})" for file in read for name in file.not_run]
     if idle:
-        parts.append(f"no launch runs {first_few(idle, _SHOWN)}, which changed: not compared (see --program)")
+        parts.append(f"no launch runs {first_few(idle, _SHOWN)}, which changed: not compared")
     if unread:
         parts.append(f"{_names(unread)} {'is' if len(unread) == 1 else 'are'} read by none: not compared")
     return "; ".join(parts)

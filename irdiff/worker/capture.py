@@ -251,11 +251,13 @@ def intercepted(target, sink, configs=None, with_frontend=True, left_out=None):
         self.nargs, self.best_config = None, chosen[0]
         return NoKernel()
 
-    def run_compiled(function, bound, grid, compile_now):
+    def run_compiled(function, bound, grid, compile_now, sources):
         _running.append(function)
         try:
             compile_now()
         except Reached as reached:
+            if reached.made is not None:
+                reached.made.sources = sorted({*reached.made.sources, *sources})
             sink.append(Captured(function, bound, {}, evaluate_grid(grid, bound), reached))
         finally:
             _running.pop()
@@ -280,12 +282,12 @@ def intercepted(target, sink, configs=None, with_frontend=True, left_out=None):
             module.compile = real_compile
 
 
-def compiled_directly(function, bound, grid, compile_now):
-    """Captures the launch of a kernel that `compile_now` hands to `triton.compile`. False where nothing is
-    intercepted.
+def compiled_directly(function, bound, grid, compile_now, sources):
+    """Captures the launch of a kernel that `compile_now` hands to `triton.compile`, and that was made from
+    `sources`. False where nothing is intercepted.
     """
     if _compiling:
-        _compiling[-1](function, bound, grid, compile_now)
+        _compiling[-1](function, bound, grid, compile_now, sources)
     return bool(_compiling)
 
 
