@@ -134,7 +134,8 @@ def _write_lit(
     from irdiff.attribute import lit_test
 
     with screen.status_line() as say:
-        test = lit_test.generate(story.run, story.case, sides, found.step, config, say)
+        subject = explanation.to_replay(story.run, story.case, sides)
+        test = lit_test.generate(subject, found.step, config, say)
     options.write_output(path, test.text)
     click.echo(test.summary, err=True)
 
@@ -236,7 +237,7 @@ class CaseStory:
                 return
             base, head = read[0], read[1]
         diff = stage_diff.compare(stage, base, head)
-        of = f"of {attribution.origin.pass_name}" if attribution and attribution.step else f"in {stage}"
+        of = f"of {attribution.origin.pass_name}" if attribution and attribution.edit else f"in {stage}"
         self.say(f"\nedit {of}", "bold")
         view = View(context=self.context, raw=False, side_by_side=False, width=self.console.width)
         for index, line in enumerate(diff_view.lines(diff, view)):

@@ -89,13 +89,13 @@ class WorkerCompiler:
         self, toolchain: Toolchain, corpus: Corpus, launch: Launch, target: Target, *, fresh: bool = False
     ) -> Outcome:
         """One side of a case."""
-        key = self._key("compiled/1", toolchain, corpus, launch, target)
+        key = self.key("compiled/1", toolchain, corpus, launch, target)
         with self._turn(key):
             found = None if fresh else self._stored(key)
             if found is not None:
                 self.taken_from_store += 1
                 return found
-            more = {} if fresh or not self.reuse else self._assembled(toolchain)
+            more = {} if fresh or not self.reuse else self.assembled(toolchain)
             return self._run(key, toolchain, corpus, launch, target, more, replace=fresh)
 
     def recompile(
@@ -109,7 +109,7 @@ class WorkerCompiler:
         fresh: bool = False,
     ) -> Outcome:
         """The case again in another process, with addresses and hashes randomized."""
-        key = self._key(f"recompiled/1/{attempt}", toolchain, corpus, launch, target)
+        key = self.key(f"recompiled/1/{attempt}", toolchain, corpus, launch, target)
         found = None if fresh else self._stored(key)
         if found is not None:
             return found
@@ -140,16 +140,17 @@ class WorkerCompiler:
         with self._lock:
             return self._turns.setdefault(key, _Turn())
 
-    def _key(
+    def key(
         self, kind: str, toolchain: Toolchain, corpus: Corpus, launch: Launch, target: Target
     ) -> str | None:
+        """Of what is made of a launch; None for one whose results are not kept."""
         if launch.digest is None:
             return None
         beside = corpus.beside(launch.id, target)
         packages = beside.packages.digest if beside and beside.packages else beside is not None
         return key_of(kind, self.requests.environment_digest, launch.digest, toolchain.digest, packages)
 
-    def _assembled(self, toolchain: Toolchain) -> dict[str, object]:
+    def assembled(self, toolchain: Toolchain) -> dict[str, object]:
         """Lets a worker take what an assembler has made of the same input before."""
         return {"assembled": str(self.store.assembled), "programs": dict(toolchain.programs)}
 

@@ -53,9 +53,9 @@ class CaseResult:
     """None where no group takes the case, or where it is still to be described."""
     edit: EditSource | None
     """The texts that show its edit best, where attribution found them."""
-    again: Sides[Mapping[str, bool]]
+    suspect: bool
     """As of `Attribution`."""
-    may_be_cured: bool = False
+    transient: bool = False
     """As of `Attribution`: another attempt may find more, so this is not kept."""
 
     @property
@@ -63,10 +63,8 @@ class CaseResult:
         return self.case.id
 
 
-_Found = tuple[
-    Verdict, Mapping[str, StageStatus], tuple[Finding, ...], Origin | None, Sides[Mapping[str, bool]]
-]
-"""Verdict, stages, findings, origin and `again`: what many cases have in common."""
+_Found = tuple[Verdict, Mapping[str, StageStatus], tuple[Finding, ...], Origin | None, bool]
+"""Verdict, stages, findings, origin and `suspect`: what many cases have in common."""
 _found, _described = TypeAdapter(_Found), TypeAdapter(Description | None)
 
 
@@ -95,7 +93,7 @@ class CaseResults:
         """Keeps what is final, and what the same compilations would be judged as again."""
         case = result.case
         is_described = result.description is not None or case.verdict not in GROUPED_VERDICTS
-        transient = result.may_be_cured or may_be_cured(case.findings)
+        transient = result.transient or may_be_cured(case.findings)
         if case.verdict not in COMPARED_VERDICTS or not is_described or transient:
             return
         if key := self._key(pair, outcomes):
@@ -124,7 +122,7 @@ def _digest_of_code() -> str:
 
 def _record(result: CaseResult) -> dict[str, Any]:
     case = result.case
-    found = case.verdict, case.stages, case.findings, case.origin, result.again
+    found = case.verdict, case.stages, case.findings, case.origin, result.suspect
     return {
         "found": _found.dump_json(found).decode(),
         "described": _described.dump_json(result.description).decode(),
@@ -136,7 +134,7 @@ def _record(result: CaseResult) -> dict[str, Any]:
 
 def _case_result(record: Mapping[str, Any], pair: Pair, outcomes: Sides[Outcome]) -> CaseResult:
     found: _Found = read_once("found", record["found"], _found.validate_json)
-    verdict, stages, findings, origin, again = found
+    verdict, stages, findings, origin, suspect = found
     base, head = record["facts"]
     case = replace(
         cases.blank(pair, verdict),
@@ -159,5 +157,5 @@ def _case_result(record: Mapping[str, Any], pair: Pair, outcomes: Sides[Outcome]
         outcomes=None,
         description=read_once("described", record["described"], _described.validate_json),
         edit=EditSource(**record["source"]) if record["source"] else None,
-        again=again,
+        suspect=suspect,
     )

@@ -82,7 +82,7 @@ def judged(store: Store, verdict: Verdict = Verdict.CHANGED, **changes: Any) -> 
         outcomes=None,
         description=description if verdict is not Verdict.UNCHANGED else None,
         edit=EditSource(ir="mlir", base=store.put(b"entering"), head=store.put(b"leaving")),
-        again=Sides(base={"ttgir": True}, head={"ttgir": False}),
+        suspect=True,
     )
 
 
@@ -238,7 +238,7 @@ def test_another_irdiff_or_llvm_judges_anew(
     [
         lambda store: judged(store, Verdict.BROKEN),
         lambda store: judged(store, findings=(Finding(FindingKind.LEXICAL_LLIR, "timeout"),)),
-        lambda store: replace(judged(store), may_be_cured=True),
+        lambda store: replace(judged(store), transient=True),
         lambda store: replace(judged(store), description=None),
     ],
     ids=["does not compile", "texts that may be read next time", "a stage had no time", "not described yet"],

@@ -8,8 +8,6 @@ from typing import Any
 
 import pytest
 
-from irdiff.attribute.passes import END, State
-from irdiff.attribute.state_comparer import StateComparer
 from irdiff.compare.artifact_comparator import ArtifactComparator
 from irdiff.compare.edits import EditSource
 from irdiff.group.describer import CaseDescriber
@@ -30,7 +28,6 @@ PTX = (
     b".version 8.7\n.target sm_90a\n.visible .entry k()\n{\n\tmov.u32 \t%r1, 16;\n\tbar.sync 0;\n\tret;\n}\n"
 )
 SIZED = "%0 = tt.histogram {allocation.offset = 0 : i32, allocation.size = 8 : i32} : i32"
-CAST = b"module {\n  llvm.func @k() {\n    %0 = llvm.mlir.constant(1 : i32) : i32\n    llvm.return %0 : i32\n  }\n}\n"
 
 
 @pytest.fixture
@@ -65,22 +62,6 @@ def test_a_case_is_described_by_its_first_changed_stage_or_by_texts_that_show_it
     subject = case(store, "ttgir", ONE, TWO)
     assert lines(store, subject) == ["+ttg.optwo", "-ttg.opone"]
     assert lines(store, subject, source(store, TWO, THREE)) == ["+ttg.opthree", "-ttg.optwo"]
-
-
-@pytest.mark.parametrize(
-    ("ir", "base", "head"),
-    [("ttgir", ONE, TWO), ("ttgir", mlir(SIZED), TWO), ("mlir", CAST, CAST.replace(b"(1 ", b"(2 "))],
-)
-def test_what_attribution_made_is_the_edit_of_the_store(
-    store: Store, ir: str, base: bytes, head: bytes
-) -> None:
-    """So it is not made again where it is at hand, whatever is in the store."""
-    made = StateComparer().edit(ir, *(State.of(END, "", None, text) for text in (base, head)))
-    subject = case(store, "ttgir", ONE, THREE)
-    gone = EditSource(ir=ir, base="0" * 64, head="1" * 64)
-    assert describe(store, subject, gone, made=made) == describe(
-        store, subject, source(store, base, head, ir)
-    )
 
 
 def test_texts_are_read_as_what_they_are(store: Store) -> None:
