@@ -17,7 +17,7 @@ from irdiff.store import Store, sha256
 from irdiff.timing import decision
 from irdiff.timing.results import Sample
 from irdiff.timing.schedule import GpuWork
-from tests.unit import timings
+from tests.unit import runs as timings
 from tests.unit.history import histories
 
 LABELS = ["3.6.0", "3.7.0", "3.8.0", "3.9.0"]

@@ -6,7 +6,7 @@ from irdiff.timing import decision, schedule
 from irdiff.timing.isolate import GpuProcessError, GpuProcessGone
 from irdiff.timing.results import OutputStatus, Speed, Unclear
 from irdiff.timing.schedule import TimingOptions
-from tests.unit.timings import protocol
+from tests.unit.runs import protocol
 
 PROCESSES = 18
 FAULT, HANG = OutputStatus.FAULT, OutputStatus.HANG

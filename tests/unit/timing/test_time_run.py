@@ -12,8 +12,8 @@ from irdiff.timing import host, schedule, timing_file
 from irdiff.timing.isolate import GpuProcessError
 from irdiff.timing.results import NotTimed, OutputStatus, Sample, Speed
 from irdiff.timing.schedule import GpuWork, TimingOptions
+from tests.unit.runs import protocol
 from tests.unit.timing import test_timing_file
-from tests.unit.timings import protocol
 
 CUBIN = {"cubin": Artifact(stage="cubin", digest="0" * 64, size_bytes=1)}
 
