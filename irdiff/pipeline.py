@@ -23,7 +23,7 @@ from irdiff.attribute.attributor import Attributor, Replayer
 from irdiff.attribute.edited_sources import EditedSources
 from irdiff.attribute.replayer import WorkerReplayer
 from irdiff.attribute.tool_replayer import ToolReplayer
-from irdiff.capture import catalogs, kernel_sources, notices, pairing, reach, renames
+from irdiff.capture import catalogs, changed_files, kernel_sources, notices, pairing, renames
 from irdiff.capture.catalogs import Catalog, Wanted
 from irdiff.capture.pairing import CapturedWorkload
 from irdiff.codegen.tool_compiler import ToolCompiler
@@ -32,7 +32,7 @@ from irdiff.compare.artifact_comparator import ArtifactComparator
 from irdiff.compare.comparer import CaseComparer
 from irdiff.compare.edits import Edit
 from irdiff.compile import selecting
-from irdiff.compile.compiler import WorkerCompiler
+from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.config import Config
 from irdiff.errors import NothingComparedError
 from irdiff.group import grouping
@@ -586,7 +586,7 @@ def _environment(steps: ComparisonSteps) -> Mapping[str, str]:
 
 def _reach(asked: Comparison, pairs: Sequence[Pair], captured: Sequence[CapturedWorkload]) -> Reach | None:
     corpora = asked.sides.map(lambda side: side.corpus)
-    return reach.of_revisions(corpora, pairs, captured)
+    return changed_files.of_revisions(corpora, pairs, captured)
 
 
 def _notes(

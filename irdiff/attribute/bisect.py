@@ -20,7 +20,7 @@ from irdiff.codegen.tool_compiler import ToolCompiler
 from irdiff.compare import compiler as comparing
 from irdiff.compare.artifact_comparator import ArtifactComparator, DamagedArtifactError
 from irdiff.compare.comparer import CaseComparer
-from irdiff.compile.compiler import WorkerCompiler
+from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.config import Config
 from irdiff.errors import ToolchainError, UsageError
 from irdiff.model import (

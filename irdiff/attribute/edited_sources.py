@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from irdiff.attribute.attributor import Replayer
 from irdiff.attribute.exercise import Exerciser, sentences
 from irdiff.attribute.line_counter import LineCounter, summarize
-from irdiff.compile.compiler import WorkerCompiler
+from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.model import EditedLines, Launch, Pair, Sides
 from irdiff.parallel import Report, in_parallel
 from irdiff.resolve.sides import Side

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from irdiff.attribute.attributor import Replayer
 from irdiff.attribute.passes import State
 from irdiff.attribute.replayer import Dump, Replay
-from irdiff.compile.compiler import WorkerCompiler
+from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.model import Compiled, Launch, Target
 from irdiff.resolve.sides import Side
 from irdiff.stages import Stage

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from irdiff import process
-from irdiff.compile.compiler import WorkerCompiler
+from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.model import EditedLine, EditedLines, EditedSource, Launch, Target
 from irdiff.resolve.sides import Side
 from irdiff.resolve.toolchains.building.line_counting import ROOT

@@ -23,8 +23,8 @@ from irdiff.capture.catalogs import Wanted
 from irdiff.cli import options, screen, verified
 from irdiff.cli.options import CaseArguments
 from irdiff.compile import corpus_check, selecting
-from irdiff.compile.compiler import WorkerCompiler
 from irdiff.compile.corpus_check import CorpusCheck
+from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.config import Config
 from irdiff.errors import ExitCode, NothingComparedError, UsageError
 from irdiff.model import Launch, Target
@@ -32,6 +32,7 @@ from irdiff.parallel import Report, in_parallel
 from irdiff.report import tables
 from irdiff.report.tables import Column
 from irdiff.resolve.sides import Side
+from irdiff.resolve.toolchains.identity import WORKER
 from irdiff.store import Store
 from irdiff.worker_client.worker_requests import Requests
 from irdiff.worker_client.workers import Workers
@@ -178,7 +179,7 @@ def verify_command(
             rows.append(json.loads(line))
             click.echo(verified.line(rows[-1]))
 
-    words: list[str | Path] = [python, corpus_check.VERIFIER, "--target", target, "--workload", workload]
+    words: list[str | Path] = [python, WORKER, "verify", "--target", target, "--workload", workload]
     words += ["--corpus", selection.corpus_folder(config), "--targets", config.shipped / "targets"]
     log = config.cache / "irdiff-verify.log"
     log.parent.mkdir(parents=True, exist_ok=True)

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from irdiff import normalize
 from irdiff.capture.catalogs import Wanted
 from irdiff.compare import facts, loops
-from irdiff.compile.compiler import WorkerCompiler
 from irdiff.compile.corpus_check import CorpusCheck
+from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.config import Config
 from irdiff.errors import NormalizeError
 from irdiff.model import CaptureFailure, Compiled, Fact, Failed, Failure, Launch, Target

@@ -12,7 +12,8 @@ import linecache
 import sys
 import types
 
-from . import capture
+from .stub_driver import NoKernel
+from .torch_on_cpu import properties_of
 
 
 def install(target):
@@ -21,13 +22,11 @@ def install(target):
         import torch
     except ImportError:
         return
-    real, prepared = torch.compile, []
+    real, prepare = torch.compile, functools.lru_cache(lambda: _prepare(target))
 
     @functools.wraps(real)
     def compile_for_target(*args, **kwargs):
-        if not prepared:
-            _prepare(target)
-            prepared.append(target)
+        prepare()
         return real(*args, **kwargs)
 
     torch.compile = compile_for_target
@@ -43,7 +42,13 @@ def _prepare(target):
     settings.compile_threads = 1
     settings.force_disable_caches = True  # a cache would bring code that was written for a CPU
     codecache._reload_python_module = _load
-    properties = _properties(hints.DeviceProperties, target)
+    properties = hints.DeviceProperties(
+        type="hip" if target["backend"] == "hip" else "cuda",
+        index=0,
+        cc=target["arch"],
+        max_threads_per_block=1024,
+        **{name: value for name, value in properties_of(target).items() if name != "minor"},
+    )
     hints.DeviceProperties.create = classmethod(lambda cls, device: properties)
     triton_heuristics.CachingAutotuner.precompile = lambda self, *_, **__: None
     triton_heuristics.CachingAutotuner.run = _run
@@ -59,26 +64,11 @@ def _load(key, path, set_sys_modules=True):
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
     module = types.ModuleType(f"torch._inductor.runtime.compile_tasks.{key}")
     module.__file__ = name
-    module.key = key
+    setattr(module, "key", key)  # noqa: B010
     exec(compile(source, name, "exec", dont_inherit=True), module.__dict__)
     if set_sys_modules:
         sys.modules[module.__name__] = module
     return module
-
-
-def _properties(kind, target):
-    facts, arch = target["facts"], target["arch"]
-    return kind(
-        type="hip" if target["backend"] == "hip" else "cuda",
-        index=0,
-        multi_processor_count=facts.get("multiprocessors", 132),
-        cc=arch,
-        major=arch // 10 if isinstance(arch, int) else 9,
-        regs_per_multiprocessor=facts.get("registers_per_multiprocessor", 65536),
-        max_threads_per_multi_processor=facts.get("threads_per_multiprocessor", 2048),
-        max_threads_per_block=1024,
-        warp_size=target["warp_size"],
-    )
 
 
 def _run(tuner, *args, stream=None, benchmark_run=False, **kwargs):
@@ -91,7 +81,7 @@ def _run(tuner, *args, stream=None, benchmark_run=False, **kwargs):
         grid = GridExpr.from_meta(tuner.inductor_meta, config).eval_slow(values)
         options = {"num_warps": config.num_warps, "num_stages": config.num_stages, **config.kwargs}
         tuner.fn.run(*args, grid=grid, warmup=False, **options)
-    return capture.NoKernel()
+    return NoKernel()
 
 
 def _outside_of_modes(wrap):

@@ -1,4 +1,4 @@
-"""Runs a user's program, records its launches, and writes them as a corpus: what `irdiff.capture` starts."""
+"""Runs a user's program, records its launches, and writes them as a corpus: what `irdiff capture` starts."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ import sys
 import traceback
 
 from . import (
-    captured_folder,
     importable,
     inductor,
     inductor_on_gpu,
     record,
+    run_program,
     torch_on_cpu,
     tritonparse_trace,
     workload_files,
+    written_files,
 )
 from .texts import text_of
 
@@ -27,9 +28,7 @@ _USAGE = 2
 _NOTHING_RECORDED = 4
 _INTERRUPTED = 130
 _DEFAULT_TARGET = {"name": "sm_90", "backend": "cuda", "arch": 90, "warp_size": 32, "facts": {}}
-
-
-_STARTERS = (__file__, "<frozen runpy>", runpy.__file__)
+_STARTERS = (__file__, run_program.__file__, "<frozen runpy>", runpy.__file__)
 
 _FIND_GPU = """
 import sys
@@ -55,7 +54,7 @@ def main(words=None):
         return _end(arguments, _import_trace(arguments))
     gpu = None if arguments.no_gpu else _find_gpu()
     target = None if gpu else arguments.target
-    _say(f"recording on {gpu}" if gpu else f"no GPU is used: recording for {target['name']}")
+    _say(f"recording on {gpu}" if gpu else f"no GPU is used: recording for {arguments.target['name']}")
     recorder = record.Recorder(target)
     with recorder:
         if target is None:
@@ -99,7 +98,7 @@ def _write(arguments, recorder, failed):
 def _say_what_is_left(arguments, rows):
     """Names workloads of an earlier recording that this one did not write, and what removes them."""
     written = {f"{launch_id.partition(':')[0]}.py" for launch_id, _ in rows}
-    left = captured_folder.left(arguments.out, _family(arguments), written)
+    left = written_files.left(arguments.out, _family(arguments), written)
     if left:
         _say(f"left of an earlier recording: {', '.join(left)}")
         paths = (os.path.join(arguments.out, name) for name in left)
@@ -136,7 +135,7 @@ def _family(arguments):
 
 def _is_occupied(arguments):
     """Whether the folder holds what is not to be written over; asked before the program runs."""
-    found = captured_folder.strangers(arguments.out, _family(arguments))
+    found = written_files.strangers(arguments.out, _family(arguments))
     if found:
         _say(f"{arguments.out} holds {found[0]}: not written by `irdiff capture`, or changed since")
         _say("  next: name another folder with --out; nothing was recorded and nothing was written")
@@ -160,15 +159,10 @@ def _run(arguments):
 
     Returns (how it failed or None, its exit code, the top name of a module that it lacked or None).
     """
-    program = arguments.program[0] if arguments.is_module else os.path.abspath(arguments.program[0])
-    sys.argv[:] = arguments.program
+    name, *words = arguments.program
+    start = ["-m", name] if arguments.is_module else [os.path.abspath(name)]
     try:
-        if arguments.is_module:
-            sys.path.insert(0, os.getcwd())
-            runpy.run_module(program, run_name="__main__", alter_sys=True)
-        else:
-            sys.path.insert(0, os.path.dirname(program))
-            runpy.run_path(program, run_name="__main__")
+        run_program.run_as_main(*start, *words)
     except SystemExit as error:
         return (*_exit_of(error), None)
     except KeyboardInterrupt:
@@ -189,7 +183,7 @@ def _of_program(frames):
 
 
 def _exit_of(error):
-    """As the interpreter takes `sys.exit(…)`: a number is the exit code, anything else is told."""
+    """As the interpreter takes `sys.exit(…)`: a number is the exit code, anything else is printed."""
     if error.code is None:
         return None, 0
     if isinstance(error.code, int):

@@ -49,8 +49,8 @@ class SourceFile:
         parts = [f"\n\n{part}\n" if "\n" in part else part for part in self.statements]
         body = re.sub("\n{4,}", "\n\n\n", "\n".join(parts))
         unused = [name for name in ("triton", "tl") if not re.search(rf"\b{name}\b", f"{body}\n{using}")]
-        lines = {line for name, line in self.imports.items() if name not in unused}
-        lines = sorted(lines, key=lambda line: (line.startswith("from"), line))
+        used = {line for name, line in self.imports.items() if name not in unused}
+        lines = sorted(used, key=lambda line: (line.startswith("from"), line))
         return "\n".join(lines) + "\n" + (f"\n{body}\n" if parts else "")
 
     def bind(self, name, value):
@@ -203,7 +203,8 @@ def source_of(value):
 def free_names(text):
     """{name: {attribute paths}} of what a definition reads from outside."""
     tree = ast.parse(text)
-    local, found = set(), {}
+    local: set = set()
+    found: dict = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.arg):
             local.add(node.arg)
@@ -212,7 +213,7 @@ def free_names(text):
         elif isinstance(node, ast.Name):
             found.setdefault(node.id, set())
     for node in ast.walk(tree):
-        path = []
+        path: list = []
         while isinstance(node, ast.Attribute):
             path.insert(0, node.attr)
             node = node.value

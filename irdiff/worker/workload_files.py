@@ -16,7 +16,7 @@ import re
 
 import triton
 
-from . import captured_folder, corpus_api
+from . import corpus_api, written_files
 from .importable import Importable
 from .kernel_functions import given_by_wrappers
 from .record import Descriptor, Tensor
@@ -34,9 +34,9 @@ class Workload:
         self.function = function
         self.source = SourceFile(importable)
         self.imports = {"launch"}
-        self.shared = {}
+        self.shared: dict = {}
         """What lies in one storage for several arguments: {its tensor: its name}."""
-        self.rows = {}
+        self.rows: dict = {}
         """{words of a call without its grid: `_Row`}"""
         self.module = importable.module_of(function)
         self.why_copied = importable.why_not(function)
@@ -54,8 +54,10 @@ class Workload:
         # configs of one call are one row: the autotuner tries all of them again
         key = (*words, *named, given) if self.given else (len(self.rows),)
         row = self.rows.setdefault(key, _Row(recorded, [*words, *named], given))
-        chosen = {name: _meta_value(recorded, name) for name in self.given}
-        row.grids.append((chosen, tuple(recorded.grid or ())))
+        values = {**recorded.options, **recorded.arguments}
+        chosen = {name: values.get(name) for name in self.given}
+        chosen = {name: x if isinstance(x, (bool, int, str)) else None for name, x in chosen.items()}
+        row.grids.append((chosen, tuple(recorded.grid or (1, 1, 1))))
 
     def _arguments(self, recorded):
         """Positional as far as they are run-time arguments, then by keyword."""
@@ -150,9 +152,11 @@ class Workload:
     def _grid(self, row):
         """As the program gave it; where that depends on an autotuner's config, by the values that it has."""
         if len({grid for _, grid in row.grids}) == 1:
-            return _grid(row.grids[0][1])
+            return repr(row.grids[0][1])
         self.imports.add("grid_by")
-        values = {name: {chosen[name] for chosen, _ in row.grids} for name in sorted(self.given)}
+        # a grid is not asked with options
+        parameters = {parameter.name for parameter in self.function.params}
+        values = {name: {chosen[name] for chosen, _ in row.grids} for name in sorted(self.given & parameters)}
         names = tuple(name for name, seen in values.items() if len(seen) > 1)
         table = {tuple(chosen[name] for name in names): grid for chosen, grid in row.grids}
         return f"grid_by({names}, {table})"
@@ -163,12 +167,7 @@ class _Row:
 
     def __init__(self, recorded, words, given):
         self.recorded, self.words, self.given = recorded, words, given
-        self.grids = []
-
-
-def _meta_value(recorded, name):
-    value = recorded.arguments.get(name, recorded.options.get(name))
-    return value if isinstance(value, (bool, int, str)) else None
+        self.grids: list = []
 
 
 def write(folder, family, program, launches, failures=(), importable=None):
@@ -177,7 +176,8 @@ def write(folder, family, program, launches, failures=(), importable=None):
 
     failures: (kernel, why) of what could not be recorded.
     """
-    workloads, skipped = [], list(failures)
+    workloads: list = []
+    skipped = list(failures)
     importable = importable or Importable()
     for recorded in launches:
         name = recorded.function.fn.__name__
@@ -186,19 +186,20 @@ def write(folder, family, program, launches, failures=(), importable=None):
         except Unwritable as error:
             skipped.append((name, str(error)))
     os.makedirs(os.path.join(folder, family), exist_ok=True)
-    rows, files = [], {}
+    rows: list = []
+    files: dict = {}
     for workload in workloads:
-        kernel = workload.function.fn.__name__
-        name = next(n for n in _numbered(kernel.strip("_") or "kernel") if f"{family}/{n}.py" not in files)
+        kernel = workload.function.fn.__name__.strip("_") or "kernel"
+        name = next(n for n in _numbered(kernel) if f"{family}/{n}.py" not in files)
         text, labels = workload.text(_about(workload, program))
         files[f"{family}/{name}.py"] = text
         ids = (f"{family}/{name}:{label}" for label in labels)
         rows += zip(ids, (row.recorded for row in workload.rows.values()))
     asked = "main HEAD" if importable.root else "triton==3.8.0 triton==3.9.0 --corpus THIS_FOLDER"
-    files["README.md"] = captured_folder.readme(folder, _readme(program, asked, rows, skipped), files)
+    files[written_files.README] = _readme(program, asked, rows, skipped)
     for name, text in files.items():
         with open(os.path.join(folder, name), "w", encoding="utf-8", newline="") as file:
-            file.write(text)
+            file.write(written_files.signed(name, text))
     copied = [(w.function.fn.__name__, w.why_copied) for w in workloads if w.why_copied and importable.root]
     return rows, skipped, copied
 
@@ -286,11 +287,9 @@ def _labels(launches, given):
         for index, row in zip(indices, facts):
             parts = [f"{name}{row[name]}" for name in varying if name in row]
             labels[index] = _clean("-".join([base, *parts]))
-    taken, unique = set(), []
+    unique: list = []
     for label in labels:
-        label = next(text for text in _numbered(label, "-") if text not in taken)
-        taken.add(label)
-        unique.append(label)
+        unique.append(next(text for text in _numbered(label, "-") if text not in unique))
     return unique
 
 
@@ -334,10 +333,6 @@ def _filled(words):
     return ["        " + line for line in lines if line]
 
 
-def _grid(grid):
-    return repr(tuple(grid)) if grid else "(1, 1, 1)"
-
-
 def _tensors(values):
     for value in values:
         if isinstance(value, Tensor):
@@ -362,7 +357,7 @@ def _lists(fields):
 
 
 def _grouped(items, key):
-    groups = {}
+    groups: dict = {}
     for item in items:
         groups.setdefault(key(item), []).append(item)
     return groups

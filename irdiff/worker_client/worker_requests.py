@@ -21,9 +21,8 @@ from irdiff.worker_client import diagnosis
 from irdiff.worker_client.workers import EndedChild, Workers
 
 NOT_COMPILING = frozenset(
-    {"captured_folder.py", "fills.py", "importable.py", "inductor_on_gpu.py"}
-    | {"program.py", "record.py", "sources.py"}
-    | {"tritonparse_trace.py", "verify.py", "workload_files.py"}
+    {"fills.py", "importable.py", "inductor_on_gpu.py", "program.py", "record.py", "sources.py"}
+    | {"tritonparse_trace.py", "verify.py", "workload_files.py", "written_files.py"}
 )
 """Files of the worker that only record programs or verify kernels: no request of ours imports them."""
 

@@ -175,7 +175,7 @@ class Filler:
     def __init__(self, cache: Path, sample: Path, specs: Sequence[str]) -> None:
         from irdiff import config as configuration
         from irdiff.capture.catalogs import Wanted
-        from irdiff.compile.compiler import WorkerCompiler
+        from irdiff.compile.worker_compiler import WorkerCompiler
         from irdiff.resolve import targets, toolchains
         from irdiff.run import run_folder
         from irdiff.store import Store
@@ -210,7 +210,7 @@ class Filler:
         from dataclasses import asdict
 
         from irdiff.capture.catalogs import Selection
-        from irdiff.compile.compiler import _outcome
+        from irdiff.compile.worker_compiler import _outcome
         from irdiff.model import Compiled
 
         selection = Selection(tiers=(), labels=())

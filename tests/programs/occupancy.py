@@ -43,7 +43,7 @@ def prepare(folder: Path) -> None:
     from irdiff import config
     from irdiff.capture.catalogs import Wanted
     from irdiff.compare import facts
-    from irdiff.compile.compiler import WorkerCompiler
+    from irdiff.compile.worker_compiler import WorkerCompiler
     from irdiff.model import Compiled
     from irdiff.parallel import in_parallel
     from irdiff.resolve import corpus, targets, toolchains

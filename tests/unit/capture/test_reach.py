@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from irdiff.capture import reach
+from irdiff.capture import changed_files
 from irdiff.capture.catalogs import NOTHING
 from irdiff.capture.pairing import CapturedWorkload
 from irdiff.model import CaptureFailure, Failure, FailureKind, FileChange, Launch, Pair, Reach, Sides
@@ -72,7 +72,7 @@ class Bench:
 
     def found(self) -> Reach:
         corpora = Sides(base=self.corpus("base"), head=self.corpus("head"))
-        found = reach.of_revisions(corpora, self.pairs, self.captured)
+        found = changed_files.of_revisions(corpora, self.pairs, self.captured)
         assert found is not None
         return found
 
@@ -142,11 +142,11 @@ def test_who_follows_a_link_of_the_repository_reads_the_link_too(bench: Bench) -
 
 
 def test_links_in_a_circle_end(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reach, "_MAX_STEPS", 64)
+    monkeypatch.setattr(changed_files, "_MAX_STEPS", 64)
     first, second = bench.folder / "first", bench.folder / "second"
     first.symlink_to(second)
     second.symlink_to(first)
-    found = list(reach._links(first / "x"))
+    found = list(changed_files._links(first / "x"))
     assert set(found) == {first, second}
     assert len(found) < 64
 
@@ -155,7 +155,7 @@ def test_links_in_a_circle_end(bench: Bench, monkeypatch: pytest.MonkeyPatch) ->
 def test_a_side_that_is_no_revision_has_no_reach(bench: Bench, side: str) -> None:
     corpora = {name: bench.corpus(name) for name in ("base", "head")}
     corpora[side] = replace(corpora[side], files=None)
-    assert reach.of_revisions(Sides(**corpora), [], []) is None
+    assert changed_files.of_revisions(Sides(**corpora), [], []) is None
 
 
 def test_a_changed_function_that_nothing_ran_or_compiled_is_named(bench: Bench) -> None:

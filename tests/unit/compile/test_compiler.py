@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from irdiff.capture.catalogs import Wanted
-from irdiff.compile.compiler import WorkerCompiler
+from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.model import Compiled, Failed, Failure, FailureKind, Launch, Outcome, Target, Toolchain
 from irdiff.resolve.corpus import Corpus, Packages
 from irdiff.store import Store

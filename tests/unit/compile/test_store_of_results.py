@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from irdiff.capture.catalogs import Wanted
-from irdiff.compile.compiler import WorkerCompiler
+from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.model import Artifact, Failed, Failure, FailureKind, Launch, Toolchain
 from irdiff.resolve.corpus import Corpus
 from irdiff.store import Store
