@@ -41,7 +41,7 @@ def test_the_digest_holds_what_the_stages_are_given_and_nothing_else(
 ) -> None:
     plugin = tmp_path / "plugin.so"
     plugin.write_text("one")
-    call = 'scale[(1,)](*ARGUMENTS, BLOCK=32, plugin="{}")'.format(plugin)
+    call = f'scale[(1,)](*ARGUMENTS, BLOCK=32, plugin="{plugin}")'
     (plain,) = digests(worker, "def run():\n    " + call)
     assert plain is not None
     assert digests(worker, f"# a comment\ndef run():\n    {call}") == [plain]
@@ -159,7 +159,10 @@ def test_which_launches_count(worker: InProcess, select: dict[str, Any], expecte
 def test_the_frontend_runs_for_launches_that_are_meant_for_the_target_alone(worker: InProcess) -> None:
     worker.write("", '"a": launch(refused[(1,)], X, targets="sm_*"), "b": launch(scale[(1,)], X, OUT, 1, 1)')
     rows = worker.launches()
-    assert [(row["expected"], row["digest"] is None) for row in rows.values()] == [(False, True), (True, False)]
+    assert [(row["expected"], row["digest"] is None) for row in rows.values()] == [
+        (False, True),
+        (True, False),
+    ]
     assert worker.launches(select={"frontend": False})["b"]["digest"] is None
 
 
@@ -194,16 +197,20 @@ def test_a_program_is_captured_up_to_where_it_ends(worker: InProcess) -> None:
 
 @pytest.mark.parametrize(
     ("line", "said"),
-    [("raise ValueError('wrong')", "ValueError: wrong"), ("sys.exit('no')", "ended with no"), ("sys.exit(0)", "")],
+    [
+        ("raise ValueError('wrong')", "ValueError: wrong"),
+        ("sys.exit('no')", "ended with no"),
+        ("sys.exit(0)", ""),
+    ],
 )
-def test_how_a_program_ends(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, said: str
-) -> None:
+def test_how_a_program_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, said: str) -> None:
     from irdiff.worker import run_program
 
     monkeypatch.chdir(tmp_path)
     (tmp_path / "beside.py").write_text("")
-    (tmp_path / "run.py").write_text(f"import sys\nimport beside\nassert sys.argv[1:] == ['--small']\n{line}\n")
+    (tmp_path / "run.py").write_text(
+        f"import sys\nimport beside\nassert sys.argv[1:] == ['--small']\n{line}\n"
+    )
     before = sys.argv[:], sys.path[:]
     if said:
         with pytest.raises(run_program.EndedEarly, match=said):
@@ -216,7 +223,10 @@ def test_how_a_program_ends(
 
 def test_a_file_of_ir_is_a_kernel(worker: InProcess) -> None:
     (worker.root / "k.ttir").write_text("module {}")
-    worker.write("", '"a": launch_ir("k.ttir", {"num_warps": 8}, targets="t*"), "b": launch_ir("k.ttir", targets="sm_*")')
+    worker.write(
+        "",
+        '"a": launch_ir("k.ttir", {"num_warps": 8}, targets="t*"), "b": launch_ir("k.ttir", targets="sm_*")',
+    )
     launch, other = worker.launches().values()
     assert (launch["kernel"], launch["grid"], launch["signature"]) == ("from_file", None, {"0": "*fp32"})
     assert (launch["expected"], other["expected"]) == (True, False)

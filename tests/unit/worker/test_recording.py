@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from irdiff.worker import corpus_api, written_files
+from irdiff.worker import written_files
 from tests.unit.worker import tiny_triton
 from tests.unit.worker.conftest import InProcess
 
@@ -74,9 +74,16 @@ def test_what_is_written_launches_the_same_again(
     assert "next: irdiff compare triton==3.8.0" in said
     text = (recording.root / "train" / "scale.py").read_text()
     assert text.startswith('"""`scale`, recorded by `irdiff capture` from train.py')
-    assert "SCALE = 3\n" in text and "def helper(value):" in text and "from __future__ import annotations\n" in text
-    assert 'shared_1 = tensor((64,), "fp32", fill="zeros")' in text and "shared_2.as_strided((2,), (1,), 4)" in text
-    assert 'strides=(1, 8)), ' in text and "num_warps=8" in text
+    assert (
+        "SCALE = 3\n" in text
+        and "def helper(value):" in text
+        and "from __future__ import annotations\n" in text
+    )
+    assert (
+        'shared_1 = tensor((64,), "fp32", fill="zeros")' in text
+        and "shared_2.as_strided((2,), (1,), 4)" in text
+    )
+    assert "strides=(1, 8)), " in text and "num_warps=8" in text
     launched = {}
     for recording.name in ("train/scale", "train/tuned"):
         launched.update((f"{recording.name}:{label}", row) for label, row in recording.launches().items())
@@ -160,15 +167,20 @@ def test_on_a_gpu_launches_go_on_and_each_is_recorded_once(recording: Recording)
     scope: dict[str, Any] = {}
     recorder = record.Recorder()
     path = recording.root / "program.py"
-    calls = "scale[grid](x, out, 3, BLOCK=32)\n" * 2 + "tuned[(2,)](x, 64)\nscale[wrong](x, out, 4, BLOCK=32)\n"
+    calls = (
+        "scale[grid](x, out, 3, BLOCK=32)\n" * 2 + "tuned[(2,)](x, 64)\nscale[wrong](x, out, 4, BLOCK=32)\n"
+    )
     path.write_text(
         PROGRAM.partition("for n in")[0]
-        + "asked = []\ngrid = lambda meta: asked.append(meta) or (4,)\nwrong = lambda meta: 1 // 0\n" + calls
+        + "asked = []\ngrid = lambda meta: asked.append(meta) or (4,)\nwrong = lambda meta: 1 // 0\n"
+        + calls
     )
     with recorder:
         exec(compile(path.read_text(), str(path), "exec"), scope)
     assert (len(compiled), recorder.count, len(scope["asked"])) == (6, 4, 2)
-    grids = [(row.function.fn.__name__, row.grid, row.constexprs["BLOCK"]) for row in recorder.launches.values()]
+    grids = [
+        (row.function.fn.__name__, row.grid, row.constexprs["BLOCK"]) for row in recorder.launches.values()
+    ]
     assert grids == [("scale", [4, 1, 1], 32), ("tuned", [2, 1, 1], 64)]
     ((kernel, why),) = recorder.failures
     assert kernel == "scale" and why.startswith("ZeroDivisionError")
@@ -229,8 +241,18 @@ def test_a_trace_of_tritonparse(
     code = "import x\n\n@decorated(3)\ndef add(a, n, flag, BLOCK):\n    pass\n"
     metadata = {"name": "add", "hash": "abc", "num_warps": 8}
     tensor = {"type": "tensor", "shape": [4096], "dtype": "torch.float16", "stride": [1], "storage_offset": 8}
-    arguments = {"a": tensor, "n": {"type": "int", "value": 4}, "flag": {"type": "NoneType"}, "BLOCK": {"value": 1}}
-    launch = {"event_type": "launch", "grid": [4], "compilation_metadata": metadata, "extracted_args": arguments}
+    arguments = {
+        "a": tensor,
+        "n": {"type": "int", "value": 4},
+        "flag": {"type": "NoneType"},
+        "BLOCK": {"value": 1},
+    }
+    launch = {
+        "event_type": "launch",
+        "grid": [4],
+        "compilation_metadata": metadata,
+        "extracted_args": arguments,
+    }
     source = {"metadata": metadata, "python_source": {"code": code}}
     other = {**metadata, "name": "gone", "hash": "def"}
     path = trace(
@@ -291,15 +313,3 @@ def test_names_that_a_kernels_wrappers_give(load: Callable[[str], Any]) -> None:
     assert functions.given_by_wrappers(heuristics) == {"BLOCK", "num_warps", "EVEN"}
     assert functions.jit_function(heuristics) is kernel
     assert functions.jit_function(print) is functions.jit_function(sys) is None
-
-
-def test_real_tensors_take_the_place_of_fakes(load: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    verify, fills, api = load("verify"), load("fills"), load("corpus_api")
-    monkeypatch.setattr(fills, "storage_of", lambda torch, row, elements, seed: (elements, row["fill"], seed))
-    monkeypatch.setattr(fills, "materialize", lambda torch, row, storage: (storage, row["shape"]))
-    x = api.tensor((4, 8), "fp16")
-    storages: dict[int, Any] = {}
-    first, (view, number) = verify._real(None, [x, (x[1:], 3)], storages)
-    assert first == ((32, "normal", (0, 0)), (4, 8)) and view == ((32, "normal", (0, 0)), (3, 8))
-    assert number == 3 and len(storages) == 1
-    assert corpus_api.tensor((1,)).new_zeros((2,)).dtype.short == "fp32"

@@ -8,12 +8,15 @@ from __future__ import annotations
 import importlib
 import inspect
 import itertools
+import subprocess
 import sys
 import types
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
+
+from irdiff.worker import corpus_api, run_program
 
 ROOT = "/site/triton"
 TARGET = {"name": "t1", "backend": "tiny", "arch": "t1", "warp_size": 32, "facts": {"multiprocessors": 8}}
@@ -101,7 +104,7 @@ class CodeGenerator:
         self.line = begin_line
 
 
-def compile(src: Any, target: Any = None, options: Any = None) -> Any:  # noqa: A001
+def compile(src: Any, target: Any = None, options: Any = None) -> Any:
     own = sys.modules["triton.compiler.compiler"]
     if isinstance(src, str):
         src = own.IRSource(src, None, None)  # type: ignore[attr-defined]
@@ -239,9 +242,14 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> types.ModuleType:
     sys.modules["triton._C.libtriton"].__file__ = None
     monkeypatch.setattr(Backend, "add_stages", Backend.add_stages)  # the worker replaces them in place
     monkeypatch.setattr(Backend, "hash", None, raising=False)
-    for name in [name for name in sys.modules if name.partition(".")[0] in ("irdiff_worker", "irdiff_corpus")]:
+    for name in [
+        name for name in sys.modules if name.partition(".")[0] in ("irdiff_worker", "irdiff_corpus")
+    ]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(CODE, "stage", str)
+    monkeypatch.setattr(subprocess, "Popen", subprocess.Popen)  # as is that
+    for shared in (corpus_api, run_program):  # what tests import is what the worker has
+        monkeypatch.setitem(sys.modules, shared.__name__.replace("irdiff.worker", "irdiff_worker"), shared)
     importlib.import_module("irdiff.worker.__main__").load_package()
     worker = sys.modules["irdiff_worker"]
     importlib.import_module("irdiff_worker.staged_compile").make_ready()
