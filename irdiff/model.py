@@ -347,6 +347,10 @@ class Pair:
     moved: bool
     """Whether both sides launch it, and its calls come in another order among those of its entry."""
 
+    @property
+    def workload(self) -> str:
+        return self.launch_id.partition(":")[0]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Origin:
@@ -508,9 +512,9 @@ class ChangedFile:
     path: str
     change: FileChange
     compiled_by: int
-    """Launches for which the frontend compiled a function of it, on either side."""
+    """Cases for which the frontend compiled a function of it, on either side."""
     read_by: int
-    """Launches whose capture opened it, those that compile it among them."""
+    """Cases whose capture opened it, those that compile it among them."""
     not_run: tuple[str, ...]
     """Of a file that is read: functions that changed, and that no capture ran and no frontend compiled on
     either side. What they do was not compared."""
@@ -522,7 +526,7 @@ class Reach:
 
     files: tuple[ChangedFile, ...]
     read_by: int
-    """Launches that read at least one of the files."""
+    """Cases that read at least one of the files."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -663,7 +667,7 @@ class Run:
     edited_lines: EditedLines | None
     """Where head's compiler was built to count lines, too, and that was asked for."""
     cut_from: str
-    """Of a shard, SHA-256 of the ids of all cases that it was cut from; empty for a whole run."""
+    """Of a shard, SHA-256 of the workloads and targets that it was cut from; empty for a whole run."""
     notes: tuple[str, ...]
     """Anything not compared, and why."""
     duration_s: float

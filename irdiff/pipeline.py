@@ -234,9 +234,8 @@ def fill(part: Comparison, steps: ComparisonSteps) -> int:
 def _compared(asked: Comparison, steps: ComparisonSteps) -> Run:
     for side in asked.sides:
         kernel_sources.keep_root(side.corpus, steps.config)
-    captured = _capture(asked, steps)
-    matched = _match(captured, asked)
-    pairs = _shard(matched, asked.options.shard)
+    captured = _capture(_shard(asked), asked, steps)
+    pairs = _match(captured, asked)
     results = _compare(pairs, asked, steps)
     if asked.options.attribute:
         _attribute(results, pairs, asked, steps)
@@ -254,12 +253,12 @@ def _compared(asked: Comparison, steps: ComparisonSteps) -> Run:
         cases=cases,
         launches=_launches(pairs),
         groups=groups,
-        reach=_reach(asked, matched, captured),
+        reach=_reach(asked, pairs, captured),
         edited_lines=lines,
-        cut_from=_cut_from(matched, asked.options.shard),
+        cut_from=_cut_from(asked),
         notes=(
             *asked.notes,
-            *_notes(asked, matched, captured, steps.compiler),
+            *_notes(asked, pairs, captured, steps.compiler),
             *exercised,
             *_shared(pairs),
             *asked_again,
@@ -341,9 +340,34 @@ def opened(
 # capture
 
 
-def _capture(asked: Comparison, steps: ComparisonSteps) -> list[CapturedWorkload]:
-    names = {name for side in asked.sides for name in side.corpus.workloads}
-    rows = case_ids.places(asked.options.cases, sorted(names), asked.targets)
+def _places(asked: Comparison) -> list[tuple[str, Target]]:
+    """The workloads and targets to capture. A workload that one side alone has comes last: it may have been
+    moved, and is matched with one of the other side.
+    """
+    ours, theirs = (set(side.corpus.workloads) for side in asked.sides)
+    return case_ids.places(
+        asked.options.cases, [*sorted(ours & theirs), *sorted(ours ^ theirs)], asked.targets
+    )
+
+
+def _shard(asked: Comparison) -> list[tuple[str, Target]]:
+    """Every n-th of the places; the workloads of one side alone stay together, in the last shard."""
+    (number, total), places = asked.options.shard, _places(asked)
+    both = set(asked.sides.base.corpus.workloads) & set(asked.sides.head.corpus.workloads)
+    shared = [place for place in places if place[0] in both]
+    return shared[number - 1 :: total] + (places[len(shared) :] if number == total else [])
+
+
+def _cut_from(asked: Comparison) -> str:
+    """What all shards of one comparison agree on: without a compiler's help."""
+    if asked.options.shard == (1, 1):
+        return ""
+    return key_of([f"{workload}@{target.name}" for workload, target in _places(asked)])
+
+
+def _capture(
+    rows: Sequence[tuple[str, Target]], asked: Comparison, steps: ComparisonSteps
+) -> list[CapturedWorkload]:
     if steps.shared:
         toolchains = [side.toolchain.digest for side in asked.sides]
         steps.shared.pull(toolchains, [(name, target.name) for name, target in rows], steps.report)
@@ -366,7 +390,7 @@ def _capture(asked: Comparison, steps: ComparisonSteps) -> list[CapturedWorkload
 def _match(captured: Sequence[CapturedWorkload], asked: Comparison) -> list[Pair]:
     """What is one case on both sides, a kernel that was renamed between two revisions of a corpus too."""
     pairs = pairing.pairs(captured, asked.options)
-    if not pairs:
+    if not pairs and asked.options.shard == (1, 1):
         raise _nothing_selected(asked)
     base, head = (side.corpus for side in asked.sides)
     if base.digest == head.digest:
@@ -388,15 +412,6 @@ def _nothing_selected(asked: Comparison) -> NothingComparedError:
         f"nothing was compared: no case{tiers} is meant by {' '.join(asked.options.cases[:8])}",
         hint=f"see what there is: irdiff corpus list --case '{workload or '*'}'",
     )
-
-
-def _shard(pairs: Sequence[Pair], shard: tuple[int, int]) -> list[Pair]:
-    k, n = shard
-    return [pair for index, pair in enumerate(pairs) if index % n == k - 1]
-
-
-def _cut_from(pairs: Sequence[Pair], shard: tuple[int, int]) -> str:
-    return "" if shard == (1, 1) else key_of([pair.id for pair in pairs])
 
 
 # compile and compare
@@ -487,7 +502,7 @@ def _attribute(
 def _group(
     results: Sequence[CaseResult], steps: ComparisonSteps
 ) -> tuple[tuple[Case, ...], tuple[ChangeGroup, ...]]:
-    if all(row.case.verdict is Verdict.UNSUPPORTED for row in results):
+    if results and all(row.case.verdict is Verdict.UNSUPPORTED for row in results):
         raise NothingComparedError(
             f"nothing was compared: {len(results)} cases, none of which a toolchain supports",
             hint="see `irdiff corpus list` for what can be selected, and the patterns of --case",

@@ -52,29 +52,29 @@ def of_revisions(
 
 
 def _compiled(pairs: Iterable[Pair], places: Sides[_Places]) -> dict[str, set[str]]:
-    """By path, the launches for which the frontend compiled a function of the file."""
+    """By path, the cases for which the frontend compiled a function of the file."""
     found: dict[str, set[str]] = {}
     for pair in pairs:
         for place, launch in ((places.base, pair.base), (places.head, pair.head)):
             for source in launch.sources if isinstance(launch, Launch) else ():
                 for path in place.of(source):
-                    found.setdefault(path, set()).add(pair.launch_id)
+                    found.setdefault(path, set()).add(pair.id)
     return found
 
 
 def _read(
     pairs: Iterable[Pair], captured: Iterable[CapturedWorkload], places: Sides[_Places]
 ) -> dict[str, set[str]]:
-    """By path, the launches of the workloads that opened the file."""
-    launched: dict[str, set[str]] = {}
+    """By path, the cases of the workloads that opened the file."""
+    launched: dict[tuple[str, str], set[str]] = {}
     for pair in pairs:
         if isinstance(pair.base, Launch) or isinstance(pair.head, Launch):
-            launched.setdefault(pair.launch_id.partition(":")[0], set()).add(pair.launch_id)
+            launched.setdefault((pair.workload, pair.target.name), set()).add(pair.id)
     found: dict[str, set[str]] = {}
     for row in captured:
         for place, catalog in places.zip(row.catalogs):
             for path in (path for name in catalog.read for path in place.of(name)):
-                found.setdefault(path, set()).update(launched.get(row.workload, ()))
+                found.setdefault(path, set()).update(launched.get((row.workload, row.target.name), ()))
     return found
 
 

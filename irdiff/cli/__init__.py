@@ -1,4 +1,4 @@
-"""The command line: parse, call, print, exit. One module a command; imported when it is used."""
+"""The command line: parse, call, print, exit. A command's module is imported when the command is used."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ from irdiff.errors import BuildInterrupted, ExitCode, IrdiffError
 
 _M_MMAP_THRESHOLD, _M_ARENA_MAX = -3, -8  # malloc.h
 _COMMANDS = {
-    "compare": "Compare two sides over the corpus.",
-    "report": "Show a run again, in any format.",
-    "diff": "Show the lines that changed in a case or a group.",
-    "explain": "Show where a change comes from, and run each side alone.",
-    "runs": "List and remove runs, or show one in a browser.",
-    "diff-runs": "Show what is new between two runs.",
-    "time": "Time the changed cases of a run on the GPUs of this machine, or take timings of another.",
-    "bisect": "Find the commit that changes a case.",
-    "merge": "Join the runs of shards or targets to one.",
-    "gate": "Ask whether a run holds to a policy.",
-    "comment": "Write a run's report on a pull request.",
-    "ab": "Compare several candidates with one base.",
-    "history": "Keep and show every kernel over every version.",
-    "release-report": "Write one document over many runs.",
-    "github": "Take a step of the workflows that `init --github` writes.",
-    "init": "Prepare a repository: irdiff.toml, workflows, policy.",
-    "hook": "Install a hook that compares before every push.",
-    "corpus": "List, show, check and verify workloads.",
-    "capture": "Record a program's kernels as a corpus.",
-    "toolchain": "Install, build, check and remove toolchains.",
-    "store": "Show, check, share and prune the store.",
-    "completion": "Print the completion of a shell.",
-    "normalize": "Print the canonical text of an IR file.",
+    "compare": ("compare_command", "Compare two sides over the corpus."),
+    "report": ("report_command", "Show a run again, in any format."),
+    "diff": ("diff_command", "Show the lines that changed in a case or a group."),
+    "explain": ("explain_command", "Show where a change comes from, and run each side alone."),
+    "runs": ("runs_commands", "List and remove runs, or show one in a browser."),
+    "diff-runs": ("runs_commands", "Show what is new between two runs."),
+    "time": ("time_command", "Time the changed cases of a run on GPUs, or take timings of another machine."),
+    "bisect": ("bisect", "Find the commit that changes a case."),
+    "merge": ("runs_commands", "Join the runs of shards or targets to one."),
+    "gate": ("gate_commands", "Ask whether a run holds to a policy."),
+    "comment": ("comment_command", "Write a run's report on a pull request."),
+    "ab": ("ab_command", "Compare several candidates with one base."),
+    "history": ("history_commands", "Keep and show every kernel over every version."),
+    "release-report": ("gate_commands", "Write one document over many runs."),
+    "github": ("github_commands", "Take a step of the workflows that `init --github` writes."),
+    "init": ("init_command", "Prepare a repository: irdiff.toml, workflows, policy."),
+    "hook": ("hook_commands", "Install a hook that compares before every push."),
+    "corpus": ("corpus_commands", "List, show, check and verify workloads."),
+    "capture": ("capture_command", "Record a program's kernels as a corpus."),
+    "toolchain": ("toolchain_commands", "Install, build, check and remove toolchains."),
+    "store": ("store_commands", "Show, check, share and prune the store."),
+    "completion": ("completion", "Print the completion of a shell."),
+    "normalize": ("diff_command", "Print the canonical text of an IR file."),
 }
-"""One line for `--help`. A command is `NAME_command` or `NAME_group` of the module of its name."""
+"""The module of each command, and its line in `--help`. It is called `NAME_command` or `NAME_group` there."""
 
 
 class _LazyGroup(click.Group):
@@ -54,22 +54,22 @@ class _LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in _COMMANDS:
             return None
+        found = vars(importlib.import_module(f"irdiff.cli.{_COMMANDS[cmd_name][0]}"))
         name = cmd_name.replace("-", "_")
-        found = vars(importlib.import_module(f"irdiff.cli.{name}"))
         command: click.Command = found.get(f"{name}_command") or found[f"{name}_group"]
         return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click does, which looks for names that come near only among commands that are imported."""
+        """Suggests near names among all commands; click does so only among those that are imported."""
         if args[0] not in _COMMANDS and not args[0].startswith("-"):
             raise NoSuchCommand(args[0], possibilities=_COMMANDS, ctx=ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
-            formatter.write_dl(list(_COMMANDS.items()))
+            formatter.write_dl([(name, line) for name, (_, line) in _COMMANDS.items()])
 
 
 _ALLOCATIONS = 100_000

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby, zip_longest
 
 from rich.text import Text
 
@@ -75,42 +76,27 @@ def _content(line: DiffLine, view: View) -> Text:
 
 
 def _side_by_side(found: Sequence[DiffLine], view: View) -> Iterator[Text]:
-    """Runs of removed and added lines stand beside each other."""
-    removed: list[DiffLine] = []
-    added: list[DiffLine] = []
-    for line in found:
-        if line.kind is Kind.REMOVED:
-            removed.append(line)
-        elif line.kind is Kind.ADDED:
-            added.append(line)
+    """Runs of removed and added lines stand next to each other."""
+    for is_edit, run in groupby(found, lambda line: line.kind in (Kind.REMOVED, Kind.ADDED)):
+        rows = list(run)
+        if not is_edit:
+            pairs: Iterable[tuple[DiffLine | None, DiffLine | None]] = zip(rows, rows, strict=True)
         else:
-            yield from _beside(removed, added, view)
-            removed, added = [], []
-            yield from _pair(line, line, view)
-    yield from _beside(removed, added, view)
-
-
-def _beside(removed: Sequence[DiffLine], added: Sequence[DiffLine], view: View) -> Iterator[Text]:
-    for index in range(max(len(removed), len(added))):
-        left = removed[index] if index < len(removed) else None
-        right = added[index] if index < len(added) else None
-        yield from _pair(left, right, view)
+            removed = [row for row in rows if row.kind is Kind.REMOVED]
+            pairs = zip_longest(removed, [row for row in rows if row.kind is Kind.ADDED])
+        for left, right in pairs:
+            yield from _pair(left, right, view)
 
 
 def _pair(left: DiffLine | None, right: DiffLine | None, view: View) -> Iterator[Text]:
     """Both lines whole: one that is longer than its half goes on below."""
     width = max(20, (view.width - 3) // 2 - 6)
-    halves = [_folded(Text() if line is None else _content(line, view), width) for line in (left, right)]
-    numbers = (left.base_number if left else 0, right.head_number if right else 0)
-    for index in range(max(map(len, halves))):
-        text = Text()
-        for place, half in enumerate(halves):
-            text.append(" │ " if place else "", style="dim")
-            text.append(f"{_number(0 if index else numbers[place])} ", style="dim")
-            part = half[index] if index < len(half) else Text()
-            text.append_text(part)
-            text.append("" if place else " " * (width - part.cell_len))
-        yield text
+    halves = [_folded(_content(line, view) if line else Text(), width) for line in (left, right)]
+    numbers = [_number(left.base_number if left else 0), _number(right.head_number if right else 0)]
+    for ours, theirs in zip_longest(*halves, fillvalue=Text()):
+        text = Text.assemble((f"{numbers[0]} ", "dim"), ours, " " * (width - ours.cell_len), (" │ ", "dim"))
+        yield text.append(f"{numbers[1]} ", style="dim").append_text(theirs)
+        numbers = [_number(0)] * 2
 
 
 def _folded(text: Text, width: int) -> list[Text]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import json
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from irdiff import config as configuration
-from irdiff.cli import completing
+from irdiff.cli import completion
 from irdiff.config import Config
 from irdiff.errors import UsageError
 from irdiff.resolve import targets
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 Decorator = Callable[[Callable[..., Any]], Any]
 TIERS = click.Choice(["gate", "core", "extended"])
 _UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-_MOST_S = 1e9
 
 
 def gathered(name: str, make: Callable[..., Any], *options: Decorator) -> Decorator:
@@ -67,15 +67,11 @@ class Duration(click.ParamType):  # type: ignore[type-arg]
     name = "time"
 
     def convert(self, value: Any, _: click.Parameter | None, __: click.Context | None) -> float:
-        text = str(value)
-        unit = _UNITS_S.get(text[-1:].lower())
-        try:
-            found = float(text[:-1] if unit else text) * (unit or 1.0)
-        except ValueError:
-            found = 0.0
-        if not 0 < found < _MOST_S:
-            raise UsageError(f"{text!r} is not a time", hint="write it as 90s, 10m or 1h")
-        return found
+        found = re.fullmatch(r"(\d{1,9}(?:\.\d+)?)([smhd]?)", str(value).lower())
+        seconds = float(found[1]) * _UNITS_S[found[2] or "s"] if found else 0.0
+        if not seconds:
+            raise UsageError(f"{value!r} is not a time", hint="write it as 90s, 10m or 1h")
+        return seconds
 
 
 PATH = click.Path(path_type=Path)
@@ -86,7 +82,7 @@ DURATION = Duration()
 
 
 cache_option = click.option("--cache", type=PATH, help="Folder for toolchains and the store (IRDIFF_CACHE).")
-store_mode_option = click.option(
+_store_mode_option = click.option(
     "--store-mode",
     type=click.Choice(["read", "write"]),
     help="With a shared store (IRDIFF_STORE): only read it, or leave there what was made too. Default: read.",
@@ -100,6 +96,7 @@ pack_option = click.option(
     help="Kernels of published packages (corpus/packs) in place of the corpus's own; repeatable.",
 )
 bump_option = click.option("--bump", is_flag=True, help="Report as for a bump: distributions before groups.")
+markdown_option = click.option("--markdown", "markdown_path", type=OUTPUT, help="Write Markdown here.")
 origin_option = click.option(
     "--from",
     "origin",
@@ -115,7 +112,7 @@ case_option = click.option(
     "cases",
     multiple=True,
     metavar="PATTERN",
-    shell_complete=completing.workloads,
+    shell_complete=completion.workloads,
     help="Only these cases: family/workload:label@target; parts and globs work; repeatable.",
 )
 tier_option = click.option("--tier", "tiers", multiple=True, type=TIERS, help="Only cases of this tier.")
@@ -124,7 +121,7 @@ target_option = click.option(
     "target_names",
     multiple=True,
     metavar="NAME",
-    shell_complete=completing.target_names,
+    shell_complete=completion.target_names,
     help="A target, repeatable; `all` for every known one. Default: sm_90 sm_100 gfx942 gfx950.",
 )
 targets_folder_option = click.option("--targets-dir", type=PATH, help="A folder of target files (*.toml).")
@@ -225,7 +222,7 @@ class CheckoutArguments:
 
 configured = gathered("config", configuration.load, cache_option)
 limited = gathered("config", configuration.load, cache_option, *_limits)
-limited_and_sharing = gathered("config", configuration.load, cache_option, store_mode_option, *_limits)
+limited_and_sharing = gathered("config", configuration.load, cache_option, _store_mode_option, *_limits)
 checkout = gathered("checkout", CheckoutArguments, repo_option, triton_option, no_build_option)
 _kernels = (corpus_option, pack_option, target_option, targets_folder_option)
 kernels = gathered("selection", CaseArguments, *_kernels)

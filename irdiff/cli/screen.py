@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 import click
@@ -15,6 +15,8 @@ from rich.progress import Progress as Bar
 from rich.text import Text
 
 from irdiff.parallel import Progress, Report
+from irdiff.report import tables
+from irdiff.report.tables import Column
 from irdiff.resolve.toolchains import install_progress
 
 _STATUS_INTERVAL_S, _PROGRESS_INTERVAL_S = 30.0, 15.0
@@ -102,6 +104,11 @@ def _left(step: Progress, passed_s: float) -> str:
         return ""
     seconds = passed_s / step.done * (step.total - step.done)
     return f", about {seconds:.0f} s left" if seconds < 120 else f", about {seconds / 60:.0f} min left"
+
+
+def print_table(columns: Sequence[Column], rows: Sequence[Sequence[Text]]) -> None:
+    console = Console()
+    print_lines(console, tables.lines(columns, rows, console.width if console.is_terminal else None))
 
 
 def print_lines(console: Console, lines: Iterable[Text], *, with_pager: bool = False) -> None:

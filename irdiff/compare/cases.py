@@ -31,7 +31,7 @@ def blank(pair: Pair, verdict: Verdict) -> Case:
     launch = next((side for side in (pair.head, pair.base) if isinstance(side, Launch)), None)
     return Case(
         id=pair.id,
-        workload=pair.launch_id.partition(":")[0],
+        workload=pair.workload,
         kernel=launch.kernel if launch else "",
         target=pair.target.name,
         tier=launch.tier if launch else "core",

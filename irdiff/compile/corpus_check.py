@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Protocol
 
 from irdiff import case_ids
-from irdiff.capture.catalogs import Cataloger, Wanted
+from irdiff.capture.catalogs import Wanted
 from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.config import Config
-from irdiff.model import CaptureFailure, Compiled, Launch, Outcome, Target, Toolchain
+from irdiff.model import CaptureFailure, Compiled, Launch, Target, Toolchain
 from irdiff.parallel import Report, in_parallel
 from irdiff.resolve.corpus import Corpus
 from irdiff.store import Store
@@ -35,17 +34,11 @@ class Checked:
         return self.expected != self.compiled
 
 
-class CorpusCompiler(Cataloger, Protocol):
-    """What a check asks of a compiler. Thread-safe."""
-
-    def compile(self, toolchain: Toolchain, corpus: Corpus, launch: Launch, target: Target) -> Outcome: ...
-
-
 @dataclass(frozen=True, kw_only=True)
 class CorpusCheck:
     """A corpus under one toolchain, and which of its launches are asked for."""
 
-    compiler: CorpusCompiler
+    compiler: WorkerCompiler
     toolchain: Toolchain
     corpus: Corpus
     targets: Sequence[Target]
@@ -92,6 +85,30 @@ class CorpusCheck:
         )
 
 
+@contextmanager
+def opened(
+    toolchain: Toolchain,
+    corpus: Corpus,
+    targets: Sequence[Target],
+    wanted: Wanted,
+    config: Config,
+    report: Report,
+    *,
+    warm: Workers | None = None,
+) -> Iterator[CorpusCheck]:
+    """A check whose workers stop with the block, unless they are given (`warm`)."""
+    with nullcontext(warm) if warm else closing(Workers(config)) as workers:
+        yield CorpusCheck(
+            compiler=WorkerCompiler(Requests(config, workers), Store(config.store), wanted, reuse=True),
+            toolchain=toolchain,
+            corpus=corpus,
+            targets=targets,
+            cases=wanted.cases,
+            jobs=config.jobs,
+            report=report,
+        )
+
+
 def captured(
     toolchain: Toolchain,
     corpus: Corpus,
@@ -105,17 +122,9 @@ def captured(
     """Every launch that the patterns select, for every target; without its input digest. With processes that
     stay, where they are given.
     """
-    with _compiler(config, Wanted(cases=tuple(cases), frontend=False), warm) as compiler:
-        asked = CorpusCheck(
-            compiler=compiler,
-            toolchain=toolchain,
-            corpus=corpus,
-            targets=targets,
-            cases=cases,
-            jobs=config.jobs,
-            report=report,
-        )
-        return [launch for _, launch in asked.captured() if isinstance(launch, Launch)]
+    wanted = Wanted(cases=tuple(cases), frontend=False)
+    with opened(toolchain, corpus, targets, wanted, config, report, warm=warm) as check:
+        return [launch for _, launch in check.captured() if isinstance(launch, Launch)]
 
 
 def check(
@@ -126,19 +135,5 @@ def check(
     config: Config,
     report: Report,
 ) -> list[Checked]:
-    with _compiler(config, Wanted(cases=tuple(cases))) as compiler:
-        return CorpusCheck(
-            compiler=compiler,
-            toolchain=toolchain,
-            corpus=corpus,
-            targets=targets,
-            cases=cases,
-            jobs=config.jobs,
-            report=report,
-        ).checked()
-
-
-@contextmanager
-def _compiler(config: Config, wanted: Wanted, warm: Workers | None = None) -> Iterator[WorkerCompiler]:
-    with nullcontext(warm) if warm else closing(Workers(config)) as workers:
-        yield WorkerCompiler(Requests(config, workers), Store(config.store), wanted, reuse=True)
+    with opened(toolchain, corpus, targets, Wanted(cases=tuple(cases)), config, report) as found:
+        return found.checked()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from irdiff.gate import rules
 from irdiff.gate.acceptance import Accepted
-from irdiff.gate.outcome import Outcome, RuleOutcome
+from irdiff.gate.outcome import Outcome, RuleOutcome, count_cases
 from irdiff.gate.policy import Policy
 from irdiff.gate.settling import Settler
 from irdiff.gate.timings import TimedCase
@@ -31,45 +31,34 @@ def evaluate(
 ) -> Outcome:
     """Every rule of the policy over the run. Passes only where no blocking finding is left unsettled.
 
-    A run without cases does not pass, unless there is nothing to compare: one compiler on both sides.
+    A run in which nothing was compared does not pass, unless there is nothing to compare: one compiler on
+    both sides.
     """
-    evidence = rules.Evidence(
-        run=run,
-        groups={group.id: group for group in run.groups},
-        timings=_by_case(run, timings),
-    )
-    settle = Settler(run, policy.waiver, accepted, today)
+    of_case: dict[str, list[TimedCase]] = {case.id: [] for case in run.cases}
+    unread: list[TimedCase] = []
+    for timed in timings:
+        of_case.get(timed.case, unread).append(timed)
+    settler = Settler(run, policy.waiver, accepted, today)
     outcomes = []
     for rule in policy.rule:
-        examined, found = rules.findings(rule, evidence)
-        settled = tuple(settle(rule, finding) for finding in found)
+        examined, found = rules.findings(rule, run, of_case)
+        settled = tuple(settler.settle(rule, finding) for finding in found)
         outcomes.append(RuleOutcome(rule=rule, examined=examined, findings=settled))
+    counts = count_cases(run)
+    is_same = edited.same_compiler(run)
     return Outcome(
-        passed=bool(run.cases or edited.same_compiler(run)) and all(outcome.holds for outcome in outcomes),
+        passed=bool(counts.compared or is_same) and all(outcome.holds for outcome in outcomes),
         base=side(run.base),
         head=side(run.head),
+        counts=counts,
         timed_on=tuple(sorted({timed.device for timed in timings})),
         rules=tuple(outcomes),
-        expired=tuple(settle.expired),
         group_names={row.group.id: row.short for row in group_names.named(run)},
-        notes=(*_same(run), *[*run.notes, *notes][:MAX_NOTES], *_unread(run, timings), *settle.unused()),
+        notes=(
+            *([] if timings else ["no timings: rules that need them could not be decided"]),
+            *([edited.headline(run.edited)] if run.edited and is_same else []),
+            *[*run.notes, *notes][:MAX_NOTES],
+            *([f"{len(unread)} timings are of cases that this run does not have"] if unread else []),
+            *settler.notes(),
+        ),
     )
-
-
-def _same(run: Run) -> list[str]:
-    return [edited.headline(run.edited)] if run.edited and edited.same_compiler(run) else []
-
-
-def _by_case(run: Run, timings: Sequence[TimedCase]) -> dict[str, list[TimedCase]]:
-    known = {case.id for case in run.cases}
-    rows: dict[str, list[TimedCase]] = {}
-    for timed in timings:
-        if timed.case in known:
-            rows.setdefault(timed.case, []).append(timed)
-    return rows
-
-
-def _unread(run: Run, timings: Sequence[TimedCase]) -> list[str]:
-    known = {case.id for case in run.cases}
-    strangers = sum(timed.case not in known for timed in timings)
-    return [f"{strangers} timings are of cases that this run does not have"] if strangers else []

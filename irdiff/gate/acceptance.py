@@ -23,7 +23,6 @@ from irdiff.report import group_names
 from irdiff.resolve import toml_file
 
 SCHEMA = "irdiff-accepted/2"
-_BY_GROUP = "irdiff-accepted/1"
 MAX_BYTES = 16 << 20
 """A hundred times the edits of a release, each in one line."""
 _STRICT = ConfigDict(extra="forbid")
@@ -84,14 +83,7 @@ def load(path: Path) -> tuple[Accepted, ...]:
 
 
 def parse(rows: Mapping[str, object], where: str) -> tuple[Accepted, ...]:
-    """Raises UsageError with the place of the mistake, and for a file that accepts groups."""
-    if rows.get("schema") == _BY_GROUP:
-        raise UsageError(
-            f"{where} accepts whole change groups, which also settles edits that nobody has seen: "
-            "it is not honoured",
-            hint="move it away, look at each group again (irdiff report RUN), then: irdiff gate RUN --policy "
-            "POLICY --accept GROUP --owner YOU --reason WHY --until YYYY-MM-DD",
-        )
+    """Raises UsageError with the place of the mistake."""
     return toml_file.checked(_file, rows, where, "an acceptance file").accepted
 
 
@@ -111,8 +103,9 @@ def accept(run: Run, names: tuple[str, ...], decision: Acceptance) -> tuple[Acce
                 f"the run does not say which edits group {group.id[:12]!a} holds: an older irdiff made it",
                 hint="compare again, then accept",
             )
-        terms = _terms(run, decision)
-        entries.append(Accepted(group=group.id, title=group.title[:200], edits=found, **terms))
+        entries.append(
+            Accepted(group=group.id, title=group.title[:200], edits=found, **_terms(run, decision))
+        )
     return tuple(entries)
 
 
@@ -177,26 +170,15 @@ def append(path: Path, entries: tuple[Accepted, ...], known: tuple[Accepted, ...
 
 
 def _as_toml(entry: Accepted) -> str:
-    rows = [
-        ("group", _string(entry.group)),
-        ("title", _string(entry.title)),
-        ("owner", _string(entry.owner)),
-        ("reason", _string(entry.reason)),
-        ("on", entry.on.isoformat()),
-        ("expires", entry.expires.isoformat()),
-        ("base", _string(entry.base)),
-        ("base_toolchain", _string(entry.base_toolchain)),
-        ("head", _string(entry.head)),
-        ("head_toolchain", _string(entry.head_toolchain)),
-        ("normalizer", _string(entry.normalizer)),
-    ]
-    edits = [(_string(case_id), _string(digest)) for case_id, digest in sorted(entry.edits.items())]
-    parts = ["\n[[accepted]]", *_lines(rows), "[accepted.edits]", *_lines(edits)]
-    return "\n".join(parts) + "\n"
+    rows = plain.asdict(entry)
+    edits = rows.pop("edits")
+    lines = [f"{name} = {_value(value)}" for name, value in rows.items()]
+    edit_lines = [f"{_string(case_id)} = {_string(digest)}" for case_id, digest in sorted(edits.items())]
+    return "\n".join(["\n[[accepted]]", *lines, "[accepted.edits]", *edit_lines, ""])
 
 
-def _lines(rows: list[tuple[str, str]]) -> list[str]:
-    return [f"{name} = {value}" for name, value in rows]
+def _value(value: str | datetime.date) -> str:
+    return value.isoformat() if isinstance(value, datetime.date) else _string(value)
 
 
 def _string(text: str) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 
-from irdiff.gate import wording
 from irdiff.gate.outcome import Certainty, GateFinding, Outcome, RuleOutcome
 from irdiff.report.escape import clean
 
@@ -19,7 +18,7 @@ MAX_CASES = 2_000
 
 def junit(outcome: Outcome) -> str:
     root = ET.Element("testsuites", name=f"irdiff gate: {'pass' if outcome.passed else 'fail'}")
-    suites = [_suite(outcome, rule) for rule in outcome.rules]
+    suites = [_compared(outcome), *(_suite(outcome, rule) for rule in outcome.rules)]
     root.extend(suites)
     for name in ("tests", "failures", "errors", "skipped"):
         root.set(name, str(sum(int(suite.get(name, "0")) for suite in suites)))
@@ -27,9 +26,18 @@ def junit(outcome: Outcome) -> str:
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
 
 
+def _compared(outcome: Outcome) -> ET.Element:
+    """A test of its own: that anything was compared."""
+    suite = ET.Element("testsuite", name="compared")
+    test = ET.SubElement(suite, "testcase", classname="compared", name=outcome.counts.words)
+    if not outcome.passed and all(rule.holds for rule in outcome.rules):
+        ET.SubElement(test, "error", message=outcome.headline)
+    return _counted(suite)
+
+
 def _suite(whole: Outcome, outcome: RuleOutcome) -> ET.Element:
     suite = ET.Element("testsuite", name=outcome.rule.id)
-    shown = wording.ordered(outcome.findings)
+    shown = outcome.ordered
     for finding in shown[:MAX_CASES]:
         suite.append(_test(whole, outcome, finding))
     if left_out := shown[MAX_CASES:]:
@@ -37,8 +45,12 @@ def _suite(whole: Outcome, outcome: RuleOutcome) -> ET.Element:
         if any(finding.blocks for finding in left_out):
             ET.SubElement(rest, "failure", message=f"{len(left_out)} more findings")
     if not shown:
-        name = clean(wording.summary(outcome))
+        name = clean(outcome.summary)
         ET.SubElement(suite, "testcase", classname=outcome.rule.id, name=name)
+    return _counted(suite)
+
+
+def _counted(suite: ET.Element) -> ET.Element:
     suite.set("tests", str(len(suite)))
     for attribute, element in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
         suite.set(attribute, str(len(suite.findall(f"testcase/{element}"))))
@@ -46,10 +58,10 @@ def _suite(whole: Outcome, outcome: RuleOutcome) -> ET.Element:
 
 
 def _test(whole: Outcome, outcome: RuleOutcome, finding: GateFinding) -> ET.Element:
-    test = ET.Element("testcase", classname=outcome.rule.id, name=clean(wording.subject(finding)))
-    detail = clean(wording.with_groups(whole, finding, wording.detail(finding)), limit=1000)
+    test = ET.Element("testcase", classname=outcome.rule.id, name=clean(finding.subject_name))
+    detail = clean(whole.with_groups(finding, finding.whole_detail), limit=1000)
     if finding.settled_by is not None:
-        ET.SubElement(test, "skipped", message=clean(wording.state(finding)))
+        ET.SubElement(test, "skipped", message=clean(finding.state))
     elif not finding.blocks:
         ET.SubElement(test, "system-out").text = f"warning: {detail}"
     else:

@@ -1,13 +1,20 @@
-"""What a gate found: the values that every output is made from."""
+"""What a gate found, with the words of every output. Plain text: whoever prints it escapes it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from irdiff.findings import FindingKind
 from irdiff.gate.acceptance import Accepted
 from irdiff.gate.policy import Action, Rule, Waiver
+from irdiff.model import COMPARED_VERDICTS, Case, Run, StageStatus
+from irdiff.stages import MACHINE_STAGES
+from irdiff.words import counted
+
+_MAX_GROUPS = 5
 
 
 class Certainty(StrEnum):
@@ -45,6 +52,28 @@ class GateFinding:
     def blocks(self) -> bool:
         return self.settled_by is None and self.action is not Action.WARN
 
+    @property
+    def subject_name(self) -> str:
+        return "the run" if self.subject is SubjectKind.RUN else self.name
+
+    @property
+    def state(self) -> str:
+        """`violated`, `unknown`, `waived by …` or `accepted by …`."""
+        match self.settled_by:
+            case None:
+                return self.certainty.value
+            case Waiver() as waiver:
+                return f"waived by {waiver.owner} until {waiver.expires}: {waiver.reason} ({waiver.issue})"
+            case entries:
+                return "accepted by " + "; ".join(
+                    f"{entry.owner} on {entry.on} until {entry.expires}: {entry.reason}" for entry in entries
+                )
+
+    @property
+    def whole_detail(self) -> str:
+        """What decided it, and why what was accepted does not settle it."""
+        return f"{self.detail}; {self.not_accepted}" if self.not_accepted else self.detail
+
 
 @dataclass(frozen=True, kw_only=True)
 class RuleOutcome:
@@ -67,6 +96,98 @@ class RuleOutcome:
             return Action.WARN.value
         return "settled" if self.findings else "pass"
 
+    @property
+    def summary(self) -> str:
+        """`3 findings in 120 cases, 1 settled`."""
+        cases = counted(self.examined, "case")
+        if not self.findings:
+            return f"holds for {cases}"
+        settled = sum(finding.settled_by is not None for finding in self.findings)
+        tail = f", {settled} settled" if settled else ""
+        return f"{counted(len(self.findings), 'finding')} in {cases}{tail}"
+
+    @property
+    def blocking(self) -> str:
+        """`slower (3, 1 unknown)`: how many findings block, and how many of these are not known."""
+        blocking = [finding for finding in self.findings if finding.blocks]
+        unknown = sum(finding.certainty is Certainty.UNKNOWN for finding in blocking)
+        return f"{self.rule.id} ({len(blocking)}{f', {unknown} unknown' if unknown else ''})"
+
+    @property
+    def ordered(self) -> list[GateFinding]:
+        """The findings that block first, and violated ones before unknown ones."""
+        unknown = Certainty.UNKNOWN
+        return sorted(
+            self.findings,
+            key=lambda row: (not row.blocks, bool(row.settled_by), row.certainty is unknown, row.name),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaseCounts:
+    """How many cases rest on what."""
+
+    machine_code: int
+    as_text: int
+    """Compared in the text of their last stage: there is no binary."""
+    equal_by_input: int
+    """Not compiled: both sides give one compiler the same input."""
+    not_compared: int
+    nondeterministic: int
+    """Of all these, the cases of which a side disagrees with itself when it is compiled again."""
+    is_part: bool
+    """Whether cases of other shards are not in the run."""
+
+    @property
+    def compared(self) -> int:
+        return self.machine_code + self.as_text + self.equal_by_input
+
+    @property
+    def words(self) -> str:
+        """`192 cases: 40 compared in machine code, 152 equal by input`."""
+        parts = [f"{self.machine_code} compared in machine code", f"{self.equal_by_input} equal by input"]
+        parts += [f"{self.as_text} compared as text"] if self.as_text else []
+        parts += [f"{self.not_compared} not compared"] if self.not_compared else []
+        parts += [f"{self.nondeterministic} nondeterministic"] if self.nondeterministic else []
+        cases = counted(self.compared + self.not_compared, "case")
+        return f"{cases}{' without those of other shards' if self.is_part else ''}: {', '.join(parts)}"
+
+
+def count_cases(run: Run) -> CaseCounts:
+    kinds = Counter(map(_evidence, run.cases))
+    return CaseCounts(
+        machine_code=kinds["machine_code"],
+        as_text=kinds["as_text"],
+        equal_by_input=kinds["equal_by_input"],
+        not_compared=kinds["not_compared"],
+        nondeterministic=sum(bool(case.nondeterministic) for case in run.cases),
+        is_part=run.options.shard != (1, 1),
+    )
+
+
+def _evidence(case: Case) -> str:
+    """The field of `CaseCounts` that counts the case: what shows no evidence was not compared."""
+    found = {finding.kind for finding in case.findings}
+    if case.verdict not in COMPARED_VERDICTS or FindingKind.NOT_COMPARED in found:
+        return "not_compared"
+    if FindingKind.NOT_COMPILED in found:
+        return "equal_by_input"
+    if FindingKind.MACHINE_CODE_AS_TEXT in found:
+        return "as_text"
+    statuses = [case.stages.get(stage, StageStatus.ABSENT) for stage in MACHINE_STAGES.values()]
+    return "machine_code" if any(row is not StageStatus.ABSENT for row in statuses) else "not_compared"
+
+
+@dataclass(frozen=True, kw_only=True)
+class FindingLine:
+    """One finding, or several that differ in their name alone."""
+
+    name: str
+    """Of the first."""
+    more: int
+    groups: str
+    words: str
+
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
@@ -76,12 +197,61 @@ class Outcome:
     base: str
     """The side in the words of every report."""
     head: str
+    counts: CaseCounts
     timed_on: tuple[str, ...]
     """The devices that timings came from. Empty where the run was not timed."""
     rules: tuple[RuleOutcome, ...]
     group_names: Mapping[str, str]
     """The short ids of the run's change groups by their ids, in the order of every report."""
-    expired: tuple[Waiver, ...]
-    """The waivers that would have settled a finding if they had not expired."""
     notes: tuple[str, ...]
-    """What the run says was not compared, unused waivers, and what was left unread."""
+    """What the run says was not compared, waivers that ended or settle nothing, and what was left unread."""
+
+    @property
+    def headline(self) -> str:
+        """Pass or fail, and why, in one line."""
+        if self.passed:
+            words = [rule.word for rule in self.rules]
+            extra = [f"{n} {word}" for word in ("settled", "warn") if (n := words.count(word))]
+            return f"gate passes: {len(words)} rules hold" + (f" ({', '.join(extra)})" if extra else "")
+        failing = [rule.blocking for rule in self.rules if not rule.holds]
+        if not failing:
+            return "gate fails: nothing was compared"
+        return f"gate fails: {len(failing)} of {len(self.rules)} rules do not hold: {', '.join(failing)}"
+
+    @property
+    def worst_first(self) -> list[RuleOutcome]:
+        return sorted(self.rules, key=lambda rule: rule.holds)
+
+    def groups_of(self, finding: GateFinding) -> str:
+        """The short ids of the change groups behind a finding, in the order of the report."""
+        names = [name for group, name in self.group_names.items() if group in finding.groups]
+        return " ".join([*names[:_MAX_GROUPS], *(["…"] if len(names) > _MAX_GROUPS else [])])
+
+    def with_groups(self, finding: GateFinding, words: str) -> str:
+        """`words [g:b140]`: names the groups that a person can look at, and accept."""
+        named = self.groups_of(finding)
+        return f"{words} [{named}]" if named else words
+
+    def lines(self, rule: RuleOutcome) -> list[FindingLine]:
+        """The findings of a rule in order; those with the same groups and words share a line."""
+        rows: dict[tuple[str, str], list[str]] = {}
+        for finding in rule.ordered:
+            words = f"{finding.state}: {finding.whole_detail}"
+            rows.setdefault((self.groups_of(finding), words), []).append(finding.subject_name)
+        return [
+            FindingLine(name=names[0], more=len(names) - 1, groups=groups, words=words)
+            for (groups, words), names in rows.items()
+        ]
+
+    @property
+    def waiting(self) -> Sequence[str]:
+        """The short ids of the first change groups that block only until a person accepts them."""
+        groups = {
+            group
+            for rule in self.rules
+            if rule.rule.can_be_accepted
+            for finding in rule.findings
+            if finding.blocks and finding.certainty is Certainty.VIOLATED and finding.edits
+            for group in finding.groups
+        }
+        return [name for group, name in self.group_names.items() if group in groups][:_MAX_GROUPS]

@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter
+from pydantic import ConfigDict, Field, TypeAdapter
 from pydantic.dataclasses import dataclass
 
 from irdiff import case_ids
@@ -35,29 +35,9 @@ class Action(StrEnum):
     """It is said, and the gate passes."""
 
 
-def _pattern(text: str) -> str:
-    if not text.strip():
-        raise ValueError("an empty pattern selects nothing")
-    return text
-
-
-def _https(text: str) -> str:
-    if not text.startswith("https://") or len(text) < len("https://a.b/c"):
-        raise ValueError("a link begins with https://")
-    return text
-
-
-def _no_groups(names: tuple[str, ...]) -> tuple[str, ...]:
-    if names:
-        raise ValueError(
-            "a change group also takes edits with other constants, types and positions: name its `cases`, "
-            "and in `edits` the concrete edits that are meant (`irdiff gate --json` shows both)"
-        )
-    return names
-
-
 Name = Annotated[str, Field(min_length=1, max_length=200)]
-Patterns = tuple[Annotated[str, AfterValidator(_pattern)], ...]
+Patterns = tuple[Annotated[str, Field(pattern=r"\S")], ...]
+"""An empty one would select nothing."""
 
 
 @dataclass(frozen=True, kw_only=True, config=_STRICT)
@@ -209,13 +189,11 @@ class Waiver:
     rule: Name
     cases: Patterns = ()
     edits: tuple[Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")], ...] = ()
-    groups: Annotated[tuple[str, ...], AfterValidator(_no_groups)] = ()
-    """The key of policies for irdiff 0.1. It is refused."""
     targets: Patterns = ()
     """The targets, for findings that concern a target as a whole."""
     owner: Name
     reason: Annotated[str, Field(min_length=10, max_length=1000)]
-    issue: Annotated[str, AfterValidator(_https)]
+    issue: Annotated[str, Field(pattern=r"^https://.{5}")]
     expires: datetime.date
     """The last day on which it holds."""
 

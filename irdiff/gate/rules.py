@@ -2,77 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import assert_never
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from irdiff.compare import statistics
 from irdiff.compare.cases import not_compared
 from irdiff.findings import FindingKind
+from irdiff.gate import policy
 from irdiff.gate.outcome import Certainty, GateFinding, SubjectKind
-from irdiff.gate.policy import (
-    CompileTimeRule,
-    CoverageRule,
-    FactRule,
-    NondeterministicRule,
-    RadiusRule,
-    Rule,
-    SeverityRule,
-    SlowerRule,
-    TimedRule,
-    VerdictRule,
-    WrongResultRule,
-    matches,
-)
+from irdiff.gate.policy import Rule, matches
 from irdiff.gate.timings import TimedCase
 from irdiff.model import COMPARED_VERDICTS, Case, ChangeGroup, Run, StageStatus, Verdict
 from irdiff.report import edited
-from irdiff.stages import Stage
+from irdiff.stages import MACHINE_STAGES
 from irdiff.timing.results import Speed
 
 _UNCOMPARED = frozenset({Verdict.FAILING, Verdict.UNSUPPORTED})
-_MACHINE_STAGES = (Stage.SASS, Stage.AMDGCN)
+
+Objection = tuple[Certainty, str]
+"""Why a rule does not hold, or may not hold, with the figures that decided it."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Evidence:
-    """A run and what was measured of it, indexed."""
-
-    run: Run
-    groups: Mapping[str, ChangeGroup]
-    timings: Mapping[str, Sequence[TimedCase]]
-
-
-@dataclass(frozen=True, kw_only=True)
-class _CaseDecision:
-    """A decision about one case: None as certainty means that the rule holds."""
-
-    certainty: Certainty | None
-    detail: str
-
-
-_HOLDS = _CaseDecision(certainty=None, detail="")
-_Decide = Callable[[Case], _CaseDecision]
-
-
-def findings(rule: Rule, evidence: Evidence) -> tuple[int, list[GateFinding]]:
-    """How many cases the rule selects, and where it does not hold."""
-    if edited.same_compiler(evidence.run):
+def findings(
+    rule: Rule, run: Run, timings: Mapping[str, Sequence[TimedCase]]
+) -> tuple[int, list[GateFinding]]:
+    """How many cases the rule selects, and where it does not hold. `timings` are by case id."""
+    if edited.same_compiler(run):
         return 0, []  # every rule asks for something of code that changed, or may have: none can have
-    selected = [case for case in evidence.run.cases if rule.selects(case)]
-    if isinstance(rule, CoverageRule):
-        return len(selected), list(_coverage(rule, selected, evidence))
-    if not selected:
-        holds = is_whole(evidence.run) if rule.may_be_empty == "whole" else rule.may_be_empty
-        return 0, [] if holds else [_empty(rule)]
+    selected = [case for case in run.cases if rule.selects(case)]
+    if not selected and not isinstance(rule, policy.CoverageRule):
+        holds = is_whole(run) if rule.may_be_empty == "whole" else rule.may_be_empty
+        nothing = _unknown("it selects no case of this run: nothing was checked")
+        return 0, [] if holds else [_finding(rule, SubjectKind.RUN, "", nothing, ())]
     match rule:
-        case RadiusRule():
-            return len(selected), list(_radius(rule, selected))
-        case CompileTimeRule():
-            return len(selected), list(_compile_time(rule, selected))
+        case policy.CoverageRule():
+            found = _coverage(rule, selected, run)
+        case policy.RadiusRule():
+            found = _radius(rule, selected)
+        case policy.CompileTimeRule():
+            found = _compile_time(rule, selected)
         case _:
-            decide = _decider(rule, evidence)
-            return len(selected), [found for c in selected if (found := _of_case(rule, c, decide(c)))]
+            found = _of_cases(rule, selected, run, timings)
+    return len(selected), list(found)
 
 
 def is_whole(run: Run) -> bool:
@@ -81,38 +51,25 @@ def is_whole(run: Run) -> bool:
     return not chosen.cases and not chosen.tiers and chosen.shard == (1, 1)
 
 
-def _empty(rule: Rule) -> GateFinding:
-    return _finding(
-        rule, SubjectKind.RUN, "", _unknown("it selects no case of this run: nothing was checked"), ()
-    )
+def _unknown(detail: str) -> Objection:
+    return Certainty.UNKNOWN, detail
 
 
-def _unknown(detail: str) -> _CaseDecision:
-    return _CaseDecision(certainty=Certainty.UNKNOWN, detail=detail)
-
-
-def _violated(detail: str) -> _CaseDecision:
-    return _CaseDecision(certainty=Certainty.VIOLATED, detail=detail)
-
-
-def _of_case(rule: Rule, case: Case, seen: _CaseDecision) -> GateFinding | None:
-    if seen.certainty is None:
-        return None
-    return _finding(rule, SubjectKind.CASE, case.id, seen, (case,) if case.group else ())
+def _violated(detail: str) -> Objection:
+    return Certainty.VIOLATED, detail
 
 
 def _finding(
-    rule: Rule, subject: SubjectKind, name: str, seen: _CaseDecision, behind: Sequence[Case]
+    rule: Rule, subject: SubjectKind, name: str, objection: Objection, behind: Sequence[Case]
 ) -> GateFinding:
     """`behind` are the cases whose edits, all of them accepted, would settle it."""
-    certainty = seen.certainty
-    assert certainty is not None
+    certainty, detail = objection
     return GateFinding(
         subject=subject,
         name=name,
         certainty=certainty,
         action=rule.action if certainty is Certainty.VIOLATED else rule.unknown_action,
-        detail=seen.detail,
+        detail=detail,
         groups=tuple(sorted({case.group for case in behind if case.group})),
         edits={case.id: case.edit for case in behind},
         not_accepted="",
@@ -123,43 +80,51 @@ def _finding(
 # rules that look at one case at a time
 
 
-def _decider(rule: Rule, evidence: Evidence) -> _Decide:  # noqa: PLR0911 - one line a kind
+def _of_cases(
+    rule: Rule, cases: Iterable[Case], run: Run, timings: Mapping[str, Sequence[TimedCase]]
+) -> Iterator[GateFinding]:
+    groups = {group.id: group for group in run.groups}
+    for case in cases:
+        objection = _objection(rule, case, run, groups.get(case.group or ""), timings[case.id])
+        if objection:
+            yield _finding(rule, SubjectKind.CASE, case.id, objection, (case,) if case.group else ())
+
+
+def _objection(  # noqa: PLR0911 - one line a kind
+    rule: Rule, case: Case, run: Run, group: ChangeGroup | None, timings: Sequence[TimedCase]
+) -> Objection | None:
     match rule:
-        case VerdictRule():
-            return lambda case: _verdict(rule, case, evidence.run)
-        case FactRule():
-            return _if_changed(lambda case: _facts(rule, case))
-        case SlowerRule():
-            return _if_changed(lambda case: _slower(rule, evidence.timings.get(case.id, ())))
-        case TimedRule():
-            return _if_changed(lambda case: _timed(evidence.timings.get(case.id, ())))
-        case WrongResultRule():
-            return _if_changed(lambda case: _result(evidence.timings.get(case.id, ())))
-        case NondeterministicRule():
-            return lambda case: _nondeterministic(case, evidence.run)
-        case SeverityRule():
-            return _if_changed(lambda case: _severity(rule, case, evidence.groups))
-        case RadiusRule() | CompileTimeRule() | CoverageRule():
-            raise AssertionError(rule.kind)
+        case policy.VerdictRule():
+            return _verdict(rule, case, run)
+        case policy.NondeterministicRule():
+            return _nondeterministic(case, run)
+        case _ if case.verdict is not Verdict.CHANGED:
+            return None
+        case policy.FactRule():
+            return _facts(rule, case)
+        case policy.SlowerRule():
+            return _slower(rule, timings)
+        case policy.TimedRule():
+            return _timed(timings)
+        case policy.WrongResultRule():
+            return _result(timings)
+        case policy.SeverityRule():
+            return _severity(rule, group)
         case _:
-            assert_never(rule)
+            raise AssertionError(rule.kind)
 
 
-def _if_changed(decide: _Decide) -> _Decide:
-    return lambda case: decide(case) if case.verdict is Verdict.CHANGED else _HOLDS
-
-
-def _verdict(rule: VerdictRule, case: Case, run: Run) -> _CaseDecision:
+def _verdict(rule: policy.VerdictRule, case: Case, run: Run) -> Objection | None:
     if case.verdict not in rule.verdicts:
-        return _HOLDS
+        return None
     launch = run.launches.get(case.launches.head or "")
     if case.verdict is Verdict.FAILING and launch is not None and not launch.expected:
-        return _HOLDS  # the workload itself says that it does not compile for this target
+        return None  # the workload itself says that it does not compile for this target
     where = f", first in {case.origin.stage}" if case.origin else ""
     return _violated(f"{case.verdict}{where}" + (f": {case.error}" if case.error else ""))
 
 
-def _facts(rule: FactRule, case: Case) -> _CaseDecision:
+def _facts(rule: policy.FactRule, case: Case) -> Objection | None:
     known = False
     worse: list[str] = []
     for row in (row for name in rule.facts for row in statistics.named(name)):
@@ -177,88 +142,77 @@ def _facts(rule: FactRule, case: Case) -> _CaseDecision:
     if worse:
         return _violated(", ".join(worse))
     if known or _same_code(case):
-        return _HOLDS
+        return None
     return _unknown(f"neither side has {' or '.join(rule.facts)}")
 
 
 def _same_code(case: Case) -> bool:
     """Whether both sides have the same code: a case may have changed only in what its launch passes."""
-    statuses = [case.stages[name] for name in _MACHINE_STAGES if name in case.stages]
+    statuses = [case.stages[name] for name in MACHINE_STAGES.values() if name in case.stages]
     return bool(statuses) and all(s in {StageStatus.IDENTICAL, StageStatus.EQUIVALENT} for s in statuses)
 
 
-def _slower(rule: SlowerRule, timings: Sequence[TimedCase]) -> _CaseDecision:
+def _slower(rule: policy.SlowerRule, timings: Sequence[TimedCase]) -> Objection | None:
     if not timings:
         return _unknown("changed and not timed")
     for timed in timings:
         reliable = timed.enough or timed.speed is Speed.SLOWER
         beyond = max(rule.percent, timed.noise_percent)
         if reliable and timed.low_percent is not None and timed.low_percent > beyond:
-            return _violated(_interval(timed))
+            return _violated(timed.interval)
     for timed in timings:
         if timed.faulted:
-            return _unknown(_faulted(timed))
+            return _unknown(timed.fault)
         if timed.low_percent is None or timed.high_percent is None:
-            return _unknown(f"not measured on {timed.device}: {timed.note or 'no reason given'}")
+            return _unknown(f"not measured on {timed.device}: {timed.reason}")
         if timed.speed in (Speed.SLOWER, Speed.FASTER):
             continue
         if not timed.enough or timed.high_percent > rule.percent:
             reason = f": {timed.note}" if timed.speed is Speed.UNCLEAR and timed.note else ""
-            return _unknown(f"measured too roughly to say: {_interval(timed)}{reason}")
-    return _HOLDS
+            return _unknown(f"measured too roughly to say: {timed.interval}{reason}")
+    return None
 
 
-def _faulted(timed: TimedCase) -> str:
-    return f"faulted on {timed.device}: {timed.note}"
-
-
-def _interval(timed: TimedCase) -> str:
-    middle = "" if timed.slower_percent is None else f"{timed.slower_percent:+.2f} % "
-    high = "?" if timed.high_percent is None else f"{timed.high_percent:+.2f}"
-    return f"{middle}[{timed.low_percent:+.2f}, {high}] on {timed.device}"
-
-
-def _timed(timings: Sequence[TimedCase]) -> _CaseDecision:
+def _timed(timings: Sequence[TimedCase]) -> Objection | None:
     for timed in timings:
         if timed.faulted:
-            return _violated(_faulted(timed))
+            return _violated(timed.fault)
     if any(timed.low_percent is not None for timed in timings):
-        return _HOLDS
+        return None
     if not timings:
         return _violated("changed and not timed")
-    return _violated(f"could not be timed on {timings[0].device}: {timings[0].note or 'no reason given'}")
+    return _violated(f"could not be timed on {timings[0].device}: {timings[0].reason}")
 
 
-def _result(timings: Sequence[TimedCase]) -> _CaseDecision:
+def _result(timings: Sequence[TimedCase]) -> Objection | None:
     for timed in timings:
         if timed.faulted and timed.same_result is False:
-            return _violated(_faulted(timed))
+            return _violated(timed.fault)
         if timed.same_result is False:
             return _violated(f"base and head compute different results on {timed.device}: {timed.note}")
     if not timings:
         return _unknown("changed and not run")
     for timed in timings:
         if timed.faulted:
-            return _unknown(_faulted(timed))
+            return _unknown(timed.fault)
         if timed.same_result is None:
-            return _unknown(f"outputs were not compared on {timed.device}: {timed.note or 'no reason given'}")
-    return _HOLDS
+            return _unknown(f"outputs were not compared on {timed.device}: {timed.reason}")
+    return None
 
 
-def _nondeterministic(case: Case, run: Run) -> _CaseDecision:
+def _nondeterministic(case: Case, run: Run) -> Objection | None:
     if "head" not in case.nondeterministic:  # where base alone disagrees with itself, head has mended it
         unknown = case.verdict is Verdict.CHANGED and not run.options.recheck
-        return _unknown("was not compiled again: --no-recheck") if unknown else _HOLDS
+        return _unknown("was not compiled again: --no-recheck") if unknown else None
     return _violated(f"disagrees with itself when compiled again: {', '.join(case.nondeterministic)}")
 
 
-def _severity(rule: SeverityRule, case: Case, groups: Mapping[str, ChangeGroup]) -> _CaseDecision:
-    group = groups.get(case.group) if case.group else None
+def _severity(rule: policy.SeverityRule, group: ChangeGroup | None) -> Objection | None:
     if group is None:
         return _unknown("changed and in no change group: its severity is not known")
     if matches(rule.severities, group.severity):
         return _violated(f"{group.severity}: {group.title}")
-    return _HOLDS
+    return None
 
 
 # rules that look at one target at a time
@@ -271,7 +225,7 @@ def _by_target(cases: Sequence[Case]) -> dict[str, list[Case]]:
     return rows
 
 
-def _radius(rule: RadiusRule, selected: Sequence[Case]) -> Iterator[GateFinding]:
+def _radius(rule: policy.RadiusRule, selected: Sequence[Case]) -> Iterator[GateFinding]:
     for target, cases in _by_target(selected).items():
         compared = [case for case in cases if case.verdict in COMPARED_VERDICTS]
         changed = [case for case in compared if case.verdict is Verdict.CHANGED]
@@ -284,7 +238,7 @@ def _radius(rule: RadiusRule, selected: Sequence[Case]) -> Iterator[GateFinding]
             yield _finding(rule, SubjectKind.TARGET, target, seen, changed if all_known else ())
 
 
-def _compile_time(rule: CompileTimeRule, selected: Sequence[Case]) -> Iterator[GateFinding]:
+def _compile_time(rule: policy.CompileTimeRule, selected: Sequence[Case]) -> Iterator[GateFinding]:
     for target, cases in _by_target(selected).items():
         compiled = [case for case in cases if case.compile_s.base and case.compile_s.head]
         before = sum(_shared_s(case.compile_s.base, case.compile_s.head) for case in compiled)
@@ -302,7 +256,7 @@ def _shared_s(times: Mapping[str, float], other: Mapping[str, float]) -> float:
     return sum(seconds for stage, seconds in times.items() if stage in other)
 
 
-def _least(rule: CoverageRule, cases: Sequence[Case], run: Run) -> int:
+def _least(rule: policy.CoverageRule, cases: Sequence[Case], run: Run) -> int:
     """How many cases must have been compared: of a small corpus at least one, and the share says the rest.
 
     A corpus is small where all of it was looked at, and no workload failed that may hide more launches.
@@ -312,15 +266,15 @@ def _least(rule: CoverageRule, cases: Sequence[Case], run: Run) -> int:
     return 1 if is_small else rule.min_compared
 
 
-def _coverage(rule: CoverageRule, selected: Sequence[Case], evidence: Evidence) -> Iterator[GateFinding]:
+def _coverage(rule: policy.CoverageRule, selected: Sequence[Case], run: Run) -> Iterator[GateFinding]:
     present = _by_target(selected)
-    names = dict.fromkeys([*rule.required_targets, *(target.name for target in evidence.run.targets)])
+    names = dict.fromkeys([*rule.required_targets, *(target.name for target in run.targets)])
     for target in names:
         cases = present.get(target, [])
         blind = sum(map(not_compared, cases))
         compared = sum(case.verdict in COMPARED_VERDICTS for case in cases) - blind
         failed = sum(case.verdict in _UNCOMPARED for case in cases) + blind
-        least = _least(rule, cases, evidence.run)
+        least = _least(rule, cases, run)
         if target in rule.required_targets and compared < least:
             detail = f"{compared} cases compared, at least {least} are required"
             yield _finding(rule, SubjectKind.TARGET, target, _violated(detail), ())

@@ -15,7 +15,6 @@ from typing import Any
 from urllib.parse import quote
 
 from irdiff import __version__
-from irdiff.gate import wording
 from irdiff.gate.outcome import Certainty, GateFinding, Outcome, RuleOutcome
 from irdiff.gate.policy import Action
 from irdiff.model import Run
@@ -41,12 +40,9 @@ def sarif(outcome: Outcome, run: Run, root: str = "corpus") -> str:
         for rule, finding in found[:MAX_RESULTS]
     ]
     left_out = len(found) - len(results)
-    driver = {
-        "name": "irdiff",
-        "version": __version__,
-        "rules": [_rule(rule) for rule in outcome.rules],
-    }
-    message = clean(wording.headline(outcome)) + (f"; {left_out} findings left out" if left_out else "")
+    driver = {"name": "irdiff", "version": __version__, "rules": [_rule(rule) for rule in outcome.rules]}
+    message = clean(f"{outcome.headline}; {outcome.counts.words}")
+    message += f"; {left_out} findings left out" if left_out else ""
     notification = {"level": "note" if outcome.passed else "error", "message": {"text": message}}
     rows = {
         "$schema": "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json",
@@ -75,21 +71,20 @@ def _rule(outcome: RuleOutcome) -> dict[str, Any]:
 def _result(
     whole: Outcome, outcome: RuleOutcome, finding: GateFinding, location: Mapping[str, Any]
 ) -> dict[str, Any]:
-    name = wording.subject(finding)
-    named = wording.with_groups(whole, finding, name)
+    name = finding.subject_name
+    named = whole.with_groups(finding, name)
     unknown = "not known: " if finding.certainty is Certainty.UNKNOWN else ""
     result: dict[str, Any] = {
         "ruleId": outcome.rule.id,
         "level": _LEVELS[finding.action],
-        "message": {"text": clean(f"{named}: {unknown}{wording.detail(finding)}", limit=900)},
+        "message": {"text": clean(f"{named}: {unknown}{finding.whole_detail}", limit=900)},
         "locations": [location],
         # The same finding of two runs is one alert: named by rule and subject, not by its figures.
         "partialFingerprints": {"irdiff/v1": _fingerprint(outcome.rule.id, name)},
     }
     if finding.settled_by is not None:
-        result["suppressions"] = [
-            {"kind": "external", "justification": clean(wording.state(finding), limit=900)}
-        ]
+        why = clean(finding.state, limit=900)
+        result["suppressions"] = [{"kind": "external", "justification": why}]
     return result
 
 

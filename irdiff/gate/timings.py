@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from irdiff.timing.results import (
@@ -47,6 +46,20 @@ class TimedCase:
     """Whether outputs agree within the launch's tolerance; None where that could not be decided."""
     note: str
 
+    @property
+    def reason(self) -> str:
+        return self.note or "no reason given"
+
+    @property
+    def fault(self) -> str:
+        return f"faulted on {self.device}: {self.note}"
+
+    @property
+    def interval(self) -> str:
+        middle = "" if self.slower_percent is None else f"{self.slower_percent:+.2f} % "
+        high = "?" if self.high_percent is None else f"{self.high_percent:+.2f}"
+        return f"{middle}[{self.low_percent:+.2f}, {high}] on {self.device}"
+
 
 def of_results(results: TimingResults) -> tuple[TimedCase, ...]:
     gpus = {gpu.uuid: gpu for gpu in results.gpus}
@@ -84,24 +97,16 @@ def _note(row: CaseTiming, unfit: str) -> str:
 
 
 def _unfit(row: CaseTiming, gpu: GpuRecord | None) -> str:
-    """Why a measurement must not be relied on; empty where it may."""
+    """Why a measurement must not be relied on; empty where it may. No comparison holds for a NaN."""
     if gpu is None:
         return "nothing is recorded of this GPU"
     if not gpu.trustworthy:
         return f"the GPU was busy or throttled: {', '.join((*gpu.throttled, *gpu.other_processes)) or '?'}"
-    if row.measurement is None:
+    found = row.measurement
+    if found is None:
         return ""
-    figures: Sequence[float] = (
-        row.measurement.ratio,
-        row.measurement.ratio_low,
-        row.measurement.ratio_high,
-        row.measurement.noise_floor,
-    )
-    if not all(math.isfinite(figure) for figure in figures) or min(figures[:3]) <= 0:
-        return "the figures are not numbers"
-    if not figures[1] <= figures[0] <= figures[2]:
-        return "the interval does not hold its own estimate"
-    return ""
+    is_interval = 0 < found.ratio_low <= found.ratio <= found.ratio_high < math.inf
+    return "" if is_interval and found.noise_floor < math.inf else "the figures are no interval"
 
 
 def _percent(ratio: float) -> float:

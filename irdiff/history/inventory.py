@@ -9,13 +9,12 @@ from __future__ import annotations
 import resource
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 
 from irdiff import normalize
 from irdiff.capture.catalogs import Wanted
 from irdiff.compare import facts, loops
-from irdiff.compile.corpus_check import CorpusCheck
+from irdiff.compile import corpus_check
 from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.config import Config
 from irdiff.errors import NormalizeError
@@ -24,8 +23,6 @@ from irdiff.parallel import Report, in_parallel
 from irdiff.resolve.sides import Side
 from irdiff.stages import Stage
 from irdiff.store import Store
-from irdiff.worker_client.worker_requests import Requests
-from irdiff.worker_client.workers import Workers
 
 _UNREAD = frozenset({Stage.SOURCE, Stage.TTIR, Stage.GLIR, Stage.LLIR})
 """Texts that have no facts."""
@@ -68,18 +65,9 @@ def take(side: Side, targets: Sequence[Target], wanted: Wanted, config: Config, 
     """Compiles every wanted case of a side. One that does not compile is a finding. Raises ToolchainError."""
     started, used = time.monotonic(), _cpu_s()
     store = Store(config.store)
-    with closing(Workers(config)) as workers:
-        compiler = WorkerCompiler(Requests(config, workers), store, wanted, reuse=True)
-        asked = CorpusCheck(
-            compiler=compiler,
-            toolchain=side.toolchain,
-            corpus=side.corpus,
-            targets=targets,
-            cases=wanted.cases,
-            jobs=config.jobs,
-            report=report,
-        )
-        jobs = [(row, target) for target, row in asked.captured() if _is_wanted(row, wanted)]
+    with corpus_check.opened(side.toolchain, side.corpus, targets, wanted, config, report) as check:
+        compiler = check.compiler
+        jobs = [(row, target) for target, row in check.captured() if _is_wanted(row, wanted)]
 
         def made(job: tuple[Launch | CaptureFailure, Target]) -> CompiledCase:
             return _made(compiler, store, side, *job)

@@ -81,6 +81,8 @@ def _not_compared(run: Run, changed: Sequence[Case]) -> list[str]:
     parts = error_clusters.unstable_counts(run.cases)
     if blind := sum(map(case_forms.not_compared, run.cases)):
         parts.append(f"the code of {blind} could not be compared")
+    if run.options.shard != (1, 1):
+        parts.append("cases of other shards are not in this run")
     if reach.has_gaps(run) and not reach.missed(run):
         parts.append("some of what changed is read by no launch")
     if launchers.differ(run) and (changed or reach.read(run)):

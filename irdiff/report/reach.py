@@ -29,7 +29,7 @@ def read(run: Run) -> int:
 
 
 def sentence(run: Run) -> str:
-    """`changed files: 3; 2 are read by 41 launches; kernels/rope.py is read by none: not compared`, or
+    """`changed files: 3; 2 are read by 41 cases; kernels/rope.py is read by none: not compared`, or
     nothing.
     """
     launching = {f"{case.workload}.py" for case in run.cases}
@@ -42,7 +42,7 @@ def _sentence(reach: Reach, launching: Collection[str]) -> str:
     unread = [file for file in reach.files if not file.read_by]
     parts = [f"changed files: {len(reach.files)}"]
     if read:
-        parts.append(f"{_are(len(read))} read by {counted(reach.read_by, 'launch')}")
+        parts.append(f"{_are(len(read))} read by {counted(reach.read_by, 'case')}")
     only_read = [
         file
         for file in read

@@ -1,4 +1,4 @@
-"""Everything that is known of one case of a run, with what only its toolchains can still say."""
+"""What `irdiff explain` needs of a run and of its toolchains: sides, attribution, source lines, commands."""
 
 from __future__ import annotations
 
@@ -17,10 +17,12 @@ from irdiff.attribute.kernel_lines import Locations
 from irdiff.attribute.replayer import WorkerReplayer
 from irdiff.capture import kernel_sources
 from irdiff.capture.catalogs import Wanted
+from irdiff.codegen.calls import llvm_call, ptxas_flags
+from irdiff.codegen.running import llc_words
 from irdiff.compare.artifact_comparator import ArtifactComparator
 from irdiff.config import Config
 from irdiff.errors import ExitCode, IrdiffError, RunFolderError, UsageError
-from irdiff.model import Case, Revision, Run, Sides
+from irdiff.model import Case, Launch, Revision, Run, Sides
 from irdiff.normalize import llvm_process
 from irdiff.resolve import packs, tools
 from irdiff.resolve.sides import Side, SideOptions, is_revision, resolve_sides
@@ -200,12 +202,39 @@ def save(folder: Path, run: Run, case: Case, out: Path) -> list[Path]:
     try:
         for path, content in files.items():
             if path.is_symlink() or (path.exists() and (not path.is_file() or path.read_bytes() != content)):
-                raise UsageError(
-                    f"{path} is there and differs; nothing was written", hint="--save DIR, another"
-                )
+                hint = "--save DIR, another"
+                raise UsageError(f"{path} is there and differs; nothing was written", hint=hint)
         out.mkdir(parents=True, exist_ok=True)
         for path, content in files.items():
             path.write_bytes(content)
     except OSError as error:
         raise UsageError(f"{out} cannot be written: {error.strerror or error}") from error
     return list(files)
+
+
+def tool_commands(run: Run, folder: Path, case: Case) -> list[str]:
+    """`base: llc …`, for each side that is a tool: makes it from the files that `explain --save` writes.
+
+    A text that an LLVM cannot read was respelled for it: the notes of the run say how.
+    """
+    rows = []
+    for name, revision in (("base", run.base), ("head", run.head)):
+        key = case.launches.of(name)
+        if key and tools.is_tool(revision.spec) and case.artifacts.of(name):
+            words = _tool_words(run, folder, case, name, run.launches[key])
+            rows.append(f"{name}: {shlex.join(words)}")
+    return rows
+
+
+def _tool_words(run: Run, folder: Path, case: Case, name: str, launch: Launch) -> list[str]:
+    kind, _, path = (run.base if name == "base" else run.head).spec.partition(":")
+    target = next(target for target in run.targets if target.name == case.target)
+    version = str(case.metadata.of(name).get("triton_version", ""))
+    artifact = case.artifacts.of(name).get(Stage.PTX)
+    ptx = (run_folder.artifact(folder, artifact.digest) or b"").decode(errors="replace") if artifact else ""
+    if kind == "ptxas":
+        return [path, *ptxas_flags(launch, version, ptx), f"{name}.ptx", "-o", f"{name}.cubin"]
+    call = llvm_call(launch, target, version, ptx)
+    made = Stage.PTX if call.header else Stage.AMDGCN
+    program = Path(path) if Path(path).name.startswith("llc") else Path(path, "bin", "llc")
+    return [str(program), *llc_words(call), f"{name}.llir", "-o", f"{name}.{made}"]

@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from irdiff.compare import radius
 from irdiff.errors import UsageError
 from irdiff.group import titles
-from irdiff.model import Case, ChangeGroup, Component, Launch, Options, Run, Target
+from irdiff.model import (
+    Case,
+    ChangedFile,
+    ChangeGroup,
+    Component,
+    EditedLines,
+    EditedSource,
+    Launch,
+    Options,
+    Reach,
+    Run,
+    Target,
+)
+
+T = TypeVar("T")
 
 
 def merge(runs: Sequence[Run], *, partial: bool = False) -> Run:
@@ -24,6 +39,8 @@ def merge(runs: Sequence[Run], *, partial: bool = False) -> Run:
         _check_same(first, run)
     missing = missing_shards(runs)
     cases, targets = _cases(runs), _targets(runs)
+    if not cases and len(runs) > 1:
+        raise UsageError("none of the runs has a case", hint="see the notes of each: irdiff report RUN")
     notes = [*dict.fromkeys(note for run in runs for note in run.notes)]
     if missing:
         if not partial:
@@ -33,7 +50,7 @@ def merge(runs: Sequence[Run], *, partial: bool = False) -> Run:
         first,
         created=max(run.created for run in runs),
         command=without_shard(first.command),
-        options=_options(runs),
+        options=replace(_options(runs), shard=runs[-1].options.shard if missing else (1, 1)),
         cut_from="",
         targets=targets,
         environment=_environment(runs),
@@ -41,6 +58,8 @@ def merge(runs: Sequence[Run], *, partial: bool = False) -> Run:
         cases=cases,
         launches=_launches(runs),
         groups=_groups(runs, {case.id: case for case in cases}),
+        reach=_reach([run.reach for run in runs if run.reach]),
+        edited_lines=_edited_lines([run.edited_lines for run in runs if run.edited_lines]),
         notes=tuple(notes),
         duration_s=round(sum(run.duration_s for run in runs), 3),
     )
@@ -57,7 +76,6 @@ def _options(runs: Sequence[Run]) -> Options:
         use_cache=any(row.use_cache for row in every),
         recheck=all(row.recheck for row in every),
         attribute=all(row.attribute for row in every),
-        shard=(1, 1),
         configs=min((row.configs for row in every if row.configs is not None), default=None),
     )
 
@@ -109,10 +127,8 @@ def _environment(runs: Sequence[Run]) -> dict[str, str]:
 
 
 def _groups(runs: Sequence[Run], cases: Mapping[str, Case]) -> tuple[ChangeGroup, ...]:
-    parts: dict[str, list[ChangeGroup]] = {}
-    for group in (group for run in runs for group in run.groups):
-        parts.setdefault(group.id, []).append(group)
-    groups = [_joined(same, cases) for same in parts.values()]
+    parts = _by_key((group for run in runs for group in run.groups), lambda group: group.id)
+    groups = [_joined(same, cases) for same in parts]
     return tuple(sorted(groups, key=lambda group: (-group.score, -len(group.members), group.id)))
 
 
@@ -138,6 +154,53 @@ def _joined(parts: Sequence[ChangeGroup], cases: Mapping[str, Case]) -> ChangeGr
         members=members,
         likeness=round(sum(part.likeness * len(part.members) for part in parts) / count, 4),
     )
+
+
+def _reach(parts: Sequence[Reach]) -> Reach | None:
+    """Each run counts its own cases. A function ran where one of the runs that read its file ran it."""
+    if not parts:
+        return None
+    files = _by_key((file for part in parts for file in part.files), lambda file: file.path)
+    return Reach(files=tuple(map(_changed_file, files)), read_by=sum(part.read_by for part in parts))
+
+
+def _changed_file(same: Sequence[ChangedFile]) -> ChangedFile:
+    idle = [file.not_run for file in same if file.read_by]
+    return replace(
+        same[0],
+        compiled_by=sum(file.compiled_by for file in same),
+        read_by=sum(file.read_by for file in same),
+        not_run=tuple(name for name in idle[0] if all(name in names for names in idle)) if idle else (),
+    )
+
+
+def _edited_lines(parts: Sequence[EditedLines]) -> EditedLines | None:
+    """Each run counts its own cases."""
+    if not parts:
+        return None
+    sources = _by_key((source for part in parts for source in part.sources), lambda source: source.path)
+    return replace(
+        parts[0],
+        sources=tuple(map(_edited_source, sources)),
+        cases=sum(part.cases for part in parts),
+        unmeasured=sum(part.unmeasured for part in parts),
+        executed_by=sum(part.executed_by for part in parts),
+        examples=max((part.examples for part in parts), key=len),
+    )
+
+
+def _edited_source(same: Sequence[EditedSource]) -> EditedSource:
+    rows = _by_key((line for source in same for line in source.lines), lambda line: line.number)
+    return replace(
+        same[0], lines=tuple(replace(row[0], cases=sum(line.cases for line in row)) for row in rows)
+    )
+
+
+def _by_key(rows: Iterable[T], key: Callable[[T], object]) -> list[list[T]]:
+    found: dict[object, list[T]] = {}
+    for row in rows:
+        found.setdefault(key(row), []).append(row)
+    return list(found.values())
 
 
 # shards

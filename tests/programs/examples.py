@@ -26,7 +26,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from irdiff import gate
-from irdiff.gate import outputs, policy, release, timings
+from irdiff.gate import outputs, policy, release_document, timings
 from irdiff.gate.outcome import Outcome
 from irdiff.github import comment
 from irdiff.model import Fact, Run
@@ -74,15 +74,15 @@ def recorded() -> dict[Path, str]:
         run, measured = run_folder.load(folder), timing_file.load(folder)
         assert measured is not None
         report = markdown.render(run, folder, timed.timing_summary_of(measured), markdown.COMMENT)
-    default = _gated(run, measured, ROOT / "reports" / "irdiff-policy.toml")
-    passing = _gated(run, measured, ROOT / "tests" / "data" / "gate" / "passing.toml")
+        default = _gated(run, measured, ROOT / "reports" / "irdiff-policy.toml")
+        passing = _gated(run, measured, ROOT / "tests" / "data" / "gate" / "passing.toml")
+        part = release_document.ReleaseRun(run=run, folder=folder, timing=measured, outcome=passing)
+        document = release_document.render([part])
     return {
         EXAMPLES / "comment-timed.md": comment.body("default", report, "\n"),
         EXAMPLES / "gate-fails.md": outputs.markdown(default),
         EXAMPLES / "gate-passes.md": outputs.markdown(passing),
-        EXAMPLES / "release-report.md": release.render(
-            [release.ReleaseRun(run=run, timing=measured, outcome=passing)]
-        ),
+        EXAMPLES / "release-report.md": document,
     }
 
 

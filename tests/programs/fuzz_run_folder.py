@@ -34,8 +34,8 @@ from rich.console import Console
 
 from irdiff import gate
 from irdiff.errors import RunFolderError
-from irdiff.gate import junit, outputs, policy, release, sarif
-from irdiff.gate.release import ReleaseRun
+from irdiff.gate import junit, outputs, policy, release_document, sarif
+from irdiff.gate.release_document import ReleaseRun
 from irdiff.github import checks
 from irdiff.model import Run, Verdict
 from irdiff.report import html, markdown, templates, terminal
@@ -278,14 +278,14 @@ class Fuzzer:
     def _render(self, run: Run) -> None:
         text = markdown.render(run, self.folder / "in")
         outcome = gate.evaluate(run, self.rules, today=TODAY)
-        part = ReleaseRun(run=run, timing=None, outcome=outcome)
+        part = ReleaseRun(run=run, folder=self.folder / "in", timing=None, outcome=outcome)
         makers: list[Callable[[], str]] = [
             lambda: outputs.text(outcome),
             lambda: outputs.markdown(outcome),
             lambda: outputs.as_json(outcome),
             lambda: junit.junit(outcome),
             lambda: sarif.sarif(outcome, run),
-            lambda: release.render([part]),
+            lambda: release_document.render([part]),
         ]
         if self.chance.random() < 0.1:  # the slow one
             makers.append(lambda: html.render(run, self.folder / "in"))
@@ -294,7 +294,7 @@ class Fuzzer:
             shown.encode()
             assert "\x1b" not in shown
             assert "\u202e" not in shown
-        for shown in (text, outputs.markdown(outcome), release.render([part])):
+        for shown in (text, outputs.markdown(outcome), release_document.render([part])):
             tags = set(_TAG.findall(self.parser.render(shown)))
             assert tags <= _OUR_TAGS, f"foreign markup: {tags - _OUR_TAGS}"
         checks.annotate(run, "corpus")

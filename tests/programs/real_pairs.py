@@ -14,7 +14,7 @@ from pathlib import Path
 from random import Random
 
 from irdiff import config, normalize
-from irdiff.cli import disassembly
+from irdiff.cli import diff_command
 from irdiff.config import Config
 from irdiff.diffs import stage_diff
 from irdiff.diffs.renumbering import Kind
@@ -82,7 +82,7 @@ def _machine_code(folder: Path, case: Case, settings: Config) -> str:
     said = [wording.finding(row) for row in case.findings if row.kind is not FindingKind.LEXICAL_LLIR]
     if case.artifacts.base.get("cubin") and case.artifacts.head.get("cubin"):
         try:
-            texts = disassembly.of_case(folder, case, settings)
+            texts = diff_command.disassembled(folder, case, settings)
             found = normalize.equivalent("sass", texts.base, texts.head)
             said += ["the bytes of the code differ, its disassembly does not"] * found.equal
             said += [f"SASS: {wording.finding(row)}" for row in found.findings]

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from irdiff import config as configuration
-from irdiff.cli.store import store_group
+from irdiff.cli.store_commands import store_group
 from irdiff.config import SharedStoreConfig, StoreMode
 from irdiff.errors import UsageError
 from irdiff.store import Store, key_of, sha256, shared

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from irdiff.cli.store import parse_size, store_group
+from irdiff.cli.store_commands import parse_size, store_group
 from irdiff.errors import StoreError, UsageError
 from irdiff.store import Store, key_of
 from irdiff.worker import assembling

@@ -16,7 +16,7 @@ import pytest
 from checkouts import commit, edit, git, new_repository, write
 from click.testing import CliRunner
 
-from irdiff.cli.toolchain import toolchain_group
+from irdiff.cli.toolchain_commands import toolchain_group
 from irdiff.config import Config
 from irdiff.errors import ToolchainError
 from irdiff.resolve import toolchains

@@ -267,7 +267,7 @@ def test_every_process_goes_through_the_door(repo: Path, tmp_path: Path) -> None
 
 
 def test_releases_are_compared_without_git(tmp_path: Path) -> None:
-    code = "import irdiff.resolve.sides, irdiff.cli.compare, sys; assert 'git' not in sys.modules"
+    code = "import irdiff.resolve.sides, irdiff.cli.compare_command, sys; assert 'git' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "PATH": str(tmp_path)})
 
 

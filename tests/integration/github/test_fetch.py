@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from fake_github import COMMIT, TOKEN, FakeGithub, WorkflowRun
 from pytest_httpserver import HTTPServer
 
-from irdiff.cli import github
+from irdiff.cli import github_commands
 from irdiff.errors import UsageError
 from irdiff.run import failure
 
@@ -36,7 +36,9 @@ def hub(httpserver: HTTPServer, monkeypatch: pytest.MonkeyPatch) -> FakeGithub:
 
 
 def _fetched(out: Path, *words: str) -> set[str]:
-    done = CliRunner().invoke(github.fetch_command, [*words, "--out", str(out)], standalone_mode=False)
+    done = CliRunner().invoke(
+        github_commands.fetch_command, [*words, "--out", str(out)], standalone_mode=False
+    )
     if done.exception:
         raise done.exception
     return {path.name for path in out.iterdir()}

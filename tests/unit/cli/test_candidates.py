@@ -1,15 +1,15 @@
 from __future__ import annotations
 
-from irdiff.cli import candidates
-from irdiff.cli.candidates import Candidate
+from irdiff.cli import ab_command
+from irdiff.cli.ab_command import Candidate
 from irdiff.model import Verdict
 
 X, Y = "matmul/tma:fp16@sm_90", "moe/x:fp8@sm_90"
 
 
 def told(build, *runs) -> str:
-    return candidates.render(
-        "main", [Candidate(name=f"idea-{n}", run=run, place=f"run{n}") for n, run in enumerate(runs)]
+    return ab_command.render(
+        "main", [Candidate(name=f"idea-{n}", run=run, call=f"run{n}") for n, run in enumerate(runs)]
     )
 
 
@@ -40,8 +40,8 @@ def test_candidates_that_agree_say_so(build) -> None:
 
 
 def test_names_are_text(build) -> None:
-    text = candidates.render(
-        "a|b`<b>", [Candidate(name="<img src=x>|", run=build.run(build.case(X)), place="r")]
+    text = ab_command.render(
+        "a|b`<b>", [Candidate(name="<img src=x>|", run=build.run(build.case(X)), call="r")]
     )
     assert "<img" not in text.replace("`<img src=x>\\|`", "").replace("`<img src=x>&#124;`", "")
     assert (

@@ -11,7 +11,7 @@ import zstandard
 from rich.console import Console
 
 from irdiff import config as configuration
-from irdiff.cli.case_story import CaseStory
+from irdiff.cli.explain_command import CaseStory
 from irdiff.diffs import stage_diff
 from irdiff.model import Case, Run, Sides, Verdict
 from irdiff.run import run_folder

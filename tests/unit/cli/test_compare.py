@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from irdiff import pipeline
-from irdiff.cli import compare
+from irdiff.cli import compare_command
 from irdiff.run import run_list
 from tests.unit.report.runs import large_run
 
@@ -23,7 +23,7 @@ def compared(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
 
 def call(*words: str) -> str:
     found = CliRunner().invoke(
-        compare.compare_command, list(words), standalone_mode=False, catch_exceptions=False
+        compare_command.compare_command, list(words), standalone_mode=False, catch_exceptions=False
     )
     return found.output
 

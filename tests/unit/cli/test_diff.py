@@ -8,9 +8,8 @@ import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
-from irdiff.cli import disassembly
-from irdiff.cli.diff import diff_command
-from irdiff.cli.report import report_command
+from irdiff.cli.diff_command import diff_command
+from irdiff.cli.report_command import report_command
 from irdiff.cli.run_argument import find_case
 from irdiff.errors import IrdiffError, RunFolderError, UsageError
 from irdiff.model import Run, Sides, Verdict
@@ -67,7 +66,7 @@ def test_the_same_up_to_registers_is_said_beside_the_diff(
     base = (golden / "base.sass").read_text()
     for name, wanted in (("same-moved", True), ("differ-use", False)):
         texts = Sides(base=base, head=(golden / f"{name}.sass").read_text())
-        monkeypatch.setattr(disassembly, "of_case", lambda *_, texts=texts: texts)
+        monkeypatch.setattr("irdiff.cli.diff_command.disassembled", lambda *_, texts=texts: texts)
         text = call(folder, "matmul fp16-256@", "--stage", "sass")
         assert ("the same instructions up to register assignment" in text) == wanted
         assert "in other registers" in text

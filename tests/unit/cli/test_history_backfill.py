@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from irdiff import config
-from irdiff.cli import history_backfill
+from irdiff.cli import history_commands
 from irdiff.compile import selecting
 from irdiff.errors import ToolchainError
 from irdiff.resolve.sides import Side
@@ -28,7 +28,7 @@ def completed(monkeypatch: pytest.MonkeyPatch) -> Completed:
         return {pattern: (f"{pattern} of {sides[0].toolchain.spec}",) for pattern in patterns}
 
     def whole_names(*newest_first: Callable[[], Side]) -> tuple[str, ...]:
-        return history_backfill._whole_names(
+        return history_commands._whole_names(
             ("vector",), newest_first, (), config.load(), lambda progress: None
         )
 

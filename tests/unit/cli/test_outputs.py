@@ -10,10 +10,10 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from irdiff.cli import hook, options
-from irdiff.cli.gate import gate_command
-from irdiff.cli.init import init_command
-from irdiff.cli.report import report_command
+from irdiff.cli import hook_commands, options
+from irdiff.cli.gate_commands import gate_command
+from irdiff.cli.init_command import init_command
+from irdiff.cli.report_command import report_command
 from irdiff.errors import UsageError
 from irdiff.model import Artifact, Run, Sides, Verdict
 from irdiff.resolve import pushes
@@ -121,15 +121,15 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         def hook_path(name: str) -> Path:
             return tmp_path / ".git" / "hooks" / name
 
-    monkeypatch.setattr(hook.repository, "open_store", lambda *_: Repository())
+    monkeypatch.setattr(hook_commands.repository, "open_store", lambda *_: Repository())
     (tmp_path / ".git" / "hooks").mkdir(parents=True)
     return tmp_path / ".git" / "hooks" / "pre-push"
 
 
 def test_a_hook_of_irdiff_is_replaced(place: Path) -> None:
-    invoke(hook.install_command)
+    invoke(hook_commands.install_command)
     assert pushes.is_ours(place.read_text())
-    invoke(hook.install_command, "--budget", "30", "--", "--tier", "gate")
+    invoke(hook_commands.install_command, "--budget", "30", "--", "--tier", "gate")
     assert "--budget 30" in place.read_text()
     assert place.stat().st_mode & 0o777 == 0o755
     assert [path.name for path in place.parent.iterdir()] == ["pre-push"]
@@ -140,7 +140,7 @@ def _foreign(place: Path) -> None:
 
 
 def _changed(place: Path) -> None:
-    invoke(hook.install_command)
+    invoke(hook_commands.install_command)
     place.write_text(place.read_text().replace("exec ", "make test || exit 1\nexec "))
 
 
@@ -154,12 +154,12 @@ def test_another_hook_stays_and_is_put_aside_by_force(place: Path, make: Any) ->
     make(place)
     before, content = tree(place.parent), place.read_text()
     with pytest.raises(UsageError, match="there is a pre-push hook already"):
-        invoke(hook.install_command)
+        invoke(hook_commands.install_command)
     assert tree(place.parent) == before
-    assert "pre-push.before-irdiff" in invoke(hook.install_command, "--force")
+    assert "pre-push.before-irdiff" in invoke(hook_commands.install_command, "--force")
     assert pushes.is_ours(place.read_text())
     assert (place.parent / "pre-push.before-irdiff").read_text() == content
     _foreign(place)
-    invoke(hook.install_command, "--force")
+    invoke(hook_commands.install_command, "--force")
     assert (place.parent / "pre-push.before-irdiff").read_text() == content
     assert (place.parent / "pre-push.before-irdiff-2").read_text() == "#!/bin/sh\nmake test\n"

@@ -13,11 +13,11 @@ import pytest
 from click.testing import CliRunner
 
 from irdiff import pipeline
-from irdiff.cli import cli, compare
-from irdiff.cli.diff import diff_command
-from irdiff.cli.report import report_command
-from irdiff.cli.runs import runs_group
-from irdiff.cli.time import time_command
+from irdiff.cli import cli, compare_command
+from irdiff.cli.diff_command import diff_command
+from irdiff.cli.report_command import report_command
+from irdiff.cli.runs_commands import runs_group
+from irdiff.cli.time_command import time_command
 from irdiff.errors import ExitCode, UsageError
 from irdiff.model import Run, Verdict
 from irdiff.run import run_folder
@@ -149,7 +149,9 @@ def test_last_is_the_run_before_the_one_that_is_made(runs: Path, monkeypatch: py
     monkeypatch.setattr(pipeline, "resolved", lambda *_: None)
     monkeypatch.setattr(pipeline, "compare", made)
     words = ("triton==3.8.0", "triton==3.9.0", "--known", "last", "--quiet", "--exit-code")
-    found = CliRunner().invoke(compare.compare_command, words, standalone_mode=False, catch_exceptions=False)
+    found = CliRunner().invoke(
+        compare_command.compare_command, words, standalone_mode=False, catch_exceptions=False
+    )
     assert "new since 20261121-100000: 1 of 1 kernel changed" in found.output
     assert found.return_value == ExitCode.ANSWER_IS_NO
 

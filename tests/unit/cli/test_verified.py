@@ -1,4 +1,4 @@
-from irdiff.cli import verified
+from irdiff.cli import corpus_commands
 
 RIGHT = {
     "id": "embedding/embedding:bf16@sm_90",
@@ -26,23 +26,23 @@ CRASHED = dict.fromkeys(RIGHT) | {"id": "a/b:d@sm_90", "ok": False, "why": "Runt
 
 
 def test_a_line_stands_under_the_heading():
-    assert len(verified.heading()) == len(verified.line(RIGHT))
-    assert verified.line(RIGHT).split()[2:] == [
+    assert len(corpus_commands._verified_heading()) == len(corpus_commands._verified_line(RIGHT))
+    assert corpus_commands._verified_line(RIGHT).split()[2:] == [
         *("1.3e-02", "2.1e-04", "0.01", "0", "0.26", "35.8", "us", "3744", "GB/s", "78.1", "%", "memory")
     ]
 
 
 def test_the_rate_is_the_one_that_the_percentage_is_of():
-    assert "656.3 TFLOP/s" in verified.line(PRODUCT)
-    assert "78.1 % fp16" in verified.line(PRODUCT)
+    assert "656.3 TFLOP/s" in corpus_commands._verified_line(PRODUCT)
+    assert "78.1 % fp16" in corpus_commands._verified_line(PRODUCT)
 
 
 def test_a_wrong_launch_says_why():
-    assert verified.line(CRASHED) == "WRONG a/b:d@sm_90: RuntimeError: no"
+    assert corpus_commands._verified_line(CRASHED) == "WRONG a/b:d@sm_90: RuntimeError: no"
 
 
 def test_every_row_of_the_table_has_every_column():
-    text = verified.markdown([RIGHT, WRONG, CRASHED])
+    text = corpus_commands._verified_markdown([RIGHT, WRONG, CRASHED])
     rows = [line for line in text.splitlines() if line.startswith("|")]
     assert len(rows) == 2 + 3
     assert {line.replace("\\|", "").count("|") for line in rows} == {11}

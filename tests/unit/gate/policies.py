@@ -1,15 +1,19 @@
-"""Policies as a user writes them, each rule and waiver with what it has to have."""
+"""Policies as a user writes them, each rule and waiver with what it has to have; and one timing of one case."""
 
 from __future__ import annotations
 
 import datetime
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from irdiff.gate import policy
+from irdiff.gate.timings import TimedCase
+from irdiff.timing.results import Speed
 
 TODAY = datetime.date(2026, 1, 2)
 REASON = "because the release needs it"
+CASE = "a/x:1@sm_90"
 
 
 def of(*rules: dict[str, Any], waivers: Sequence[dict[str, Any]] = ()) -> policy.Policy:
@@ -21,3 +25,15 @@ def waiver(**changes: Any) -> dict[str, Any]:
     """Of the first rule, until today."""
     known = {"rule": "rule-0", "cases": ["a/*"], "owner": "jane", "reason": REASON, "expires": TODAY}
     return {**known, "issue": "https://github.com/o/n/issues/1", **changes}
+
+
+def timed(
+    low: float | None, high: float | None, speed: Speed | None = Speed.SAME, **changes: Any
+) -> TimedCase:
+    """A measurement of `CASE`, in percent; None where it could not be measured."""
+    middle = None if low is None or high is None else (low + high) / 2
+    known = TimedCase(
+        case=CASE, device="H200", slower_percent=middle, low_percent=low, high_percent=high, noise_percent=0.2,
+        speed=speed, enough=True, faulted=False, same_result=True, note="",
+    )  # fmt: skip
+    return replace(known, **changes)

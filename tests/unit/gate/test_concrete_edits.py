@@ -10,20 +10,21 @@ from typing import Any
 import pytest
 
 from irdiff import gate
-from irdiff.compare import edit_digest
+from irdiff.compare import cases, edit_digest
 from irdiff.compare.artifact_comparator import ArtifactComparator
 from irdiff.gate import acceptance
 from irdiff.gate.outcome import Outcome
 from irdiff.group import grouping
 from irdiff.group.describer import CaseDescriber
-from irdiff.model import Artifact, Case, Origin, Pair, Run, Sides, StageStatus, Verdict
+from irdiff.model import Artifact, Case, Pair, Run, Sides, StageStatus, Verdict
 from irdiff.store import Store
 from tests.unit.findings import findings
 from tests.unit.gate import policies
-from tests.unit.gate.policies import TODAY
+from tests.unit.gate.policies import CASE, TODAY
 from tests.unit.no_llvm import no_llvm
 
 DECISION = acceptance.Acceptance(owner="jane", reason="looked at it", on=TODAY, expires=TODAY)
+CHANGED = StageStatus.CHANGED
 POLICY = policies.of({"kind": "verdict", "verdicts": ["changed"], "action": "review"})
 
 
@@ -126,16 +127,15 @@ EDITS = {
 }
 
 
-def _pair(build: Any, case_id: str) -> Pair:
-    launch = build.launch(case_id)
-    supported = Sides(base=True, head=True)
+def _pair(build: Any) -> Pair:
+    launch, both = build.launch(CASE), Sides(base=True, head=True)
     return Pair(
-        id=case_id,
+        id=CASE,
         launch_id=launch.id,
         target=build.target(),
         base=launch,
         head=launch,
-        supported=supported,
+        supported=both,
         moved=False,
     )
 
@@ -148,33 +148,27 @@ class Compared:
         self.store = store
         self.comparator = ArtifactComparator(store, no_llvm)
 
-    def run(self, stage: str, base: str, head: str, **changes: Any) -> Run:
-        case, pair = self.case({stage: base}, {stage: head}, **changes)
+    def run(self, stage: str, base: str, head: str) -> Run:
+        case, pair = self.case({stage: base}, {stage: head})
         describer = CaseDescriber(self.comparator)
         groups, group_of = grouping.group([case], lambda c: describer.describe(c, None))
         case = replace(case, group=group_of[case.id], edit=edit_digest.of_case(case, pair, self.comparator))
-        run: Run = self.build.run(case, groups=groups)
-        return run
+        return self.build.run(case, groups=groups)
 
     def case(
         self, base: Mapping[str, str | bytes], head: Mapping[str, str | bytes], **changes: Any
     ) -> tuple[Case, Pair]:
-        case_id = "a/x:1@sm_90"
         changed = [name for name in base if base[name] != head.get(name)]
-        origin = Origin(stage=changed[0], pass_name=None, masked=(), charged=(), note="") if changed else None
+        statuses = {name: CHANGED if name in changed else StageStatus.IDENTICAL for name in base}
+        statuses["sass"] = statuses.pop("cubin", StageStatus.IDENTICAL)
         case = replace(
-            self.build.case(case_id, Verdict.CHANGED),
-            origin=origin,
-            stages={
-                {"cubin": "sass"}.get(name, name): StageStatus.CHANGED
-                if name in changed
-                else StageStatus.IDENTICAL
-                for name in base
-            },
+            self.build.case(CASE, Verdict.CHANGED),
+            origin=cases.origin(changed[0]) if changed else None,
+            stages=statuses,
             artifacts=Sides(base=self._artifacts(base), head=self._artifacts(head)),
             **changes,
         )
-        return case, _pair(self.build, case_id)
+        return case, _pair(self.build)
 
     def _artifacts(self, contents: Mapping[str, str | bytes]) -> dict[str, Artifact]:
         rows = {}
@@ -264,7 +258,7 @@ def test_what_the_launcher_is_told_counts_with_its_values(compared: Compared) ->
     assert len(digests) == 3
 
 
-def test_what_the_launch_has_otherwise_counts(compared: Compared) -> None:
+def test_what_the_launch_has_differently_counts(compared: Compared) -> None:
     case, pair = compared.case({"ttgir": _mask(100)}, {"ttgir": _mask(96)})
     head = pair.head
     changes: list[dict[str, Any]] = [
@@ -300,11 +294,11 @@ def test_how_a_side_failed_counts_without_addresses_and_folders(
     build: Any, tmp_path: Path, message: str, same: bool
 ) -> None:
     first = "at 0x55d01c2310: failed in /home/a/kernel.ttgir"
-    case = build.case("a/x:1@sm_90", Verdict.BROKEN)
+    case = build.case(CASE, Verdict.BROKEN)
     digests = [
         edit_digest.of_case(
             replace(case, failures=replace(case.failures, head=replace(case.failures.head, message=text))),
-            _pair(build, case.id),
+            _pair(build),
             ArtifactComparator(Store(tmp_path), no_llvm),
         )
         for text in (first, message)
@@ -315,4 +309,4 @@ def test_how_a_side_failed_counts_without_addresses_and_folders(
 @pytest.mark.parametrize("verdict", [Verdict.UNCHANGED, Verdict.ADDED, Verdict.UNSUPPORTED])
 def test_what_is_in_no_group_has_no_edit(build: Any, compared: Compared, verdict: Verdict) -> None:
     _, pair = compared.case({"ttgir": _mask(1)}, {"ttgir": _mask(1)})
-    assert edit_digest.of_case(build.case("a/x:1@sm_90", verdict), pair, compared.comparator) is None
+    assert edit_digest.of_case(build.case(CASE, verdict), pair, compared.comparator) is None

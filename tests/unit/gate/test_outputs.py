@@ -1,7 +1,10 @@
+"""The gate's answer in every format, the release document, and the commands that write them."""
+
 from __future__ import annotations
 
 import json
 import xml.etree.ElementTree as ET
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,16 +13,15 @@ import pytest
 from click.testing import CliRunner
 
 from irdiff import gate
-from irdiff.cli.gate import gate_command
+from irdiff.cli.gate_commands import gate_command, release_report_command
 from irdiff.errors import UsageError
-from irdiff.gate import junit, outputs, policy, sarif, timings
+from irdiff.gate import junit, outputs, policy, release_document, sarif
 from irdiff.gate.outcome import Outcome
-from irdiff.model import Run, Verdict
+from irdiff.gate.release_document import ReleaseRun
+from irdiff.model import Case, Run, StageStatus, Verdict
 from irdiff.run import run_folder
-from irdiff.timing.results import CaseTiming, Measurement, OutputStatus, Speed, Unclear
 from tests.unit.gate import policies
 from tests.unit.gate.policies import REASON, TODAY
-from tests.unit.timings import check, gpu
 
 HOSTILE = "a/x<script>\x1b[2J`|@octocat</details>:1@sm_90"
 RULES = policies.of(
@@ -30,18 +32,18 @@ RULES = policies.of(
     {"id": "held", "kind": "nondeterministic"},
     waivers=[policies.waiver(rule="broken", cases=["a/waived:*"])],
 )
+WHO = ("--owner", "jane", "--reason", "looked at every one", "--until", "2999-12-31")
 
 
 @pytest.fixture
 def run(build: Any) -> Run:
     changed = "a/x:2@sm_90"
-    made: Run = build.run(
+    return build.run(
         build.case(HOSTILE, Verdict.BROKEN),
         build.case("a/waived:1@sm_90", Verdict.BROKEN),
         build.case(changed, Verdict.CHANGED),
         groups=(build.group("ab" * 32, changed),),
     )
-    return made
 
 
 @pytest.fixture
@@ -49,25 +51,39 @@ def outcome(run: Run) -> Outcome:
     return gate.evaluate(run, RULES, today=TODAY)
 
 
-def test_text_says_pass_or_fail_first(outcome: Outcome) -> None:
+def test_text_says_pass_or_fail_first(outcome: Outcome, run: Run) -> None:
     lines = outputs.text(outcome).splitlines()
     assert lines[0] == "gate fails: 3 of 5 rules do not hold: broken (1), timed (1, 1 unknown), wide (1)"
     assert "deny     broken: 2 findings in 3 cases, 1 settled" in lines
     assert "pass     held: holds for 3 cases" in lines
     assert any("waived by jane until 2026-01-02" in line for line in lines)
-    assert any("--accept g:abab --until" in line for line in lines)
+    assert any("gate RUN --policy POLICY --accept g:abab --until" in line for line in lines)
     assert all(line.isprintable() for line in lines)
-
-
-def test_a_pass_says_so(run: Run) -> None:
     passed = gate.evaluate(run, policies.of({"kind": "nondeterministic"}), today=TODAY)
     assert outputs.text(passed).startswith("gate passes: 1 rules hold\n")
+
+
+def test_the_sides_are_named_as_in_every_report(run: Run) -> None:
+    sides = [replace(run.head, revision=f"HEAD~{n} 1a2b3c4") for n in (1, 0)]
+    outcome = gate.evaluate(replace(run, base=sides[0], head=sides[1]), RULES, today=TODAY)
+    version = run.head.version
+    assert f"HEAD~1 1a2b3c4, triton {version} → HEAD~0 1a2b3c4, triton {version}" in outputs.text(outcome)
 
 
 def test_json_holds_everything(outcome: Outcome) -> None:
     rows = json.loads(outputs.as_json(outcome))
     assert rows["passed"] is False
+    assert rows["cases"] == {
+        "machine_code": 1,
+        "as_text": 0,
+        "equal_by_input": 0,
+        "not_compared": 2,
+        "nondeterministic": 0,
+        "is_part": False,
+    }
     assert [rule["result"] for rule in rows["rules"]] == ["deny", "deny", "review", "warn", "pass"]
+    (waived,) = (row for row in rows["rules"][0]["findings"] if row["settled_by"])
+    assert waived["settled_by"]["expires"] == "2026-01-02"
     assert outputs.as_json(outcome) == outputs.as_json(outcome)
 
 
@@ -78,57 +94,131 @@ def test_markdown_is_harmless_and_bounded(outcome: Outcome) -> None:
     assert content.count("<details") == content.count("</details>") == 4
     assert "\x1b" not in content
     for limit in (50, 900, 3000):
-        assert len(outputs.markdown(outcome, limit)) <= limit
+        assert 0 < len(outputs.markdown(outcome, limit)) <= limit
 
 
-def test_junit_is_xml_with_counts(outcome: Outcome) -> None:
+def test_junit_is_xml_with_counts(outcome: Outcome, monkeypatch: pytest.MonkeyPatch) -> None:
     root = ET.fromstring(junit.junit(outcome))
     counts = {name: root.get(name) for name in ("tests", "failures", "errors", "skipped")}
-    assert counts == {"tests": "6", "failures": "2", "errors": "1", "skipped": "1"}
+    assert counts == {"tests": "7", "failures": "2", "errors": "1", "skipped": "1"}
     assert root.find("testsuite[@name='broken']/testcase/failure") is not None
     wide = root.find("testsuite[@name='wide']/testcase/failure")
     assert wide is not None and str(wide.get("message")).endswith(" [g:abab]")
-
-
-def test_junit_stays_small(outcome: Outcome, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(junit, "MAX_CASES", 0)
-    root = ET.fromstring(junit.junit(outcome))
-    failure = root.find("testsuite[@name='broken']/testcase/failure")
-    assert failure is not None
-    assert failure.get("message") == "2 more findings"
+    left_out = ET.fromstring(junit.junit(outcome)).find("testsuite[@name='broken']/testcase/failure")
+    assert left_out is not None and left_out.get("message") == "2 more findings"
 
 
-def test_sarif(outcome: Outcome, run: Run) -> None:
-    rows = json.loads(sarif.sarif(outcome, run))
-    results = rows["runs"][0]["results"]
+def test_sarif(outcome: Outcome, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    results = json.loads(sarif.sarif(outcome, run))["runs"][0]["results"]
     assert {result["ruleId"] for result in results} == {"broken", "timed", "wide", "warned"}
     assert all("\x1b" not in result["message"]["text"] for result in results)
     uris = {r["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for r in results}
-    assert "corpus/a/x.py" in uris
-    assert "irdiff-policy.toml" in uris
+    assert {"corpus/a/x.py", "irdiff-policy.toml"} <= uris
     assert len({result["partialFingerprints"]["irdiff/v1"] for result in results}) == len(results)
     assert sum("suppressions" in result for result in results) == 1
     (wide,) = (result for result in results if result["ruleId"] == "wide")
     assert wide["message"]["text"].startswith("sm_90 [g:abab]: ")
-
-
-@pytest.mark.parametrize("source", ["/etc/passwd", "../x.py", "C:\\x.py", "https://evil.example/x.py", ""])
-def test_sarif_points_into_the_repository_only(source: str) -> None:
-    location = sarif._location(source, "corpus")
-    assert location["physicalLocation"]["artifactLocation"]["uri"] == "irdiff-policy.toml"
-
-
-def test_sarif_stays_within_github_limits(
-    outcome: Outcome, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
     monkeypatch.setattr(sarif, "MAX_RESULTS", 2)
-    rows = json.loads(sarif.sarif(outcome, run))["runs"][0]
-    assert [result["level"] for result in rows["results"]] == ["error", "error"]
-    text = rows["invocations"][0]["toolExecutionNotifications"][0]["message"]["text"]
+    limited = json.loads(sarif.sarif(outcome, run))["runs"][0]
+    assert [result["level"] for result in limited["results"]] == ["error", "error"]
+    text = limited["invocations"][0]["toolExecutionNotifications"][0]["message"]["text"]
     assert text.endswith("; 3 findings left out")
 
 
-# the command
+@pytest.mark.parametrize("source", ["/etc/passwd", "../x.py", "C:\\x.py", "https://evil.example/x.py", ""])
+def test_sarif_points_into_the_repository_only(build: Any, run: Run, source: str) -> None:
+    launches = {key: replace(launch, source_path=source) for key, launch in run.launches.items()}
+    run = replace(run, launches=launches)
+    text = sarif.sarif(gate.evaluate(run, RULES, today=TODAY), run)
+    assert set(_uris(json.loads(text))) == {"irdiff-policy.toml"}
+
+
+def _uris(rows: Any) -> list[str]:
+    results = rows["runs"][0]["results"]
+    return [row["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for row in results]
+
+
+# what cases rest on
+
+
+def same_input(build: Any, case_id: str) -> Case:
+    return build.case(
+        case_id,
+        findings=build.findings("not-compiled:same-input"),
+        stages={"launch": StageStatus.IDENTICAL, "ttir": StageStatus.ABSENT, "sass": StageStatus.ABSENT},
+    )
+
+
+@pytest.mark.parametrize(
+    ("kinds", "words"),
+    [
+        ("mmss", "4 cases: 2 compared in machine code, 2 equal by input"),
+        ("msta", "4 cases: 1 compared in machine code, 1 equal by input, 1 compared as text, 1 not compared"),
+        ("fbn", "3 cases: 0 compared in machine code, 0 equal by input, 3 not compared"),
+    ],
+)
+def test_what_was_compiled_and_what_was_equal_by_input_are_counted_apart(
+    build: Any, kinds: str, words: str
+) -> None:
+    text_only = {"ttir": StageStatus.IDENTICAL}
+    make: dict[str, Callable[[str], Case]] = {
+        "m": build.case,
+        "s": lambda name: same_input(build, name),
+        "t": lambda name: build.case(
+            name, findings=build.findings("machine-code-as-text:no-binary"), stages=text_only
+        ),
+        "a": lambda name: build.case(name, Verdict.ADDED),
+        "f": lambda name: build.case(name, Verdict.FAILING),
+        "b": lambda name: build.case(name, Verdict.CHANGED, findings=build.findings("not-compared:ttir,asm")),
+        "n": lambda name: build.case(name, stages=text_only),  # nothing shows that code was compared
+    }
+    run = build.run(*(make[kind](f"a/x:{n}@sm_90") for n, kind in enumerate(kinds)))
+    outcome = gate.evaluate(run, RULES, today=TODAY)
+    for form in (outputs.text, outputs.markdown, lambda row: sarif.sarif(row, run)):
+        assert words in form(outcome)
+
+
+# the release document
+
+
+def _part(run: Run, rules: policy.Policy | None = RULES) -> ReleaseRun:
+    outcome = gate.evaluate(run, rules, today=TODAY) if rules else None
+    return ReleaseRun(run=run, folder=Path("nowhere"), timing=None, outcome=outcome)
+
+
+def test_the_document_has_the_gate_and_the_report_of_each_run(run: Run) -> None:
+    run = replace(run, notes=("one note",))
+    text = release_document.render([_part(run), _part(run)])
+    assert text.startswith("# Release report: 3.8.0 → 3.9.0\n\n**the gate fails for 2 of 2 runs**\n")
+    for number in (1, 2):
+        assert f"| {number} | `sm_90` | 1 | 1 | 2 | 0 | 1 | fail |" in text
+    second = text.partition("## Run 2: ")[2]
+    for words in ("### gate fails", "waived by jane", "### irdiff: 2 of 3 kernels", "one note"):
+        assert words in second
+    assert "<script>" not in text
+    assert text == release_document.render([_part(run), _part(run)])
+
+
+@pytest.mark.parametrize(
+    ("policies", "expected"),
+    [
+        ([None], "no policy was given: nothing here is a pass"),
+        ([True, None], "the gate was asked for 1 of 2 runs only"),
+        ([True], "the gate passes for the run"),
+        ([True, True], "the gate passes for all 2 runs"),
+    ],
+)
+def test_nothing_is_called_a_pass_that_was_not_asked(
+    build: Any, policies: list[bool | None], expected: str
+) -> None:
+    quiet = build.run(build.case("a/x:1@sm_90"))
+    assert (
+        release_document.verdict([_part(quiet, RULES if asked else None) for asked in policies]) == expected
+    )
+
+
+# the commands
 
 
 @pytest.fixture
@@ -139,13 +229,12 @@ def folder(tmp_path: Path, run: Run) -> Path:
     return path
 
 
-def _policy_file(tmp_path: Path, *kinds: str) -> Path:
-    path = tmp_path / "policy.toml"
-    rules = "".join(
-        f'[[rule]]\nid="r-{n}"\naction="review"\nreason="{REASON}"\n{k}\n' for n, k in enumerate(kinds)
-    )
-    path.write_text(f'schema = "{policy.SCHEMA}"\n{rules}')
-    return path
+@pytest.fixture
+def rules(tmp_path: Path) -> Path:
+    """A policy whose radius rule waits for a review."""
+    rule = f'[[rule]]\nid="r"\naction="review"\nreason="{REASON}"\nkind="radius"\npercent=1\n'
+    (tmp_path / "policy.toml").write_text(f'schema = "{policy.SCHEMA}"\n{rule}')
+    return tmp_path / "policy.toml"
 
 
 def _invoke(*arguments: object) -> tuple[int, str]:
@@ -155,184 +244,79 @@ def _invoke(*arguments: object) -> tuple[int, str]:
     return int(result.return_value), result.output
 
 
-def test_the_command_answers_with_its_exit_code(tmp_path: Path, folder: Path) -> None:
-    wide, narrow = 'kind="radius"\npercent=100', 'kind="radius"\npercent=1'
-    assert _invoke(folder, "--policy", _policy_file(tmp_path, wide))[0] == 0
-    code, output = _invoke(folder, "--policy", _policy_file(tmp_path, narrow))
-    assert code == 1
-    assert output.startswith("gate fails")
+def test_the_command_answers_with_its_exit_code(rules: Path, folder: Path) -> None:
+    code, output = _invoke(folder, "--policy", rules)
+    assert (code, output.startswith("gate fails")) == (1, True)
+    assert f"--policy {rules} --accept g:abab" in output
+    rules.write_text(rules.read_text().replace("percent=1", "percent=100"))
+    assert _invoke(folder, "--policy", rules)[0] == 0
 
 
 def test_without_a_policy_the_rules_are_those_of_the_folder_or_of_irdiff(
-    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, folder: Path, rules: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     code, output = _invoke(folder)
-    assert code == 1 and "the rules are irdiff's own" in output and "review   risky-edits: " in output
-    who = ("--owner", "jane", "--until", "2999-12-31", "--reason", "looked at every one")
+    assert code == 1
+    assert "there is no irdiff-policy.toml here; the rules are irdiff's own" in output
+    assert "gate-kernel-gone" in output
     with pytest.raises(UsageError, match="kept next to your own policy"):
-        _invoke(folder, "--accept", "abababab", *who)
-    _policy_file(tmp_path, 'kind="radius"\npercent=1').rename(tmp_path / "irdiff-policy.toml")
-    assert _invoke(folder, "--accept", "abababab", *who)[0] == 0
+        _invoke(folder, "--accept", "abababab", *WHO)
+    rules.rename(tmp_path / "irdiff-policy.toml")
+    assert "--policy" not in _invoke(folder)[1]
+    assert _invoke(folder, "--accept", "abababab", *WHO)[0] == 0
     assert (tmp_path / "irdiff-accepted.toml").is_file()
 
 
-def test_the_command_accepts_and_writes(tmp_path: Path, folder: Path) -> None:
-    rules = _policy_file(tmp_path, 'kind="radius"\npercent=1')
+def test_accepting_writes_once_and_a_rebase_is_renewed_in_one_command(
+    tmp_path: Path, folder: Path, rules: Path, run: Run, build: Any
+) -> None:
     names = ("json", "markdown", "junit", "sarif")
     written = [item for name in names for item in (f"--{name}", tmp_path / f"out.{name}")]
-    words = ("--owner", "jane", "--reason", "looked at every one", "--until", "2999-12-31")
-    accept = ("--accept", "abababab", *words)
-    assert _invoke(folder, "--policy", rules, *accept, *written)[0] == 0
+    assert _invoke(folder, "--policy", rules, "--accept", "abababab", *WHO, *written)[0] == 0
     assert all((tmp_path / f"out.{name}").stat().st_size > 100 for name in names)
+    (settled,) = json.loads((tmp_path / "out.json").read_text())["rules"][0]["findings"]
+    assert settled["settled_by"]["accepted"][0]["owner"] == "jane"
     assert _invoke(folder, "--policy", rules)[0] == 0
     assert (tmp_path / "irdiff-accepted.toml").read_text().count("[[accepted]]") == 1
+    rebased = replace(run, base=build.revision("3.8.1"), head=build.revision("3.9.1"))
+    (folder / "run.json").write_bytes(run_folder.dump(rebased))
+    code, output = _invoke(folder, "--policy", rules)
+    assert (code, "--renew takes it again" in output) == (1, True)
+    assert _invoke(folder, "--policy", rules, "--renew", "--owner", "joe", "--until", "2999-12-31")[0] == 0
+    assert _invoke(folder, "--policy", rules)[0] == 0
 
 
 @pytest.mark.parametrize(
     ("words", "pattern"),
     [
-        ((), "needs --owner, --reason and --until"),
-        (("--owner", "jane", "--reason", "looked at every one"), "needs --owner, --reason and --until"),
-        (("--reason", "looked at every one", "--until", "2999-12-31"), "needs --owner"),
-        (("--owner", "jane", "--until", "2999-12-31"), "needs --owner"),
-        (("--owner", "jane", "--reason", "fine", "--until", "2999-12-31"), "10 to 1000"),
-        (("--owner", "jane", "--reason", "looked at it", "--until", "2020-01-01"), "is past"),
+        ("", "needs --owner, --reason and --until"),
+        ("--owner jane --reason looked-at-every-one", "needs --owner, --reason and --until"),
+        ("--reason looked-at-every-one --until 2999-12-31", "needs --owner"),
+        ("--owner jane --until 2999-12-31", "needs --owner"),
+        ("--owner jane --reason fine --until 2999-12-31", "10 to 1000"),
+        ("--owner jane --reason looked-at-it --until 2020-01-01", "is past"),
     ],
 )
 def test_accepting_takes_a_name_a_reason_and_an_end(
-    tmp_path: Path, folder: Path, words: tuple[str, ...], pattern: str
+    tmp_path: Path, folder: Path, rules: Path, words: str, pattern: str
 ) -> None:
-    rules = _policy_file(tmp_path, 'kind="radius"\npercent=1')
     with pytest.raises(UsageError, match=pattern):
-        _invoke(folder, "--policy", rules, "--accept", "abababab", *words)
+        _invoke(folder, "--policy", rules, "--accept", "abababab", *words.split())
     assert not (tmp_path / "irdiff-accepted.toml").exists()
 
 
-def test_a_rebase_is_renewed_in_one_command(tmp_path: Path, folder: Path, run: Run, build: Any) -> None:
-    rules = _policy_file(tmp_path, 'kind="radius"\npercent=1')
-    who = ("--owner", "jane", "--until", "2999-12-31")
-    accept = ("--accept", "abababab", *who, "--reason", "looked at every one")
-    assert _invoke(folder, "--policy", rules, *accept)[0] == 0
-    rebased = replace(run, base=build.revision("3.8.1"), head=build.revision("3.9.1"))
-    (folder / "run.json").write_bytes(run_folder.dump(rebased))
-    code, output = _invoke(folder, "--policy", rules)
-    assert code == 1
-    assert "--renew takes it again" in output
-    assert _invoke(folder, "--policy", rules, "--renew", *who)[0] == 0
-    assert _invoke(folder, "--policy", rules)[0] == 0
-
-
-def test_the_sides_are_named_as_in_every_report(run: Run) -> None:
-    sides = [replace(run.head, revision=f"HEAD~{n} 1a2b3c4") for n in (1, 0)]
-    outcome = gate.evaluate(replace(run, base=sides[0], head=sides[1]), RULES, today=TODAY)
-    version = run.head.version
-    told = f"HEAD~1 1a2b3c4, triton {version} → HEAD~0 1a2b3c4, triton {version}"
-    assert told in outputs.text(outcome)
-
-
-def test_an_old_acceptance_file_is_a_clear_error(tmp_path: Path, folder: Path) -> None:
-    rules = _policy_file(tmp_path, 'kind="radius"\npercent=1')
+def test_an_old_acceptance_file_is_refused_and_left(tmp_path: Path, folder: Path, rules: Path) -> None:
     old = tmp_path / "irdiff-accepted.toml"
     old.write_text('schema = "irdiff-accepted/1"\n')
-    with pytest.raises(UsageError, match="it is not honoured"):
+    with pytest.raises(UsageError, match="irdiff-accepted/2"):
         _invoke(folder, "--policy", rules)
     assert old.read_text() == 'schema = "irdiff-accepted/1"\n'
 
 
-# timings as they are on disk
-
-
-def _row(status: OutputStatus, side: str | None = None, message: str = "") -> CaseTiming:
-    return CaseTiming(
-        case="a/x:1@sm_90",
-        gpu="GPU-1",
-        outputs=check(status, side, message),
-        measurement=None,
-        processes=(),
-        note="",
-    )
-
-
-@pytest.mark.parametrize(
-    ("status", "side", "same"),
-    [
-        (OutputStatus.EQUAL, None, True),
-        (OutputStatus.CLOSE, None, True),
-        (OutputStatus.DIFFERENT, None, False),
-        (OutputStatus.FAULT, "head", False),
-        (OutputStatus.FAULT, None, False),
-        (OutputStatus.FAULT, "base", None),
-        (OutputStatus.HANG, "control", None),
-        (OutputStatus.NOT_LAUNCHED, "head", None),
-        (OutputStatus.NOT_CHECKED, None, None),
-    ],
-)
-def test_outputs_as_the_gate_sees_them(status: OutputStatus, side: str | None, same: bool | None) -> None:
-    assert timings._same_result(_row(status, side).outputs) is same
-
-
-def test_a_gpu_that_nothing_is_known_of_measures_nothing() -> None:
-    assert timings._unfit(_row(OutputStatus.EQUAL), None)
-
-
-def _measured(**changes: Any) -> CaseTiming:
-    fields: dict[str, Any] = dict.fromkeys(Measurement.__dataclass_fields__)
-    ratios = {
-        "ratio": 1.05,
-        "ratio_low": 1.04,
-        "ratio_high": 1.06,
-        "noise_floor": 0.002,
-        "speed": Speed.SLOWER,
-        "unclear": None,
-        "why": "",
-    }
-    return replace(_row(OutputStatus.EQUAL), measurement=Measurement(**{**fields, **ratios, **changes}))
-
-
-def test_a_measurement_as_the_gate_sees_it() -> None:
-    timed = timings._timed(_measured(), gpu())
-    assert (timed.slower_percent, timed.low_percent) == (pytest.approx(5.0), pytest.approx(4.0))
-    assert (timed.noise_percent, timed.device) == (pytest.approx(0.2), "card")
-    assert (timed.speed, timed.enough, timed.faulted) == (Speed.SLOWER, True, False)
-
-
-@pytest.mark.parametrize(
-    ("unclear", "enough"),
-    [
-        (Unclear.FEW_PROCESSES, False),
-        (Unclear.CONTROL, False),
-        (Unclear.TWO_HUMPS, False),
-        (Unclear.MANY_CASES, True),
-        (Unclear.WIDE, True),
-        (Unclear.THRESHOLD, True),
-    ],
-)
-def test_an_unclear_measurement_as_the_gate_sees_it(unclear: Unclear, enough: bool) -> None:
-    timed = timings._timed(_measured(speed=Speed.UNCLEAR, unclear=unclear, why="because"), gpu())
-    assert (timed.speed, timed.enough, timed.note) == (Speed.UNCLEAR, enough, "because")
-
-
-def test_a_fault_as_the_gate_sees_it() -> None:
-    row = _row(OutputStatus.HANG, "head", "while timing: gone")
-    for card in (gpu(), gpu(trustworthy=False, throttled=("thermal",))):
-        timed = timings._timed(row, card)
-        assert (timed.faulted, timed.note) == (True, "hang at head: while timing: gone")
-        assert (timed.speed, timed.low_percent, timed.same_result) == (None, None, False)
-
-
-@pytest.mark.parametrize(
-    ("row", "card"),
-    [
-        ({}, {"trustworthy": False, "throttled": ("thermal",)}),
-        ({"ratio": float("nan")}, {}),
-        ({"ratio_low": float("-inf")}, {}),
-        ({"ratio_low": 0.0}, {}),
-        ({"ratio_low": 1.055}, {}),
-        ({"noise_floor": float("inf")}, {}),
-    ],
-)
-def test_figures_that_cannot_be_relied_on_are_none(row: dict[str, Any], card: dict[str, Any]) -> None:
-    timed = timings._timed(_measured(**row), gpu(**card))
-    assert timed.low_percent is None
-    assert timed.note
+def test_the_release_command_reads_runs_and_writes_the_document(tmp_path: Path, folder: Path) -> None:
+    out = tmp_path / "release.md"
+    arguments = [str(folder), str(folder / "run.json"), "--out", str(out)]
+    result = CliRunner().invoke(release_report_command, arguments, standalone_mode=False)
+    assert result.exception is None
+    assert "no policy was given" in out.read_text()

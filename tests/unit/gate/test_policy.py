@@ -1,3 +1,5 @@
+"""Mistakes in a policy and in an acceptance file are named, and only what a run has is accepted."""
+
 from __future__ import annotations
 
 import dataclasses
@@ -60,6 +62,7 @@ def _load(tmp_path: Path, text: str) -> policy.Policy:
         ('cases = ["a/*"]', "", "names nothing"),
         ('cases = ["a/*"]', 'cases = [""]', "waiver.0.cases"),
         ("[[rule]]", "[[rule]", "is not TOML"),
+        ('cases = ["a/*"]', 'groups = ["g1"]', "waiver.0.groups"),
     ],
 )
 def test_a_mistake_is_named(tmp_path: Path, old: str, new: str, pattern: str) -> None:
@@ -68,13 +71,9 @@ def test_a_mistake_is_named(tmp_path: Path, old: str, new: str, pattern: str) ->
         _load(tmp_path, (RULE + WAIVER).replace(old, new))
 
 
-def test_two_rules_of_one_name_are_refused(tmp_path: Path) -> None:
-    again = RULE[RULE.index("[[rule]]") :]
+def test_two_rules_of_one_name_and_no_file_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="two rules"):
-        _load(tmp_path, RULE + again)
-
-
-def test_a_missing_policy_is_a_usage_error(tmp_path: Path) -> None:
+        _load(tmp_path, RULE + RULE[RULE.index("[[rule]]") :])
     with pytest.raises(UsageError, match="cannot be read"):
         policy.load(tmp_path / "none.toml")
 

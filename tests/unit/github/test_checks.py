@@ -61,7 +61,8 @@ def test_one_error_of_one_file_is_one_annotation(build: Any) -> None:
     ("verdicts", "expected"),
     [
         ([], Conclusion.FAILURE),
-        ([Verdict.UNCHANGED, Verdict.ABSORBED, Verdict.FAILING], Conclusion.SUCCESS),
+        ([Verdict.UNCHANGED, Verdict.ABSORBED], Conclusion.SUCCESS),
+        ([Verdict.UNCHANGED, Verdict.FAILING], Conclusion.NEUTRAL),
         ([Verdict.UNCHANGED, Verdict.CHANGED], Conclusion.NEUTRAL),
         ([Verdict.UNCHANGED, Verdict.REMOVED], Conclusion.NEUTRAL),
         ([Verdict.REMOVED, Verdict.FAILING, Verdict.UNSUPPORTED], Conclusion.FAILURE),
@@ -101,5 +102,5 @@ def test_a_new_launch_that_does_not_compile_is_a_failure(build: Any) -> None:
     new = replace(
         case, launches=replace(case.launches, base=None), failures=replace(case.failures, base=None)
     )
-    assert checks.conclusion(build.run(build.case("a/x:1@sm_90"), case)) is Conclusion.SUCCESS
+    assert checks.conclusion(build.run(build.case("a/x:1@sm_90"), case)) is Conclusion.NEUTRAL
     assert checks.conclusion(build.run(build.case("a/x:1@sm_90"), new)) is Conclusion.FAILURE

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from irdiff.cli.comment import comment_command
+from irdiff.cli.comment_command import comment_command
 from irdiff.errors import UsageError
 from irdiff.github.comment import marker
 from irdiff.model import Verdict

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from irdiff.cli.init import init_command
+from irdiff.cli.init_command import init_command
 from irdiff.errors import UsageError
 from irdiff.gate import policy
 from irdiff.github import workflows

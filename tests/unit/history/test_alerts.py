@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from irdiff.cli import history as command
+from irdiff.cli import history_commands as command
 from irdiff.history import add, alerts, database, lines
 from irdiff.model import Verdict
 from tests.unit.history import histories
@@ -181,7 +181,7 @@ def test_issues_of_others_are_never_touched(bench: Bench, build) -> None:
 def test_check_ends_with_1_and_writes_its_text(bench: Bench, build, tmp_path: Path) -> None:
     from click.testing import CliRunner
 
-    from irdiff.cli.history import history_group
+    from irdiff.cli.history_commands import history_group
 
     def check() -> tuple[int, str]:
         words = ["check", "--db", str(bench.file), "--markdown", str(tmp_path / "text.md")]

@@ -7,8 +7,8 @@ from dataclasses import replace
 import click
 import pytest
 
-from irdiff.cli.ab import ab_command
-from irdiff.cli.compare import compare_command
+from irdiff.cli.ab_command import ab_command
+from irdiff.cli.compare_command import compare_command
 from irdiff.model import Verdict
 from irdiff.report import commands
 from irdiff.run import replay_command

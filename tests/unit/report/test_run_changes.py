@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from irdiff.cli.diff_runs import diff_runs_command
+from irdiff.cli.runs_commands import diff_runs_command
 from irdiff.errors import ExitCode
 from irdiff.model import Case, Run, Sides, Verdict
 from irdiff.report import run_changes

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from irdiff.cli import time as command
+from irdiff.cli import time_command as command
 from irdiff.report import timed
 from irdiff.timing.results import Measurement, NotTimed, OutputStatus, Speed, Unclear
 from tests.unit.timing.test_results import check, found, gpu

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from irdiff.cli.merge import merge_command
+from irdiff.cli.runs_commands import merge_command
 from irdiff.errors import UsageError
-from irdiff.model import Run, Verdict
+from irdiff.model import ChangedFile, FileChange, Reach, Run, Verdict
 from irdiff.run import merge, run_folder
 from irdiff.store import Store, sha256
 
@@ -194,3 +194,19 @@ def test_the_command_keeps_artifacts(tmp_path: Path, build: Any, run: Run) -> No
     assert result.exit_code == 0
     assert run_folder.load(out).summary.verdicts == run.summary.verdicts
     assert run_folder.artifact(out, digest) == b"module {}"
+
+
+def test_what_reads_and_runs_a_changed_file_is_counted_over_all_runs(build: Any) -> None:
+    """Each shard captures its own workloads: a function ran where one of the readers ran it."""
+
+    def part(name: str, read_by: int, *not_run: str) -> Run:
+        file = ChangedFile(
+            path="k.py", change=FileChange.CHANGED, compiled_by=read_by, read_by=read_by, not_run=not_run
+        )
+        return replace(build.run(build.case(name)), reach=Reach(files=(file,), read_by=read_by))
+
+    runs = [part("a/x:1@sm_90", 2, "f", "g"), part("a/x:2@sm_90", 1, "g"), part("a/x:3@sm_90", 0)]
+    reach = merge.merge(runs).reach
+    assert reach is not None
+    (file,) = reach.files
+    assert (reach.read_by, file.read_by, file.compiled_by, file.not_run) == (3, 3, 3, ("g",))

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from irdiff import pipeline
 from irdiff.api import compare as compare_in_python
-from irdiff.cli import compare, merge
+from irdiff.cli import compare_command, runs_commands
 from irdiff.errors import StoreError, UsageError
 from irdiff.model import Artifact, Run, Sides
 from irdiff.run import run_folder, run_place
@@ -175,11 +175,11 @@ def unresolved(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_commands_refuse_before_anything_is_read_or_resolved(refused: Path, place: Path) -> None:
     before = tree(place)
     with pytest.raises(UsageError):
-        _invoke(compare.compare_command, *_WORDS, "--out", refused)
+        _invoke(compare_command.compare_command, *_WORDS, "--out", refused)
     with pytest.raises(UsageError):
         compare_in_python(*_WORDS, targets=[], cases=[], corpus=None, out=refused)
     with pytest.raises(UsageError):
-        _invoke(merge.merge_command, "no-run", "--out", refused)
+        _invoke(runs_commands.merge_command, "no-run", "--out", refused)
     assert tree(place) == before
 
 
@@ -282,14 +282,14 @@ def test_a_report_inside_the_run_folder_is_refused(
 ) -> None:
     monkeypatch.setattr(pipeline, "compare", lambda *_: run)
     with pytest.raises(UsageError, match="replaced as a whole"):
-        _invoke(compare.compare_command, "a", "b", "--out", "run", "--html", "run/report.html")
+        _invoke(compare_command.compare_command, "a", "b", "--out", "run", "--html", "run/report.html")
 
 
 def test_merge_does_not_replace_one_of_its_runs(place: Path, run: Run, store: Store) -> None:
     write(place / "one", run, store)
     before = tree(place)
     with pytest.raises(UsageError, match="one of the runs to merge"):
-        _invoke(merge.merge_command, "one", "--out", "one")
+        _invoke(runs_commands.merge_command, "one", "--out", "one")
     assert tree(place) == before
 
 
@@ -312,7 +312,7 @@ def full(monkeypatch: pytest.MonkeyPatch, unresolved: None) -> None:
 def test_compare_asks_first_whether_it_can_write(place: Path, words: list[str]) -> None:
     before = tree(place)
     with pytest.raises(StoreError, match=r"cannot be written: No space left") as raised:
-        _invoke(compare.compare_command, *_WORDS, *words)
+        _invoke(compare_command.compare_command, *_WORDS, *words)
     assert "name another" in raised.value.hint
     assert tree(place) == before
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from irdiff.model import Artifact, Sides, Verdict
-from irdiff.run import run_folder, tool_commands
+from irdiff.run import explanation, run_folder
 from irdiff.store import sha256
 from tests.unit.conftest import Build
 
@@ -27,13 +27,13 @@ def test_each_side_of_a_tool_has_its_command(
     )
     run = build.run(case)
     monkeypatch.setattr(run_folder, "artifact", lambda folder, digest: PTX)
-    assert tool_commands.of_case(run, tmp_path, case) == []
+    assert explanation.tool_commands(run, tmp_path, case) == []
     tools = replace(
         run,
         base=replace(run.base, spec="llvm:/usr/lib/llvm-22"),
         head=replace(run.head, spec="ptxas:/cuda/bin/ptxas"),
     )
-    base, head = tool_commands.of_case(tools, tmp_path, case)
+    base, head = explanation.tool_commands(tools, tmp_path, case)
     assert base == (
         "base: /usr/lib/llvm-22/bin/llc -O3 -mtriple=nvptx64-nvidia-cuda -mcpu=sm_90a -mattr=+ptx87 "
         "--relocation-model=pic --trap-unreachable --fp-contract=fast --nvptx-short-ptr --nvptx-mad-wide-opt "

@@ -8,7 +8,7 @@ import pytest
 
 from irdiff import timing
 from irdiff.cli.options import DURATION
-from irdiff.cli.time import exit_code
+from irdiff.cli.time_command import exit_code
 from irdiff.errors import ExitCode, UsageError
 from irdiff.model import Artifact, Sides, Verdict
 from irdiff.timing import assemble, isolate, schedule, timing_file

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from irdiff import config as configuration
-from irdiff.cli.toolchain import toolchain_group
+from irdiff.cli.toolchain_commands import toolchain_group
 from irdiff.config import Config
 from irdiff.errors import ToolchainError, UsageError
 from irdiff.resolve.toolchains import environments

@@ -43,7 +43,6 @@ class _CommentPlace:
     root: str
 
     def __post_init__(self) -> None:
-        """Raises UsageError."""
         if self.commit is not None and not _COMMIT.fullmatch(self.commit):
             raise UsageError(f"--commit {self.commit[:80]!a} is not a full commit id")
         if self.url is not None and not re.fullmatch(r"https://[!-~]{1,1000}", self.url):
@@ -129,35 +128,39 @@ def _story(given: GivenRun) -> _Story:
 
 
 def _footer(place: _CommentPlace) -> str:
-    parts = []
-    if place.commit:
-        parts.append(f"at {escape.code(place.commit[:12])}")
-    if place.url:
-        parts.append(f"[job and full report]({escape.url(place.url)})")
+    parts = [f"at {escape.code(place.commit[:12])}"] if place.commit else []
+    parts += [f"[job and full report]({escape.url(place.url)})"] if place.url else []
     return f"\n<sub>irdiff {', '.join(parts)}</sub>\n" if parts else "\n"
 
 
 def _dry(place: _CommentPlace, story: _Story) -> str:
     text = comment.body(place.key, story.markdown(url=place.url), _footer(place))
     where = f"pull request {place.number}" if place.number else f"the pull request of {place.branch}"
-    lines = [f"would write to {where} of {place.repository}, {len(text)} characters:", ""]
+    lines = [f"would write to {where} of {place.repository}, {len(text)} characters:"]
     if place.check:
-        found = story.annotations(place.root)
-        lines.insert(1, f"would publish a check: {story.conclusion.value}, {len(found)} annotations")
-    return "\n".join(map(escape.terminal, lines)) + "\n" + text
+        count = len(story.annotations(place.root))
+        lines.append(f"would publish a check: {story.conclusion.value}, {count} annotations")
+    return "\n".join(map(escape.terminal, [*lines, ""])) + "\n" + text
 
 
 def _send(place: _CommentPlace, story: _Story, config: Config) -> None:
     if not config.github_token:
         raise UsageError("no token", hint="set GITHUB_TOKEN in the environment, or use --dry-run")
     client = Client(config.github_token, place.repository, api_url=place.api_url or config.github_api_url)
-    number = place.number
-    if number is None:
-        assert place.branch is not None
-        assert place.commit is not None
-        number = comment.find_pull_request(client, place.branch, place.commit)
-    if place.check and place.commit is not None:
-        click.echo(f"{checks.publish(client, _check(place, story))} published")
+    number, commit = place.number, place.commit or ""
+    if place.branch is not None:
+        number = comment.find_pull_request(client, place.branch, commit)
+    if place.check:
+        check = CheckRun(
+            commit=commit,
+            name="irdiff" if place.key == "default" else f"irdiff ({place.key})",
+            conclusion=story.conclusion,
+            title=story.title,
+            summary=story.markdown(),
+            annotations=story.annotations(place.root),
+            details_url=place.url,
+        )
+        click.echo(f"{checks.publish(client, check)} published")
     if number is None:
         click.echo("no comment: no open pull request has this commit as its head")
         return
@@ -172,16 +175,3 @@ def _send(place: _CommentPlace, story: _Story, config: Config) -> None:
     )
     older = f", {posted.minimized} older ones minimized" if posted.minimized else ""
     click.echo(escape.terminal(f"comment {posted.done}{older}" + (f": {posted.url}" if posted.url else "")))
-
-
-def _check(place: _CommentPlace, story: _Story) -> CheckRun:
-    assert place.commit is not None
-    return CheckRun(
-        commit=place.commit,
-        name="irdiff" if place.key == "default" else f"irdiff ({place.key})",
-        conclusion=story.conclusion,
-        title=story.title,
-        summary=story.markdown(),
-        annotations=story.annotations(place.root),
-        details_url=place.url,
-    )

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
-from textwrap import indent
 from typing import Any
 
 import click
-from rich.console import Console
 from rich.text import Text
 
 from irdiff import process
@@ -20,28 +18,24 @@ from irdiff.attribute import exercise
 from irdiff.attribute.exercise import CaseExercise, Exerciser
 from irdiff.attribute.replayer import WorkerReplayer
 from irdiff.capture.catalogs import Wanted
-from irdiff.cli import options, screen, verified
+from irdiff.cli import options, screen
 from irdiff.cli.options import CaseArguments
 from irdiff.compile import corpus_check, selecting
-from irdiff.compile.corpus_check import CorpusCheck
-from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.config import Config
 from irdiff.errors import ExitCode, NothingComparedError, UsageError
 from irdiff.model import Launch, Target
 from irdiff.parallel import Report, in_parallel
-from irdiff.report import tables
 from irdiff.report.tables import Column
 from irdiff.resolve.sides import Side
 from irdiff.resolve.toolchains.identity import WORKER
 from irdiff.store import Store
-from irdiff.worker_client.worker_requests import Requests
 from irdiff.worker_client.workers import Workers
 
-toolchain_option = click.option(
+_toolchain_option = click.option(
     "--toolchain",
     "spec",
     default="triton==3.9.0",
-    help="The toolchain whose frontend captures launches.",
+    help="The toolchain that captures launches and compiles them.",
 )
 _COLUMNS = tuple(Column(name=name) for name in ("launch", "kernel", "tier", "targets"))
 
@@ -58,8 +52,8 @@ def _chosen(
     """The kernels with a toolchain, the targets, whole names of cases, and a reporter for what follows."""
     side, targets = selection.side(spec, config), selection.targets(config)
     with screen.progress() as report:
-        meant = selecting.of_sides(selection.cases, (side,), targets, config, report)
-        yield side, targets, selecting.flat(meant), report
+        cases = selecting.flat(selecting.of_sides(selection.cases, (side,), targets, config, report))
+        yield side, targets, cases, report
 
 
 def _launches(spec: str, selection: CaseArguments, config: Config) -> list[Launch]:
@@ -67,24 +61,16 @@ def _launches(spec: str, selection: CaseArguments, config: Config) -> list[Launc
         return corpus_check.captured(side.toolchain, side.corpus, targets, cases, config, report)
 
 
-def _as_json(rows: Sequence[Launch]) -> Iterator[bytes]:
-    """One after another: nobody holds all of them as text."""
-    yield b"["
-    for number, row in enumerate(rows):
-        yield f"{',' if number else ''}\n{indent(json.dumps(asdict(row), indent=1), ' ')}".encode()
-    yield b"\n]\n" if rows else b"]\n"
-
-
 @corpus_group.command("list")
 @options.kernels_and_cases
-@toolchain_option
+@_toolchain_option
 @options.configured
 @options.json_option
 def list_command(*, selection: CaseArguments, spec: str, config: Config, json_path: Path | None) -> None:
     """List every launch of the corpus, as captured for each target."""
     rows = _launches(spec, selection, config)
     if json_path:
-        options.write_output(json_path, _as_json(rows))
+        options.write_json(json_path, [asdict(row) for row in rows])
         return
     by_id: dict[str, list[Any]] = {}
     for row in rows:
@@ -93,10 +79,9 @@ def list_command(*, selection: CaseArguments, spec: str, config: Config, json_pa
     for launch_id, launches in sorted(by_id.items()):
         expected = " ".join(row.target if row.expected else f"({row.target})" for row in launches)
         cells.append([Text(word) for word in (launch_id, launches[0].kernel, launches[0].tier, expected)])
-    console = Console()
-    screen.print_lines(console, tables.lines(_COLUMNS, cells, console.width if console.is_terminal else None))
+    screen.print_table(_COLUMNS, cells)
     kernels = {(row.workload, row.kernel) for row in rows}
-    console.print(
+    click.echo(
         f"{len(kernels)} kernels, {len(by_id)} launches, {len(rows)} cases; (target): not meant to compile"
     )
 
@@ -104,7 +89,7 @@ def list_command(*, selection: CaseArguments, spec: str, config: Config, json_pa
 @corpus_group.command("show")
 @click.argument("launch")
 @options.kernels
-@toolchain_option
+@_toolchain_option
 @options.configured
 def show_command(*, launch: str, selection: CaseArguments, spec: str, config: Config) -> None:
     """Show all that was captured of LAUNCH (family/workload:label), as JSON."""
@@ -118,7 +103,7 @@ def show_command(*, launch: str, selection: CaseArguments, spec: str, config: Co
 @corpus_group.command("check")
 @options.kernels_and_cases
 @click.option("--all-targets", is_flag=True, help="Every known target.")
-@toolchain_option
+@_toolchain_option
 @options.json_option
 @options.limited
 def check_command(
@@ -152,7 +137,7 @@ def check_command(
 @click.option("--workload", default="*", help="Pattern of FAMILY/NAME.")
 @click.option("--target", default="sm_90", help="Which target this machine's GPU is.")
 @click.option("--python", default=sys.executable, help="An interpreter that has torch and triton.")
-@click.option("--markdown", "markdown_path", type=options.OUTPUT, help="Also write the table here.")
+@options.markdown_option
 @options.configured
 @options.json_option
 def verify_command(
@@ -175,9 +160,9 @@ def verify_command(
     def on_line(line: str) -> None:
         if line.startswith("{"):
             if not rows:
-                click.echo(verified.heading())
+                click.echo(_verified_heading())
             rows.append(json.loads(line))
-            click.echo(verified.line(rows[-1]))
+            click.echo(_verified_line(rows[-1]))
 
     words: list[str | Path] = [python, WORKER, "verify", "--target", target, "--workload", workload]
     words += ["--corpus", selection.corpus_folder(config), "--targets", config.shipped / "targets"]
@@ -200,18 +185,13 @@ def verify_command(
             log_path=str(log),
         )
     if markdown_path:
-        options.write_output(markdown_path, verified.markdown(rows))
-    click.echo(verified.last_line(rows))
+        options.write_output(markdown_path, _verified_markdown(rows))
+    click.echo(_agreement(rows))
     return ExitCode.DONE if all(row["ok"] for row in rows) else ExitCode.ANSWER_IS_NO
 
 
 @corpus_group.command("gaps")
-@click.option(
-    "--toolchain",
-    "spec",
-    default="triton==3.9.0",
-    help="The toolchain whose passes are looked at.",
-)
+@_toolchain_option
 @options.selection
 @click.option("--fewest", type=click.IntRange(min=1), default=3, help="How many cases are enough.")
 @click.option("--all", "show_all", is_flag=True, help="Show every pass, not only gaps.")
@@ -250,20 +230,84 @@ def gaps_command(
 def _exercise(
     side: Side, targets: tuple[Target, ...], wanted: Wanted, config: Config, report: Report
 ) -> list[CaseExercise]:
-    store = Store(config.store)
-    with closing(Workers(config)) as workers:
-        compiler = WorkerCompiler(Requests(config, workers), store, wanted, reuse=True)
-        replayer = WorkerReplayer(config, store, workers, wanted, reuse=True)
-        exerciser = Exerciser(side=side, compiler=compiler, replayer=replayer)
-        asked = CorpusCheck(
-            compiler=compiler,
-            toolchain=side.toolchain,
-            corpus=side.corpus,
-            targets=targets,
-            cases=wanted.cases,
-            jobs=config.jobs,
-            report=report,
-        )
-        launches = [(launch, target) for target, launch in asked.captured() if isinstance(launch, Launch)]
+    toolchain, corpus = side.toolchain, side.corpus
+    with (
+        closing(Workers(config)) as workers,
+        corpus_check.opened(toolchain, corpus, targets, wanted, config, report, warm=workers) as check,
+    ):
+        replayer = WorkerReplayer(config, Store(config.store), workers, wanted, reuse=True)
+        exerciser = Exerciser(side=side, compiler=check.compiler, replayer=replayer)
+        launches = [(launch, target) for target, launch in check.captured() if isinstance(launch, Launch)]
         rows = in_parallel(lambda job: exerciser.of_launch(*job), launches, config.jobs, "exercise", report)
         return [row for row in rows if row is not None]
+
+
+# launches that ran on a GPU next to their reference: a line each in a terminal, a row each in Markdown
+
+
+_PEAKS = {"memory_tb_per_s": "memory", **{f"peak_{kind}_tflops": kind for kind in ("fp16", "tf32", "fp8")}}
+_WIDTHS = {
+    "max abs err": 11,
+    "rel err": 8,
+    "rtol": 6,
+    "atol": 6,
+    "used": 6,
+    "time": 12,
+    "rate": 13,
+    "of peak": 16,
+}
+_LEGEND = (
+    "*rel err*: norm of the error over the norm of the reference; *used*: the largest error of an "
+    "element over what `atol + rtol × |reference|` allows; *time*: median of 20 calls with a cold L2, "
+    "everything that a call launches; *of peak*: the larger share, of the memory's peak or of that of "
+    "the multiplied type."
+)
+
+
+def _verified_heading() -> str:
+    return "      " + f"{'launch':60}" + _columns(_WIDTHS)
+
+
+def _verified_line(row: Mapping[str, Any]) -> str:
+    if not row["ok"]:
+        return f"WRONG {row['id']}: {str(row.get('why'))[:160]}"
+    return f"ok    {row['id']:60}" + _columns(_verified_cells(row))
+
+
+def _columns(cells: Iterable[str]) -> str:
+    return "".join(f"{cell:>{width + 1}}" for cell, width in zip(cells, _WIDTHS.values(), strict=True))
+
+
+def _agreement(rows: Sequence[Mapping[str, Any]]) -> str:
+    right = sum(bool(row["ok"]) for row in rows)
+    return f"{right} of {len(rows)} launches agree with their reference"
+
+
+def _verified_markdown(rows: Sequence[Mapping[str, Any]]) -> str:
+    table: list[Sequence[str]] = [("launch", "", *_WIDTHS), ["---"] * 2 + ["--:"] * len(_WIDTHS)]
+    for row in rows:
+        state = "ok" if row["ok"] else f"**wrong**: {str(row.get('why'))[:160]}".replace("|", "\\|")
+        table.append((f"`{row['id']}`", state, *_verified_cells(row)))
+    lines = [f"{_agreement(rows)}. {_LEGEND}", "", *(f"| {' | '.join(cells)} |" for cells in table)]
+    return "\n".join(lines) + "\n"
+
+
+def _verified_cells(row: Mapping[str, Any]) -> list[str]:
+    """One text for each column. A `-` stands for what was not measured."""
+    used = row.get("tolerance_used")
+    rate = ("gb_per_s", ".0f", " GB/s") if row.get("peak_of") == "memory_tb_per_s" else None
+    rate = rate if rate and row.get("gb_per_s") is not None else ("tflops", ".1f", " TFLOP/s")
+    columns = (
+        ("max_abs_error", ".1e", ""),
+        ("relative_norm", ".1e", ""),
+        ("rtol", "g", ""),
+        ("atol", "g", ""),
+        ("tolerance_used", ".2f", ""),
+        ("median_us", ".1f", " us"),
+        rate,
+        ("peak_percent", ".1f", f" % {_PEAKS.get(row.get('peak_of', ''), row.get('peak_of'))}"),
+    )
+    cells = ["-" if row.get(key) is None else f"{row[key]:{form}}{unit}" for key, form, unit in columns]
+    if used is not None and used > 999:
+        cells[4] = ">999"
+    return cells

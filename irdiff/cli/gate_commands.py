@@ -1,8 +1,9 @@
-"""`irdiff gate RUN`."""
+"""`irdiff gate RUN`, and `irdiff release-report RUN…`, one document over several runs."""
 
 from __future__ import annotations
 
 import datetime
+from contextlib import ExitStack
 from pathlib import Path
 
 import click
@@ -10,25 +11,27 @@ import click
 from irdiff import config as configuration
 from irdiff import gate
 from irdiff.cli import options, run_argument
-from irdiff.cli.init import POLICY
+from irdiff.cli.init_command import POLICY
 from irdiff.cli.run_argument import GivenRun
 from irdiff.errors import ExitCode, UsageError
-from irdiff.gate import acceptance, outputs, policy, timings
+from irdiff.gate import acceptance, outputs, policy, release_document, timings
 from irdiff.gate.acceptance import Acceptance, Accepted
 from irdiff.gate.junit import junit
 from irdiff.gate.outcome import Outcome
+from irdiff.gate.outputs import Again
 from irdiff.gate.policy import Policy
+from irdiff.gate.release_document import ReleaseRun
 from irdiff.gate.sarif import sarif
-from irdiff.gate.wording import Again
 
-FILE = click.Path(path_type=Path, dir_okay=False)
-accepted_option = click.option(
+_FILE = click.Path(path_type=Path, dir_okay=False)
+_accepted_option = click.option(
     "--accepted",
     "accepted_path",
-    type=FILE,
+    type=_FILE,
     help="The acceptance file; default: irdiff-accepted.toml next to the policy.",
 )
 _USUAL = datetime.timedelta(days=90)
+_ACCEPTED = "irdiff-accepted.toml"
 
 
 @click.command("gate")
@@ -36,7 +39,7 @@ _USUAL = datetime.timedelta(days=90)
 @click.option(
     "--policy",
     "policy_path",
-    type=FILE,
+    type=_FILE,
     help="The rules; default: irdiff-policy.toml of the current folder, else irdiff's own.",
 )
 @click.option(
@@ -50,7 +53,7 @@ _USUAL = datetime.timedelta(days=90)
 @click.option("--owner", help="Who accepts.")
 @click.option("--reason", help="Why it is accepted; with --renew the earlier reason stays.")
 @click.option("--until", type=click.DateTime(["%Y-%m-%d"]), help="The last day on which it holds.")
-@accepted_option
+@_accepted_option
 @click.option("--json", "json_path", type=options.OUTPUT, help="Write the outcome as JSON here.")
 @click.option("--markdown", "markdown_path", type=options.OUTPUT, help="Write the outcome as Markdown here.")
 @click.option("--junit", "junit_path", type=options.OUTPUT, help="Write the outcome as JUnit XML here.")
@@ -77,7 +80,7 @@ def gate_command(
     """
     named, policy_path = policy_path, policy_path or _usual_policy()
     rules = policy.load(policy_path)
-    file = accepted_path or policy_path.parent / "irdiff-accepted.toml"
+    file = accepted_path or policy_path.parent / _ACCEPTED
     accepted = acceptance.load(file) if file.exists() else ()
     today = datetime.datetime.now(datetime.UTC).date()
     with run_argument.opened(run) as given:
@@ -95,21 +98,24 @@ def gate_command(
         edits = sum(len(entry.edits) for entry in entries)
         click.echo(f"{edits} edits accepted in {file}; commit it with the policy", err=True)
         accepted += entries
-    outcome = evaluate(given, rules, accepted, today)
-    if json_path:
-        options.write_output(json_path, outputs.as_json(outcome))
-    if markdown_path:
-        options.write_output(markdown_path, outputs.markdown(outcome))
-    if junit_path:
-        options.write_output(junit_path, junit(outcome))
-    if sarif_path:
-        options.write_output(sarif_path, sarif(outcome, loaded))
+    outcome = _evaluated(given, rules, accepted, today)
+    forms = (
+        (json_path, outputs.as_json(outcome)),
+        (markdown_path, outputs.markdown(outcome)),
+        (junit_path, junit(outcome)),
+        (sarif_path, sarif(outcome, loaded)),
+    )
+    for path, content in forms:
+        if path:
+            options.write_output(path, content)
     again = Again(call=given.call, policy=str(named or ""), until=today + _USUAL)
     click.echo(outputs.text(outcome, again), nl=False)
     return ExitCode.DONE if outcome.passed else ExitCode.ANSWER_IS_NO
 
 
-def evaluate(given: GivenRun, rules: Policy, accepted: tuple[Accepted, ...], today: datetime.date) -> Outcome:
+def _evaluated(
+    given: GivenRun, rules: Policy, accepted: tuple[Accepted, ...], today: datetime.date
+) -> Outcome:
     """The rules over a run and its timings, where it has any."""
     measured = given.timing
     return gate.evaluate(
@@ -152,3 +158,31 @@ def _decision(
     if until < today:
         raise UsageError(f"--until {until} is past: nothing would be accepted", hint=hint)
     return Acceptance(owner=owner, reason=reason or "", on=today, expires=until)
+
+
+@click.command("release-report")
+@run_argument.argument("runs", nargs=-1, required=True)
+@click.option("--policy", "policy_path", type=_FILE, help="The release's rules.")
+@_accepted_option
+@click.option("--out", type=options.OUTPUT, default="-", help="Write the Markdown here; default: stdout.")
+def release_report_command(
+    *, runs: tuple[str, ...], policy_path: Path | None, accepted_path: Path | None, out: Path
+) -> None:
+    """Write one document over several RUNs: what changed, what regressed, what is waived,
+    what is not known.
+    """
+    rules = policy.load(policy_path) if policy_path else None
+    file = accepted_path or (policy_path.parent / _ACCEPTED if policy_path else None)
+    accepted = acceptance.load(file) if file and (accepted_path or file.exists()) else ()
+    today = datetime.datetime.now(datetime.UTC).date()
+    with ExitStack() as opened:
+        parts = [
+            ReleaseRun(
+                run=given.run,
+                folder=given.folder,
+                timing=given.timing,
+                outcome=_evaluated(given, rules, accepted, today) if rules else None,
+            )
+            for given in (opened.enter_context(run_argument.opened(run)) for run in runs)
+        ]
+        options.write_output(out, release_document.render(parts))

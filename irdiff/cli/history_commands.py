@@ -1,29 +1,45 @@
-"""`irdiff history`: every kernel over every version; `backfill` is in a module of its own."""
+"""`irdiff history`: every kernel over every version."""
 
 from __future__ import annotations
 
+import contextlib
+import re
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import click
 
 from irdiff import config as configuration
-from irdiff.cli import options, run_argument
-from irdiff.cli.history_backfill import backfill_command
-from irdiff.cli.options import CaseArguments
-from irdiff.errors import ExitCode, UsageError
+from irdiff import pipeline
+from irdiff.capture.catalogs import Wanted
+from irdiff.cli import options, run_argument, screen
+from irdiff.cli.options import CaseArguments, CheckoutArguments
+from irdiff.compile import selecting
+from irdiff.config import Config
+from irdiff.errors import ExitCode, ToolchainError, UsageError
 from irdiff.github import issue
 from irdiff.github.client import Client
 from irdiff.history import (
     add,
     alerts,
+    backfill,
     benchmark_records,
     database,
+    inventory,
     lines,
     session,
     site,
+    versions,
 )
 from irdiff.history.alerts import Alert
 from irdiff.history.lines import SeriesLines
+from irdiff.model import DEFAULT_OPTIONS, Options, Run, Sides, Target
+from irdiff.parallel import Report
+from irdiff.resolve import toolchains
+from irdiff.resolve.sides import Side, SideOptions, resolve_sides, shared_corpus
 from irdiff.run import run_folder
 
 _FOLDER = click.Path(path_type=Path, file_okay=False)
@@ -32,9 +48,6 @@ _FOLDER = click.Path(path_type=Path, file_okay=False)
 @click.group("history")
 def history_group() -> None:
     """Keep and show every kernel over every version: a database, its lines and steps, and a site."""
-
-
-history_group.add_command(backfill_command)
 
 
 @history_group.command("add")
@@ -57,8 +70,9 @@ def add_command(*, runs: tuple[str, ...], file: Path) -> None:
                 else:
                     place = None if given.is_archive else given.folder
                     new.append(add.add_run(history, given.run, place))
-    told = [f"{sum(new)} added, {len(new) - sum(new)} known"] if new else []
-    click.echo(f"{', '.join([*told, *([f'{timings} timings'] if timings else [])])}: {file}")
+    counts = [f"{sum(new)} added, {len(new) - sum(new)} known"] if new else []
+    counts += [f"{timings} timings"] if timings else []
+    click.echo(f"{', '.join(counts)}: {file}")
 
 
 @history_group.command("session")
@@ -142,7 +156,7 @@ def import_command(*, folder: Path, file: Path) -> None:
 @history_group.command("check")
 @options.db_option
 @click.option("--series", help="Which series; default: that of the run that was added last.")
-@click.option("--markdown", "markdown_path", type=options.OUTPUT, help="Write the text here.")
+@options.markdown_option
 @options.json_option
 @click.option("--issue", "to_issue", is_flag=True, help="Keep one issue for news, closed when it is undone.")
 @click.option("--repo", "repository", help="OWNER/NAME of the issue; default: GITHUB_REPOSITORY.")
@@ -173,12 +187,11 @@ def check_command(
         click.echo(text, nl=False)
     if to_issue:
         config = configuration.load()
-        place = repository or config.github_repository
-        if not place or not config.github_token:
-            raise UsageError(
-                "--issue needs a repository and a token", hint="--repo OWNER/NAME and GITHUB_TOKEN"
-            )
-        client = Client(config.github_token, place, api_url=api_url or config.github_api_url)
+        repository = repository or config.github_repository
+        if not repository or not config.github_token:
+            hint = "--repo OWNER/NAME and GITHUB_TOKEN"
+            raise UsageError("--issue needs a repository and a token", hint=hint)
+        client = Client(config.github_token, repository, api_url=api_url or config.github_api_url)
         for line in keep_issues(client, found, alert):
             click.echo(line, err=True)
     return ExitCode.ANSWER_IS_NO if alert.is_news else ExitCode.DONE
@@ -197,28 +210,133 @@ def _series(history: database.Database, chosen: str | None) -> str:
 def keep_issues(client: Client, series: SeriesLines, alert: Alert) -> list[str]:
     """One issue a version with news; those of earlier versions are closed once all of it is undone."""
     known = issue.open_issues(client)
-    told = []
+    key = f"{alert.series}-{alert.version}"
+    done = []
     if alert.is_news:
-        done, url = issue.write(
-            client,
-            known,
-            _key(alert),
-            f"irdiff: {alert.version}: {alerts.headline(alert)}",
-            alerts.markdown(alert),
-        )
-        told.append(f"issue {done}: {url}")
+        title = f"irdiff: {alert.version}: {alerts.headline(alert)}"
+        action, url = issue.write(client, known, key, title, alerts.markdown(alert))
+        done.append(f"issue {action}: {url}")
+    places = {f"{series.name}-{version.label}": place for place, version in enumerate(series.versions)}
     for row in known:
-        place = next(
-            (n for n, version in enumerate(series.versions) if f"{series.name}-{version.label}" == row.key),
-            None,
-        )
-        if place is None or row.key == _key(alert):
+        if row.key == key or row.key not in places:
             continue
-        if alerts.is_undone(series, alerts.check(series, place)):
+        if alerts.is_undone(series, alerts.check(series, places[row.key])):
             issue.close(client, row, f"All of it is undone in {alert.version}.")
-            told.append(f"issue {issue.IssueDone.CLOSED}: {row.url}")
-    return told
+            done.append(f"issue {issue.IssueDone.CLOSED}: {row.url}")
+    return done
 
 
-def _key(alert: Alert) -> str:
-    return f"{alert.series}-{alert.version}"
+# a series from its beginning
+
+
+@history_group.command("backfill")
+@click.argument("specs", nargs=-1, required=True, metavar="VERSIONS…")
+@options.db_option
+@click.option("--runs", "runs_folder", type=options.PATH, help="Run folders; default: beside the history.")
+@click.option("--index", metavar="URL", help="A package index, as of nightlies; default: the configured.")
+@click.option("--every", default="0d", metavar="Nd", help="One version in so many days: 1d, 7d.")
+@options.checkout
+@options.selection
+@options.attribute_option
+@options.recheck_option
+@options.limited
+def backfill_command(
+    *,
+    specs: tuple[str, ...],
+    file: Path,
+    runs_folder: Path | None,
+    index: str | None,
+    every: str,
+    checkout: CheckoutArguments,
+    selection: CaseArguments,
+    attribute: bool,
+    recheck: bool,
+    config: Config,
+) -> int:
+    """Compile each of VERSIONS once and compare neighbours: triton==3.2.0..3.9.0, single ones, REV..REV.
+
+    What is done is kept at once: after an interruption the same command goes on where it was.
+    """
+    config = versions.with_index(config, index)
+    wanted = checkout.side_options(selection, lambda _text: None)
+    series = versions.of_specs(specs, _days(every), checkout.repo, config)
+    work = _Work(
+        config=config,
+        targets=replace(selection, cases=()).targets(config),
+        wanted=wanted,
+        options=replace(DEFAULT_OPTIONS, tiers=selection.tiers, attribute=attribute, recheck=recheck),
+    )
+    newest_first = [partial(work.resolve, point.spec) for point in reversed(series)]
+    with screen.progress() as report:
+        cases = _whole_names(selection.cases, newest_first, work.targets, config, report)
+    work = replace(work, options=replace(work.options, cases=cases))
+    choice = backfill.Choice(
+        targets=work.targets,
+        wanted=work.launches,
+        corpus=shared_corpus(series[-1].spec, wanted, config),
+        compiler=toolchains.resolve(checkout.triton, config).digest if checkout.triton else "",
+        file=file,
+        runs=runs_folder or file.absolute().with_name(f"{file.stem}-runs"),
+    )
+    done = backfill.backfill(series, choice, work)
+    counts = f"{len(done.measured)} versions compiled, {len(done.compared)} pairs compared"
+    click.echo(f"{counts}, {done.known} known: {file}")
+    for gap in done.gaps:
+        click.echo(f"gap: {gap}")
+    return ExitCode.TOOLCHAIN if done.gaps else ExitCode.DONE
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Work:
+    """`backfill.Steps`: how each version is resolved, compiled and compared."""
+
+    config: Config
+    targets: tuple[Target, ...]
+    wanted: SideOptions
+    options: Options
+
+    @property
+    def launches(self) -> Wanted:
+        return Wanted(tiers=self.options.tiers, cases=self.options.cases)
+
+    def resolve(self, spec: str) -> Side:
+        return resolve_sides(spec, spec, self.wanted, self.config).base
+
+    def measure(self, side: Side) -> inventory.Inventory:
+        with screen.progress() as report:
+            return inventory.take(side, self.targets, self.launches, self.config, report)
+
+    def compare(self, sides: Sides[Side], folder: Path) -> Run:
+        asked = pipeline.Comparison(
+            sides=sides,
+            targets=self.targets,
+            options=self.options,
+            command=tuple(sys.argv[1:]),
+            meant={pattern: (pattern,) for pattern in self.options.cases},
+        )
+        with screen.progress() as report:
+            return pipeline.compare(asked, self.config, folder, report)[0]
+
+    def say(self, text: str) -> None:
+        click.echo(text, err=True)
+
+
+def _whole_names(
+    patterns: tuple[str, ...],
+    newest_first: Sequence[Callable[[], Side]],
+    targets: Sequence[Target],
+    config: Config,
+    report: Report,
+) -> tuple[str, ...]:
+    """The patterns as the newest version that can be had completes them: it has the most launches."""
+    for resolve in newest_first if patterns else ():
+        with contextlib.suppress(ToolchainError):
+            return selecting.flat(selecting.of_sides(patterns, [resolve()], targets, config, report))
+    return patterns
+
+
+def _days(text: str) -> int:
+    found = re.fullmatch(r"(\d{1,4})d?", text)
+    if not found:
+        raise UsageError(f"--every {text!r} is not a number of days", hint="write it as 1d or 7d")
+    return int(found[1])

@@ -16,17 +16,18 @@ from rich.console import Console
 
 from irdiff import pipeline
 from irdiff.capture.notices import MISSING_PACKAGE
-from irdiff.cli import completing, options, report, run_argument, screen, tool_sides
+from irdiff.cli import completion, options, report_command, run_argument, screen, tool_sides
 from irdiff.cli.options import CaseArguments, CheckoutArguments
-from irdiff.cli.report import RunOutputs
+from irdiff.cli.report_command import RunOutputs
 from irdiff.cli.run_argument import GivenRun
 from irdiff.config import Config
 from irdiff.errors import ExitCode, NothingComparedError, UsageError
+from irdiff.github.checks import is_broken
 from irdiff.model import Edited, FailureKind, Options, Run, Sides, Verdict
 from irdiff.parallel import Report
 from irdiff.report import commands, edited, escape
 from irdiff.resolve import ir_files
-from irdiff.resolve.sides import Side, SideOptions
+from irdiff.resolve.sides import Side
 from irdiff.run import run_list, run_place
 
 
@@ -62,8 +63,8 @@ class CompareArguments:
 
 
 @click.command("compare")
-@click.argument("base", required=False, shell_complete=completing.sides)
-@click.argument("head", required=False, shell_complete=completing.sides)
+@click.argument("base", required=False, shell_complete=completion.sides)
+@click.argument("head", required=False, shell_complete=completion.sides)
 @options.checkout
 @click.option("--ir", "is_ir", is_flag=True, help="BASE and HEAD are files of IR for one compiler.")
 @click.option(
@@ -89,7 +90,7 @@ class CompareArguments:
 @click.option("--shard", default="1/1", help="K/N: the K-th of N parts of the cases.")
 @click.option("--out", type=options.PATH, help="The run folder, `last` for others; default: in the cache.")
 @run_argument.known_option
-@report.output_options
+@report_command.output_options
 @click.option("--exit-code", is_flag=True, help="End with 1 where a shown case changed, broke or went.")
 @options.limited_and_sharing
 @click.option("--cluster", metavar="URL", help="A Dask scheduler whose machines work: tcp://HOST:8786.")
@@ -103,112 +104,96 @@ def compare_command(**given: Any) -> int:
     With --ir both are files of IR, and one compiler compiles both. llvm:PATH and ptxas:PATH compile the
     LLVM IR, or the PTX, of a release or of a run: `triton==3.9.0 llvm:PATH`, or two tools and --from.
     """
-    words = CompareArguments(**given)
-    config, outputs = words.config, words.outputs
-    if words.out:
-        options.check_outside(words.out, outputs.files)
-    run_place.prepare(words.out or config.runs / "new")
+    arguments = CompareArguments(**given)
+    config, outputs = arguments.config, arguments.outputs
+    if arguments.out:
+        options.check_outside(arguments.out, outputs.files)
+    run_place.prepare(arguments.out or config.runs / "new")
     console = Console(stderr=True, quiet=outputs.quiet)
-    earlier = report.earlier_of(words.known, config)
-    with screen.status_line(console) as tell:
-        asked = pipeline.resolved(_arguments(words, tell), config, lambda seen: _say(seen, console))
-    with screen.progress(console) as tell_step, _machines(words, config, tell_step) as fill:
-        run, folder = pipeline.compare(asked, config, words.out, tell_step, fill=fill)
-    if words.out:
-        _remember(words.out, config, console)
+
+    def say(text: str) -> None:
+        console.print(escape.terminal(text), soft_wrap=True, highlight=False, markup=False)
+
+    def say_edited(seen: Edited) -> None:
+        """What differs and what follows, before anything is made."""
+        if seen.files and not seen.identical:
+            for sentence in filter(None, (edited.differing(seen), edited.consequence(seen))):
+                say(sentence)
+
+    earlier = report_command.earlier_of(arguments.known, config)
+    with screen.status_line(console) as status:
+        comparison = pipeline.resolved(_of_pipeline(arguments, status), config, say_edited)
+    with screen.progress(console) as progress, _cluster(arguments, progress) as fill:
+        run, folder = pipeline.compare(comparison, config, arguments.out, progress, fill=fill)
+    if arguments.out:
+        try:
+            run_list.remember(arguments.out, config.runs)
+        except OSError as error:
+            reason = error.strerror or error
+            say(f"`last` does not mean this run: {config.runs} cannot be written: {reason}")
     made = GivenRun(folder=folder, call=run_list.call_of(folder, config.runs), is_archive=False)
-    part = report.part_of(run, made.call, earlier, is_bump=words.bump)
-    report.write(run, part, made, outputs)
+    part = report_command.part_of(run, made.call, earlier, is_bump=arguments.bump)
+    report_command.write(run, part, made, outputs)
     if "-" not in map(str, outputs.files):
-        report.print_report(part, made, outputs)
-    if isinstance(asked, pipeline.Comparison):
+        report_command.print_report(part, made, outputs)
+    if isinstance(comparison, pipeline.Comparison):
         _require_whole(run, made)
-    return _code(part.run) if words.exit_code else ExitCode.DONE
+    return _code(part.run) if arguments.exit_code else ExitCode.DONE
 
 
-def _arguments(words: CompareArguments, tell: Callable[[str], None]) -> pipeline.Arguments:
-    base, head, config, wanted = words.base, words.head, words.config, _wanted(words, tell)
+def _of_pipeline(given: CompareArguments, status: Callable[[str], None]) -> pipeline.Arguments:
+    base, head, config, checkout = given.base, given.head, given.config, given.checkout
+    if checkout.triton and given.python:
+        raise UsageError("--triton and --python name two compilers", hint="give one of them")
+    if given.python:
+        checkout = replace(checkout, triton=f"python:{Path(given.python).expanduser().absolute()}")
+    wanted = checkout.side_options(
+        given.selection, status, packages=given.packages, exercised=given.exercised, program=given.program
+    )
     made: Callable[[], Sides[Side]] | None = None
     if tool_sides.is_tool(base, head):
-        texts = tool_sides.ToolSides(origin=words.origin, ptxas=words.ptxas, wanted=wanted)
+        texts = tool_sides.ToolSides(origin=given.origin, ptxas=given.ptxas, wanted=wanted)
         made = partial(tool_sides.resolve, base or "", head or "", texts, config)
-    elif words.is_ir:
-        made = partial(ir_files.sides, _ir_files(words), config)
+    elif given.is_ir:
+        if base is None or head is None:
+            hint = "irdiff compare --ir base.ttgir head.ttgir --target sm_90"
+            raise UsageError("--ir needs two files", hint=hint)
+        files = ir_files.IrFiles(
+            base=Path(base), head=Path(head), options=given.ir_options, triton=checkout.triton
+        )
+        made = partial(ir_files.sides, files, config)
     return pipeline.Arguments(
         base=base,
         head=head,
         sides=wanted,
-        targets=words.selection.targets(config),
-        options=_chosen(words),
+        targets=given.selection.targets(config),
+        options=Options(
+            cases=given.selection.cases,
+            tiers=given.selection.tiers,
+            stages=tuple(part for part in (given.stages or "").split(",") if part),
+            use_cache=not given.no_cache,
+            recheck=given.recheck,
+            attribute=given.attribute,
+            shard=_parse_shard(given.shard),
+            configs=given.configs,
+        ),
         command=tuple(sys.argv[1:]),
         made=made,
     )
 
 
 @contextmanager
-def _machines(
-    words: CompareArguments, config: Config, tell: Report
+def _cluster(
+    given: CompareArguments, progress: Report
 ) -> Iterator[Callable[[pipeline.Comparison], tuple[str, ...]] | None]:
     """Has a cluster make what the comparison needs, where there is one."""
-    if not words.cluster:
+    if not given.cluster:
         yield None
         return
     from irdiff.cluster import client
 
-    with closing(client.DaskCluster(words.cluster)) as machines:
-        yield lambda asked: client.fill(asked, config, machines, tell)
-
-
-def _wanted(words: CompareArguments, tell: Callable[[str], None]) -> SideOptions:
-    checkout = words.checkout
-    if checkout.triton and words.python:
-        raise UsageError("--triton and --python name two compilers", hint="give one of them")
-    if words.python:
-        checkout = replace(checkout, triton=f"python:{Path(words.python).expanduser().absolute()}")
-    return checkout.side_options(
-        words.selection, tell, packages=words.packages, exercised=words.exercised, program=words.program
-    )
-
-
-def _chosen(words: CompareArguments) -> Options:
-    return Options(
-        cases=words.selection.cases,
-        tiers=words.selection.tiers,
-        stages=tuple(part for part in (words.stages or "").split(",") if part),
-        use_cache=not words.no_cache,
-        recheck=words.recheck,
-        attribute=words.attribute,
-        shard=_parse_shard(words.shard),
-        configs=words.configs,
-    )
-
-
-def _remember(folder: Path, config: Config, console: Console) -> None:
-    try:
-        run_list.remember(folder, config.runs)
-    except OSError as error:
-        told = f"`last` does not mean this run: {config.runs} cannot be written: {error.strerror or error}"
-        console.print(escape.terminal(told), soft_wrap=True, highlight=False, markup=False)
-
-
-def _say(seen: Edited, console: Console) -> None:
-    """What differs and what follows, before anything is made."""
-    if seen.files and not seen.identical:
-        for sentence in filter(None, (edited.differing(seen), edited.consequence(seen))):
-            console.print(escape.terminal(sentence), soft_wrap=True, highlight=False, markup=False)
-
-
-def _ir_files(words: CompareArguments) -> ir_files.IrFiles:
-    if words.base is None or words.head is None:
-        raise UsageError(
-            "--ir needs two files", hint="irdiff compare --ir base.ttgir head.ttgir --target sm_90"
-        )
-    return ir_files.IrFiles(
-        base=Path(words.base),
-        head=Path(words.head),
-        options=words.ir_options,
-        triton=words.checkout.triton,
-    )
+    with closing(client.DaskCluster(given.cluster)) as machines:
+        yield lambda comparison: client.fill(comparison, given.config, machines, progress)
 
 
 def _parse_shard(text: str) -> tuple[int, int]:
@@ -221,7 +206,8 @@ def _parse_shard(text: str) -> tuple[int, int]:
 def _require_whole(run: Run, given: GivenRun) -> None:
     """Raises NothingComparedError where no case could be judged, or one ran into a bound on a side."""
     unjudged = (Verdict.FAILING, Verdict.UNSUPPORTED)
-    if all(case.verdict in unjudged for case in run.cases):
+    is_empty_shard = not run.cases and run.options.shard != (1, 1)  # more shards than workloads
+    if not is_empty_shard and all(case.verdict in unjudged for case in run.cases):
         for note in run.notes:
             lacking, _, cure = note.partition("; next: ")
             if cure and MISSING_PACKAGE in lacking:
@@ -240,5 +226,6 @@ def _require_whole(run: Run, given: GivenRun) -> None:
 
 
 def _code(run: Run) -> ExitCode:
-    bad = (Verdict.CHANGED, Verdict.BROKEN, Verdict.REMOVED)
-    return ExitCode.ANSWER_IS_NO if any(case.verdict in bad for case in run.cases) else ExitCode.DONE
+    bad = (Verdict.CHANGED, Verdict.REMOVED)
+    is_bad = any(case.verdict in bad or is_broken(case) for case in run.cases)
+    return ExitCode.ANSWER_IS_NO if is_bad else ExitCode.DONE

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import shlex
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -11,20 +12,33 @@ from pathlib import Path
 
 import click
 from rich.console import Console
+from rich.text import Text
 
 from irdiff import config as configuration
 from irdiff import timing
-from irdiff.cli import options, run_argument, screen, timing_table
+from irdiff.cli import options, run_argument, screen
 from irdiff.cli.run_argument import GivenRun
 from irdiff.config import Config
 from irdiff.errors import ExitCode, UsageError
 from irdiff.history import session
-from irdiff.report import commands
+from irdiff.report import commands, tables, timed
+from irdiff.report.tables import Column
 from irdiff.run import run_archive, run_folder, run_list, run_place
 from irdiff.timing import NoGpuError, timing_file
 from irdiff.timing.isolate import GpuProcessError
-from irdiff.timing.results import NO_SUCH_GPU, PROCESSES, OutputStatus, TimingProtocol, TimingResults
+from irdiff.timing.results import (
+    BAD_OUTPUTS,
+    FAULTS,
+    NO_SUCH_GPU,
+    PROCESSES,
+    CaseTiming,
+    OutputStatus,
+    Speed,
+    TimingProtocol,
+    TimingResults,
+)
 from irdiff.timing.samples import read_samples
+from irdiff.words import counted
 
 _FROM_2 = click.IntRange(min=2)  # the interval is over processes
 
@@ -47,7 +61,7 @@ def _share(_context: click.Context, _option: click.Parameter, percent: float) ->
 )
 @click.option("--all", "every", is_flag=True, help="Time cases whose code did not change, too.")
 @click.option("--versions", is_flag=True, help="Time all versions of a case together (history session).")
-@click.option("--simulate", type=options.PATH, help="ArtifactComparator recorded samples; needs no GPU.")
+@click.option("--simulate", type=options.PATH, help="Take recorded samples; needs no GPU.")
 @click.option(
     "--take",
     metavar="TIMED",
@@ -116,21 +130,17 @@ def _writable(text: str, config: Config) -> Iterator[GivenRun]:
 
 
 def _timed(given: GivenRun, asked: timing.TimingOptions) -> TimingResults:
-    try:
-        return timing.time_run(given.folder, asked)
-    except (NoGpuError, GpuProcessError) as error:
-        raise type(error)(error.what, hint=f"{error.hint}\n{_elsewhere(given)}") from error
-
-
-def _elsewhere(given: GivenRun) -> str:
-    """How the run gets to a GPU and its timings back, as commands to copy."""
     folder = shlex.quote(str(given.folder))
-    return (
+    elsewhere = (
         "  to time it on another host, where no compiler and no corpus is needed:\n"
         f"    python3 -m zipfile -c run.zip {folder}     # here; then copy run.zip there\n"
         "    pip install 'irdiff[timing]' && irdiff time run.zip   # there; zip the folder that it names\n"
         f"    {commands.command('time', given.call, '--take', 'timed.zip')}   # here"
     )
+    try:
+        return timing.time_run(given.folder, asked)
+    except (NoGpuError, GpuProcessError) as error:
+        raise type(error)(error.what, hint=f"{error.hint}\n{elsewhere}") from error
 
 
 def _taken(given: GivenRun, text: str, config: Config) -> TimingResults:
@@ -157,6 +167,73 @@ def exit_code(found: TimingResults) -> ExitCode:
     return ExitCode.NOT_COMPARED if left_out or lost else ExitCode.DONE
 
 
+# the table: the cases, the slowest first, and whether the GPU was fit to measure on
+
+_COLUMNS = (
+    Column(name="case"),
+    Column(name=""),
+    *(Column(name=name, right=True) for name in ("change", "95 % interval", "noise", "base us", "head us")),
+    Column(name="outputs"),
+)
+
+
 def show(found: TimingResults, console: Console) -> None:
-    width = console.width if console.is_terminal else None
-    screen.print_lines(console, timing_table.lines(found, width))
+    """An id is never cut: it is there to be copied."""
+    rows = [[Text(cell) for cell in _cells(row)] for row in sorted(found.cases, key=_rank)]
+    if rows:
+        width = console.width if console.is_terminal else None
+        screen.print_lines(console, tables.lines(_COLUMNS, rows, width))
+    screen.print_lines(console, map(Text, _summary(found)))
+
+
+def _rank(row: CaseTiming) -> tuple[int, float]:
+    if row.outputs.status in BAD_OUTPUTS:
+        return (0, 0.0)
+    return (1, -row.measurement.ratio) if row.measurement else (2, 0.0)
+
+
+def _cells(row: CaseTiming) -> tuple[str, ...]:
+    outputs, found = timed.outputs_in_words(row.outputs), row.measurement
+    if found is None:
+        word = "faulted" if row.outputs.status in FAULTS else "not measured"
+        return (row.case, word, "", "", "", "", "", outputs)
+    change, low, high = (
+        f"{100 * (ratio - 1):+.2f}" for ratio in (found.ratio, found.ratio_low, found.ratio_high)
+    )
+    figures = (f"{change} %", f"{low} to {high} %", f"{100 * found.noise_floor:.2f} %")
+    return (row.case, found.speed, *figures, f"{found.base_us:.2f}", f"{found.head_us:.2f}", outputs)
+
+
+def _reasons(row: CaseTiming) -> Iterator[str]:
+    """Wrong results, faults, and why there is no verdict."""
+    if row.outputs.status in BAD_OUTPUTS:
+        side = f" at {row.outputs.side}" if row.outputs.side else ""
+        yield f"{row.case}: {row.outputs.status}{side}: {row.outputs.message}"
+    elif row.measurement is None and row.note:
+        yield f"{row.case}: not measured: {row.note}"
+    if row.measurement and row.measurement.why:
+        yield f"{row.case}: {row.measurement.speed}: {row.measurement.why}"
+
+
+def _summary(found: TimingResults) -> Iterator[str]:
+    speeds = Counter(row.measurement.speed for row in found.cases if row.measurement)
+    faulted = sum(row.outputs.status in FAULTS for row in found.cases)
+    words = [f"{faulted} faulted"] if faulted else []
+    yield ""
+    yield ", ".join([*words, *(f"{speeds[speed]} {speed}" for speed in Speed)])
+    for row in found.cases:
+        yield from _reasons(row)
+    for reason, count in Counter(row.reason.split(":")[0] for row in found.not_timed).items():
+        yield f"{counted(count, 'case')} not timed: {reason}"
+    for gpu in found.gpus:
+        name = f"{gpu.name} ({gpu.uuid})"
+        if gpu.stopped:
+            yield f"{name}: {gpu.stopped}"
+        share = 100 * gpu.busy_s / gpu.wall_s if gpu.wall_s else 0.0
+        yield (
+            f"{name}: {gpu.wall_s:.0f} s, kernels in flight {share:.0f} % of it; "
+            f"peak {gpu.peak_tflops or 0:.0f} TFLOP/s, {gpu.peak_tb_per_s or 0:.2f} TB/s"
+        )
+        if not gpu.trustworthy:
+            why = ", ".join([*gpu.throttled, *(f"shared with {row}" for row in gpu.other_processes)])
+            yield f"  NOT A PASS: the GPU was not fit to measure on: {why}"

@@ -1,0 +1,205 @@
+"""`irdiff diff RUN CASE`: what changed in a case; and `irdiff normalize FILE`, the text that is compared."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.text import Text
+
+from irdiff import normalize, process
+from irdiff.cli import diff_view, options, run_argument, screen
+from irdiff.cli.diff_view import View
+from irdiff.cli.run_argument import GivenRun
+from irdiff.config import Config
+from irdiff.diffs import stage_diff
+from irdiff.diffs.stage_diff import StageDiff
+from irdiff.errors import RunFolderError, ToolchainError, UsageError
+from irdiff.findings import Finding
+from irdiff.model import Case, Launch, Sides, StageStatus
+from irdiff.report import commands, escape, wording
+from irdiff.resolve.toolchains import environments
+from irdiff.run import run_folder
+from irdiff.stages import Stage, in_stage_order
+
+
+@click.command("diff")
+@run_argument.argument()
+@run_argument.case_argument
+@click.option("--stage", help="The stage to show; default: the first one that changed.")
+@click.option("--raw", is_flag=True, help="Show the lines as the compiler printed them; default: canonical.")
+@click.option("--side-by-side", "-y", is_flag=True, help="Show base on the left and head on the right.")
+@options.context_option
+@click.option("--width", type=click.IntRange(min=46), help="For --side-by-side; default: the terminal's.")
+@click.option("--pager/--no-pager", default=True, help="Show what is longer than the terminal by PAGER.")
+@options.configured
+def diff_command(
+    *,
+    run: str,
+    case: str,
+    stage: str | None,
+    raw: bool,
+    side_by_side: bool,
+    context: int,
+    width: int | None,
+    pager: bool,
+    config: Config,
+) -> None:
+    """Show what changed in one CASE of RUN, stage by stage.
+
+    RUN is a run folder, a zip or tar file of one, `last`, or a name that `irdiff runs` lists. CASE is an id,
+    a part that only one id has, or a change group (2, g:b140) for its smallest example. Lines that differ
+    only by the numbers of values count as the same; removed lines have the numbers of head, and a value that
+    only base has ends in '. `--stage sass` disassembles with the nvdisasm of an installed toolchain.
+    """
+    console = Console()
+    view = View(context=context, raw=raw, side_by_side=side_by_side, width=width or console.width)
+    with run_argument.opened(run, config) as given:
+        chosen = run_argument.find_case(given.run, case)
+        name = stage or _first_stage(chosen)
+        findings: Sequence[Finding] = ()
+        if name == Stage.SASS:
+            texts = disassembled(given.folder, chosen, config)
+            diff = stage_diff.compare(Stage.SASS, texts.base, texts.head)
+            findings = normalize.equivalent(Stage.SASS, texts.base, texts.head).findings
+        else:
+            diff = _read(given, chosen, name)
+        screen.print_lines(console, _lines(given, chosen, diff, view, findings), with_pager=pager)
+
+
+def _first_stage(case: Case) -> str:
+    if case.origin:
+        return case.origin.stage
+    changed = [name for name, status in in_stage_order(case.stages) if status is StageStatus.CHANGED]
+    if not changed:
+        reason = f": {escape.terminal(case.error)}" if case.error else ""
+        raise UsageError(
+            f"{escape.terminal(case.id)} is {case.verdict.value}, no stage of it changed{reason}",
+            hint="name a stage with --stage to see it anyway",
+        )
+    return changed[0]
+
+
+def _read(given: GivenRun, case: Case, stage: str) -> StageDiff:
+    if stage == "launch":
+        launches = (given.run.launches.get(digest or "") for digest in case.launches)
+        return stage_diff.of_lines(stage, *(_launch(given.folder, launch) for launch in launches))
+    found = stage_diff.read(given.folder, case, stage)
+    if isinstance(found, str):
+        known = ", ".join(name for name, _ in in_stage_order(case.stages))
+        raise RunFolderError(
+            f"{escape.terminal(case.id)}: {escape.terminal(found)}",
+            hint=f"stages of this case: {escape.terminal(known)}",
+        )
+    return found
+
+
+def _launch(folder: Path, launch: Launch | None) -> list[str]:
+    """What is launched, and what the frontend hands to the compiler, one line for each value."""
+    if launch is None:
+        return []
+    text = run_folder.artifact(folder, launch.launched.digest) or b""
+    kinds = ("type", "constexpr", "attribute", "option")
+    parts = (launch.signature, launch.constexprs, launch.attributes, launch.options)
+    rows = [
+        f"  {kind} {name} = {value}"
+        for kind, part in zip(kinds, parts, strict=True)
+        for name, value in part.items()
+    ]
+    return [*text.decode(errors="replace").splitlines(), "compiled with", *rows]
+
+
+def _lines(
+    given: GivenRun, case: Case, diff: StageDiff, view: View, findings: Sequence[Finding]
+) -> Iterator[Text]:
+    def line(text: str, style: str = "") -> Text:
+        return Text(escape.terminal(text), style=style)
+
+    pass_name = case.origin.pass_name if case.origin and case.origin.stage == diff.stage else None
+    yield line(f"{case.id}  {diff.stage}" + (f"  first in {pass_name}" if pass_name else ""), "bold")
+    yield line(f"--- base {wording.side(given.run.base)}", "red")
+    yield line(f"+++ head {wording.side(given.run.head)}", "green")
+    shown = diff_view.lines(diff, view)
+    yield next(shown, line("no line differs up to the numbers of values"))
+    yield from shown
+    yield line(diff_view.counts(diff), "dim")
+    for name, status in in_stage_order(case.stages):
+        if status is StageStatus.CHANGED and name != diff.stage:
+            yield line(f"also changed: {commands.diff(given.call, case.id, '--stage', name)}", "dim")
+    yield from (line(wording.finding(finding)) for finding in findings)
+
+
+# machine code as text
+
+
+def disassembled(folder: Path, case: Case, config: Config) -> Sides[str]:
+    """SASS of both sides, by the nvdisasm of an installed toolchain.
+
+    Raises RunFolderError (no cubin in the run) and ToolchainError (no nvdisasm).
+    """
+    return Sides(base="base", head="head").map(lambda side: _disassembled(folder, case, side, config))
+
+
+def _disassembled(folder: Path, case: Case, side: str, config: Config) -> str:
+    artifact = case.artifacts.of(side).get(Stage.CUBIN)
+    content = run_folder.artifact(folder, artifact.digest) if artifact else None
+    if content is None:
+        raise RunFolderError(
+            f"the run folder holds no cubin of {side} for {escape.terminal(case.id)}",
+            hint="the same PTX is the same machine code by rule: see --stage ptx",
+        )
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(content)
+        file.flush()
+        try:
+            command: list[str | Path] = [_disassembler(config), "-c", file.name]
+            return process.run(command, env={"LC_ALL": "C.UTF-8"}, timeout_s=120)
+        except (process.CommandFailed, process.TimeoutExpired, OSError) as error:
+            raise ToolchainError(
+                f"nvdisasm cannot read the cubin of {side}: {escape.terminal(error)}",
+                hint="a newer toolchain has a newer nvdisasm: irdiff toolchain list",
+            ) from error
+
+
+def _disassembler(config: Config) -> Path:
+    """That of the newest installed release that has one: it knows the architectures of older ones, too."""
+
+    def age(environment: environments.Environment) -> tuple[bool, list[int]]:
+        numbers = re.findall(r"\d+", environment.name)
+        return environment.name.startswith("triton-"), [int(number) for number in numbers]
+
+    for environment in sorted(environments.list_all(config), key=age, reverse=True):
+        for path in environment.path.glob("lib*/python*/site-packages/triton/backends/nvidia/bin/nvdisasm"):
+            return path
+    raise ToolchainError(
+        "no installed toolchain has nvdisasm",
+        hint="install one by comparing: irdiff compare triton==3.8.0 triton==3.9.0; or name its --cache",
+    )
+
+
+# canonical text
+
+_BY_SUFFIX = {".mlir": Stage.TTGIR, ".ll": Stage.LLIR, ".s": Stage.AMDGCN}
+MAX_FILE_BYTES = 512 << 20
+
+
+@click.command("normalize")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--ir", help="The IR: ttir, ttgir, llir, ptx, amdgcn, sass; default: by the file's suffix.")
+@click.option("--numbers", is_flag=True, help="Begin each line with its line number in FILE.")
+def normalize_command(*, file: Path, ir: str | None, numbers: bool) -> None:
+    """Print FILE in canonical form, which is what comparisons see."""
+    suffix = file.suffix.lower()
+    name = ir or _BY_SUFFIX.get(suffix) or suffix.lstrip(".")
+    if not name:
+        raise UsageError(f"{file}: its suffix does not say which IR it holds", hint="name it: --ir ttgir")
+    if file.stat().st_size > MAX_FILE_BYTES:
+        raise UsageError(f"{file} is larger than {MAX_FILE_BYTES >> 20} MiB")
+    text = file.read_bytes().decode("utf-8", errors="surrogateescape")
+    canonical = normalize.canonicalize(name, text)
+    rows = zip(canonical.numbers, canonical.lines, strict=True)
+    click.echo("\n".join(f"{number:6} {line}" if numbers else line for number, line in rows))

@@ -1,0 +1,301 @@
+"""`irdiff explain RUN CASE|GROUP`."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.text import Text
+
+from irdiff import normalize
+from irdiff.attribute.attribution import Attribution
+from irdiff.cli import diff_command, diff_view, options, run_argument, screen
+from irdiff.cli.diff_view import View
+from irdiff.config import Config
+from irdiff.diffs import launch_changes, stage_diff
+from irdiff.diffs.renumbering import Kind
+from irdiff.diffs.stage_diff import StageDiff
+from irdiff.errors import IrdiffError, RunFolderError, UsageError
+from irdiff.model import Case, Run, Sides, StageStatus, Verdict
+from irdiff.report import commands, escape, group_names, wording
+from irdiff.report.rank import moved_facts
+from irdiff.resolve.sides import Side
+from irdiff.run import explanation
+from irdiff.stages import Stage, in_stage_order
+from irdiff.store import Store
+from irdiff.timing import timing_file
+from irdiff.timing.results import CaseTiming
+
+_MAX_DIFF_LINES = 120
+_MAX_SOURCE_LINES = 12
+_RECORDED = (
+    "a recorded workload calls the kernel as it was: record it again with irdiff capture, "
+    "or compare with --program"
+)
+
+
+@click.command("explain")
+@run_argument.argument()
+@run_argument.case_argument
+@options.context_option
+@click.option(
+    "--lit",
+    "lit_path",
+    is_flag=False,
+    flag_value="",
+    help="Write a FileCheck test of the responsible pass: here, else into --save, else to stdout.",
+)
+@click.option("--save", "save_path", type=options.PATH, help="Write the files of the commands here.")
+@click.option("--exec", "exec_side", type=click.Choice(["base", "head"]), help="Compile one side alone.")
+@options.corpus_option
+@options.configured
+def explain_command(
+    *,
+    run: str,
+    case: str,
+    context: int,
+    lit_path: str | None,
+    save_path: Path | None,
+    exec_side: str | None,
+    corpus: Path | None,
+    config: Config,
+) -> None:
+    """Show the whole story of one CASE of RUN, or of the smallest example of a change group (2, g:b140).
+
+    RUN is a run folder, a zip or tar file of one, `last`, or a name that `irdiff runs` lists. The story is of
+    stages, the responsible pass, its edit with the kernel's source lines, facts, and how to reproduce each
+    side alone. The pass is looked for where the run did not; that needs the toolchains of the run.
+    """
+    with run_argument.opened(run, config) as given:
+        story = CaseStory(
+            console=Console(),
+            run=given.run,
+            case=run_argument.find_case(given.run, case),
+            folder=given.folder,
+            call=given.call,
+            context=context,
+        )
+        if save_path:
+            explanation.save(given.folder, given.run, story.case, save_path)
+        if exec_side:
+            click.echo(_alone(exec_side, save_path, story, corpus, config), nl=False)
+            return
+        sides, attribution = _attributed(story, corpus, config)
+        if lit_path is None:
+            story.tell(attribution, sides, config, explanation.corpus_roots(given.run, corpus, config))
+            return
+        default = save_path / "test.mlir" if save_path else Path("-")
+        out = Path(lit_path) if lit_path else default
+        options.check_output(out)
+        _write_lit(out, story, sides, attribution, config)
+
+
+def _alone(side: str, saved: Path | None, story: CaseStory, corpus: Path | None, config: Config) -> str:
+    """What one side alone makes of the IR that enters the changed stage."""
+    run, case = story.run, story.case
+    with screen.status_line() as say, tempfile.TemporaryDirectory(prefix="irdiff-") as name:
+        python = explanation.sides_again(run, case, corpus, config, say).of(side).toolchain.python
+        folder = saved or Path(name)
+        if not saved:
+            explanation.save(story.folder, run, case, folder)
+        row = next(row for row in explanation.reproduction(run, case) if row.side == side)
+        if not (folder / row.file).exists():
+            raise RunFolderError(f"the run folder holds no {row.file.partition('.')[2]} of {side}")
+        click.echo(escape.terminal(row.command(python)), err=True)
+        return row.run(python, folder, config)
+
+
+def _attributed(
+    story: CaseStory, corpus: Path | None, config: Config
+) -> tuple[Sides[Side] | None, Attribution | None]:
+    run, case = story.run, story.case
+    try:
+        with screen.status_line() as say:
+            sides = explanation.sides_again(run, case, corpus, config, say)
+            say(f"attributing {case.id}")
+            return sides, explanation.attribute(run, story.folder, case, sides, config)
+    except IrdiffError as error:
+        story.say(f"the pass is not looked for: {error.what}", "yellow")
+        return None, None
+
+
+def _write_lit(
+    path: Path, story: CaseStory, sides: Sides[Side] | None, found: Attribution | None, config: Config
+) -> None:
+    if sides is None or found is None or found.step is None:
+        raise UsageError(
+            f"{escape.terminal(story.case.id)}: no MLIR pass is responsible, so there is none to test",
+            hint="choose a case whose origin names a pass: irdiff report RUN",
+        )
+    from irdiff.attribute import lit_test
+
+    with screen.status_line() as say:
+        test = lit_test.generate(story.run, story.case, sides, found.step, config, say)
+    options.write_output(path, test.text)
+    click.echo(test.summary, err=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaseStory:
+    """The whole story of one case on a terminal: stages, responsible pass, its edit, facts, commands."""
+
+    console: Console
+    run: Run
+    case: Case
+    folder: Path
+    """The run folder."""
+    call: str
+    """What commands take for the run."""
+    context: int
+    """Lines around a change."""
+
+    def say(self, text: str, style: str = "") -> None:
+        self.console.print(Text(escape.terminal(text), style=style), soft_wrap=True)
+
+    def section(self, title: str, lines: Iterable[str]) -> None:
+        """Nothing at all where there are no lines."""
+        rows = list(lines)
+        if rows:
+            self.console.print()
+            self.say(title, "bold")
+        for row in rows:
+            self.say(row)
+
+    def tell(
+        self, attribution: Attribution | None, sides: Sides[Side] | None, config: Config, corpora: Sides[Path]
+    ) -> None:
+        self._heading()
+        self._origin(attribution)
+        self._edit(attribution, Store(config.store), corpora)
+        moved = moved_facts(self.case.facts.base, self.case.facts.head)
+        facts = [f"{name:28} {before} → {after}" for name, (before, after) in moved.items()]
+        self.section("facts that moved", facts)
+        self.section("also seen", dict.fromkeys(self._findings(config)))
+        changes = map(str, launch_changes.of_case(self.case, self.run))
+        self.section("differences in the launch and its options", changes)
+        timings = timing_file.load(self.folder if self.folder.is_dir() else self.folder.parent)
+        rows = [row for row in timings.cases if row.case == self.case.id] if timings else []
+        words = (f"{row.gpu}: {_measured(row)}; outputs {row.outputs.status.value}" for row in rows)
+        self.section("timing", words)
+        self.section("each side alone, from the IR that enters that stage", self._alone(sides))
+
+    def _heading(self) -> None:
+        case, run = self.case, self.run
+        self.say(f"{case.id}: {case.verdict.value}", "bold")
+        self.say(f"base {wording.side(run.base)}   head {wording.side(run.head)}", "dim")
+        if case.renamed_from:
+            self.say(f"at base it is {case.renamed_from}", "dim")
+        if case.summary:
+            self.say(case.summary.title.replace("`", ""))
+            self.say(f"{case.summary.severity} ({'; '.join(case.summary.reasons)})")
+        row = next((row for row in group_names.named(run) if row.group.id == case.group), None)
+        if row:
+            count = len(row.group.members)
+            place = f"one of {count} cases in group" if count > 1 else "the only case in group"
+            self.say(f"{place} {row.number} ({row.short}): {row.group.title.replace('`', '')}", "dim")
+        if case.error:
+            self.say(case.error, "red")
+        head = case.failures.head
+        if case.verdict is Verdict.BROKEN and head and head.stage == "capture" and run.head.revision:
+            self.say(_RECORDED, "dim")
+        stages = [f"{name} {status.value}" for name, status in in_stage_order(case.stages)]
+        self.say("stages:  " + " → ".join(stages))
+
+    def _origin(self, attribution: Attribution | None) -> None:
+        origin = attribution.origin if attribution else self.case.origin
+        if origin is None:
+            return
+        in_pass = f", pass {origin.pass_name}" if origin.pass_name else ""
+        self.say(f"origin:  {origin.stage}{in_pass}", "bold")
+        if attribution and attribution.step and attribution.step.argument:
+            known = attribution.step.options
+            self.say(f"         {attribution.step.argument}" + (f" {{{known}}}" if known else ""))
+        if origin.charged:
+            self.say("charged: " + ", ".join(component.value for component in origin.charged))
+        if origin.masked:
+            self.say("masked:  differed and came together again: " + ", ".join(origin.masked), "dim")
+        if origin.note:
+            self.say(f"note:    {origin.note}")
+
+    def _edit(self, attribution: Attribution | None, store: Store, corpora: Sides[Path]) -> None:
+        """The edit of the responsible pass, or else that of the first changed stage."""
+        edit = attribution.edit if attribution else None
+        texts = [store.get(edit.base), store.get(edit.head)] if edit else [None]
+        if None not in texts:
+            stage: str = Stage.TTGIR
+            base, head = (text.decode() for text in texts if text is not None)
+        else:
+            stage = self.case.origin.stage if self.case.origin else ""
+            read = [stage_diff.read_text(self.folder, self.case, side, stage) for side in ("base", "head")]
+            if read[0] is None or read[1] is None:
+                self.say(f"no text of {stage or 'any stage'} to show", "dim")
+                return
+            base, head = read[0], read[1]
+        diff = stage_diff.compare(stage, base, head)
+        of = f"of {attribution.origin.pass_name}" if attribution and attribution.step else f"in {stage}"
+        self.say(f"\nedit {of}", "bold")
+        view = View(context=self.context, raw=False, side_by_side=False, width=self.console.width)
+        for index, line in enumerate(diff_view.lines(diff, view)):
+            if index == _MAX_DIFF_LINES:
+                self.say(f"… the rest: {commands.diff(self.call, self.case.id)}", "dim")
+                break
+            self.console.print(line, soft_wrap=True, highlight=False)
+        lines = list(dict.fromkeys(_source_lines(diff, Sides(base=base, head=head), corpora)))
+        more = [f"… and {len(lines) - _MAX_SOURCE_LINES} more"] if len(lines) > _MAX_SOURCE_LINES else []
+        self.section("kernel lines behind it", [*lines[:_MAX_SOURCE_LINES], *more])
+
+    def _findings(self, config: Config) -> Iterator[str]:
+        """What was seen next to the edit. SASS is compared here: only nvdisasm shows it."""
+        yield from map(wording.finding, self.case.findings)
+        cubin = self.case.artifacts.base.get(Stage.CUBIN)
+        if self.case.stages.get(Stage.SASS) is not StageStatus.CHANGED or not cubin:
+            return
+        try:
+            texts = diff_command.disassembled(self.folder, self.case, config)
+            found = normalize.equivalent(Stage.SASS, texts.base, texts.head)
+        except IrdiffError as error:
+            yield f"machine code: not disassembled: {error.what}"
+            return
+        if found.equal:
+            yield "machine code: the disassembly is the same"
+        yield from (f"machine code: {wording.finding(row)}" for row in found.findings)
+
+    def _alone(self, sides: Sides[Side] | None) -> Iterator[str]:
+        """What can be done with the files that the run folder has; nothing where it has none."""
+        files = explanation.held(self.folder, self.run, self.case)
+        if not files:
+            return
+        by_tools = explanation.tool_commands(self.run, self.folder, self.case)
+        yield from by_tools
+        rows = [row for row in explanation.reproduction(self.run, self.case) if row.file in files]
+        for row in () if by_tools else rows:
+            python = sides.of(row.side).toolchain.python if sides else "PYTHON"
+            yield f"{row.side}: {row.command(python)}"
+        words = commands.explain(self.call, self.case.id)
+        yield f"files:    {words} --save DIR"
+        if not by_tools:
+            yield f"run here: {words} --exec {rows[-1].side}"
+
+
+def _source_lines(diff: StageDiff, texts: Sides[str], corpora: Sides[Path]) -> Iterator[str]:
+    """The lines of the kernel's source behind the changed lines of each side."""
+    for text, root, kind in zip(texts, corpora, (Kind.REMOVED, Kind.ADDED), strict=True):
+        rows = [row for row in diff.rows if row.kind is kind]
+        places = [row.base if kind is Kind.REMOVED else row.head for row in rows]
+        numbers = normalize.canonicalize(diff.stage, text).numbers
+        raw = [numbers[place] for place in places if place is not None and place < len(numbers)]
+        yield from explanation.source_lines(text, raw, root)
+
+
+def _measured(row: CaseTiming) -> str:
+    found = row.measurement
+    if found is None:
+        return f"not measured: {row.note or row.outputs.message}"
+    ratio = f"head / base {found.ratio:.4f} [{found.ratio_low:.4f}, {found.ratio_high:.4f}]"
+    noise = f"noise floor {found.noise_floor:.4f}"
+    words = f"{found.speed.value}: {found.why}" if found.why else found.speed.value
+    return f"{found.base_us:.2f} → {found.head_us:.2f} µs, {ratio}, {noise}: {words}"

@@ -1,0 +1,343 @@
+"""`irdiff github`: the steps of the workflows. See reports/github/README.md.
+
+`fetch`, `asked`, `obey` and `prune` run trusted code, with a token. The others run where the code of a pull
+request may run, and have no token that writes. They hand on what they find as `name=value` lines for
+GITHUB_OUTPUT; every value is made here, or checked.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from irdiff import config as configuration
+from irdiff import pipeline
+from irdiff.cli import options, screen
+from irdiff.cli.options import CaseArguments
+from irdiff.cli.runs_commands import merged
+from irdiff.cli.store_commands import parse_size
+from irdiff.config import Config
+from irdiff.errors import IrdiffError, RunFolderError, UsageError
+from irdiff.github import actions, asked, comment
+from irdiff.github.asked import Asked
+from irdiff.github.client import Client
+from irdiff.model import DEFAULT_OPTIONS, Run, Verdict
+from irdiff.report import edited, escape, failed, markdown
+from irdiff.resolve import preflight, sides
+from irdiff.resolve.sides import SideOptions
+from irdiff.resolve.toolchains import checkout as checkouts
+from irdiff.resolve.toolchains import repository
+from irdiff.run import failure, run_archive, run_folder
+from irdiff.run.failure import PartFailure
+
+COMPARING = "irdiff-pr.yml"
+ARTIFACT = "irdiff-run"
+_MAX_EVENT_BYTES = 4 << 20
+
+
+@click.group("github")
+def github_group() -> None:
+    """Take a step of the workflows that `irdiff init --github` writes."""
+
+
+def client() -> Client:
+    """For the repository and with the token of the job. Raises UsageError where it has none."""
+    config = configuration.load()
+    if not config.github_token or not config.github_repository:
+        raise UsageError("no token, or no repository", hint="set GITHUB_TOKEN and GITHUB_REPOSITORY")
+    return Client(config.github_token, config.github_repository, api_url=config.github_api_url)
+
+
+@github_group.command("fetch")
+@click.option("--run", "run_id", type=click.IntRange(min=1), help="Id of the run of the workflow.")
+@click.option("--commit", metavar="SHA", help="Or the commit: the newest comparison of it.")
+@click.option("--out", type=options.PATH, required=True, help="The folder to write.")
+def fetch_command(run_id: int | None, commit: str | None, out: Path) -> None:
+    """Download what a comparison kept, within bounds; where that is nothing, OUT/failure.json says why."""
+    hub = client()
+    if (run_id is None) == (commit is None):
+        raise UsageError("give either --run ID or --commit SHA")
+    if run_id is None:
+        newest = actions.newest_run(hub, COMPARING, commit or "")
+        if newest is None or not newest.is_done:
+            raise UsageError(
+                f"there is no finished comparison of {(commit or '')[:40]!a}", hint="wait for irdiff-pr"
+            )
+        run_id = newest.number
+    out.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="irdiff-fetch-") as scratch:
+        place = Path(scratch, "run.zip")
+        has_artifact = actions.fetch_artifact(hub, run_id, ARTIFACT, place)
+        if has_artifact:
+            try:
+                run_archive.unpack(place, out)
+            except RunFolderError as error:
+                failure.write(out, [PartFailure(step="reading the run", code=2, lines=(str(error)[:300],))])
+        if not has_artifact or failure.load(out) == (failure.NOTHING_KEPT,):  # GitHub knows which step it was
+            failure.write(out, actions.failures(hub, run_id) or (failure.NOTHING_KEPT,))
+    click.echo(f"fetched: {', '.join(sorted(path.name for path in out.iterdir()))}")
+
+
+@github_group.command("asked")
+@click.option("--pr", "number", type=click.IntRange(min=1), required=True, help="Number of the pull request.")
+@click.option("--head", required=True, metavar="SHA", help="The commit that is to be compared.")
+@click.option("--out", type=options.PATH, required=True, help="The record, for `github plan`.")
+def asked_command(number: int, head: str, out: Path) -> None:
+    """Read what a maintainer asked to compare this commit with, from the record of `github obey`."""
+    found = asked.read(comment.find_own(client(), number, asked.KEY), head)
+    out.write_text(asked.record(found, head) if found else "", encoding="utf-8")
+    click.echo(f"asked for: {asked.in_words(found)}" if found else "nothing was asked for at this commit")
+
+
+@github_group.command("obey")
+@click.option("--event", type=options.PATH, required=True, help="GITHUB_EVENT_PATH.")
+def obey_command(event: Path) -> None:
+    """Carry out the command in a comment, where its author may write to the repository."""
+    hub = client()
+    said = _comment_of(event)
+    if not actions.may_write(hub, said["login"]):
+        click.echo(f"not obeyed: {said['login']} may not write to {hub.repository}")
+        return
+    try:
+        wanted = asked.parse(said["body"])
+    except UsageError as error:
+        _answer(hub, said, f"{escape.markdown(error.what)}\n\n{escape.fence(asked.USAGE.splitlines())}")
+        return
+    if wanted is None:
+        _answer(hub, said, escape.fence(asked.USAGE.splitlines()))
+    else:
+        _compare_again(hub, said, wanted)
+
+
+def _comment_of(event: Path) -> dict[str, Any]:
+    """What GitHub says of the comment that started the job: as it was written then, whatever it says now."""
+    if event.stat().st_size > _MAX_EVENT_BYTES:
+        raise UsageError("the event is larger than any event")
+    rows = json.loads(event.read_bytes())
+    try:
+        if rows["action"] != "created" or "pull_request" not in rows["issue"]:
+            raise UsageError("the event is not of a new comment on a pull request")
+        return {
+            "pull": int(rows["issue"]["number"]),
+            "comment": int(rows["comment"]["id"]),
+            "login": str(rows["comment"]["user"]["login"]),
+            "body": str(rows["comment"]["body"]),
+        }
+    except (KeyError, TypeError, ValueError) as error:
+        raise UsageError("the event is not of a comment") from error
+
+
+def _compare_again(hub: Client, said: dict[str, Any], wanted: Asked) -> None:
+    """Records the command for the commit at hand, then starts the comparison of that commit again.
+
+    The pull request's code never runs in this job: it would with the rights of the default branch, whose
+    caches other workflows trust. It runs where it ran before, in the pull request's own workflow.
+    """
+    head = actions.head_of(hub, said["pull"])
+    newest = actions.newest_run(hub, COMPARING, head)
+    if newest is None or not newest.is_done:
+        when = "when it has ended" if newest else f"when `{COMPARING}` has run for {head[:12]}"
+        _answer(hub, said, f"a comparison of this commit is on its way: ask again {when}.")
+        return
+    words = escape.code(asked.in_words(wanted))
+    link = f" ([run]({escape.url(newest.url)}))" if newest.url else ""
+    who = escape.code(said["login"])
+    text = (
+        f"{asked.record(wanted, head)}\n{who} asked for {words} at {escape.code(head[:12])}{link}. "
+        "The report is updated when it is done; if nothing starts, re-run that job by hand."
+    )
+    _answer(hub, said, text)
+    actions.rerun(hub, newest)
+    actions.react(hub, said["comment"], "rocket")
+    click.echo(escape.terminal(f"started again: {newest.url}"))
+
+
+def _answer(hub: Client, said: dict[str, Any], text: str) -> None:
+    posted = comment.post(hub, said["pull"], lambda limit: text[:limit], key=asked.KEY)
+    click.echo(escape.terminal(f"answered: comment {posted.done}"))
+
+
+@github_group.command("prune")
+@click.option("--max-size", default="8GB", help="What the caches of irdiff may hold.")
+@click.option("--dry-run", is_flag=True, help="Say what would be removed.")
+def prune_command(max_size: str, dry_run: bool) -> None:
+    """Remove caches of closed pull requests, then those unused longest. GitHub gives a repository 10 GB."""
+    hub = client()
+    rows = [*actions.caches(hub, "irdiff-")]
+    numbers = {number for row in rows if (number := actions.pull_request_of(row)) is not None}
+    closed = {number for number in numbers if not actions.is_open(hub, number)}
+    gone = actions.to_remove(rows, closed, parse_size(max_size))
+    for row in gone:
+        if not dry_run:
+            actions.remove_cache(hub, row)
+        click.echo(escape.terminal(f"{'would remove' if dry_run else 'removed'} {row.key} of {row.ref}"))
+    kept = sum(row.size_bytes for row in rows) - sum(row.size_bytes for row in gone)
+    click.echo(f"{len(gone)} of {len(rows)} caches removed, {kept / 1e9:.1f} GB kept")
+
+
+# steps without a token
+
+
+_GRAVE = (Verdict.BROKEN, Verdict.CHANGED, Verdict.ABSORBED)
+_OUTPUT = re.compile(r"[ -~]*")
+_LOG_LINES = 200
+
+
+def _output(**rows: str) -> None:
+    for name, value in rows.items():
+        if not _OUTPUT.fullmatch(value):
+            raise UsageError(f"{name} has characters that no output has: {value[:80]!a}")
+        click.echo(f"{name}={value}")
+
+
+def _side_options(say: Callable[[str], None] = lambda _: None) -> SideOptions:
+    return SideOptions(repo=None, corpus=None, triton=None, build=True, progress=say)
+
+
+@github_group.command("plan")
+@click.option("--base", required=True, help="What the pull request goes to.")
+@click.option("--head", required=True, metavar="SHA", help="Its newest commit.")
+@click.option(
+    "--tier",
+    "tiers",
+    multiple=True,
+    type=options.TIERS,
+    help="Cases of the corpus, for a checkout of Triton; a repository of kernels is compared as a whole.",
+)
+@click.option("--merge-base", is_flag=True, help="Compare with where the history of HEAD leaves BASE.")
+@click.option("--asked", "asked_path", type=options.PATH, help="What `github asked` wrote.")
+@click.option("--out", type=options.PATH, required=True, help="The run, if nothing can change.")
+@options.configured
+def plan_command(
+    *,
+    base: str,
+    head: str,
+    tiers: tuple[str, ...],
+    merge_base: bool,
+    asked_path: Path | None,
+    out: Path,
+    config: Config,
+) -> None:
+    """Print what to compare, and whether anything can change at all: then no other job need start."""
+    store = repository.open_store(Path.cwd(), config)
+    wanted = asked.read(asked_path.read_text("utf-8"), head) if asked_path and asked_path.is_file() else None
+    wanted = wanted or Asked(base=None, tiers=None, targets=(), cases=())
+    start = wanted.base or (repository.merge_base(store, base, head) if merge_base else base)
+    start, head = (
+        repository.commit_of(store, side) if sides.is_revision(side) else side for side in (start, head)
+    )
+    if wanted.tiers is None:
+        is_compiler = checkouts.is_triton(repository.snapshot(store, head, config), config)
+        wanted = replace(wanted, tiers=tiers if is_compiler else ())
+    nothing = _write_where_nothing_can_change(start, head, wanted, out, config)
+    _output(
+        base=start,
+        head=head,
+        tiers=" ".join(wanted.tiers or ()),
+        targets=" ".join(wanted.targets),
+        cases=" ".join(wanted.cases),
+        nothing="true" if nothing else "false",
+    )
+
+
+def _write_where_nothing_can_change(base: str, head: str, wanted: Asked, out: Path, config: Config) -> bool:
+    found = preflight.preflight(base, head, _side_options(), config)
+    if found is None:
+        return False
+    for sentence in filter(None, (edited.differing(found.edited), edited.consequence(found.edited))):
+        click.echo(escape.terminal(sentence), err=True)
+    if found.edited.identical:
+        targets = CaseArguments(target_names=wanted.targets).targets(config)
+        same = pipeline.SameCompiler(
+            seen=found, targets=targets, options=DEFAULT_OPTIONS, command=tuple(sys.argv[1:])
+        )
+        pipeline.compare(same, config, out, lambda _step: None)
+    return found.edited.identical
+
+
+@github_group.command("key")
+@click.argument("base")
+@click.argument("head")
+@options.configured
+def key_command(*, base: str, head: str, config: Config) -> None:
+    """Print what names the toolchains of both sides, for a cache."""
+    _output(toolchains=preflight.cache_key(base, head, _side_options(), config))
+
+
+@github_group.command("prepare")
+@click.argument("base")
+@click.argument("head")
+@options.configured
+def prepare_command(*, base: str, head: str, config: Config) -> None:
+    """Install or build the toolchains of both sides, for the jobs that compare."""
+    with screen.status_line() as say:
+        found = sides.resolve_sides(base, head, _side_options(say), config)
+    for name, side in found.items():
+        click.echo(escape.terminal(f"{name}: {side.toolchain.spec}: Triton {side.toolchain.version}"))
+
+
+@github_group.command("failed")
+@click.option("--step", required=True, help="What was done, for a reader.")
+@click.option("--code", required=True, type=int, help="How it ended.")
+@click.option("--log", type=click.Path(path_type=Path, exists=True), required=True, help="What it printed.")
+@click.option("--out", type=options.PATH, required=True, help="The folder of the run.")
+def failed_command(*, step: str, code: int, log: Path, out: Path) -> None:
+    """Keep the reason of a step that failed, in the place of a run or beside it."""
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()[-_LOG_LINES:]
+    failure.write(out, [*failure.load(out), failure.of_output(step, code, lines)])
+
+
+@github_group.command("finish")
+@click.argument("parts", type=click.Path(path_type=Path, file_okay=False))
+@click.option("--out", type=options.PATH, required=True, help="The run folder to write.")
+@click.option("--markdown", "markdown_path", type=options.OUTPUT, help="Write the report here.")
+def finish_command(*, parts: Path, out: Path, markdown_path: Path | None) -> None:
+    """Join what the jobs kept, one folder each in PARTS: runs of shards, and reasons of failures."""
+    folders = sorted(path for path in parts.iterdir() if path.is_dir()) if parts.is_dir() else []
+    wrong = [part for folder in folders for part in failure.load(folder)]
+    run: Run | None = None
+    runs = [folder for folder in folders if (folder / "run.json").is_file()]
+    if runs:
+        try:
+            run = merged(runs, out, partial=True)
+        except IrdiffError as error:
+            wrong.append(
+                PartFailure(step="joining the shards", code=int(error.exit_code), lines=(error.what,))
+            )
+        else:
+            missing = [note for note in run.notes if "are missing" in note]
+            wrong += [PartFailure(step="some shards", code=1, lines=(note,)) for note in missing if not wrong]
+    elif not wrong:
+        wrong = [failure.NOTHING_KEPT]
+    if wrong:
+        failure.write(out, wrong)
+    _output(**_outcome(run, failed=bool(wrong)))
+    if markdown_path:
+        text = failed.markdown(wrong, has_run=run is not None, limit=markdown.LIMIT // 4) if wrong else ""
+        options.write_output(markdown_path, text + (markdown.render(run, out) if run else ""))
+
+
+@github_group.command("outcome")
+@click.argument("folder", type=click.Path(path_type=Path))
+def outcome_command(*, folder: Path) -> None:
+    """Print the gravest verdict of a run and its counts; `unknown` where there is none."""
+    run = run_folder.load(folder) if (folder / "run.json").is_file() else None
+    _output(**_outcome(run, failed=run is None or bool(failure.load(folder))))
+
+
+def _outcome(run: Run | None, *, failed: bool) -> dict[str, str]:
+    counts = run.summary.verdicts if run else {}
+    verdict = next((verdict for verdict in _GRAVE if counts.get(verdict)), Verdict.UNCHANGED)
+    return {
+        "verdict": verdict.value if run else "unknown",
+        "counts": json.dumps({name.value: count for name, count in counts.items()}),
+        "failed": "true" if failed else "false",
+    }

@@ -1,0 +1,137 @@
+"""Timings as the gate reads them: a row of `timing.json`, and a whole recorded run with its timings.
+
+`tests/data/gate/h200-3.8.0-3.9.0.tar.zst` holds `run.json` and `timing.json` of 86 changed cases of Triton 3.8.0 →
+3.9.0 on an H200, whose binaries are those that were timed; artifacts and the host's name are left out.
+"""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from irdiff import gate
+from irdiff.gate import policy, timings
+from irdiff.gate.outcome import Certainty, Outcome
+from irdiff.gate.timings import TimedCase
+from irdiff.run import run_archive, run_folder
+from irdiff.timing import timing_file
+from irdiff.timing.results import CaseTiming, GpuRecord, Measurement, OutputStatus, Speed, Unclear
+from tests.unit.gate.policies import CASE
+from tests.unit.timings import check, found, gpu
+
+ROOT = Path(__file__).parents[3]
+DATA = ROOT / "tests" / "data" / "gate"
+SLOWER = {"loss/cross_entropy:bf16-smooth-50k@sm_90", "normalization/softmax:bf16-64k-online@sm_90"}
+
+
+def read(row: CaseTiming, *cards: GpuRecord) -> TimedCase:
+    (timed,) = timings.of_results(found([row], gpus=cards))
+    return timed
+
+
+def row(status: OutputStatus = OutputStatus.EQUAL, side: str | None = None, message: str = "") -> CaseTiming:
+    outputs = check(status, side, message)
+    return CaseTiming(case=CASE, gpu="GPU-1", outputs=outputs, measurement=None, processes=(), note="")
+
+
+def measured(**changes: Any) -> CaseTiming:
+    fields: dict[str, Any] = dict.fromkeys(Measurement.__dataclass_fields__)
+    fields |= {"ratio": 1.05, "ratio_low": 1.04, "ratio_high": 1.06, "noise_floor": 0.002}
+    fields |= {"speed": Speed.SLOWER, "unclear": None, "why": "", **changes}
+    return replace(row(), measurement=Measurement(**fields))
+
+
+@pytest.mark.parametrize(
+    ("status", "side", "same"),
+    [
+        (OutputStatus.EQUAL, None, True),
+        (OutputStatus.CLOSE, None, True),
+        (OutputStatus.DIFFERENT, None, False),
+        (OutputStatus.FAULT, "head", False),
+        (OutputStatus.FAULT, None, False),
+        (OutputStatus.FAULT, "base", None),
+        (OutputStatus.HANG, "control", None),
+        (OutputStatus.NOT_LAUNCHED, "head", None),
+        (OutputStatus.NOT_CHECKED, None, None),
+    ],
+)
+def test_outputs(status: OutputStatus, side: str | None, same: bool | None) -> None:
+    assert read(row(status, side), gpu()).same_result is same
+
+
+def test_a_measurement() -> None:
+    timed = read(measured(), gpu())
+    assert (timed.slower_percent, timed.low_percent) == (pytest.approx(5.0), pytest.approx(4.0))
+    assert (timed.noise_percent, timed.device) == (pytest.approx(0.2), "card")
+    assert (timed.speed, timed.enough, timed.faulted) == (Speed.SLOWER, True, False)
+
+
+@pytest.mark.parametrize("unclear", Unclear)
+def test_an_unclear_measurement(unclear: Unclear) -> None:
+    timed = read(measured(speed=Speed.UNCLEAR, unclear=unclear, why="because"), gpu())
+    enough = unclear in (Unclear.MANY_CASES, Unclear.WIDE, Unclear.THRESHOLD)
+    assert (timed.speed, timed.enough, timed.note) == (Speed.UNCLEAR, enough, "because")
+
+
+def test_a_fault() -> None:
+    for card in (gpu(), gpu(trustworthy=False, throttled=("thermal",))):
+        timed = read(row(OutputStatus.HANG, "head", "while timing: gone"), card)
+        assert (timed.faulted, timed.note) == (True, "hang at head: while timing: gone")
+        assert (timed.speed, timed.low_percent, timed.same_result) == (None, None, False)
+
+
+@pytest.mark.parametrize(
+    ("changes", "cards"),
+    [
+        ({}, ()),
+        ({}, (gpu(trustworthy=False, throttled=("thermal",)),)),
+        ({"ratio": float("nan")}, (gpu(),)),
+        ({"ratio_low": float("-inf")}, (gpu(),)),
+        ({"ratio_low": 0.0}, (gpu(),)),
+        ({"ratio_low": 1.055}, (gpu(),)),
+        ({"ratio_high": float("inf")}, (gpu(),)),
+        ({"noise_floor": float("nan")}, (gpu(),)),
+        ({"noise_floor": float("inf")}, (gpu(),)),
+    ],
+)
+def test_figures_that_cannot_be_relied_on_are_none(
+    changes: dict[str, Any], cards: tuple[GpuRecord, ...]
+) -> None:
+    timed = read(measured(**changes), *cards)
+    assert timed.low_percent is None
+    assert timed.note
+
+
+# the recorded run
+
+
+def _gate(rules: Path, today: datetime.date) -> Outcome:
+    with run_archive.opened(DATA / "h200-3.8.0-3.9.0.tar.zst") as folder:
+        run, measured = run_folder.load(folder), timing_file.load(folder)
+    assert measured is not None
+    return gate.evaluate(run, policy.load(rules), timings=timings.of_results(measured), today=today)
+
+
+def test_the_default_policy_fails_and_says_what_is_slower_and_what_is_not_known() -> None:
+    outcome = _gate(ROOT / "reports" / "irdiff-policy.toml", datetime.date(2026, 1, 2))
+    assert not outcome.passed
+    words = {rule.rule.id: rule.word for rule in outcome.rules}
+    assert words["slower"] == "deny"
+    assert words["wrong-result"] == words["untimed-gate"] == words["broken"] == "pass"
+    (slower,) = (rule for rule in outcome.rules if rule.rule.id == "slower")
+    assert all("on NVIDIA H200" in finding.detail for finding in slower.findings)
+    assert {row.name for row in slower.findings if row.certainty is Certainty.VIOLATED} == SLOWER
+    unknown = [row for row in slower.findings if row.certainty is Certainty.UNKNOWN]
+    assert len(unknown) > 50
+    assert all("processes, too few for a verdict" in finding.detail for finding in unknown)
+
+
+@pytest.mark.parametrize(("today", "passes"), [("2026-12-31", True), ("2027-01-01", False)])
+def test_a_policy_with_waivers_passes_until_they_end(today: str, passes: bool) -> None:
+    outcome = _gate(DATA / "passing.toml", datetime.date.fromisoformat(today))
+    assert outcome.passed is passes
+    assert any("by release manager ended on" in note for note in outcome.notes) is not passes

@@ -1,0 +1,174 @@
+"""Every place where "not looked at" could become green, with every way in which a case is not looked at.
+
+| place | what must not happen |
+|---|---|
+| terminal, Markdown, page, check run's title | the text says nothing of what was not compared |
+| check run | success |
+| gate: text, Markdown, JSON, JUnit, SARIF | a pass that does not count what was not compared |
+| merge | shards are missing, and the run counts as whole |
+| `compare --exit-code` | 0 where nothing was compared, or a new kernel does not compile |
+| `history check`, an issue that it closes | "nothing moved", or undone, where it was not compared |
+"""
+
+from __future__ import annotations
+
+import datetime
+import io
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from irdiff import gate
+from irdiff.cli import compare_command
+from irdiff.cli.run_argument import GivenRun
+from irdiff.errors import ExitCode, NothingComparedError, UsageError
+from irdiff.gate import outputs, policy
+from irdiff.gate.junit import junit
+from irdiff.gate.sarif import sarif
+from irdiff.github import checks
+from irdiff.github.checks import Conclusion
+from irdiff.model import DEFAULT_OPTIONS, Case, FailureKind, Run, Sides, Verdict
+from irdiff.report import headline, html, markdown, terminal
+from irdiff.run import merge
+from tests.unit.conftest import Build
+
+NAME = "a/x:1@sm_90"
+SHARD = replace(DEFAULT_OPTIONS, shard=(1, 2))
+FAILING = Build.case(NAME, Verdict.FAILING)
+
+
+def _timed_out(case: Case) -> Case:
+    failure = case.failures.head
+    assert failure is not None
+    bound = replace(failure, kind=FailureKind.TIMEOUT, message="took more than 300 s")
+    return replace(case, failures=Sides(base=bound, head=bound))
+
+
+NEW = replace(
+    FAILING,
+    launches=replace(FAILING.launches, base=None),
+    failures=replace(FAILING.failures, base=None),
+)
+CASES: dict[str, tuple[Case, str]] = {
+    "failing": (FAILING, "1 compiles on neither side"),
+    "nondeterministic": (Build.case(NAME, nondeterministic=("head",)), "1 nondeterministic at head"),
+    "timed out": (_timed_out(FAILING), "1 compiles on neither side"),
+    "stage left out": (
+        Build.case(NAME, Verdict.CHANGED, findings=Build.findings("not-compared:ttir,asm")),
+        "the code of 1 could not be compared",
+    ),
+    "new and failing": (NEW, "1 compiles on neither side"),
+    "unsupported": (Build.case(NAME, Verdict.UNSUPPORTED), "1 has no backend"),
+}
+"""A case that was not compared, or not made twice the same, and what is said of it."""
+RUNS: dict[str, tuple[Run, str]] = {
+    **{name: (Build.run(Build.case("a/y:1@sm_90"), case), words) for name, (case, words) in CASES.items()},
+    "shard missing": (
+        Build.run(Build.case(NAME), options=SHARD),
+        "cases of other shards are not in this run",
+    ),
+    "everything failing": (
+        Build.run(FAILING, Build.case("a/y:1@sm_90", Verdict.FAILING)),
+        "nothing was compared",
+    ),
+}
+every_run = pytest.mark.parametrize("name", RUNS)
+
+
+def _in_terminal(run: Run) -> str:
+    file = io.StringIO()
+    terminal.show(run, Path("run"), Console(file=file, width=200))
+    return file.getvalue()
+
+
+TEXTS: dict[str, Callable[[Run], str]] = {
+    "terminal": _in_terminal,
+    "Markdown comment": lambda run: markdown.render(run, Path("nowhere"), limit=2_000),
+    "page": lambda run: html.render(run, Path("nowhere")),
+    "check run's title": headline.of,
+}
+
+
+@every_run
+@pytest.mark.parametrize("place", TEXTS)
+def test_a_report_says_it(place: str, name: str) -> None:
+    run, words = RUNS[name]
+    assert words in " ".join(TEXTS[place](run).split()).lower()
+
+
+@every_run
+def test_a_check_run_is_no_success(name: str) -> None:
+    run, _ = RUNS[name]
+    assert checks.conclusion(run) is not Conclusion.SUCCESS
+
+
+RULE = {
+    "id": "broken",
+    "kind": "verdict",
+    "verdicts": ["broken"],
+    "action": "deny",
+    "reason": "users notice it",
+}
+SHIPPED = policy.load(Path("reports/irdiff-policy.toml"))
+
+
+def _gated(run: Run, rules: policy.Policy) -> gate.Outcome:
+    return gate.evaluate(run, rules, today=datetime.date(2026, 1, 2))
+
+
+@every_run
+def test_the_gate_fails_or_counts_it(name: str) -> None:
+    """Under a policy that asks for next to nothing."""
+    run, _ = RUNS[name]
+    outcome = _gated(run, policy.parse({"schema": policy.SCHEMA, "rule": [RULE]}, "test"))
+    assert outcome.passed is (name != "everything failing")
+    words = {
+        "nondeterministic": "1 nondeterministic",
+        "shard missing": "1 case without those of other shards",
+        "everything failing": "nothing was compared",
+    }.get(name, "1 not compared")
+    for form in (outputs.text, outputs.markdown, lambda row: sarif(row, run), junit):
+        assert words in form(outcome)
+    cases = json.loads(outputs.as_json(outcome))["cases"]
+    assert cases["not_compared"] or cases["nondeterministic"] or cases["is_part"]
+    assert ('errors="1"' in junit(outcome)) is not outcome.passed
+
+
+@every_run
+def test_the_shipped_policy_fails(name: str) -> None:
+    run, _ = RUNS[name]
+    assert not _gated(run, SHIPPED).passed
+
+
+def test_a_merge_without_a_shard_is_refused_or_is_no_whole_run() -> None:
+    run, _ = RUNS["shard missing"]
+    with pytest.raises(UsageError, match="shards 2 of 2 are missing"):
+        merge.merge([run])
+    whole = replace(Build.run(Build.case("a/x:1@gfx942")), base=run.base, head=run.head)
+    for runs in ([run], [run, whole]):
+        merged = merge.merge(runs, partial=True)
+        assert "shards 2 of 2 are missing" in merged.notes
+        assert not _gated(merged, SHIPPED).passed
+        assert checks.conclusion(merged) is not Conclusion.SUCCESS
+
+
+@every_run
+def test_an_exit_code_is_not_0_for_what_a_user_would_want_to_know(name: str) -> None:
+    run, _ = RUNS[name]
+    given = GivenRun(folder=Path("run"), call="run", is_archive=False)
+    if name in ("timed out", "everything failing"):
+        with pytest.raises(NothingComparedError):
+            compare_command._require_whole(run, given)
+        return
+    compare_command._require_whole(run, given)
+    allowed = name in (
+        "failing",
+        "unsupported",
+        "nondeterministic",
+        "shard missing",
+    )  # as before, or as asked for
+    assert compare_command._code(run) is (ExitCode.DONE if allowed else ExitCode.ANSWER_IS_NO)
