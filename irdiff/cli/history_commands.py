@@ -194,7 +194,9 @@ def check_command(
         client = Client(config.github_token, repository, api_url=api_url or config.github_api_url)
         for line in keep_issues(client, found, alert):
             click.echo(line, err=True)
-    return ExitCode.ANSWER_IS_NO if alert.is_news else ExitCode.DONE
+    if alert.is_news:
+        return ExitCode.ANSWER_IS_NO
+    return ExitCode.DONE if alert.compared else ExitCode.NOT_COMPARED
 
 
 def _series(history: database.Database, chosen: str | None) -> str:
@@ -213,7 +215,7 @@ def keep_issues(client: Client, series: SeriesLines, alert: Alert) -> list[str]:
     key = f"{alert.series}-{alert.version}"
     done = []
     if alert.is_news:
-        title = f"irdiff: {alert.version}: {alerts.headline(alert)}"
+        title = f"irdiff: {alert.version}: {alert.headline}"
         action, url = issue.write(client, known, key, title, alerts.markdown(alert))
         done.append(f"issue {action}: {url}")
     places = {f"{series.name}-{version.label}": place for place, version in enumerate(series.versions)}

@@ -1,4 +1,4 @@
 """Every kernel over every version: what comparisons and timings found, kept in one file and shown as lines.
 
-Read `schema` for the tables, `lines` for what a line is, `steps` for what a step is.
+Read `database` for the tables, `lines` for what a line is, `steps` for what a step is.
 """

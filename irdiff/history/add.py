@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from irdiff.history import versions
@@ -10,7 +10,7 @@ from irdiff.history.database import NOT_CARRIED, Database
 from irdiff.history.inventory import Inventory
 from irdiff.history.session import Session, parse
 from irdiff.history.versions import Version
-from irdiff.model import Case, Fact, Run, Sides, Target, Verdict
+from irdiff.model import Case, ChangeGroup, Fact, Run, Sides, Target, Verdict
 from irdiff.run import run_folder
 from irdiff.store import key_of, sha256
 from irdiff.timing.results import CaseTiming, GpuRecord, Measurement, TimingResults
@@ -32,10 +32,6 @@ def selection_key(
     return key_of("selection/2", rows, sorted(tiers), sorted(cases), corpus, compiler)[:16]
 
 
-def selection_of(run: Run) -> str:
-    return selection_key(run.targets, run.options.tiers, run.options.cases, run.head.corpus)
-
-
 def add_run(
     database: Database,
     run: Run,
@@ -53,19 +49,13 @@ def add_run(
     sides = named or versions.of_run(run)
     put_versions(database, sides)
     database.put("cases", [(c.id, c.workload, c.kernel, c.target, c.tier) for c in run.cases if c.kernel])
+    chosen = selection or selection_key(run.targets, run.options.tiers, run.options.cases, run.head.corpus)
+    names = (key, run.created, sides.base.name, sides.head.name, chosen, not run.options.stages)
     changed = sum(case.verdict is Verdict.CHANGED for case in run.cases)
-    names = (
-        key,
-        run.created,
-        sides.base.name,
-        sides.head.name,
-        selection or selection_of(run),
-        not run.options.stages,
-    )
     where = str(place.absolute()) if place else ""
     database.put("runs", [(*names, run.summary.compared, changed, run.duration_s, where)])
     database.put("verdicts", [_verdict(key, case) for case in run.cases])
-    database.put("groups", _groups(key, run))
+    database.put("groups", [_group(key, group) for group in run.groups])
     for which, version in sides.items():
         _add_side(database, run, which, version)
     carry(database)
@@ -82,47 +72,22 @@ def put_versions(database: Database, named: Iterable[Version]) -> None:
 
 
 def _verdict(key: str, case: Case) -> tuple[object, ...]:
-    origin = case.origin
-    return (
-        key,
-        case.id,
-        str(case.verdict),
-        origin.stage if origin else None,
-        origin.pass_name if origin else None,
-        case.group,
-        ",".join(case.nondeterministic),
-    )
+    origin = (case.origin.stage, case.origin.pass_name) if case.origin else (None, None)
+    return (key, case.id, str(case.verdict), *origin, case.group, ",".join(case.nondeterministic))
 
 
-def _groups(key: str, run: Run) -> list[tuple[object, ...]]:
-    return [
-        (
-            key,
-            group.id,
-            group.title,
-            group.severity,
-            group.score,
-            group.origin_stage,
-            group.pass_name,
-            ",".join(group.charged),
-            group.representative,
-            len(group.members),
-        )
-        for group in run.groups
-    ]
+def _group(key: str, group: ChangeGroup) -> tuple[object, ...]:
+    edit = (group.title, group.severity, group.score, group.origin_stage, group.pass_name)
+    return (key, group.id, *edit, ",".join(group.charged), group.representative, len(group.members))
 
 
 def _add_side(database: Database, run: Run, which: str, version: Version) -> None:
     """Facts and costs of one side, for cases that no inventory of this version has."""
-    measured = {
-        case_id
-        for (case_id,) in database.rows("SELECT case_id FROM compilations WHERE version = ?", [version.name])
-    }
+    rows = database.rows("SELECT case_id FROM compilations WHERE version = ?", [version.name])
+    measured = {case_id for (case_id,) in rows}
     cases = [case for case in run.cases if case.id not in measured]
-    known = [case for case in cases if case.facts.of(which)]
-    database.put(
-        "facts", [row for case in known for row in _facts(version.name, case.id, case.facts.of(which))]
-    )
+    facts = [row for case in cases for row in _facts(version.name, case.id, case.facts.of(which))]
+    database.put("facts", facts)
     costs = [
         (version.name, case.id, stage, seconds, None)
         for case in cases
@@ -203,49 +168,34 @@ def add_timings(database: Database, session: Session, found: TimingResults) -> i
     for gpu in found.gpus:
         key = key_of("session/1", found.created, gpu.uuid, session.reference)[:16]
         database.put("sessions", [_session(key, session, found, gpu)])
-        rows = [
-            (key, session.versions[label], *row)
-            for case in found.cases
-            if case.gpu == gpu.uuid and case.measurement
-            for label, row in _rows(case, case.measurement, session).items()
-        ]
-        unique = {(row[1], row[2]): row for row in rows}
-        count += database.put("timings", list(unique.values()))
+        rows = {
+            (version, case_id): (key, version, case_id, *figures)
+            for row in found.cases
+            if row.gpu == gpu.uuid and row.measurement
+            for case_id, version, figures in _timings(row, row.measurement, session)
+        }
+        count += database.put("timings", rows.values())
     return count
 
 
-def _rows(
-    case: CaseTiming, measured: Measurement, session: Session
-) -> Mapping[str, tuple[str, float, float, float, float, float, str]]:
-    """By the label of each version that this entry speaks for."""
-    case_id, label = parse(case.case)
-    same = session.same.get(case_id, {})
-    outputs = str(case.outputs.status)
-    version = (measured.head_us, measured.ratio, measured.ratio_low, measured.ratio_high)
-    rows = {
-        other: (case_id, *version, measured.noise_floor, outputs)
-        for other, standing in same.items()
-        if standing == label
-    }
-    own = same.get(_label(session, session.reference))
+def _timings(
+    row: CaseTiming, measured: Measurement, session: Session
+) -> Iterator[tuple[str, str, tuple[object, ...]]]:
+    """The case, version and figures of each version that this entry stands for."""
+    case_id, label = parse(row.case)
+    labels = session.same.get(case_id, {})
+    head = (measured.head_us, measured.ratio, measured.ratio_low, measured.ratio_high)
     control = (measured.base_us, 1.0, measured.control_low, measured.control_high)
-    rows |= {
-        other: (case_id, *control, measured.noise_floor, "equal")
-        for other, standing in same.items()
-        if standing == own
-    }
-    return rows
-
-
-def _label(session: Session, name: str) -> str:
-    return next(label for label, other in session.versions.items() if other == name)
+    reference = next(other for other, name in session.versions.items() if name == session.reference)
+    for other, standing in labels.items():
+        if standing == label:
+            yield case_id, session.versions[other], (*head, measured.noise_floor, str(row.outputs.status))
+        if standing == labels.get(reference):
+            yield case_id, session.versions[other], (*control, measured.noise_floor, "equal")
 
 
 def _session(key: str, session: Session, found: TimingResults, gpu: GpuRecord) -> tuple[object, ...]:
-    middle = [
-        row[1] if row else None
-        for row in (gpu.sm_clock_mhz, gpu.memory_clock_mhz, gpu.temperature_c, gpu.power_w)
-    ]
-    told = (gpu.target, gpu.driver, session.reference)
-    fit = (",".join(gpu.throttled), gpu.trustworthy, found.protocol.processes)
-    return (key, found.created, gpu.uuid, gpu.name, *told, *middle, *fit)
+    ranges = (gpu.sm_clock_mhz, gpu.memory_clock_mhz, gpu.temperature_c, gpu.power_w)
+    middles = [row[1] if row else None for row in ranges]
+    names = (found.created, gpu.uuid, gpu.name, gpu.target, gpu.driver, session.reference)
+    return (key, *names, *middles, ",".join(gpu.throttled), gpu.trustworthy, found.protocol.processes)

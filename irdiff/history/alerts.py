@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from irdiff.compare import statistics
@@ -11,14 +11,11 @@ from irdiff.group.severity import Severity
 from irdiff.history import change_points, steps
 from irdiff.history.lines import SeriesLines, TimingLine
 from irdiff.history.steps import Step
-from irdiff.model import Verdict
-from irdiff.report import escape
-from irdiff.report.templates import markdown_prose
-from irdiff.words import counted, first_few
+from irdiff.model import COMPARED_VERDICTS, Verdict
+from irdiff.report import templates
 
-_SHOWN_CASES = 10
-_SHOWN_STEPS = 20
 _GRAVE = {fact: row for row in statistics.GRAVE for fact in row.facts}
+_HAS_CODE = {*COMPARED_VERDICTS, Verdict.FIXED, Verdict.ADDED}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,12 +39,16 @@ class Slowdown:
 
 @dataclass(frozen=True, kw_only=True)
 class Alert:
-    """What is to be said of the newest version of a series."""
+    """What is new in one version of a series."""
 
     series: str
     version: str
     before: str
     """The version that it was compared with; empty where it was compared with none."""
+    compared: int
+    """Cases that were compared with the version before."""
+    not_compared: int
+    """Cases that failed, are gone, new or not supported."""
     broken: tuple[str, ...]
     grave: tuple[Step, ...]
     """Steps whose edits may be wrong, or that cost spills or occupancy."""
@@ -59,35 +60,46 @@ class Alert:
     def is_news(self) -> bool:
         return bool(self.broken or self.grave or self.slower)
 
+    @property
+    def headline(self) -> str:
+        """What the news is, counted."""
+        counts = [
+            (len(self.broken), "no longer compiles" if len(self.broken) == 1 else "no longer compile"),
+            (len(self.slower), "slower"),
+            (len(self.grave), "edit to review" if len(self.grave) == 1 else "edits to review"),
+        ]
+        return ", ".join(f"{count} {word}" for count, word in counts if count)
+
 
 def check(series: SeriesLines, place: int | None = None) -> Alert:
     """Of one version, by default the newest, whatever it was compared with."""
     last = len(series.versions) - 1 if place is None else place
     pair = next((pair for pair in reversed(series.pairs) if pair.head == last), None)
+    verdicts = {case: row.verdict for case, row in pair.verdicts.items()} if pair else {}
+    compared = sum(verdict in COMPARED_VERDICTS for verdict in verdicts.values())
     found = [step for step in steps.find(series) if step.head == last]
     grave = tuple(step for step in found if _is_grave(step))
-    verdicts = pair.verdicts if pair else {}
-    broken = tuple(sorted(case for case, told in verdicts.items() if told.verdict == Verdict.BROKEN))
-    moved = list(_moved_times(series, last, _edits(found)))
-    worst = sorted((row for row in moved if row.share > 0), key=lambda row: -row.share)
-    commands = [
-        *(steps.bisect_command(series, pair.base, last, case) for case in broken[:1] if pair),
-        *(
-            steps.bisect_command(series, pair.base, last, row.case_id, measure_time=True)
-            for row in worst[:1]
-            if pair
-        ),
-        *(step.bisect for step in grave),
-    ]
+    broken = tuple(sorted(case for case, verdict in verdicts.items() if verdict == Verdict.BROKEN))
+    moved = sorted(_moved_times(series, last, _edits(found)), key=lambda row: row.share)
+    slower = tuple(row for row in reversed(moved) if row.share > 0)
+    bisect = [step.bisect for step in grave]
+    if pair:
+        commands = [(case, False) for case in broken[:1]] + [(row.case_id, True) for row in slower[:1]]
+        bisect[:0] = [
+            steps.bisect_command(series, pair.base, last, case, measure_time=timed)
+            for case, timed in commands
+        ]
     return Alert(
         series=series.name,
         version=series.versions[last].label,
         before=series.versions[pair.base].label if pair else "",
+        compared=compared,
+        not_compared=len(verdicts) - compared,
         broken=broken,
         grave=grave,
-        slower=tuple(worst),
-        faster=tuple(sorted((row for row in moved if row.share < 0), key=lambda row: row.share)),
-        bisect=tuple(dict.fromkeys(filter(None, commands)))[:3],
+        slower=slower,
+        faster=tuple(row for row in moved if row.share < 0),
+        bisect=tuple(dict.fromkeys(filter(None, bisect)))[:3],
     )
 
 
@@ -109,10 +121,10 @@ def _edits(found: Iterable[Step]) -> dict[str, str]:
     }
 
 
-def _moved_times(series: SeriesLines, last: int, edits: Mapping[str, str]) -> Iterable[Slowdown]:
+def _moved_times(series: SeriesLines, last: int, edits: Mapping[str, str]) -> Iterator[Slowdown]:
     for case, lines in series.timings.items():
         for line in lines:
-            found, point = newest(line, last), line.points[last]
+            found, point = _newest(line, last), line.points[last]
             if found and point:
                 yield Slowdown(
                     case_id=case,
@@ -124,7 +136,7 @@ def _moved_times(series: SeriesLines, last: int, edits: Mapping[str, str]) -> It
                 )
 
 
-def newest(line: TimingLine, last: int) -> tuple[float, float] | None:
+def _newest(line: TimingLine, last: int) -> tuple[float, float] | None:
     """How far the newest time lies from its line, and what is allowed; None where it is within, or not known.
 
     A line of a few versions has no history of noise: the intervals of its sessions stand for it.
@@ -153,10 +165,9 @@ def is_undone(series: SeriesLines, alert: Alert) -> bool:
 
 
 def _compiles_again(series: SeriesLines, case: str, place: int) -> bool:
-    told = [
-        pair.verdicts[case].verdict for pair in series.pairs if pair.head > place and case in pair.verdicts
-    ]
-    return bool(told) and told[-1] not in (Verdict.BROKEN, Verdict.FAILING)
+    """A case that is gone, or that no toolchain supports any more, does not compile again."""
+    later = [pair for pair in series.pairs if pair.head > place and case in pair.verdicts]
+    return bool(later) and later[-1].verdicts[case].verdict in _HAS_CODE
 
 
 def _is_fast_again(series: SeriesLines, row: Slowdown, place: int) -> bool:
@@ -170,74 +181,13 @@ def _is_fast_again(series: SeriesLines, row: Slowdown, place: int) -> bool:
     return False
 
 
-# text
-
-
 def markdown(alert: Alert) -> str:
-    """The alert as the body of an issue; one line where there is no news."""
-    name = escape.markdown(alert.version)
-    if not alert.is_news:
-        return f"{name} moved nothing beyond the noise of its lines ({escape.markdown(alert.series)}).\n"
-    between = f" after {escape.markdown(alert.before)}" if alert.before else ""
-    parts = [f"### {name}{between}: {headline(alert)}", ""]
-    parts += _section("No longer compile", [escape.code(case) for case in alert.broken])
-    parts += _section("Slower than their own noise allows", [_time_row(row) for row in alert.slower])
-    parts += _section(
-        "Edits to review: they may be wrong, or cost spills or occupancy",
-        [_step_row(step) for step in alert.grave],
-    )
-    parts += _section("Faster", [_time_row(row) for row in alert.faster])
-    if alert.bisect:
-        parts += [
-            "To find the commit, in a checkout (times: on that GPU):",
-            "",
-            "```",
-            *alert.bisect,
-            "```",
-            "",
-        ]
-    return "\n".join(parts).rstrip() + "\n"
-
-
-def headline(alert: Alert) -> str:
-    """What the news is, counted."""
-    counts = [
-        (len(alert.broken), "no longer compiles" if len(alert.broken) == 1 else "no longer compile"),
-        (len(alert.slower), "slower"),
-        (len(alert.grave), "edit to review" if len(alert.grave) == 1 else "edits to review"),
-    ]
-    return ", ".join(f"{count} {word}" for count, word in counts if count)
-
-
-def _section(title: str, rows: Sequence[str]) -> list[str]:
-    if not rows:
-        return []
-    left = len(rows) - _SHOWN_STEPS
-    more = [f"- and {left} more"] if left > 0 else []
-    return [f"**{title}** ({len(rows)})", "", *(f"- {row}" for row in rows[:_SHOWN_STEPS]), *more, ""]
-
-
-def _time_row(row: Slowdown) -> str:
-    times = f"{row.before_us:.1f} → {row.after_us:.1f} µs"
-    told = f"{100 * row.share:+.1f} % ({times}) on {escape.markdown(row.gpu)}"
-    edit = f". Its change: {markdown_prose(row.edit)}" if row.edit else ""
-    return f"{escape.code(row.case_id)}: {told}, where ±{100 * row.allowed:.1f} % is noise{edit}"
-
-
-def _step_row(step: Step) -> str:
-    cases = first_few([escape.code(case) for case in step.cases], _SHOWN_CASES)
-    return f"{markdown_prose(step.title)}: {counted(len(step.cases), 'case')}: {cases}"
+    """The alert as the body of an issue; a line or two where there is no news."""
+    text = templates.markdown().get_template("history-alert.md.j2").render(alert=alert)
+    return text.rstrip("\n") + "\n"
 
 
 def as_json(alert: Alert) -> Mapping[str, object]:
-    return {
-        "series": alert.series,
-        "version": alert.version,
-        "before": alert.before,
-        "news": alert.is_news,
-        "broken": alert.broken,
-        "slower": [vars(row) for row in alert.slower],
-        "faster": [vars(row) for row in alert.faster],
-        "grave": [{"id": step.id, "title": step.title, "cases": step.cases} for step in alert.grave],
-        "bisect": alert.bisect,
-    }
+    grave = [{"id": step.id, "title": step.title, "cases": step.cases} for step in alert.grave]
+    slower, faster = ([vars(row) for row in rows] for rows in (alert.slower, alert.faster))
+    return {**vars(alert), "news": alert.is_news, "grave": grave, "slower": slower, "faster": faster}

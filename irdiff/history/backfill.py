@@ -82,15 +82,17 @@ def backfill(points: Sequence[Point], choice: Choice, steps: Steps) -> Backfille
     before: Point | None = None
     for number, point in enumerate(points, 1):
         try:
-            if _is_measured(point, choice):
+            if _is_known(choice, "inventories WHERE version = ?", point.name):
                 known += 1
             else:
                 steps.say(f"{point.label} ({number}/{len(points)}): compiling")
                 _measure(point, side(point), choice, steps)
                 measured.append(point.name)
-            if before is not None and _is_compared(before, point, choice):
+            if before is None:
+                pass
+            elif _is_known(choice, "runs WHERE base = ? AND head = ?", before.name, point.name):
                 known += 1
-            elif before is not None:
+            else:
                 steps.say(f"{before.label} -> {point.label}: comparing")
                 _compare(before, point, Sides(base=side(before), head=side(point)), choice, steps)
                 compared.append((before.name, point.name))
@@ -104,20 +106,12 @@ def backfill(points: Sequence[Point], choice: Choice, steps: Steps) -> Backfille
     return Backfilled(measured=tuple(measured), compared=tuple(compared), known=known, gaps=tuple(gaps))
 
 
-def _is_known(choice: Choice, query: str, *names: str) -> bool:
+def _is_known(choice: Choice, place: str, *names: str) -> bool:
     if not choice.file.is_file():
         return False
     with database.reading(choice.file) as history:
-        return bool(history.value(f"{query} AND selection = ?", [*names, choice.selection]))
-
-
-def _is_measured(point: Point, choice: Choice) -> bool:
-    return _is_known(choice, "SELECT count(*) FROM inventories WHERE version = ?", point.name)
-
-
-def _is_compared(base: Point, head: Point, choice: Choice) -> bool:
-    query = "SELECT count(*) FROM runs WHERE base = ? AND head = ?"
-    return _is_known(choice, query, base.name, head.name)
+        query = f"SELECT count(*) FROM {place} AND selection = ?"  # noqa: S608 - a place is this module's own
+        return bool(history.value(query, [*names, choice.selection]))
 
 
 def _measure(point: Point, side: Side, choice: Choice, steps: Steps) -> None:

@@ -12,7 +12,8 @@ from typing import Any
 
 from irdiff import case_ids
 from irdiff.compare import statistics
-from irdiff.history.lines import CaseRow, SeriesLines, SeriesRow, TimingLine
+from irdiff.history.lines import CaseRow, SeriesLines, TimingLine
+from irdiff.history.versions import Version
 
 Record = dict[str, Any]
 
@@ -21,34 +22,31 @@ _REPOSITORY = "triton-lang/triton"
 
 def records(series: SeriesLines) -> Iterator[Record]:
     for case in series.cases.values():
-        for fact, values in series.facts.get(case.case_id, {}).items():
-            if fact in statistics.FACTS:
-                yield from _line(series, case, fact, values)
-        costs = series.costs_s.get(case.case_id)
-        if costs:
-            yield from _line(series, case, "compile_cpu_s", costs)
+        lines = {
+            fact: values
+            for fact, values in series.facts.get(case.case_id, {}).items()
+            if fact in statistics.FACTS
+        }
+        if case.case_id in series.costs_s:
+            lines["compile_cpu_s"] = series.costs_s[case.case_id]
+        for name, values in lines.items():
+            for version, value in zip(series.versions, values, strict=True):
+                if value is not None:
+                    yield _record(case, version, name, [value], gpu="", more={})
         for line in series.timings.get(case.case_id, ()):
             yield from _timings(series, case, line)
-
-
-def _line(
-    series: SeriesLines, case: CaseRow, name: str, values: tuple[float | None, ...]
-) -> Iterator[Record]:
-    for version, value in zip(series.versions, values, strict=True):
-        if value is not None:
-            yield _record(case, version, name, [value], gpu="", more={})
 
 
 def _timings(series: SeriesLines, case: CaseRow, line: TimingLine) -> Iterator[Record]:
     for version, point in zip(series.versions, line.points, strict=True):
         if point is not None:
-            more = {"ratio": f"{point.ratio:.6f}", "low": f"{point.low:.6f}", "high": f"{point.high:.6f}"}
+            more = {name: f"{getattr(point, name):.6f}" for name in ("ratio", "low", "high")}
             more |= {"reference": line.reference, "outputs": point.outputs}
             yield _record(case, version, "latency_us", [point.median_us], gpu=line.gpu, more=more)
 
 
 def _record(
-    case: CaseRow, version: SeriesRow, name: str, values: list[float], *, gpu: str, more: dict[str, str]
+    case: CaseRow, version: Version, name: str, values: list[float], *, gpu: str, more: dict[str, str]
 ) -> Record:
     label = case_ids.parse(case.case_id).label
     is_release = version.name.startswith("triton==")

@@ -16,17 +16,13 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import importlib.util
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 from irdiff.errors import IrdiffError
 
-DEFAULT_NAME = "irdiff-history.duckdb"
-_WAIT_S = 120.0
-_POLL_S = 0.05
+SCHEMA = "irdiff-history/1"
 
 Row = Sequence[Any]
 T = TypeVar("T")
@@ -162,8 +158,8 @@ def writing(path: Path) -> Iterator[Database]:
     """
     with _locked(path, fcntl.LOCK_EX), _connect(path, read_only=False) as connection:
         database = Database(connection)
-        _prepare(database, path)
         connection.begin()
+        _prepare(database, path)
         yield database
         connection.commit()  # what is not committed is gone once the connection is closed
 
@@ -183,22 +179,11 @@ def reading(path: Path) -> Iterator[Database]:
 
 @contextlib.contextmanager
 def _locked(path: Path, how: int) -> Iterator[None]:
-    lock = path.with_name(f"{path.name}.lock")
-    deadline = time.monotonic() + _WAIT_S
+    """Waits for those who hold the file: each has it for one transaction."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with lock.open("a") as file:
-            while True:
-                try:
-                    fcntl.flock(file, how | fcntl.LOCK_NB)
-                    break
-                except BlockingIOError:
-                    if time.monotonic() > deadline:
-                        raise HistoryError(
-                            f"{path} is held by another irdiff since {_WAIT_S:.0f} s",
-                            hint="wait until that has ended, and try again",
-                        ) from None
-                    time.sleep(_POLL_S)
+        with path.with_name(f"{path.name}.lock").open("a") as file:
+            fcntl.flock(file, how)
             yield
     except OSError as error:
         raise HistoryError(
@@ -208,12 +193,12 @@ def _locked(path: Path, how: int) -> Iterator[None]:
 
 
 def _connect(path: Path, *, read_only: bool) -> Any:
-    if importlib.util.find_spec("duckdb") is None:
+    try:
+        import duckdb
+    except ImportError as error:
         raise HistoryError(
             "a history needs DuckDB, which is not installed", hint="pip install irdiff[history]"
-        )
-    import duckdb
-
+        ) from error
     try:
         return duckdb.connect(str(path), read_only=read_only)
     except duckdb.Error as error:
@@ -224,25 +209,27 @@ def _connect(path: Path, *, read_only: bool) -> Any:
 
 
 def _prepare(database: Database, path: Path) -> None:
+    """In the transaction of its caller: a file has all tables, or none."""
     if database.value("SELECT count(*) FROM duckdb_tables() WHERE NOT internal AND NOT temporary"):
         _check(database, path)
+        return
     for name, definition in TABLES.items():
-        database.run(f"CREATE TABLE IF NOT EXISTS {name} ({definition})")
-    if not database.value("SELECT count(*) FROM meta"):
-        database.run("INSERT INTO meta VALUES ('schema', ?)", [SCHEMA])
+        database.run(f"CREATE TABLE {name} ({definition})")
+    database.run("INSERT INTO meta VALUES ('schema', ?)", [SCHEMA])
 
 
 def _check(database: Database, path: Path) -> None:
-    is_history = database.value("SELECT count(*) FROM duckdb_tables() WHERE table_name = 'meta'")
-    schema = database.value("SELECT value FROM meta WHERE name = 'schema'") if is_history else None
-    if schema != SCHEMA:
+    has_meta = database.value("SELECT count(*) FROM duckdb_tables() WHERE table_name = 'meta'")
+    found = database.value("SELECT value FROM meta WHERE name = 'schema'") if has_meta else None
+    _check_schema(found, path)
+
+
+def _check_schema(found: object, path: Path) -> None:
+    if found != SCHEMA:
         raise HistoryError(
-            f"{path} has schema {str(schema)[:80]!r}, this irdiff reads {SCHEMA!r}",
-            hint="name another file: --db FILE",
+            f"{path} has schema {str(found)[:80]!r}, this irdiff reads {SCHEMA!r}",
+            hint="name another file: --db FILE, or another folder",
         )
-
-
-SCHEMA = "irdiff-history/1"
 
 
 def export(database: Database, folder: Path) -> dict[str, int]:
@@ -273,6 +260,5 @@ def take(database: Database, folder: Path) -> dict[str, int]:
             f"{folder} lacks {missing[0]}", hint="give a folder that `irdiff history export` wrote"
         )
     schema = database.value("SELECT value FROM read_parquet(?) WHERE name = 'schema'", [str(files["meta"])])
-    if schema != SCHEMA:
-        raise HistoryError(f"{folder} has schema {str(schema)[:80]!r}, this irdiff reads {SCHEMA!r}")
+    _check_schema(schema, folder)
     return {table: database.put_parquet(table, path) for table, path in files.items() if table != "meta"}

@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from irdiff.history.database import Database
+from irdiff.history.versions import Version
 
 Values = tuple[float | None, ...]
 """One for each version; None where it is not known."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class SeriesRow:
-    """One version of a series."""
-
-    name: str
-    label: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,13 +61,10 @@ class GroupRow:
     members: int
 
 
-@dataclass(frozen=True, kw_only=True)
-class PairVerdict:
+class PairVerdict(NamedTuple):
     """What a run says of one case."""
 
     verdict: str
-    origin_stage: str | None
-    pass_name: str | None
     group: GroupRow | None
 
 
@@ -106,7 +96,7 @@ class SeriesLines:
     """All that is known of one series."""
 
     name: str
-    versions: tuple[SeriesRow, ...]
+    versions: tuple[Version, ...]
     cases: Mapping[str, CaseRow]
     facts: Mapping[str, Mapping[str, Values]]
     """By case and fact."""
@@ -124,51 +114,37 @@ def series_names(database: Database) -> list[str]:
 
 
 def read(database: Database, series: str) -> SeriesLines:
-    versions = database.records(
-        SeriesRow,
-        "SELECT version AS name, label FROM versions WHERE series = ? ORDER BY sort_key, version",
-        [series],
-    )
+    query = """SELECT version AS name, * EXCLUDE version FROM versions
+        WHERE series = ? ORDER BY sort_key, version"""
+    versions = tuple(database.records(Version, query, [series]))
     places = {row.name: place for place, row in enumerate(versions)}
     pairs = _pairs(database, series, places)
+
+    def lines(table: str, value: str, keys: str) -> list[tuple[Any, ...]]:
+        """A row for each key: its columns, then the value in each version."""
+        rows = database.rows(
+            f"""SELECT {keys}, map(list(version), list(value)) FROM
+            (SELECT {keys}, version, {value} AS value FROM {table} JOIN versions USING (version)
+             WHERE series = ? GROUP BY ALL) GROUP BY ALL ORDER BY ALL""",  # noqa: S608 - names of this module
+            [series],
+        )
+        return [(*row[:-1], tuple(map(row[-1].get, places))) for row in rows]
+
     facts: dict[str, dict[str, Values]] = defaultdict(dict)
-    values = "SELECT case_id, fact, list(version), list(value) FROM facts"
-    for case, fact, names, numbers in _of_versions(database, values, "case_id, fact", series):
-        facts[case][fact] = _placed(names, numbers, places)
-    outcomes = "SELECT case_id, list(version), list(outcome) FROM compilations"
-    costs = """SELECT case_id, list(version), list(seconds) FROM
-        (SELECT case_id, version, sum(coalesce(cpu_s, wall_s)) AS seconds FROM stage_costs GROUP BY ALL)"""
+    for case, fact, values in lines("facts", "value", "case_id, fact"):
+        facts[case][fact] = values
     known = facts.keys() | {case for pair in pairs for case in pair.verdicts}
     cases = database.records(CaseRow, "SELECT * FROM cases ORDER BY case_id")
     return SeriesLines(
         name=series,
-        versions=tuple(versions),
+        versions=versions,
         cases={row.case_id: row for row in cases if row.case_id in known},
         facts=dict(facts),
-        outcomes={
-            case: _placed(names, kinds, places)
-            for case, names, kinds in _of_versions(database, outcomes, "case_id", series)
-        },
-        costs_s={
-            case: _placed(names, seconds, places)
-            for case, names, seconds in _of_versions(database, costs, "case_id", series)
-        },
+        outcomes=dict(lines("compilations", "outcome", "case_id")),
+        costs_s=dict(lines("stage_costs", "sum(coalesce(cpu_s, wall_s))", "case_id")),
         timings=_timings(database, series, places),
         pairs=pairs,
     )
-
-
-def _of_versions(database: Database, query: str, key: str, series: str) -> list[tuple[Any, ...]]:
-    """The rows of a query, one for each key, whose lists are over the versions of a series."""
-    joined = "JOIN versions USING (version) WHERE series = ?"
-    return database.rows(f"{query} {joined} GROUP BY {key} ORDER BY {key}", [series])
-
-
-def _placed(names: Sequence[str], values: Sequence[Any], places: Mapping[str, int]) -> tuple[Any, ...]:
-    row: list[Any] = [None] * len(places)
-    for name, value in zip(names, values, strict=True):
-        row[places[name]] = value
-    return tuple(row)
 
 
 def _timings(database: Database, series: str, places: Mapping[str, int]) -> dict[str, tuple[TimingLine, ...]]:
@@ -212,7 +188,7 @@ def _pairs(database: Database, series: str, places: Mapping[str, int]) -> tuple[
             duration_s=largest[2],
             place=largest[3],
             places=tuple(folders or ()),
-            verdicts={case: told for run in runs for case, told in _verdicts(database, run)},
+            verdicts=_verdicts(database, runs),
         )
         for base, head, runs, largest, folders in rows
         if base in places and head in places
@@ -220,14 +196,12 @@ def _pairs(database: Database, series: str, places: Mapping[str, int]) -> tuple[
     return tuple(sorted(found, key=lambda pair: (pair.head, -pair.base)))
 
 
-def _verdicts(database: Database, run: str) -> Iterator[tuple[str, PairVerdict]]:
-    rows = database.records(GroupRow, "SELECT * RENAME (group_id AS id) FROM groups WHERE run = ?", [run])
-    groups = {row.id: row for row in rows}
-    query = "SELECT case_id, verdict, origin_stage, pass_name, group_id FROM verdicts WHERE run = ?"
-    for case, verdict, stage, pass_name, group in database.rows(query, [run]):
-        yield (
-            case,
-            PairVerdict(
-                verdict=verdict, origin_stage=stage, pass_name=pass_name, group=groups.get(group or "")
-            ),
-        )
+def _verdicts(database: Database, runs: Sequence[str]) -> dict[str, PairVerdict]:
+    """By case, of runs in their order."""
+    found: dict[str, PairVerdict] = {}
+    for run in runs:
+        rows = database.records(GroupRow, "SELECT * RENAME (group_id AS id) FROM groups WHERE run = ?", [run])
+        groups = {row.id: row for row in rows}
+        verdicts = database.rows("SELECT case_id, verdict, group_id FROM verdicts WHERE run = ?", [run])
+        found |= {case: PairVerdict(verdict, groups.get(group or "")) for case, verdict, group in verdicts}
+    return found

@@ -20,11 +20,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from irdiff.errors import RunFolderError
-from irdiff.history import columns, lines, steps
-from irdiff.history.columns import Json
+from irdiff.history import lines, page_data, steps
 from irdiff.history.database import Database, HistoryError
-from irdiff.history.lines import PairRow, SeriesLines
-from irdiff.history.steps import Step
+from irdiff.history.lines import PairRow
+from irdiff.history.page_data import Json
 
 _MARK = "irdiff-history-site"
 """A file in a folder that irdiff wrote: only such a folder is written again."""
@@ -63,11 +62,16 @@ def write(database: Database, out: Path, assets: Path, render: Render | None) ->
     _clear(out)
     shutil.copytree(assets, out, dirs_exist_ok=True)
     now = datetime.datetime.now(datetime.UTC).isoformat(timespec="minutes")
-    content = columns.overview(found, stepped, now)
+    content = page_data.overview(found, stepped, now)
     reports = 0
-    for number, series in enumerate(found):
-        _write_series(out, number, series, stepped[series.name])
-        reports += _write_reports(out, series, content["series"][number], render)
+    for number, (series, rows) in enumerate(zip(found, content["series"], strict=True)):
+        for place, name in enumerate(rows["workloads"]):
+            _put(out, f"kernel-{number}-{place}", {"workload": name, **page_data.workload(series, name)})
+        for pair, row in zip(series.pairs, rows["pairs"], strict=True):
+            changes = page_data.pair_steps(series, pair, stepped[series.name])
+            _put(out, f"pair-{number}-{pair.base}-{pair.head}", changes)
+            row["report"] = _report(out, pair, render)
+            reports += row["report"] is not None
     _put(out, "overview", content)
     first = [out / "index.html", out / "data" / "overview.js", *(out / "assets").glob("*.*s")]
     return Written(
@@ -96,21 +100,6 @@ def _clear(out: Path) -> None:
         raise HistoryError(
             f"{out} cannot be written: {error.strerror}", hint="name another folder"
         ) from error
-
-
-def _write_series(out: Path, number: int, series: SeriesLines, found: list[Step]) -> None:
-    for place, name in enumerate(columns.workloads(series)):
-        _put(out, f"kernel-{number}-{place}", {"workload": name, **columns.workload(series, name)})
-    for pair in series.pairs:
-        _put(out, f"pair-{number}-{pair.base}-{pair.head}", columns.pair_steps(series, pair, found))
-
-
-def _write_reports(out: Path, series: SeriesLines, told: Json, render: Render | None) -> int:
-    written = 0
-    for pair, row in zip(series.pairs, told["pairs"], strict=True):
-        row["report"] = _report(out, pair, render)
-        written += row["report"] is not None
-    return written
 
 
 def _report(out: Path, pair: PairRow, render: Render | None) -> str | None:

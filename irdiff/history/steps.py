@@ -8,6 +8,7 @@ where their intervals say so, and long lines where `change_points` finds a level
 from __future__ import annotations
 
 import hashlib
+import itertools
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -65,6 +66,10 @@ class Step:
     """The command that looks for the commit."""
 
     @property
+    def score(self) -> float:
+        return self.group.score if self.group else 0.0
+
+    @property
     def slower(self) -> int:
         return sum(move.fact == TIME and move.after > move.before for move in self.moves)
 
@@ -77,22 +82,18 @@ def find(series: SeriesLines) -> list[Step]:
     """Every step of a series, the newest first, the gravest of a pair first."""
     timed = _timing_moves(series)
     steps = [step for pair in series.pairs for step in _of_pair(series, pair, timed)]
-    return sorted(steps, key=lambda step: (-step.head, -_score(step), -len(step.cases), step.id))
-
-
-def _score(step: Step) -> float:
-    return step.group.score if step.group else 0.0
+    return sorted(steps, key=lambda step: (-step.head, -step.score, -len(step.cases), step.id))
 
 
 def _of_pair(series: SeriesLines, pair: PairRow, timed: Mapping[tuple[str, int, int], Move]) -> list[Step]:
     members: dict[tuple[GroupRow | None, str], list[str]] = defaultdict(list)
     moves: dict[str, list[Move]] = {}
-    for case, told in pair.verdicts.items():
-        moves[case] = list(_moves(series.facts.get(case, {}), case, pair))
+    for case, (verdict, group) in pair.verdicts.items():
+        moves[case] = _moves(series.facts.get(case, {}), case, pair)
         if (case, pair.base, pair.head) in timed:
             moves[case].append(timed[case, pair.base, pair.head])
-        if moves[case] or told.verdict in _WITHOUT_GROUP:
-            members[told.group, "" if told.group else told.verdict].append(case)
+        if moves[case] or verdict in _WITHOUT_GROUP:
+            members[group, "" if group else verdict].append(case)
     return [_step(series, pair, group, verdict, cases, moves) for (group, verdict), cases in members.items()]
 
 
@@ -112,11 +113,12 @@ def _step(
     pair: PairRow,
     group: GroupRow | None,
     verdict: str,
-    cases: Sequence[str],
+    members: Sequence[str],
     moves: Mapping[str, Sequence[Move]],
 ) -> Step:
-    listed = tuple(move for case in sorted(cases) for move in moves[case])
-    shown = group.representative if group else sorted(cases)[0]
+    cases = tuple(sorted(members))
+    listed = tuple(move for case in cases for move in moves[case])
+    shown = group.representative if group else cases[0]
     key = f"{series.name} {series.versions[pair.base].name} {series.versions[pair.head].name}"
     what = f"{group.id} {group.representative}" if group else verdict
     return Step(
@@ -125,7 +127,7 @@ def _step(
         head=pair.head,
         group=group,
         title=group.title if group else _title(verdict, cases),
-        cases=tuple(sorted(cases)),
+        cases=cases,
         moves=listed,
         undone_at=_undone_at(series, pair.head, listed),
         bisect=bisect_command(series, pair.base, pair.head, shown),
@@ -133,7 +135,7 @@ def _step(
 
 
 def _title(verdict: str, cases: Sequence[str]) -> str:
-    """Of cases that are in no group: what is with them, and of which workloads they are."""
+    """Of cases in no group: what happened to them, and their workloads."""
     names = sorted({case.partition(":")[0] for case in cases})
     return f"{_WITHOUT_GROUP.get(verdict, f'moved, though {verdict}')}: {first_few(names, _NAMED)}"
 
@@ -175,9 +177,8 @@ def _timing_moves(series: SeriesLines) -> dict[tuple[str, int, int], Move]:
                 assert before is not None
                 assert after is not None
                 move = Move(case_id=case, fact=TIME, before=before.ratio, after=after.ratio)
-                known = found.get((case, base, head))
-                if known is None or _distance(move) > _distance(known):
-                    found[case, base, head] = move
+                known = found.get((case, base, head), move)
+                found[case, base, head] = max(known, move, key=_distance)
     return found
 
 
@@ -187,16 +188,14 @@ def _distance(move: Move) -> float:
 
 def timing_steps(points: Sequence[Timing | None]) -> list[tuple[int, int]]:
     """Neighbours among the timed versions between which the time moved."""
-    known = [place for place, point in enumerate(points) if point is not None]
-    timed = [point for point in points if point is not None]
+    timed = [(place, point) for place, point in enumerate(points) if point is not None]
+    neighbours = list(itertools.pairwise(timed))
     if len(timed) >= LONG:
-        steps = change_points.level_steps([point.ratio for point in timed])
-        return [(known[step.index - 1], known[step.index]) for step in steps]
-    return [
-        (known[number], known[number + 1])
-        for number in range(len(timed) - 1)
-        if differ(timed[number], timed[number + 1])
-    ]
+        steps = change_points.level_steps([point.ratio for _, point in timed])
+        moved = [neighbours[step.index - 1] for step in steps]
+    else:
+        moved = [(before, after) for before, after in neighbours if differ(before[1], after[1])]
+    return [(before[0], after[0]) for before, after in moved]
 
 
 def differ(before: Timing, after: Timing) -> bool:

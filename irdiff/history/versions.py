@@ -18,7 +18,11 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+
+from packaging.version import InvalidVersion
+from packaging.version import Version as PackagedVersion
 
 from irdiff.config import Config
 from irdiff.errors import ToolchainError, UsageError
@@ -29,12 +33,6 @@ from irdiff.resolve.toolchains import environments, repository
 RELEASES, NIGHTLIES, COMMITS, OTHERS = "releases", "nightlies", "commits", "others"
 _ONE = re.compile(r"triton==([^,]+)")
 _COMMIT = re.compile(r"(?:^|\()([0-9a-f]{10})\)?$")
-# PEP 440, without epochs: release, pre-release, post-release, development release, local part
-_PARTS = re.compile(
-    r"v?(\d+(?:\.\d+)*)[-_.]?(?:(a|b|c|rc|alpha|beta|pre)[-_.]?(\d*))?"
-    r"(?:[-_.]?(?:post|rev|r)[-_.]?(\d+))?(?:[-_.]?dev[-_.]?(\d*))?(?:\+([a-z0-9._-]+))?$",
-    re.IGNORECASE,
-)
 _DATE = re.compile(r"(?:dev|post|git|\D)(20\d\d)(\d\d)(\d\d)(?:\d{6})?(?=\D|$)")
 _LAST = "~"
 """Sorts after every digit and letter."""
@@ -102,19 +100,19 @@ def of_spec(spec: str) -> str:
 
 def sort_key(version: str) -> str:
     """A text that sorts as PEP 440 orders versions: dev before pre-release before release before post."""
-    found = _PARTS.fullmatch(version)
-    if not found:
+    try:
+        found = PackagedVersion(version)
+    except InvalidVersion:
         return f"{_LAST}{version}"
-    release, kind, number, post, development, local = found.groups()
-    numbers = [int(part) for part in release.split(".")]
-    while numbers and numbers[-1] == 0:
-        numbers.pop()
-    name = {"alpha": "a", "beta": "b", "c": "rc", "pre": "rc"}.get((kind or "").lower(), (kind or "").lower())
-    dev = f"dev{int(development or 0):020d}" if development is not None else _LAST
-    before = f"{name}{int(number or 0):08d}" if name else ("" if development and post is None else _LAST)
-    after = f"post{int(post):020d}" if post is not None else ""
-    dotted = ".".join(f"{number:08d}" for number in numbers)
-    return f"{dotted} {before or '!'} {after} {dev} {(local or '').lower()}"
+    release = re.sub(r"(\.0+)+$", "", ".".join(f"{number:08d}" for number in found.release))
+    dev = _LAST if found.dev is None else f"dev{found.dev:020d}"
+    after = "" if found.post is None else f"post{found.post:020d}"
+    before = _LAST
+    if found.pre:
+        before = "{}{:08d}".format(*found.pre)
+    elif found.dev is not None and found.post is None:
+        before = "!"  # of no pre-release: it sorts before all of them
+    return f"{release} {before} {after} {dev} {found.local or ''}"
 
 
 def date_of(version: str) -> str | None:
@@ -127,9 +125,6 @@ _RANGE = re.compile(r"triton==(?P<low>[^.][^,]*?)\.\.(?P<high>[^,]+)")
 _NO_MORE = re.compile(r"(?i)no solution found|no version|unsatisfiable|no matching")
 _MOST = 400
 """Versions of one range: a year of nights."""
-
-Ask = Callable[[str], str | None]
-"""The newest version that meets a requirement; None where there is none."""
 
 
 def with_index(config: Config, index: str | None) -> Config:
@@ -155,8 +150,8 @@ def of_specs(specs: Sequence[str], every_days: int, repo: Path | None, config: C
 
 def _of_spec(spec: str, every_days: int, repo: Path | None, config: Config) -> list[Point]:
     if found := _RANGE.fullmatch(spec):
-        low, high = found["low"], found["high"]
-        return thinned([release(text) for text in between(low, high, _asked_of_uv(config))], every_days)
+        newest = partial(_newest_by_uv, config=config)
+        return thinned([release(text) for text in between(found["low"], found["high"], newest)], every_days)
     if found := _ONE.fullmatch(spec):
         return [release(found[1])]
     if ".." in spec and not spec.startswith(("wheel:", "python:")):
@@ -180,12 +175,12 @@ def release(version: str) -> Point:
     )
 
 
-def between(low: str, high: str, ask: Ask) -> list[str]:
-    """The versions from `low` to `high`, the oldest first."""
+def between(low: str, high: str, newest: Callable[[str], str | None]) -> list[str]:
+    """The versions from `low` to `high`, oldest first; `newest` finds the newest that meets a requirement."""
     found: list[str] = []
     while len(found) < _MOST:
         without = "".join(f",!={version}" for version in found)
-        version = ask(f"triton>={low},<={high}{without}")
+        version = newest(f"triton>={low},<={high}{without}")
         if version is None:
             break
         found.append(version)
@@ -197,40 +192,36 @@ def between(low: str, high: str, ask: Ask) -> list[str]:
     return found[::-1]
 
 
-def _asked_of_uv(config: Config) -> Ask:
-    def ask(requirement: str) -> str | None:
-        with tempfile.TemporaryDirectory(prefix="irdiff-versions-") as name:
-            folder = Path(name)
-            (folder / "wanted.in").write_text(f"{requirement}\n", encoding="utf-8")
-            words: list[str | Path] = [
-                "pip",
-                "compile",
-                "--no-deps",
-                "--no-header",
-                "--no-annotate",
-                "--python",
-            ]
-            words += [sys.executable, folder / "wanted.in", "--output-file", folder / "found.txt"]
-            try:
-                environments.uv(words, folder / "uv.log", config)
-            except ToolchainError as error:
-                if _NO_MORE.search(error.what):
-                    return None
-                raise
-            text = (folder / "found.txt").read_text(encoding="utf-8")
-        answer = re.search(r"^triton==(\S+)", text, re.MULTILINE)
-        return answer[1] if answer else None
-
-    return ask
+def _newest_by_uv(requirement: str, config: Config) -> str | None:
+    with tempfile.TemporaryDirectory(prefix="irdiff-versions-") as name:
+        folder = Path(name)
+        (folder / "wanted.in").write_text(f"{requirement}\n", encoding="utf-8")
+        options = ("--no-deps", "--no-header", "--no-annotate", "--python", sys.executable)
+        words: list[str | Path] = [
+            "pip",
+            "compile",
+            *options,
+            folder / "wanted.in",
+            "--output-file",
+            folder / "found.txt",
+        ]
+        try:
+            environments.uv(words, folder / "uv.log", config)
+        except ToolchainError as error:
+            if _NO_MORE.search(error.what):
+                return None
+            raise
+        text = (folder / "found.txt").read_text(encoding="utf-8")
+    answer = re.search(r"^triton==(\S+)", text, re.MULTILINE)
+    return answer[1] if answer else None
 
 
 def _commits(spec: str, repo: Path | None, config: Config) -> list[Point]:
     low, _, high = spec.partition("..")
     store = repository.open_store(repo or Path.cwd(), config)
     first, last = repository.commit_of(store, low), repository.commit_of(store, high or "HEAD")
-    words = ("log", "--first-parent", "--reverse", "--format=%H %ct")
-    said = store.git(*words, last, "--not", f"{first}^@").decode()
-    rows = [line.split() for line in said.splitlines() if line]
+    words = ("log", "--first-parent", "--reverse", "--format=%H %ct", last, "--not", f"{first}^@")
+    rows = [line.split() for line in store.git(*words).decode().splitlines() if line]
     if not rows:
         raise UsageError(f"{spec}: there is no commit between the two", hint=f"is {low} before {high}?")
     return [_commit(commit, int(moment), place) for place, (commit, moment) in enumerate(rows)]
@@ -258,7 +249,5 @@ def thinned(points: Sequence[Point], every_days: int) -> list[Point]:
             f"{undated[0]} names no day", hint="leave --every out: each version counts by itself"
         )
     spans = [datetime.date.fromisoformat(point.day or "").toordinal() // every_days for point in points]
-    last = len(points) - 1
-    return [
-        point for place, point in enumerate(points) if place in (0, last) or spans[place] != spans[place + 1]
-    ]
+    last_of_span = dict(zip(spans, points, strict=True))
+    return list(dict.fromkeys([*points[:1], *last_of_span.values()]))

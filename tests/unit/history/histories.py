@@ -64,6 +64,12 @@ def inventory(*cases: CompiledCase) -> Inventory:
     return Inventory(cases=cases, wall_s=10.0, cpu_s=8.0, compiled=len(cases))
 
 
+def measured(path: Path, label: str, *cases: CompiledCase) -> None:
+    """Adds the inventory of a release."""
+    with database.writing(path) as history:
+        add.add_inventory(history, version(label), "all", inventory(*cases))
+
+
 TARGETS = ("sm_90", "sm_100", "gfx942", "gfx950")
 FACTS = tuple(
     ["registers", "spill_store_bytes", "shared_bytes", "warps_per_multiprocessor", "code_bytes", "ptx.total"]
@@ -77,24 +83,20 @@ def fill(history: Database, labels: Sequence[str], cases: int) -> list[str]:
         f"family{number % 7}/workload{number // 20:02d}:fp16-{128 * (1 + number)}@{TARGETS[number % 4]}"
         for number in range(cases)
     ]
-    history.put(
-        "cases",
-        [(name, Build.launch(name).workload, "a_kernel", name.rpartition("@")[2], "gate") for name in ids],
-    )
+    rows = [(name, Build.launch(name).workload, "a_kernel", name.rpartition("@")[2], "gate") for name in ids]
+    history.put("cases", rows)
     add.put_versions(history, [version(label) for label in labels])
     for place, label in enumerate(labels):
         name = version(label).name
         history.put("compilations", [(name, case, "compiled", None) for case in ids])
         history.put("stage_costs", [(name, case, "ttir", 0.5, 0.25 + place / 100) for case in ids])
+        values = [
+            float(100 + index % 50 + (place * (1 + index % 3) if (index + place) % 3 == 0 else 0))
+            for index in range(cases)
+        ]
         facts = [
-            (
-                name,
-                case,
-                fact,
-                float(100 + index % 50 + (place * (1 + index % 3) if (index + place) % 3 == 0 else 0)),
-                "measured",
-            )
-            for index, case in enumerate(ids)
+            (name, case, fact, value, "measured")
+            for case, value in zip(ids, values, strict=True)
             for fact in FACTS
         ]
         history.put("facts", facts)
@@ -119,8 +121,8 @@ def _pair(history: Database, place: int, base: str, head: str, ids: Sequence[str
         )
         if group:
             title = f"+{index % 25} `ttng.fence_async_shared` in the loop body"
-            told = (title, "instruction mix", 5.0, "ttgir", "tritongpu-pipeline", "ttgir passes", case, 10)
-            groups[group] = (run_id, group, *told)
+            shown = (title, "instruction mix", 5.0, "ttgir", "tritongpu-pipeline", "ttgir passes", case, 10)
+            groups[group] = (run_id, group, *shown)
     history.put("verdicts", verdicts)
     history.put("groups", list(groups.values()))
 

@@ -1,3 +1,5 @@
+"""Which versions a backfill compiles and compares, and where it goes on."""
+
 from __future__ import annotations
 
 from dataclasses import replace
@@ -16,8 +18,8 @@ from tests.unit.history import histories
 CASE = "matmul/tma:fp16@sm_90"
 
 
-class Bench:
-    """A backfill whose compilers are told what to do."""
+class FakeSteps:
+    """A backfill without compilers: it notes what it is asked to do."""
 
     def __init__(self, folder: Path, build) -> None:
         self.done: list[str] = []
@@ -59,44 +61,44 @@ class Bench:
 
 
 @pytest.fixture
-def bench(tmp_path: Path, build) -> Bench:
-    return Bench(tmp_path, build)
+def steps(tmp_path: Path, build) -> FakeSteps:
+    return FakeSteps(tmp_path, build)
 
 
-def test_each_version_is_compiled_once_and_neighbours_are_compared(bench: Bench) -> None:
-    found = bench.run("3.7.0", "3.8.0", "3.9.0")
-    assert bench.done == ["3.7.0", "3.8.0", "3.7.0..3.8.0", "3.9.0", "3.8.0..3.9.0"]
+def test_each_version_is_compiled_once_and_neighbours_are_compared(steps: FakeSteps) -> None:
+    found = steps.run("3.7.0", "3.8.0", "3.9.0")
+    assert steps.done == ["3.7.0", "3.8.0", "3.7.0..3.8.0", "3.9.0", "3.8.0..3.9.0"]
     assert (len(found.measured), len(found.compared), found.known, found.gaps) == (3, 2, 0, ())
-    with database.reading(bench.choice.file) as history:
+    with database.reading(steps.choice.file) as history:
         names = history.rows("SELECT version FROM versions ORDER BY sort_key")
     assert [name for (name,) in names] == ["triton==3.7.0", "triton==3.8.0", "triton==3.9.0"]
 
 
-def test_what_was_done_is_not_done_again(bench: Bench) -> None:
-    bench.run("3.7.0", "3.8.0")
-    bench.done.clear()
-    assert bench.run("3.7.0", "3.8.0").known == 3
-    assert bench.done == []
-    bench.run("3.7.0", "3.8.0", "3.9.0")
-    assert bench.done == ["3.9.0", "3.8.0..3.9.0"]
+def test_what_was_done_is_not_done_again(steps: FakeSteps) -> None:
+    steps.run("3.7.0", "3.8.0")
+    steps.done.clear()
+    assert steps.run("3.7.0", "3.8.0").known == 3
+    assert steps.done == []
+    steps.run("3.7.0", "3.8.0", "3.9.0")
+    assert steps.done == ["3.9.0", "3.8.0..3.9.0"]
 
 
-def test_it_goes_on_where_it_was_stopped(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_goes_on_where_it_was_stopped(steps: FakeSteps, monkeypatch: pytest.MonkeyPatch) -> None:
     def stop(_sides, _folder):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-        patched.setattr(bench, "compare", stop)
-        bench.run("3.7.0", "3.8.0")
-    bench.done.clear()
-    bench.run("3.7.0", "3.8.0")
-    assert bench.done == ["3.7.0..3.8.0"]
+        patched.setattr(steps, "compare", stop)
+        steps.run("3.7.0", "3.8.0")
+    steps.done.clear()
+    steps.run("3.7.0", "3.8.0")
+    assert steps.done == ["3.7.0..3.8.0"]
 
 
-def test_a_version_that_cannot_be_had_is_a_gap(bench: Bench) -> None:
-    bench.broken = {"3.8.0"}
-    found = bench.run("3.7.0", "3.8.0", "3.9.0")
-    assert bench.done == ["3.7.0", "3.9.0", "3.7.0..3.9.0"]
+def test_a_version_that_cannot_be_had_is_a_gap(steps: FakeSteps) -> None:
+    steps.broken = {"3.8.0"}
+    found = steps.run("3.7.0", "3.8.0", "3.9.0")
+    assert steps.done == ["3.7.0", "3.9.0", "3.7.0..3.9.0"]
     assert found.gaps == ("3.8.0: triton==3.8.0: no such wheel",)
 
 
@@ -111,9 +113,9 @@ def test_a_version_that_cannot_be_had_is_a_gap(bench: Bench) -> None:
     ],
     ids=["tiers", "corpus", "compiler", "target", "facts of a target"],
 )
-def test_another_choice_is_another_backfill(bench: Bench, other: dict[str, Any]) -> None:
-    bench.run("3.8.0")
-    bench.done.clear()
-    bench.choice = replace(bench.choice, **other)
-    bench.run("3.8.0")
-    assert bench.done == ["3.8.0"]
+def test_another_choice_is_another_backfill(steps: FakeSteps, other: dict[str, Any]) -> None:
+    steps.run("3.8.0")
+    steps.done.clear()
+    steps.choice = replace(steps.choice, **other)
+    steps.run("3.8.0")
+    assert steps.done == ["3.8.0"]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from irdiff.history import add, columns, database, lines, steps
+from irdiff.history import database, lines, page_data, steps
 from irdiff.history.lines import SeriesLines, Timing
 from irdiff.model import Failure, FailureKind, Verdict
 from tests.unit.history import histories
@@ -31,12 +31,10 @@ def series(tmp_path: Path, build) -> SeriesLines:
         groups=(build.group("g1", A, B),),
     )
     down = histories.run("3.8.0", "3.9.0", moved(A, 140, 100, "g2"), groups=(build.group("g2", A),))
+    histories.kept(tmp_path / "h", up, down)
+    ratios = {"3.7.0": (1.0, 0.002), "3.8.0": (1.05, 0.002), "3.9.0": (1.001, 0.002)}
     with database.writing(tmp_path / "h") as history:
-        add.add_run(history, up, None)
-        add.add_run(history, down, None)
-        histories.session(
-            history, A, {"3.7.0": (1.0, 0.002), "3.8.0": (1.05, 0.002), "3.9.0": (1.001, 0.002)}
-        )
+        histories.session(history, A, ratios)
     with database.reading(tmp_path / "h") as history:
         return lines.read(history, "releases")
 
@@ -93,11 +91,11 @@ def test_a_long_line_is_judged_by_its_own_history() -> None:
 
 
 def test_columns_hold_each_line_once(series: SeriesLines) -> None:
-    found = columns.workload(series, "matmul/tma")
+    found = page_data.workload(series, "matmul/tma")
     assert found["facts"]["registers"] == {A: (100, 140, 100), B: (90, 95, None)}
     assert found["timings"][A][0]["ratio"] == [1.0, 1.05, 1.001]
     assert found["verdicts"][B] == ["changed", None]
-    overview = columns.overview([series], {"releases": steps.find(series)}, "now")
+    overview = page_data.overview([series], {"releases": steps.find(series)}, "now")
     row = overview["series"][0]
     assert row["versions"] == ["3.7.0", "3.8.0", "3.9.0"]
     assert [(pair["changed"], pair["slower"], pair["faster"]) for pair in row["pairs"]] == [
@@ -155,17 +153,12 @@ def test_what_a_failing_case_cost_is_no_cost_of_compiling(tmp_path: Path) -> Non
         histories.made(B, registers=10),
         failure=Failure(kind=FailureKind.UNSUPPORTED, stage="ttgir", message="", signal=None, stderr=""),
     )
-    with database.writing(tmp_path / "h") as history:
-        add.add_inventory(
-            history,
-            histories.version("3.8.0"),
-            "s",
-            histories.inventory(histories.made(A, registers=10), failing),
-        )
-        both = histories.inventory(histories.made(A, registers=10), histories.made(B, registers=10))
-        add.add_inventory(history, histories.version("3.9.0"), "s", both)
+    histories.measured(tmp_path / "h", "3.8.0", histories.made(A, registers=10), failing)
+    histories.measured(
+        tmp_path / "h", "3.9.0", histories.made(A, registers=10), histories.made(B, registers=10)
+    )
     with database.reading(tmp_path / "h") as history:
         found = lines.read(history, "releases")
-    row = columns.overview([found], {"releases": ()}, "now")["series"][0]
+    row = page_data.overview([found], {"releases": ()}, "now")["series"][0]
     assert row["cost_s"] == {"sm_90": (0.375, 0.375)}
     assert row["cost_cases"] == {"sm_90": 1}

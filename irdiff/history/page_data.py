@@ -1,4 +1,4 @@
-"""The lines of a series as a page reads them: in columns, by what a page needs at once. Pure.
+"""The lines of a series as the site's page reads them: in columns, by what a view needs at once. Pure.
 
 A page that opens loads the overview alone: what each version moved, and the names of all kernels. A kernel's
 lines, and what moved in a pair, are loaded when they are looked at.
@@ -12,7 +12,7 @@ from typing import Any
 
 from irdiff.compare import statistics
 from irdiff.history.lines import GroupRow, PairRow, SeriesLines, TimingLine, Values
-from irdiff.history.steps import TIME, Move, Step
+from irdiff.history.steps import TIME, Step
 from irdiff.model import COMPARED_VERDICTS, Verdict
 
 Json = dict[str, Any]
@@ -37,7 +37,7 @@ def _series(series: SeriesLines, steps: Sequence[Step]) -> Json:
         "versions": [row.label for row in series.versions],
         "names": [row.name for row in series.versions],
         "targets": targets,
-        "workloads": workloads(series),
+        "workloads": sorted({case.workload for case in series.cases.values()}),
         "pairs": [_pair(series, pair, steps) for pair in series.pairs],
         "cost_s": cost,
         "cost_cases": common,
@@ -49,19 +49,12 @@ def _series(series: SeriesLines, steps: Sequence[Step]) -> Json:
     }
 
 
-def workloads(series: SeriesLines) -> list[str]:
-    """In the order of the files that hold their lines."""
-    return sorted({case.workload for case in series.cases.values()})
-
-
 def _pair(series: SeriesLines, pair: PairRow, steps: Sequence[Step]) -> Json:
     """Counts by target and verdict, as [target, verdict, count]."""
-    counts = Counter(
-        (series.cases[case].target, told.verdict)
-        for case, told in pair.verdicts.items()
-        if case in series.cases
-    )
-    own = [step for step in steps if (step.base, step.head) == (pair.base, pair.head)]
+    verdicts = [(case, row.verdict) for case, row in pair.verdicts.items()]
+    target = {case.case_id: case.target for case in series.cases.values()}
+    counts = Counter((target[case], verdict) for case, verdict in verdicts if case in target)
+    own = _of_pair(steps, pair)
     return {
         "base": pair.base,
         "head": pair.head,
@@ -72,9 +65,13 @@ def _pair(series: SeriesLines, pair: PairRow, steps: Sequence[Step]) -> Json:
         "groups": len(pair.groups),
         "slower": sum(step.slower for step in own),
         "faster": sum(step.faster for step in own),
-        "compared": sum(told.verdict in COMPARED_VERDICTS for told in pair.verdicts.values()),
-        "changed": sum(told.verdict == Verdict.CHANGED for told in pair.verdicts.values()),
+        "compared": sum(verdict in COMPARED_VERDICTS for _, verdict in verdicts),
+        "changed": sum(verdict == Verdict.CHANGED for _, verdict in verdicts),
     }
+
+
+def _of_pair(steps: Iterable[Step], pair: PairRow) -> list[Step]:
+    return [step for step in steps if (step.base, step.head) == (pair.base, pair.head)]
 
 
 def _cost(series: SeriesLines, targets: Sequence[str]) -> tuple[dict[str, Values], dict[str, int]]:
@@ -109,20 +106,21 @@ def _cost_compiled(series: SeriesLines, case: str) -> Values:
 
 def _kernels(series: Sequence[SeriesLines]) -> list[Json]:
     """Workloads with what they launch: what search looks through."""
-    found: dict[str, Json] = {}
-    for row in series:
-        for case in row.cases.values():
-            entry = found.setdefault(case.workload, {"kernels": set(), "cases": 0})
-            entry["kernels"].add(case.kernel)
-            entry["cases"] += 1
+    kernels: dict[str, set[str]] = defaultdict(set)
+    counts = Counter[str]()
+    for case in (case for row in series for case in row.cases.values()):
+        kernels[case.workload].add(case.kernel)
+        counts[case.workload] += 1
     return [
-        {"workload": name, "kernels": sorted(row["kernels"]), "cases": row["cases"]}
-        for name, row in sorted(found.items())
+        {"workload": name, "kernels": sorted(found), "cases": counts[name]}
+        for name, found in sorted(kernels.items())
     ]
 
 
 def _step_row(step: Step) -> Json:
-    """A step as lists of steps show it."""
+    """A step as lists of steps show it: resources and time before counts of instructions, then by how many
+    cases moved.
+    """
     facts = Counter(move.fact for move in step.moves)
     return {
         "id": step.id,
@@ -132,7 +130,7 @@ def _step_row(step: Step) -> Json:
         "severity": step.group.severity if step.group else "",
         "pass": step.group.pass_name if step.group else None,
         "cases": len(step.cases),
-        "facts": [name for name, _ in _told_first(facts)],
+        "facts": sorted(facts, key=lambda name: (name not in _FIRST, -facts[name], name))[:_TOP_FACTS],
         "workloads": sorted({case.partition(":")[0] for case in step.cases}),
         "targets": sorted({case.rpartition("@")[2] for case in step.cases}),
         "slower": step.slower,
@@ -144,83 +142,69 @@ def _step_row(step: Step) -> Json:
 _FIRST = frozenset({TIME, *(fact for fact in statistics.FACTS if not fact.endswith(".total"))})
 
 
-def _told_first(facts: Mapping[str, int]) -> list[tuple[str, int]]:
-    """Resources and time before counts of instructions, then by how many cases moved."""
-    order = sorted(facts.items(), key=lambda row: (row[0] not in _FIRST, -row[1], row[0]))
-    return order[:_TOP_FACTS]
-
-
 def workload(series: SeriesLines, name: str) -> Json:
     """All lines of one workload in one series."""
     cases = [case for case in series.cases.values() if case.workload == name]
-    facts: dict[str, dict[str, Values]] = defaultdict(dict)
-    for case in cases:
-        for fact, values in series.facts.get(case.case_id, {}).items():
-            facts[fact][case.case_id] = _short(values)
+    ids = [case.case_id for case in cases]
+    facts: dict[str, dict[str, Sequence[Any]]] = defaultdict(dict)
+    for case_id in ids:
+        for fact, values in sorted(series.facts.get(case_id, {}).items()):
+            facts[fact][case_id] = _folded(values)
+    timed = {case_id: series.timings[case_id] for case_id in ids if case_id in series.timings}
     return {
         "cases": [[case.case_id, case.kernel, case.target, case.tier] for case in cases],
-        "facts": {
-            fact: {case: _folded(values) for case, values in rows.items()}
-            for fact, rows in sorted(facts.items())
-        },
+        "facts": dict(sorted(facts.items())),
         "cost_s": {
-            case.case_id: [
-                None if value is None else round(value, 4) for value in series.costs_s[case.case_id]
-            ]
-            for case in cases
-            if case.case_id in series.costs_s
+            case_id: _rounded(series.costs_s[case_id], 4) for case_id in ids if case_id in series.costs_s
         },
-        "verdicts": {case.case_id: [_verdict(pair, case.case_id) for pair in series.pairs] for case in cases},
+        "verdicts": {case_id: [_verdict(pair, case_id) for pair in series.pairs] for case_id in ids},
         "timings": {
-            case.case_id: [_timing(line) for line in series.timings[case.case_id]]
-            for case in cases
-            if case.case_id in series.timings
+            case_id: [_timing(line) for line in timing_lines] for case_id, timing_lines in timed.items()
         },
     }
 
 
-def _short(values: Values) -> Values:
-    """Whole numbers as such: shorter, and what facts are."""
-    return tuple(int(value) if value is not None and value == int(value) else value for value in values)
+def _folded(values: Values) -> Sequence[float | None]:
+    """Whole numbers as such: shorter, and what facts are. A line that never bends is its one value."""
+    whole = tuple(int(value) if value is not None and value == int(value) else value for value in values)
+    return whole[:1] if len(set(whole)) == 1 else whole
 
 
-def _folded(values: Values) -> Values | list[Any]:
-    """A line that never bends, as its one value."""
-    return [values[0]] if len(set(values)) == 1 else values
+def _rounded(values: Iterable[float | None], digits: int) -> list[float | None]:
+    return [None if value is None else round(value, digits) for value in values]
 
 
 def _verdict(pair: PairRow, case: str) -> str | None:
-    told = pair.verdicts.get(case)
-    return told.verdict if told else None
+    return pair.verdicts[case].verdict if case in pair.verdicts else None
 
 
 def _timing(line: TimingLine) -> Json:
-    points = line.points
+    def column(name: str) -> list[Any]:
+        return [None if point is None else getattr(point, name) for point in line.points]
+
     return {
         "gpu": line.gpu,
         "reference": line.reference,
-        "us": [None if point is None else round(point.median_us, 3) for point in points],
-        "ratio": [None if point is None else round(point.ratio, 5) for point in points],
-        "low": [None if point is None else round(point.low, 5) for point in points],
-        "high": [None if point is None else round(point.high, 5) for point in points],
-        "outputs": [None if point is None else point.outputs for point in points],
+        "us": _rounded(column("median_us"), 3),
+        **{name: _rounded(column(name), 5) for name in ("ratio", "low", "high")},
+        "outputs": column("outputs"),
     }
 
 
 def pair_steps(series: SeriesLines, pair: PairRow, steps: Iterable[Step]) -> Json:
     """What moved between two neighbours, with every case."""
-    own = [step for step in steps if (step.base, step.head) == (pair.base, pair.head)]
-    broken = [
-        [case, told.verdict]
-        for case, told in sorted(pair.verdicts.items())
-        if told.verdict not in COMPARED_VERDICTS and told.verdict != Verdict.UNSUPPORTED
-    ]
-    return {"steps": [_whole_step(series, step) for step in own], "uncompared": broken}
+    compared = {*COMPARED_VERDICTS, Verdict.UNSUPPORTED}
+    verdicts = sorted((case, row.verdict) for case, row in pair.verdicts.items())
+    return {
+        "steps": [_whole_step(series, step) for step in _of_pair(steps, pair)],
+        "uncompared": [row for row in verdicts if row[1] not in compared],
+    }
 
 
 def _whole_step(series: SeriesLines, step: Step) -> Json:
     moves: dict[str, list[list[object]]] = defaultdict(list)
-    for move in _most_telling(step.moves):
+    telling = sorted(step.moves, key=lambda move: (move.fact not in _FIRST, move.fact, move.case_id))
+    for move in telling[:_MOST_MOVES]:
         moves[move.fact].append([step.cases.index(move.case_id), move.before, move.after])
     return {
         **_step_row(step),
@@ -231,10 +215,6 @@ def _whole_step(series: SeriesLines, step: Step) -> Json:
         "group": _group(step.group),
         "spec": [series.versions[step.base].name, series.versions[step.head].name],
     }
-
-
-def _most_telling(moves: Sequence[Move]) -> list[Move]:
-    return sorted(moves, key=lambda move: (move.fact not in _FIRST, move.fact, move.case_id))[:_MOST_MOVES]
 
 
 def _group(group: GroupRow | None) -> Json | None:

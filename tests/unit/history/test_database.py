@@ -1,0 +1,175 @@
+"""What a history holds after runs and inventories are added, exported and imported, or a writer fails."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import jsonschema
+import pytest
+
+from irdiff.history import add, benchmark_records, database, lines
+from irdiff.history.database import HistoryError
+from irdiff.model import Verdict
+from tests.unit.history import histories
+
+CASE = "matmul/tma:fp16@sm_90"
+SCHEMA = Path(__file__).parents[2] / "data" / "history" / "oss_ci_benchmark_v3.schema.json"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "deep" / "history.duckdb"
+
+
+def facts(file: Path) -> dict[tuple[str, str], tuple[float, str]]:
+    with database.reading(file) as history:
+        rows = history.rows("SELECT version, fact, value, origin FROM facts")
+    return {
+        (version.removeprefix("triton=="), fact): (value, origin) for version, fact, value, origin in rows
+    }
+
+
+def dump(file: Path) -> dict[str, list[Any]]:
+    with database.reading(file) as history:
+        return {table: history.rows(f"SELECT * FROM {table} ORDER BY ALL") for table in database.TABLES}
+
+
+def put(file: Path, *runs: Any) -> list[bool]:
+    with database.writing(file) as history:
+        return [add.add_run(history, run, None) for run in runs]
+
+
+def test_a_run_is_added_once(file: Path, build: Any) -> None:
+    case = build.case(CASE, Verdict.CHANGED, base={"registers": 10}, head={"registers": 12})
+    run = histories.run("3.8.0", "3.9.0", case)
+    assert put(file, run) == [True]
+    before = dump(file)
+    assert put(file, run, run) == [False, False]
+    assert dump(file) == before
+    assert len(before["runs"]) == len(before["verdicts"]) == 1
+    assert facts(file) == {("3.8.0", "registers"): (10, "measured"), ("3.9.0", "registers"): (12, "measured")}
+
+
+def test_unchanged_code_carries_facts_along_in_any_order(file: Path, build: Any) -> None:
+    same = build.case(CASE, Verdict.UNCHANGED)
+    base, head = {"registers": 10, "binary_bytes": 7}, {"registers": 12}
+    put(file, histories.run("3.6.0", "3.7.0", same), histories.run("3.7.0", "3.8.0", same))
+    assert facts(file) == {}
+    put(file, histories.run("3.8.0", "3.9.0", build.case(CASE, Verdict.CHANGED, base=base, head=head)))
+    found = facts(file)
+    assert found["3.6.0", "registers"] == found["3.7.0", "registers"] == (10, "carried")
+    assert ("3.7.0", "binary_bytes") not in found
+    assert found["3.8.0", "binary_bytes"] == (7, "measured")
+
+
+@pytest.mark.parametrize(
+    ("verdict", "stages"),
+    [(Verdict.ABSORBED, ()), (Verdict.CHANGED, ()), (Verdict.BROKEN, ()), (Verdict.UNCHANGED, ("ptx",))],
+)
+def test_what_was_not_compared_as_a_whole_carries_nothing(
+    file: Path, build: Any, verdict: Verdict, stages: tuple[str, ...]
+) -> None:
+    moved = build.case(CASE, Verdict.CHANGED, base={"ttgir.dot": 1}, head={"ttgir.dot": 2})
+    other = histories.run("3.7.0", "3.8.0", build.case(CASE, verdict))
+    put(
+        file,
+        histories.run("3.8.0", "3.9.0", moved),
+        replace(other, options=replace(other.options, stages=stages)),
+    )
+    assert ("3.7.0", "ttgir.dot") not in facts(file)
+
+
+def test_what_was_measured_on_its_own_stays(file: Path, build: Any) -> None:
+    for _ in range(2):
+        histories.measured(file, "3.8.0", histories.made(CASE, registers=10, spills=3))
+    case = build.case(CASE, Verdict.CHANGED, base={"registers": 99}, head={"registers": 12})
+    put(file, histories.run("3.8.0", "3.9.0", case))
+    assert facts(file)["3.8.0", "registers"] == (10, "measured")
+    assert facts(file)["3.9.0", "registers"] == (12, "measured")
+    with database.reading(file) as history:
+        assert history.rows("SELECT cases, wall_s, cpu_s FROM inventories") == [(1, 10.0, 8.0)]
+        costs = history.rows(
+            "SELECT label, stage, cpu_s FROM stage_costs JOIN versions USING (version) ORDER BY ALL"
+        )
+    assert costs == [("3.8.0", "ptx", 0.125), ("3.8.0", "ttir", 0.25), ("3.9.0", "ttir", None)]
+
+
+def test_a_failed_writer_leaves_everything_as_it_was(file: Path, build: Any) -> None:
+    put(file, histories.run("3.8.0", "3.9.0", build.case(CASE, Verdict.CHANGED)))
+    before = dump(file)
+    with pytest.raises(ZeroDivisionError), database.writing(file) as history:
+        add.add_run(history, histories.run("3.7.0", "3.8.0", build.case(CASE, Verdict.CHANGED)), None)
+        raise ZeroDivisionError
+    assert dump(file) == before
+
+
+def test_what_is_no_history_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+    absent, text, other = tmp_path / "absent", tmp_path / "text", tmp_path / "other"
+    with pytest.raises(HistoryError, match="there is no history"), database.reading(absent):
+        pass
+    text.write_text("not a database")
+    with pytest.raises(HistoryError, match="no history that can be opened"), database.writing(text):
+        pass
+    with duckdb.connect(str(other)) as connection:
+        connection.execute("CREATE TABLE mine (x INTEGER)")
+    with pytest.raises(HistoryError, match="has schema 'None'"), database.writing(other):
+        pass
+    with duckdb.connect(str(other)) as connection:
+        assert connection.execute("SELECT table_name FROM duckdb_tables()").fetchall() == [("mine",)]
+
+
+# other forms
+
+
+@pytest.fixture
+def filled(tmp_path: Path) -> Path:
+    """A history that was exported, too."""
+    (case, *_) = histories.filled(tmp_path / "h", ["3.8.0", "3.9.0"], 8)
+    with database.writing(tmp_path / "h") as history:
+        histories.session(history, case, {"3.8.0": (1.05, 0.002), "3.9.0": (1.0, 0.002)})
+    with database.reading(tmp_path / "h") as history:
+        database.export(history, tmp_path / "it's here")
+    return tmp_path / "h"
+
+
+def test_what_was_exported_is_imported_whole_beside_what_is_there(filled: Path, tmp_path: Path) -> None:
+    histories.filled(tmp_path / "other", ["3.6.0"], 8)
+    for _ in range(2):
+        for name in ("copy", "other"):
+            with database.writing(tmp_path / name) as history:
+                database.take(history, tmp_path / "it's here")
+        assert dump(tmp_path / "copy") == dump(filled)
+    with database.reading(tmp_path / "other") as history:
+        labels = history.rows("SELECT label FROM versions ORDER BY sort_key")
+    assert labels == [("3.6.0",), ("3.8.0",), ("3.9.0",)]
+
+
+def test_half_a_folder_and_other_columns_are_refused(filled: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "it's here"
+    (folder / "facts.parquet").write_bytes((folder / "versions.parquet").read_bytes())
+    before = dump(filled)
+    wrong = pytest.raises(HistoryError, match="does not hold the table 'facts'")
+    with wrong, database.writing(filled) as history:
+        database.take(history, folder)
+    (folder / "facts.parquet").unlink()
+    lacks = pytest.raises(HistoryError, match=r"lacks facts\.parquet")
+    with lacks, database.writing(filled) as history:
+        database.take(history, folder)
+    assert dump(filled) == before
+
+
+def test_records_hold_to_the_published_schema(filled: Path) -> None:
+    schema = jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text()))
+    with database.reading(filled) as history:
+        found = list(benchmark_records.records(lines.read(history, "releases")))
+    for record in found:
+        schema.validate(json.loads(json.dumps(record)))
+    assert {record["metric"]["name"] for record in found} >= {"registers", "compile_cpu_s", "latency_us"}
+    timed = [record for record in found if record["metric"]["name"] == "latency_us"]
+    assert [record["metric"]["benchmark_values"] for record in timed] == [[52.5], [50.0]]
+    assert timed[0]["runners"][0]["gpu_info"] == "NVIDIA H200"
+    assert timed[0]["dependencies"]["triton"]["version"] == "3.8.0"
