@@ -64,7 +64,7 @@ def capture_command(
     (target,) = replace(selection, target_names=(target_name,)).targets(config)
     root = None if from_trace else _repository_root(config)
     plan = _plan(root)
-    out = out or (root / plan.workloads if root and plan else _DEFAULT_FOLDER)
+    out = out or (root / plan.workloads if root and plan and plan.workloads else _DEFAULT_FOLDER)
     is_inside = root is not None and out.resolve().is_relative_to(root.resolve())
     words: list[str] = ["--out", str(out), "--target", json.dumps(asdict(target), default=dict)]
     words += ["--repo", str(root)] if is_inside else []
@@ -141,7 +141,9 @@ def _next_steps(root: Path, out: Path, packages: Sequence[str]) -> Iterator[str]
         words = [word for package in packages for word in ("--with", package)]
         yield f"  next: {commands.command('init', *words)}, then commit both; after a change: irdiff compare"
         return
-    if place != (root / plan.workloads).resolve():
+    if plan.workloads is None:
+        yield f"  note: {kernel_repository.FILE} names a program, not workloads"
+    elif place != (root / plan.workloads).resolve():
         yield f"  note: {kernel_repository.FILE} has workloads in {plan.workloads}, not here"
     missing = [name for name in init_toml.folders_imported_from(place, root) if name not in plan.imports]
     if missing:

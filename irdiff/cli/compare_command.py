@@ -20,6 +20,7 @@ from irdiff.cli import completion, options, report_command, run_argument, screen
 from irdiff.cli.options import CaseArguments, CheckoutArguments
 from irdiff.cli.report_command import RunOutputs
 from irdiff.cli.run_argument import GivenRun
+from irdiff.compare.cases import failed_program
 from irdiff.config import Config
 from irdiff.errors import ExitCode, NothingComparedError, UsageError
 from irdiff.github.checks import is_broken
@@ -166,7 +167,7 @@ def _of_pipeline(given: CompareArguments, status: Callable[[str], None]) -> pipe
         base=base,
         head=head,
         sides=wanted,
-        targets=given.selection.targets(config),
+        targets=given.selection.targets(config, given.checkout.repo or Path.cwd()),
         options=Options(
             cases=given.selection.cases,
             tiers=given.selection.tiers,
@@ -206,6 +207,12 @@ def _parse_shard(text: str) -> tuple[int, int]:
 def _require_whole(run: Run, given: GivenRun) -> None:
     """Raises NothingComparedError where no case could be judged, or one ran into a bound on a side."""
     unjudged = (Verdict.FAILING, Verdict.UNSUPPORTED)
+    for case in run.cases:
+        if case.verdict is Verdict.FAILING and (ended := failed_program(case)):
+            raise NothingComparedError(
+                f"the program of {case.id} failed on both sides:\n{ended.stderr.strip() or ended.message}",
+                hint="what it launched before is in the run; run it by itself, then compare again",
+            )
     is_empty_shard = not run.cases and run.options.shard != (1, 1)  # more shards than workloads
     if not is_empty_shard and all(case.verdict in unjudged for case in run.cases):
         for note in run.notes:

@@ -255,7 +255,7 @@ def _write_where_nothing_can_change(base: str, head: str, wanted: Asked, out: Pa
     for sentence in filter(None, (edited.differing(found.edited), edited.consequence(found.edited))):
         click.echo(escape.terminal(sentence), err=True)
     if found.edited.identical:
-        targets = CaseArguments(target_names=wanted.targets).targets(config)
+        targets = CaseArguments(target_names=wanted.targets).targets(config, Path.cwd())
         same = pipeline.SameCompiler(
             seen=found, targets=targets, options=DEFAULT_OPTIONS, command=tuple(sys.argv[1:])
         )

@@ -17,12 +17,13 @@ from irdiff.config import Config
 from irdiff.errors import UsageError
 from irdiff.github import workflows
 from irdiff.github.workflows import Setup
-from irdiff.resolve import kernel_repository
+from irdiff.resolve import kernel_repository, programs
+from irdiff.resolve.targets import DEFAULT
 from irdiff.resolve.toolchains import repository, source_parts
 
 
 @click.command("init")
-@click.argument("folder", type=click.Path(path_type=Path, file_okay=False), default=".")
+@click.argument("what", metavar="[FOLDER|PROGRAM]", default=".")
 @click.option("--github", is_flag=True, help="Write GitHub workflows and a release policy.")
 @click.option("--action", metavar="OWNER/NAME@COMMIT", help="The irdiff of the jobs; default: this one.")
 @click.option(
@@ -31,19 +32,28 @@ from irdiff.resolve.toolchains import repository, source_parts
     help="Jobs that share one comparison; default: 4 for a checkout of Triton, else 1.",
 )
 @options.packages_option
+@options.target_option
 @click.option("--force", is_flag=True, help="Replace files that are there and differ.")
 def init_command(
-    folder: Path,
+    what: str,
+    target_names: tuple[str, ...],
     github: bool,
     action: str | None,
     shards: int | None,
     packages: tuple[str, ...],
     force: bool,
 ) -> None:
-    """Prepare the repository in FOLDER: writes files, and changes none that is there."""
+    """Prepare a repository: writes files, and changes none that is there.
+
+    It is the one in FOLDER; or in the current folder, where PROGRAM launches its kernels: bench/run.py,
+    "bench/run.py --small", "pytest tests/test_norm.py", "-m package.bench".
+    """
     config = configuration.load()
+    folder, program = (Path(what), None) if Path(what).is_dir() else (Path(), what)
+    if program:
+        _check_program(program)
     is_compiler = (folder / source_parts.PACKAGE_MARK).exists()
-    files = _project_file(folder, packages, asked=not github)
+    files = _project_file(folder, packages, program, target_names, asked=not github)
     if github:
         files |= github_files(action, shards, config, is_compiler=is_compiler)
     if not files:
@@ -63,11 +73,24 @@ def _say_what_is_left(folder: Path, action: str, *, is_compiler: bool) -> None:
         click.echo(f"  {number}. {row}")
 
 
-def _project_file(folder: Path, packages: tuple[str, ...], *, asked: bool) -> dict[str, str]:
+def _check_program(program: str) -> None:
+    words = programs.words_of(program)
+    if words[0] != "-m" and not Path(words[0]).is_file():
+        raise UsageError(f"there is no folder and no program {words[0]}", hint="irdiff init bench/run.py")
+
+
+def _project_file(
+    folder: Path, packages: tuple[str, ...], program: str | None, targets: tuple[str, ...], *, asked: bool
+) -> dict[str, str]:
     """An `irdiff.toml` for a repository of kernels that has none; a checkout of Triton needs none."""
     if (folder / kernel_repository.FILE).exists() or (folder / source_parts.PACKAGE_MARK).exists():
+        if program:
+            raise UsageError(
+                f"{folder / kernel_repository.FILE} is there",
+                hint=f"write into its table [kernels]: program = {json.dumps(program)}",
+            )
         return {}
-    found = init_toml.look_around(folder, packages)
+    found = init_toml.look_around(folder, packages, program, targets or DEFAULT)
     return {kernel_repository.FILE: init_toml.irdiff_toml(found)} if asked or found.kernels else {}
 
 

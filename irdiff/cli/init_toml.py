@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import os
 import re
 import sys
@@ -14,7 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from irdiff.resolve import packages as extra_packages
-from irdiff.resolve import pins
+from irdiff.resolve import pins, programs
+from irdiff.resolve.targets import DEFAULT
 
 FALLBACK_TOOLCHAIN = "triton==3.9.0"
 _SKIPPED = frozenset({".git", ".venv", "venv", "node_modules", "build", "dist", "__pycache__"})
@@ -25,6 +27,9 @@ _MAX_FILES = 20_000
 class Surroundings:
     """What a repository of kernels looks like."""
 
+    program: str | None
+    """The command line that launches the kernels, where the user named one."""
+    targets: tuple[str, ...]
     workloads: str
     """The folder of workloads that is there, or that is proposed."""
     has_workloads: bool
@@ -39,10 +44,12 @@ class Surroundings:
     names one."""
 
 
-def look_around(root: Path, packages: Sequence[str] = ()) -> Surroundings:
+def look_around(
+    root: Path, packages: Sequence[str] = (), program: str | None = None, targets: Sequence[str] = DEFAULT
+) -> Surroundings:
     """Finds workloads (files with a table LAUNCHES), kernels, import folders and a pinned Triton.
 
-    `packages` are added to those that are found, with their versions.
+    `packages` are added to those that are found, with their versions; `program` stands for the workloads.
     """
     files = list(_python_files(root))
     kernels = [path for path in files if _has_kernel(path)]
@@ -50,14 +57,24 @@ def look_around(root: Path, packages: Sequence[str] = ()) -> Surroundings:
     folder = _workload_folder(workloads, root)
     pin, version = _pin(root)
     outside = [path for path in kernels if path not in workloads]
+    if program:
+        words = programs.words_of(program)
+        workloads = [path for path in files if path.relative_to(root).as_posix() in words]
     return Surroundings(
+        program=program,
+        targets=tuple(targets),
         workloads=folder.as_posix(),
         has_workloads=bool(workloads),
         imports=_import_folders(outside, workloads, files, root),
         pin=pin,
         pinned=version,
         kernels=tuple(path.relative_to(root).as_posix() for path in kernels),
-        packages=_packages(Imports(root, files).packages(workloads or outside), packages, pin, root),
+        packages=_packages(
+            Imports(root, files).packages([*workloads, *(outside if program or not workloads else ())]),
+            packages,
+            pin,
+            root,
+        ),
     )
 
 
@@ -71,9 +88,8 @@ def irdiff_toml(found: Surroundings) -> str:
     imports = ", ".join(f'"{name}"' for name in found.imports)
     lines = [
         "[kernels]",
-        "# The folder of workloads, FAMILY/NAME.py: ordinary Python that launches kernels.",
-        f'workloads = "{found.workloads}"',
-        "# The folders that workloads import kernels from.",
+        *_launching(found),
+        "# The folders that it imports kernels from.",
         f"import = [{imports}]",
     ]
     if found.pin:
@@ -86,6 +102,20 @@ def irdiff_toml(found: Surroundings) -> str:
         names = ", ".join(f'"{name}"' for name in found.packages)
         lines += ["# What they import beside Triton; CPU builds of torch will do.", f"packages = [{names}]"]
     return "\n".join(lines) + "\n"
+
+
+def _launching(found: Surroundings) -> list[str]:
+    if found.program is None:
+        return [
+            "# The folder of workloads, FAMILY/NAME.py: ordinary Python that launches kernels.",
+            f'workloads = "{found.workloads}"',
+        ]
+    names = ", ".join(f'"{name}"' for name in found.targets)
+    return [
+        "# What launches the kernels: run at each revision, once for each target, without a GPU.",
+        f"program = {json.dumps(found.program)}",
+        f"targets = [{names}]",
+    ]
 
 
 def _toolchain(found: Surroundings) -> str:

@@ -178,10 +178,18 @@ class CaseArguments:
     target_names: tuple[str, ...] = ()
     targets_dir: Path | None = None
 
-    def targets(self, config: Config) -> tuple[Target, ...]:
-        """Without those that patterns of cases leave out."""
+    def targets(self, config: Config, repo: Path | None = None) -> tuple[Target, ...]:
+        """Without those that patterns of cases leave out. Where none is named, those of the `irdiff.toml` of
+        `repo`, a folder of a repository of kernels.
+        """
         folders = [config.shipped / "targets", *([self.targets_dir] if self.targets_dir else [])]
-        return targets.selected(self.target_names, self.cases, folders)
+        names = self.target_names
+        if repo and not names and not self.corpus and not self.packs:
+            from irdiff.resolve import kernel_repository
+
+            plan = kernel_repository.plan_above(repo.absolute())
+            names = plan.targets if plan else ()
+        return targets.selected(names, self.cases, folders)
 
     def corpus_folder(self, config: Config) -> Path:
         return self.corpus or config.shipped / "corpus"

@@ -127,6 +127,13 @@ def failed(pair: Pair, failures: Sides[Failure | None]) -> Case:
     )
 
 
+def failed_program(case: Case) -> Failure | None:
+    """How the program ended, where the case stands for what it would have launched had it come to its end."""
+    failures = (side for side in (case.failures.head, case.failures.base) if side)
+    is_program = case.workload.startswith("program/")
+    return next((failure for failure in failures if is_program and failure.stage == "capture"), None)
+
+
 def not_compared(case: Case) -> bool:
     """Whether it counts as changed because its code was not compared (see `verdicts`)."""
     return any(finding.kind is FindingKind.NOT_COMPARED for finding in case.findings)

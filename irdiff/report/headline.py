@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from irdiff.compare import cases as case_forms
 from irdiff.compare import launchers
+from irdiff.compare.cases import failed_program
 from irdiff.model import Case, Component, Run, Verdict
 from irdiff.report import edited, edited_lines, error_clusters, reach
 from irdiff.stages import Stage
@@ -44,10 +45,10 @@ def of(run: Run) -> str:
 def _sentences(run: Run) -> list[str]:
     if run.edited and edited.same_compiler(run):
         return [edited.headline(run.edited)]
-    broken = [case for case in run.cases if case.verdict is Verdict.BROKEN]
+    broken = [row for row in run.cases if row.verdict is Verdict.BROKEN and not failed_program(row)]
     changed = [case for case in run.cases if case.verdict is Verdict.CHANGED]
     compared = run.summary.compared
-    found = []
+    found = _failed_programs(run)
     if broken:
         all_cases = counted(compared + len(broken), "kernel")
         verb = "compiles" if len(broken) == 1 else "compile"
@@ -58,6 +59,22 @@ def _sentences(run: Run) -> list[str]:
     elif compared or not broken:
         found.append(_nothing_changed(run))
     return [*found, *_not_compared(run, changed), *_also(run)]
+
+
+def _failed_programs(run: Run) -> list[str]:
+    """Before anything else: what a program launches after its end is not known."""
+    found: dict[tuple[str, str, str], list[Case]] = {}
+    for case in run.cases:
+        if failure := failed_program(case):
+            only = "head" if case.failures.head else "base"
+            sides = "on both sides" if all(case.failures) else f"at {only}"
+            program = case.id.partition(":")[0].partition("/")[2]
+            found.setdefault((program, sides, failure.message), []).append(case)
+    return [
+        f"The program {program} failed {sides}{_where(cases, run)}: {message.removeprefix('EndedEarly: ')}. "
+        "What it did not come to was not compared."
+        for (program, sides, message), cases in found.items()
+    ]
 
 
 def _nothing_changed(run: Run) -> str:
@@ -91,7 +108,7 @@ def _not_compared(run: Run, changed: Sequence[Case]) -> list[str]:
 
 
 def _also(run: Run) -> list[str]:
-    counts = run.summary.verdicts
+    counts = Counter(case.verdict for case in run.cases if not failed_program(case))
     parts = [
         f"{counts[verdict]} {one if counts[verdict] == 1 else many} {words}"
         for verdict, (one, many, words) in _ALSO.items()

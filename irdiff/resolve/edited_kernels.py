@@ -48,7 +48,8 @@ def _file(path: str, plans: Sequence[Plan], *, in_base: bool, in_head: bool) -> 
 
 def _beside(path: PurePosixPath, plans: Sequence[Plan]) -> str | None:
     """What a file is for that no kernel is made of."""
-    named = {name for plan in plans for name in (plan.workloads, plan.pin, *plan.imports)} - {"."}
+    named = {name for plan in plans for name in (plan.workloads, plan.pin, *plan.imports)} - {".", None}
+    named |= {word for plan in plans for command in plan.program for word in command.split()}
     if named & {str(path), *map(str, path.parents)}:
         return None  # whatever it is called, `irdiff.toml` names it or its folder
     if path.parts[0] in _SERVICES:

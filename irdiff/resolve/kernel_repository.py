@@ -1,7 +1,9 @@
 """A repository of kernels: what its `irdiff.toml` says, its corpus at a revision, and the Triton it pins.
 
     [kernels]
-    workloads = "irdiff"                # folder of workloads, FAMILY/NAME.py, that launch the kernels
+    program = "bench/run.py --small"    # what launches the kernels: a command line, or a list of them
+    workloads = "irdiff"                # or, in its place, a folder of workloads, FAMILY/NAME.py
+    targets = ["sm_90", "gfx942"]       # what is compared where no target is named
     import = [".", "src"]               # folders that the workloads import the kernels from
     toolchain = "triton==3.9.0"         # the compiler, unless a pin says otherwise
     pin = "requirements.txt"            # lock or requirements file with the revision's own versions
@@ -22,7 +24,15 @@ from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from typing import Annotated
 
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, StrictStr, TypeAdapter
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictStr,
+    TypeAdapter,
+    model_validator,
+)
 from pydantic.dataclasses import dataclass
 
 from irdiff.config import Config
@@ -65,11 +75,19 @@ _Requirement = Annotated[StrictStr, AfterValidator(_package)]
 class Plan:
     """The table `kernels` of an `irdiff.toml`."""
 
-    workloads: _Folder
+    workloads: _Folder | None = None
+    program: Annotated[tuple[_Name, ...], BeforeValidator(_one_or_more)] = ()
+    targets: Annotated[tuple[_Name, ...], BeforeValidator(_one_or_more)] = ()
     imports: Annotated[tuple[_Folder, ...], BeforeValidator(_one_or_more), Field(alias="import")] = (".",)
     toolchain: _Name | None = None
     pin: _Name | None = None
     packages: Annotated[tuple[_Requirement, ...], BeforeValidator(_one_or_more)] = ()
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Plan:
+        if (self.workloads is None) == (not self.program):
+            raise ValueError('program = "COMMAND" or workloads = "FOLDER" says what launches the kernels')
+        return self
 
 
 @dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
@@ -85,6 +103,16 @@ def has_plan(snap: Snapshot, config: Config) -> bool:
     worktree = snap.store.worktree
     in_tree = any(entry.path == FILE for entry in repository.entries(snap, config))
     return in_tree or (worktree is not None and (worktree / FILE).is_file())
+
+
+def plan_above(folder: Path) -> Plan | None:
+    """What the repository around a folder says of itself, as its files are now."""
+    for place in (folder, *folder.parents):
+        if (place / FILE).is_file():
+            return parse_plan((place / FILE).read_bytes(), str(place / FILE))
+        if (place / ".git").exists():
+            break
+    return None
 
 
 def plan_of(snap: Snapshot, config: Config) -> Plan:
@@ -103,7 +131,7 @@ def plan_of(snap: Snapshot, config: Config) -> Plan:
 
 def parse_plan(content: bytes, where: str) -> Plan:
     """Raises UsageError with the place of the mistake."""
-    hint = 'it is a table [kernels] with workloads = "FOLDER"; `irdiff init` writes one'
+    hint = 'a table [kernels] with program = "COMMAND" or workloads = "FOLDER"; `irdiff init` writes one'
     rows = toml_file.parse(content, where)
     return toml_file.checked(_file, rows, where, "a description of kernels", hint=hint).kernels
 
@@ -170,12 +198,12 @@ def _rooted(spec: str, snap: Snapshot) -> str:
 # corpus
 
 
-def corpus_of(snap: Snapshot, config: Config, beside: Snapshot | None = None) -> Corpus:
+def corpus_of(snap: Snapshot, plan: Plan, config: Config, beside: Snapshot | None = None) -> Corpus:
     """The corpus of a revision. Raises CorpusError where its workload folder has no workload.
 
     A revision from before the folder is launched by the workloads of the one that it is compared with.
     """
-    plan = plan_of(snap, config)
+    assert plan.workloads is not None
     tree = exported(snap, config)
     looked_at: list[object] = [plan.workloads, plan.imports]
     root = copied(tree)

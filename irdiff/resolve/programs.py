@@ -1,13 +1,16 @@
-"""A program of a repository as its corpus: `irdiff compare main HEAD --program "bench/run.py --small"`.
+"""Programs of a repository as its corpus: `program = "bench/run.py"` in `irdiff.toml`, or `--program`.
 
-The program is run at each revision, in the tree of that revision, as if there were a GPU. Whatever it
-launches is compared: what the repository computes of arguments, grids and options before a launch counts too.
+A program is run at each revision, in the tree of that revision, once for each target, as if there were a GPU
+of that kind. Whatever it launches is compared: what the repository computes of arguments, grids and options
+before a launch counts too.
 """
 
 from __future__ import annotations
 
 import re
 import shlex
+import shutil
+from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
 from irdiff.config import Config
@@ -17,37 +20,54 @@ from irdiff.resolve.corpus import Corpus
 from irdiff.resolve.kernel_repository import Plan
 from irdiff.resolve.toolchains import repository
 from irdiff.resolve.toolchains.repository import Snapshot
-from irdiff.store import key_of
+from irdiff.store import key_of, sha256
 
 FAMILY = "program"
 _WORKLOAD = '''"""Runs a program of the repository."""
 
 from irdiff_corpus import program
 
-LAUNCHES = {{{label!r}: program({words})}}
+LAUNCHES = {{
+{entries}}}
 '''
 
 
-def corpus_of(snap: Snapshot, plan: Plan, command: str, config: Config) -> Corpus:
-    """A corpus of one workload, which runs the program. Raises UsageError where the revision lacks it."""
-    words = words_of(command)
-    files = {entry.path for entry in repository.entries(snap, config)}
-    if words[0] != "-m" and str(PurePosixPath(words[0])) not in files:
-        raise UsageError(
-            f"{snap.label} has no file {words[0]}",
-            hint="name a program of the repository by its path from the root, or as -m MODULE",
-        )
+def corpus_of(
+    snap: Snapshot, plan: Plan, commands: Sequence[str], config: Config, beside: Snapshot | None = None
+) -> Corpus:
+    """A corpus whose workloads run the programs, a label for each command line.
+
+    A program that the revision lacks is run as the revision that it is compared with has it, or else as the
+    working tree has it. Raises UsageError where none has it.
+    """
     tree = kernel_repository.exported(snap, config)
+    others = [kernel_repository.exported(beside, config)] if beside else []
+    others += [snap.store.worktree] if snap.store.worktree else []
     root = kernel_repository.copied(tree)
-    name, label = name_of(words)
+    borrowed, rows = [], dict[str, dict[str, list[str]]]()
+    for words in map(words_of, commands):
+        if words[0] != "-m" and not (root / words[0]).is_file():
+            found = next((other / words[0] for other in others if (other / words[0]).is_file()), None)
+            if found is None:
+                raise UsageError(
+                    f"{snap.label} has no file {words[0]}",
+                    hint="name a program of the repository by its path from the root, or as -m MODULE",
+                )
+            (root / words[0]).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(found, root / words[0])
+            borrowed.append(sha256(found.read_bytes()))
+        name, label = name_of(words)
+        rows.setdefault(name, {})[label] = words
     made = root.parent / "workloads" / FAMILY
     made.mkdir(parents=True)
-    text = _WORKLOAD.format(label=label, words=", ".join(map(repr, words)))
-    (made / f"{name}.py").write_text(text, encoding="utf-8")
+    for name, labels in rows.items():
+        calls = {label: ", ".join(map(repr, words)) for label, words in labels.items()}
+        entries = "".join(f"    {label!r}: program({call}),\n" for label, call in calls.items())
+        (made / f"{name}.py").write_text(_WORKLOAD.format(entries=entries), encoding="utf-8")
     return Corpus(
         root=root,
-        workloads=(f"{FAMILY}/{name}",),
-        digest=key_of("program/2", tree.parent.name, words, plan.imports),
+        workloads=tuple(f"{FAMILY}/{name}" for name in sorted(rows)),
+        digest=key_of("program/3", tree.parent.name, borrowed, list(commands), plan.imports),
         folder="../workloads",
         imports=(*plan.imports, "."),
         kept=tree,
@@ -59,7 +79,7 @@ def plan_without_file(snap: Snapshot, config: Config) -> Plan:
     """What holds for a repository that has no `irdiff.toml`: packages lie in its root, or in `src`."""
     has_src = any(entry.path.startswith("src/") for entry in repository.entries(snap, config))
     folders = ("src", ".") if has_src else (".",)
-    return Plan(**{"workloads": FAMILY, "import": folders})  # type: ignore[arg-type]
+    return Plan(**{"program": (), "workloads": FAMILY, "import": folders})  # type: ignore[arg-type]
 
 
 def words_of(command: str) -> list[str]:
@@ -74,7 +94,12 @@ def words_of(command: str) -> list[str]:
         )
     if words[0] in ("python", "python3"):
         return words_of(shlex.join(words[1:]))
-    return words
+    return ["-m", *words] if words[0] == "pytest" else words
+
+
+def packages_of(commands: Sequence[str]) -> tuple[str, ...]:
+    """What runs the programs themselves."""
+    return ("pytest",) if any(words_of(command)[:2] == ["-m", "pytest"] for command in commands) else ()
 
 
 def name_of(words: list[str]) -> tuple[str, str]:

@@ -145,8 +145,29 @@ def shared_corpus(spec: str, options: SideOptions, config: Config) -> str:
         here = spec if is_revision(spec) else repository.WORKING_TREE
         snap = remote_repositories.snapshot(here, store, config)
         if not checkouts.is_triton(snap, config):
-            return "" if is_revision(spec) else kernel_repository.corpus_of(snap, config).digest
+            plan = _plan(snap, options, config)
+            return "" if is_revision(spec) else _kernels(snap, plan, options, config).digest
     return load_corpus(options, config).digest
+
+
+def _kernels(
+    snap: Snapshot, plan: Plan, options: SideOptions, config: Config, beside: Snapshot | None = None
+) -> Corpus:
+    """The kernels of a revision of a repository."""
+    if commands := _programs(plan, options):
+        return programs.corpus_of(snap, plan, commands, config, beside)
+    return kernel_repository.corpus_of(snap, plan, config, beside)
+
+
+def _programs(plan: Plan, options: SideOptions) -> tuple[str, ...]:
+    return plan.program if options.program is None else (options.program,)
+
+
+def _plan(snap: Snapshot, options: SideOptions, config: Config) -> Plan:
+    """A program needs no description of the repository, but takes one that is there."""
+    if options.program is not None and not kernel_repository.has_plan(snap, config):
+        return programs.plan_without_file(snap, config)
+    return kernel_repository.plan_of(snap, config)
 
 
 def load_corpus(options: SideOptions, config: Config) -> Corpus:
@@ -237,7 +258,7 @@ class Resolver:
                 f"{snap.label} selects kernels, and so does --pack",
                 hint="compare two compilers: irdiff compare triton==3.8.0 triton==3.9.0 --pack NAME",
             )
-        plan = self._plan(snap)
+        plan = _plan(snap, self.options, self.config)
         spec, reason = kernel_repository.toolchain_spec(snap, plan, self.options.triton, self.config)
         toolchain = self._resolve(spec)
         other = remote_repositories.snapshot(beside, self.store, self.config) if is_revision(beside) else None
@@ -246,12 +267,10 @@ class Resolver:
 
     def _with_kernels(self, toolchain: Toolchain, snap: Snapshot, other: Snapshot | None, note: str) -> Side:
         """The kernels of a revision under a toolchain, with the packages that the revision asks for."""
-        plan = self._plan(snap)
-        if self.options.program is not None:
-            kernels = programs.corpus_of(snap, plan, self.options.program, self.config)
-        else:
-            kernels = kernel_repository.corpus_of(snap, self.config, other)
-        wanted = kernel_repository.packages_of(snap, plan, self.options.packages, self.config)
+        plan = _plan(snap, self.options, self.config)
+        kernels = _kernels(snap, plan, self.options, self.config, other)
+        chosen = (*self.options.packages, *programs.packages_of(_programs(plan, self.options)))
+        wanted = kernel_repository.packages_of(snap, plan, chosen, self.config)
         if wanted:
             self.options.progress(f"packages of {snap.label}: {', '.join(wanted)}")
         return Side(
@@ -261,12 +280,6 @@ class Resolver:
             warnings=toolchain.notes,
             revision=snap.name,
         )
-
-    def _plan(self, snap: Snapshot) -> Plan:
-        """A program needs no description of the repository, but takes one that is there."""
-        if self.options.program is not None and not kernel_repository.has_plan(snap, self.config):
-            return programs.plan_without_file(snap, self.config)
-        return kernel_repository.plan_of(snap, self.config)
 
     def _resolve(self, spec: str) -> Toolchain:
         if spec not in self._toolchains:

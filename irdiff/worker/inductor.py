@@ -8,10 +8,15 @@ Inductor would try. Seen with torch 2.13. Not made: templates of max-autotune, w
 from __future__ import annotations
 
 import functools
+import inspect
 import linecache
 import sys
 import types
 
+import triton
+import triton.compiler
+
+from . import intercept
 from .stub_driver import NoKernel
 from .torch_on_cpu import properties_of
 
@@ -36,7 +41,7 @@ def _prepare(target):
     import torch._dynamo.eval_frame as dynamo
     import torch._inductor.codecache as codecache
     import torch._inductor.config as settings
-    from torch._inductor.runtime import hints, triton_heuristics
+    from torch._inductor.runtime import hints, triton_helpers, triton_heuristics
 
     settings.cpu_backend = "triton"
     settings.compile_threads = 1
@@ -52,6 +57,8 @@ def _prepare(target):
     hints.DeviceProperties.create = classmethod(lambda cls, device: properties)
     triton_heuristics.CachingAutotuner.precompile = lambda self, *_, **__: None
     triton_heuristics.CachingAutotuner.run = _run
+    triton_helpers.set_driver_to_gpu = triton_helpers.set_driver_to_cpu = lambda: None  # the stub stays
+    triton.compile = lambda *args, **kwargs: triton.compiler.compile(*args, **kwargs)
     context = dynamo._TorchDynamoContext
     context.__call__ = _outside_of_modes(context.__call__)
 
@@ -72,16 +79,28 @@ def _load(key, path, set_sys_modules=True):
 
 
 def _run(tuner, *args, stream=None, benchmark_run=False, **kwargs):
-    """Runs in place of CachingAutotuner.run: every config goes through the frontend."""
+    """Runs in place of CachingAutotuner.run: every config goes through the frontend, with the types and
+    constants of Inductor's own signature.
+    """
     from torch._inductor.runtime.triton_heuristics import GridExpr
 
+    more = tuner.inductor_meta.get("extra_launcher_args", ())  # the grid of a kernel that a user wrote
+    own = args[: len(args) - len(more)]
     names = [name for name in tuner.fn.arg_names if name not in tuner.configs[0].kwargs]
     for config in tuner.configs:
-        values = {**dict(zip(names, args)), **config.kwargs}
+        bound = {**dict(zip(names, own)), **config.kwargs}
+        values = {**bound, **dict(zip(more, args[len(own) :]))}
         grid = GridExpr.from_meta(tuner.inductor_meta, config).eval_slow(values)
-        options = {"num_warps": config.num_warps, "num_stages": config.num_stages, **config.kwargs}
-        tuner.fn.run(*args, grid=grid, warmup=False, **options)
+        if not intercept.compiled_directly(tuner.fn, bound, grid, functools.partial(_compile, tuner, config)):
+            options = {"num_warps": config.num_warps, "num_stages": config.num_stages, **config.kwargs}
+            tuner.fn.run(*own, grid=grid, warmup=False, **options)
     return NoKernel()
+
+
+def _compile(tuner, config):
+    """As Inductor compiles it ahead of time."""
+    words = inspect.signature(tuner._precompile_config).parameters
+    tuner._precompile_config(*(config, False)[: len(words)])
 
 
 def _outside_of_modes(wrap):

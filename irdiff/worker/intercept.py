@@ -29,6 +29,8 @@ from .stub_driver import NoKernel
 
 _running: list = []
 """The JIT functions that are being launched. Each keeps the `compile` of its first launch."""
+_open: list = []
+"""The interceptions that are open and take launches which do not come by `JITFunction.run`."""
 
 
 class Reached(BaseException):
@@ -87,11 +89,12 @@ def evaluate_grid(grid, bound):
 
 
 @contextlib.contextmanager
-def intercepted(target, sink, configs=None, with_frontend=True, left_out=None):
+def intercepted(target, sink, configs=None, with_frontend=True, left_out=None, direct=True):
     """While open, every launch for `target` is appended to `sink` and no stage runs.
 
     configs: how many of an autotuner's configs are launched; None: all. with_frontend: whether the IR is
-    made. left_out: takes {kernel: how many of its configs were not launched}.
+    made. left_out: takes {kernel: how many of its configs were not launched}. direct: whether launches count
+    of kernels that somebody hands to `triton.compile` without `JITFunction.run`.
     """
     stub_driver.answer_as(target)
     jit, tuner = triton.runtime.jit.JITFunction, triton.runtime.autotuner.Autotuner
@@ -102,9 +105,11 @@ def intercepted(target, sink, configs=None, with_frontend=True, left_out=None):
     tuner.run = functools.wraps(original_tune)(lambda *args, **kwargs: made.tune(*args, **kwargs))
     for module in modules:
         module.compile = made.compile
+    _open.extend([made] * direct)
     try:
         yield
     finally:
+        del _open[len(_open) - direct :]
         jit.run, tuner.run = original_run, original_tune
         for module in modules:
             module.compile = real_compile
@@ -136,16 +141,21 @@ class _Interception:
     def run(self, function, *args, grid=None, warmup=False, **kwargs):
         bound = bind(function, args, kwargs)
         given = {name: value for name, value in kwargs.items() if name not in bound}
+        run = functools.partial(self.original_run, function, *args, grid=grid, warmup=warmup, **kwargs)
+        self.take(function, bound, given, grid, run)
+        return NoKernel()
+
+    def take(self, function, bound, given, grid, compile_now):
+        """Captures the launch of a kernel that `compile_now` hands to the compiler."""
         _running.append(function)
         try:
             with _torch_to_ask():
-                self.original_run(function, *args, grid=grid, warmup=warmup, **kwargs)
+                compile_now()
         except Reached as reached:
             tuner = self.tuning[-1] if self.tuning else ()
             self.sink.append(Captured(function, bound, given, evaluate_grid(grid, bound), reached, tuner))
         finally:
             _running.pop()
-        return NoKernel()
 
     def tune(self, tuner, *args, **kwargs):
         tuner.nargs = dict(zip(tuner.arg_names, args))
@@ -165,6 +175,15 @@ class _Interception:
                 self.tuning.pop()
         tuner.nargs, tuner.best_config = None, chosen[0]
         return NoKernel()
+
+
+def compiled_directly(function, bound, grid, compile_now):
+    """Captures the launch of a kernel that `compile_now` hands to `triton.compile`. False where nobody
+    takes such launches.
+    """
+    if _open:
+        _open[-1].take(function, bound, {}, grid, compile_now)
+    return bool(_open)
 
 
 @contextlib.contextmanager

@@ -32,6 +32,7 @@ from . import (
     one_pass,
     outside,
     passes,
+    run_program,
     stub_driver,
     workloads,
 )
@@ -125,7 +126,8 @@ def _catalog(request, recorder):
                 label = f"{label}/{_ENDED_EARLY}"
                 raise launches.ended
         except Exception as error:
-            traceback.print_exc()
+            shown = (error.__cause__ if isinstance(error, run_program.EndedEarly) else None) or error
+            traceback.print_exception(type(shown), shown, shown.__traceback__)
             failures.append(
                 {
                     "id": f"{request['workload']}:{label}",

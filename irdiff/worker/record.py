@@ -92,7 +92,9 @@ class Recorder:
 
     def __enter__(self):
         if self.target is not None:
-            self._undo.enter_context(intercept.intercepted(self.target, self, with_frontend=False))
+            self._undo.enter_context(
+                intercept.intercepted(self.target, self, with_frontend=False, direct=False)
+            )
             self._replace_benchmarks()
             return self
         jit, tuner = triton.runtime.jit.JITFunction, triton.runtime.autotuner.Autotuner

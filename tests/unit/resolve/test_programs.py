@@ -12,6 +12,7 @@ from irdiff.resolve import programs
         ("bench/run.py --small", ["bench/run.py", "--small"], ("run", "small")),
         ("python bench/run.py", ["bench/run.py"], ("run", "run")),
         ("python3 -m pkg.bench 'a b'", ["-m", "pkg.bench", "a b"], ("pkg_bench", "a-b")),
+        ("pytest tests/test_a.py", ["-m", "pytest", "tests/test_a.py"], ("pytest", "tests-test_a.py")),
     ],
 )
 def test_commands(command: str, words: list[str], name: tuple[str, str]) -> None:
