@@ -53,8 +53,9 @@ def main(words):
         _say("  next: name another folder with --out; nothing was recorded and nothing was written")
         code = _USAGE
     elif arguments.from_trace:
-        trace, out, target = arguments.from_trace, arguments.out, arguments.target
-        code = _report(arguments, *tritonparse_trace.write(trace, out, target), None)
+        trace, out = arguments.from_trace, arguments.out
+        count, rows, skipped = tritonparse_trace.write(trace, out, arguments.target)
+        code = _report(arguments, count, rows, skipped, None)
     else:
         code = _record(arguments)
     if arguments.code_file:
