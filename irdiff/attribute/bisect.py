@@ -17,9 +17,8 @@ from typing import Protocol
 from irdiff.capture import catalogs, pairing
 from irdiff.capture.catalogs import Cataloger, Wanted
 from irdiff.codegen.tool_compiler import ToolCompiler
-from irdiff.compare import compiler as comparing
 from irdiff.compare.artifact_comparator import ArtifactComparator, DamagedArtifactError
-from irdiff.compare.comparer import CaseComparer
+from irdiff.compare.comparer import CaseComparer, Compiler
 from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.config import Config
 from irdiff.errors import ToolchainError, UsageError
@@ -78,7 +77,7 @@ class FirstBadCommits:
     skipped: tuple[str, ...]
 
 
-class BisectCompiler(comparing.Compiler, Cataloger, Protocol):
+class BisectCompiler(Compiler, Cataloger, Protocol):
     """What a search asks of a compiler."""
 
 

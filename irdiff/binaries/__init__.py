@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
@@ -12,8 +12,7 @@ from irdiff.binaries import cubin, elf, hsaco
 from irdiff.errors import NormalizeError
 from irdiff.stages import Stage
 
-Reader = Callable[[bytes], tuple[Mapping[str, bytes], Mapping[str, int | float | str]]]
-"""Sections that count, and facts, of a binary."""
+_READERS = {Stage.CUBIN: cubin.read, Stage.HSACO: hsaco.read}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,14 +30,8 @@ def machine_code(stage: str, binary: bytes) -> MachineCode:
 
     Raises NormalizeError for a binary that is damaged, or holds no code.
     """
-    readers: Mapping[str, Reader] = {
-        Stage.CUBIN: cubin.read,
-        Stage.HSACO: hsaco.read,
-    }
-    if stage not in readers:
-        raise NormalizeError(f"no machine code is read from the stage {stage}")
     with _damage_of(stage):
-        sections, facts = readers[stage](binary)
+        sections, facts = _READERS[Stage(stage)](binary)
     digest = sha256()
     for name in sorted(sections):
         digest.update(f"{name}\0{len(sections[name])}\0".encode())
@@ -47,9 +40,12 @@ def machine_code(stage: str, binary: bytes) -> MachineCode:
 
 
 def symbols(stage: str, binary: bytes) -> frozenset[str]:
-    """Names that a loader can ask a `cubin` or `hsaco` for. Raises NormalizeError for a damaged binary."""
+    """Names under which a driver finds functions in a `cubin` or `hsaco`. Raises NormalizeError for a damaged
+    binary.
+    """
     with _damage_of(stage):
-        return frozenset(symbol.name for symbol in elf.symbols(elf.read(binary, stage)))
+        found = elf.symbols(elf.read(binary, stage))
+        return frozenset(symbol.name for symbol in found if symbol.is_found_by_name)
 
 
 @contextmanager

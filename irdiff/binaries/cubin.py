@@ -25,23 +25,12 @@ cubins of ABI 8 that the gate tier gives with 3.8.0 and 3.9.0; the rest is the v
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Iterator, Mapping
 
 from irdiff.binaries import elf
-from irdiff.binaries.elf import (
-    EXECUTED,
-    KERNEL,
-    LOCAL,
-    NOBITS,
-    RELOCATIONS,
-    SECTION_SYMBOL,
-    STRTAB,
-    SYMTAB,
-    Elf,
-    Section,
-    Symbol,
-)
+from irdiff.binaries.elf import EXECUTED, KERNEL, LOCAL, NOBITS, STRTAB, SYMTAB, Elf, Section, Symbol
 from irdiff.errors import NormalizeError
 
 _MAX_THREADS = 0x05
@@ -147,14 +136,14 @@ def _content(section: Section, names: _AnonymousNames) -> bytes:
     if section.name.startswith(".nv.info"):
         rows = (row for row in attributes(section.content) if _counts(*row))
         return "\n".join(_attribute(*row, names) for row in rows).encode()
-    if section.type in RELOCATIONS:
-        places = elf.rows(RELOCATIONS[section.type], section.content)
+    if section.type in elf.RELOCATIONS:
+        places = elf.rows(elf.RELOCATIONS[section.type], section.content)
         return "\n".join(f"{at} {names.symbol(n)} {kind} {add}" for at, kind, n, *add in places).encode()
     if section.name == ".nv.callgraph":
         calls = elf.rows("<ii", section.content)
-        return "\n".join(
-            f"{names.called(caller)} {names.called(callee)}" for caller, callee in calls
-        ).encode()
+        # below zero, kinds of calls that are of no symbol
+        named = (" ".join(str(n) if n < 0 else names.symbol(n) for n in call) for call in calls)
+        return "\n".join(named).encode()
     return section.content
 
 
@@ -187,14 +176,10 @@ class _AnonymousNames:
         """Raises IndexError where there is no such symbol."""
         return self._name(self._symbols[number])
 
-    def called(self, number: int) -> str:
-        """The call graph has, below zero, kinds of calls that are of no symbol."""
-        return str(number) if number < 0 else self.symbol(number)
-
     def rows(self) -> Iterator[str]:
         for symbol in self._symbols:
             section = self._section(symbol)
-            if symbol.name and symbol.type != SECTION_SYMBOL and (section is None or _is_read(section)):
+            if symbol.name and symbol.type != elf.SECTION_SYMBOL and (section is None or _is_read(section)):
                 place = self.anonymous(section.name) if section else f"{symbol.index:#x}"
                 where = f"{place} {symbol.value} {symbol.size}"
                 yield f"{self._name(symbol)} {symbol.info:#x} {symbol.other:#x} {where}"
@@ -204,7 +189,7 @@ class _AnonymousNames:
         if section is None or not symbol.is_local:
             return self.anonymous(symbol.name)
         place = self.anonymous(section.name)
-        return place if symbol.type == SECTION_SYMBOL else f"{LOCAL} {place} {symbol.value}"
+        return place if symbol.type == elf.SECTION_SYMBOL else f"{LOCAL} {place} {symbol.value}"
 
     def _section(self, symbol: Symbol) -> Section | None:
         return self._sections[symbol.index] if 0 < symbol.index < len(self._sections) else None
@@ -226,7 +211,11 @@ def _facts(file: Elf, barriers: Mapping[str, int]) -> dict[str, int | float | st
                 if name and len(value) == 8:
                     facts[name] = max(int(facts.get(name, 0)), struct.unpack("<II", value)[1])
         elif section.name.startswith(".nv.info."):
-            _kernel_facts(section, facts)
+            for number, value in attributes(section.content):
+                if number == _MAX_THREADS and len(value) == 12:
+                    facts["max_threads"] = math.prod(struct.unpack("<III", value))
+                elif number == _REQNTID and len(value) == 12:
+                    facts["reqntid"] = ",".join(map(str, struct.unpack("<III", value)))
     return facts
 
 
@@ -241,16 +230,3 @@ def _static_shared_bytes(file: Elf) -> int:
     own = [section.size for section in shared if not section.name.startswith(_RESERVED_SHARED)]
     reserved = _RESERVED_SHARED_BYTES if len(own) < len(shared) else 0
     return sum(max(0, size - reserved) for size in own)
-
-
-def _kernel_facts(section: Section, facts: dict[str, int | float | str]) -> None:
-    for number, value in attributes(section.content):
-        if number == _MAX_THREADS and len(value) == 12:
-            facts["max_threads"] = _product(value)
-        elif number == _REQNTID and len(value) == 12:
-            facts["reqntid"] = ",".join(map(str, struct.unpack("<III", value)))
-
-
-def _product(value: bytes) -> int:
-    x, y, z = struct.unpack("<III", value)
-    return int(x) * int(y) * int(z)

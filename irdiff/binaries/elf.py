@@ -25,7 +25,10 @@ NOBITS = 8
 DYNSYM = 11
 RELOCATIONS = {4: "<QIIq", 9: "<QII"}
 """Type of a section → layout of its rows: offset, kind, number of a symbol and, of RELA, an addend."""
+FUNCTION = 2
 SECTION_SYMBOL = 3
+_SHOWN = (1, 2)
+"""STB_GLOBAL, STB_WEAK."""
 EXECUTED = 4
 """Of a section's flags: it holds instructions."""
 KERNEL = "KERNEL"
@@ -36,21 +39,21 @@ LOCAL = "LOCAL"
 _MAX_SHARED = 2
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Section:
     name: str
     type: int
     flags: int
     address: int
+    size: int
     link: int
     info: int
-    size: int
     alignment: int
     content: bytes
     """Empty for sections that occupy no space in the file."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Elf:
     """One file: what its header says of the machine, and its sections in file order."""
 
@@ -59,7 +62,7 @@ class Elf:
     sections: tuple[Section, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Symbol:
     name: str
     info: int
@@ -78,39 +81,33 @@ class Symbol:
         """Defined in a section of the file, with STB_LOCAL."""
         return self.info >> 4 == 0 and self.index != 0
 
+    @property
+    def is_found_by_name(self) -> bool:
+        """A function of the file, global or weak: a driver looks up a kernel among these."""
+        return self.type == FUNCTION and self.info >> 4 in _SHOWN and self.index != 0
+
 
 def read(binary: bytes, what: str) -> Elf:
     """Raises NormalizeError for anything that is not a whole ELF file."""
     if binary[:6] != b"\x7fELF\x02\x01":
         raise NormalizeError(f"{what}: not a 64-bit little-endian ELF file")
     try:
-        (table,) = struct.unpack_from("<Q", binary, 0x28)
-        (flags,) = struct.unpack_from("<I", binary, 0x30)
-        entry_size, count, names_index = struct.unpack_from("<HHH", binary, 0x3A)
-        headers = [
-            struct.unpack_from("<IIQQQQIIQQ", binary, table + index * entry_size) for index in range(count)
-        ]
+        table, flags, entry_size, count, names_index = struct.unpack_from("<QI6xHHH", binary, 0x28)
+        places = range(table, table + count * entry_size, entry_size)
+        headers = [struct.unpack_from("<IIQQQQIIQQ", binary, place) for place in places]
         if sum(_file_size(header) for header in headers) > _MAX_SHARED * len(binary):
             raise NormalizeError(f"{what}: the sections overlap: they are longer than {_MAX_SHARED} files")
         contents = [_content(binary, header, what) for header in headers]
         names = _names(contents[names_index], [header[0] for header in headers], len(binary))
     except (struct.error, IndexError, ValueError) as error:
         raise NormalizeError(f"{what}: damaged ELF file ({error})") from error
-    sections = tuple(
-        Section(
-            name=name,
-            type=header[1],
-            flags=header[2],
-            address=header[3],
-            link=header[6],
-            info=header[7],
-            size=header[5],
-            alignment=header[8],
-            content=content,
+    sections = [
+        Section(name, kind, section_flags, address, size, link, info, alignment, content)
+        for name, (_, kind, section_flags, address, _, size, link, info, alignment, _), content in zip(
+            names, headers, contents, strict=True
         )
-        for name, header, content in zip(names, headers, contents, strict=True)
-    )
-    return Elf(abi_version=binary[8], flags=flags, sections=sections)
+    ]
+    return Elf(binary[8], flags, tuple(sections))
 
 
 def symbols(elf: Elf) -> list[Symbol]:
@@ -121,10 +118,7 @@ def symbols(elf: Elf) -> list[Symbol]:
     found = rows("<IBBHQQ", tables[0].content)
     texts = elf.sections[tables[0].link].content
     names = _names(texts, [row[0] for row in found], sum(len(section.content) for section in elf.sections))
-    return [
-        Symbol(name=name, info=info, other=other, index=index, value=value, size=size)
-        for name, (_, info, other, index, value, size) in zip(names, found, strict=True)
-    ]
+    return [Symbol(name, *row[1:]) for name, row in zip(names, found, strict=True)]
 
 
 def rows(layout: str, content: bytes) -> list[tuple[int, ...]]:

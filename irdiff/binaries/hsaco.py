@@ -87,9 +87,8 @@ def _is_read(section: Section) -> bool:
 
 
 def _header(section: Section) -> str:
-    return (
-        f"{section.name} {section.type:x} {section.flags:x} {section.alignment} {section.size} {section.info}"
-    )
+    s = section
+    return f"{s.name} {s.type:x} {s.flags:x} {s.alignment} {s.size} {s.info}"
 
 
 def _with_places(section: Section, code: Section, symbols: Sequence[Symbol]) -> bytes:

@@ -18,10 +18,10 @@ from pydantic import TypeAdapter
 
 from irdiff.codegen.calls import LlvmCall, llvm_call
 from irdiff.codegen.readable import ReadableTexts
-from irdiff.codegen.running import CODE, TRANSIENT, Made, Runner, error_of
 from irdiff.codegen.spellings import rewritten
+from irdiff.codegen.tool_runner import CODE, TRANSIENT, Runner, ToolFailed
 from irdiff.config import Config
-from irdiff.model import Artifact, Compiled, Failed, Failure, Launch, Outcome, Target, Toolchain
+from irdiff.model import Artifact, Compiled, Failed, Failure, FailureKind, Launch, Outcome, Target, Toolchain
 from irdiff.normalize.lexing import UnclearError
 from irdiff.resolve.tools.substitute import Substitute
 from irdiff.resolve.tools.tool import Tool, ToolKind
@@ -33,27 +33,20 @@ _NO_LINKER = "no-linker"
 
 
 @dataclass(frozen=True, kw_only=True)
-class _PtxAssembler:
-    """The ptxas of a side."""
-
-    program: Path
-    name: str
-    tool: Tool | None
-    """None for that of a release, whose PTX it is known to read."""
-
-
-@dataclass(frozen=True, kw_only=True)
 class KeptResult:
     """What came of one text, as the store has it."""
 
     artifacts: Mapping[str, Artifact]
-    failure: Failure | None
-    log: str
-    respelled: tuple[str, ...]
+    failure: Failure | None = None
+    log: str = ""
+    respelled: tuple[str, ...] = ()
+    """What the tool does not read of the text, and received in another spelling."""
     seconds: float
 
 
 _adapter = TypeAdapter(KeptResult)
+_Made = tuple[dict[str, bytes], dict[str, object]]
+"""Outputs by stage; `log` and `respelled` of the result."""
 
 
 class Generator:
@@ -80,17 +73,25 @@ class Generator:
         target: Target,
         attempt: str,
     ) -> Outcome:
+        """`start` with the assembly of its LLVM IR, and for AMD the binary; `above` has the release's PTX."""
         tool = substitute.tool
         stage = Stage.PTX if target.backend == "cuda" else Stage.AMDGCN
-        text = self._text(start, Stage.LLIR) or ""
+        text = self._text(start, Stage.LLIR)
+        able = self.texts.abilities(tool)
         try:
-            call = self._call(substitute, launch, target, self._text(above, Stage.PTX))
+            call = llvm_call(launch, target, substitute.version, self._text(above, Stage.PTX))
         except ValueError as error:
-            return failed(start, error_of(stage, str(error)))
+            return failed(start, ToolFailed(FailureKind.ERROR, stage, str(error)).failure)
+        # what Triton asks for, as far as this LLVM has it
+        newest = min(call.ptx, able.newest_ptx) if call.ptx and able.newest_ptx else call.ptx
+        call = replace(call, ptx=newest, flags=tuple(flag for flag in call.flags if flag in able.flags))
         names = self.texts.spellings(tool)
         digest = sha256(text.encode())
-        parts = (tool.digest, digest, names, asdict(call))
-        kept = self._kept(parts, attempt, lambda: self._generate(tool, text, names, call, attempt))
+
+        def make() -> _Made:
+            return self._generate(tool, stage, text, names, call, attempt)
+
+        kept = self._kept((tool.digest, digest, names, asdict(call)), attempt, make)
         self.texts.note(kept.respelled, digest)
         if kept.failure:
             return failed(start, kept.failure)
@@ -103,40 +104,37 @@ class Generator:
         )
 
     def _generate(
-        self, tool: Tool, text: str, names: Sequence[str], call: LlvmCall, attempt: str
-    ) -> Made | Failure:
+        self, tool: Tool, stage: Stage, text: str, names: Sequence[str], call: LlvmCall, attempt: str
+    ) -> _Made:
         runner = self._runner.at(attempt)
         try:
             readable, respelled = rewritten(text, names) if names else (text, ())
         except UnclearError as error:
-            return error_of(Stage.PTX if call.header else Stage.AMDGCN, str(error))
+            raise ToolFailed(FailureKind.ERROR, stage, str(error)) from error
         with self._store.scratch() as folder:
-            made = runner.generate(tool, readable, call, folder)
-            if isinstance(made, Failure):
-                return made
-            made = replace(made, respelled=respelled)
-            if call.header or not tool.links:
-                return made
-            linked = runner.link(tool, call, folder)
-            if isinstance(linked, Failure):
-                return linked
-            return replace(made, outputs={**made.outputs, **linked.outputs})
+            outputs: dict[str, bytes] = {stage: runner.generate(tool, readable, call, folder)}
+            if stage == Stage.AMDGCN and tool.links:
+                outputs[Stage.HSACO] = runner.link(tool, call, folder)
+        return outputs, {"respelled": respelled}
 
     def assembled(self, substitute: Substitute, compiled: Compiled, attempt: str) -> Outcome:
         """With the machine code of its PTX; as it is where no assembler is at hand."""
         ptx = compiled.artifacts.get(Stage.PTX)
-        found = self._assembler(substitute, compiled)
-        if ptx is None or found is None or compiled.assembler is None:
+        tool = substitute.tool if substitute.tool.kind is ToolKind.PTXAS else substitute.ptxas
+        program = tool.programs["ptxas"] if tool else _ptxas_of_release(substitute, compiled)
+        if ptx is None or program is None or compiled.assembler is None:
             return compiled
         flags, digest = compiled.assembler.flags, compiled.assembler.digest
         text = self._store.get(ptx.digest) or b""
-        text = self.texts.ptx(text, found.tool) if found.tool else text
+        text = self.texts.ptx(text, tool) if tool else text  # a release's ptxas reads the release's PTX
 
-        def assemble() -> Made | Failure:
+        def make() -> _Made:
+            name = tool.version if tool else program.name
             with self._store.scratch() as folder:
-                return self._runner.at(attempt).assemble(found.program, found.name, text, flags, folder)
+                code, log = self._runner.at(attempt).assemble(program, name, text, flags, folder)
+            return {Stage.CUBIN: code}, {"log": log}
 
-        kept = self._kept((digest, sha256(text), flags), attempt, assemble)
+        kept = self._kept((digest, sha256(text), flags), attempt, make)
         if kept.failure:
             return failed(compiled, kept.failure)
         return replace(
@@ -146,10 +144,8 @@ class Generator:
             assembler_log=kept.log,
         )
 
-    def _kept(
-        self, parts: tuple[object, ...], attempt: str, make: Callable[[], Made | Failure]
-    ) -> KeptResult:
-        """What `make` makes of `parts`, all that it depends on. The attempt `fresh` trusts nothing kept."""
+    def _kept(self, parts: tuple[object, ...], attempt: str, make: Callable[[], _Made]) -> KeptResult:
+        """The result of `make`, which depends on `parts` alone. The attempt `fresh` ignores the store."""
         key = key_of("tool/1", CODE, parts, attempt)
         known = self._store.get_record("tool", key) if self._reuse and attempt != "fresh" else None
         if known is not None:
@@ -158,44 +154,32 @@ class Generator:
                 self.taken += 1
                 return kept
         begin = time.perf_counter()
-        made = make()
-        kept = self._result(made, round(time.perf_counter() - begin, 6))
+        row: dict[str, object] = {"artifacts": {}}
+        try:
+            outputs, row = make()
+            row["artifacts"] = {
+                str(name): Artifact(stage=str(name), digest=self._store.put(content), size_bytes=len(content))
+                for name, content in outputs.items()
+            }
+        except ToolFailed as error:
+            row["failure"] = error.failure
+        kept = _adapter.validate_python({**row, "seconds": round(time.perf_counter() - begin, 6)})
         if kept.failure is None or kept.failure.kind not in TRANSIENT:
             self._store.put_record("tool", key, asdict(kept))
         return kept
 
-    def _result(self, made: Made | Failure, seconds: float) -> KeptResult:
-        if isinstance(made, Failure):
-            return KeptResult(artifacts={}, failure=made, log="", respelled=(), seconds=seconds)
-        artifacts = {
-            str(name): Artifact(stage=str(name), digest=self._store.put(content), size_bytes=len(content))
-            for name, content in made.outputs.items()
-        }
-        return KeptResult(
-            artifacts=artifacts, failure=None, log=made.log, respelled=made.respelled, seconds=seconds
-        )
-
-    def _assembler(self, substitute: Substitute, compiled: Compiled) -> _PtxAssembler | None:
-        tool = substitute.tool if substitute.tool.kind is ToolKind.PTXAS else substitute.ptxas
-        if tool is not None:
-            return _PtxAssembler(program=tool.programs["ptxas"], name=tool.version, tool=tool)
-        if isinstance(substitute.origin, Toolchain) and compiled.assembler:
-            for path, digest in substitute.origin.programs.items():
-                if digest == compiled.assembler.digest:
-                    return _PtxAssembler(program=Path(path), name=Path(path).name, tool=None)
-        return None
-
-    def _call(self, substitute: Substitute, launch: Launch, target: Target, ptx: str | None) -> LlvmCall:
-        """What the LLVM of a side is asked for: what Triton asks for, as far as it has that."""
-        asked = llvm_call(launch, target, substitute.version, ptx)
-        able = self.texts.abilities(substitute.tool)
-        newest = min(asked.ptx, able.newest_ptx) if asked.ptx and able.newest_ptx else asked.ptx
-        return replace(asked, ptx=newest, flags=tuple(flag for flag in asked.flags if flag in able.flags))
-
-    def _text(self, compiled: Compiled, stage: str) -> str | None:
+    def _text(self, compiled: Compiled, stage: str) -> str:
+        """Empty where there is none."""
         artifact = compiled.artifacts.get(stage)
-        content = self._store.get(artifact.digest) if artifact else None
-        return content.decode(errors="replace") if content is not None else None
+        return ((artifact and self._store.get(artifact.digest)) or b"").decode(errors="replace")
+
+
+def _ptxas_of_release(substitute: Substitute, compiled: Compiled) -> Path | None:
+    if isinstance(substitute.origin, Toolchain) and compiled.assembler:
+        for path, digest in substitute.origin.programs.items():
+            if digest == compiled.assembler.digest:
+                return Path(path)
+    return None
 
 
 def failed(start: Compiled, failure: Failure) -> Failed:

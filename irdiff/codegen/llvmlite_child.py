@@ -1,38 +1,34 @@
-"""One text through the LLVM of llvmlite, in a process of its own: standard library and llvmlite only.
+"""`kernel.ll` to `kernel.s` by the LLVM of llvmlite, in a process with the standard library and llvmlite.
 
-    python llvmlite_child.py REQUEST.json
+    python llvmlite_child.py TRIPLE PROCESSOR FEATURES OBJECT [FLAG ...]
 
-The request names the input, the triple, processor, features and flags, and the outputs `assembly` and, where
-it is wanted, `object`.
+OBJECT is the file that the object is written to, or empty.
 """
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 
 import llvmlite.binding as llvm
 
 
-def main() -> None:
-    request = json.loads(Path(sys.argv[1]).read_text())
+def main(triple: str, processor: str, features: str, target: str, *flags: str) -> None:
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
-    for flag in request["flags"]:
+    for flag in flags:
         llvm.set_option("irdiff", f"--{flag}")
-    module = llvm.parse_assembly(Path(request["input"]).read_text())
-    module.triple = request["triple"]
-    machine = llvm.Target.from_triple(request["triple"]).create_target_machine(
-        cpu=request["processor"], features=request["features"], opt=3, reloc="pic", codemodel="default"
+    module = llvm.parse_assembly(Path("kernel.ll").read_text())
+    module.triple = triple
+    machine = llvm.Target.from_triple(triple).create_target_machine(
+        cpu=processor, features=features, opt=3, reloc="pic", codemodel="default"
     )
     module.data_layout = str(machine.target_data)
     module.verify()
-    if request["object"]:
-        copy = module.clone()
-        Path(request["object"]).write_bytes(machine.emit_object(copy))
-    Path(request["assembly"]).write_text(machine.emit_assembly(module))
+    if target:
+        Path(target).write_bytes(machine.emit_object(module.clone()))
+    Path("kernel.s").write_text(machine.emit_assembly(module))
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

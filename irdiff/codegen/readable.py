@@ -13,8 +13,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from irdiff.codegen.calls import LlvmCall
-from irdiff.codegen.running import Runner, unknown_intrinsics
 from irdiff.codegen.spellings import SPELLINGS
+from irdiff.codegen.tool_runner import Runner, unknown_intrinsics
 from irdiff.resolve.tools.tool import Tool, ToolKind
 from irdiff.store import Store, sha256
 
@@ -112,45 +112,40 @@ class Abilities:
 
 
 def of_tool(tool: Tool, runner: Runner, store: Store) -> Abilities:
-    probe = _Probe(tool=tool, runner=runner, store=store)
-    return probe.ptxas() if tool.kind is ToolKind.PTXAS else probe.llvm()
+    """Found by small texts that the tool compiles."""
+    if tool.kind is ToolKind.PTXAS:
+        return Abilities(unreadable=(), newest_ptx=_newest_isa(tool, runner, store), flags=())
 
-
-@dataclass(frozen=True, kw_only=True)
-class _Probe:
-    tool: Tool
-    runner: Runner
-    store: Store
-
-    def llvm(self) -> Abilities:
-        unreadable = tuple(row.name for row in SPELLINGS if not self._reads(row.probe))
-        if "cuda" not in self.tool.backends:
-            return Abilities(unreadable=unreadable, newest_ptx=None, flags=())
-        flags = tuple(flag for flag in FLAGS if self._takes(_EMPTY, replace(_NVIDIA, flags=(flag,))))
-        tried = range(_NEWEST_PTX, _OLDEST_PTX, -1)
-        newest = next((ptx for ptx in tried if self._takes(_EMPTY, replace(_NVIDIA, ptx=ptx))), None)
-        return Abilities(unreadable=unreadable, newest_ptx=newest, flags=flags)
-
-    def _reads(self, probe: str) -> bool:
-        amd = "amd" in probe
-        if ("hip" if amd else "cuda") not in self.tool.backends:
-            return True  # no text that has it will be given to this tool
-        return self._takes(probe, _AMD if amd else _NVIDIA)
-
-    def _takes(self, text: str, call: LlvmCall) -> bool:
+    def reads(text: str, call: LlvmCall) -> bool:
         named = re.search(r'target triple = "(\S+)"', text)
-        with self.store.scratch() as folder:
+        with store.scratch() as folder:
             (folder / "kernel.ll").write_text(text)
-            asked = replace(call, triple=named[1]) if named else call
-            ended = self.runner.translate(self.tool, asked, folder)
+            ended = runner.translate(tool, replace(call, triple=named[1]) if named else call, folder)
             made = folder / "kernel.s"
             known = made.exists() and not unknown_intrinsics(made.read_text(), "")
             return ended.code == 0 and known and _NOT_RECOGNIZED not in ended.stderr
 
-    def ptxas(self) -> Abilities:
-        """The newest ISA is what it says of a text of one that there is not."""
-        with self.store.scratch() as folder:
-            (folder / "kernel.ptx").write_text(".version 99.9\n.target sm_80\n.address_size 64\n")
-            said = self.runner.run_ptxas(self.tool.programs["ptxas"], ("--gpu-name=sm_80",), folder)
-        found = _NEWEST_ISA.search(said.stderr + said.stdout)
-        return Abilities(unreadable=(), newest_ptx=int(found[1] + found[2]) if found else None, flags=())
+    # a spelling of a backend that the tool lacks is in none of its texts
+    calls = {row.name: ("hip", _AMD) if "amd" in row.probe else ("cuda", _NVIDIA) for row in SPELLINGS}
+    unreadable = [
+        row.name
+        for row in SPELLINGS
+        if calls[row.name][0] in tool.backends and not reads(row.probe, calls[row.name][1])
+    ]
+    if "cuda" not in tool.backends:
+        return Abilities(unreadable=tuple(unreadable), newest_ptx=None, flags=())
+    tried = range(_NEWEST_PTX, _OLDEST_PTX, -1)
+    return Abilities(
+        unreadable=tuple(unreadable),
+        newest_ptx=next((ptx for ptx in tried if reads(_EMPTY, replace(_NVIDIA, ptx=ptx))), None),
+        flags=tuple(flag for flag in FLAGS if reads(_EMPTY, replace(_NVIDIA, flags=(flag,)))),
+    )
+
+
+def _newest_isa(tool: Tool, runner: Runner, store: Store) -> int | None:
+    """What a ptxas prints about a text of an ISA that does not exist."""
+    with store.scratch() as folder:
+        (folder / "kernel.ptx").write_text(".version 99.9\n.target sm_80\n.address_size 64\n")
+        ended = runner.run_ptxas(tool.programs["ptxas"], ("--gpu-name=sm_80",), folder)
+    found = _NEWEST_ISA.search(ended.stderr + ended.stdout)
+    return int(found[1] + found[2]) if found else None

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from irdiff.normalize.lexing import LLVM_IR, Strings
 from irdiff.normalize.llvm_floats import spell_floats
@@ -31,19 +31,13 @@ _BUFFER = re.compile(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Spelling:
-    """One construct: `probe` is a module that has it, `without` takes it out, strings being hidden."""
-
+class Spelling(NamedTuple):
     name: str
-    probe: str
-    without: Callable[[str], str]
     exact: bool
-
-
-def _floats(text: str) -> str:
-    """The same values in the spelling that every LLVM reads (`normalize.llvm_floats`)."""
-    return spell_floats(text)
+    without: Callable[[str], str]
+    """Takes the construct out of a text whose strings are hidden."""
+    probe: str
+    """A module that has the construct."""
 
 
 def _declared_attributes(text: str) -> str:
@@ -68,78 +62,79 @@ def _buffer_sizes(text: str) -> str:
 
 _POWERS = re.compile(r"(@llvm\.nvvm\.ex2\.approx\.(?:ftz\.)?)f32\(")
 _OLD_BARRIER = "@llvm.nvvm.barrier.n("
-_BODY = "define void @f(ptr %0, i32 %1) {{\n{body}\n  ret void\n}}\n"
+_BODY = "define {1} @f(ptr {2}%0, i32 %1, float %2) {{\n{0}\n  ret {1}{3}\n}}\n"
+_TRIPLE = "AMD's triple with the processor in it"
 SPELLINGS = (
     Spelling(
-        name="floats as f0x…, +inf and decimals that are not exact",
-        probe="@a = global float f0x3FB8AA3B\n@b = global float -inf\n@c = global float -1.000000e+30\n",
-        without=_floats,
-        exact=True,
+        "floats as f0x…, +inf and decimals that are not exact",
+        True,
+        spell_floats,
+        "@a = global float f0x3FB8AA3B\n@b = global float -inf\n@c = global float -1.000000e+30\n",
     ),
     Spelling(
-        name="AMD's triple with the processor in it",
-        probe='target triple = "amdgpu9.42-amd-amdhsa"\ndefine amdgpu_kernel void @f() {\n  ret void\n}\n',
-        without=lambda text: text,  # the triple is a string: see `rewritten`
-        exact=True,
+        _TRIPLE,
+        True,
+        lambda text: text,  # the triple is a string: see `rewritten`
+        'target triple = "amdgpu9.42-amd-amdhsa"\ndefine amdgpu_kernel void @f() {\n  ret void\n}\n',
     ),
     Spelling(
-        name="attributes of intrinsics (nocreateundeforpoison)",
-        probe="declare float @llvm.fabs.f32(float) #0\nattributes #0 = { nocreateundeforpoison nounwind }\n",
-        without=_declared_attributes,
-        exact=True,
+        "attributes of intrinsics (nocreateundeforpoison)",
+        True,
+        _declared_attributes,
+        "declare float @llvm.fabs.f32(float) #0\nattributes #0 = { nocreateundeforpoison nounwind }\n",
     ),
     Spelling(
-        name="captures(none)",
-        probe="define void @f(ptr captures(none) %0) {\n  ret void\n}\n",
-        without=lambda text: text.replace(" captures(none)", " nocapture"),
-        exact=True,
+        "captures(none)",
+        True,
+        lambda text: text.replace(" captures(none)", " nocapture"),
+        _BODY.format("", "void", "captures(none) ", ""),
     ),
     Spelling(
-        name="make.buffer.rsrc with 64-bit sizes",
-        probe="declare ptr addrspace(8) @llvm.amdgcn.make.buffer.rsrc.p8.p1(ptr addrspace(1), i16, i64, "
-        "i32)\ndefine ptr addrspace(8) @f(ptr addrspace(1) %0) {\n  %2 = call ptr addrspace(8) "
+        "make.buffer.rsrc with 64-bit sizes",
+        True,
+        _buffer_sizes,
+        "declare ptr addrspace(8) @llvm.amdgcn.make.buffer.rsrc.p8.p1(ptr addrspace(1), i16, i64, i32)\n"
+        "define ptr addrspace(8) @f(ptr addrspace(1) %0) {\n  %2 = call ptr addrspace(8) "
         "@llvm.amdgcn.make.buffer.rsrc.p8.p1(ptr addrspace(1) %0, i16 0, i64 64, i32 0)\n"
         "  ret ptr addrspace(8) %2\n}\n",
-        without=_buffer_sizes,
-        exact=True,
     ),
     Spelling(
-        name="nvvm.barrier.cta.sync.aligned.all",
-        probe="declare void @llvm.nvvm.barrier.cta.sync.aligned.all(i32)\ndefine void @f() {\n  call void "
-        "@llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)\n  ret void\n}\n",
-        without=lambda text: text.replace("@llvm.nvvm.barrier.cta.sync.aligned.all(", _OLD_BARRIER),
-        exact=True,  # LLVM upgrades the older name to this one, with the same argument (AutoUpgrade.cpp)
+        "nvvm.barrier.cta.sync.aligned.all",
+        True,  # LLVM upgrades the older name to this one, with the same argument (AutoUpgrade.cpp)
+        lambda text: text.replace("@llvm.nvvm.barrier.cta.sync.aligned.all(", "@llvm.nvvm.barrier.n("),
+        "declare void @llvm.nvvm.barrier.cta.sync.aligned.all(i32)\n"
+        + _BODY.format("  call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)", "void", "", ""),
     ),
     Spelling(
-        name="nvvm.ex2.approx.f32",
-        probe="declare float @llvm.nvvm.ex2.approx.f32(float)\ndefine float @f(float %0) {\n  %2 = call "
-        "float @llvm.nvvm.ex2.approx.f32(float %0)\n  ret float %2\n}\n",
-        without=lambda text: _POWERS.sub(r"\1f(", text),
-        exact=True,  # likewise: one name for each type came later
+        "nvvm.ex2.approx.f32",
+        True,  # likewise: one name for each type came later
+        lambda text: _POWERS.sub(r"\1f(", text),
+        "declare float @llvm.nvvm.ex2.approx.f32(float)\n"
+        + _BODY.format("  %4 = call float @llvm.nvvm.ex2.approx.f32(float %2)", "float", "", " %4"),
     ),
     Spelling(
-        name="captures(…)",
-        probe="define void @f(ptr captures(address) %0) {\n  ret void\n}\n",
-        without=lambda text: _CAPTURES.sub("", text),
-        exact=False,
+        "captures(…)",
+        False,
+        lambda text: _CAPTURES.sub("", text),
+        _BODY.format("", "void", "captures(address) ", ""),
     ),
     Spelling(
-        name="getelementptr nuw",
-        probe=_BODY.format(body="  %3 = getelementptr inbounds nuw i8, ptr %0, i32 %1"),
-        without=lambda text: _POINTER_FLAGS.sub(lambda m: "inbounds " if "inbounds" in m[1] else "", text),
-        exact=False,
+        "getelementptr nuw",
+        False,
+        lambda text: _POINTER_FLAGS.sub(lambda m: "inbounds " if "inbounds" in m[1] else "", text),
+        _BODY.format("  %4 = getelementptr inbounds nuw i8, ptr %0, i32 %1", "void", "", ""),
     ),
     Spelling(
-        name="icmp samesign",
-        probe=_BODY.format(body="  %3 = icmp samesign ult i32 %1, 4"),
-        without=lambda text: text.replace("icmp samesign ", "icmp "),
-        exact=False,
+        "icmp samesign",
+        False,
+        lambda text: text.replace("icmp samesign ", "icmp "),
+        _BODY.format("  %4 = icmp samesign ult i32 %1, 4", "void", "", ""),
     ),
     Spelling(
-        name="trunc nuw",
-        probe=_BODY.format(body="  %3 = trunc nuw i32 %1 to i16"),
-        without=lambda text: _TRUNC_FLAGS.sub("", text),
-        exact=False,
+        "trunc nuw",
+        False,
+        lambda text: _TRUNC_FLAGS.sub("", text),
+        _BODY.format("  %4 = trunc nuw i32 %1 to i16", "void", "", ""),
     ),
 )
 
@@ -160,6 +155,6 @@ def rewritten(text: str, names: Iterable[str]) -> tuple[str, tuple[str, ...]]:
                 found.append(spelling.name)
                 plain = changed
     whole = strings.restore(plain) if found else text
-    if SPELLINGS[1].name in wanted and _NEW_TRIPLE.search(whole):
-        return _NEW_TRIPLE.sub(r"\1amdgcn-", whole), (*found, SPELLINGS[1].name)
+    if _TRIPLE in wanted and _NEW_TRIPLE.search(whole):
+        return _NEW_TRIPLE.sub(r"\1amdgcn-", whole), (*found, _TRIPLE)
     return whole, tuple(found)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from irdiff.capture.catalogs import Catalog, Selection
 from irdiff.codegen.calls import ptxas_flags
 from irdiff.codegen.generator import Generator, failed
+from irdiff.codegen.tool_runner import ToolFailed
 from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.config import Config
 from irdiff.model import (
@@ -16,7 +17,6 @@ from irdiff.model import (
     CaptureFailure,
     Compiled,
     Failed,
-    Failure,
     FailureKind,
     Launch,
     Outcome,
@@ -25,13 +25,13 @@ from irdiff.model import (
 )
 from irdiff.resolve.corpus import Corpus
 from irdiff.resolve.tools.substitute import STARTS_AT, RecordedSide, Substitute
-from irdiff.resolve.tools.tool import Tool, ToolKind
-from irdiff.stages import Stage
+from irdiff.resolve.tools.tool import ToolKind
+from irdiff.stages import MLIR, Stage
 from irdiff.store import Store
 
 
 class ToolCompiler:
-    """`compare.Compiler` and `capture.Cataloger`. Thread-safe."""
+    """`comparer.Compiler` and `capture.Cataloger`. Thread-safe."""
 
     def __init__(
         self,
@@ -49,13 +49,25 @@ class ToolCompiler:
         self._seen: dict[tuple[str, str, str], tuple[Launch, Compiled]] = {}
         """By toolchain, launch and target: what replays need to know."""
 
-    # what every compiler is asked
-
     def catalog(self, toolchain: Toolchain, corpus: Corpus, workload: str, target: Target) -> Catalog:
+        """What the origin of the texts launches of a workload."""
         substitute = self._substitutes.get(toolchain.digest)
-        if substitute is None:
-            return self.inner.catalog(toolchain, corpus, workload, target)
-        return self._catalog(substitute, corpus, workload, target)
+        origin = substitute.origin if substitute else toolchain
+        if isinstance(origin, Toolchain):
+            return self.inner.catalog(origin, corpus, workload, target)
+        cases = [case for case in origin.run.cases if (case.workload, case.target) == (workload, target.name)]
+        failures = [
+            CaptureFailure(id=case.id.rpartition("@")[0], expected=True, failure=failure)
+            for case in cases
+            if (failure := case.failures.of(origin.side)) and failure.stage == "capture"
+        ]
+        return Catalog(
+            launches=tuple(launch for case in cases if (launch := origin.launch(case))),
+            failures=tuple(failures),
+            supported=True,
+            selection=Selection(tiers=(), labels=()),
+            read=(),
+        )
 
     @property
     def taken_from_store(self) -> int:
@@ -64,10 +76,9 @@ class ToolCompiler:
     def compile(
         self, toolchain: Toolchain, corpus: Corpus, launch: Launch, target: Target, *, fresh: bool = False
     ) -> Outcome:
-        substitute = self._substitutes.get(toolchain.digest)
-        if substitute is None:
-            return self.inner.compile(toolchain, corpus, launch, target, fresh=fresh)
-        return self._compiled(substitute, corpus, launch, target, attempt="fresh" if fresh else "")
+        if substitute := self._substitutes.get(toolchain.digest):
+            return self._compiled(substitute, corpus, launch, target, "fresh" if fresh else "")
+        return self.inner.compile(toolchain, corpus, launch, target, fresh=fresh)
 
     def recompile(
         self,
@@ -79,10 +90,9 @@ class ToolCompiler:
         attempt: int,
         fresh: bool = False,
     ) -> Outcome:
-        substitute = self._substitutes.get(toolchain.digest)
-        if substitute is None:
-            return self.inner.recompile(toolchain, corpus, launch, target, attempt=attempt, fresh=fresh)
-        return self._compiled(substitute, corpus, launch, target, attempt=f"randomized {attempt}")
+        if substitute := self._substitutes.get(toolchain.digest):
+            return self._compiled(substitute, corpus, launch, target, f"randomized {attempt}")
+        return self.inner.recompile(toolchain, corpus, launch, target, attempt=attempt, fresh=fresh)
 
     def notes(self) -> list[str]:
         """What a reader must know of how tools were driven, once all is compiled."""
@@ -92,93 +102,60 @@ class ToolCompiler:
         first = f"{above} the same inputs on both sides, those of {names}: they are not compared"
         return [first, *self._generator.texts.notes()]
 
-    # a tool's side
-
     def _compiled(
-        self,
-        substitute: Substitute,
-        corpus: Corpus,
-        launch: Launch,
-        target: Target,
-        *,
-        attempt: str,
+        self, substitute: Substitute, corpus: Corpus, launch: Launch, target: Target, attempt: str
     ) -> Outcome:
-        above = self._above(substitute, corpus, launch, target, fresh=attempt == "fresh")
-        if isinstance(above, Failed):
+        """The texts of the origin, a release or a run, with what the tool makes of them."""
+        tool, origin = substitute.tool, substitute.origin
+        if isinstance(origin, Toolchain):
+            above = self.inner.compile(origin, corpus, launch, target, fresh=attempt == "fresh")
+        else:
+            above = self._recorded(substitute, origin, launch, target)
+        if isinstance(above, Failed) or not substitute.compiles(target):
             return above
-        if not substitute.compiles(target):
-            return above
-        start = above_stage(above, STARTS_AT[substitute.tool.kind])
-        if target.backend not in substitute.tool.backends:
-            return _without_backend(start, substitute.tool, target)
-        if substitute.tool.kind is ToolKind.LLVM:
+        start = _above_stage(above, STARTS_AT[tool.kind])
+        if target.backend not in tool.backends:
+            stage = Stage.AMDGCN if target.backend == "hip" else Stage.PTX
+            message = f"{tool.version} has no backend for {target.name}"
+            return failed(start, ToolFailed(FailureKind.UNSUPPORTED, stage, message).failure)
+        if tool.kind is ToolKind.LLVM:
             made = self._generator.generated(substitute, above, start, launch, target, attempt)
             if isinstance(made, Failed):
                 return made
             start = made
         else:
             flags = above.assembler.flags if above.assembler else ()
-            above = replace(above, assembler=Assembler(digest=substitute.tool.digest, flags=flags))
+            above = replace(above, assembler=Assembler(digest=tool.digest, flags=flags))
             start = replace(start, assembler=above.assembler)
         self._seen[substitute.toolchain().digest, launch.id, target.name] = (launch, above)
         return self._generator.assembled(substitute, start, attempt)
 
-    # the texts that a tool is given: of a release, whose stages make them, or of a run, which has them
-
-    def _catalog(self, substitute: Substitute, corpus: Corpus, workload: str, target: Target) -> Catalog:
-        """What the origin launches of a workload."""
-        if isinstance(substitute.origin, Toolchain):
-            return self.inner.catalog(substitute.origin, corpus, workload, target)
-        recorded = substitute.origin
-        cases = [
-            case for case in recorded.run.cases if (case.workload, case.target) == (workload, target.name)
-        ]
-        launches = [launch for case in cases if (launch := recorded.launch(case))]
-        failures = [
-            CaptureFailure(id=case.id.rpartition("@")[0], expected=True, failure=failure)
-            for case in cases
-            if (failure := case.failures.of(recorded.side)) and failure.stage == "capture"
-        ]
-        return Catalog(
-            launches=tuple(launches),
-            failures=tuple(failures),
-            supported=True,
-            selection=Selection(tiers=(), labels=()),
-            read=(),
-        )
-
-    def _above(
-        self, substitute: Substitute, corpus: Corpus, launch: Launch, target: Target, *, fresh: bool
-    ) -> Outcome:
-        """A case as the origin has it, with the release's own PTX or assembly."""
-        if isinstance(substitute.origin, Toolchain):
-            return self.inner.compile(substitute.origin, corpus, launch, target, fresh=fresh)
-        return self._of_run(substitute, substitute.origin, launch, target)
-
-    def _of_run(
+    def _recorded(
         self, substitute: Substitute, recorded: RecordedSide, launch: Launch, target: Target
     ) -> Outcome:
+        """A case as a run has it."""
         case = recorded.cases.get((launch.id, target.name))
         artifacts = case.artifacts.of(recorded.side) if case else {}
         kept = {name: row for name, row in artifacts.items() if self._store.has(row.digest)}
         wanted = (Stage.LLIR, Stage.PTX) if target.backend == "cuda" else (Stage.LLIR,)
         missing = [stage for stage in wanted if stage not in kept]
         if case is None or missing:
-            failure = case.failures.of(recorded.side) if case else None
-            return _absent(failure or _not_kept(missing), kept)
+            message = f"the run has no {' and '.join(missing) or 'such case'}: a run keeps what changed"
+            gone = ToolFailed(FailureKind.UNSUPPORTED, missing[0] if missing else "capture", message)
+            failure = (case.failures.of(recorded.side) if case else None) or gone.failure
+            return Failed(failure=failure, transient=True, artifacts=kept, stage_times_s={})
         flags: tuple[str, ...] = ()
         if Stage.PTX in kept:
             ptx = self._store.get(kept[Stage.PTX].digest) or b""
             flags = ptxas_flags(launch, substitute.version, ptx.decode(errors="replace"))
+        digest = substitute.ptxas.digest if substitute.ptxas else None
         return Compiled(
             artifacts=kept,
             metadata=case.metadata.of(recorded.side),
             handed={},
             stage_times_s={},
             stage_cpu_s={},
-            assembler=Assembler(digest=substitute.ptxas.digest, flags=flags)
-            if substitute.ptxas
-            else Assembler(digest=None, flags=flags),
+            assembler=Assembler(digest=digest, flags=flags),
             assembler_log="",
             notes=(),
         )
@@ -210,40 +187,14 @@ class ToolCompiler:
         return None
 
 
-def _without_backend(start: Compiled, tool: Tool, target: Target) -> Failed:
-    failure = Failure(
-        kind=FailureKind.UNSUPPORTED,
-        stage=Stage.AMDGCN if target.backend == "hip" else Stage.PTX,
-        message=f"{tool.version} has no backend for {target.name}",
-        signal=None,
-        stderr="",
-    )
-    return failed(start, failure)
-
-
-_ABOVE = (Stage.SOURCE, Stage.TTIR, Stage.GLIR, Stage.TTGIR, Stage.LLIR)
-
-
-def above_stage(compiled: Compiled, stage: str) -> Compiled:
-    """Without what was made of the text of `stage`: that is for the tool to make."""
-    kept = (*_ABOVE, Stage.PTX) if stage == Stage.PTX else _ABOVE
-    artifacts = {name: row for name, row in compiled.artifacts.items() if name in kept}
-    times = {name: seconds for name, seconds in compiled.stage_times_s.items() if name in artifacts}
-    cpu = {name: seconds for name, seconds in compiled.stage_cpu_s.items() if name in artifacts}
+def _above_stage(compiled: Compiled, stage: str) -> Compiled:
+    """Without what was made of the text of `stage`: the tool makes that."""
+    kept = (*MLIR, Stage.LLIR, *((Stage.PTX,) if stage == Stage.PTX else ()))
     return replace(
-        compiled, artifacts=artifacts, stage_times_s=times, stage_cpu_s=cpu, assembler_log="", notes=()
+        compiled,
+        artifacts={name: row for name, row in compiled.artifacts.items() if name in kept},
+        stage_times_s={name: spent for name, spent in compiled.stage_times_s.items() if name in kept},
+        stage_cpu_s={name: spent for name, spent in compiled.stage_cpu_s.items() if name in kept},
+        assembler_log="",
+        notes=(),
     )
-
-
-def _not_kept(missing: list[Stage]) -> Failure:
-    return Failure(
-        kind=FailureKind.UNSUPPORTED,
-        stage=str(missing[0]) if missing else "capture",
-        message=f"the run has no {' and '.join(missing) or 'such case'}: a run keeps what changed",
-        signal=None,
-        stderr="",
-    )
-
-
-def _absent(failure: Failure, artifacts: Mapping[str, Artifact]) -> Failed:
-    return Failed(failure=failure, transient=True, artifacts=artifacts, stage_times_s={})

@@ -18,18 +18,12 @@ from irdiff.compare.edits import Edit, EditLine
 from irdiff.compare.line_forms import MLIR_STAGES, layout_kinds, operation, without_parameters
 from irdiff.stages import Stage
 
-INDEX_ARITHMETIC = frozenset(
-    {
-        "tt.make_range",
-        "tt.expand_dims",
-        "tt.splat",
-        "tt.broadcast",
-        "arith.addi",
-        "arith.muli",
-        "arith.extsi",
-        "arith.constant",
-    }
-)
+# fmt: off
+INDEX_ARITHMETIC = frozenset({
+    "tt.make_range", "tt.expand_dims", "tt.splat", "tt.broadcast",
+    "arith.addi", "arith.muli", "arith.extsi", "arith.constant",
+})
+# fmt: on
 SAME_FORM = " (other)"
 """Marks the head's spelling where only a type, shape or constant of the same form differs."""
 _WORD = re.compile(r"[\w.@#!%]+|->|\S")
@@ -92,20 +86,15 @@ def _parameters(line: EditLine) -> str:
     """What kind of parameter differs between two lines of the same form."""
     assert line.partner is not None
     mark = SAME_FORM if line.sign == "+" else ""
-    kinds = sorted(layout_kinds(line.text))
-    others = sorted(layout_kinds(line.partner))
+    kinds, others = sorted(layout_kinds(line.text)), sorted(layout_kinds(line.partner))
     if kinds != others:
         only = [kind for kind in kinds if kind not in others and kind != "ttg.slice"]
         return "layout " + (" ".join(f"#{kind}" for kind in only) or "(fewer kinds)")
     if line_forms.types(line.text) != line_forms.types(line.partner):
         return ("layout parameters" if kinds else "type") + mark
-    name = operation("mlir", line.text)
-    what = (
-        "operands"
-        if line_forms.blanked("mlir", line.text) == line_forms.blanked("mlir", line.partner)
-        else "value"
-    )
-    return f"{name}: {what}{mark}"
+    blank = line_forms.blanking("mlir")
+    what = "operands" if blank(line.text) == blank(line.partner) else "value"
+    return f"{operation('mlir', line.text)}: {what}{mark}"
 
 
 def _differing_part(mine: str, other: str) -> str:

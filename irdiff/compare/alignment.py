@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import bisect
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from difflib import SequenceMatcher
 
 Gap = tuple[int, int, int, int]
@@ -20,16 +20,11 @@ MAX_EXACT_CELLS = 250_000
 """The largest gap, in lines times lines, that is matched exactly. It takes at most some 50 ms."""
 
 
-def matching(base: Iterable[str], head: Iterable[str]) -> list[tuple[int, int]]:
+def matching(base: Iterable[Hashable], head: Iterable[Hashable]) -> list[tuple[int, int]]:
     """Pairs of indices of equal lines, increasing on both sides."""
-    numbers: dict[str, int] = {}
+    numbers: dict[Hashable, int] = {}
     left = [numbers.setdefault(line, len(numbers)) for line in base]
     right = [numbers.setdefault(line, len(numbers)) for line in head]
-    return matching_numbers(left, right)
-
-
-def matching_numbers(left: Sequence[int], right: Sequence[int]) -> list[tuple[int, int]]:
-    """The same for lines that are given as numbers, equal lines by the same number."""
     pairs: list[tuple[int, int]] = []
     gaps = [(0, len(left), 0, len(right))]
     while gaps:
@@ -69,10 +64,8 @@ def equal_ends(left: Sequence[str], right: Sequence[str]) -> tuple[int, int]:
 def _anchors(left: Sequence[int], right: Sequence[int], gap: Gap) -> list[tuple[int, int]]:
     """Longest run, increasing on both sides, of lines that occur once on each side of the gap."""
     a, b, c, d = gap
-    once_left = _unique(left, a, b)
-    once_right = _unique(right, c, d)
-    common = [(once_left[line], once_right[line]) for line in once_left if line in once_right]
-    common.sort()
+    once_left, once_right = _unique(left, a, b), _unique(right, c, d)
+    common = sorted((once_left[line], once_right[line]) for line in once_left if line in once_right)
     tails: list[int] = []
     where: list[int] = []
     before: list[int] = []

@@ -1,7 +1,7 @@
 """Compares two artifacts of a stage: they are the same where their bytes or canonical forms are.
 
-Whoever asks whether two artifacts are the same asks here: the verdict, the recheck, the acceptance of an
-edit, attribution. What a question needs of an artifact is made once while there is room.
+The verdict, the recheck, the acceptance of an edit and attribution all ask here. What a question needs of an
+artifact is made once while there is room.
 """
 
 from __future__ import annotations
@@ -9,15 +9,14 @@ from __future__ import annotations
 import functools
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from irdiff import binaries, normalize
 from irdiff.compare import rescheduled
-from irdiff.compare.verdicts import TextComparison
 from irdiff.errors import NormalizeError
 from irdiff.findings import Finding, FindingKind
-from irdiff.normalize import CanonicalText, Reprint, llvm_process
+from irdiff.normalize import CanonicalText, Reprint, TextEquality, llvm_process
 from irdiff.parallel import LARGE_TEXT
 from irdiff.stages import MACHINE_STAGES, Stage
 from irdiff.store import Store
@@ -35,14 +34,10 @@ class DamagedArtifactError(Exception):
     """An artifact that a record names cannot be read back; the case is compiled again."""
 
 
-class _NoTextError(NormalizeError):
-    """The artifact is binary."""
-
-
 @functools.cache
 def made_by() -> str:
-    """The digest of the modules that read and compare artifacts, part of every key of what they found: an
-    edited rule whose version nobody raised judges anew, too.
+    """The digest of the modules that read and compare artifacts, part of the key of everything they found:
+    after an edit of a rule, all is compared anew.
     """
     return digest_of_folders("", "normalize", "binaries", "compare")
 
@@ -55,7 +50,7 @@ class ArtifactComparator:
         self._reprint = reprint
         self._texts: OrderedDict[tuple[str, str], CanonicalText] = OrderedDict()
         self._kept_characters = 0
-        self._answers: dict[tuple[object, ...], Any] = {}
+        self._answers: dict[tuple[str, ...], Any] = {}
         self._lock = threading.Lock()
 
     def content(self, digest: str) -> bytes:
@@ -72,9 +67,10 @@ class ArtifactComparator:
             if known is not None:
                 self._texts.move_to_end((stage, digest))
                 return known
-        raw = _text(self.content(digest))
-        if raw is None:
-            raise _NoTextError(f"{stage}: this is binary, not text")
+        content = self.content(digest)
+        if not _is_text(content):
+            raise NormalizeError(f"{stage}: this is binary, not text")
+        raw = content.decode()
         if len(raw) > _LARGE:
             with LARGE_TEXT:
                 return normalize.canonicalize(stage, raw)
@@ -97,53 +93,47 @@ class ArtifactComparator:
             return self.code_digest(stage, base) == self.code_digest(stage, head)
         return self.compare(stage, base, head).equal
 
-    def compare(self, stage: str, base: str, head: str) -> TextComparison:
-        """The findings on two texts. Raises DamagedArtifactError."""
+    def compare(self, stage: str, base: str, head: str) -> TextEquality:
+        """How two texts differ. Raises DamagedArtifactError."""
         if base == head:
-            return TextComparison(equal=True, header_equal=True, findings=())
+            return TextEquality(equal=True, header_equal=True, findings=())
         question = ("compare", stage, base, head)
         found = self._once(question, lambda: self._compared(stage, base, head))
         if may_be_cured(found.findings):
             self._answers.pop(question, None)
         return found
 
-    def _once(self, question: tuple[object, ...], answer: Callable[[], T]) -> T:
-        """Launches that are one and the same input ask the same; so do the steps of one case."""
-        if question not in self._answers:
+    def _once(self, question: tuple[str, ...], answer: Callable[[], T]) -> T:
+        """Launches of one input, and the steps of one case, ask the same questions."""
+        found: T | None = self._answers.get(question)
+        if found is None:
             if len(self._answers) >= _KEPT_ANSWERS:
                 self._answers.clear()
-            self._answers[question] = answer()
-        found: T = self._answers[question]
+            found = self._answers[question] = answer()
         return found
 
-    def _compared(self, stage: str, base: str, head: str) -> TextComparison:
+    def _compared(self, stage: str, base: str, head: str) -> TextEquality:
         try:
-            found = normalize.compare(self.text(stage, base), self.text(stage, head), self._reprint)
-        except _NoTextError:
-            return _unequal(
-                Finding(FindingKind.COMPARED_AS_BYTES, stage)
-            )  # a stage of a backend that is not known
+            return normalize.compare(self.text(stage, base), self.text(stage, head), self._reprint)
         except NormalizeError as error:
-            # the text is not of its stage's IR, so nothing but its bytes can be compared, and they differ
-            return _unequal(Finding(FindingKind.NOT_NORMALIZED, f"{stage}: {error.what}"[:180]))
-        findings = tuple(found.findings)
-        return TextComparison(equal=found.equal, header_equal=found.header_equal, findings=findings)
+            # the texts are not of their stage's IR: only their bytes can be compared, and these differ
+            finding = Finding(FindingKind.NOT_NORMALIZED, f"{stage}: {error.what}"[:180])
+            if not (_is_text(self.content(base)) and _is_text(self.content(head))):
+                finding = Finding(FindingKind.COMPARED_AS_BYTES, stage)
+            return TextEquality(equal=False, header_equal=False, findings=(finding,))
 
-    def same_instructions(self, base: Mapping[str, str], head: Mapping[str, str]) -> bool:
-        """Whether two machine codes differ in order and registers alone. By stage, their digests."""
-        question = ("instructions", *sorted(base.items()), *sorted(head.items()))
-        return self._once(question, lambda: self._has_same_instructions(base, head))
+    def same_instructions(self, stage: str, base: str, head: str) -> bool:
+        """Whether two cubins, or two texts of AMD's assembly, differ in order and registers alone."""
+        question = ("instructions", stage, base, head)
+        return self._once(question, lambda: self._has_same_instructions(stage, base, head))
 
-    def _has_same_instructions(self, base: Mapping[str, str], head: Mapping[str, str]) -> bool:
+    def _has_same_instructions(self, stage: str, base: str, head: str) -> bool:
         try:
-            if Stage.CUBIN in base and Stage.CUBIN in head:
-                codes = (
-                    binaries.machine_code(Stage.CUBIN, self.content(s[Stage.CUBIN])) for s in (base, head)
-                )
-                return rescheduled.same_instructions(*(code.sections for code in codes))
-            texts = (self.text(Stage.AMDGCN, side[Stage.AMDGCN]) for side in (base, head))
-            return rescheduled.same_lines(*(text.lines for text in texts))
-        except (KeyError, NormalizeError):
+            if stage == Stage.CUBIN:
+                codes = [binaries.machine_code(stage, self.content(digest)) for digest in (base, head)]
+                return rescheduled.same_instructions(codes[0].sections, codes[1].sections)
+            return rescheduled.same_lines(self.text(stage, base).lines, self.text(stage, head).lines)
+        except NormalizeError:
             return False
 
     # digests
@@ -155,7 +145,7 @@ class ArtifactComparator:
         )
 
     def symbols(self, stage: str, digest: str) -> frozenset[str]:
-        """Names that a loader can ask a binary for. Raises NormalizeError and DamagedArtifactError."""
+        """Names that a driver finds in a binary. Raises NormalizeError and DamagedArtifactError."""
         return self._once(("symbols", digest), lambda: binaries.symbols(stage, self.content(digest)))
 
     def text_digest(self, stage: str, digest: str) -> str:
@@ -163,19 +153,15 @@ class ArtifactComparator:
         return self._once(("text", stage, digest), lambda: self.text(stage, digest).digest)
 
 
-def _text(content: bytes) -> str | None:
+def _is_text(content: bytes) -> bool:
     try:
-        return None if b"\0" in content else content.decode()
+        return b"\0" not in content and content.decode() is not None
     except UnicodeDecodeError:
-        return None
-
-
-def _unequal(finding: Finding) -> TextComparison:
-    return TextComparison(equal=False, header_equal=False, findings=(finding,))
+        return False
 
 
 def may_be_cured(findings: Iterable[Finding]) -> bool:
-    """Whether another attempt to read LLVM IR may say more, so that this answer is not to be kept."""
+    """Whether another attempt to read LLVM IR may find more, so that this answer must not be kept."""
     return any(
         row.kind is FindingKind.LEXICAL_LLIR and row.detail in llvm_process.TRANSIENT for row in findings
     )

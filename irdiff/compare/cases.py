@@ -1,11 +1,11 @@
-"""Cases that were not compared in code: one-sided, failed, unsupported, the same by input. Pure."""
+"""Cases whose code was not compared: one-sided, failed, unsupported, the same by input. Pure."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from irdiff.compare.reasons import reason
 from irdiff.findings import Finding, FindingKind
 from irdiff.model import (
     Artifact,
@@ -25,10 +25,19 @@ from irdiff.model import (
 )
 from irdiff.stages import COMPARED, Stage
 
+MAX_REASON = 300
+_PLACE = re.compile(r"^(?P<type>[A-Za-z_]\w*): (?:at (?P<place>\d+:\d+): ?)?(?P<rest>.*)$", re.DOTALL)
+_CARET = re.compile(r"^\s*\^[\s^~]*$")
+_QUOTED = re.compile(r".*(?<=\s)\^(?:\s|$)", re.DOTALL)
+
 
 def blank(pair: Pair, verdict: Verdict) -> Case:
     """A case of which nothing but its verdict is known."""
-    launch = next((side for side in (pair.head, pair.base) if isinstance(side, Launch)), None)
+    base, head = pair.base, pair.head
+    launch = next((side for side in (head, base) if isinstance(side, Launch)), None)
+    renamed_from = None
+    if isinstance(base, Launch) and isinstance(head, Launch) and base.id != head.id:
+        renamed_from = f"{base.id}@{pair.target.name}"
     return Case(
         id=pair.id,
         workload=pair.workload,
@@ -44,33 +53,23 @@ def blank(pair: Pair, verdict: Verdict) -> Case:
         error=None,
         failures=Sides(base=None, head=None),
         artifacts=Sides(base={}, head={}),
-        launches=Sides(base=_key(pair.base), head=_key(pair.head)),
+        launches=Sides(base=base, head=head).map(lambda side: side.key if isinstance(side, Launch) else None),
         metadata=Sides(base={}, head={}),
         compile_s=Sides(base={}, head={}),
-        renamed_from=_renamed_from(pair),
+        renamed_from=renamed_from,
         group=None,
         edit=None,
         summary=None,
     )
 
 
-def _renamed_from(pair: Pair) -> str | None:
-    if isinstance(pair.base, Launch) and isinstance(pair.head, Launch) and pair.base.id != pair.head.id:
-        return f"{pair.base.id}@{pair.target.name}"
-    return None
-
-
-def _key(side: Launch | CaptureFailure | None) -> str | None:
-    return side.key if isinstance(side, Launch) else None
-
-
 def same_input(pair: Pair) -> Case:
     """The same compiler on the same input: nothing was compiled, and no stage below the launch is called
     compared.
     """
-    differs = launch_differs(pair)
     stages: dict[str, StageStatus] = dict.fromkeys(COMPARED.get(pair.target.backend, ()), StageStatus.ABSENT)
-    status = StageStatus.CHANGED if differs else StageStatus.IDENTICAL
+    status = launch_status(pair)
+    differs = status is StageStatus.CHANGED
     return replace(
         blank(pair, Verdict.CHANGED if differs else Verdict.UNCHANGED),
         stages={**stages, Stage.LAUNCH: status},
@@ -80,12 +79,12 @@ def same_input(pair: Pair) -> Case:
     )
 
 
-def launch_differs(pair: Pair) -> bool:
+def launch_status(pair: Pair) -> StageStatus:
     """Whether the program launches something else, or in another order."""
     base, head = (
         side.launched.digest if isinstance(side, Launch) else None for side in (pair.base, pair.head)
     )
-    return base != head or pair.moved
+    return StageStatus.CHANGED if base != head or pair.moved else StageStatus.IDENTICAL
 
 
 def artifacts(pair: Pair, outcomes: Sides[Outcome] | Sides[Compiled]) -> Sides[Mapping[str, Artifact]]:
@@ -115,9 +114,7 @@ def one_sided(pair: Pair, alone: Sides[Failure | None]) -> Case:
 def failed(pair: Pair, failures: Sides[Failure | None]) -> Case:
     """A case that did not compile on at least one side."""
     verdict = _failed_verdict(pair, failures)
-    named = [
-        (name, failure) for name, failure in (("base", failures.base), ("head", failures.head)) if failure
-    ]
+    named = [(name, failure) for name, failure in failures.items() if failure]
     loud = verdict in (Verdict.BROKEN, Verdict.FIXED)
     return replace(
         blank(pair, verdict),
@@ -168,3 +165,31 @@ def _capture_failure(
             stderr="",
         )
     return None
+
+
+def reason(failure: Failure) -> str:
+    """Why a side failed: what an exception says, without the source that it quotes.
+
+    Triton's compiler quotes the kernel up to the place of an error, marks the place with `^`, and gives the
+    reason on the lines behind it. Where it gives none (`tl.static_assert` without a message) the marked line
+    is the reason. At most MAX_REASON characters, on one line; never empty where the message is not.
+    """
+    found = _PLACE.match(failure.message)
+    if failure.kind is not FailureKind.ERROR or found is None or not found["place"]:
+        return failure.message[:MAX_REASON]
+    words = _behind_quotation(failure.stderr, found["type"]) or _QUOTED.sub("", found["rest"]).strip()
+    if not words:
+        return failure.message[:MAX_REASON]
+    return f"{found['type']}: {words} (at {found['place']})"[:MAX_REASON]
+
+
+def _behind_quotation(stderr: str, name: str) -> str:
+    """The last line of the exception's text, or the line above its mark."""
+    lines = stderr.splitlines()
+    starts = [n for n, line in enumerate(lines) if re.match(rf"(?:\w+\.)*{name}: at \d+:\d+:", line)]
+    text = lines[starts[-1] + 1 :] if starts else []
+    marks = [n for n, line in enumerate(text) if _CARET.match(line)]
+    if not marks:
+        return ""
+    behind = [line.strip() for line in text[marks[-1] + 1 :] if line.strip()]
+    return behind[-1] if behind else text[marks[-1] - 1].strip() if marks[-1] else ""

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Protocol
 
 from irdiff.compare import cases, facts, launch_metadata, launchers, verdicts
 from irdiff.compare.artifact_comparator import ArtifactComparator, DamagedArtifactError
-from irdiff.compare.compiler import Compiler
-from irdiff.compare.verdicts import TextComparison
 from irdiff.findings import Finding, FindingKind
 from irdiff.model import (
     Case,
@@ -21,16 +20,43 @@ from irdiff.model import (
     Outcome,
     Pair,
     Sides,
+    StageStatus,
     Target,
+    Toolchain,
     Verdict,
 )
 from irdiff.parallel import of_both
+from irdiff.resolve.corpus import Corpus
 from irdiff.resolve.sides import Side
 from irdiff.stages import MACHINE_STAGES, Stage
 from irdiff.store.interning import interned
 
 _REPEATED_ASSEMBLIES = 4
 _FACT_STAGES: tuple[str, ...] = (Stage.TTGIR, Stage.PTX, Stage.AMDGCN, Stage.CUBIN, Stage.HSACO)
+_SPECIALIZATION = ("signature", "constexprs", "attributes")
+
+
+class Compiler(Protocol):
+    """Workers, or workers and tools. A case that does not compile is a value. Thread-safe."""
+
+    def compile(
+        self, toolchain: Toolchain, corpus: Corpus, launch: Launch, target: Target, *, fresh: bool = False
+    ) -> Outcome:
+        """One side of a case; `fresh` ignores what the store has."""
+        ...
+
+    def recompile(
+        self,
+        toolchain: Toolchain,
+        corpus: Corpus,
+        launch: Launch,
+        target: Target,
+        *,
+        attempt: int,
+        fresh: bool = False,
+    ) -> Outcome:
+        """The case again in another process, with addresses and hashes randomized."""
+        ...
 
 
 class CaseComparer:
@@ -45,7 +71,7 @@ class CaseComparer:
         self.options = options
 
     def uncompiled(self, pair: Pair) -> Case | None:
-        """The case of which nothing has to be compiled: one side lacks it, or both are the same.
+        """The case, where both sides need not be compiled: one lacks it, or both are the same.
 
         Equal inputs under equal toolchains give the same code. A launch that its workload expects to fail
         is compiled all the same: where it compiles on neither side nothing was compared, and it is not called
@@ -62,27 +88,26 @@ class CaseComparer:
         return cases.same_input(pair)
 
     def _failures_alone(self, pair: Pair) -> Sides[Failure | None]:
-        """Why the one side that launches does not compile; not asked of what head has removed."""
+        """Why the one side that launches does not compile; a case that head has removed is not compiled."""
 
         def failure(name: str) -> Failure | None:
-            side, launch = self.sides.of(name), pair.base if name == "base" else pair.head
+            launch = pair.base if name == "base" else pair.head
             is_removed = name == "base" and pair.head is None
             if not isinstance(launch, Launch) or is_removed:
                 return None
-            made = self.compiler.compile(side.toolchain, side.corpus, launch, pair.target)
+            made = self._compile(name, launch, pair.target, fresh=False)
             return made.failure if isinstance(made, Failed) else None
 
         return of_both(failure)
 
     def compiled(self, pair: Pair, *, fresh: bool = False) -> Sides[Outcome]:
-        """What both sides make of their launches. With `fresh` nothing that was kept is trusted."""
+        """The outcome of both sides; `fresh` ignores what the store has."""
         launches = _launches(pair)
+        return of_both(lambda name: self._compile(name, launches.of(name), pair.target, fresh=fresh))
 
-        def one(name: str) -> Outcome:
-            side, launch = self.sides.of(name), launches.of(name)
-            return self.compiler.compile(side.toolchain, side.corpus, launch, pair.target, fresh=fresh)
-
-        return of_both(one)
+    def _compile(self, name: str, launch: Launch, target: Target, *, fresh: bool) -> Outcome:
+        side = self.sides.of(name)
+        return self.compiler.compile(side.toolchain, side.corpus, launch, target, fresh=fresh)
 
     def compare(self, pair: Pair, outcomes: Sides[Outcome]) -> tuple[Case, Sides[Outcome]]:
         """The case, and the outcomes that it is of: where an artifact is damaged both sides compile again."""
@@ -95,28 +120,37 @@ class CaseComparer:
     def _compared(self, pair: Pair, outcomes: Sides[Outcome], *, fresh: bool) -> Case:
         ours, theirs = outcomes
         if isinstance(ours, Failed) or isinstance(theirs, Failed):
-            return _failed(pair, outcomes)
-        if self.options.stages:
-            ours, theirs = verdicts.with_stages(ours, theirs, self.options.stages)
-        texts = verdicts.compare_texts(ours, theirs, self.comparator.compare)
-        texts = verdicts.with_launch(texts, differs=cases.launch_differs(pair))
-        both = Sides(base=ours, head=theirs)
-        return self._judged(pair, both, texts, self._evidence(pair, both, fresh=fresh))
+            failures = outcomes.map(lambda side: side.failure if isinstance(side, Failed) else None)
+            return replace(
+                cases.failed(pair, failures),
+                artifacts=cases.artifacts(pair, outcomes),
+                findings=_specialization_findings(pair),
+                compile_s=outcomes.map(lambda side: side.stage_times_s),
+            )
+        if wanted := self.options.stages:
+            ours, theirs = (
+                verdicts.with_stages(ours, theirs, wanted),
+                verdicts.with_stages(theirs, ours, wanted),
+            )
+        return self._judged(pair, Sides(base=ours, head=theirs), fresh=fresh)
 
-    def _judged(
-        self,
-        pair: Pair,
-        both: Sides[Compiled],
-        texts: verdicts.StageComparison,
-        evidence: verdicts.Evidence,
-    ) -> Case:
+    def _judged(self, pair: Pair, both: Sides[Compiled], *, fresh: bool) -> Case:
         ours, theirs = both
-        findings = [*texts.findings, *_launch_findings(pair), *verdicts.findings_of(evidence)]
-        differing = self._handed_differently(both, pair.target)
-        if differing:
-            findings.append(Finding(FindingKind.LAUNCH_DIFFERS, ",".join(differing)))
+        stages, findings = verdicts.compare_texts(ours, theirs, self.comparator.compare)
+        stages = {Stage.LAUNCH: cases.launch_status(pair), **stages}
+        binary = verdicts.shared_binary(ours, theirs)
+        if binary is None:
+            evidence = verdicts.of_last_texts(ours, theirs, stages)
+        else:
+            evidence = self._of_binaries(binary, pair, both, stages, fresh=fresh)
+        findings = (*findings, *_specialization_findings(pair), *evidence.findings)
+        handed = self._handed_differently(both, pair.target)
+        if handed:
+            findings = (*findings, Finding(FindingKind.LAUNCH_DIFFERS, ",".join(handed)))
         after = verdicts.made_of_binaries(ours, theirs)
-        verdict, stages, first = verdicts.judge(texts, evidence, launch_differs=bool(differing), after=after)
+        verdict, stages, first = verdicts.judge(stages, evidence, handed_differs=bool(handed), after=after)
+        if launch_metadata.beyond_code(handed):
+            stages = {**stages, Stage.LAUNCH: StageStatus.CHANGED}
         case = replace(
             cases.blank(pair, verdict),
             origin=cases.origin(first) if first else None,
@@ -133,8 +167,10 @@ class CaseComparer:
             metadata=both.map(lambda side: side.metadata),
         )
 
+    # the launch
+
     def _handed_differently(self, both: Sides[Compiled], target: Target) -> tuple[str, ...]:
-        """What a launch passes on and that differs: names of metadata, `packed`, `symbol`."""
+        """What the launcher receives and that differs: names of metadata, `packed`, `symbol`."""
         ours, theirs = both
         runtimes = self.sides.map(lambda side: side.toolchain.runtime)
         return (
@@ -144,7 +180,7 @@ class CaseComparer:
         )
 
     def _finds_kernel(self, side: Compiled) -> bool:
-        """Whether the name that the launcher is handed is a symbol of the binary."""
+        """Whether the driver finds the kernel in the binary by the name that the launcher receives."""
         binary = next((name for name in MACHINE_STAGES if name in side.artifacts), None)
         symbol = side.handed.get("symbol")
         if binary is None or symbol is None:
@@ -153,46 +189,30 @@ class CaseComparer:
 
     # machine code
 
-    def _evidence(self, pair: Pair, both: Sides[Compiled], *, fresh: bool) -> verdicts.Evidence:
+    def _of_binaries(
+        self, binary: str, pair: Pair, both: Sides[Compiled], stages: verdicts.Statuses, *, fresh: bool
+    ) -> verdicts.CodeEquality:
         ours, theirs = both
-        binary = verdicts.shared_binary(ours, theirs)
-        if binary is None:
-            return verdicts.without_binaries(ours, theirs)
-        a, b = ours.artifacts[binary], theirs.artifacts[binary]
-        same = self.comparator.same(binary, a.digest, b.digest)
+        same = self.comparator.same(binary, *(side.artifacts[binary].digest for side in both))
         findings: tuple[Finding, ...] = ()
-        if not same and verdicts.same_assembler(ours, theirs):
-            text = self._ptx_texts(ours, theirs)
-            if text and text.equal and self._may_make_the_same(pair, both, fresh=fresh):
+        has_ptx = Stage.PTX in ours.artifacts and Stage.PTX in theirs.artifacts
+        if not same and has_ptx and verdicts.same_assembler(ours, theirs):
+            # Of the same text one assembler makes other code only by its own noise, or by names and numbers.
+            text = self.comparator.compare(Stage.PTX, *(side.artifacts[Stage.PTX].digest for side in both))
+            if text.equal and self._may_make_the_same(pair, both, fresh=fresh):
                 same, findings = True, (Finding(FindingKind.ASSEMBLER_SETS_INTERSECT),)
-            elif text and text.equal and text.header_equal:
+            elif text.equal and text.header_equal:
                 findings = (Finding(FindingKind.ASSEMBLER_ALLOCATED_OTHERWISE),)
-        if not same and self._has_same_instructions(binary, ours, theirs):
+        if not same and self._has_same_instructions(binary, both):
             findings = (*findings, Finding(FindingKind.SAME_INSTRUCTIONS))
-        return verdicts.Binaries(stage=MACHINE_STAGES[binary], same=same, findings=findings)
+        return verdicts.of_binaries(binary, stages, findings, same=same)
 
-    def _has_same_instructions(self, binary: str, base: Compiled, head: Compiled) -> bool:
-        return self.comparator.same_instructions(
-            *(
-                {
-                    name: side.artifacts[name].digest
-                    for name in (binary, Stage.AMDGCN)
-                    if name in side.artifacts
-                }
-                for side in (base, head)
-            )
-        )
-
-    def _ptx_texts(self, base: Compiled, head: Compiled) -> TextComparison | None:
-        """None where not both sides have PTX.
-
-        Where both have the same text and one assembler, another result can only be the assembler's own: its
-        noise, or what it makes of names and numbers. Any other difference, of the assembler too, is real.
-        """
-        a, b = base.artifacts.get(Stage.PTX), head.artifacts.get(Stage.PTX)
-        if not a or not b:
-            return None
-        return self.comparator.compare(Stage.PTX, a.digest, b.digest)
+    def _has_same_instructions(self, binary: str, both: Sides[Compiled]) -> bool:
+        read = binary if binary == Stage.CUBIN else MACHINE_STAGES[binary]
+        found = both.map(lambda side: side.artifacts.get(read))
+        if found.base is None or found.head is None:
+            return False
+        return self.comparator.same_instructions(read, found.base.digest, found.head.digest)
 
     def _may_make_the_same(self, pair: Pair, both: Sides[Compiled], *, fresh: bool) -> bool:
         """Whether both sides made the same machine code once, in several compilations under randomized
@@ -227,21 +247,7 @@ def _launches(pair: Pair) -> Sides[Launch]:
     return Sides(base=pair.base, head=pair.head)
 
 
-def _failed(pair: Pair, outcomes: Sides[Outcome]) -> Case:
-    failures = outcomes.map(lambda side: side.failure if isinstance(side, Failed) else None)
-    return replace(
-        cases.failed(pair, failures),
-        artifacts=cases.artifacts(pair, outcomes),
-        findings=_launch_findings(pair),
-        compile_s=outcomes.map(lambda side: side.stage_times_s),
-    )
-
-
-def _launch_findings(pair: Pair) -> tuple[Finding, ...]:
+def _specialization_findings(pair: Pair) -> tuple[Finding, ...]:
     base, head = _launches(pair)
-    parts = [
-        name
-        for name in ("signature", "constexprs", "attributes")
-        if getattr(base, name) != getattr(head, name)
-    ]
+    parts = [name for name in _SPECIALIZATION if getattr(base, name) != getattr(head, name)]
     return (Finding(FindingKind.SPECIALIZATION_DIFFERS, ",".join(parts)),) if parts else ()

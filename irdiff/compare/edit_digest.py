@@ -5,14 +5,13 @@ person who accepts a change accepts one edit, not its kind. So the digest covers
 
 - the machine code, where it differs: every constant, type, order and position that executes is in it;
 - where it does not, or was not made, the canonical text of every stage, changed or not: no constant, type,
-order
-  or position of an operation can differ without another digest. Locations, names and numbers of values may:
-  they cannot reach the code;
-- what the launch has otherwise, and what the compiler tells the launcher otherwise, with its values;
+  order or position of an operation can differ without another digest. Locations, names and numbers of values
+  may: they cannot reach the code;
+- what differs in the launch, and in what the launcher receives, with its values;
 - how a side failed, where it did.
 
 A text that cannot be read as its IR counts with its bytes: that can only make two equal edits differ.
-Which toolchains made them is not in it; acceptances hold their digests beside it.
+It does not cover which toolchains made them; acceptances hold the toolchains' digests next to it.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from collections.abc import Callable, Mapping
 from irdiff.compare.artifact_comparator import ArtifactComparator, DamagedArtifactError
 from irdiff.errors import NormalizeError
 from irdiff.findings import FindingKind
-from irdiff.model import GROUPED_VERDICTS, Artifact, Case, Failure, Launch, Pair, StageStatus
+from irdiff.model import GROUPED_VERDICTS, Artifact, Case, Launch, Pair, StageStatus
 from irdiff.stages import MACHINE_STAGES, Stage
 from irdiff.store import key_of
 
@@ -38,17 +37,24 @@ def of_case(case: Case, pair: Pair, comparator: ArtifactComparator) -> str | Non
     """None for a case that no change group takes."""
     if case.verdict not in GROUPED_VERDICTS:
         return None
-    code = _machine_code(case, comparator)
+    # The machine code of both sides where it differs; where it is the same it may never have been made.
+    code = {
+        binary: [_digest(comparator.code_digest, binary, side[binary].digest) for side in case.artifacts]
+        for binary, stage in MACHINE_STAGES.items()
+        if case.stages.get(stage) is StageStatus.CHANGED and all(binary in side for side in case.artifacts)
+    }
     texts = [] if code else [_texts(side, comparator) for side in case.artifacts]
-    return key_of(
-        "edit/2",
-        case.verdict,
-        texts,
-        code,
-        _launches(pair),
-        _launcher(case),
-        [_failure(failure) for failure in case.failures],
-    )
+    launcher = {
+        name: [side.get(name) for side in case.metadata]
+        for finding in case.findings
+        if finding.kind is FindingKind.LAUNCH_DIFFERS
+        for name in finding.details
+    }
+    failures = [
+        failure and [failure.kind, failure.stage, failure.signal or "", _PLACE.sub("…", failure.message)]
+        for failure in case.failures
+    ]
+    return key_of("edit/2", case.verdict, texts, code, _launches(pair), launcher, failures)
 
 
 def _texts(artifacts: Mapping[str, Artifact], comparator: ArtifactComparator) -> dict[str, str]:
@@ -67,31 +73,9 @@ def _digest(of_kind: Callable[[str, str], str], stage: str, digest: str) -> str:
         return f"bytes:{digest}"
 
 
-def _machine_code(case: Case, comparator: ArtifactComparator) -> dict[str, list[str]]:
-    """The machine code of both sides where it differs; where it is the same it may never have been made."""
-    return {
-        binary: [_digest(comparator.code_digest, binary, side[binary].digest) for side in case.artifacts]
-        for binary, stage in MACHINE_STAGES.items()
-        if case.stages.get(stage) is StageStatus.CHANGED and all(binary in side for side in case.artifacts)
-    }
-
-
 def _launches(pair: Pair) -> dict[str, list[object]]:
     base, head = pair.base, pair.head
     if not isinstance(base, Launch) or not isinstance(head, Launch):
         return {}
     both = {name: [getattr(base, name), getattr(head, name)] for name in _LAUNCH_FIELDS}
     return {name: values for name, values in both.items() if values[0] != values[1]}
-
-
-def _launcher(case: Case) -> dict[str, list[object]]:
-    """Entries of the compiler's metadata that the comparison found to differ for the launcher."""
-    found = (finding for finding in case.findings if finding.kind is FindingKind.LAUNCH_DIFFERS)
-    names = [name for finding in found for name in finding.details]
-    return {name: [case.metadata.base.get(name), case.metadata.head.get(name)] for name in names}
-
-
-def _failure(failure: Failure | None) -> list[str] | None:
-    if failure is None:
-        return None
-    return [failure.kind, failure.stage, failure.signal or "", _PLACE.sub("…", failure.message)]

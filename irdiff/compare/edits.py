@@ -7,7 +7,7 @@ nothing but numbers differs, the edit is the lines whose operands differ.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -66,19 +66,6 @@ class _SideLines:
     lines: Sequence[str]
     depths: Sequence[int]
 
-    def edited(self, stage: str, texts: Mapping[int, str], partners: Mapping[int, str]) -> list[EditLine]:
-        return [
-            EditLine(
-                sign=self.sign,
-                text=text,
-                number=number,
-                depth=self.depths[number],
-                partner=partners.get(number),
-                ahead=_ahead(stage, self.lines, number),
-            )
-            for number, text in texts.items()
-        ]
-
 
 def between(stage: str, base: Sequence[str], head: Sequence[str]) -> Edit:
     """The edit that turns the canonical lines of base into those of head."""
@@ -98,21 +85,26 @@ def between(stage: str, base: Sequence[str], head: Sequence[str]) -> Edit:
     return Edit(stage=stage, lines=tuple(lines))
 
 
-def _hunk(stage: str, base: _SideLines, head: _SideLines, removed: range, added: range) -> list[EditLine]:
+def _hunk(stage: str, base: _SideLines, head: _SideLines, removed: range, added: range) -> Iterator[EditLine]:
     """The lines of one place, each with the next one of the other side that has the same operation."""
-    ours = dict(zip(removed, base.lines[removed.start : removed.stop], strict=True))
-    theirs = dict(zip(added, head.lines[added.start : added.stop], strict=True))
     waiting: dict[str, list[int]] = {}
-    for number, text in theirs.items():
-        waiting.setdefault(operation(stage, text), []).append(number)
-    partner_of: dict[int, int] = {}
-    for number, text in ours.items():
-        if rows := waiting.get(operation(stage, text)):
-            partner_of[number] = rows.pop(0)
-    return [
-        *base.edited(stage, ours, {i: theirs[j] for i, j in partner_of.items()}),
-        *head.edited(stage, theirs, {j: ours[i] for i, j in partner_of.items()}),
-    ]
+    for j in added:
+        waiting.setdefault(operation(stage, head.lines[j]), []).append(j)
+    partners: dict[int, int] = {}
+    for i in removed:
+        if rows := waiting.get(operation(stage, base.lines[i])):
+            partners[i] = rows.pop(0)
+    back = {j: i for i, j in partners.items()}
+    for side, other, numbers, found in ((base, head, removed, partners), (head, base, added, back)):
+        for number in numbers:
+            yield EditLine(
+                sign=side.sign,
+                text=side.lines[number],
+                number=number,
+                depth=side.depths[number],
+                partner=other.lines[found[number]] if number in found else None,
+                ahead=_ahead(stage, side.lines, number),
+            )
 
 
 def _ahead(stage: str, lines: Sequence[str], number: int) -> str:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import functools
 import re
 
-from irdiff.normalize.opcode_classes import BY_NAME, told
+from irdiff.normalize import opcode_classes
+from irdiff.normalize.opcode_classes import BY_NAME
 from irdiff.stages import Stage
 
 _LLVM_OPCODE = re.compile(
@@ -20,24 +21,19 @@ _PTX_OPCODE = re.compile(r"(?:\{\s*)?(?:@!?%\w+ )?([a-z]\w*(?:[.:][\w:]+)*)")
 _FIRST_WORD = re.compile(r"\S+")
 _FAST_MATH = frozenset({"fast", "nnan", "ninf", "nsz", "arcp", "contract", "afn", "reassoc"})
 _INTEGER_FLAGS = frozenset({"nsw", "nuw", "exact", "disjoint", "nneg", "samesign", "inbounds"})
-_INFERRED = frozenset(
-    {"nofree", "readnone", "readonly", "writeonly", "nocapture", "captures(none)", "noundef"}
-)
+_INFERRED = {"nofree", "readnone", "readonly", "writeonly", "nocapture", "captures(none)", "noundef"}
+_LLVM_FLAGS = _FAST_MATH | _INTEGER_FLAGS | _INFERRED
+_PTX_FLAGS = frozenset({"rn", "rz", "rm", "rp", "rni", "rzi", "ftz", "sat", "approx", "full", "relu"})
 _ATTRIBUTE = re.compile(r"[\w-]+(?:\([^()]*\))?")
+_SPACES = {"1": "global", "3": "shared", "4": "constant", "5": "local", "7": "buffer", "8": "buffer"}
 
 OTHERS = "other instructions"
-UNTELLING = frozenset(
-    {
-        "integer arithmetic",
-        "addresses and casts",
-        "vector shuffles",
-        "control flow",
-        "declarations",
-        "directives",
-        "moves",
-        "scalar loads",
-    }
-)
+# fmt: off
+UNTELLING = frozenset({
+    "integer arithmetic", "addresses and casts", "vector shuffles", "control flow", "declarations",
+    "directives", "moves", "scalar loads",
+})
+# fmt: on
 """Classes that every change of lowering or optimization touches."""
 
 
@@ -49,11 +45,7 @@ def opcode(stage: str, line: str) -> str:
         called = _LLVM_OPCODE.match(line)
         if not called:
             return line.partition(" ")[0]
-        return (
-            called.group(2) or called.group(3) or called.group(1)
-            if called.group(1) == "call"
-            else called.group(1)
-        )
+        return (called.group(1) == "call" and (called.group(2) or called.group(3))) or called.group(1)
     word = _FIRST_WORD.match(line)
     return word.group() if word else ""
 
@@ -69,7 +61,7 @@ def klass(stage: str, name: str, line: str) -> str:
 def _assembly_class(stage: str, name: str) -> str:
     if BY_NAME.search(name):
         return re.sub(r"\d+(?=x|$)", "N", name)
-    return told(stage, name) or name
+    return opcode_classes.klass(stage, name) or name
 
 
 def llvm_dialect(name: str, line: str) -> str:
@@ -100,27 +92,13 @@ def _named_class(name: str) -> str:
     if BY_NAME.search(name):
         return re.sub(r"\d+", "N", name)
     bare = re.sub(r"^(?:llvm\.)?(?:nvvm\.|amdgcn\.|intr\.)?", "", name)
-    return told(Stage.LLIR, bare) or re.sub(r"\d+", "N", bare)
-
-
-_SPACES = {
-    "0": "memory",
-    "1": "global",
-    "3": "shared",
-    "4": "constant",
-    "5": "local",
-    "7": "buffer",
-    "8": "buffer",
-}
+    return opcode_classes.klass(Stage.LLIR, bare) or re.sub(r"\d+", "N", bare)
 
 
 def flags(stage: str, line: str) -> frozenset[str]:
     """Flags that change what an instruction may do: fast-math, wrapping, inferred attributes, rounding."""
     if stage == Stage.LLIR:
-        words = set(_ATTRIBUTE.findall(line))
-        return frozenset(words & (_FAST_MATH | _INTEGER_FLAGS | _INFERRED))
+        return _LLVM_FLAGS.intersection(_ATTRIBUTE.findall(line))
     if stage == Stage.PTX:
-        return frozenset(opcode(stage, line).split(".")[1:]) & frozenset(
-            {"rn", "rz", "rm", "rp", "rni", "rzi", "ftz", "sat", "approx", "full", "relu"}
-        )
+        return _PTX_FLAGS.intersection(opcode(stage, line).split(".")[1:])
     return frozenset()

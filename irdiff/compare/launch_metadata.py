@@ -8,60 +8,34 @@ the launchers in `backends/*/driver.py` and the options in `backends/*/compiler.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
-_NAMES = frozenset(
-    {
-        "name",  # how the loader finds the kernel; each side has its own
-        "hash",  # key of Triton's cache
-        "triton_version",
-        "TRITON_DEFAULT_FP_FUSION",  # the environment, which both sides share and the run records
-    }
-)
-_FRONTEND_OPTIONS = frozenset(
-    {
-        "allowed_dot_input_precisions",  # what the frontend accepts, and its defaults: they end in the IR
-        "default_dot_input_precision",
-        "deprecated_fp8_dot_operand_dtypes",
-        "max_num_imprecise_acc_default",
-        "sanitize_overflow",
-        "supported_fp8_dtypes",
-        "debug",  # keeps assertions: they end in the IR
-    }
-)
-_COMPILER_OPTIONS = frozenset(
-    {
-        "arch",  # what code is made for; `target`, which the launch reads, counts
-        "backend_name",
-        "base_arch",
-        "allow_flush_denorm",  # from here on, how the code is made: it is compared as code
-        "clc",
-        "enable_fp_fusion",
-        "enable_reflect_ftz",
-        "fpsan_homomorphic_casts",
-        "instruction_sched_variant",
-        "ir_override",
-        "kpack",
-        "llvm_fn_attrs",
-        "matrix_instr_nonkdim",
-        "maxnreg",
-        "num_buffers_warp_spec",
-        "num_consumer_groups",
-        "num_stages",
-        "ptx_options",
-        "ptx_version",
-        "reg_dec_producer",
-        "reg_inc_consumer",
-        "sched4reg",
-        "schedule_hint",
-        "waves_per_eu",
-        "wgp_cu_mode",
-        "extern_libs",  # linked into the code
-        "min_shared_mem",  # raises `shared`, which counts
-    }
-)
-NEUTRAL = _NAMES | _FRONTEND_OPTIONS | _COMPILER_OPTIONS
+# fmt: off
+NEUTRAL = frozenset({
+    "name",  # how the loader finds the kernel; each side has its own
+    "hash",  # key of Triton's cache
+    "triton_version",
+    "TRITON_DEFAULT_FP_FUSION",  # the environment, which both sides share and the run records
+    # what the frontend accepts, and its defaults; assertions and overflow checks: they end in the IR
+    "allowed_dot_input_precisions", "default_dot_input_precision", "deprecated_fp8_dot_operand_dtypes",
+    "max_num_imprecise_acc_default", "sanitize_overflow", "supported_fp8_dtypes", "debug",
+    # what code is made for; `target`, which the launch reads, counts
+    "arch", "backend_name", "base_arch",
+    # how code is made: it is compared as code
+    "allow_flush_denorm", "clc", "enable_fp_fusion", "enable_reflect_ftz", "fpsan_homomorphic_casts",
+    "instruction_sched_variant", "ir_override", "kpack", "llvm_fn_attrs", "matrix_instr_nonkdim", "maxnreg",
+    "num_buffers_warp_spec", "num_consumer_groups", "num_stages", "ptx_options", "ptx_version",
+    "reg_dec_producer", "reg_inc_consumer", "sched4reg", "schedule_hint", "waves_per_eu", "wgp_cu_mode",
+    "extern_libs",  # linked into the code
+    "min_shared_mem",  # raises `shared`, which counts
+})
 """Entries that the launcher and the loader do not read, or whose effect is compared elsewhere."""
+_OF_THE_CODE = frozenset({
+    "num_warps", "shared", "tmem_size", "global_scratch_size", "global_scratch_align",
+    "profile_scratch_size", "profile_scratch_align", "tensordesc_meta",
+})
+"""Entries that the compiler derives from the IR: where the IR differs, they may differ with it."""
+# fmt: on
 
 _UNWRITTEN: Mapping[str, object] = {
     # what the launcher of a release that does not write the entry passes: it has the value built in
@@ -76,6 +50,14 @@ _UNWRITTEN: Mapping[str, object] = {
     "tensordesc_meta": [],
     "instrumentation_mode": "",  # the launcher of 3.8 and later passes more arguments for some modes
 }
+
+
+def beyond_code(differing: Collection[str]) -> bool:
+    """Whether some of what the launcher receives differs and no difference of the code explains it.
+
+    differing: names of entries, `symbol`, and `packed`, a tuple of values of the entries.
+    """
+    return bool({*differing} - _OF_THE_CODE - ({"packed"} if _OF_THE_CODE.intersection(differing) else set()))
 
 
 def differing(base: Mapping[str, object], head: Mapping[str, object]) -> tuple[str, ...]:

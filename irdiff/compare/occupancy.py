@@ -18,6 +18,7 @@ Limits are facts of the target; of one that does not state them nothing is said.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from irdiff.model import Fact, Target
@@ -39,88 +40,73 @@ def facts(facts: Mapping[str, Fact], target: Target) -> dict[str, Fact]:
     `blocks_per_multiprocessor` and `warps_per_multiprocessor`, for AMD `workgroups_per_compute_unit` and
     `waves_per_simd`; 0 where the launch is refused. `occupancy_limit` names the resource that runs out first.
     """
-    resources = {name: value for name, value in facts.items() if isinstance(value, int)}
-    if target.backend == "cuda":
-        return _nvidia(resources, _threads(facts, target), target)
-    if target.backend == "hip":
-        return _amd(resources, _threads(facts, target), target)
-    return {}
+    kernel = {name: value for name, value in facts.items() if isinstance(value, int)}
+    limits = {name: value for name, value in target.facts.items() if isinstance(value, int)}
+    warps = -(-_threads(facts, target) // target.warp_size)
+    if warps < 1 or kernel.get("vgprs" if target.backend == "hip" else "registers", 0) < 1:
+        return {}
+    try:
+        if target.backend == "cuda":
+            blocks, limit = _least(_nvidia(kernel, limits, warps, target.warp_size))
+            allowed = {"blocks_per_multiprocessor": blocks, "warps_per_multiprocessor": blocks * warps}
+        elif target.backend == "hip":
+            blocks, limit = _least(_amd(kernel, limits, warps))
+            waves = -(-blocks * warps // limits["simds_per_multiprocessor"])
+            allowed = {"workgroups_per_compute_unit": blocks, "waves_per_simd": waves}
+        else:
+            return {}
+    except KeyError:  # a limit that the target does not state
+        return {}
+    return {**allowed, "occupancy_limit": limit}
 
 
 def _threads(facts: Mapping[str, Fact], target: Target) -> int:
     """Of a block: what the kernel requires, with warps that the compiler added, or else its option."""
     required = facts.get("reqntid") or facts.get("maxntid")
     if isinstance(required, str):
-        threads = 1
-        for size in required.split(","):
-            threads *= int(size)
-        return threads
+        return math.prod(map(int, required.split(",")))
     warps = facts.get("warps")
     return warps * target.warp_size if isinstance(warps, int) else 0
 
 
-def _nvidia(resources: Mapping[str, int], threads: int, target: Target) -> dict[str, Fact]:
-    names = (
-        *("registers_per_multiprocessor", "threads_per_multiprocessor", "blocks_per_multiprocessor"),
-        *("shared_memory_per_multiprocessor_bytes", "reserved_shared_memory_bytes"),
-    )
-    limits = _limits(target, names)
-    registers = resources.get("registers", 0)
-    if limits is None or registers < 1 or threads < 1:
-        return {}
-    warps = -(-threads // target.warp_size)
-    a_warp = _rounded(registers * target.warp_size, _REGISTERS_AT_ONCE)
-    shared = resources.get("shared_bytes", 0) + resources.get("static_shared_bytes", 0)
+def _nvidia(
+    kernel: Mapping[str, int], limits: Mapping[str, int], warps: int, warp_size: int
+) -> dict[str, int]:
+    """Blocks that each resource allows."""
+    a_warp = _rounded(kernel["registers"] * warp_size, _REGISTERS_AT_ONCE)
+    shared = kernel.get("shared_bytes", 0) + kernel.get("static_shared_bytes", 0)
     taken = _rounded(shared + limits["reserved_shared_memory_bytes"], _SHARED_BYTES_AT_ONCE)
     most = {
         "blocks": limits["blocks_per_multiprocessor"],
-        "threads": limits["threads_per_multiprocessor"] // target.warp_size // warps,
+        "threads": limits["threads_per_multiprocessor"] // warp_size // warps,
         "registers": limits["registers_per_multiprocessor"] // _QUARTERS // a_warp * _QUARTERS // warps,
         "shared memory": limits["shared_memory_per_multiprocessor_bytes"] // taken,
     }
-    for name, taken_up, available in (
-        ("tensor memory", resources.get("tmem_columns", 0), target.facts.get("tmem_columns")),
-        ("barriers", resources.get("barriers", 0), target.facts.get("barriers_per_multiprocessor")),
+    for name, fact, available in (
+        ("tensor memory", "tmem_columns", "tmem_columns"),
+        ("barriers", "barriers", "barriers_per_multiprocessor"),
     ):
-        if taken_up > 0 and isinstance(available, int):
-            most[name] = available // taken_up
-    blocks, limit = _least(most)
-    return {
-        "blocks_per_multiprocessor": blocks,
-        "warps_per_multiprocessor": blocks * warps,
-        "occupancy_limit": limit,
-    }
+        if kernel.get(fact, 0) > 0 and available in limits:
+            most[name] = limits[available] // kernel[fact]
+    return most
 
 
-def _amd(resources: Mapping[str, int], threads: int, target: Target) -> dict[str, Fact]:
-    names = ("vgprs_per_simd", "simds_per_multiprocessor", "shared_memory_bytes", "lds_granule_bytes")
-    limits = _limits(target, names)
-    vector, scalar = resources.get("vgprs", 0), resources.get("sgprs", 0)
-    if limits is None or vector < 1 or threads < 1:
-        return {}
-    waves, simds = -(-threads // target.warp_size), limits["simds_per_multiprocessor"]
-    lds = resources.get("shared_bytes", 0) + resources.get("lds_bytes", 0)
-    by_scalar = next(most for up_to, most in _SCALAR_REGISTERS if scalar <= up_to)
+def _amd(kernel: Mapping[str, int], limits: Mapping[str, int], waves: int) -> dict[str, int]:
+    """Work-groups that each resource allows."""
+    simds = limits["simds_per_multiprocessor"]
+    lds = kernel.get("shared_bytes", 0) + kernel.get("lds_bytes", 0)
+    vector = _rounded(kernel["vgprs"], _VECTOR_REGISTERS_AT_ONCE)
+    by_scalar = next(most for up_to, most in _SCALAR_REGISTERS if kernel.get("sgprs", 0) <= up_to)
     most = {
         "waves": _WAVES_PER_SIMD * simds // waves,
-        "VGPRs": limits["vgprs_per_simd"] // _rounded(vector, _VECTOR_REGISTERS_AT_ONCE) * simds // waves,
+        "VGPRs": limits["vgprs_per_simd"] // vector * simds // waves,
         "SGPRs": by_scalar * simds // waves,
     }
     if lds:
         most["LDS"] = limits["shared_memory_bytes"] // _rounded(lds, limits["lds_granule_bytes"])
     if waves > 1:
         most["work-groups"] = _GROUPS_PER_COMPUTE_UNIT
-    groups, limit = _least(most)
-    return {
-        "workgroups_per_compute_unit": groups,
-        "waves_per_simd": -(-groups * waves // simds),
-        "occupancy_limit": limit,
-    }
-
-
-def _limits(target: Target, names: tuple[str, ...]) -> dict[str, int] | None:
-    found = {name: value for name in names if isinstance(value := target.facts.get(name), int)}
-    return found if len(found) == len(names) else None
+    return most
 
 
 def _rounded(amount: int, unit: int) -> int:
@@ -129,5 +115,5 @@ def _rounded(amount: int, unit: int) -> int:
 
 def _least(most: Mapping[str, int]) -> tuple[int, str]:
     """The number of blocks, and the first of the resources that allow no more."""
-    blocks = min(most.values())
-    return blocks, next(name for name, number in most.items() if number == blocks)
+    limit = min(most, key=most.__getitem__)
+    return most[limit], limit

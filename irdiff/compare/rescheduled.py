@@ -1,7 +1,7 @@
 """Whether two machine codes have the same instructions, and only their order or the names of registers moved.
 
-It sorts what changed; it makes nothing equal: such a case is still `changed`, in its group, and timed. So it
-may be strict, and is: one instruction more, one other modifier, constant or branch distance, and it is not.
+It sorts what changed and makes nothing equal: such a case is still `changed`, in its group, and timed. It is
+strict: one instruction more, one other modifier, constant or branch distance, and the answer is no.
 
 NVIDIA, from Volta on: an instruction is a word of 128 bits. Blanked are the fields that name general
 registers (bits 16-31 and 64-71, and 32-39 where the form in bits 9-11 has a register there), the guard's
@@ -26,19 +26,14 @@ _DATA = (".nv.constant", ".nv.global")
 
 
 def same_instructions(base: Mapping[str, bytes], head: Mapping[str, bytes]) -> bool:
-    """Whether that is so of the sections of two cubins (`binaries.machine_code`)."""
+    """For the sections of two cubins (`binaries.machine_code`)."""
     return _data(base) == _data(head) and _words(base) == _words(head)
 
 
 def same_lines(base: Sequence[str], head: Sequence[str]) -> bool:
-    """Whether that is so of the canonical lines of AMD's assembly."""
-    if len(base) != len(head):
-        return False
-    return Counter(_blanked(base)) == Counter(_blanked(head))
-
-
-def _blanked(lines: Sequence[str]) -> list[str]:
-    return [line_forms.blanked(Stage.AMDGCN, line) for line in lines]
+    """For the canonical lines of AMD's assembly."""
+    blank = line_forms.blanking(Stage.AMDGCN)
+    return Counter(map(blank, base)) == Counter(map(blank, head))
 
 
 def _data(sections: Mapping[str, bytes]) -> dict[str, bytes]:

@@ -1,7 +1,7 @@
 """The one table of statistics: what is counted of a compiled kernel, in which unit, and which way is better.
 
 Reports, history, the gate and the ranking read it. A new figure is a row here and a reader that gives the
-facts the row names. The order is that of telling: what costs most comes first.
+facts the row names. What costs most comes first.
 """
 
 from __future__ import annotations
@@ -12,18 +12,15 @@ from enum import StrEnum
 
 from irdiff.model import Fact
 
-_NVIDIA = "cuda"
-_AMD = "hip"
-
 
 class Better(StrEnum):
     MORE = "more"
     LESS = "less"
     NEITHER = "neither"
-    """It describes: a reader sees that it moved, and nothing is said to be worse for it."""
+    """It describes: a reader sees that it moved, and it makes nothing worse."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Statistic:
     name: str
     """As reports say it. Two backends may measure the same thing in different units."""
@@ -47,46 +44,33 @@ class Statistic:
         return head > base if self.better is Better.LESS else self.better is Better.MORE and head < base
 
 
-def _row(
-    name: str, unit: str, better: Better, backend: str, facts: str, source: str, *, grave: bool = False
-) -> Statistic:
-    return Statistic(
-        name=name,
-        unit=unit,
-        better=better,
-        backend=backend,
-        facts=tuple(facts.split()),
-        source=source,
-        grave=grave,
-    )
-
-
+_NVIDIA, _AMD = "cuda", "hip"
 _LOG, _CUBIN, _NOTES = "ptxas -v", "attributes of the cubin", "notes of the code object"
 _LIMITS, _TEXT = "resources and the limits of the target", "the text of the stage"
 _METADATA, _ELF = "Triton's metadata", "sections that execute"
 _LESS, _MORE, _NEITHER = Better.LESS, Better.MORE, Better.NEITHER
 # fmt: off
 STATISTICS: tuple[Statistic, ...] = (
-    _row("spills", "B", _LESS, _NVIDIA, "spill_store_bytes spill_load_bytes", _LOG, grave=True),
-    _row("spills", "registers", _LESS, _AMD, "vgpr_spills sgpr_spills", _NOTES, grave=True),
-    _row("scratch memory", "B", _LESS, _AMD, "scratch_bytes", _NOTES, grave=True),
-    _row("stack", "B", _LESS, _NVIDIA, "stack_bytes", _LOG, grave=True),
-    _row("occupancy", "warps an SM", _MORE, _NVIDIA, "warps_per_multiprocessor", _LIMITS, grave=True),
-    _row("occupancy", "waves a SIMD", _MORE, _AMD, "waves_per_simd", _LIMITS, grave=True),
-    _row("blocks an SM", "", _NEITHER, _NVIDIA, "blocks_per_multiprocessor", _LIMITS),
-    _row("work-groups a compute unit", "", _NEITHER, _AMD, "workgroups_per_compute_unit", _LIMITS),
-    _row("shared memory", "B", _LESS, _NVIDIA, "shared_bytes", _METADATA),
-    _row("shared memory", "B", _LESS, _AMD, "shared_bytes lds_bytes", _METADATA),
-    _row("registers", "", _LESS, _NVIDIA, "registers", _CUBIN),
-    _row("VGPRs", "", _LESS, _AMD, "vgprs", _NOTES),
-    _row("AGPRs", "", _NEITHER, _AMD, "agprs", _NOTES),
-    _row("SGPRs", "", _NEITHER, _AMD, "sgprs", _NOTES),
-    _row("TMEM columns", "", _LESS, _NVIDIA, "tmem_columns", _METADATA),
-    _row("barriers", "", _NEITHER, _NVIDIA, "barriers", _CUBIN),
-    _row("instructions", "", _LESS, _NVIDIA, "ptx.total", _TEXT),
-    _row("instructions", "", _LESS, _AMD, "amdgcn.total", _TEXT),
-    _row("code size", "B", _LESS, _NVIDIA, "code_bytes", _ELF),
-    _row("code size", "B", _LESS, _AMD, "code_bytes", _ELF),
+    Statistic("spills", "B", _LESS, _NVIDIA, ("spill_store_bytes", "spill_load_bytes"), _LOG, grave=True),
+    Statistic("spills", "registers", _LESS, _AMD, ("vgpr_spills", "sgpr_spills"), _NOTES, grave=True),
+    Statistic("scratch memory", "B", _LESS, _AMD, ("scratch_bytes",), _NOTES, grave=True),
+    Statistic("stack", "B", _LESS, _NVIDIA, ("stack_bytes",), _LOG, grave=True),
+    Statistic("occupancy", "warps an SM", _MORE, _NVIDIA, ("warps_per_multiprocessor",), _LIMITS, grave=True),
+    Statistic("occupancy", "waves a SIMD", _MORE, _AMD, ("waves_per_simd",), _LIMITS, grave=True),
+    Statistic("blocks an SM", "", _NEITHER, _NVIDIA, ("blocks_per_multiprocessor",), _LIMITS),
+    Statistic("work-groups a compute unit", "", _NEITHER, _AMD, ("workgroups_per_compute_unit",), _LIMITS),
+    Statistic("shared memory", "B", _LESS, _NVIDIA, ("shared_bytes",), _METADATA),
+    Statistic("shared memory", "B", _LESS, _AMD, ("shared_bytes", "lds_bytes"), _METADATA),
+    Statistic("registers", "", _LESS, _NVIDIA, ("registers",), _CUBIN),
+    Statistic("VGPRs", "", _LESS, _AMD, ("vgprs",), _NOTES),
+    Statistic("AGPRs", "", _NEITHER, _AMD, ("agprs",), _NOTES),
+    Statistic("SGPRs", "", _NEITHER, _AMD, ("sgprs",), _NOTES),
+    Statistic("TMEM columns", "", _LESS, _NVIDIA, ("tmem_columns",), _METADATA),
+    Statistic("barriers", "", _NEITHER, _NVIDIA, ("barriers",), _CUBIN),
+    Statistic("instructions", "", _LESS, _NVIDIA, ("ptx.total",), _TEXT),
+    Statistic("instructions", "", _LESS, _AMD, ("amdgcn.total",), _TEXT),
+    Statistic("code size", "B", _LESS, _NVIDIA, ("code_bytes",), _ELF),
+    Statistic("code size", "B", _LESS, _AMD, ("code_bytes",), _ELF),
 )
 # fmt: on
 NAMES = tuple(dict.fromkeys(row.name for row in STATISTICS))
@@ -105,7 +89,7 @@ def facts_of(*names: str) -> tuple[str, ...]:
 
 
 FACTS = facts_of(*NAMES)
-"""Every fact that a statistic is made from, in the order of telling."""
+"""Every fact that a statistic is made from, in the order of the table."""
 GRAVE = tuple(row for row in STATISTICS if row.grave)
 
 
@@ -113,4 +97,4 @@ def named(name: str) -> tuple[Statistic, ...]:
     """One for each fact of the statistics with this name, or of the fact with this name: less is better."""
     rows = [row for row in STATISTICS if row.name == name and row.better is not Better.NEITHER]
     found = [replace(row, name=fact, facts=(fact,)) for row in rows for fact in row.facts]
-    return tuple(found) or (_row(name, "", Better.LESS, "", name, "a fact"),)
+    return tuple(found) or (Statistic(name, "", Better.LESS, "", (name,), "a fact"),)

@@ -18,10 +18,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import assert_never
 
 from irdiff.findings import Finding, FindingKind
 from irdiff.model import Compiled, StageStatus, Verdict
+from irdiff.normalize import TextEquality
 from irdiff.stages import MACHINE_STAGES, Stage
 
 NO_LINKER = "no-linker"
@@ -29,31 +29,13 @@ NO_LINKER = "no-linker"
 
 _NOT_TEXTS = frozenset({Stage.SOURCE, *MACHINE_STAGES})
 _SAME = frozenset({StageStatus.IDENTICAL, StageStatus.EQUIVALENT})
-
-
-@dataclass(frozen=True, kw_only=True)
-class TextComparison:
-    """What the normalizers say of two texts of one stage."""
-
-    equal: bool
-    header_equal: bool
-    findings: tuple[Finding, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class StageComparison:
-    """The text stages of one case, and what is needed to judge its machine code."""
-
-    stages: Mapping[str, StageStatus]
-    findings: tuple[Finding, ...]
+Statuses = Mapping[str, StageStatus]
 
 
 def compare_texts(
-    base: Compiled,
-    head: Compiled,
-    equivalent: Callable[[str, str, str], TextComparison],
-) -> StageComparison:
-    """Status of every text stage. `equivalent` is given a stage and two digests, where these differ."""
+    base: Compiled, head: Compiled, compare: Callable[[str, str, str], TextEquality]
+) -> tuple[Statuses, tuple[Finding, ...]]:
+    """Status of every text stage. `compare` takes a stage and two different digests."""
     stages: dict[str, StageStatus] = {}
     findings: list[Finding] = []
     for name in dict.fromkeys((*base.artifacts, *head.artifacts)):
@@ -65,58 +47,30 @@ def compare_texts(
         elif ours.digest == theirs.digest:
             stages[name] = StageStatus.IDENTICAL
         else:
-            result = equivalent(name, ours.digest, theirs.digest)
+            result = compare(name, ours.digest, theirs.digest)
             stages[name] = StageStatus.EQUIVALENT if result.equal else StageStatus.CHANGED
             findings.extend(result.findings)
-    return StageComparison(stages=stages, findings=tuple(dict.fromkeys(findings)))
+    return stages, tuple(dict.fromkeys(findings))
 
 
-def with_launch(texts: StageComparison, *, differs: bool) -> StageComparison:
-    """With the status of the launch, which is the first stage."""
-    status = StageStatus.CHANGED if differs else StageStatus.IDENTICAL
-    return replace(texts, stages={Stage.LAUNCH: status, **texts.stages})
-
-
-def with_stages(base: Compiled, head: Compiled, wanted: Collection[str]) -> tuple[Compiled, Compiled]:
-    """Both sides with the stages that a user wants to see and those that the verdict rests on."""
-    kept = {*wanted, *MACHINE_STAGES, Stage.PTX, *(_ends_in(side) for side in (base, head))}
-    ours, theirs = (
-        replace(side, artifacts={name: row for name, row in side.artifacts.items() if name in kept})
-        for side in (base, head)
-    )
-    return ours, theirs
+def with_stages(side: Compiled, other: Compiled, wanted: Collection[str]) -> Compiled:
+    """A side with the stages that a user wants to see and those that the verdict rests on."""
+    kept = {*wanted, *MACHINE_STAGES, Stage.PTX, _ends_in(side), _ends_in(other)}
+    return replace(side, artifacts={name: row for name, row in side.artifacts.items() if name in kept})
 
 
 # evidence
 
 
 @dataclass(frozen=True, kw_only=True)
-class Binaries:
-    """Both sides have a binary of one kind; `stage` is what its machine code is reported under."""
+class CodeEquality:
+    """What a verdict rests on."""
 
-    stage: str
-    same: bool
+    same: bool | None
+    """Whether the code is the same; None where it was not compared."""
+    statuses: Statuses
+    """Of the machine code, in place of what the texts of that name say."""
     findings: tuple[Finding, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class LastTexts:
-    """Both sides end in the text of one stage."""
-
-    stage: str
-    why: str
-    """Why there is no binary to compare."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class NotCompared:
-    """The two sides end in different stages."""
-
-    base: str
-    head: str
-
-
-Evidence = Binaries | LastTexts | NotCompared
 
 
 def shared_binary(base: Compiled, head: Compiled) -> str | None:
@@ -124,13 +78,25 @@ def shared_binary(base: Compiled, head: Compiled) -> str | None:
     return next((name for name in MACHINE_STAGES if name in base.artifacts and name in head.artifacts), None)
 
 
-def without_binaries(base: Compiled, head: Compiled) -> LastTexts | NotCompared:
-    """What there is to compare where no kind of binary is on both sides."""
+def of_binaries(binary: str, texts: Statuses, findings: tuple[Finding, ...], *, same: bool) -> CodeEquality:
+    stage = MACHINE_STAGES[binary]
+    status = texts.get(stage, StageStatus.EQUIVALENT) if same else StageStatus.CHANGED
+    return CodeEquality(same=same, statuses={stage: status}, findings=findings)
+
+
+def of_last_texts(base: Compiled, head: Compiled, texts: Statuses) -> CodeEquality:
+    """Of two sides that do not share a kind of binary."""
     unlinked = NO_LINKER in (*base.notes, *head.notes)
-    ours, theirs = (_last_text(side) if unlinked else _ends_in(side) for side in (base, head))
-    if ours == theirs and ours and ours not in _NOT_TEXTS:
-        return LastTexts(stage=ours, why=NO_LINKER if unlinked else "no-binary")
-    return NotCompared(base=ours or "nothing", head=theirs or "nothing")
+    ends = [_last_text(side) if unlinked else _ends_in(side) for side in (base, head)]
+    if ends[0] == ends[1] and ends[0] and ends[0] not in _NOT_TEXTS:
+        finding = Finding(FindingKind.MACHINE_CODE_AS_TEXT, NO_LINKER if unlinked else "no-binary")
+        return CodeEquality(same=texts.get(ends[0]) in _SAME, statuses={}, findings=(finding,))
+    # what the text of that name says does not hold for the machine code
+    absent: dict[str, StageStatus] = {
+        MACHINE_STAGES[end]: StageStatus.ABSENT for end in ends if end in MACHINE_STAGES
+    }
+    finding = Finding(FindingKind.NOT_COMPARED, ",".join(end or "nothing" for end in ends))
+    return CodeEquality(same=None, statuses=absent, findings=(finding,))
 
 
 def _ends_in(side: Compiled) -> str:
@@ -147,25 +113,12 @@ def same_assembler(base: Compiled, head: Compiled) -> bool:
     return ours is not None and theirs is not None and ours.digest is not None and ours == theirs
 
 
-def findings_of(evidence: Evidence) -> tuple[Finding, ...]:
-    """Each kind of evidence but binaries, which every case should have, is told by a finding."""
-    match evidence:
-        case Binaries():
-            return evidence.findings
-        case LastTexts():
-            return (Finding(FindingKind.MACHINE_CODE_AS_TEXT, evidence.why),)
-        case NotCompared():
-            return (Finding(FindingKind.NOT_COMPARED, f"{evidence.base},{evidence.head}"),)
-        case _:
-            assert_never(evidence)
-
-
 # the verdict
 
 
 def made_of_binaries(base: Compiled, head: Compiled) -> tuple[str, ...]:
-    """Stages that follow the binary on a side: they are loaded in its place, or launch it, so that no equal
-    machine code absorbs what differs there.
+    """Stages that follow the binary on a side: they are loaded in its place, or launch it, so equal machine
+    code does not absorb what differs there.
     """
     found: dict[str, None] = {}
     for side in (base, head):
@@ -176,36 +129,22 @@ def made_of_binaries(base: Compiled, head: Compiled) -> tuple[str, ...]:
 
 
 def judge(
-    texts: StageComparison, evidence: Evidence, *, launch_differs: bool, after: Collection[str] = ()
-) -> tuple[Verdict, Mapping[str, StageStatus], str | None]:
-    """Verdict, all stage statuses, and the first changed stage. `after`: as of `made_of_binaries`."""
-    stages = dict(texts.stages)
-    launch_differs = launch_differs or stages.get(Stage.LAUNCH) is StageStatus.CHANGED
-    match evidence:
-        case Binaries():
-            same = evidence.same
-            if not same:
-                stages[evidence.stage] = StageStatus.CHANGED
-            stages.setdefault(evidence.stage, StageStatus.EQUIVALENT)
-        case LastTexts():
-            same = stages.get(evidence.stage) in _SAME
-        case NotCompared():
-            same = False
-            for end in (evidence.base, evidence.head):
-                if (
-                    end in MACHINE_STAGES
-                ):  # what is found in the text of that name does not hold for the machine code
-                    stages[MACHINE_STAGES[end]] = StageStatus.ABSENT
-        case _:
-            assert_never(evidence)
+    texts: Statuses, evidence: CodeEquality, *, handed_differs: bool, after: Collection[str] = ()
+) -> tuple[Verdict, Statuses, str | None]:
+    """Verdict, all stage statuses, and the first changed stage.
+
+    texts: with the status of the launch. handed_differs: whether the launcher receives something else.
+    after: as of `made_of_binaries`.
+    """
+    stages = {**texts, **evidence.statuses}
     first = next((name for name, status in stages.items() if status is StageStatus.CHANGED), None)
+    launch_differs = handed_differs or stages.get(Stage.LAUNCH) is StageStatus.CHANGED
     differing = [name for name in after if name in stages and stages[name] not in _SAME]
-    if same and not launch_differs and not differing:
+    if evidence.same and not launch_differs and not differing:
         return (Verdict.ABSORBED if first else Verdict.UNCHANGED), stages, first
-    if isinstance(evidence, NotCompared):
-        first = first or next(
-            (name for name, status in stages.items() if status is StageStatus.ABSENT), "code"
-        )
+    if evidence.same is None:
+        absent = (name for name, status in stages.items() if status is StageStatus.ABSENT)
+        first = first or next(absent, "code")
     first = first or next(iter(differing), Stage.LAUNCH)
     if first == Stage.LAUNCH:
         stages[first] = StageStatus.CHANGED

@@ -130,7 +130,7 @@ def _match(rounds: Sequence[tuple[list[int], list[int]]]) -> list[tuple[int, int
     matched: list[tuple[int, int]] = []
     for base, head in rounds:
         for i, n, j, m in gaps:
-            found = alignment.matching_numbers(base[i:n], head[j:m])
+            found = alignment.matching(base[i:n], head[j:m])
             matched += [(i + a, j + b) for a, b in found]
         matched.sort()
         gaps = list(_gaps(matched, len(base), len(head)))

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from irdiff.compare import cases
 from irdiff.compare.edits import Edit
-from irdiff.compare.reasons import reason
 from irdiff.findings import Finding, FindingKind
 from irdiff.group import causes, figures, launch_causes, operation_names
 from irdiff.model import Case, Cause, CauseKind, Launch, Sides, StageStatus, Verdict
@@ -90,8 +89,8 @@ def _failure(case: Case) -> Cause:
         return Cause.uncounted(CauseKind.FAILURE, verb)
     if failure.stage == "capture":  # no compiler was reached
         verb = "no longer runs" if case.verdict is Verdict.BROKEN else "runs again"
-        return Cause.uncounted(CauseKind.FAILURE, f"the workload {verb}", reason(failure))
-    return Cause.uncounted(CauseKind.FAILURE, f"{verb} ({failure.stage})", reason(failure))
+        return Cause.uncounted(CauseKind.FAILURE, f"the workload {verb}", cases.reason(failure))
+    return Cause.uncounted(CauseKind.FAILURE, f"{verb} ({failure.stage})", cases.reason(failure))
 
 
 def _of_failures(rows: Sequence[Told]) -> str:

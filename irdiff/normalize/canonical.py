@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
@@ -33,8 +33,6 @@ class CanonicalText:
     """For each line the number of the raw line that it came from, from 1; 0 where it has none."""
     header: Mapping[str, str]
     """What may differ between two toolchains without the code being another; compared apart."""
-    form: str
-    """`lexical` or `generic`: what is known of the IR, also where a text is unclear and stays as it is."""
 
     @property
     def text(self) -> str:
@@ -52,9 +50,7 @@ class TextEquality:
 
     equal: bool
     header_equal: bool
-    """Also told of texts that are not equal."""
-    form: str
-    """`lexical`, `generic`, or `llvm-VERSION` where the texts were compared as that LLVM prints them."""
+    """Also of texts that are not equal."""
     findings: tuple[Finding, ...]
 
 
@@ -63,11 +59,9 @@ class Printed:
     """LLVM IR as one LLVM reads and prints it, or why it does not."""
 
     text: str | None
-    form: str
-    """`llvm-VERSION` of that LLVM."""
-    opaque: tuple[str, ...]
-    """Intrinsics that it knows otherwise, read as functions of which it knows nothing."""
-    why_not: str
+    opaque: Sequence[str] = ()
+    """Intrinsics that it knows with another signature, read as functions of which it knows nothing."""
+    why_not: str = ""
     """`unreadable`, `too-long`, or `died`, `timeout`, `unavailable`, which another attempt may cure."""
 
 
@@ -94,7 +88,7 @@ class Rows:
             header={strings.restore(key): strings.restore(value) for key, value in self.header.items()},
         )
 
-    def canonical(self, ir: str, raw: str, form: str) -> CanonicalText:
+    def canonical(self, ir: str, raw: str) -> CanonicalText:
         rows = [(number, row) for number, row in enumerate(self.body, 1) if row]
         found = [(number, line) for number, row in (*rows, *self.tail) for line in row.split("\n")]
         return CanonicalText(
@@ -103,7 +97,6 @@ class Rows:
             lines=tuple(line for _, line in found),
             numbers=tuple(number for number, _ in found),
             header=self.header,
-            form=form,
         )
 
 

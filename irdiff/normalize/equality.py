@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from irdiff.errors import NormalizeError
 from irdiff.findings import Finding, FindingKind
-from irdiff.normalize import amdgcn, generic, llir, mlir, ptx, sass, sass_registers
-from irdiff.normalize.canonical import CanonicalText, Reprint, Rows, TextEquality, check_text
+from irdiff.normalize import amdgcn, llir, mlir, ptx, sass, sass_registers
+from irdiff.normalize.canonical import CanonicalText, Reprint, Rows, TextEquality, check_text, unrecognized
 from irdiff.normalize.lexing import UnclearError
 from irdiff.normalize.llvm_upgrades import has_same_operations, may_be_made_equal
 from irdiff.normalize.small_differences import differs_in_inferred_attributes_only, differs_in_order_only
@@ -28,7 +28,7 @@ def canonicalize(ir: str, text: str) -> CanonicalText:
     Raises NormalizeError where nothing is recognized in a text, and for binary or oversized input. An
     empty text has no lines.
     """
-    return _rows(ir, text).canonical(ir, text, _form(ir))
+    return _rows(ir, text).canonical(ir, text)
 
 
 def lines(ir: str, text: str) -> Iterator[str]:
@@ -68,43 +68,34 @@ def compare(base: CanonicalText, head: CanonicalText, reprint: Reprint | None) -
         return lexical
     printed = reprint(base.raw)
     other = reprint(head.raw) if printed.text is not None else printed
-    if printed.text is None or other.text is None:
-        reason = Finding(FindingKind.LEXICAL_LLIR, other.why_not)
-        return replace(lexical, findings=(reason, *lexical.findings))
-    found = _compare_printed(printed.text, other.text, other.form, lexical)
-    opaque = [
-        Finding(FindingKind.OPAQUE_INTRINSIC, name) for name in sorted({*printed.opaque, *other.opaque})
-    ]
-    return replace(found, findings=(*found.findings, *opaque))
+    why_not = other.why_not
+    if printed.text is not None and other.text is not None:
+        try:
+            found = _compare(canonicalize(base.ir, printed.text), canonicalize(base.ir, other.text))
+        except NormalizeError:
+            why_not = "unreadable"
+        else:
+            kinds = (Finding(FindingKind.EQUAL_AS_LLVM_PRINTS),) if found.equal else found.findings
+            names = sorted({*printed.opaque, *other.opaque})
+            opaque = [Finding(FindingKind.OPAQUE_INTRINSIC, name) for name in names]
+            return replace(found, header_equal=lexical.header_equal, findings=(*kinds, *opaque))
+    return replace(lexical, findings=(Finding(FindingKind.LEXICAL_LLIR, why_not), *lexical.findings))
 
 
 def _compare(left: CanonicalText, right: CanonicalText) -> TextEquality:
     header_equal = left.header == right.header
     if left.lines == right.lines:
         return _equal(left.ir, header_equal=header_equal)
-    findings = _how_different(left, right)
-    return TextEquality(equal=False, header_equal=header_equal, form=left.form, findings=findings)
-
-
-def _compare_printed(base: str, head: str, form: str, lexical: TextEquality) -> TextEquality:
-    """Both as the same LLVM prints them; headers are told of the texts as they were."""
-    try:
-        found = _compare(canonicalize(Stage.LLIR, base), canonicalize(Stage.LLIR, head))
-    except NormalizeError:
-        return replace(lexical, findings=(Finding(FindingKind.LEXICAL_LLIR, "unreadable"), *lexical.findings))
-    findings = (Finding(FindingKind.EQUAL_AS_LLVM_PRINTS),) if found.equal else found.findings
-    return TextEquality(equal=found.equal, header_equal=lexical.header_equal, form=form, findings=findings)
+    return TextEquality(equal=False, header_equal=header_equal, findings=_how_different(left, right))
 
 
 def _how_different(left: CanonicalText, right: CanonicalText) -> tuple[Finding, ...]:
-    if left.form == "generic":
+    if not _is_known(left.ir):
         return (Finding(FindingKind.GENERIC_NORMALIZER, left.ir),)
-    if left.ir == Stage.LLIR:
-        if differs_in_inferred_attributes_only(left.lines, right.lines):
-            return (Finding(FindingKind.INFERRED_ATTRIBUTES_ONLY),)
-        return (
-            (Finding(FindingKind.REORDERED_ONLY),) if differs_in_order_only(left.lines, right.lines) else ()
-        )
+    if left.ir == Stage.LLIR and differs_in_inferred_attributes_only(left.lines, right.lines):
+        return (Finding(FindingKind.INFERRED_ATTRIBUTES_ONLY),)
+    if left.ir == Stage.LLIR and differs_in_order_only(left.lines, right.lines):
+        return (Finding(FindingKind.REORDERED_ONLY),)
     if left.ir == Stage.SASS and sass_registers.same_up_to_registers(left.lines, right.lines):
         return (Finding(FindingKind.SAME_UP_TO_REGISTERS),)
     return ()
@@ -117,21 +108,28 @@ def _rows(ir: str, text: str) -> Rows:
     try:
         if ir in MLIR:
             return mlir.rows(ir, text)
-        return _ASSEMBLY[ir](text) if ir in _ASSEMBLY else generic.rows(ir, text)
+        return _ASSEMBLY[ir](text) if ir in _ASSEMBLY else _of_unknown_ir(ir, text)
     except UnclearError:
-        return _as_it_is(text)
+        # blank lines and blanks stay, too: no rule is known to hold in such a text
+        return Rows(body=[], tail=list(enumerate(text.split("\n"), 1)), header={})
 
 
-def _as_it_is(text: str) -> Rows:
-    """Keeps blank lines and blanks too: no rule is known to hold in such a text."""
-    return Rows(body=[], tail=list(enumerate(text.split("\n"), 1)), header={})
+def _of_unknown_ir(ir: str, text: str) -> Rows:
+    """The text of a third-party backend, without blanks at the ends of lines and without blank lines.
+
+    White space at a line's end separates nothing in any assembly or IR. Nothing else is known to be
+    meaningless here, so source paths in such a text show as changes.
+    """
+    body = [line.rstrip() for line in text.split("\n")]
+    if not any(body):
+        raise unrecognized(ir, "any visible character")
+    return Rows(body=body, tail=[], header={})
 
 
-def _form(ir: str) -> str:
-    return "lexical" if ir in MLIR or ir in _ASSEMBLY else "generic"
+def _is_known(ir: str) -> bool:
+    return ir in MLIR or ir in _ASSEMBLY
 
 
 def _equal(ir: str, *, header_equal: bool) -> TextEquality:
-    form = _form(ir)
-    findings = (Finding(FindingKind.GENERIC_NORMALIZER, ir),) if form == "generic" else ()
-    return TextEquality(equal=True, header_equal=header_equal, form=form, findings=findings)
+    findings = () if _is_known(ir) else (Finding(FindingKind.GENERIC_NORMALIZER, ir),)
+    return TextEquality(equal=True, header_equal=header_equal, findings=findings)

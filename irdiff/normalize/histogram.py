@@ -19,39 +19,25 @@ _PTX_OPCODE = re.compile(
     r"^[ \t{]*+(?:@!?%?\w++[ \t]++)?([a-z][a-z0-9_]*+(?:[.:][a-zA-Z0-9_:]++)*+)[ \t;]", re.M
 )
 _AMD_OPCODE = re.compile(r"^[ \t]+((?:s|v|ds|global|buffer|flat|scratch|tensor)_[a-z0-9_]+)", re.M)
-_SASS_OPCODE = re.compile(
-    r"^[ \t{]*(?:/\*[0-9a-f]{4,}\*/[ \t{]*)?(?:@!?U?P[T\d]\w*[ \t]+)?"
-    r"([A-Z][A-Z0-9_]+(?:\.[A-Za-z0-9_.]+)?)[ \t;]",
-    re.M,
-)
 _MLIR_OPERATION = re.compile(r'^[ \t]*(?:%[^="\n]*= )?"?([a-z_]+\.[a-z_0-9]+)', re.M)
 _FORMER_DIALECTS = re.compile(r"^triton_(nvidia_)?gpu(?=\.)")
 """What 3.2 calls the dialects `ttg` and `ttng`."""
 _LAYOUT = re.compile(r"^#(?!loc)\w+ = ([^\n]*)$", re.M)
-_LANGUAGES: Mapping[str, re.Pattern[str]] = {Stage.PTX: PTX, Stage.AMDGCN: AMDGCN}
-
 _PTX_MEMORY = re.compile(r"(ld|st)((?:\.[a-zA-Z0-9_:]+)*)$")
 _PTX_SPACES = ("global", "shared", "local", "const", "param")
 _AMD_MEMORY = re.compile(
     r"(global|buffer|flat|scratch|ds|s)_(load|store|read|write|buffer_load)(\d?)_?(?:\w*?)((?:dword|[bui]\d+|short|byte|sbyte|ubyte)\w*)"
 )
-_SASS_MEMORY = re.compile(r"(LD|ST)(G|S|L|C|)\b((?:\.\w+)*)")
 
 
 def instruction_facts(ir: str, text: str) -> dict[str, int]:
     """Counts by class; `total` for assemblies. Empty for an IR that has no classes."""
     if ir in (Stage.TTGIR, Stage.GLIR):
         return _mlir_facts(text)
-    tables: dict[str, tuple[re.Pattern[str], Callable[[str], str]]] = {
-        Stage.PTX: (_PTX_OPCODE, _ptx_class),
-        Stage.AMDGCN: (_AMD_OPCODE, _amd_class),
-        Stage.SASS: (_SASS_OPCODE, _sass_class),
-    }
-    if ir not in tables:
+    if ir not in _ASSEMBLY:
         return {}
-    pattern, classify = tables[ir]
-    if ir in _LANGUAGES:  # the comments of SASS are addresses and encodings, which the pattern knows
-        text = without_comments(_LANGUAGES[ir], text)
+    language, pattern, classify = _ASSEMBLY[ir]
+    text = without_comments(language, text)
     counts: Counter[str] = Counter()
     for opcode, count in Counter(pattern.findall(text)).items():
         counts["total"] += count
@@ -89,35 +75,18 @@ def _amd_class(opcode: str) -> str:
 
 
 def _amd_width(suffix: str) -> int:
+    """Bits that one lane loads or stores."""
+    digits = re.match(r"\D*(\d+)", suffix)
     if suffix.startswith("dword"):
-        lanes = re.match(r"dword(?:x(\d+))?", suffix)
-        return 32 * int(lanes.group(1) or 1) if lanes else 32
+        return 32 * int(digits[1] if digits and suffix.startswith("dwordx") else 1)
     if "short" in suffix or "byte" in suffix:
         return 16 if "short" in suffix else 8
-    bits = re.match(r"[bui](\d+)", suffix)
-    return int(bits.group(1)) if bits else 0
-
-
-@functools.lru_cache(maxsize=1 << 12)
-def _sass_class(opcode: str) -> str:
-    if name := counted(Stage.SASS, opcode):
-        return name
-    memory = _SASS_MEMORY.match(opcode)
-    if not memory:
-        return ""
-    space = {"G": "global", "S": "shared", "L": "local", "C": "const", "": "generic"}[memory.group(2)]
-    width = next(
-        (part for part in memory.group(3).split(".") if re.fullmatch(r"[US]?(?:8|16|64|128|256)", part)), "32"
-    )
-    return f"{'load' if memory.group(1) == 'LD' else 'store'}_{space}_{width.lstrip('US')}"
-
-
-def _of_today(operation: str) -> str:
-    return _FORMER_DIALECTS.sub(lambda found: "ttng" if found[1] else "ttg", operation)
+    return int(digits[1]) if digits else 0
 
 
 def _mlir_facts(text: str) -> dict[str, int]:
-    operations = Counter(map(_of_today, _MLIR_OPERATION.findall(text)))
+    found = _MLIR_OPERATION.findall(text)
+    operations = Counter(_FORMER_DIALECTS.sub(lambda m: "ttng" if m[1] else "ttg", name) for name in found)
 
     def count(pattern: str) -> int:
         return sum(number for name, number in operations.items() if re.fullmatch(pattern, name))
@@ -137,3 +106,9 @@ def _mlir_facts(text: str) -> dict[str, int]:
         "barrier": count(r"(?:gpu|ttg|ttng)\.\w*barrier\w*"),
         "total": sum(operations.values()),
     }
+
+
+_ASSEMBLY: Mapping[str, tuple[re.Pattern[str], re.Pattern[str], Callable[[str], str]]] = {
+    Stage.PTX: (PTX, _PTX_OPCODE, _ptx_class),
+    Stage.AMDGCN: (AMDGCN, _AMD_OPCODE, _amd_class),
+}

@@ -22,22 +22,11 @@ _CONSTANT = re.compile(
 )
 _TYPE = re.compile(r"(?<![\w.$%@!#-])(?:half|bfloat|float|double|x86_fp80|fp128|ppc_fp128)(?![\w.$-])")
 """A type, and not a name such as `%half`."""
-_WIDTHS = {"half": 4, "bfloat": 4, "float": 8, "double": 16}
+_DIGITS = {"half": 4, "bfloat": 4, "float": 8, "double": 16}
+"""Hexadecimal digits of a value."""
 _FRACTION_BITS = {"half": 10, "bfloat": 7, "float": 23, "double": 52}
-_NAN = re.compile(r"([+-])(s?)nan\(0x([0-9A-Fa-f]+)\)")
-_SPECIAL = {
-    "half": {"+inf": "0xH7C00", "-inf": "0xHFC00", "+qnan": "0xH7E00", "-qnan": "0xHFE00"},
-    "bfloat": {"+inf": "0xR7F80", "-inf": "0xRFF80", "+qnan": "0xR7FC0", "-qnan": "0xRFFC0"},
-    "float": {
-        "+inf": "0x7FF0000000000000",
-        "-inf": "0xFFF0000000000000",
-        "+qnan": "0x7FF8000000000000",
-        "-qnan": "0xFFF8000000000000",
-    },
-}
-_SPECIAL["double"] = _SPECIAL["float"]
-
-
+_STRUCT = {"half": ">e", "float": ">f", "double": ">d"}
+_SPECIAL = re.compile(r"([+-])(inf|qnan|s?nan)(?:\(0x([0-9A-Fa-f]+)\))?")
 _MARKS = ("0x", "e+", "e-", "inf", "nan")
 """Each constant that has another spelling contains one."""
 
@@ -84,10 +73,8 @@ def _spell_line(line: str) -> str:
 @functools.lru_cache(maxsize=1 << 14)
 def spell(constant: str, kind: str) -> str:
     """The one spelling of a constant of the type `kind`."""
-    if kind not in _WIDTHS:
+    if kind not in _DIGITS:
         return constant
-    if constant in _SPECIAL[kind]:
-        return _SPECIAL[kind][constant]
     if constant.startswith("0x"):
         return constant.upper().replace("0X", "0x")
     bits = _bits(constant, kind)
@@ -98,59 +85,50 @@ def _bits(constant: str, kind: str) -> int | None:
     """None for a constant that the type cannot hold as it is written."""
     if constant.startswith("f0x"):
         digits = constant[3:]
-        return int(digits, 16) if len(digits) == _WIDTHS[kind] else None
-    nan = _NAN.fullmatch(constant)
-    if nan:
-        return _nan_bits(nan, kind)
+        return int(digits, 16) if len(digits) == _DIGITS[kind] else None
+    if special := _SPECIAL.fullmatch(constant):
+        return _special_bits(special, kind)
     try:
         return _value_bits(float(constant), kind)
     except (OverflowError, ValueError):
         return None
 
 
-def _nan_bits(nan: re.Match[str], kind: str) -> int | None:
+def _special_bits(special: re.Match[str], kind: str) -> int | None:
     """None for a payload that the type has no place for, or a signalling NaN that would be infinity."""
-    sign, signalling, digits = nan.groups()
-    payload, fraction = int(digits, 16), _FRACTION_BITS[kind]
-    quiet = 1 << fraction - 1
-    if payload >= quiet or (signalling and not payload):
+    sign, name, digits = special.groups()
+    width, fraction = 4 * _DIGITS[kind], _FRACTION_BITS[kind]
+    payload, quiet = int(digits or "0", 16), 1 << fraction - 1
+    if payload >= quiet or (name == "snan" and not payload):
         return None
-    ones = (1 << 4 * _WIDTHS[kind] - 1 - fraction) - 1
-    return (sign == "-") << 4 * _WIDTHS[kind] - 1 | ones << fraction | (0 if signalling else quiet) | payload
+    exponent = (1 << width - 1 - fraction) - 1
+    return (
+        (sign == "-") << width - 1
+        | exponent << fraction
+        | (quiet if name in ("qnan", "nan") else 0)
+        | payload
+    )
 
 
 def _value_bits(value: float, kind: str) -> int:
-    match kind:
-        case "double":
-            return int.from_bytes(struct.pack(">d", value))
-        case "float":
-            return int.from_bytes(struct.pack(">f", value))
-        case "half":
-            return int.from_bytes(struct.pack(">e", value))
-        case _:
-            return _round_to_bfloat(value)
+    """Nearest, ties to even; for bfloat in one step from the double (through float it could round twice)."""
+    if kind != "bfloat":
+        return int.from_bytes(struct.pack(_STRUCT[kind], value))
+    above = int.from_bytes(struct.pack(">f", value)) >> 16
 
+    def distance(bits: int) -> tuple[float, int]:
+        return abs(struct.unpack(">f", (bits << 16).to_bytes(4))[0] - value), bits & 1
 
-def _round_to_bfloat(value: float) -> int:
-    """Nearest, ties to even, in one step from the double (through float it could round twice)."""
-    single = int.from_bytes(struct.pack(">f", value))
-    candidates = [single >> 16, (single >> 16) + 1]
-    distances = [abs(struct.unpack(">f", (bits << 16).to_bytes(4))[0] - value) for bits in candidates]
-    if distances[0] == distances[1]:
-        return candidates[candidates[0] & 1]
-    return candidates[distances.index(min(distances))]
+    return min(above, above + 1, key=distance)
 
 
 def _from_bits(bits: int, kind: str) -> str:
-    if kind == "half":
-        return f"0xH{bits:04X}"
-    if kind == "bfloat":
-        return f"0xR{bits:04X}"
-    if kind == "double":
-        return f"0x{bits:016X}"
-    exponent = bits >> 23 & 0xFF
-    if exponent == 0xFF:  # infinity, or NaN whose payload must survive
-        wide = (bits >> 31) << 63 | 0x7FF << 52 | (bits & 0x7FFFFF) << 29
-        return f"0x{wide:016X}"
-    single = struct.unpack(">f", bits.to_bytes(4))[0]
-    return f"0x{int.from_bytes(struct.pack('>d', single)):016X}"
+    if kind in ("half", "bfloat"):
+        return f"0x{'H' if kind == 'half' else 'R'}{bits:04X}"
+    if kind == "float":
+        if bits >> 23 & 0xFF == 0xFF:  # infinity, or NaN whose payload must survive
+            bits = (bits >> 31) << 63 | 0x7FF << 52 | (bits & 0x7FFFFF) << 29
+        else:
+            (single,) = struct.unpack(">f", bits.to_bytes(4))
+            bits = int.from_bytes(struct.pack(">d", single))
+    return f"0x{bits:016X}"

@@ -1,4 +1,4 @@
-"""LLVM IR read, verified and printed again by the LLVM inside llvmlite. Runs in `llvm_child` only.
+"""LLVM IR read, verified and printed again by the LLVM inside llvmlite. `llvm_process` runs it as a child.
 
 Why texts that agree afterwards are the same: both sides go through the same parser, verifier and printer,
 each a function of its input, and text and memory are two forms of one language, so what is printed means
@@ -28,18 +28,24 @@ become internal, the target is dropped, and so is what the linker finds that not
 
 from __future__ import annotations
 
+import json
 import re
+import resource
+import sys
 from collections.abc import Set
-from dataclasses import dataclass
+from dataclasses import asdict
 
 import llvmlite.binding as llvm
 
+from irdiff.normalize.canonical import Printed
 from irdiff.normalize.lexing import UnclearError
 from irdiff.normalize.llir import without_debug
 from irdiff.normalize.llvm_upgrades import INTRINSIC
 
-FORM = "llvm-" + ".".join(map(str, llvm.llvm_version_info))
 MAX_DEPTH = 64
+_MEMORY_BYTES = 2 << 30
+"""The limit of the child's address space. A text of 8 MB takes a third of it."""
+_UNREADABLE = Printed(text=None, why_not="unreadable")
 
 _FLAG = '!"Debug Info Version"'
 _BRACKET = re.compile(r'"[^"]*+"|[(\[{<]|[)\]}>]')
@@ -53,35 +59,25 @@ _OPAQUE_DECLARATION = re.compile(rf"^declare [^@\n]*@{re.escape(_OPAQUE)}[^\n]*"
 _NEW_AMD_TRIPLE = re.compile(r'^(target triple = ")amdgpu[\w.]*-', re.M)
 
 
-@dataclass(frozen=True, kw_only=True)
-class LlvmReading:
-    """What this LLVM prints of a text."""
-
-    text: str
-    opaque: tuple[str, ...]
-    """Intrinsics that it has read as functions it knows nothing of."""
-
-
-def reprint(text: str) -> LlvmReading | None:
-    """The text as this LLVM prints it, without debug information; None where it cannot read it."""
+def reprint(text: str) -> Printed:
+    """The text as this LLVM prints it, without debug information, or `unreadable`."""
     if _too_deep(text) or not _usual_constraints(text) or _OPAQUE in text:
-        return None
+        return _UNREADABLE
     try:
         text = without_debug(text)
-    except UnclearError:
-        return None
-    text = _NEW_AMD_TRIPLE.sub(r"\1amdgcn-", text).replace(_FLAG, '!"Debug Info Gone"')
-    try:
-        return LlvmReading(text=_read_and_print(text), opaque=())
+        text = _NEW_AMD_TRIPLE.sub(r"\1amdgcn-", text).replace(_FLAG, '!"Debug Info Gone"')
+        return Printed(text=_read_and_print(text))
+    except (UnclearError, UnicodeEncodeError):
+        return _UNREADABLE
     except RuntimeError as error:
         rejected = frozenset(INTRINSIC.findall(str(error)))
-    if not rejected:
-        return None
     try:
-        printed = _read_and_print(_with_opaque(text, rejected))
+        printed = _read_and_print(_with_opaque(text, rejected)) if rejected else None
     except RuntimeError:
-        return None
-    return LlvmReading(text=printed.replace(f"@{_OPAQUE}", "@"), opaque=tuple(sorted(rejected)))
+        return _UNREADABLE
+    if printed is None:
+        return _UNREADABLE
+    return Printed(text=printed.replace(f"@{_OPAQUE}", "@"), opaque=tuple(sorted(rejected)))
 
 
 def _read_and_print(text: str) -> str:
@@ -115,3 +111,21 @@ def _too_deep(text: str) -> bool:
         elif mark in ")]}>":
             depth = max(0, depth - 1)
     return False
+
+
+def serve() -> None:
+    """Answers one text after another, each a line of JSON, until the input is closed.
+
+    LLVM may abort the process, or use up its memory: it dies alone.
+    """
+    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    sys.stdout.write(json.dumps(asdict(Printed(text=""))) + "\n")
+    sys.stdout.flush()
+    for line in sys.stdin:
+        sys.stdout.write(json.dumps(asdict(reprint(json.loads(line)))) + "\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    serve()

@@ -1,8 +1,8 @@
 """The classes of opcodes, in one table: what each is counted as in the facts, and what an edit calls it.
 
-Names follow the PTX ISA's chapters, the AMD CDNA ISA documents, the instruction lists of "CUDA Binary
-Utilities", and the LLVM Language Reference. In each column the first row that matches and says something
-counts. Loads and stores are counted by width and space, which their opcodes spell (`histogram`).
+Names follow the PTX ISA's chapters, the AMD CDNA ISA documents and the LLVM Language Reference. In each
+column the first row that matches and is not empty counts. Loads and stores are counted by width and space,
+which their opcodes spell (`histogram`).
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ class OpcodeClass(NamedTuple):
     """A regular expression that matches their beginning."""
     counted: str
     """The name of the fact; empty where the row counts nothing."""
-    told: str
-    """The class in an edit; empty where the row tells nothing: the opcode itself is told in the end."""
+    klass: str
+    """The class in an edit; empty where the row has none: an edit then has the opcode itself."""
 
 
 BY_NAME = re.compile(
@@ -89,23 +89,6 @@ _AMDGCN = (
     OpcodeClass(r"s_load", "", "scalar loads"),
     OpcodeClass(r"[vs]_", "", "integer arithmetic"),
 )
-_SASS = (
-    OpcodeClass(r"UTC\w*MMA", "tcgen05_mma", ""),
-    OpcodeClass(r"UTC|LDTM|STTM", "tcgen05_other", ""),
-    OpcodeClass(r"[HIQ]GMMA", "wgmma", ""),
-    OpcodeClass(r"WARPGROUP", "wgmma_sync", ""),
-    OpcodeClass(r"[HIDQOB]MMA", "mma", ""),
-    OpcodeClass(r"LDSM|STSM", "matrix_load_store", ""),
-    OpcodeClass(r"UTMA|UBLKCP", "tma", ""),
-    OpcodeClass(r"LDGSTS", "async_copy", ""),
-    OpcodeClass(r"LDGDEPBAR|DEPBAR", "async_copy_sync", ""),
-    OpcodeClass(r"ATOM|RED\b|REDG", "atomic", ""),
-    OpcodeClass(r"BAR|SYNCS|B2R|R2B", "barrier", ""),
-    OpcodeClass(r"MEMBAR|FENCE|ERRBAR|CCTL", "fence", ""),
-    OpcodeClass(r"F2F|F2I|I2F|I2I|FRND", "convert", ""),
-    OpcodeClass(r"SHFL|VOTE|MATCH|REDUX", "warp_exchange", ""),
-    OpcodeClass(r"BRA|BRX|RET|EXIT|CALL|JMP|BSSY|BSYNC", "branch", ""),
-)
 _LLIR = (
     OpcodeClass(
         r"f(?:add|sub|mul|div|rem|neg|cmp)$|fma|fmul|exp|log|sqrt|sin|cos|maxnum|minnum|maximum|minimum",
@@ -140,7 +123,6 @@ _LLIR = (
 _OF_STAGE: Mapping[str, tuple[OpcodeClass, ...]] = {
     Stage.PTX: _PTX,
     Stage.AMDGCN: _AMDGCN,
-    Stage.SASS: _SASS,
     Stage.LLIR: _LLIR,
 }
 
@@ -153,7 +135,7 @@ def counted(stage: str, opcode: str) -> str:
 
 
 @functools.lru_cache(maxsize=1 << 13)
-def told(stage: str, opcode: str) -> str | None:
-    """The class of an opcode in an edit; None where the opcode itself is to be told."""
-    rows = (row for row in _OF_STAGE.get(stage, ()) if row.told)
-    return next((row.told for row in rows if re.match(row.opcodes, opcode)), None)
+def klass(stage: str, opcode: str) -> str | None:
+    """The class of an opcode in an edit; None where an edit has the opcode itself."""
+    rows = (row for row in _OF_STAGE.get(stage, ()) if row.klass)
+    return next((row.klass for row in rows if re.match(row.opcodes, opcode)), None)

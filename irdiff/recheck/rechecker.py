@@ -21,7 +21,7 @@ from irdiff.attribute.attributor import Replayer
 from irdiff.attribute.replayer import Dump, Replay, Replayed
 from irdiff.compare import cases
 from irdiff.compare.artifact_comparator import ArtifactComparator, DamagedArtifactError, made_by
-from irdiff.compare.compiler import Compiler
+from irdiff.compare.comparer import Compiler
 from irdiff.errors import NormalizeError
 from irdiff.model import Case, Failed, Launch, Sides, Target
 from irdiff.parallel import of_both

@@ -18,7 +18,7 @@ from irdiff.attribute.replayer import WorkerReplayer
 from irdiff.capture import kernel_sources
 from irdiff.capture.catalogs import Wanted
 from irdiff.codegen.calls import llvm_call, ptxas_flags
-from irdiff.codegen.running import llc_words
+from irdiff.codegen.tool_runner import llc_words
 from irdiff.compare.artifact_comparator import ArtifactComparator
 from irdiff.config import Config
 from irdiff.errors import ExitCode, IrdiffError, RunFolderError, UsageError

@@ -16,7 +16,6 @@ from irdiff.model import (
     Component,
     EditedLines,
     EditedSource,
-    Launch,
     Options,
     Reach,
     Run,
@@ -56,7 +55,7 @@ def merge(runs: Sequence[Run], *, partial: bool = False) -> Run:
         environment=_environment(runs),
         summary=radius.summarize(cases, targets),
         cases=cases,
-        launches=_launches(runs),
+        launches=dict(sorted({key: row for run in runs for key, row in run.launches.items()}.items())),
         groups=_groups(runs, {case.id: case for case in cases}),
         reach=_reach([run.reach for run in runs if run.reach]),
         edited_lines=_edited_lines([run.edited_lines for run in runs if run.edited_lines]),
@@ -114,11 +113,6 @@ def _targets(runs: Sequence[Run]) -> tuple[Target, ...]:
     return tuple(found[name] for name in sorted(found))
 
 
-def _launches(runs: Sequence[Run]) -> dict[str, Launch]:
-    rows = {digest: launch for run in runs for digest, launch in run.launches.items()}
-    return dict(sorted(rows.items()))
-
-
 def _environment(runs: Sequence[Run]) -> dict[str, str]:
     """What differs between hosts is kept side by side: it may explain a difference."""
     names = sorted({name for run in runs for name in run.environment})
@@ -143,10 +137,10 @@ def _joined(parts: Sequence[ChangeGroup], cases: Mapping[str, Case]) -> ChangeGr
     count = sum(len(part.members) for part in parts)
     charged = {component for part in parts for component in part.charged}
     members = tuple(sorted(member for part in parts for member in part.members))
-    told = [(cases[member], row.causes) for member in members if (row := cases[member].summary)]
+    causes = [(cases[member], row.causes) for member in members if (row := cases[member].summary)]
     return replace(
         shortest,
-        title=titles.of_group(told) if len(told) == len(members) else shortest.title,
+        title=titles.of_group(causes) if len(causes) == len(members) else shortest.title,
         severity=gravest.severity,
         score=gravest.score,
         reasons=gravest.reasons,
@@ -214,12 +208,12 @@ def missing_shards(runs: Iterable[Run]) -> str:
 
     Raises UsageError for shards of different totals, which overlap and leave gaps.
     """
-    seen: dict[object, list[Run]] = {}
-    for run in runs:
-        cut = (replace(run.options, shard=(1, 1)), tuple(target.name for target in run.targets))
-        seen.setdefault(cut, []).append(run)
+
+    def cut(run: Run) -> object:
+        return replace(run.options, shard=(1, 1)), tuple(target.name for target in run.targets)
+
     missing = []
-    for parts in seen.values():
+    for parts in _by_key(runs, cut):
         shards = {run.options.shard for run in parts}
         totals = sorted({total for _, total in shards})
         if len(totals) > 1:
@@ -234,13 +228,7 @@ def missing_shards(runs: Iterable[Run]) -> str:
 
 def without_shard(command: Sequence[str]) -> tuple[str, ...]:
     """The words that a user would have typed for the whole, for the record."""
-    kept: list[str] = []
-    skip = False
-    for word in command:
-        if skip or word.startswith("--shard="):
-            skip = False
-        elif word == "--shard":
-            skip = True
-        else:
-            kept.append(word)
-    return tuple(kept)
+    pairs = zip(("", *command), command, strict=False)
+    return tuple(
+        word for before, word in pairs if "--shard" not in (before, word) and not word.startswith("--shard=")
+    )

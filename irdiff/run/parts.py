@@ -1,16 +1,15 @@
 """What launches and cases of a run have in common stands in `run.json` once: in its *parts*.
 
 Where a launch or a case has a part, its place among them stands instead, a number. An artifact is its digest
-and its size; metadata is a part and, beside it, the kernel's name. A reader takes what is written out, too:
+and its size; metadata is a part and, next to it, the kernel's name. A reader takes what is written out, too:
 a run in which nothing is shared, as `--json` writes it, is read by the same rules.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, get_type_hints
 
@@ -42,18 +41,17 @@ class Part:
 def _stored(kind: type, **instead: Any) -> Any:
     """The type as it is stored, in which some fields have another type."""
     fields: list[Any] = [
-        (row.name, instead.get(row.name, hint), dataclasses.field(default=row.default))
+        (row.name, instead.pop(row.name, hint), dataclasses.field(default=row.default))
         for row, hint in zip(dataclasses.fields(kind), get_type_hints(kind).values(), strict=True)
     ]
+    fields += [(name, hint, dataclasses.field(default=())) for name, hint in instead.items()]
     return dataclasses.make_dataclass(f"Stored{kind.__name__}", fields, frozen=True, kw_only=True)
 
 
-StoredLaunch = _stored(
-    Launch,
-    arguments=tuple[int | Argument, ...],
-    **dict.fromkeys(_WORDS, int | Mapping[str, str]),
+_Launch = _stored(
+    Launch, arguments=tuple[int | Argument, ...], **dict.fromkeys(_WORDS, int | Mapping[str, str])
 )
-StoredCase = _stored(
+_Case = _stored(
     Case,
     facts=Sides[int | Mapping[str, Fact]],
     metadata=Sides[tuple[int, Mapping[str, object]] | Mapping[str, object]],
@@ -61,150 +59,109 @@ StoredCase = _stored(
     summary=int | CaseSummary | None,
     artifacts=Sides[Mapping[str, tuple[str, int] | Artifact]],
 )
-StoredRun = dataclasses.make_dataclass(
-    "StoredRun",
-    [("parts", tuple[Part, ...], dataclasses.field(default=()))],
-    bases=(
-        _stored(
-            Run,
-            launches=Mapping[str, StoredLaunch],  # type: ignore[valid-type]  # made above
-            cases=tuple[StoredCase, ...],  # type: ignore[valid-type]
-        ),
-    ),
-    frozen=True,
-    kw_only=True,
+stored_run: TypeAdapter[Any] = TypeAdapter(
+    _stored(
+        Run,
+        launches=Mapping[str, _Launch],  # type: ignore[valid-type]  # made above
+        cases=tuple[_Case, ...],  # type: ignore[valid-type]
+        parts=tuple[Part, ...],
+    )
 )
-_part, _case = TypeAdapter(Part), TypeAdapter(StoredCase)
-_launches: TypeAdapter[Any] = TypeAdapter(Mapping[str, StoredLaunch])  # type: ignore[valid-type]  # made above
-_names: dict[type, tuple[str, ...]] = {}
-"""Of the fields of a dataclass, which a large run asks for 200,000 times."""
+_part = TypeAdapter(Part)
 
 
 class PartError(Exception):
     """A number is the place of no such part, or parts stand for more than a run says."""
 
 
-class PartWriter:
-    """Gives parts their places. A part is known by its kind and content, never by which object holds it."""
-
-    def __init__(self, run: Run) -> None:
-        self._run = run
-        self._place_of: dict[bytes, int] = {}
-        """By the SHA-256 of a part's row, which names its kind."""
-        self._launches: list[dict[str, object]] = []
-        self._cases: list[dict[str, object]] = []
-        """The fields of each launch and case that hold places."""
-
-    def parts(self) -> Iterator[str]:
-        """A row for each part. Call `launches` and `cases` only after it has ended."""
-        for launch in self._run.launches.values():
-            places: dict[str, object] = {}
-            places["arguments"] = yield from self._each("argument", launch.arguments)
-            for name in _WORDS:
-                places[name] = yield from self._part("words", getattr(launch, name))
-            self._launches.append(places)
-        for case in self._run.cases:
-            places = {}
-            shared = [_without_own(side) for side in case.metadata]
-            facts = yield from self._each("facts", case.facts)
-            metadata = yield from self._each("metadata", shared)
-            places["facts"] = Sides(base=facts[0], head=facts[1])
-            places["metadata"] = Sides(base=metadata[0], head=metadata[1]).zip(case.metadata.map(_own))
-            places["origin"] = yield from self._part("origin", case.origin)
-            places["summary"] = yield from self._part("summary", case.summary)
-            self._cases.append(places)
-
-    def _each(self, kind: str, values: Iterable[object]) -> Generator[str, None, list[int | None]]:
-        places = []
-        for value in values:
-            places.append((yield from self._part(kind, value)))
-        return places
-
-    def _part(self, kind: str, value: object) -> Generator[str, None, int | None]:
-        """The place of the part, and its row where it is a new one."""
-        if value is None:
-            return None
-        row = _json.encode({kind: value})
-        content = hashlib.sha256(row.encode()).digest()
-        if content not in self._place_of:
-            self._place_of[content] = len(self._place_of)
-            yield row
-        return self._place_of[content]
-
-    def launches(self) -> Iterator[str]:
-        for (key, launch), places in zip(self._run.launches.items(), self._launches, strict=True):
-            yield f"{json.dumps(key)}:{_json.encode(_fields(launch, **places))}"
-
-    def cases(self) -> Iterator[str]:
-        for case, places in zip(self._run.cases, self._cases, strict=True):
-            yield _json.encode(_fields(case, artifacts=case.artifacts.map(_brief), **places))
+# writing
 
 
-class PartReader:
-    """Reads parts, then what has them. Raises pydantic's ValidationError, and PartError."""
+def rows(run: Run) -> dict[str, list[str]]:
+    """The JSON of every part, launch and case, by the name of their entry."""
+    places: dict[str, int] = {}
+    """By the part's JSON, which names its kind: equal parts have one place, whichever object holds them."""
 
-    def __init__(self) -> None:
-        self._parts: list[tuple[Part, int]] = []
-        """With the length of what each says."""
-        self._written_out_bytes = 0
+    def place(kind: str, value: object) -> int | None:
+        return None if value is None else places.setdefault(_json.encode({kind: value}), len(places))
 
-    def part(self, row: bytes) -> None:
-        self._parts.append((_part.validate_json(row, strict=True), len(row)))
+    def metadata(side: Mapping[str, object]) -> tuple[int | None, dict[str, object]]:
+        own = {name: side[name] for name in _OWN if name in side}
+        return place("metadata", {name: side[name] for name in side if name not in own}), own
 
-    def launch(self, row: bytes) -> tuple[str, Launch]:
-        """With its key."""
-        key, stored = next(iter(_launches.validate_json(row, strict=True).items()))
-        words = {name: self._whole("words", getattr(stored, name)) for name in _WORDS}
-        arguments = tuple(self._whole("argument", argument) for argument in stored.arguments)
-        return key, Launch(**_fields(stored, arguments=arguments, **words))
-
-    def case(self, row: bytes) -> Case:
-        stored = _case.validate_json(row, strict=True)
-        return Case(
-            **_fields(
-                stored,
-                facts=stored.facts.map(lambda side: self._whole("facts", side)),
-                metadata=stored.metadata.map(self._metadata),
-                origin=self._whole("origin", stored.origin),
-                summary=self._whole("summary", stored.summary),
-                artifacts=stored.artifacts.map(_artifacts),
+    launches = []
+    for key, launch in run.launches.items():
+        words = {name: place("words", getattr(launch, name)) for name in _WORDS}
+        arguments = [place("argument", argument) for argument in launch.arguments]
+        launches.append(f"{json.dumps(key)}:{_json.encode(_fields(launch, arguments=arguments, **words))}")
+    cases = [
+        _json.encode(
+            _fields(
+                case,
+                facts=case.facts.map(lambda side: place("facts", side)),
+                metadata=case.metadata.map(metadata),
+                origin=place("origin", case.origin),
+                summary=place("summary", case.summary),
+                artifacts=case.artifacts.map(
+                    lambda side: {name: (row.digest, row.size_bytes) for name, row in side.items()}
+                ),
             )
         )
-
-    def _whole(self, kind: str, stored: Any) -> Any:
-        if not isinstance(stored, int):
-            return stored
-        part, size_bytes = self._parts[stored] if 0 <= stored < len(self._parts) else (Part(), 0)
-        whole = getattr(part, kind)
-        if whole is None:
-            raise PartError(f"{stored} is the place of no part that is {kind}")
-        self._written_out_bytes += size_bytes
-        if self._written_out_bytes > MAX_WRITTEN_OUT_BYTES:
-            raise PartError(f"its parts stand for more than {MAX_WRITTEN_OUT_BYTES} bytes")
-        return whole
-
-    def _metadata(self, stored: Any) -> Mapping[str, object]:
-        return {**self._whole("metadata", stored[0]), **stored[1]} if isinstance(stored, tuple) else stored
+        for case in run.cases
+    ]
+    return {"parts": list(places), "launches": launches, "cases": cases}
 
 
 def _fields(of: Any, **instead: object) -> dict[str, Any]:
     """In their order."""
-    kind = type(of)
-    if kind not in _names:
-        _names[kind] = tuple(row.name for row in dataclasses.fields(kind))
-    return {name: getattr(of, name) for name in _names[kind]} | instead
+    return {name: getattr(of, name) for name in of.__dataclass_fields__} | instead
 
 
-def _own(metadata: Mapping[str, object]) -> dict[str, object]:
-    return {name: metadata[name] for name in _OWN if name in metadata}
+_json = json.JSONEncoder(
+    separators=(",", ":"), default=lambda value: str(value) if isinstance(value, Finding) else _fields(value)
+)
 
 
-def _without_own(metadata: Mapping[str, object]) -> dict[str, object]:
-    return {name: value for name, value in metadata.items() if name not in _OWN}
+# reading
 
 
-def _brief(artifacts: Mapping[str, Artifact]) -> dict[str, tuple[str, int]]:
-    return {stage: (artifact.digest, artifact.size_bytes) for stage, artifact in artifacts.items()}
+class _Parts:
+    def __init__(self, parts: tuple[Part, ...]) -> None:
+        self._parts = [(part, len(_part.dump_json(part, exclude_none=True))) for part in parts]
+        self._written_out_bytes = 0
+
+    def whole(self, kind: str, stored: Any) -> Any:
+        """The part whose place is stored, or what is stored in its place."""
+        if not isinstance(stored, int):
+            return stored
+        part, size_bytes = self._parts[stored] if 0 <= stored < len(self._parts) else (Part(), 0)
+        found = getattr(part, kind)
+        if found is None:
+            raise PartError(f"{stored} is the place of no part that is {kind}")
+        self._written_out_bytes += size_bytes
+        if self._written_out_bytes > MAX_WRITTEN_OUT_BYTES:
+            raise PartError(f"its parts stand for more than {MAX_WRITTEN_OUT_BYTES} bytes")
+        return found
+
+    def launch(self, stored: Any) -> Launch:
+        words = {name: self.whole("words", getattr(stored, name)) for name in _WORDS}
+        arguments = tuple(self.whole("argument", argument) for argument in stored.arguments)
+        return Launch(**_fields(stored, arguments=arguments, **words))
+
+    def case(self, stored: Any) -> Case:
+        return Case(
+            **_fields(
+                stored,
+                facts=stored.facts.map(lambda side: self.whole("facts", side)),
+                metadata=stored.metadata.map(self._metadata),
+                origin=self.whole("origin", stored.origin),
+                summary=self.whole("summary", stored.summary),
+                artifacts=stored.artifacts.map(_artifacts),
+            )
+        )
+
+    def _metadata(self, stored: Any) -> Mapping[str, object]:
+        return {**self.whole("metadata", stored[0]), **stored[1]} if isinstance(stored, tuple) else stored
 
 
 def _artifacts(stored: Mapping[str, tuple[str, int] | Artifact]) -> dict[str, Artifact]:
@@ -214,9 +171,12 @@ def _artifacts(stored: Mapping[str, tuple[str, int] | Artifact]) -> dict[str, Ar
     }
 
 
-def _said(value: object) -> object:
-    """What the JSON of a value of the model is, where it is no plain one."""
-    return str(value) if isinstance(value, Finding) else _fields(value)
-
-
-_json = json.JSONEncoder(separators=(",", ":"), default=_said)
+def read(content: bytes) -> Run:
+    """The run of a `run.json`. Raises pydantic's ValidationError, and PartError."""
+    stored = stored_run.validate_json(content, strict=True)
+    parts = _Parts(stored.parts)
+    launches = {key: parts.launch(launch) for key, launch in stored.launches.items()}
+    cases = tuple(map(parts.case, stored.cases))
+    fields = _fields(stored, launches=launches, cases=cases)
+    del fields["parts"]
+    return Run(**fields)

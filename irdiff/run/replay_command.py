@@ -10,62 +10,22 @@ from dataclasses import dataclass
 
 from irdiff.run.run_list import LAST
 
-KEPT = frozenset(
-    {
-        "--repo",
-        "--targets-dir",
-        "--corpus",
-        "--pack",
-        "--with",
-        "--program",
-        "--configs",
-        "--option",
-        "--from",
-        "--ptxas",
-        "--stages",
-    }
-)
+KEPT = {
+    "--repo", "--targets-dir", "--corpus", "--pack", "--with", "--program", "--configs", "--option",
+    "--from", "--ptxas", "--stages",
+}  # fmt: skip
 """With a value: they choose the cases, what they are compiled by, and what the verdict rests on."""
-KEPT_FLAGS = frozenset({"--ir"})
-DROPPED = frozenset(
-    {
-        "--case",
-        "--tier",
-        "--target",
-        "--shard",
-        "--triton",
-        "--python",
-        "--out",
-        "--known",
-        "--limit",
-        "--json",
-        "--markdown",
-        "--html",
-        "--cache",
-        "--store-mode",
-        "--cluster",
-        "--jobs",
-        "-j",
-        "--timeout",
-        "--memory",
-    }
-)
+KEPT_FLAGS = {"--ir"}
+DROPPED = {
+    "--case", "--tier", "--target", "--shard", "--triton", "--python", "--out", "--known", "--limit",
+    "--json", "--markdown", "--html", "--cache", "--store-mode", "--cluster", "--jobs", "-j", "--timeout",
+    "--memory",
+}  # fmt: skip
 """With a value: the report names the case, the target and the compiler; the others are of a machine."""
-DROPPED_FLAGS = frozenset(
-    {
-        "--exercised",
-        "--no-build",
-        "--bump",
-        "--no-cache",
-        "--recheck",
-        "--no-recheck",
-        "--attribute",
-        "--no-attribute",
-        "--quiet",
-        "-q",
-        "--exit-code",
-    }
-)
+DROPPED_FLAGS = {
+    "--exercised", "--no-build", "--bump", "--no-cache", "--recheck", "--no-recheck", "--attribute",
+    "--no-attribute", "--quiet", "-q", "--exit-code",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -99,6 +99,10 @@ def _unpack_as(magic: bytes, file: IO[bytes], writer: _Writer) -> None:
         _unpack_tar(file, writer)
 
 
+class _Readable(Protocol):
+    def read(self, size: int = -1, /) -> bytes: ...
+
+
 class _Writer:
     """Writes members below one folder and keeps count of what all of them cost."""
 
@@ -119,12 +123,7 @@ class _Writer:
             raise self.refuse(f"more than {MAX_MEMBERS} members")
         while name.startswith("./"):
             name = name[2:]
-        if (
-            name.startswith(("/", "\\"))
-            or ".." in re.split(r"[/\\]", name)
-            or "\0" in name
-            or ":" in name[:3]
-        ):
+        if re.match(r"[/\\]|.{0,2}:", name) or ".." in re.split(r"[/\\]", name) or "\0" in name:
             raise self.refuse(f"a member is called {name[:80]!a}")
         found = _PART.fullmatch(name)
         if not found:
@@ -148,10 +147,6 @@ class _Writer:
             if self.left_bytes < 0:
                 raise self.refuse(f"it unpacks to more than {MAX_UNPACKED_BYTES} bytes")
             yield chunk
-
-
-class _Readable(Protocol):
-    def read(self, size: int = -1, /) -> bytes: ...
 
 
 # zip

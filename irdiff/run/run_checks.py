@@ -8,6 +8,7 @@ line and another below.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
@@ -31,32 +32,18 @@ DIGEST = re.compile(r"[0-9a-f]{64}")
 _Refuse = Callable[[str], RunFolderError]
 
 
-def values_in(text: bytes) -> int:
-    """The most values that JSON has, before it is parsed."""
-    return text.count(b",") + text.count(b"[") + text.count(b"{")
-
-
-def check_values(count: int, path: Path) -> None:
-    """Refuses a document that costs more memory than a run can need."""
-    if count > MAX_VALUES:
+def check_values(text: bytes, path: Path) -> None:
+    """Refuses a document that costs more memory than a run can need, before it is parsed."""
+    if text.count(b",") + text.count(b"[") + text.count(b"{") > MAX_VALUES:
         raise RunFolderError(f"{path} has more than {MAX_VALUES} values; a run has fewer")
 
 
 def check_run(run: Run, path: Path) -> None:
     """Raises RunFolderError where the run contradicts itself or is out of all bounds."""
-    check_agreement(run, path)
-    check_numbers(run, path)
 
+    def refuse(what: str) -> RunFolderError:
+        return RunFolderError(f"{path} is not a valid run: {what}", hint="run `irdiff compare` again")
 
-def _refusing(path: Path) -> _Refuse:
-    return lambda what: RunFolderError(
-        f"{path} is not a valid run: {what}", hint="run `irdiff compare` again"
-    )
-
-
-def check_agreement(run: Run, path: Path) -> None:
-    """Raises RunFolderError where the run contradicts itself."""
-    refuse = _refusing(path)
     _check_sizes(run, refuse)
     _check_cases(run, refuse)
     _check_groups(run, refuse)
@@ -64,6 +51,7 @@ def check_agreement(run: Run, path: Path) -> None:
         raise refuse("it is called one of the same compiler, and has cases")
     if run.summary != radius.summarize(run.cases, run.targets):
         raise refuse("its summary is not that of its cases")
+    _check_numbers(run, refuse)
 
 
 def _check_sizes(run: Run, refuse: _Refuse) -> None:
@@ -160,9 +148,7 @@ def _is_consistent(group: ChangeGroup, cases: list[str]) -> bool:
     return sorted(group.members) == sorted(cases) and group.representative in group.members
 
 
-def check_numbers(run: Run, path: Path) -> None:
-    """Raises RunFolderError where a number, or the depth of metadata, is out of all bounds."""
-    refuse = _refusing(path)
+def _check_numbers(run: Run, refuse: _Refuse) -> None:
     for case in run.cases:
         parts = (case.facts, case.compile_s)
         plain = (value for part in parts for side in (part.base, part.head) for value in side.values())
@@ -175,20 +161,14 @@ def check_numbers(run: Run, path: Path) -> None:
         rest += (group.score, group.likeness)
     for launch in run.launches.values():
         rest += (launch.flops, launch.min_bytes, *(launch.tolerance or ()), *(launch.grid or ()))
-        for argument in launch.arguments:
-            rest += (
-                argument.value,
-                *(argument.shape or ()),
-                *(argument.strides or ()),
-                argument.storage_offset,
-            )
+        for row in launch.arguments:
+            rest += (row.value, *(row.shape or ()), *(row.strides or ()), row.storage_offset)
     for target in run.targets:
         rest += target.facts.values()
     if counted := run.edited_lines:
         rest += (counted.cases, counted.unmeasured, counted.executed_by)
-        rest += (
-            value for source in _sources(run) for line in source.lines for value in (line.number, line.cases)
-        )
+        lines = (line for source in counted.sources for line in source.lines)
+        rest += (value for line in lines for value in (line.number, line.cases))
     if not all(map(_is_sane, rest)):
         raise refuse("it has a number that is not finite, or beyond all bounds")
 
@@ -209,12 +189,7 @@ def _is_plain(value: object, depth: int = 0) -> bool:
 
 
 def _repeated(names: Iterable[str]) -> str | None:
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            return name
-        seen.add(name)
-    return None
+    return next((name for name, count in Counter(names).items() if count > 1), None)
 
 
 def _shown(name: str) -> str:

@@ -16,10 +16,9 @@ import errno
 import json
 import os
 import stat
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import replace
-from itertools import count, islice
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -28,9 +27,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from irdiff.errors import RunFolderError, StoreError
 from irdiff.model import SCHEMA, Case, Launch, Run
-from irdiff.run import rows, run_checks, run_place
-from irdiff.run.parts import PartError, PartReader, PartWriter, StoredRun
-from irdiff.run.rows import Row
+from irdiff.run import parts, run_checks, run_place
 from irdiff.store import Store, sha256
 
 MAX_RUN_JSON_BYTES = 256 << 20
@@ -38,7 +35,9 @@ MAX_ARTIFACT_BYTES = 256 << 20
 _MAX_WINDOW_BYTES = 128 << 20
 _CHUNK_BYTES = 1 << 20
 _LINK_ERRORS = frozenset({errno.ELOOP, errno.ENOTDIR, errno.EMLINK})
-_adapter, _launch, _case = TypeAdapter(Run), TypeAdapter(Launch), TypeAdapter(Case)
+_run, _launch, _case = TypeAdapter(Run), TypeAdapter(Launch), TypeAdapter(Case)
+_BRACKETS = {"parts": ("[", "]"), "launches": ("{", "}"), "cases": ("[", "]")}
+"""Of the long entries of a run, in the order in which they are written, after all others."""
 
 
 def write(folder: Path, run: Run, store: Store, digests: Iterable[str]) -> None:
@@ -62,33 +61,22 @@ def write(folder: Path, run: Run, store: Store, digests: Iterable[str]) -> None:
         ) from error
 
 
-_READ_BACK = 500
-"""Cases. All parts are read back, and of a large run so many of its cases and twice as many launches: reading
-it whole takes longer than writing it, and as much memory again."""
+_READ_BACK = 2_000
+_KEPT = "nothing took the place of an earlier run, and what was compiled is in the store"
 
 
 def _check_written(folder: Path, run: Run) -> None:
-    """Reads the run back before it takes its place. Raises AssertionError where it reads differently."""
-    kept = "nothing took the place of an earlier run, and what was compiled is in the store"
-    step = len(run.cases) // _READ_BACK + 1
-    launches = dict(islice(run.launches.items(), 0, None, step))
+    """Raises AssertionError where the run contradicts itself, or reads differently than it was written.
+
+    Above `_READ_BACK` cases a run is not read back: that takes longer than writing it, and as much memory.
+    """
     try:
-        run_checks.check_agreement(run, folder)
-        with opened(folder, ("run.json",), MAX_RUN_JSON_BYTES) as file:
-            read = _read(_every(step, rows.of_file(file)), folder)
-        run_checks.check_numbers(read, folder)
-    except (RunFolderError, rows.OtherLayoutError) as error:
-        raise AssertionError(f"the run that was written cannot be read ({error}); {kept}") from error
-    if read != replace(run, launches=launches, cases=run.cases[::step]):
-        raise AssertionError(f"the run that was written reads differently; {kept}")
-
-
-def _every(step: int, found: Iterator[Row]) -> Iterator[Row]:
-    """All rows, but of launches and cases only the first, the one that comes `step` rows later, and so on."""
-    numbers = {"launches": count(), "cases": count()}
-    for row in found:
-        if not row.is_part or row.entry not in numbers or next(numbers[row.entry]) % step == 0:
-            yield row
+        reads_same = len(run.cases) > _READ_BACK or load(folder) == replace(run, schema=SCHEMA)
+        run_checks.check_run(run, folder)
+    except RunFolderError as error:
+        raise AssertionError(f"the run that was written cannot be read ({error}); {_KEPT}") from error
+    if not reads_same:
+        raise AssertionError(f"the run that was written reads differently; {_KEPT}")
 
 
 def dump(run: Run) -> bytes:
@@ -99,21 +87,28 @@ def dump(run: Run) -> bytes:
 def dump_parts(run: Run) -> Iterator[bytes]:
     """The same in parts, each row on a line of its own."""
     launches = (f"{json.dumps(key)}: {_whole(_launch, row)}" for key, row in run.launches.items())
-    cases = (_whole(_case, row) for row in run.cases)
-    return rows.written(_short(run), (("launches", launches), ("cases", cases)))
+    return _document(run, {"launches": launches, "cases": (_whole(_case, row) for row in run.cases)})
 
 
 def stored(run: Run) -> Iterator[bytes]:
     """`run.json`, in which what is repeated stands once."""
-    writer = PartWriter(run)
-    long = (("parts", writer.parts()), ("launches", writer.launches()), ("cases", writer.cases()))
-    return rows.written(_short(run), long)
+    return _document(run, parts.rows(run))
 
 
-def _short(run: Run) -> Iterator[tuple[str, object]]:
-    head = replace(run, schema=SCHEMA, launches={}, cases=())
-    entries: dict[str, object] = _adapter.dump_python(head, mode="json")
-    return ((name, value) for name, value in entries.items() if name not in rows.LONG)
+def _document(run: Run, long: Mapping[str, Iterable[str]]) -> Iterator[bytes]:
+    """The short entries of the run, then the JSON rows of the long ones; each on a line of its own."""
+    short = _run.dump_python(replace(run, schema=SCHEMA, launches={}, cases=()), mode="json")
+    yield b"{"
+    for name, value in short.items():
+        if name not in _BRACKETS:
+            yield f'\n "{name}": {json.dumps(value)},'.encode()
+    for place, (name, rows) in enumerate(long.items()):
+        opening, closing = _BRACKETS[name]
+        yield f'{"," if place else ""}\n "{name}": {opening}'.encode()
+        for number, row in enumerate(rows):
+            yield f"{',' if number else ''}\n  {row}".encode()
+        yield f"\n {closing}".encode()
+    yield b"\n}\n"
 
 
 def _whole(adapter: TypeAdapter[Any], value: object) -> str:
@@ -122,7 +117,7 @@ def _whole(adapter: TypeAdapter[Any], value: object) -> str:
 
 def json_schema() -> dict[str, Any]:
     """The JSON Schema of `run.json`, with and without parts."""
-    return TypeAdapter(StoredRun).json_schema()
+    return parts.stored_run.json_schema()
 
 
 def load(folder: Path) -> Run:
@@ -132,67 +127,35 @@ def load(folder: Path) -> Run:
     """
     root, name = (folder, "run.json") if folder.is_dir() else (folder.parent, folder.name)
     path = root / name
-    with opened(root, (name,), MAX_RUN_JSON_BYTES) as file:
-        try:
-            run = _read(rows.of_file(file), path)
-        except rows.OtherLayoutError:
-            file.seek(0)
-            content = file.read()
-            run_checks.check_values(run_checks.values_in(content), path)
-            run = _read(rows.of_content(content), path, is_whole=True)
+    content = read_file(root, (name,), MAX_RUN_JSON_BYTES)
+    run_checks.check_values(content, path)
+    try:
+        run = parts.read(content)
+        _check_schema(run.schema, path)
+    except parts.PartError as error:
+        raise RunFolderError(f"{path} is not a valid run: {error}") from error
+    except ValidationError as error:
+        with suppress(ValidationError):
+            _check_schema(_version.validate_json(content).schema, path)
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(map(str, first["loc"]))[:200]
+        raise RunFolderError(
+            f"{path} is not a valid run: {place!a}: {first['msg'][:200]}", hint="run `irdiff compare` again"
+        ) from error
     run_checks.check_run(run, path)
     return run
 
 
-def _read(found: Iterator[Row], path: Path, *, is_whole: bool = False) -> Run:
-    """Raises OtherLayoutError where a row is no JSON, unless the rows were made of a whole document."""
-    reader, head = PartReader(), dict[str, bytes]()
-    launches, cases = dict[str, Launch](), list[Case]()
-    values, where = 0, ""
-    try:
-        for row in found:
-            values += run_checks.values_in(row.text)
-            run_checks.check_values(values, path)
-            match row:
-                case Row(is_part=False):
-                    where = ""
-                    if not head:
-                        _check_schema(row, path)
-                    head[row.entry] = row.text
-                case Row(entry="parts"):
-                    where = "parts"
-                    reader.part(row.text)
-                case Row(entry="launches"):
-                    where = "launches"
-                    key, launch = reader.launch(row.text)
-                    launches[key] = launch
-                case Row(entry="cases"):
-                    where = f"cases.{len(cases)}"
-                    cases.append(reader.case(row.text))
-        where = ""
-        document = b",".join(b'"%b":%b' % (name.encode(), text) for name, text in head.items())
-        run = _adapter.validate_json(b"{%b}" % document, strict=True)
-    except PartError as error:
-        raise RunFolderError(f"{path} is not a valid run: {where!a}: {error}") from error
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        if first["type"] == "json_invalid" and not is_whole:
-            raise rows.OtherLayoutError from error
-        place = ".".join([*filter(None, [where]), *map(str, first["loc"])])[:200]
-        raise RunFolderError(f"{path} is not a valid run: {place!a}: {first['msg'][:200]}") from error
-    except (ValueError, RecursionError) as error:
-        raise RunFolderError(
-            f"{path} is not a run: {str(error)[:200]!a}", hint="run `irdiff compare` again"
-        ) from error
-    return replace(run, schema=SCHEMA, launches=launches, cases=tuple(cases))
+@dataclass(frozen=True)
+class _SchemaVersion:
+    schema: object
 
 
-def _check_schema(first: Row, path: Path) -> None:
-    """Before the rest is read, so that a run of another version is told from a damaged one.
+_version = TypeAdapter(_SchemaVersion)
 
-    Rows of every layout begin with the schema, and it comes once.
-    """
-    schema = json.loads(first.text)
+
+def _check_schema(schema: object, path: Path) -> None:
+    """A run of another version is told from a damaged one."""
     if schema != SCHEMA:
         raise RunFolderError(
             f"{path} has schema {str(schema)[:80]!a}, this irdiff reads {SCHEMA!r}",

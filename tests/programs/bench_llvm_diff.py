@@ -21,7 +21,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from irdiff.normalize import Printed, equivalent, llvm_reader
+from irdiff.normalize import equivalent, llvm_reader
 from irdiff.normalize.llvm_process import LlvmReader
 from tests.programs.bench import children_cpu_s
 from tests.programs.bench_normalize import cpu_s, pairs
@@ -80,7 +80,7 @@ def readable_pairs() -> list[Pair]:
     found = []
     for base, head in pairs("llir"):
         ours, theirs = llvm_reader.reprint(base.text), llvm_reader.reprint(head.text)
-        if ours is not None and theirs is not None:
+        if ours.text is not None and theirs.text is not None:
             found.append(Pair(raw=(base.text, head.text), printed=(ours.text, theirs.text)))
     return found
 
@@ -147,14 +147,14 @@ def what_it_does_not_see(tool: LlvmDiff, per_kind: int, seed: int = 1) -> None:
     ours = 0
     for _, kind, artifact, mutant, _ in mutants(table, per_kind, seed):
         base, head = llvm_reader.reprint(artifact.text), llvm_reader.reprint(mutant)
-        if base is None or head is None or base.text == head.text:
+        if base.text is None or head.text is None or base.text == head.text:
             continue
         answer, _ = tool.answer(base.text, head.text)
         if answer is None:
             continue
         asked[kind] += 1
         unseen[kind] += answer
-        ours += equivalent("llir", artifact.text, mutant, reprint=_in_this_process).equal
+        ours += equivalent("llir", artifact.text, mutant, reprint=llvm_reader.reprint).equal
     print(
         f"\nmutants of another meaning: {asked.total()} of {len(asked)} kinds; llvm-diff calls {unseen.total()} equal, "
         f"irdiff {ours}. By kind, what llvm-diff does not see:"
@@ -162,12 +162,6 @@ def what_it_does_not_see(tool: LlvmDiff, per_kind: int, seed: int = 1) -> None:
     for kind, count in sorted(unseen.items()):
         if count:
             print(f"  {kind:34} {count} of {asked[kind]}")
-
-
-def _in_this_process(text: str) -> Printed:
-    reading = llvm_reader.reprint(text)
-    assert reading is not None
-    return Printed(text=reading.text, form=llvm_reader.FORM, opaque=reading.opaque, why_not="")
 
 
 def main() -> None:

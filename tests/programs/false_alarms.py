@@ -152,15 +152,14 @@ def compare_sides(ours: Outcome, theirs: Outcome, stores: tuple[Store, Store]) -
         same = type(ours) is type(theirs)
         return {"failure": StageStatus.EQUIVALENT if same else StageStatus.CHANGED}
 
-    def equivalent(stage: str, *digests: str) -> verdicts.TextComparison:
+    def equivalent(stage: str, *digests: str) -> normalize.TextEquality:
         texts = [
             (store.get(digest) or b"").decode(errors="replace")
             for store, digest in zip(stores, digests, strict=True)
         ]
-        result = normalize.equivalent(stage, *texts)
-        return verdicts.TextComparison(equal=result.equal, header_equal=result.header_equal, findings=())
+        return normalize.equivalent(stage, *texts)
 
-    stages = dict(verdicts.compare_texts(ours, theirs, equivalent).stages)
+    stages = dict(verdicts.compare_texts(ours, theirs, equivalent)[0])
     for binary, stage in MACHINE_STAGES.items():
         a, b = ours.artifacts.get(binary), theirs.artifacts.get(binary)
         if a and b:

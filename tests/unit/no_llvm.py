@@ -1,4 +1,4 @@
-"""A judge without LLVM: texts are compared as they are spelled."""
+"""No LLVM: texts are compared as they are spelled."""
 
 from __future__ import annotations
 
@@ -6,4 +6,4 @@ from irdiff.normalize import Printed
 
 
 def no_llvm(_: str) -> Printed:
-    return Printed(text=None, form="", opaque=(), why_not="unavailable")
+    return Printed(text=None, why_not="unavailable")

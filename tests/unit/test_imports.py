@@ -27,7 +27,7 @@ STDLIB_ONLY = {"model", "errors", "case_ids"}
 PURE = {"normalize", "binaries", "group"}
 NOT_PURE = {
     "normalize/llvm_process.py",
-    "normalize/llvm_child.py",
+    "normalize/llvm_reader.py",
     "group/describer.py",
     "group/case_results.py",
 }

@@ -2,20 +2,22 @@
 
     llvm:/usr/lib/llvm-22            an installed LLVM, by its folder or its llc       llvm.py
     llvm:…/site-packages/llvmlite    the library of llvmlite                           llvm.py
-    ptxas:/usr/local/cuda/bin/ptxas  an assembler of CUDA                              ptxas.py
+    ptxas:/usr/local/cuda/bin/ptxas  an assembler of CUDA
 
 A tool is known by the content of its programs and of every library that these load.
 """
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
-from irdiff.errors import UsageError
-from irdiff.resolve.tools import llvm, ptxas
-from irdiff.resolve.tools.tool import Tool
+from irdiff.errors import ToolchainError, UsageError
+from irdiff.resolve.tools import llvm, tool
+from irdiff.resolve.tools.tool import Tool, ToolKind
 
 KINDS = ("llvm:", "ptxas:")
+_PTXAS_VERSION = re.compile(r"\bV(\d+\.\d+\.\d+)")
 
 
 def is_tool(spec: str) -> bool:
@@ -30,5 +32,21 @@ def resolve(spec: str) -> Tool:
     path = Path(rest).expanduser().absolute()
     if not path.exists():
         raise UsageError(f"{spec}: there is no {path}", hint="name an installed LLVM, or a ptxas")
-    found = llvm.identify if kind == "llvm" else ptxas.identify
-    return found(spec, path)
+    return llvm.identify(spec, path) if kind == "llvm" else _ptxas(spec, path)
+
+
+def _ptxas(spec: str, path: Path) -> Tool:
+    program = path / "ptxas" if path.is_dir() else path
+    found = _PTXAS_VERSION.search(tool.ask(program, "--version"))
+    if not found:
+        raise ToolchainError(f"{spec}: {program} prints no version", hint="name a ptxas of CUDA")
+    return Tool(
+        kind=ToolKind.PTXAS,
+        spec=spec,
+        version=f"ptxas {found[1]}",
+        path=program,
+        digest=tool.digest_of(program),
+        programs={"ptxas": program.resolve()},
+        backends=frozenset({"cuda"}),
+        notes=(),
+    )

@@ -43,13 +43,12 @@ def identify(spec: str, path: Path) -> Tool:
         )
     said = tool.ask(programs["llc"], "--version")
     backends = _backends(said)
-    linked = [*programs.values()]
     return Tool(
         kind=ToolKind.LLVM,
         spec=spec,
         version=f"LLVM {_version(spec, said)}",
         path=path,
-        digest=key_of("llvm/1", tool.content_of(linked)),
+        digest=key_of("llvm/1", tool.content_of(programs.values())),
         programs=programs,
         backends=backends,
         notes=tuple(_notes(spec, programs, backends)),
@@ -85,7 +84,7 @@ def _any_linker() -> str | None:
 def _version(spec: str, said: str) -> str:
     found = _VERSION.search(said)
     if not found:
-        raise ToolchainError(f"{spec} tells no version of LLVM", hint="name an llc")
+        raise ToolchainError(f"{spec} prints no version of LLVM", hint="name an llc")
     return found[1]
 
 

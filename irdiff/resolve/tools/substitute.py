@@ -58,12 +58,12 @@ class Substitute:
 
     @property
     def texts_of(self) -> str:
-        return self.origin.spec if isinstance(self.origin, Toolchain) else self.origin.revision.spec
+        return self._above.spec
 
     @property
     def version(self) -> str:
         """Of the Triton that made the texts."""
-        return self.origin.version if isinstance(self.origin, Toolchain) else self.origin.revision.version
+        return self._above.version
 
     def compiles(self, target: Target) -> bool:
         """Whether the tool has a part in making code for a target."""
@@ -76,7 +76,7 @@ class Substitute:
 
     def toolchain(self) -> Toolchain:
         """What stands for the tool wherever toolchains are compared."""
-        above = self._origin_toolchain()
+        above = self._above
         own = {str(self.tool.path): self.tool.digest} if self.tool.kind is ToolKind.PTXAS else above.programs
         return replace(
             above,
@@ -88,15 +88,17 @@ class Substitute:
             notes=tuple(dict.fromkeys((*above.notes, *self.tool.notes))),
         )
 
-    def _origin_toolchain(self) -> Toolchain:
+    @property
+    def _above(self) -> Toolchain:
+        """The release that makes the texts, or what stands for the run that has recorded them."""
         if isinstance(self.origin, Toolchain):
             return self.origin
-        digest = self.origin.revision.digest
+        made = self.origin.revision
         assembler = {str(self.ptxas.path): self.ptxas.digest} if self.ptxas else {}
         return Toolchain(
-            spec=self.origin.revision.spec,
-            version=self.origin.revision.version,
-            digest=key_of("recorded/1", digest, assembler),
+            spec=made.spec,
+            version=made.version,
+            digest=key_of("recorded/1", made.digest, assembler),
             path="",
             python="",
             root="",

@@ -12,7 +12,7 @@ from typing import Any
 import msgpack
 import pytest
 
-from irdiff.binaries import cubin, elf, hsaco, machine_code, symbols
+from irdiff.binaries import cubin, elf, machine_code, symbols
 from irdiff.binaries.elf import Section
 from irdiff.errors import NormalizeError
 from tests.elf_files import HEADER_BYTES, Edit, assembled, content, named, rebuilt
@@ -105,22 +105,6 @@ CUBIN_NEUTRAL = {
 }
 
 
-@pytest.mark.parametrize("target", ["sm_90", "sm_100"])
-@pytest.mark.parametrize("what", CUBIN_COUNTS)
-def test_a_cubin_differs_by(what: str, target: str) -> None:
-    binary = original("cubin", target)
-    assert rebuilt(binary, CUBIN_COUNTS[what]) != rebuilt(binary)
-    assert digest("cubin", rebuilt(binary, CUBIN_COUNTS[what])) != digest("cubin", binary)
-
-
-@pytest.mark.parametrize("target", ["sm_90", "sm_100"])
-@pytest.mark.parametrize("what", CUBIN_NEUTRAL)
-def test_a_cubin_is_the_same_but_for(what: str, target: str) -> None:
-    binary = original("cubin", target)
-    assert rebuilt(binary, CUBIN_NEUTRAL[what]) != rebuilt(binary)
-    assert digest("cubin", rebuilt(binary, CUBIN_NEUTRAL[what])) == digest("cubin", binary)
-
-
 def test_another_sm_is_another_contract() -> None:
     binary = original("cubin", "sm_90")
     flags = elf.read(binary, "").flags
@@ -206,20 +190,13 @@ def in_descriptor(at: int) -> Edit:
 
 
 HIDDEN = {".offset": 48, ".size": 8, ".value_kind": "hidden_global_offset_x"}
+ENTRIES = """
+.agpr_count .vgpr_count .sgpr_count .vgpr_spill_count .group_segment_fixed_size .private_segment_fixed_size
+.kernarg_segment_size .kernarg_segment_align .max_flat_workgroup_size .wavefront_size .uniform_work_group_size
+.of_a_later_version
+"""
 HSACO_COUNTS = {
-    **{
-        f"{name} of the kernel": of_kernel(name, 777)
-        for name in (
-            *(".agpr_count", ".vgpr_count", ".sgpr_count", ".vgpr_spill_count", ".group_segment_fixed_size"),
-            *(".private_segment_fixed_size", ".kernarg_segment_size", ".kernarg_segment_align"),
-            *(
-                ".max_flat_workgroup_size",
-                ".wavefront_size",
-                ".uniform_work_group_size",
-                ".of_a_later_version",
-            ),
-        )
-    },
+    **{f"{name} of the kernel": of_kernel(name, 777) for name in ENTRIES.split()},
     "a required work-group size": of_kernel(".reqd_workgroup_size", [64, 1, 1]),
     "a cluster": of_kernel(".cluster_dims", [2, 1, 1]),
     "offset of an argument": of_argument(".offset", 28),
@@ -231,19 +208,8 @@ HSACO_COUNTS = {
         lambda found: found.update({"amdhsa.target": found["amdhsa.target"] + ":xnack+"})
     ),
     "another entry of the note": metadata(lambda found: found.update({"amdhsa.printf": ["1:1:4:%d"]})),
-    **{
-        f"byte {at} of the descriptor": in_descriptor(at)
-        for at in (
-            0,
-            4,
-            8,
-            16,
-            44,
-            48,
-            52,
-            56,
-        )  # LDS, scratch, kernarg, entry, the resource registers, properties
-    },
+    # LDS, scratch, kernarg, entry, the resource registers, properties
+    **{f"byte {at} of the descriptor": in_descriptor(at) for at in (0, 4, 8, 16, 44, 48, 52, 56)},
     "the code": content(".text", lambda old: b"\1" + old[1:]),
     "a section nobody knows": named(".debug_str", lambda s: replace(s, name=".data.rel.ro")),
     "alignment": named(".text", lambda s: replace(s, alignment=s.alignment * 2)),
@@ -262,18 +228,19 @@ HSACO_NEUTRAL = {
 }
 
 
-@pytest.mark.parametrize("what", HSACO_COUNTS)
-def test_a_code_object_differs_by(what: str) -> None:
-    binary = original("hsaco", "gfx942")
-    assert rebuilt(binary, HSACO_COUNTS[what]) != rebuilt(binary)
-    assert digest("hsaco", rebuilt(binary, HSACO_COUNTS[what])) != digest("hsaco", binary)
+EDITS = [
+    *(("cubin", target, what) for target in ("sm_90", "sm_100") for what in (*CUBIN_COUNTS, *CUBIN_NEUTRAL)),
+    *(("hsaco", "gfx942", what) for what in (*HSACO_COUNTS, *HSACO_NEUTRAL)),
+]
 
 
-@pytest.mark.parametrize("what", HSACO_NEUTRAL)
-def test_a_code_object_is_the_same_but_for(what: str) -> None:
-    binary = original("hsaco", "gfx942")
-    assert rebuilt(binary, HSACO_NEUTRAL[what]) != rebuilt(binary)
-    assert digest("hsaco", rebuilt(binary, HSACO_NEUTRAL[what])) == digest("hsaco", binary)
+@pytest.mark.parametrize(("stage", "target", "what"), EDITS)
+def test_a_contract_has_all_that_counts_and_nothing_else(stage: str, target: str, what: str) -> None:
+    counts, neutral = (CUBIN_COUNTS, CUBIN_NEUTRAL) if stage == "cubin" else (HSACO_COUNTS, HSACO_NEUTRAL)
+    binary = original(stage, target)
+    edited = rebuilt(binary, counts.get(what) or neutral[what])
+    assert edited != rebuilt(binary)
+    assert (digest(stage, edited) != digest(stage, binary)) == (what in counts)
 
 
 def test_the_distance_to_the_code_is_no_part_and_its_place_is() -> None:
@@ -302,11 +269,6 @@ def test_the_distance_to_the_code_is_no_part_and_its_place_is() -> None:
 
     assert digest("hsaco", apart(256, 0)) == digest("hsaco", binary)
     assert digest("hsaco", apart(256, 8)) != digest("hsaco", binary)
-
-
-def test_facts_of_all_kernels_are_read() -> None:
-    file = elf.read(original("hsaco", "gfx942"), "")
-    assert [row[".name"] for row in hsaco.kernels(file)] == [KERNEL]
 
 
 # hostile files
@@ -377,17 +339,15 @@ def test_sections_of_one_name_are_both_counted() -> None:
 # what a loader is asked for
 
 
-@pytest.mark.parametrize(
-    ("stage", "target", "table"), [("cubin", "sm_90", ".strtab"), ("hsaco", "gfx942", ".dynstr")]
-)
-def test_a_kernel_is_found_by_its_symbol(stage: str, target: str, table: str) -> None:
+@pytest.mark.parametrize(("stage", "target"), [("cubin", "sm_90"), ("hsaco", "gfx942")])
+@pytest.mark.parametrize(("info", "found"), [(0x12, True), (0x22, True), (0x02, False), (0x11, False)])
+def test_only_what_a_driver_looks_up_is_found(stage: str, target: str, info: int, found: bool) -> None:
+    """Functions, global (1) or weak (2); neither local ones nor data."""
     binary = original(stage, target)
-    assert KERNEL in symbols(stage, binary)
-    names = {row.name for row in elf.read(binary, stage).sections}
-    tables = {table, ".strtab"} & names
-    renamed = binary
-    for name in tables:
-        renamed = rebuilt(renamed, content(name, lambda old: old.replace(KERNEL.encode(), b"another_k ")))
-    assert KERNEL not in symbols(stage, renamed)
+    kernel = next(n for n, s in enumerate(elf.symbols(elf.read(binary, stage))) if s.name == KERNEL)
+    with_info = content(
+        ".symtab", lambda old: old[: 24 * kernel + 4] + bytes([info]) + old[24 * kernel + 5 :]
+    )
+    assert (KERNEL in symbols(stage, rebuilt(binary, with_info))) is found
     with pytest.raises(NormalizeError):
         symbols(stage, binary[:100])

@@ -9,42 +9,24 @@ from typing import Any
 
 import pytest
 
-from irdiff.codegen import readable, running
+from irdiff.codegen import readable
 from irdiff.codegen.calls import LlvmCall
 from irdiff.codegen.readable import Abilities
-from irdiff.codegen.running import Made, error_of
 from irdiff.codegen.tool_compiler import ToolCompiler
+from irdiff.codegen.tool_runner import Runner, ToolFailed
 from irdiff.config import load
-from irdiff.model import (
-    Artifact,
-    Assembler,
-    Compiled,
-    Failed,
-    Failure,
-    FailureKind,
-    Outcome,
-    Sides,
-    Toolchain,
-)
-from irdiff.resolve.corpus import Corpus
+from irdiff.model import Artifact, Assembler, Compiled, Failed, FailureKind, Outcome, Sides, Toolchain
 from irdiff.resolve.tools.substitute import RecordedSide, Substitute, recorded_corpus
 from irdiff.resolve.tools.tool import Tool, ToolKind
 from irdiff.store import Store
 from tests.unit.conftest import Build
 
 PTX = b"//\n.version 8.7\n.target sm_90a\n"
-CORPUS = Corpus(root=Path("/corpus"), workloads=("matmul/tma",), digest="corpus")
-RELEASE = Toolchain(
-    spec="triton==3.9.0",
-    version="3.9.0",
-    digest="release",
-    path="/t",
-    python="/t/bin/python",
-    root="/t/triton",
-    runtime={},
-    programs={"/t/ptxas": "p"},
-    notes=(),
-)
+LLIR = b"define void @k(ptr captures(none) %0) {\n  %1 = icmp samesign ult i32 %0, 4\n}\n"
+SIDE = Build.side()
+RELEASE = replace(SIDE.toolchain, programs={"/t/ptxas": "p"})
+ABLE = {"old": Abilities(unreadable=("captures(none)", "icmp samesign"), newest_ptx=84, flags=())}
+NEW = Abilities(unreadable=(), newest_ptx=99, flags=readable.FLAGS)
 
 
 def tool(kind: ToolKind = ToolKind.LLVM, digest: str = "llvm") -> Tool:
@@ -61,19 +43,22 @@ def tool(kind: ToolKind = ToolKind.LLVM, digest: str = "llvm") -> Tool:
 
 
 def substitute(one: Tool, origin: Toolchain | RecordedSide = RELEASE) -> Substitute:
-    return Substitute(tool=one, origin=origin, corpus=CORPUS, ptxas=None)
+    return Substitute(tool=one, origin=origin, corpus=SIDE.corpus, ptxas=None)
 
 
 @dataclass
-class FakeInner:
-    """The workers of a release."""
+class Made:
+    """A compiler with tools, over workers that give every launch the same texts."""
 
     store: Store
-    asked: list[bool] = field(default_factory=list)
+    calls: list[tuple[str, Any]] = field(default_factory=list)
+    """Each run of a tool, with the text that it read."""
+    fresh: list[bool] = field(default_factory=list)
+    compiler: Any = None
 
     def compile(self, *_: Any, fresh: bool = False) -> Outcome:
-        self.asked.append(fresh)
-        texts = {"ttgir": b"module {}", "llir": b"define void @k() {\n}\n", "ptx": PTX}
+        self.fresh.append(fresh)
+        texts = {"ttgir": b"module {}", "llir": LLIR, "ptx": PTX}
         return Compiled(
             handed={},
             artifacts={
@@ -88,138 +73,140 @@ class FakeInner:
             notes=(),
         )
 
-
-@dataclass
-class Bench:
-    compiler: ToolCompiler
-    inner: FakeInner
-    store: Store
-    calls: list[tuple[str, Any]]
-
-    def compile(self, of: Substitute, target: str = "sm_90", **more: Any) -> Outcome:
+    def outcome(self, of: Substitute, target: str = "sm_90", **more: Any) -> Any:
         launch = Build.launch(f"matmul/tma:fp16@{target}")
-        return self.compiler.compile(of.toolchain(), CORPUS, launch, Build.target(target), **more)
+        compile = self.compiler.recompile if "attempt" in more else self.compiler.compile
+        return compile(of.toolchain(), SIDE.corpus, launch, Build.target(target), **more)
+
+    def content(self, outcome: Any, stage: str) -> bytes:
+        return self.store.get(outcome.artifacts[stage].digest) or b""
 
 
 @pytest.fixture
-def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Bench]:
-    calls: list[tuple[str, Any]] = []
+def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Made]:
+    made = Made(Store(tmp_path / "store"))
 
-    def generate(
-        runner: running.Runner, one: Tool, text: str, call: LlvmCall, folder: Path
-    ) -> Made | Failure:
-        calls.append((one.digest, call))
+    def generate(runner: Runner, one: Tool, text: str, call: LlvmCall, folder: Path) -> bytes:
+        made.calls.append((one.digest, text))
         if one.digest == "broken":
-            return error_of("ptx", "no")
-        stage = "ptx" if call.header else "amdgcn"
-        return Made(outputs={stage: PTX + one.digest.encode() + str(runner.randomized).encode()})
+            raise ToolFailed(FailureKind.ERROR, "ptx", "no")
+        return PTX + one.digest.encode() + str(runner.randomized).encode()
 
-    def assemble(_: object, program: Path, name: str, text: bytes, flags: Any, folder: Path) -> Made:
-        calls.append((str(program), flags))
-        return Made(outputs={"cubin": str(program).encode() + text}, log="registers")
+    def assemble(_: object, program: Path, name: str, text: bytes, flags: Any, folder: Path) -> Any:
+        made.calls.append((str(program), text.decode()))
+        return " ".join((str(program), *flags)).encode() + text, "registers"
 
-    able = Abilities(unreadable=(), newest_ptx=99, flags=readable.FLAGS)
-    monkeypatch.setattr(readable, "of_tool", lambda *_: able)
-    monkeypatch.setattr(running.Runner, "generate", generate)
-    monkeypatch.setattr(running.Runner, "assemble", assemble)
+    monkeypatch.setattr(readable, "of_tool", lambda one, *_: ABLE.get(one.digest, NEW))
+    monkeypatch.setattr(Runner, "generate", generate)
+    monkeypatch.setattr(Runner, "assemble", assemble)
 
-    def make(*substitutes: Substitute) -> Bench:
-        store = Store(tmp_path / "store")
-        inner = FakeInner(store)
-        config = load(cache=tmp_path)
-        compiler = ToolCompiler(inner, substitutes, store, config, reuse=True)  # type: ignore[arg-type]
-        return Bench(compiler, inner, store, calls)
+    def with_tools(*substitutes: Substitute) -> Made:
+        workers: Any = made
+        made.compiler = ToolCompiler(workers, substitutes, made.store, load(cache=tmp_path), reuse=True)
+        return made
 
-    return make
+    return with_tools
 
 
-def test_an_llvm_makes_the_ptx_and_the_ptxas_of_the_release_the_machine_code(bench: Any) -> None:
+def test_an_llvm_makes_the_ptx_and_the_ptxas_of_the_release_the_machine_code(make: Any) -> None:
     side = substitute(tool())
-    at = bench(side)
-    made = at.compile(side)
-    assert list(made.artifacts) == ["ttgir", "llir", "ptx", "cubin"]
-    assert at.store.get(made.artifacts["ptx"].digest).startswith(PTX + b"llvm")
-    assert [name for name, _ in at.calls] == ["llvm", "/t/ptxas"]
-    assert at.calls[1][1] == ("-v", "--gpu-name=sm_90a")
-    assert (made.metadata, made.assembler_log) == ({"shared": 4}, "registers")
+    made = make(side)
+    outcome = made.outcome(side)
+    assert list(outcome.artifacts) == ["ttgir", "llir", "ptx", "cubin"]
+    assert made.content(outcome, "ptx").startswith(PTX + b"llvm")
+    assert made.content(outcome, "cubin").startswith(b"/t/ptxas -v --gpu-name=sm_90a")
+    assert (outcome.metadata, outcome.assembler_log) == ({"shared": 4}, "registers")
 
 
-def test_a_ptxas_assembles_the_ptx_of_the_release(bench: Any) -> None:
+def test_a_ptxas_assembles_the_ptx_of_the_release(make: Any) -> None:
     side = substitute(tool(ToolKind.PTXAS, "cuda"))
-    at = bench(side)
-    made = at.compile(side)
-    assert made.assembler == Assembler(digest="cuda", flags=("-v", "--gpu-name=sm_90a"))
-    assert at.store.get(made.artifacts["ptx"].digest) == PTX
-    assert [name for name, _ in at.calls] == ["/cuda"]
+    made = make(side)
+    outcome = made.outcome(side)
+    assert outcome.assembler == Assembler(digest="cuda", flags=("-v", "--gpu-name=sm_90a"))
+    assert made.content(outcome, "ptx") == PTX
+    assert made.calls == [("/cuda", PTX.decode())]
 
 
-def test_a_result_is_kept_for_this_text_tool_and_options_alone(bench: Any) -> None:
+def test_a_result_is_kept_for_this_text_tool_and_options_alone(make: Any) -> None:
     one, other = substitute(tool()), substitute(tool(digest="other"))
-    at = bench(one, other)
-    at.compile(one)
-    at.compile(one)
-    made = ["llvm", "/t/ptxas"]
-    assert [name for name, _ in at.calls] == made
-    at.compile(other)
-    made += ["other", "/t/ptxas"]
-    assert [name for name, _ in at.calls] == made
-    at.compile(one, fresh=True)
-    made += ["llvm", "/t/ptxas"]
-    assert ([name for name, _ in at.calls], at.inner.asked[-1]) == (made, True)
+    made = make(one, other)
+    for side, fresh, runs in ((one, False, 2), (one, False, 2), (other, False, 4), (one, True, 6)):
+        made.outcome(side, fresh=fresh)
+        assert (len(made.calls), made.fresh[-1]) == (runs, fresh)
 
 
-def test_a_side_is_compiled_again_by_its_tool_and_not_taken_from_the_store(bench: Any) -> None:
+def test_a_side_is_compiled_again_by_its_tool_and_not_taken_from_the_store(make: Any) -> None:
     side = substitute(tool())
-    at = bench(side)
-    first = at.compile(side)
-    launch, target = Build.launch("matmul/tma:fp16@sm_90"), Build.target("sm_90")
-    again = at.compiler.recompile(side.toolchain(), CORPUS, launch, target, attempt=0)
-    assert again.artifacts["ptx"].digest != first.artifacts["ptx"].digest  # this tool tells the two apart
-    replayed = at.compiler.replay(
-        side.toolchain(), launch.id, target, "ptx", first.artifacts["llir"].digest, randomized=True
-    )
-    assert isinstance(replayed, Compiled)
-    assert replayed.artifacts["ptx"].digest == again.artifacts["ptx"].digest
+    made = make(side)
+    first, again = made.outcome(side), made.outcome(side, attempt=0)
+    assert again.artifacts["ptx"].digest != first.artifacts["ptx"].digest  # addresses differ
+    launch, text = Build.launch("matmul/tma:fp16@sm_90"), first.artifacts["llir"].digest
+    target = Build.target("sm_90")
+    replayed = made.compiler.replay(side.toolchain(), launch.id, target, "ptx", text, randomized=True)
+    assert replayed.artifacts["ptx"] == again.artifacts["ptx"]
 
 
-def test_what_a_tool_refuses_is_a_failure_with_the_stages_above(bench: Any) -> None:
+def test_what_a_tool_refuses_is_a_failure_with_the_stages_above(make: Any) -> None:
     side = substitute(tool(digest="broken"))
-    made = bench(side).compile(side)
-    assert isinstance(made, Failed)
-    assert (made.failure.message, list(made.artifacts)) == ("no", ["ttgir", "llir"])
+    outcome = make(side).outcome(side)
+    assert isinstance(outcome, Failed)
+    assert (outcome.failure.message, list(outcome.artifacts)) == ("no", ["ttgir", "llir"])
 
 
-def test_without_a_backend_a_target_is_unsupported(bench: Any) -> None:
-    side = substitute(replace(tool(), backends=frozenset({"cuda"})))
-    made = bench(side).compile(side, "gfx942")
-    assert isinstance(made, Failed)
-    assert made.failure.kind is FailureKind.UNSUPPORTED
-
-
-def test_amd_without_a_linker_is_told_so(bench: Any) -> None:
+def test_what_a_tool_of_amd_lacks(make: Any) -> None:
     side = substitute(tool())
-    made = bench(side).compile(side, "gfx942")
-    assert isinstance(made, Compiled)
-    assert made.notes == ("no-linker",)
-    assert "hsaco" not in made.artifacts
+    outcome = make(side).outcome(side, "gfx942")
+    assert (outcome.notes, "hsaco" in outcome.artifacts) == (("no-linker",), False)
+    side = substitute(replace(tool(), backends=frozenset({"cuda"})))
+    outcome = make(side).outcome(side, "gfx942")
+    assert outcome.failure.kind is FailureKind.UNSUPPORTED
 
 
-def test_texts_of_a_run_are_those_that_it_kept(bench: Any, build: type[Build], tmp_path: Path) -> None:
-    kept, gone = (build.case(f"matmul/tma:{name}@gfx942") for name in ("kept", "gone"))
-    text = Store(tmp_path / "store").put(b"define void @k() {\n}\n")
-    artifact = Artifact(stage="llir", digest=text, size_bytes=1)
+def test_a_promise_is_left_out_for_both_and_a_spelling_for_the_one_that_needs_it(make: Any) -> None:
+    old, new = substitute(tool(digest="old")), substitute(tool(digest="new"))
+    made = make(old, new)
+    made.outcome(old)
+    made.outcome(new)
+    without = LLIR.decode().replace(" samesign", "")
+    assert dict(made.calls)["old"] == without.replace("captures(none)", "nocapture")
+    assert dict(made.calls)["new"] == without
+    notes = " ".join(made.compiler.notes())
+    assert "llvm old cannot read icmp samesign: left out on both sides, in 1 texts" in notes
+    assert "llvm old cannot read captures(none): spelled differently, with the same meaning" in notes
+    assert "llvm old has no switch nvptx-short-ptr" in notes
+
+
+def test_against_the_release_no_promise_is_left_out(make: Any) -> None:
+    old = substitute(tool(digest="old"))
+    made = make(old)
+    made.outcome(old)
+    assert dict(made.calls)["old"] == LLIR.decode().replace("captures(none)", "nocapture")
+
+
+def test_ptx_is_given_under_an_isa_that_the_assembler_knows(make: Any) -> None:
+    sides = [substitute(tool(ToolKind.PTXAS, name)) for name in ("old", "new")]
+    made = make(*sides)
+    for side in sides:
+        made.outcome(side)
+    assert dict(made.calls) == {"/old": PTX.decode().replace("8.7", "8.4"), "/new": PTX.decode()}
+    assert any("knows no ISA 8.7" in note for note in made.compiler.notes())
+
+
+def test_texts_of_a_run_are_those_that_it_kept(make: Any) -> None:
+    kept, gone = (Build.case(f"matmul/tma:{name}@gfx942") for name in ("kept", "gone"))
+    made = make()
+    artifact = Artifact(stage="llir", digest=made.store.put(b"define void @k() {\n}\n"), size_bytes=1)
     kept = replace(kept, artifacts=Sides(base={}, head={"llir": artifact}))
-    recorded = RecordedSide(run=build.run(kept, gone), side="head")
+    recorded = RecordedSide(run=Build.run(kept, gone), side="head")
     assert recorded_corpus(recorded).workloads == ("matmul/tma",)
     side = substitute(tool(), recorded)
-    at = bench(side)
-    target = Build.target("gfx942")
-    catalog = at.compiler.catalog(side.toolchain(), CORPUS, "matmul/tma", target)
-    assert [launch.label for launch in catalog.launches] == ["kept", "gone"]
-    by_label = {
-        launch.label: at.compiler.compile(side.toolchain(), CORPUS, launch, target)
+    compiler, target = make(side).compiler, Build.target("gfx942")
+    catalog = compiler.catalog(side.toolchain(), SIDE.corpus, "matmul/tma", target)
+    outcomes = {
+        launch.label: compiler.compile(side.toolchain(), SIDE.corpus, launch, target)
         for launch in catalog.launches
     }
-    assert list(by_label["kept"].artifacts) == ["llir", "amdgcn"]
-    assert "the run has no llir" in by_label["gone"].failure.message
-    assert not at.inner.asked
+    assert list(outcomes) == ["kept", "gone"]
+    assert list(outcomes["kept"].artifacts) == ["llir", "amdgcn"]
+    assert "the run has no llir" in outcomes["gone"].failure.message
+    assert not made.fresh, "no worker compiles"

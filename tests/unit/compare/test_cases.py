@@ -1,4 +1,4 @@
-"""Cases that were not compared in code."""
+"""Cases whose code was not compared, why a side failed, and the blast radius."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pytest
 
 from irdiff.capture import pairing
 from irdiff.compare import cases, radius
+from irdiff.compare.cases import MAX_REASON, reason
 from irdiff.model import (
     Artifact,
     CaptureFailure,
@@ -17,12 +18,12 @@ from irdiff.model import (
     Pair,
     Sides,
     StageStatus,
-    Target,
     Verdict,
 )
+from tests.unit.conftest import Build
 from tests.unit.findings import findings, told
 
-TARGET = Target(name="sm_90", backend="cuda", arch=90, warp_size=32, title="", facts={}, sources={})
+TARGET = Build.target()
 PAIR = Pair(
     id="a/b:c@sm_90",
     launch_id="a/b:c",
@@ -32,12 +33,16 @@ PAIR = Pair(
     supported=Sides(base=True, head=True),
     moved=False,
 )
-
 COMPILES: Sides[Failure | None] = Sides(base=None, head=None)
 
 
-def failure(kind: FailureKind) -> Failure:
-    return Failure(kind=kind, stage="ttgir", message="it failed", signal=None, stderr="")
+def failure(kind: FailureKind = FailureKind.ERROR, message: str = "it failed", stderr: str = "") -> Failure:
+    return Failure(kind=kind, stage="ttgir", message=message, signal=None, stderr=stderr)
+
+
+@pytest.fixture
+def pair(launch: Launch) -> Pair:
+    return replace(PAIR, base=launch, head=launch)
 
 
 @pytest.mark.parametrize(
@@ -51,93 +56,78 @@ def failure(kind: FailureKind) -> Failure:
         (FailureKind.UNSUPPORTED, FailureKind.UNSUPPORTED, Verdict.UNSUPPORTED),
     ],
 )
-def test_failures(launch: Launch, base, head, verdict: Verdict) -> None:
-    pair = replace(PAIR, base=launch, head=launch)
-    failures = Sides(base=failure(base) if base else None, head=failure(head) if head else None)
-    case = cases.failed(pair, failures)
+def test_failures(pair: Pair, base, head, verdict: Verdict) -> None:
+    kinds = Sides(base=base, head=head)
+    case = cases.failed(pair, kinds.map(lambda kind: failure(kind) if kind else None))
     assert case.verdict is verdict
     assert (case.origin is not None) == (verdict in (Verdict.BROKEN, Verdict.FIXED))
-    assert (case.error or "").count("it failed") == sum(kind is not None for kind in (base, head))
+    assert (case.error or "").count("it failed") == sum(kind is not None for kind in kinds)
 
 
-def test_one_sided(launch: Launch) -> None:
-    new = replace(PAIR, head=launch)
-    assert cases.one_sided(new, COMPILES).verdict is Verdict.ADDED
-    assert cases.one_sided(replace(PAIR, base=launch), COMPILES).verdict is Verdict.REMOVED
-    does_not_compile = replace(COMPILES, head=failure(FailureKind.ERROR))
-    case = cases.one_sided(new, does_not_compile)
-    assert (case.verdict, case.error) == (Verdict.FAILING, "head: it failed")
-    missing = replace(new, supported=Sides(base=False, head=True))
-    assert cases.one_sided(missing, does_not_compile).verdict is Verdict.FAILING
-    case = cases.one_sided(missing, COMPILES)
-    assert case.verdict is Verdict.FIXED
-    assert case.error == "base: the toolchain has no backend 'cuda'"
+FAILED = CaptureFailure(id="a/b:c", expected=True, failure=failure())
 
 
 @pytest.mark.parametrize(
-    ("base", "head", "verdict"),
+    ("base", "head", "verdict", "error"),
     [
-        ("launch", "fails", Verdict.BROKEN),
-        ("fails", "launch", Verdict.FIXED),
-        ("fails", "fails", Verdict.FAILING),
-        (None, "fails", Verdict.FAILING),
-        ("fails", None, Verdict.REMOVED),
+        (None, "launches", Verdict.ADDED, ""),
+        ("launches", None, Verdict.REMOVED, ""),
+        ("launches", "fails", Verdict.BROKEN, "head: it failed"),
+        ("fails", "launches", Verdict.FIXED, "base: it failed"),
+        ("fails", "fails", Verdict.FAILING, "base: it failed; head: it failed"),
+        (None, "fails", Verdict.FAILING, "head: it failed"),
+        ("fails", None, Verdict.REMOVED, "base: it failed"),
     ],
 )
-def test_launches_that_one_side_did_not_take(launch: Launch, base, head, verdict: Verdict) -> None:
-    failed = CaptureFailure(id="a/b:c", expected=True, failure=failure(FailureKind.ERROR))
-    rows = {"launch": launch, "fails": failed, None: None}
+def test_launches_that_one_side_lacks(launch: Launch, base, head, verdict: Verdict, error: str) -> None:
+    rows = {"launches": launch, "fails": FAILED, None: None}
     case = cases.one_sided(replace(PAIR, base=rows[base], head=rows[head]), COMPILES)
-    assert case.verdict is verdict
-    assert "it failed" in (case.error or "")
-    assert case.launches.base == (launch.key if base == "launch" else None)
+    assert (case.verdict, case.error or "") == (verdict, error)
+    assert case.launches.base == (launch.key if base == "launches" else None)
 
 
-def test_the_same_input_is_said_and_no_stage_is_called_compared(launch: Launch) -> None:
-    case = cases.same_input(replace(PAIR, base=launch, head=launch))
-    assert case.verdict is Verdict.UNCHANGED
-    assert {stage for stage, status in case.stages.items() if status is not StageStatus.ABSENT} == {"launch"}
-    assert case.stages["launch"] is StageStatus.IDENTICAL
-    assert told(case.findings) == ("not-compiled:same-input",)
-
-
-@pytest.mark.parametrize("moved", [False, True], ids=["another grid", "another order"])
-def test_the_same_input_that_is_launched_differently_has_changed(launch: Launch, moved: bool) -> None:
-    text = Artifact(stage="launch", digest="2" * 64, size_bytes=9)
-    head = launch if moved else replace(launch, launched=text)
-    case = cases.same_input(replace(PAIR, base=launch, head=head, moved=moved))
-    assert (case.verdict, case.stages["launch"]) == (Verdict.CHANGED, StageStatus.CHANGED)
-    assert case.origin is not None and case.origin.stage == "launch"
-    assert case.artifacts.map(lambda side: side["launch"]) == Sides(base=launch.launched, head=head.launched)
-
-
-def test_a_workload_that_no_side_supports() -> None:
+def test_what_a_side_does_not_support(launch: Launch) -> None:
+    new = replace(PAIR, head=launch, supported=Sides(base=False, head=True))
+    case = cases.one_sided(new, COMPILES)
+    assert (case.verdict, case.error) == (Verdict.FIXED, "base: the toolchain has no backend 'cuda'")
+    assert cases.one_sided(new, replace(COMPILES, head=failure())).verdict is Verdict.FAILING
     case = cases.one_sided(pairing.unsupported("a/b", TARGET), COMPILES)
     assert (case.id, case.verdict, case.kernel) == ("a/b:*@sm_90", Verdict.UNSUPPORTED, "")
 
 
-def test_a_renamed_launch_keeps_its_old_id(launch: Launch) -> None:
-    pair = replace(PAIR, base=replace(launch, id="a/old:c"), head=launch)
-    assert cases.blank(pair, Verdict.CHANGED).renamed_from == "a/old:c@sm_90"
-    assert cases.blank(replace(PAIR, base=launch, head=launch), Verdict.CHANGED).renamed_from is None
+@pytest.mark.parametrize("differs", ["", "grid", "order"])
+def test_equal_inputs_are_compared_by_their_launch_alone(pair: Pair, launch: Launch, differs: str) -> None:
+    other = replace(launch, launched=Artifact(stage="launch", digest="2" * 64, size_bytes=9))
+    pair = replace(pair, head=other if differs == "grid" else launch, moved=differs == "order")
+    case = cases.same_input(pair)
+    assert case.verdict is (Verdict.CHANGED if differs else Verdict.UNCHANGED)
+    assert case.stages.pop("launch") is (StageStatus.CHANGED if differs else StageStatus.IDENTICAL)
+    assert {*case.stages.values()} == {StageStatus.ABSENT}
+    assert (case.origin and case.origin.stage) == ("launch" if differs else None)
+    assert told(case.findings) == ("not-compiled:same-input",)
+    assert case.artifacts.head["launch"] == pair.head.launched
 
 
-def test_only_a_finding_says_that_code_was_not_compared(launch: Launch) -> None:
-    case = cases.blank(replace(PAIR, base=launch, head=launch), Verdict.CHANGED)
-    assert not cases.not_compared(case)
-    assert not cases.not_compared(
-        replace(
-            case,
-            findings=findings(
-                "not-compiled:same-input",
-            ),
-        )
-    )
-    assert cases.not_compared(replace(case, findings=findings("reordered-only", "not-compared:asm,npuasm")))
+def test_a_renamed_launch_keeps_its_old_id(pair: Pair, launch: Launch) -> None:
+    renamed = replace(pair, base=replace(launch, id="a/old:c"))
+    assert cases.blank(renamed, Verdict.CHANGED).renamed_from == "a/old:c@sm_90"
+    assert cases.blank(pair, Verdict.CHANGED).renamed_from is None
 
 
-def test_radius_counts_only_what_was_compared(launch: Launch) -> None:
-    pair = replace(PAIR, base=launch, head=launch)
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ((), False),
+        (("not-compiled:same-input",), False),
+        (("reordered-only", "not-compared:asm,npuasm"), True),
+    ],
+)
+def test_only_a_finding_says_that_code_was_not_compared(pair: Pair, written, expected: bool) -> None:
+    case = replace(cases.blank(pair, Verdict.CHANGED), findings=findings(*written))
+    assert cases.not_compared(case) is expected
+
+
+def test_radius_counts_only_what_was_compared(pair: Pair) -> None:
     changed = replace(cases.blank(pair, Verdict.CHANGED), stages={"ttir": StageStatus.CHANGED})
     same = replace(cases.blank(pair, Verdict.UNCHANGED), stages={"ttir": StageStatus.ABSENT})
     summary = radius.summarize([changed, same, cases.blank(pair, Verdict.BROKEN)], [TARGET])
@@ -145,3 +135,48 @@ def test_radius_counts_only_what_was_compared(launch: Launch) -> None:
     row = summary.radius["sm_90"]
     assert (row.changed, row.compared, row.fraction) == (1, 2, 0.5)
     assert (row.stages["ttir"].changed, row.stages["ttir"].compared) == (1, 1)
+
+
+QUOTED = """\
+Traceback (most recent call last):
+  File "x.py", line 9, in visit
+    raise ValueError("odd")
+ValueError: odd
+
+The above exception was the direct cause of the following exception:
+
+Traceback (most recent call last):
+triton.compiler.errors.CompilationError: at 5:4:
+def kernel(x_ptr, n, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    y = tl.load(x_ptr ^ offsets)
+    tl.static_assert(BLOCK == 9)
+    ^"""
+MESSAGE = (
+    "CompilationError: at 5:4: def kernel(x_ptr, n, BLOCK: tl.constexpr): offsets = tl.arange(0, BLOCK) "
+    "y = tl.load(x_ptr ^ offsets) tl.static_assert(BLOCK == 9) ^"
+)
+INNER = QUOTED.replace("5:4", "1:1").replace("BLOCK == 9", "inner") + "\n"
+ODD = "CompilationError: ValueError('odd') (at 5:4)"
+ASSERTED = "CompilationError: tl.static_assert(BLOCK == 9) (at 5:4)"
+
+
+@pytest.mark.parametrize(
+    ("message", "stderr", "expected"),
+    [
+        (f"{MESSAGE} ValueError('odd')", f"{QUOTED}\nshapes differ:\nValueError('odd')\n", ODD),
+        (MESSAGE, QUOTED, ASSERTED),
+        (MESSAGE, INNER + QUOTED, ASSERTED),
+        (f"{MESSAGE} ValueError('odd')", "", ODD),
+        (f"{MESSAGE} ValueError('odd')", QUOTED.replace("^", ""), ODD),
+        (MESSAGE, "killed", MESSAGE[:MAX_REASON]),
+        *(
+            (text, QUOTED, text)
+            for text in ("RuntimeError: not today", "PassManager::run failed", "", "at 1:2: x")
+        ),
+        ("x" * 900, "", "x" * MAX_REASON),
+    ],
+)
+def test_the_reason_is_without_the_source_that_the_message_quotes(message, stderr, expected: str) -> None:
+    assert reason(failure(FailureKind.ERROR, message, stderr)) == expected
+    assert reason(failure(FailureKind.CRASH, message, stderr)) == message[:MAX_REASON]

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
 
 import pytest
 
 from irdiff.compare import verdicts
-from irdiff.compare.verdicts import Binaries, LastTexts, NotCompared, StageComparison, TextComparison
 from irdiff.findings import Finding, FindingKind
 from irdiff.model import Artifact, Assembler, Compiled, StageStatus, Verdict
-from tests.unit.findings import findings, told
+from irdiff.normalize import TextEquality
+from tests.unit.findings import told
 
 IDENTICAL, EQUIVALENT, CHANGED, ABSENT = StageStatus
 
@@ -19,76 +18,58 @@ IDENTICAL, EQUIVALENT, CHANGED, ABSENT = StageStatus
 def side(notes: tuple[str, ...] = (), assembler: Assembler | None = None, **digests: str) -> Compiled:
     return Compiled(
         handed={},
-        artifacts={
-            name: Artifact(stage=name, digest=digest, size_bytes=1) for name, digest in digests.items()
-        },
+        artifacts={name: Artifact(stage=name, digest=digest, size_bytes=1) for name, digest in digests.items()},
         metadata={},
         stage_times_s={},
         stage_cpu_s={},
         assembler=assembler,
         assembler_log="",
         notes=notes,
-    )
+    )  # fmt: skip
 
 
-def judge_texts(*equal: str):
-    def equivalent(stage: str, ours: str, theirs: str) -> TextComparison:
-        assert ours != theirs, "equal bytes are not compared as texts"
-        return TextComparison(
-            equal=stage in equal,
-            header_equal=True,
-            findings=(Finding(FindingKind.NOT_NORMALIZED, stage),) * 2,
-        )
-
-    return equivalent
-
-
-def texts(**stages: StageStatus) -> StageComparison:
-    return StageComparison(stages=stages, findings=())
+def compare(stage: str, ours: str, theirs: str) -> TextEquality:
+    assert ours != theirs, "equal bytes are not compared as texts"
+    found = (Finding(FindingKind.NOT_NORMALIZED, stage),) * 2
+    return TextEquality(equal=stage == "ttgir", header_equal=True, findings=found)
 
 
 def test_statuses_are_never_assumed() -> None:
-    found = verdicts.compare_texts(
+    stages, findings = verdicts.compare_texts(
         side(source="0", ttir="1", ttgir="5", ptx="2", cubin="7"),
         side(ttir="1", ttgir="6", llir="3", ptx="4", cubin="8"),
-        judge_texts("ttgir"),
+        compare,
     )
-    assert dict(found.stages) == {"ttir": IDENTICAL, "ttgir": EQUIVALENT, "ptx": CHANGED, "llir": ABSENT}
-    assert told(found.findings) == ("not-normalized:ttgir", "not-normalized:ptx")
+    assert stages == {"ttir": IDENTICAL, "ttgir": EQUIVALENT, "ptx": CHANGED, "llir": ABSENT}
+    assert told(findings) == ("not-normalized:ttgir", "not-normalized:ptx")
 
 
-# evidence
+_UNLINKED = ("no-linker",)
 
 
 @pytest.mark.parametrize(
-    ("base", "head", "expected"),
+    ("base", "head", "finding"),
     [
-        (side(ttir="1", asm="2"), side(ttir="1", asm="3"), LastTexts(stage="asm", why="no-binary")),
-        (side(ttir="1", asm="2"), side(ttir="1", npuasm="2"), NotCompared(base="asm", head="npuasm")),
-        (side(ttir="1", asm="2"), side(ttir="1"), NotCompared(base="asm", head="ttir")),
-        (side(ttir="1"), side(ttir="1", asm="2"), NotCompared(base="ttir", head="asm")),
-        (side(), side(), NotCompared(base="nothing", head="nothing")),
-        (side(ttir="1"), side(), NotCompared(base="ttir", head="nothing")),
-        (side(source="1"), side(source="1"), NotCompared(base="source", head="source")),
-        (side(ptx="1", cubin="2"), side(ptx="1"), NotCompared(base="cubin", head="ptx")),
-        (side(amdgcn="1"), side(amdgcn="1", hsaco="2"), NotCompared(base="amdgcn", head="hsaco")),
-        (side(ptx="1", cubin="2"), side(amdgcn="1", hsaco="2"), NotCompared(base="cubin", head="hsaco")),
-        (
-            side(("no-linker",), amdgcn="1"),
-            side(amdgcn="1", hsaco="2"),
-            LastTexts(stage="amdgcn", why="no-linker"),
-        ),
-        (
-            side(("no-linker",), amdgcn="1"),
-            side(("no-linker",), llir="1"),
-            NotCompared(base="amdgcn", head="llir"),
-        ),
-        (side(("no-linker",)), side(("no-linker",)), NotCompared(base="nothing", head="nothing")),
+        (side(ttir="1", asm="2"), side(ttir="1", asm="3"), "machine-code-as-text:no-binary"),
+        (side(ttir="1", asm="2"), side(ttir="1", npuasm="2"), "not-compared:asm,npuasm"),
+        (side(ttir="1", asm="2"), side(ttir="1"), "not-compared:asm,ttir"),
+        (side(ttir="1"), side(ttir="1", asm="2"), "not-compared:ttir,asm"),
+        (side(), side(), "not-compared:nothing,nothing"),
+        (side(ttir="1"), side(), "not-compared:ttir,nothing"),
+        (side(source="1"), side(source="1"), "not-compared:source,source"),
+        (side(ptx="1", cubin="2"), side(ptx="1"), "not-compared:cubin,ptx"),
+        (side(amdgcn="1"), side(amdgcn="1", hsaco="2"), "not-compared:amdgcn,hsaco"),
+        (side(ptx="1", cubin="2"), side(amdgcn="1", hsaco="2"), "not-compared:cubin,hsaco"),
+        (side(_UNLINKED, amdgcn="1"), side(amdgcn="1", hsaco="2"), "machine-code-as-text:no-linker"),
+        (side(_UNLINKED, amdgcn="1"), side(_UNLINKED, llir="1"), "not-compared:amdgcn,llir"),
+        (side(_UNLINKED), side(_UNLINKED), "not-compared:nothing,nothing"),
     ],
 )
-def test_what_there_is_to_compare_without_binaries(base: Compiled, head: Compiled, expected: object) -> None:
+def test_what_there_is_to_compare_without_binaries(base: Compiled, head: Compiled, finding: str) -> None:
     assert verdicts.shared_binary(base, head) is None
-    assert verdicts.without_binaries(base, head) == expected
+    evidence = verdicts.of_last_texts(base, head, {"asm": EQUIVALENT, "amdgcn": EQUIVALENT})
+    assert told(evidence.findings) == (finding,)
+    assert evidence.same is (None if finding.startswith("not-compared") else True)
 
 
 def test_binaries_of_one_kind_are_compared() -> None:
@@ -111,63 +92,46 @@ _PTXAS = Assembler(digest="x", flags=("-v",))
     ],
 )
 def test_the_same_assembler(base: Assembler | None, head: Assembler | None, expected: bool) -> None:
-    ours, theirs = side(assembler=base, ptx="1"), side(assembler=head, ptx="1")
-    assert verdicts.same_assembler(ours, theirs) is expected
-
-
-def test_every_kind_of_evidence_but_binaries_is_told() -> None:
-    assert verdicts.findings_of(
-        Binaries(stage="sass", same=True, findings=findings("reordered-only"))
-    ) == findings("reordered-only")
-    assert told(verdicts.findings_of(LastTexts(stage="asm", why="no-binary"))) == (
-        "machine-code-as-text:no-binary",
-    )
-    assert told(verdicts.findings_of(NotCompared(base="asm", head="npuasm"))) == ("not-compared:asm,npuasm",)
-
-
-# verdicts
+    assert verdicts.same_assembler(side(assembler=base), side(assembler=head)) is expected
 
 
 @pytest.mark.parametrize(
-    ("ttir", "ptx", "same", "launch_differs", "verdict", "first"),
+    ("stages", "same", "handed_differs", "verdict", "first"),
     [
-        (IDENTICAL, EQUIVALENT, True, False, Verdict.UNCHANGED, None),
-        (CHANGED, EQUIVALENT, True, False, Verdict.ABSORBED, "ttir"),
-        (CHANGED, CHANGED, True, False, Verdict.ABSORBED, "ttir"),
-        (CHANGED, EQUIVALENT, False, False, Verdict.CHANGED, "ttir"),
-        (IDENTICAL, EQUIVALENT, False, False, Verdict.CHANGED, "sass"),
-        (IDENTICAL, EQUIVALENT, True, True, Verdict.CHANGED, "launch"),
-        (CHANGED, EQUIVALENT, True, True, Verdict.CHANGED, "ttir"),
+        ({"ttir": IDENTICAL, "ptx": EQUIVALENT}, True, False, "unchanged", None),
+        ({"ttir": CHANGED, "ptx": EQUIVALENT}, True, False, "absorbed", "ttir"),
+        ({"ttir": CHANGED, "ptx": CHANGED}, True, False, "absorbed", "ttir"),
+        ({"ttir": CHANGED, "ptx": EQUIVALENT}, False, False, "changed", "ttir"),
+        ({"ttir": IDENTICAL, "ptx": EQUIVALENT}, False, False, "changed", "sass"),
+        ({"ttir": IDENTICAL, "ptx": EQUIVALENT}, True, True, "changed", "launch"),
+        ({"ttir": CHANGED, "ptx": EQUIVALENT}, True, True, "changed", "ttir"),
+        ({"launch": CHANGED, "ttir": CHANGED}, True, False, "changed", "launch"),
+        ({"ttir": CHANGED, "launch": CHANGED}, True, False, "changed", "ttir"),
     ],
 )
-def test_machine_code_has_the_last_word(ttir, ptx, same, launch_differs, verdict, first) -> None:
-    evidence = Binaries(stage="sass", same=same, findings=())
-    found = verdicts.judge(texts(ttir=ttir, ptx=ptx), evidence, launch_differs=launch_differs)
+def test_machine_code_has_the_last_word(stages, same, handed_differs, verdict, first) -> None:
+    evidence = verdicts.of_binaries("cubin", stages, (), same=same)
+    found = verdicts.judge(stages, evidence, handed_differs=handed_differs)
     assert (found[0], found[2]) == (verdict, first)
     assert found[1]["sass"] is (EQUIVALENT if same else CHANGED)
 
 
 def test_code_objects_are_reported_under_their_assembly() -> None:
-    same = Binaries(stage="amdgcn", same=True, findings=())
-    assert verdicts.judge(texts(amdgcn=IDENTICAL), same, launch_differs=False)[1]["amdgcn"] is IDENTICAL
-    other = replace(same, same=False)
-    found = verdicts.judge(texts(amdgcn=IDENTICAL), other, launch_differs=False)
-    assert (found[0], found[1]["amdgcn"], found[2]) == (Verdict.CHANGED, CHANGED, "amdgcn")
+    for same, status in ((True, IDENTICAL), (False, CHANGED)):
+        evidence = verdicts.of_binaries("hsaco", {"amdgcn": IDENTICAL}, (), same=same)
+        found = verdicts.judge({"amdgcn": IDENTICAL}, evidence, handed_differs=False)
+        assert (found[1], found[2]) == ({"amdgcn": status}, None if same else "amdgcn")
 
 
 @pytest.mark.parametrize(
     ("asm", "verdict"),
-    [
-        (IDENTICAL, Verdict.ABSORBED),
-        (EQUIVALENT, Verdict.ABSORBED),
-        (CHANGED, Verdict.CHANGED),
-        (ABSENT, Verdict.CHANGED),
-    ],
+    [(IDENTICAL, "absorbed"), (EQUIVALENT, "absorbed"), (CHANGED, "changed"), (ABSENT, "changed")],
 )
-def test_the_last_texts_decide_where_there_are_no_binaries(asm: StageStatus, verdict: Verdict) -> None:
-    evidence = LastTexts(stage="asm", why="no-binary")
-    assert verdicts.judge(texts(ttir=CHANGED, asm=asm), evidence, launch_differs=False)[0] is verdict
-    assert verdicts.judge(texts(ttir=IDENTICAL), evidence, launch_differs=False)[0] is Verdict.CHANGED
+def test_the_last_texts_decide_where_there_are_no_binaries(asm: StageStatus, verdict: str) -> None:
+    last = side(ttir="1", asm="2")
+    for stages, expected in (({"ttir": CHANGED, "asm": asm}, verdict), ({"ttir": IDENTICAL}, "changed")):
+        evidence = verdicts.of_last_texts(last, last, stages)
+        assert verdicts.judge(stages, evidence, handed_differs=False)[0] == expected
 
 
 @pytest.mark.parametrize(
@@ -175,14 +139,15 @@ def test_the_last_texts_decide_where_there_are_no_binaries(asm: StageStatus, ver
     [
         ({"ttir": IDENTICAL, "asm": ABSENT, "npuasm": ABSENT}, ("asm", "npuasm"), "asm", {}),
         ({"ttir": CHANGED, "asm": ABSENT}, ("asm", "ttir"), "ttir", {}),
-        ({"ttir": IDENTICAL}, ("nothing", "nothing"), "code", {}),
+        ({"ttir": IDENTICAL}, (), "code", {}),
         ({"ptx": IDENTICAL}, ("cubin", "ptx"), "sass", {"sass": ABSENT}),
         ({"amdgcn": IDENTICAL}, ("amdgcn", "hsaco"), "amdgcn", {"amdgcn": ABSENT}),
     ],
 )
 def test_what_was_not_compared_is_not_the_same(stages, ends, first, machine) -> None:
-    evidence = NotCompared(base=ends[0], head=ends[1])
-    found = verdicts.judge(texts(**stages), evidence, launch_differs=False)
+    base, head = (side(**{end: "1"}) for end in ends) if ends else (side(), side())
+    evidence = verdicts.of_last_texts(base, head, stages)
+    found = verdicts.judge(stages, evidence, handed_differs=False)
     assert (found[0], found[2]) == (Verdict.CHANGED, first)
     assert {**stages, **machine} == found[1], "no machine stage is called identical"
 
@@ -196,14 +161,14 @@ def test_absence_is_never_sameness_whatever_stages_are_selected(wanted: tuple[st
     sets = [chosen for n in range(4) for chosen in itertools.combinations(STAGES, n)]
     for ours, theirs in itertools.product(sets, sets):
         base, head = (side(**dict.fromkeys(names, "1")) for names in (ours, theirs))
-        seen = verdicts.with_stages(base, head, wanted) if wanted else (base, head)
-        found = verdicts.compare_texts(*seen, judge_texts())
-        binary = verdicts.shared_binary(*seen)
-        if binary:
+        if wanted:
+            base, head = verdicts.with_stages(base, head, wanted), verdicts.with_stages(head, base, wanted)
+        stages, _ = verdicts.compare_texts(base, head, compare)
+        if binary := verdicts.shared_binary(base, head):
             assert binary in ours and binary in theirs
             continue
-        evidence = verdicts.without_binaries(*seen)
-        verdict, _, first = verdicts.judge(found, evidence, launch_differs=False)
+        evidence = verdicts.of_last_texts(base, head, stages)
+        verdict, _, first = verdicts.judge(stages, evidence, handed_differs=False)
         ends = (ours[-1:], theirs[-1:])
         assert (verdict is Verdict.UNCHANGED) == (
             ends[0] == ends[1] != () and ends[0][0] not in {"cubin", "hsaco"}
@@ -212,14 +177,7 @@ def test_absence_is_never_sameness_whatever_stages_are_selected(wanted: tuple[st
 
 
 def test_selected_stages_keep_those_that_the_verdict_rests_on() -> None:
-    base, head = side(ttir="1", llir="1", asm="1"), side(ttir="1", llir="1", asm="2", npuasm="1")
-    ours, theirs = verdicts.with_stages(base, head, ("llir",))
-    assert list(ours.artifacts) == ["llir", "asm"]
-    assert list(theirs.artifacts) == ["llir", "asm", "npuasm"]
-
-
-def test_the_text_that_an_assembler_is_given_is_kept_whatever_is_selected() -> None:
-    """Without it nobody could say whether another machine code is the assembler's own."""
-    whole = side(ttir="1", llir="2", ptx="3", npuasm="4")
-    for kept in verdicts.with_stages(whole, whole, ["ttir"]):
-        assert list(kept.artifacts) == ["ttir", "ptx", "npuasm"]
+    """The text that an assembler reads among them: with it, other machine code may be the assembler's own."""
+    base, head = side(ttir="1", llir="1", ptx="2", asm="1"), side(ttir="1", llir="1", asm="2", npuasm="1")
+    assert list(verdicts.with_stages(base, head, ("llir",)).artifacts) == ["llir", "ptx", "asm"]
+    assert list(verdicts.with_stages(head, base, ("llir",)).artifacts) == ["llir", "asm", "npuasm"]

@@ -16,22 +16,17 @@ from irdiff.run.failure import PartFailure
 PART = PartFailure(step="comparing 2/4", code=3, lines=("irdiff: no native build", "  next: build it"))
 
 
-def test_the_end_of_the_output_is_kept() -> None:
+def test_the_end_of_the_output_is_kept_packed_and_read_again(tmp_path: Path) -> None:
     part = failure.of_output("x" * 900, 124, [f"line {n}" for n in range(500)] + ["", "y" * 9000])
     assert (len(part.step), len(part.lines), len(part.lines[-1])) == (200, 30, 400)
     assert failure.in_words(part).endswith("ran out of time")
-    assert failure.in_words(PART) == "comparing 2/4 ended with code 3"
-
-
-def test_written_packed_and_read_again(tmp_path: Path) -> None:
-    failure.write(tmp_path / "run", [PART])
-    assert failure.load(tmp_path / "run") == (PART,)
-    assert failure.load(tmp_path) == ()
+    failure.write(tmp_path / "run", [PART, part])
     with zipfile.ZipFile(tmp_path / "run.zip", "w") as archive:
         archive.write(tmp_path / "run" / "failure.json", "failure.json")
     (tmp_path / "out").mkdir()
     run_archive.unpack(tmp_path / "run.zip", tmp_path / "out")
-    assert failure.load(tmp_path / "out") == (PART,)
+    assert failure.load(tmp_path / "out") == failure.load(tmp_path / "run") == (PART, part)
+    assert failure.load(tmp_path) == ()
 
 
 @pytest.mark.parametrize(
@@ -43,42 +38,32 @@ def test_written_packed_and_read_again(tmp_path: Path) -> None:
         '{"schema": "irdiff-failure/1", "parts": [{"step": 1, "code": 0, "lines": []}]}',
         json.dumps({"schema": "irdiff-failure/1", "parts": [{"step": "x", "code": 1, "lines": []}] * 65}),
         '{"schema": "irdiff-failure/1", "parts": "' + "x" * (2 << 20) + '"}',
+        None,
     ],
 )
-def test_what_is_no_failure_is_refused(tmp_path: Path, content: str) -> None:
-    (tmp_path / "failure.json").write_text(content)
+def test_what_is_no_failure_is_refused(tmp_path: Path, content: str | None) -> None:
+    if content is None:
+        (tmp_path / "secret").write_text('{"schema": "irdiff-failure/1", "parts": []}')
+        (tmp_path / "failure.json").symlink_to(tmp_path / "secret")
+    else:
+        (tmp_path / "failure.json").write_text(content)
     with pytest.raises(RunFolderError):
         failure.load(tmp_path)
 
 
-def test_a_link_is_not_followed(tmp_path: Path) -> None:
-    (tmp_path / "secret").write_text("{}")
-    (tmp_path / "run").mkdir()
-    (tmp_path / "run" / "failure.json").symlink_to(tmp_path / "secret")
-    with pytest.raises(RunFolderError, match="link"):
-        failure.load(tmp_path / "run")
-
-
-def test_nothing_in_a_reason_is_markup() -> None:
-    hostile = PartFailure(
-        step="@everyone <img src=x> [a](http://b) #1",
-        code=1,
-        lines=("```", "</details>", "@team \x1b[2J", "::add-mask::x"),
-    )
+def test_nothing_in_a_reason_is_markup_and_it_fits() -> None:
+    lines = ("```", "</details>", "@team \x1b[2J", "::add-mask::x")
+    hostile = PartFailure(step="@everyone <img src=x> [a](http://b) #1", code=1, lines=lines)
     text = failed.markdown([hostile], has_run=False, limit=60_000)
     heading, block = text.split("\n\n````\n", 1)
-    assert "<img" not in heading
     assert "@\u200beveryone" in heading
     assert "\\[a\\](" in heading
+    assert "<img" not in heading
     assert "http://" not in heading
     assert block.rstrip().endswith("\n````"), "the block has longer marks than its content"
     assert "\x1b" not in block
-
-
-def test_it_fits() -> None:
     long = PartFailure(step="comparing", code=1, lines=("z" * 400,) * 30)
     for limit in (1_000, 2_000, 60_000):
         text = failed.markdown([long] * 40, has_run=True, limit=limit)
         assert len(text) <= limit
         assert "more parts" in text
-        assert "a part of the comparison failed" in text

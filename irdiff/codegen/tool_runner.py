@@ -1,4 +1,4 @@
-"""Tools at work: one text through an LLVM or a ptxas, in a scratch folder, under names that never change.
+"""Runs a tool: one text through an LLVM or a ptxas, in a scratch folder, under names that never change.
 
 Where llc differs from Triton's own way of driving LLVM: llc sets the target's data layout and verifies as
 Triton does, takes `TargetOptions` from switches (`--fp-contract=fast`, `--trap-unreachable`), and does not
@@ -9,12 +9,10 @@ inline; a text that defines more than one function goes through `opt` first, whi
 
 from __future__ import annotations
 
-import json
 import re
 import signal
 import sys
 import threading
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -25,7 +23,7 @@ from irdiff.model import Failure, FailureKind
 from irdiff.process import FROM_OUTSIDE, EndedCommand
 from irdiff.resolve.tools.tool import ENVIRONMENT, Tool
 from irdiff.stages import Stage
-from irdiff.store import key_of, sha256
+from irdiff.store.own_code import digest_of_folders
 
 _PTXAS_ENVIRONMENT = {"PATH": "/usr/bin:/bin"}
 """As the worker gives it: the length of the environment moves the heap of ptxas."""
@@ -33,14 +31,8 @@ _CHILD = Path(__file__).with_name("llvmlite_child.py")
 _LOG_CHARACTERS = 4000
 
 
-def _digest_of_code() -> str:
-    """Of this folder and of what it rewrites texts with: another irdiff asks its tools anew."""
-    here = Path(__file__).parent
-    beside = [here.parent / "normalize" / name for name in ("llvm_floats.py", "lexing.py")]
-    return key_of([sha256(path.read_bytes()) for path in (*sorted(here.glob("*.py")), *beside)])
-
-
-CODE = _digest_of_code()
+CODE = digest_of_folders("codegen", "normalize")
+"""Of this folder and of what it rewrites texts with: after an edit of these, tools run again."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,19 +67,17 @@ class Runner:
                 randomized=self.randomized,
             )
 
-    def generate(self, tool: Tool, text: str, call: LlvmCall, folder: Path) -> Made | Failure:
-        """LLVM IR to assembly; and to machine code where the tool makes both at once."""
+    def generate(self, tool: Tool, text: str, call: LlvmCall, folder: Path) -> bytes:
+        """LLVM IR to assembly; with llvmlite, for AMD, to an object in `folder` too. Raises ToolFailed."""
         stage = Stage.PTX if call.header else Stage.AMDGCN
         (folder / "kernel.ll").write_text(text, encoding="utf-8")
         ended = self.translate(tool, call, folder)
         if ended.code or unknown_processor(ended.stderr) or not (folder / "kernel.s").exists():
-            return failure_of(ended, tool.version, stage, self.limits.timeout_s)
+            raise failure_of(ended, tool.version, stage, self.limits.timeout_s)
         made = (folder / "kernel.s").read_text(encoding="utf-8", errors="replace")
         if unknown := unknown_intrinsics(made, tool.version):
-            return error_of(stage, unknown, unknown)
-        if call.header:
-            made = as_triton_writes(made, call)
-        return Made(outputs={stage: made.encode()})
+            raise ToolFailed(FailureKind.ERROR, stage, unknown, stderr=unknown)
+        return (as_triton_writes(made, call) if call.header else made).encode()
 
     def translate(self, tool: Tool, call: LlvmCall, folder: Path) -> EndedCommand:
         """`kernel.ll` to `kernel.s` in `folder`; with llvmlite, for AMD, to `kernel.o` too."""
@@ -107,49 +97,34 @@ class Runner:
         return self._run(words, folder, executable=tool.programs["opt"])
 
     def _with_llvmlite(self, tool: Tool, call: LlvmCall, folder: Path) -> EndedCommand:
-        request = {
-            "input": "kernel.ll",
-            "triple": call.triple,
-            "processor": call.processor,
-            "features": _features(call),
-            "flags": call.flags,
-            "assembly": "kernel.s",
-            "object": "" if call.header else "kernel.o",
-        }
-        (folder / "request.json").write_text(json.dumps(request))
         environment = {**ENVIRONMENT, "PYTHONPATH": str(tool.programs["llvmlite"].parent)}
-        words: list[str | Path] = [sys.executable, "-P", "-s", _CHILD, "request.json"]
+        words: list[str | Path] = [sys.executable, "-P", "-s", _CHILD, call.triple, call.processor]
+        words += [_features(call), "" if call.header else "kernel.o", *call.flags]
         return self._run(words, folder, environment=environment)
 
-    def link(self, tool: Tool, call: LlvmCall, folder: Path) -> Made | Failure:
-        """`kernel.s` of AMD, or `kernel.o`, to its machine code."""
+    def link(self, tool: Tool, call: LlvmCall, folder: Path) -> bytes:
+        """`kernel.s` of AMD, or `kernel.o`, to its machine code. Raises ToolFailed."""
+        commands: list[list[str | Path]] = [["ld.lld", "-shared", "kernel.o", "-o", "kernel.hsaco"]]
         if not (folder / "kernel.o").exists():
             words: list[str | Path] = ["llvm-mc", f"-triple={call.triple}", f"-mcpu={call.processor}"]
             words += [f"-mattr={','.join(call.features)}", "-filetype=obj", "kernel.s", "-o", "kernel.o"]
-            ended = self._run(words, folder, executable=tool.programs["llvm-mc"])
+            commands.insert(0, words)
+        for words in commands:
+            ended = self._run(words, folder, executable=tool.programs[str(words[0])])
             if ended.code:
-                return failure_of(ended, tool.version, Stage.HSACO, self.limits.timeout_s)
-        words = ["ld.lld", "-shared", "kernel.o", "-o", "kernel.hsaco"]
-        ended = self._run(words, folder, executable=tool.programs["ld.lld"])
-        if ended.code:
-            return failure_of(ended, tool.version, Stage.HSACO, self.limits.timeout_s)
-        return Made(outputs={Stage.HSACO: (folder / "kernel.hsaco").read_bytes()})
+                raise failure_of(ended, tool.version, Stage.HSACO, self.limits.timeout_s)
+        return (folder / "kernel.hsaco").read_bytes()
 
     def assemble(
-        self,
-        program: Path,
-        name: str,
-        text: bytes,
-        flags: tuple[str, ...],
-        folder: Path,
-    ) -> Made | Failure:
-        """PTX to a cubin, as the worker of a toolchain runs its ptxas."""
+        self, program: Path, name: str, text: bytes, flags: tuple[str, ...], folder: Path
+    ) -> tuple[bytes, str]:
+        """PTX to a cubin and the log, as the worker of a toolchain runs its ptxas. Raises ToolFailed."""
         (folder / "kernel.ptx").write_bytes(text)
         ended = self.run_ptxas(program, flags, folder)
         if ended.code or not (folder / "kernel.cubin").exists():
-            return failure_of(ended, name, Stage.CUBIN, self.limits.timeout_s)
+            raise failure_of(ended, name, Stage.CUBIN, self.limits.timeout_s)
         log = ended.stderr.decode(errors="replace")[-_LOG_CHARACTERS:]
-        return Made(outputs={Stage.CUBIN: (folder / "kernel.cubin").read_bytes()}, log=log)
+        return (folder / "kernel.cubin").read_bytes(), log
 
     def run_ptxas(self, program: Path, flags: tuple[str, ...], folder: Path) -> EndedCommand:
         """`kernel.ptx` to `kernel.cubin` in `folder`."""
@@ -180,7 +155,6 @@ def _features(call: LlvmCall) -> str:
 
 
 _LOCATED = re.compile(r"\S+?:(\d+):(\d+): error: ([^\n]*)\n([^\n]*)")
-_LLVMLITE_LOCATED = re.compile(r"<string>:(\d+):(\d+): error: ([^\n]*)\n([^\n]*)")
 _INTRINSIC = re.compile(r"Intrinsic has incorrect (?:argument|return) type!\n[^\n]*@(llvm\.[\w.]+)")
 _BROKEN = "Broken module found"
 _CALLED = re.compile(r"call [^@\n]*@(llvm\.[\w.]+)\(")
@@ -199,29 +173,23 @@ TRANSIENT = frozenset({FailureKind.TIMEOUT, FailureKind.MEMORY})
 """What another time may cure."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Made:
-    """What came of one text."""
+class ToolFailed(Exception):  # noqa: N818 - a finding: the run goes on
+    """A tool gave no result."""
 
-    outputs: Mapping[str, bytes]
-    """By stage."""
-    log: str = ""
-    respelled: tuple[str, ...] = ()
-    """What the tool does not read of the text, and was given in another spelling."""
+    def __init__(
+        self, kind: FailureKind, stage: str, message: str, *, signal: str | None = None, stderr: str = ""
+    ) -> None:
+        super().__init__(message)
+        self.failure = Failure(kind=kind, stage=stage, message=message, signal=signal, stderr=stderr)
 
 
-def failure_of(ended: EndedCommand, tool: str, stage: str, timeout_s: float) -> Failure:
+def failure_of(ended: EndedCommand, tool: str, stage: str, timeout_s: float) -> ToolFailed:
     """Why a tool gave no result."""
     text = (ended.stderr + ended.stdout).decode(errors="replace").partition(_STACK)[0].strip()
     kind, message = _reason(ended, text, tool, timeout_s)
     number = -ended.code if ended.code < 0 and not ended.timed_out else 0
-    return Failure(
-        kind=kind,
-        stage=stage,
-        message=message,
-        signal=signal.Signals(number).name if number else None,
-        stderr=text[:_STDERR_CHARACTERS],
-    )
+    name = signal.Signals(number).name if number else None
+    return ToolFailed(kind, stage, message, signal=name, stderr=text[:_STDERR_CHARACTERS])
 
 
 def unknown_processor(stderr: bytes) -> str | None:
@@ -231,14 +199,10 @@ def unknown_processor(stderr: bytes) -> str | None:
 
 
 def unknown_intrinsics(text: str, tool: str) -> str:
-    """Why the PTX of an LLVM is none, which calls intrinsics that it does not know; empty where it is one."""
+    """Why PTX is not valid: it calls intrinsics that the LLVM does not know. Empty where it is valid."""
     names = list(dict.fromkeys(_UNKNOWN_INTRINSIC.findall(text)))
     more = f" (and {len(names) - 1} more)" if len(names) > 1 else ""
     return f"{tool} does not know {names[0]}{more}" if names else ""
-
-
-def error_of(stage: str, message: str, stderr: str = "") -> Failure:
-    return Failure(kind=FailureKind.ERROR, stage=stage, message=message, signal=None, stderr=stderr)
 
 
 def _reason(ended: EndedCommand, text: str, tool: str, timeout_s: float) -> tuple[FailureKind, str]:
@@ -249,21 +213,21 @@ def _reason(ended: EndedCommand, text: str, tool: str, timeout_s: float) -> tupl
     processor = unknown_processor(ended.stderr)
     if processor or _UNKNOWN_GPU in text:
         return FailureKind.UNSUPPORTED, f"{tool} does not know the processor {processor or ''}".strip()
-    return (FailureKind.CRASH if ended.code < 0 else FailureKind.ERROR), f"{tool} {_told(text)}"
+    return (FailureKind.CRASH if ended.code < 0 else FailureKind.ERROR), f"{tool} {_cause(text)}"
 
 
-def _told(text: str) -> str:
-    """What the tool does, in words that follow its name."""
+def _cause(text: str) -> str:
+    """What the tool did, in words that follow its name."""
     if intrinsic := _INTRINSIC.search(text):
         return f"knows {intrinsic[1]} with other arguments"
-    if located := _LLVMLITE_LOCATED.search(text) or _LOCATED.search(text):
+    if located := _LOCATED.search(text):
         return f"cannot read {_construct(located)}"
     if said := _PTX_ERROR.search(text):
         return f"says: {said[1]}"
     if _BROKEN in text and (named := _CALLED.search(text)):
         return f"takes calls of {named[1]} for broken IR"
-    telling = [line for line in text.splitlines() if "LLVM ERROR" in line or "error:" in line]
-    first = (telling or text.splitlines() or ["nothing before it ended"])[0]
+    errors = [line for line in text.splitlines() if "LLVM ERROR" in line or "error:" in line]
+    first = (errors or text.splitlines() or ["nothing before it ended"])[0]
     return f"says: {first.strip()[:300]}"
 
 

@@ -1,0 +1,174 @@
+"""What a launch passes on: entries of the metadata, values that are packed, and the runtime of the toolchain."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+
+from irdiff.compare import launch_metadata, launchers
+from irdiff.compare.launch_metadata import NEUTRAL
+from irdiff.model import ChangedFile, Compiled, FileChange, Reach, Sides
+from irdiff.report import headline
+from tests.unit.conftest import Build
+
+BOTH = {
+    "target": {"backend": "cuda", "arch": 90, "warp_size": 32},
+    "num_warps": 4,
+    "num_ctas": 2,
+    "shared": 1024,
+    "global_scratch_size": 0,
+    "global_scratch_align": 1,
+    "launch_cooperative_grid": False,
+    "name": "kernel",
+}
+# As releases write it: 3.4 without profile scratch, PDL and the width of a warp; until 3.5 with the cluster.
+V3_4 = {
+    **BOTH,
+    "cluster_dims": [2, 1, 1],
+    "tmem_size": None,
+    "triton_version": "3.4.0",
+    "reg_inc_consumer": 0,
+}
+V3_9 = {
+    **BOTH,
+    "tmem_size": 0,
+    "profile_scratch_size": 0,
+    "profile_scratch_align": 1,
+    "launch_pdl": False,
+    "tensordesc_meta": [],
+    "instrumentation_mode": "",
+    "warp_size": 32,
+    "triton_version": "3.9.0",
+    "sched4reg": False,
+}
+
+
+def test_what_an_older_release_does_not_write_is_what_its_launcher_passes() -> None:
+    assert launch_metadata.differing(V3_4, V3_9) == ()
+    assert launch_metadata.differing(V3_9, V3_4) == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("shared", 2048),
+        ("num_warps", 8),
+        ("cluster_dims", [1, 2, 1]),
+        ("tmem_size", 128),
+        ("global_scratch_size", 64),
+        ("global_scratch_align", 128),
+        ("profile_scratch_size", 64),
+        ("profile_scratch_align", 128),
+        ("launch_cooperative_grid", True),
+        ("launch_pdl", True),
+        ("tensordesc_meta", [{"swizzle": 3}]),
+        ("instrumentation_mode", "gsan"),
+        ("warp_size", 64),
+        ("target", {"backend": "cuda", "arch": 100, "warp_size": 32}),
+        ("an_entry_of_4_0", 0),
+        ("an_entry_of_4_0", None),
+    ],
+)
+@pytest.mark.parametrize("other", [V3_4, V3_9], ids=["3.4", "3.9"])
+def test_an_entry_counts(other: dict[str, object], name: str, value: object) -> None:
+    assert launch_metadata.differing(other, {**V3_9, name: value}) == (name,)
+    assert name not in NEUTRAL
+
+
+def test_what_is_not_known_of_a_side_differs() -> None:
+    assert launch_metadata.differing(V3_9, {**V3_9, "num_ctas": 1}) == ("cluster_dims", "num_ctas")
+    assert launch_metadata.differing({}, {"shared": 0}) == ("shared",)
+    assert launch_metadata.differing({"target": "?"}, {"target": "?", "warp_size": 32}) == ("warp_size",)
+
+
+@pytest.mark.parametrize("name", sorted(NEUTRAL))
+def test_a_neutral_entry_does_not_count(name: str) -> None:
+    assert launch_metadata.differing({**V3_9, name: "one"}, {**V3_9, name: "another"}) == ()
+    without = {key: value for key, value in V3_9.items() if key != name}
+    assert launch_metadata.differing(without, {**V3_9, name: "another"}) == ()
+
+
+@pytest.mark.parametrize(
+    ("differing", "expected"),
+    [
+        ((), False),
+        (("shared", "packed"), False),
+        (("packed",), True),
+        (("symbol",), True),
+        (("launch_pdl", "packed", "shared"), True),
+        (("an_entry_of_4_0",), True),
+    ],
+)
+def test_what_no_difference_of_the_code_explains(differing: tuple[str, ...], expected: bool) -> None:
+    assert launch_metadata.beyond_code(differing) is expected
+
+
+JIT, NVIDIA, AMD = (
+    f"triton/{name}" for name in ("runtime/jit.py", "backends/nvidia/driver.c", "backends/amd/driver.c")
+)
+
+
+@pytest.mark.parametrize(
+    ("changed", "backends", "named"),
+    [(JIT, ["cuda"], True), (NVIDIA, ["cuda"], True), (AMD, ["cuda"], False), (AMD, ["cuda", "hip"], True)],
+)
+@pytest.mark.parametrize("is_gone", [False, True])
+def test_a_report_names_a_runtime_that_differs(
+    changed: str, backends: list[str], named: bool, is_gone: bool
+) -> None:
+    """No case uses that of a backend without a target."""
+    base = {JIT: "1", NVIDIA: "2", AMD: "3"}
+    head = {name: "other" if name == changed else digest for name, digest in base.items()}
+    if is_gone:
+        del head[changed]
+    notes = launchers.notes(Sides(base=base, head=head), backends)
+    assert bool(notes) is named
+    assert all(changed in note for note in notes)
+    run = replace(Build.run(Build.case()), notes=notes)
+    assert ("the runtime differs" in headline.of(run)) is named
+
+
+def test_a_report_names_files_that_launches_read() -> None:
+    file = ChangedFile(path="bench/run.py", change=FileChange.CHANGED, compiled_by=0, read_by=1, not_run=())
+    run = replace(Build.run(Build.case()), reach=Reach(files=(file,), read_by=1))
+    assert "read 1 changed file" in headline.of(run)
+
+
+def packing(packed: object) -> Compiled:
+    return Compiled(
+        handed={} if packed is None else {"packed": packed},
+        artifacts={},
+        metadata={},
+        stage_times_s={},
+        stage_cpu_s={},
+        assembler=None,
+        assembler_log="",
+        notes=(),
+    )
+
+
+SAME, OTHER = {JIT: "1"}, {JIT: "2"}
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "runtime", "differs"),
+    [
+        ([4, 1, 0], [4, 1, 0], OTHER, False),
+        ([4, 1, 0], [8, 1, 0], SAME, True),
+        ([4, 1, 0], [8, 1, 0], OTHER, True),
+        ([4, 1, 0], [4, 1, 0, 0], SAME, True),
+        ([4, 1, 0], [4, 1, 0, 0], OTHER, False),
+        ([4, 1, 0], None, SAME, False),
+    ],
+    ids=["same", "value", "value, other launcher", "number", "number, other launcher", "not known"],
+)
+def test_packed_values_are_compared_one_by_one(
+    base: object, head: object, runtime: Mapping[str, str], differs: bool
+) -> None:
+    """Launchers that take another number of values are other files, of which the run has a note."""
+    runtimes: Sides[Mapping[str, str]] = Sides(base=SAME, head=runtime)
+    both = Sides(base=packing(base), head=packing(head))
+    assert launchers.packed_differs(both, runtimes, "cuda") == (("packed",) if differs else ())
+    assert differs or base == head or head is None or launchers.notes(runtimes, ["cuda"])
