@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from pydantic import TypeAdapter
 
 from irdiff import case_ids
-from irdiff.model import Argument, CaptureFailure, Failure, FailureKind, Launch, Target, Toolchain
+from irdiff.model import CaptureFailure, Failure, FailureKind, Launch, Target, Toolchain
 from irdiff.resolve.corpus import Corpus
 from irdiff.resolve.sides import Side
 from irdiff.stages import Stage
@@ -185,29 +185,21 @@ def _failure(name: str, message: str, stderr: str, *, expected: bool) -> Capture
     return CaptureFailure(id=name, expected=expected, failure=failure)
 
 
-_WORDS = ("id", "workload", "label", "kernel", "target", "source_digest", "source_path", "tier")
-_TABLES = ("signature", "constexprs", "attributes", "options")
-_TUPLES = ("sources", "grid", "launched", "places", "tolerance")
-
-
 def _sharing(launch: Launch) -> Launch:
     """The same launch, which holds the parts only once that those of the other side, of other targets or of
     other kernels have, too. It was made here and nobody else has it yet, so it is not made a second time.
+
+    Values are told apart by how they are written: True, 1 and 1.0 are equal, and are not the same.
     """
     parts = vars(launch)
-    for name in _WORDS:
-        parts[name] = sys.intern(parts[name])
-    for name in _TABLES:
-        parts[name] = interned_as((name, *parts[name].items()), parts[name])
-    for name in _TUPLES:
-        parts[name] = interned_as((name, repr(parts[name])), parts[name])
-    parts["arguments"] = tuple(map(_held_argument, launch.arguments))
+    for name, value in parts.items():
+        if isinstance(value, str):
+            parts[name] = sys.intern(value)
+        elif name == "arguments":
+            parts[name] = tuple(interned_as((*vars(row).values(), repr(row.value)), row) for row in value)
+        else:
+            parts[name] = interned_as((name, repr(value)), value)
     return launch
-
-
-def _held_argument(argument: Argument) -> Argument:
-    """Values are told apart by how they are written: True, 1 and 1.0 are equal, and are not the same."""
-    return interned_as((*vars(argument).values(), repr(argument.value)), argument)
 
 
 def _catalog(record: Mapping[str, Any]) -> Catalog:

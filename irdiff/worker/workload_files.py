@@ -8,6 +8,7 @@ holds the kernel's source with what it needs (`sources.py`). It ends with `LAUNC
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import itertools
 import keyword
@@ -66,16 +67,12 @@ class Workload:
         positional = True
         for parameter in recorded.function.params:
             name = parameter.name
-            if name in self.given:
-                positional = False
-                continue
-            positional = positional and name in recorded.arguments and not parameter.is_constexpr
-            if name in recorded.arguments:
-                word = self._word(recorded.arguments[name], shared)
-                if positional:
-                    words.append(word)
-                else:
-                    keywords[name] = word
+            is_there = name in recorded.arguments and name not in self.given
+            positional = positional and is_there and not parameter.is_constexpr
+            if positional:
+                words.append(self._word(recorded.arguments[name], shared))
+            elif is_there:
+                keywords[name] = self._word(recorded.arguments[name], shared)
         for name, value in recorded.options.items():
             if value is not None and name not in self.given:
                 keywords[name] = self._word(value, shared)
@@ -86,17 +83,14 @@ class Workload:
         tensors = list(_tensors(recorded.arguments.values()))
         shared = {}
         for key, group in _grouped(tensors, lambda tensor: (tensor.storage, tensor.dtype)).items():
-            if len(group) < 2:
-                continue
-            one_place = len({tensor.place for tensor in group}) == 1
-            word = self._tensor(group[0]) if one_place else self._storage(group)
-            name = self.shared.setdefault(word, f"shared_{len(self.shared) + 1}")
-            shared[key] = (name, not one_place)
+            if len(group) > 1:
+                one_place = len({tensor.place for tensor in group}) == 1
+                whole = f'tensor(({max(map(_end, group))},), "{group[0].dtype}")'
+                word = self._tensor(group[0]) if one_place else whole
+                self.imports.update([] if one_place else ["tensor"])
+                name = self.shared.setdefault(word, f"shared_{len(self.shared) + 1}")
+                shared[key] = (name, not one_place)
         return shared
-
-    def _storage(self, views):
-        self.imports.add("tensor")
-        return f'tensor(({max(map(_end, views))},), "{views[0].dtype}")'
 
     def _word(self, value, shared):
         if isinstance(value, Tensor):
@@ -105,7 +99,7 @@ class Workload:
                 return f"{name}.as_strided({value.shape}, {value.strides}, {value.offset})"
             return name or self._tensor(value)
         if isinstance(value, Descriptor):
-            fields = [f"{key}={self.source.expression(field)}" for key, field in _lists(value.fields)]
+            fields = [f"{key}={self.source.expression(field)}" for key, field in _lists(value.fields).items()]
             name = value.type.__name__
             self.source.bind(name, value.type)
             return f"{name}({self._word(value.base, shared)}, {', '.join(fields)})"
@@ -232,18 +226,14 @@ def _place(workloads, recorded, importable):
     """Puts a launch into the file of its function, or into a new one if both cannot share a namespace."""
     for workload in workloads:
         if workload.function is recorded.function:
-            try:
-                workload.add(recorded)
-            except Unwritable:
-                continue
-            return
+            with contextlib.suppress(Unwritable):
+                return workload.add(recorded)
     fresh = Workload(recorded.function, importable)
     fresh.add(recorded)
     same = [w for w in workloads if w.source.text() == fresh.source.text()]
     if same:
-        same[0].add(recorded)
-    else:
-        workloads.append(fresh)
+        return same[0].add(recorded)
+    return workloads.append(fresh)
 
 
 def family_of(program):
@@ -286,7 +276,8 @@ def _labels(launches, given):
         varying = [name for name in names if len({repr(row.get(name)) for row in facts}) > 1]
         for index, row in zip(indices, facts):
             parts = [f"{name}{row[name]}" for name in varying if name in row]
-            labels[index] = _clean("-".join([base, *parts]))
+            label = re.sub(r"[^A-Za-z0-9._-]+", "", "-".join([base, *parts]))
+            labels[index] = label[:_LABEL_AT_MOST].rstrip("-")
     unique: list = []
     for label in labels:
         unique.append(next(text for text in _numbered(label, "-") if text not in unique))
@@ -313,10 +304,6 @@ def _facts(recorded, given):
     first = {name: value for name, value in names.items() if name in chosen}
     facts = {**first, **recorded.options, **names}
     return {name: value for name, value in facts.items() if name not in given}
-
-
-def _clean(label):
-    return re.sub(r"[^A-Za-z0-9._-]+", "", label)[:_LABEL_AT_MOST].rstrip("-")
 
 
 def _numbered(name, separator="_"):
@@ -349,11 +336,8 @@ def _end(tensor):
 
 def _lists(fields):
     """Shapes and strides as plain lists of integers, whatever they were."""
-    for name, value in fields.items():
-        if name in ("shape", "strides", "block_shape"):
-            yield name, [int(n) for n in value]
-        else:
-            yield name, value
+    numbers = ("shape", "strides", "block_shape")
+    return {name: [int(n) for n in value] if name in numbers else value for name, value in fields.items()}
 
 
 def _grouped(items, key):

@@ -111,7 +111,7 @@ def test_a_host_that_does_not_come_to_its_end_in_time_is_overdue() -> None:
     assert (pid, request["id"]) == (hosts.by_key["w1"].pid, 1)
     request["timed_out"] = True
     hosts.ended(pid, signal.SIGKILL)
-    assert hosts.replies == [{"id": 1, "signal": 9, "timed_out": True, "status": 9}]
+    assert hosts.replies == [{"id": 1, "signal": 9, "timed_out": True}]
 
 
 def test_a_child_answers_by_how_it_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,7 +124,7 @@ def test_a_child_answers_by_how_it_ended(tmp_path: Path, monkeypatch: pytest.Mon
     assert served[0]["id"] == 7 and next(iter(children.overdue(children.deadlines()[0])))[0] == 7
     children.ended(7, 0)
     children.ended(8, 0)
-    assert replies == [{"id": 7, "signal": 0, "timed_out": False, "status": 0}] and not children.running
+    assert replies == [{"id": 7, "signal": 0, "timed_out": False}] and not children.running
 
 
 def test_a_worker_serves_until_its_input_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
