@@ -18,7 +18,7 @@ B = TypeVar("B")
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:
-    """What a progress display is told after every step."""
+    """What a progress display shows after every step."""
 
     phase: str
     done: int
@@ -61,9 +61,7 @@ def in_parallel(
 
 
 def of_both(ask: Callable[[str], A]) -> Sides[A]:
-    """What `ask` says of `base` and of `head`, both asked at once: where there are few cases, a core would
-    wait otherwise.
-    """
+    """The answers for `base` and for `head`, both asked at once: with few cases, a core would be idle."""
     with ThreadPoolExecutor(1) as pool:
         base = pool.submit(ask, "base")
         head = ask("head")

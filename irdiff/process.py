@@ -10,7 +10,6 @@ import contextlib
 import ctypes
 import inspect
 import os
-import queue
 import resource
 import signal
 import subprocess
@@ -46,16 +45,16 @@ def _members(session: int) -> Iterator[int]:
 
 def _halt(session: int, number: int) -> None:
     """Sends SIGSTOP or SIGKILL. Who has one pending starts no process; those found anew get it, too."""
-    told: set[int] = set()
-    while found := set(_members(session)) - told:
+    signaled: set[int] = set()
+    while found := set(_members(session)) - signaled:
         for pid in found:
             with contextlib.suppress(OSError):
                 os.kill(pid, number)
-        told |= found
+        signaled |= found
 
 
 # Between irdiff and a command that starts many others (a build): when irdiff dies, however it dies, the
-# kernel tells this process, and it ends the whole session (ninja gives every job a group of its own). A
+# kernel signals this process, and it ends the whole session (ninja gives every job a group of its own). A
 # build that went on alone would write into the folder that the next irdiff builds in.
 _SESSION_LEADER = f"""
 from __future__ import annotations
@@ -102,11 +101,9 @@ def run(
     env: Mapping[str, str] | None = None,
     cwd: Path | None = None,
     timeout_s: float | None = None,
-    stdin: str = "",
 ) -> str:
     """Standard output of a command. Raises CommandFailed, subprocess.TimeoutExpired, OSError."""
-    output = run_bytes(command, env=env, cwd=cwd, timeout_s=timeout_s, stdin=stdin.encode())
-    return output.decode(errors="replace")
+    return run_bytes(command, env=env, cwd=cwd, timeout_s=timeout_s).decode(errors="replace")
 
 
 def run_bytes(
@@ -117,14 +114,14 @@ def run_bytes(
     timeout_s: float | None = None,
     stdin: bytes = b"",
 ) -> bytes:
-    """As `run`, of a command whose output is no text."""
+    """As `run`, for a command whose output is no text."""
     words = tuple(str(word) for word in command)
     done = subprocess.run(
         words, env=env, cwd=cwd, timeout=timeout_s, input=stdin, capture_output=True, check=False
     )
     if done.returncode:
-        said = (part.decode(errors="replace") for part in (done.stdout, done.stderr))
-        raise CommandFailed(words, done.returncode, *said)
+        output = (part.decode(errors="replace") for part in (done.stdout, done.stderr))
+        raise CommandFailed(words, done.returncode, *output)
     return done.stdout
 
 
@@ -171,14 +168,15 @@ def run_bounded(
             resource.prlimit(child.pid, resource.RLIMIT_CORE, (0, 0))
         try:
             out, err = child.communicate(timeout=timeout_s)
-            return EndedCommand(code=child.returncode, stdout=out, stderr=err, timed_out=False)
+            timed_out = False
         except TimeoutExpired:
             child.kill()
             out, err = child.communicate()
-            return EndedCommand(code=child.returncode, stdout=out, stderr=err, timed_out=True)
+            timed_out = True
         except BaseException:
             child.kill()
             raise
+        return EndedCommand(code=child.returncode, stdout=out, stderr=err, timed_out=timed_out)
 
 
 @contextlib.contextmanager
@@ -204,11 +202,10 @@ def run_logged(
     env: Mapping[str, str] | None = None,
     cwd: Path | None = None,
     on_line: Callable[[str], None] = lambda _: None,
-    on_tick: Callable[[], None] = lambda: None,
 ) -> int:
     """Exit code of a long command whose output, both streams, goes to `log` and line by line to `on_line`.
 
-    `on_tick` is called every few seconds in which nothing is printed. A signal that ends or suspends irdiff
+    A signal that ends or suspends irdiff
     ends or suspends all that the command started: SIGTERM and SIGHUP are raised as KeyboardInterrupt.
     """
     words = [str(word) for word in command]
@@ -226,12 +223,10 @@ def run_logged(
             errors="replace",
             start_new_session=True,
         ) as child:
+            assert child.stdout is not None
             try:
                 with _signals_reach(child):
-                    for line in _lines(child):
-                        if line is None:
-                            on_tick()
-                            continue
+                    for line in child.stdout:
                         file.write(line)
                         file.flush()
                         on_line(line.rstrip())
@@ -239,32 +234,6 @@ def run_logged(
                 child.terminate()  # the leader ends what it started; leaving the block waits for it
                 raise
         return child.returncode
-
-
-_TICK_S = 5.0
-
-
-def _lines(child: subprocess.Popen[str]) -> Iterator[str | None]:
-    """What a command prints; None for every few seconds without a line."""
-    assert child.stdout is not None
-    # Not a SimpleQueue: CPython 3.11's waits forever where the handler of a signal outlasts the timeout.
-    output, printed = child.stdout, queue.Queue[str | None]()
-
-    def read() -> None:
-        for line in output:
-            printed.put(line)
-        printed.put(None)
-
-    threading.Thread(target=read, daemon=True).start()
-    while True:
-        try:
-            line = printed.get(timeout=_TICK_S)
-        except queue.Empty:
-            yield None
-            continue
-        if line is None:
-            return
-        yield line
 
 
 @contextlib.contextmanager

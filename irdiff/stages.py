@@ -1,4 +1,4 @@
-"""The stages of a compilation that irdiff knows by name; those of other backends are words.
+"""The stages of a compilation that irdiff knows by name; those of other backends are plain strings.
 
 launch → source → ttir → (glir →) ttgir → llir → ptx → cubin, shown as sass      NVIDIA
 → amdgcn → hsaco                  AMD

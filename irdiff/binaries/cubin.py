@@ -5,7 +5,7 @@ Every section counts, with its type, flags, alignment, content and, where it has
 - `.debug_*`, `.nv_debug_*` and their relocations: read by debuggers only;
 - `.note.nv.*`: name, version and command line of the tool;
 - `.nv.compat` and `.nv.merc.*`: what other architectures the kernel may be made to run on, and the tables
-  (debug information among them) beside the capsule from which that is done; the target of a case executes
+  (debug information among them) next to the capsule from which that is done; the target of a case executes
   `.text`. The capsule itself, `.nv.capmerc.*`, counts: neither names nor lines move it;
 - the tables of strings and symbols: symbols count by what they stand for.
 
@@ -19,7 +19,7 @@ Each is a format byte, a number byte, and two bytes that are the value or, for f
 follows (numbers and layout read from cuobjdump's `-elf` listing of the same files). Barriers stand in an
 attribute, or (ABI 7) in bits 20 to 26 of the code's flags: they count in one form.
 
-Of the header's flags the SM counts. The top byte tells files with a `.debug_str` from those without, in all
+Of the header's flags the SM counts. The top byte differs between files with and without `.debug_str`, in all
 cubins of ABI 8 that the gate tier gives with 3.8.0 and 3.9.0; the rest is the version of the format.
 """
 

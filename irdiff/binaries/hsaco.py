@@ -9,9 +9,9 @@ Every section counts, with its type, flags, alignment, size and content, but for
 - `.relro_padding`: fills up the page, nothing is in it.
 
 The one kernel's name becomes `KERNEL`: no instruction reads it. Local symbols (helpers that are not inlined,
-strings) count by their place, not by name: nothing outside of the file can ask for them. Two things are
-written otherwise (LLVM's "User Guide for AMDGPU Backend", Code Object V3 Kernel Descriptor and Metadata). In
-each kernel descriptor, found by its symbol `NAME.kd`, KERNEL_CODE_ENTRY_BYTE_OFFSET becomes the place in
+strings) count by their place, not by name: nothing outside of the file can ask for them. Two parts
+are rewritten (LLVM's "User Guide for AMDGPU Backend", Code Object V3 Kernel Descriptor and Metadata).
+In each kernel descriptor, found by its symbol `NAME.kd`, KERNEL_CODE_ENTRY_BYTE_OFFSET becomes the place in
 `.text` that it leads to: the distance moves with the length of names. The NT_AMDGPU_METADATA note counts by
 its entries, without the names of the kernel and of arguments, and of `amdhsa.target` with the processor and
 its features: the triple is spelled in two ways.

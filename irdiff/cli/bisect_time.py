@@ -22,6 +22,7 @@ from irdiff.run import run_folder
 from irdiff.stages import MACHINE_STAGES
 from irdiff.store import key_of
 from irdiff.timing.results import TimingProtocol
+from irdiff.timing.schedule import TimingOptions
 
 _PROCESSES = 12
 _BUDGET_S = 60.0
@@ -86,7 +87,7 @@ class CommitClock:
             seed=attempt,
             verify_only=False,
         )
-        options = timing.TimingOptions(
+        options = TimingOptions(
             patterns=(),
             every=False,
             protocol=protocol,

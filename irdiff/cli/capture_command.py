@@ -16,8 +16,7 @@ from irdiff.cli.options import CaseArguments
 from irdiff.config import Config
 from irdiff.errors import ExitCode, UsageError
 from irdiff.report import commands
-from irdiff.resolve import kernel_repository, pins, toolchains
-from irdiff.resolve import packages as extra_packages
+from irdiff.resolve import extra_packages, kernel_repository, pins, toolchains
 from irdiff.resolve.kernel_repository import Plan
 from irdiff.resolve.toolchains import repository
 

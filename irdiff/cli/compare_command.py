@@ -191,10 +191,10 @@ def _cluster(
     if not given.cluster:
         yield None
         return
-    from irdiff.cluster import client
+    from irdiff.cluster import dask_cluster
 
-    with closing(client.DaskCluster(given.cluster)) as machines:
-        yield lambda comparison: client.fill(comparison, given.config, machines, progress)
+    with closing(dask_cluster.DaskCluster(given.cluster)) as machines:
+        yield lambda comparison: dask_cluster.fill(comparison, given.config, machines, progress)
 
 
 def _parse_shard(text: str) -> tuple[int, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -185,7 +185,8 @@ def verify_command(
             log_path=str(log),
         )
     if markdown_path:
-        options.write_output(markdown_path, _verified_markdown(rows))
+        table = "\n".join([_verified_heading(), *map(_verified_line, rows)])
+        options.write_output(markdown_path, f"{_agreement(rows)}. {_LEGEND}\n\n{table}\n")
     click.echo(_agreement(rows))
     return ExitCode.DONE if all(row["ok"] for row in rows) else ExitCode.ANSWER_IS_NO
 
@@ -242,20 +243,12 @@ def _exercise(
         return [row for row in rows if row is not None]
 
 
-# launches that ran on a GPU next to their reference: a line each in a terminal, a row each in Markdown
+# launches that ran on a GPU next to their reference: a Markdown table, in a terminal too
 
 
 _PEAKS = {"memory_tb_per_s": "memory", **{f"peak_{kind}_tflops": kind for kind in ("fp16", "tf32", "fp8")}}
-_WIDTHS = {
-    "max abs err": 11,
-    "rel err": 8,
-    "rtol": 6,
-    "atol": 6,
-    "used": 6,
-    "time": 12,
-    "rate": 13,
-    "of peak": 16,
-}
+_TITLES = ("max abs err", "rel err", "rtol", "atol", "used", "time", "rate", "of peak")
+_WIDTHS = (11, 8, 6, 6, 6, 12, 13, 16)
 _LEGEND = (
     "*rel err*: norm of the error over the norm of the reference; *used*: the largest error of an "
     "element over what `atol + rtol × |reference|` allows; *time*: median of 20 calls with a cold L2, "
@@ -264,32 +257,25 @@ _LEGEND = (
 )
 
 
+def _verified_row(name: str, state: str, *cells: str) -> str:
+    figures = (cell.rjust(width) for cell, width in zip(cells, _WIDTHS, strict=True))
+    return f"| {name:62} | {state} | {' | '.join(figures)} |"
+
+
 def _verified_heading() -> str:
-    return "      " + f"{'launch':60}" + _columns(_WIDTHS)
+    titles = _verified_row("launch", "  ", *_TITLES)
+    return titles + "\n" + _verified_row("---", "--", *["--:"] * len(_TITLES))
 
 
 def _verified_line(row: Mapping[str, Any]) -> str:
-    if not row["ok"]:
-        return f"WRONG {row['id']}: {str(row.get('why'))[:160]}"
-    return f"ok    {row['id']:60}" + _columns(_verified_cells(row))
-
-
-def _columns(cells: Iterable[str]) -> str:
-    return "".join(f"{cell:>{width + 1}}" for cell, width in zip(cells, _WIDTHS.values(), strict=True))
+    reason = str(row.get("why"))[:160].replace("|", "\\|")
+    state = "ok" if row["ok"] else f"**wrong**: {reason}"
+    return _verified_row(f"`{row['id']}`", state, *_verified_cells(row))
 
 
 def _agreement(rows: Sequence[Mapping[str, Any]]) -> str:
     right = sum(bool(row["ok"]) for row in rows)
     return f"{right} of {len(rows)} launches agree with their reference"
-
-
-def _verified_markdown(rows: Sequence[Mapping[str, Any]]) -> str:
-    table: list[Sequence[str]] = [("launch", "", *_WIDTHS), ["---"] * 2 + ["--:"] * len(_WIDTHS)]
-    for row in rows:
-        state = "ok" if row["ok"] else f"**wrong**: {str(row.get('why'))[:160]}".replace("|", "\\|")
-        table.append((f"`{row['id']}`", state, *_verified_cells(row)))
-    lines = [f"{_agreement(rows)}. {_LEGEND}", "", *(f"| {' | '.join(cells)} |" for cells in table)]
-    return "\n".join(lines) + "\n"
 
 
 def _verified_cells(row: Mapping[str, Any]) -> list[str]:

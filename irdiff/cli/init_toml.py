@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import json
 import os
 import re
@@ -14,8 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from irdiff.resolve import packages as extra_packages
-from irdiff.resolve import pins, programs
+from irdiff.resolve import extra_packages, pins, programs
 from irdiff.resolve.targets import DEFAULT
 
 FALLBACK_TOOLCHAIN = "triton==3.9.0"
@@ -84,59 +84,43 @@ def folders_imported_from(workloads: Path, root: Path) -> tuple[str, ...]:
 
 
 def irdiff_toml(found: Surroundings) -> str:
-    """The text of the file."""
-    imports = ", ".join(f'"{name}"' for name in found.imports)
-    lines = [
-        "[kernels]",
-        *_launching(found),
-        "# The folders that it imports kernels from.",
-        f"import = [{imports}]",
+    """The text of the file. TOML writes strings and lists as JSON does."""
+    launching: dict[str, object] = {"workloads": found.workloads}
+    comment = "The folder of workloads, FAMILY/NAME.py: ordinary Python that launches kernels."
+    if found.program is not None:
+        launching = {"program": found.program, "targets": found.targets}
+        comment = "What launches the kernels: run at each revision, once for each target, without a GPU."
+    rows: list[tuple[str, dict[str, object]]] = [
+        (comment, launching),
+        ("The folders that it imports kernels from.", {"import": found.imports}),
     ]
     if found.pin:
-        lines += [
-            f"# Each revision's own Triton ({found.pinned} now): a bump of it shows its blast radius.",
-            f'pin = "{found.pin}"',
-        ]
-    lines += ["# The compiler of revisions without a pin.", f'toolchain = "{_toolchain(found)}"']
+        comment = f"Each revision's own Triton ({found.pinned} now): a bump of it shows its blast radius."
+        rows.append((comment, {"pin": found.pin}))
+    toolchain = f"triton=={found.pinned}" if found.pinned else FALLBACK_TOOLCHAIN
+    rows.append(("The compiler of revisions without a pin.", {"toolchain": toolchain}))
     if found.packages:
-        names = ", ".join(f'"{name}"' for name in found.packages)
-        lines += ["# What they import beside Triton; CPU builds of torch will do.", f"packages = [{names}]"]
+        comment = "What they import beside Triton; CPU builds of torch will do."
+        rows.append((comment, {"packages": found.packages}))
+    lines = ["[kernels]"]
+    for comment, entries in rows:
+        lines += [f"# {comment}", *(f"{name} = {json.dumps(value)}" for name, value in entries.items())]
     return "\n".join(lines) + "\n"
 
 
-def _launching(found: Surroundings) -> list[str]:
-    if found.program is None:
-        return [
-            "# The folder of workloads, FAMILY/NAME.py: ordinary Python that launches kernels.",
-            f'workloads = "{found.workloads}"',
-        ]
-    names = ", ".join(f'"{name}"' for name in found.targets)
-    return [
-        "# What launches the kernels: run at each revision, once for each target, without a GPU.",
-        f"program = {json.dumps(found.program)}",
-        f"targets = [{names}]",
-    ]
-
-
-def _toolchain(found: Surroundings) -> str:
-    return f"triton=={found.pinned}" if found.pinned else FALLBACK_TOOLCHAIN
-
-
-def _python_files(root: Path) -> Iterable[Path]:
-    count = 0
-    pending = [root]
-    while pending:
-        for path in sorted(pending.pop().iterdir()):
+def _python_files(root: Path) -> Iterator[Path]:
+    def below(folder: Path) -> Iterator[Path]:
+        for path in sorted(folder.iterdir()):
             if path.is_dir() and not path.is_symlink() and path.name not in _SKIPPED:
-                pending.append(path)
+                yield from below(path)
             elif path.suffix == ".py" and path.is_file():
-                count += 1
-                if count > _MAX_FILES:
-                    return
                 yield path
+
+    return itertools.islice(below(root), _MAX_FILES)
 
 
 _KERNEL = re.compile(r"^\s*@(?:triton|gluon)\.jit\b|^\s*@jit\b", re.MULTILINE)
+_TABLE = re.compile(r"^LAUNCHES\b.*=", re.MULTILINE)
 
 
 def _has_kernel(path: Path) -> bool:
@@ -146,14 +130,7 @@ def _has_kernel(path: Path) -> bool:
 
 def _is_workload(path: Path) -> bool:
     text = path.read_text(encoding="utf-8", errors="replace")
-    if "LAUNCHES" not in text or "irdiff_corpus" not in text:
-        return False
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError):
-        return False
-    targets = [name for node in tree.body if isinstance(node, ast.Assign) for name in node.targets]
-    return any(isinstance(name, ast.Name) and name.id == "LAUNCHES" for name in targets)
+    return bool(_TABLE.search(text)) and "irdiff_corpus" in text
 
 
 def _workload_folder(workloads: Sequence[Path], root: Path) -> Path:
@@ -192,27 +169,16 @@ def _pin(root: Path) -> tuple[str | None, str | None]:
 
 
 def _packages(imported: Iterable[str], asked: Sequence[str], pin: str | None, root: Path) -> tuple[str, ...]:
+    """Without their versions where the lock file names the same ones: a bump there is followed."""
     locked = (root / pin).read_bytes() if pin else b""
-    wanted = {name: _unlocked(text.strip(), name, pin or "", locked) for name, text in _named(asked)}
-    found = [_requirement(name, pin or "", locked, root) for name in imported]
-    return tuple(
-        sorted([*wanted.values(), *(text for text in found if extra_packages.name_of(text) not in wanted)])
-    )
-
-
-def _named(requirements: Iterable[str]) -> Iterator[tuple[str, str]]:
-    return ((extra_packages.name_of(text), text) for text in requirements)
-
-
-def _unlocked(requirement: str, name: str, pin: str, locked: bytes) -> str:
-    """Without its version where the lock file names the same: a bump there is followed."""
-    return name if requirement == f"{name}=={pins.version(pin, locked, name)}" else requirement
-
-
-def _requirement(module: str, pin: str, locked: bytes, root: Path) -> str:
-    name = module.replace("_", "-")
-    version = None if pins.version(pin, locked, name) else pins.installed(root, name)
-    return f"{name}=={version}" if version else name
+    found = {}
+    for name in (module.replace("_", "-") for module in imported):
+        version = None if pins.version(pin or "", locked, name) else pins.installed(root, name)
+        found[extra_packages.name_of(name)] = f"{name}=={version}" if version else name
+    for text in map(str.strip, asked):
+        name = extra_packages.name_of(text)
+        found[name] = name if text == f"{name}=={pins.version(pin or '', locked, name)}" else text
+    return tuple(sorted(found.values()))
 
 
 _THERE_ALREADY = frozenset({"triton", "irdiff_corpus", *sys.stdlib_module_names})
@@ -224,19 +190,14 @@ class Imports:
 
     def __init__(self, root: Path, files: Iterable[Path]) -> None:
         self._root = root
-        self._places = sorted(
-            (path.relative_to(root) for path in files), key=lambda path: (len(path.parts), str(path))
-        )
+        places = (path.relative_to(root) for path in files)
+        self._places = sorted(places, key=lambda path: (len(path.parts), str(path)))
 
     def folders(self, starts: Iterable[Path]) -> tuple[str, ...]:
         """The folders that must be on the import path for the modules that files import by name."""
-        found = {
-            folder
-            for start in starts
-            for module in _imported(start, "")
-            if (place := self._find(module, start)) and (folder := _folder_of(module, place)) is not None
-        }
-        return tuple(sorted(found))
+        modules = ((module, start) for start in starts for module in _imported(start, ""))
+        found = (self._find(module, start) for module, start in modules)
+        return tuple(sorted({folder.as_posix() for folder, _ in filter(None, found)}))
 
     def packages(self, starts: Iterable[Path]) -> tuple[str, ...]:
         """Top names of what files import, and what those of the repository import that they import."""
@@ -246,57 +207,38 @@ class Imports:
             if path in seen:
                 continue
             seen.add(path)
-            for module in _imported(path, self._package_of(path)):
-                place = self._find(module, path)
-                if place is not None:
-                    pending += self._with_packages(module, place)
-                elif self._find(module.partition(".")[0], path) is None:
-                    found.add(module.partition(".")[0])
+            for module in _imported(path, ".".join(self._packages_around(path))):
+                top = module.partition(".")[0]
+                if place := self._find(module, path):
+                    file = self._root / place[1]
+                    above = list(file.parents)[: module.count(".") + 1]
+                    inits = (folder / "__init__.py" for folder in above)  # importing the file runs them too
+                    pending += [file, *filter(Path.is_file, inits)]
+                elif self._find(top, path) is None:
+                    found.add(top)
         return tuple(sorted(found - _THERE_ALREADY))
 
-    def _find(self, module: str, importer: Path) -> Path | None:
-        """The file of a module, or that of the module that it is a name of."""
-        for name in (module, module.rpartition(".")[0]):
+    def _find(self, module: str, importer: Path) -> tuple[Path, Path] | None:
+        """The folder that a module is imported from, and its file; or those of the module that it is in.
+
+        What lies in a package is imported by the package's name: `mine.torch` is not `torch`.
+        """
+        for name in filter(None, (module, module.rpartition(".")[0])):
             tail = name.replace(".", "/")
-            for ending in (f"{tail}.py", f"{tail}/__init__.py") if name else ():
-                for path in self._places:
-                    if path.as_posix() == ending or path.as_posix().endswith(f"/{ending}"):
-                        above = self._root / path.as_posix().removesuffix(ending)
-                        if above == importer.parent or not self._is_package(above):
-                            return path
+            for ending, path in itertools.product((f"{tail}.py", f"{tail}/__init__.py"), self._places):
+                if f"/{path.as_posix()}".endswith(f"/{ending}"):
+                    folder = Path(path.as_posix().removesuffix(ending))
+                    above = self._root / folder
+                    if above == importer.parent or not self._packages_around(above / ending.split("/")[0]):
+                        return folder, path
         return None
 
-    def _is_package(self, folder: Path) -> bool:
-        """What lies in a package is imported by the package's name: `mine.torch` is not `torch`."""
-        return folder != self._root and (folder / "__init__.py").is_file()
-
-    def _with_packages(self, module: str, place: Path) -> Iterator[Path]:
-        """The file and the `__init__.py` of each package above it, which importing it runs too."""
-        yield self._root / place
-        folder = place.parent
-        for _ in range(module.count(".") + 1):
-            if (self._root / folder / "__init__.py").is_file():
-                yield self._root / folder / "__init__.py"
-            folder = folder.parent
-
-    def _package_of(self, path: Path) -> str:
-        """The dotted name of the package that a file lies in, for its relative imports."""
-        parts: list[str] = []
-        folder = path.parent
-        while (folder / "__init__.py").is_file() and folder != self._root:
-            parts.insert(0, folder.name)
-            folder = folder.parent
-        return ".".join(parts)
-
-
-def _folder_of(module: str, place: Path) -> str | None:
-    parts = place.with_suffix("").parts
-    parts = parts[:-1] if parts[-1] == "__init__" else parts
-    for name in (module, module.rpartition(".")[0]):
-        tail = tuple(name.split("."))
-        if parts[-len(tail) :] == tail:
-            return Path(*parts[: -len(tail)]).as_posix()
-    return None
+    def _packages_around(self, path: Path) -> list[str]:
+        """The names of the packages that a file lies in, the outermost first."""
+        folders = itertools.takewhile(
+            lambda folder: folder != self._root and (folder / "__init__.py").is_file(), path.parents
+        )
+        return [folder.name for folder in folders][::-1]
 
 
 def _imported(path: Path, package: str) -> list[str]:

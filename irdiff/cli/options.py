@@ -267,18 +267,14 @@ def check_output(path: Path) -> None:
     if str(path) == "-":
         return
     try:
-        above = next(folder for folder in path.absolute().parents if folder.exists())
-        is_there, is_file = path.exists(), path.is_file()
-        if is_file:
-            path.open("ab").close()
-        elif not is_there and above.is_dir():
+        if not path.exists():
             run_place.try_to_write(path)
+        elif path.is_file():
+            path.open("ab").close()
+        else:
+            raise UsageError(f"{path} is not a file to write", hint="name a file, or - for stdout")
     except OSError as error:
         raise _unwritable(path, error) from error
-    if is_there and not is_file:
-        raise UsageError(f"{path} is not a file to write", hint="name a file, or - for stdout")
-    if not above.is_dir():
-        raise UsageError(f"{path} cannot be written: {above} is not a folder", hint="name another file")
 
 
 def _unwritable(path: Path, error: OSError) -> UsageError:

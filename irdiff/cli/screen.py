@@ -17,7 +17,7 @@ from rich.text import Text
 from irdiff.parallel import Progress, Report
 from irdiff.report import tables
 from irdiff.report.tables import Column
-from irdiff.resolve.toolchains import install_progress
+from irdiff.resolve.toolchains import environments
 
 _STATUS_INTERVAL_S, _PROGRESS_INTERVAL_S = 30.0, 15.0
 _COUNTED = re.compile(r"\d+/\d+")
@@ -50,7 +50,7 @@ def status_line(console: Console | None = None) -> Iterator[Callable[[str], None
         def plain(text: str) -> None:
             lines.show(_COUNTED.split(text, maxsplit=1)[0], text)
 
-        with install_progress.telling(plain):
+        with environments.showing(plain):
             yield plain
         return
     with console.status("") as status:
@@ -60,7 +60,7 @@ def status_line(console: Console | None = None) -> Iterator[Callable[[str], None
             if text.startswith("ATTENTION"):
                 console.print(Text(text, style="bold red"), soft_wrap=True)
 
-        with install_progress.telling(live):
+        with environments.showing(live):
             yield live
 
 

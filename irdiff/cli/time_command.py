@@ -37,7 +37,7 @@ from irdiff.timing.results import (
     TimingProtocol,
     TimingResults,
 )
-from irdiff.timing.samples import read_samples
+from irdiff.timing.schedule import TimingOptions
 from irdiff.words import counted
 
 _FROM_2 = click.IntRange(min=2)  # the interval is over processes
@@ -90,11 +90,11 @@ def time_command(
     log = Console(stderr=True, highlight=False)
     with _writable(run, config) as given:
         if simulate is not None:
-            found = timing.simulate(given.run, read_samples(simulate), protocol)
+            found = timing.simulate(timing_file.read_samples(simulate), protocol)
         elif take is not None:
             found = _taken(given, take, config)
         else:
-            asked = timing.TimingOptions(
+            asked = TimingOptions(
                 patterns=cases,
                 every=every,
                 protocol=protocol,
@@ -129,7 +129,7 @@ def _writable(text: str, config: Config) -> Iterator[GivenRun]:
     yield GivenRun(folder=folder, call=call, is_archive=False)
 
 
-def _timed(given: GivenRun, asked: timing.TimingOptions) -> TimingResults:
+def _timed(given: GivenRun, asked: TimingOptions) -> TimingResults:
     folder = shlex.quote(str(given.folder))
     elsewhere = (
         "  to time it on another host, where no compiler and no corpus is needed:\n"
@@ -230,10 +230,7 @@ def _summary(found: TimingResults) -> Iterator[str]:
         if gpu.stopped:
             yield f"{name}: {gpu.stopped}"
         share = 100 * gpu.busy_s / gpu.wall_s if gpu.wall_s else 0.0
-        yield (
-            f"{name}: {gpu.wall_s:.0f} s, kernels in flight {share:.0f} % of it; "
-            f"peak {gpu.peak_tflops or 0:.0f} TFLOP/s, {gpu.peak_tb_per_s or 0:.2f} TB/s"
-        )
+        yield f"{name}: {gpu.wall_s:.0f} s, kernels in flight {share:.0f} % of it"
         if not gpu.trustworthy:
             why = ", ".join([*gpu.throttled, *(f"shared with {row}" for row in gpu.other_processes)])
             yield f"  NOT A PASS: the GPU was not fit to measure on: {why}"

@@ -23,7 +23,7 @@ from irdiff.resolve.toolchains import (
     native,
     repository,
 )
-from irdiff.resolve.toolchains.building import doctor, kept_trees
+from irdiff.resolve.toolchains.building import doctor
 from irdiff.resolve.toolchains.checkout import Checkout
 from irdiff.resolve.toolchains.counting import CountingToolchain
 
@@ -55,7 +55,7 @@ def list_command(*, config: Config, json_path: Path | None) -> None:
     for row in rows:
         kind = "  counts lines: no side of a comparison" if row["counts_lines"] else ""
         click.echo(f"{row['name']:32} {row['version']:12} {row['digest'][:12]}  {row['path']}{kind}")
-    kept = kept_trees.names(config)
+    kept = native.kept_trees(config)
     for name in kept:
         state = "at work" if environments.is_at_work(name, config) else "did not end"
         click.echo(f"{name:32} {state:12} {'':12}  {config.toolchains / name}.tree")
@@ -110,9 +110,9 @@ def prune_command(*, unused_days: float, config: Config) -> None:
     for name in old:
         environments.remove(name, config)
     removed = [*old, *environments.remove_torn(config)]
-    for name in kept_trees.names(config):
+    for name in native.kept_trees(config):
         if not environments.is_at_work(name, config):
-            kept_trees.remove(name, config)
+            native.remove_tree(name, config)
             removed.append(f"{name}.tree")
     for name in removed:
         click.echo(f"removed {name}")
@@ -149,15 +149,14 @@ def build_command(*, revision: str, coverage_base: str | None, repo: Path | None
     with screen.status_line() as tell:
         if coverage_base is not None:
             base = _read(repo, _base_of(coverage_base, repo, revision, config), config)
-            counted = counting.build(Sides(base=base, head=found), config, toolchains.resolve, tell)
+            counted = counting.build(Sides(base=base, head=found), config, tell)
         else:
-            made = commits.toolchain_of(found, config, toolchains.resolve, build=True, progress=tell)
+            toolchain, note = commits.toolchain_of(found, config, build=True, show=tell)
     if coverage_base is not None:
         _tell_counting(counted)
         return
-    toolchain = made.toolchain
     click.echo(f"{toolchain.spec}: Triton {toolchain.version}, {toolchain.digest[:12]}, {toolchain.path}")
-    click.echo(made.note)
+    click.echo(note)
 
 
 def _base_of(base: str, repo: Path | None, revision: str, config: Config) -> str:
@@ -195,7 +194,7 @@ def adopt_command(*, revision: str, spec: str, anyway: bool, repo: Path | None, 
     found = _read(repo, revision, config)
     toolchain = toolchains.resolve(spec, config)
     adoption, differences = adopt.adopt(found, spec, toolchain, config, anyway=anyway)
-    for line in differences.lines():
+    for line in differences:
         click.echo(line)
     click.echo(
         f"{spec} is adopted for {found.label}: its native part serves every revision with the native digest "
@@ -257,5 +256,5 @@ def doctor_command(*, revision: str, repo: Path | None, json_path: Path | None, 
     else:
         built = ", built already" if native.find(found, config) else ""
         click.echo(f"{found.label}: native digest {found.native_digest[:12]}{built}")
-        click.echo("\n".join(doctor.lines(rows)))
+        click.echo("\n".join(row.line for row in rows))
     return ExitCode.DONE if works else ExitCode.ANSWER_IS_NO

@@ -1,31 +1,47 @@
 """What runs on a machine of a cluster: one batch, with this machine's own toolchains, proved to be the same.
 
-What the batches of a comparison share is opened with the first of them: toolchains and corpus are proved to
-be the same once, as a comparison on one machine looks at them once. The processes that compile stay warm from
-comparison to comparison. No run folder is written: what counts lies in the store of a shared folder, or is
-left in the store that all machines share.
+A batch is all cases of one workload for one target: a whole comparison, of both sides, with the options of
+the one that it is part of. What it makes is kept under the same keys, so the comparison that follows on the
+first machine finds it, and is right whatever of it is missing.
+
+What the batches of a comparison share is opened with the first of them: a machine checks once that toolchains
+and corpus are the same. The processes that compile stay warm from comparison to comparison. No run folder is
+written: the results lie in the store of a shared folder, or are left in the store that all machines share.
 """
 
 from __future__ import annotations
 
 import threading
-import time
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from irdiff import config as configuration
 from irdiff import pipeline
-from irdiff.cluster.batches import Batch, Worked
-from irdiff.config import Config, StoreMode
+from irdiff.config import Config, Limits, StoreMode
 from irdiff.errors import IrdiffError, NothingComparedError, ToolchainError, UsageError
 from irdiff.model import Sides, Toolchain
-from irdiff.parallel import Progress
 from irdiff.pipeline import Comparison, ComparisonSteps
 from irdiff.resolve import corpus as corpora
 from irdiff.resolve import toolchains
 from irdiff.resolve.sides import Side
 from irdiff.worker_client.workers import Workers
+
+
+@dataclass(frozen=True, kw_only=True)
+class Batch:
+    """What a machine gets. It travels pickled, between machines that trust each other."""
+
+    name: str
+    comparison: str
+    """Of which it is a part: a name that no other one has."""
+    asked: Comparison
+    cache: Path
+    """The folder of the one who asks."""
+    token: str | None
+    """A file of that folder, where machines are to work in it; None where a shared store is between them."""
+    store_url: str | None
+    limits: Limits
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,24 +62,18 @@ _one_at_a_time = threading.Lock()
 """A batch has the cores of its process: a second one would only wait for them."""
 
 
-def work(batch: Batch) -> Worked:
-    """Never raises what a user can act on: it is told, and the batch is made elsewhere."""
-    begin = time.monotonic()
+def work(batch: Batch) -> str:
+    """Why this machine could not work on the batch, which is made elsewhere then; empty where it did."""
     with _one_at_a_time:
         try:
-            cases, refused = _compared(batch), ""
+            config = _config(batch)
+            here = _comparison(batch, config)
+            pipeline.fill(_with(here.toolchains, batch.asked), here.steps)
+        except NothingComparedError:
+            return ""
         except IrdiffError as error:
-            cases, refused = 0, error.what
-    return Worked(name=batch.name, cases=cases, refused=refused, wall_s=time.monotonic() - begin)
-
-
-def _compared(batch: Batch) -> int:
-    config = _config(batch)
-    here = _comparison(batch, config)
-    try:
-        return pipeline.fill(_with(here.toolchains, batch.asked), here.steps)
-    except NothingComparedError:
-        return 0
+            return error.what
+    return ""
 
 
 def _config(batch: Batch) -> Config:
@@ -86,8 +96,11 @@ def _comparison(batch: Batch, config: Config) -> _Opened:
         while _opened:
             _opened.pop().closing.close()
         found = batch.asked.sides.map(lambda side: _here(side, config))
+        if config.cache not in _warm:
+            _warm[config.cache] = Workers(config)
         closing = ExitStack()
-        steps = pipeline.opened(_with(found, batch.asked), config, _quiet, warm=_workers(config))
+        asked = _with(found, batch.asked)
+        steps = pipeline.opened(asked, config, lambda _: None, warm=_warm[config.cache])
         entered = closing.enter_context(steps)
         _opened.append(_Opened(id=batch.comparison, toolchains=found, steps=entered, closing=closing))
     return _opened[0]
@@ -111,13 +124,3 @@ def _here(side: Side, config: Config) -> Toolchain:
     if found.digest != side.toolchain.digest:
         raise ToolchainError(f"{side.toolchain.spec} is another toolchain here: {found.digest[:12]}")
     return found
-
-
-def _workers(config: Config) -> Workers:
-    if config.cache not in _warm:
-        _warm[config.cache] = Workers(config)
-    return _warm[config.cache]
-
-
-def _quiet(_: Progress) -> None:
-    """Progress is shown by who asks."""

@@ -31,13 +31,13 @@ class LlvmCall:
 
     triple: str
     processor: str
-    ptx: int | None
-    """The newest PTX that may be written, as 86 for 8.6."""
-    features: tuple[str, ...]
-    flags: tuple[str, ...]
-    """Switches of LLVM's, without dashes."""
     fuses: bool
-    header: tuple[str, str] | None
+    features: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+    """Switches of LLVM's, without dashes."""
+    ptx: int | None = None
+    """The newest PTX that may be written, as 86 for 8.6."""
+    header: tuple[str, str] | None = None
     """What Triton writes over the `.version` and `.target` of PTX."""
 
 
@@ -47,21 +47,14 @@ def llvm_call(launch: Launch, target: Target, version: str, ptx: str | None) -> 
     Raises ValueError where that PTX has no header.
     """
     release = _release(version)
-    fuses = launch.options.get("enable_fp_fusion", "True") == "True"
+    fuses = _fuses(launch)
     if target.backend != "cuda":
-        old = _OLD_AMD.match(str(target.arch)) and release <= _TRUE16_UNTIL
-        return LlvmCall(
-            triple="amdgcn-amd-amdhsa",
-            processor=str(target.arch),
-            ptx=None,
-            features=("-real-true16",) if old else (),
-            flags=(),
-            fuses=fuses,
-            header=None,
-        )
+        arch = str(target.arch)
+        features = ("-real-true16",) if _OLD_AMD.match(arch) and release <= _TRUE16_UNTIL else ()
+        return LlvmCall(triple="amdgcn-amd-amdhsa", processor=arch, features=features, fuses=fuses)
     found = _HEADER.search(ptx or "")
     if not found:
-        raise ValueError("the PTX of the release has no header that tells its version and target")
+        raise ValueError("the PTX of the release has no header with its version and target")
     since, new, old_limit = _MAX_PTX
     flags = ["nvptx-short-ptr"]
     flags += ["nvptx-mad-wide-opt"] if release >= _MAD_WIDE_SINCE else []
@@ -70,7 +63,6 @@ def llvm_call(launch: Launch, target: Target, version: str, ptx: str | None) -> 
         triple="nvptx64-nvidia-cuda",
         processor=found[3],
         ptx=min(new if release >= since else old_limit, int(found[1] + found[2])),
-        features=(),
         flags=tuple(flags),
         fuses=fuses,
         header=(f"{found[1]}.{found[2]}", found[3]),
@@ -81,13 +73,13 @@ def ptxas_flags(launch: Launch, version: str, ptx: str) -> tuple[str, ...]:
     """As Triton `version` calls ptxas for a launch. Raises ValueError where the PTX has no header."""
     found = _HEADER.search(ptx)
     if not found:
-        raise ValueError("the PTX has no header that tells its target")
+        raise ValueError("the PTX has no header with its target")
     release, extra = _release(version), launch.options.get("ptx_options", "None")
     modes = launch.options.get("instrumentation_mode", "")
     checked = release >= _CHECKED_SINCE and any(mode in modes for mode in ("consan", "fpsan"))
     return (
         "-lineinfo",
-        *(() if launch.options.get("enable_fp_fusion", "True") == "True" else ("--fmad=false",)),
+        *(() if _fuses(launch) else ("--fmad=false",)),
         "-v",
         *(["--regAllocOptLevel=2"] if release >= _ALLOCATION_SINCE else []),
         *(extra.split(" ") if extra not in ("None", "") else ()),
@@ -105,6 +97,10 @@ def as_triton_writes(ptx: str, call: LlvmCall) -> str:
     ptx = re.sub(r"\.version \d+\.\d+", f".version {version}", ptx)
     ptx = re.sub(r"\.target sm_\w+", f".target {processor}", ptx)
     return re.sub(r",\s*debug|debug,\s*", "", ptx)
+
+
+def _fuses(launch: Launch) -> bool:
+    return launch.options.get("enable_fp_fusion", "True") == "True"
 
 
 def _release(version: str) -> tuple[int, int]:

@@ -37,9 +37,10 @@ class ReadableTexts:
 
     def abilities(self, tool: Tool) -> Abilities:
         with self._lock:
-            if tool.digest not in self._abilities:
-                self._abilities[tool.digest] = of_tool(tool, self._runner, self._store)
-            return self._abilities[tool.digest]
+            known = self._abilities.get(tool.digest)
+            if known is None:
+                known = self._abilities[tool.digest] = of_tool(tool, self._runner, self._store)
+            return known
 
     def spellings(self, tool: Tool) -> tuple[str, ...]:
         """What is respelled for a tool: what it cannot read, and promises that any LLVM here cannot."""
@@ -89,16 +90,8 @@ _NEWEST_PTX, _OLDEST_PTX = 99, 60
 _NOT_RECOGNIZED = b"is not a recognized feature"
 FLAGS = ("nvptx-short-ptr", "nvptx-mad-wide-opt", "nvptx-sched4reg")
 _NEWEST_ISA = re.compile(rb"current version is '(\d+)\.(\d+)'")
-_NVIDIA = LlvmCall(
-    triple="nvptx64-nvidia-cuda",
-    processor="sm_80",
-    ptx=None,
-    features=(),
-    flags=(),
-    fuses=True,
-    header=("7.0", "sm_80"),
-)
-_AMD = replace(_NVIDIA, triple="amdgcn-amd-amdhsa", processor="gfx906", header=None)
+_NVIDIA = LlvmCall(triple="nvptx64-nvidia-cuda", processor="sm_80", fuses=True, header=("7.0", "sm_80"))
+_AMD = LlvmCall(triple="amdgcn-amd-amdhsa", processor="gfx906", fuses=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,19 +119,16 @@ def of_tool(tool: Tool, runner: Runner, store: Store) -> Abilities:
             return ended.code == 0 and known and _NOT_RECOGNIZED not in ended.stderr
 
     # a spelling of a backend that the tool lacks is in none of its texts
-    calls = {row.name: ("hip", _AMD) if "amd" in row.probe else ("cuda", _NVIDIA) for row in SPELLINGS}
-    unreadable = [
-        row.name
-        for row in SPELLINGS
-        if calls[row.name][0] in tool.backends and not reads(row.probe, calls[row.name][1])
-    ]
-    if "cuda" not in tool.backends:
-        return Abilities(unreadable=tuple(unreadable), newest_ptx=None, flags=())
-    tried = range(_NEWEST_PTX, _OLDEST_PTX, -1)
+    unreadable = []
+    for row in SPELLINGS:
+        backend, call = ("hip", _AMD) if "amd" in row.probe else ("cuda", _NVIDIA)
+        if backend in tool.backends and not reads(row.probe, call):
+            unreadable.append(row.name)
+    tried = range(_NEWEST_PTX, _OLDEST_PTX, -1) if "cuda" in tool.backends else ()
     return Abilities(
         unreadable=tuple(unreadable),
         newest_ptx=next((ptx for ptx in tried if reads(_EMPTY, replace(_NVIDIA, ptx=ptx))), None),
-        flags=tuple(flag for flag in FLAGS if reads(_EMPTY, replace(_NVIDIA, flags=(flag,)))),
+        flags=tuple(flag for flag in FLAGS if tried and reads(_EMPTY, replace(_NVIDIA, flags=(flag,)))),
     )
 
 

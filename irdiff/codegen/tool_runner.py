@@ -23,7 +23,7 @@ from irdiff.model import Failure, FailureKind
 from irdiff.process import FROM_OUTSIDE, EndedCommand
 from irdiff.resolve.tools.tool import ENVIRONMENT, Tool
 from irdiff.stages import Stage
-from irdiff.store.own_code import digest_of_folders
+from irdiff.store import digest_of_folders
 
 _PTXAS_ENVIRONMENT = {"PATH": "/usr/bin:/bin"}
 """As the worker gives it: the length of the environment moves the heap of ptxas."""
@@ -50,10 +50,10 @@ class Runner:
 
     def _run(
         self,
-        words: list[str | Path],
+        words: list[str],
         folder: Path,
-        *,
         executable: Path | None = None,
+        *,
         environment: dict[str, str] = ENVIRONMENT,
     ) -> EndedCommand:
         with self.cores:
@@ -85,32 +85,28 @@ class Runner:
             return self._with_llvmlite(tool, call, folder)
         text = (folder / "kernel.ll").read_text(encoding="utf-8")
         if text.count("\ndefine ") > 1 and "opt" in tool.programs:
-            inlined = self._inlined(tool, folder)
+            words = ["opt", "-S", "-passes=forceattrs,always-inline", "-force-attribute=alwaysinline"]
+            inlined = self._run([*words, "kernel.ll", "-o", "kernel.ll"], folder, tool.programs["opt"])
             if inlined.code:
                 return inlined
-        words: list[str | Path] = ["llc", *llc_words(call), "kernel.ll", "-o", "kernel.s"]
-        return self._run(words, folder, executable=tool.programs["llc"])
-
-    def _inlined(self, tool: Tool, folder: Path) -> EndedCommand:
-        words: list[str | Path] = ["opt", "-S", "-passes=forceattrs,always-inline"]
-        words += ["-force-attribute=alwaysinline", "kernel.ll", "-o", "kernel.ll"]
-        return self._run(words, folder, executable=tool.programs["opt"])
+        words = ["llc", *llc_words(call), "kernel.ll", "-o", "kernel.s"]
+        return self._run(words, folder, tool.programs["llc"])
 
     def _with_llvmlite(self, tool: Tool, call: LlvmCall, folder: Path) -> EndedCommand:
         environment = {**ENVIRONMENT, "PYTHONPATH": str(tool.programs["llvmlite"].parent)}
-        words: list[str | Path] = [sys.executable, "-P", "-s", _CHILD, call.triple, call.processor]
+        words = [sys.executable, "-P", "-s", str(_CHILD), call.triple, call.processor]
         words += [_features(call), "" if call.header else "kernel.o", *call.flags]
         return self._run(words, folder, environment=environment)
 
     def link(self, tool: Tool, call: LlvmCall, folder: Path) -> bytes:
         """`kernel.s` of AMD, or `kernel.o`, to its machine code. Raises ToolFailed."""
-        commands: list[list[str | Path]] = [["ld.lld", "-shared", "kernel.o", "-o", "kernel.hsaco"]]
+        commands = [["ld.lld", "-shared", "kernel.o", "-o", "kernel.hsaco"]]
         if not (folder / "kernel.o").exists():
-            words: list[str | Path] = ["llvm-mc", f"-triple={call.triple}", f"-mcpu={call.processor}"]
+            words = ["llvm-mc", f"-triple={call.triple}", f"-mcpu={call.processor}"]
             words += [f"-mattr={','.join(call.features)}", "-filetype=obj", "kernel.s", "-o", "kernel.o"]
             commands.insert(0, words)
         for words in commands:
-            ended = self._run(words, folder, executable=tool.programs[str(words[0])])
+            ended = self._run(words, folder, tool.programs[words[0]])
             if ended.code:
                 raise failure_of(ended, tool.version, Stage.HSACO, self.limits.timeout_s)
         return (folder / "kernel.hsaco").read_bytes()
@@ -128,12 +124,8 @@ class Runner:
 
     def run_ptxas(self, program: Path, flags: tuple[str, ...], folder: Path) -> EndedCommand:
         """`kernel.ptx` to `kernel.cubin` in `folder`."""
-        return self._run(
-            ["ptxas", *flags, "kernel.ptx", "-o", "kernel.cubin"],
-            folder,
-            executable=program,
-            environment=_PTXAS_ENVIRONMENT,
-        )
+        words = ["ptxas", *flags, "kernel.ptx", "-o", "kernel.cubin"]
+        return self._run(words, folder, program, environment=_PTXAS_ENVIRONMENT)
 
 
 def llc_words(call: LlvmCall) -> list[str]:

@@ -3,8 +3,8 @@
 Abstraction keeps what belongs to a change of the compiler and drops what belongs to a kernel. Types, shapes,
 parameters of layouts, constants and numbers go; operations, names of attributes, flags, and kinds of layout
 that became others stay. Of two aligned lines with the same operation only the part that differs is kept.
-Below MLIR, arithmetic and the like are told as classes of instructions, for an optimizer never moves just one
-of them. The *essence* is the abstracted edit without what depends on the kernel: cases that share it have
+Below MLIR, arithmetic and the like become classes of instructions, for an optimizer never moves just one of
+them. The *essence* is the abstracted edit without what depends on the kernel: cases that share it have
 the same change.
 """
 
@@ -36,7 +36,7 @@ def abstract(edit: Edit) -> Counter[str]:
     for line in edit.lines:
         key = shorten(edit.stage, line)
         if key[1:] in instructions.UNTELLING:
-            # an optimizer moves all of them at once: which ones moved tells nothing of the cause
+            # an optimizer moves all of them at once: which ones moved does not show the cause
             counts.update([f"-{instructions.OTHERS}", f"+{instructions.OTHERS}"])
         else:
             counts[key] += 1
@@ -46,7 +46,7 @@ def abstract(edit: Edit) -> Counter[str]:
 def essence(counts: Counter[str]) -> tuple[str, ...]:
     """The sorted abstracted lines that make an edit this change, without what depends on the kernel alone:
 
-    - how many lines of an operation move beside those that became more or fewer;
+    - how many lines of an operation move besides those that became more or fewer;
     - what only moves, where something else happens too;
     - index arithmetic where layouts differ, for index vectors are there once for each layout.
     """

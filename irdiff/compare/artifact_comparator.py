@@ -19,8 +19,7 @@ from irdiff.findings import Finding, FindingKind
 from irdiff.normalize import CanonicalText, Reprint, TextEquality, llvm_process
 from irdiff.parallel import LARGE_TEXT
 from irdiff.stages import MACHINE_STAGES, Stage
-from irdiff.store import Store
-from irdiff.store.own_code import digest_of_folders
+from irdiff.store import Store, digest_of_folders
 
 T = TypeVar("T")
 

@@ -11,7 +11,14 @@ from irdiff.model import Compiled, Fact, Target
 from irdiff.stages import Stage
 
 _SPILLS = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
-_TEXT_STAGES_WITH_INSTRUCTIONS = (Stage.TTGIR, Stage.PTX, Stage.AMDGCN)
+_COUNTED_STAGES = (Stage.TTGIR, Stage.PTX, Stage.AMDGCN)
+_METADATA = {
+    "shared": "shared_bytes",
+    "num_warps": "warps",
+    "num_stages": "pipeline_stages",
+    "tmem_size": "tmem_columns",
+    "global_scratch_size": "global_scratch_bytes",
+}
 
 
 def of_side(compiled: Compiled, contents: Mapping[str, bytes], target: Target) -> dict[str, Fact]:
@@ -21,7 +28,7 @@ def of_side(compiled: Compiled, contents: Mapping[str, bytes], target: Target) -
         if stage in contents:
             facts.update(binaries.machine_code(stage, contents[stage]).facts)
             facts["binary_bytes"] = len(contents[stage])
-    for stage in _TEXT_STAGES_WITH_INSTRUCTIONS:
+    for stage in _COUNTED_STAGES:
         if stage in contents:
             counts = normalize.instruction_facts(stage, contents[stage].decode(errors="replace"))
             facts.update({f"{stage}.{name}": count for name, count in counts.items()})
@@ -32,16 +39,9 @@ def of_side(compiled: Compiled, contents: Mapping[str, bytes], target: Target) -
 
 
 def _from_metadata(metadata: Mapping[str, object]) -> dict[str, Fact]:
-    wanted = {
-        "shared": "shared_bytes",
-        "num_warps": "warps",
-        "num_stages": "pipeline_stages",
-        "tmem_size": "tmem_columns",
-        "global_scratch_size": "global_scratch_bytes",
-    }
     return {
         fact: value
-        for name, fact in wanted.items()
+        for name, fact in _METADATA.items()
         if isinstance(value := metadata.get(name), (int, float)) and not isinstance(value, bool)
     }
 

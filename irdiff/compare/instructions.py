@@ -1,7 +1,7 @@
-"""The opcode of an instruction's line, and what it is called where edits are compared. Pure.
+"""The opcode of an instruction's line, and its class where edits are compared. Pure.
 
 Instructions that a reader must see by name (synchronization, atomics, matrix units, memory by width) keep
-it; the rest is called by its class (`normalize.opcode_classes`).
+it; the rest has its class (`normalize.opcode_classes`).
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def _llvm_class(name: str, line: str) -> str:
 
 @functools.lru_cache(maxsize=1 << 12)
 def _named_class(name: str) -> str:
-    """The class of an LLVM operation whose operands tell nothing."""
+    """The class of an LLVM operation without its operands."""
     if BY_NAME.search(name):
         return re.sub(r"\d+", "N", name)
     bare = re.sub(r"^(?:llvm\.)?(?:nvvm\.|amdgcn\.|intr\.)?", "", name)

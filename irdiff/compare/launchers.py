@@ -1,4 +1,4 @@
-"""What a run must say of how kernels are launched, which is not in their code. Pure."""
+"""How kernels are launched, which is not in their code: notes for the run, and packed values. Pure."""
 
 from __future__ import annotations
 
@@ -18,13 +18,9 @@ def notes(runtimes: Sides[Mapping[str, str]], backends: Collection[str]) -> tupl
 
     runtimes: the digest of each file by its name. backends: of the targets that anything is launched for.
     """
-    read = _differing(runtimes, backends)
-    if not read:
-        return ()
-    return (
-        f"{_RUNTIME} ({first_few(read, _SHOWN)}): what it does at a launch, the filling of TMA descriptors "
-        "included, was not compared",
-    )
+    names = first_few(_differing(runtimes, backends), _SHOWN)
+    text = "what it does at a launch, the filling of TMA descriptors included, was not compared"
+    return (f"{_RUNTIME} ({names}): {text}",) if names else ()
 
 
 def _differing(runtimes: Sides[Mapping[str, str]], backends: Collection[str]) -> list[str]:

@@ -1,8 +1,8 @@
 """How many blocks of a kernel a multiprocessor holds at once, and what limits that. Pure.
 
 NVIDIA: registers are allocated a warp in units of 256 from the quarter of a multiprocessor that the warp runs
-on; shared memory, static and dynamic and what the driver reserves, a block in units of 128 bytes; beside them
-count threads, blocks, barriers and columns of tensor memory (CUDA C++ Programming Guide, table of compute
+on; shared memory, static and dynamic and what the driver reserves, a block in units of 128 bytes; further
+limits are threads, blocks, barriers, columns of tensor memory (CUDA C++ Programming Guide, table of compute
 capabilities; granules as the CUDA occupancy calculator has them). `python -m tests.programs.occupancy`
 compares the answer with the driver's on a GPU: equal for all 238 sm_90 binaries of the corpus and 119 kernels
 at the edges of the limits, on an H200 with driver 580. That all blocks of a cluster must fit into one group
@@ -13,7 +13,7 @@ LLVM has them (`getOccupancyWithNumSGPRs`); LDS a work-group in the target's uni
 16 work-groups of several waves a compute unit (AMD CDNA 3 instruction set architecture guide; LLVM's "User
 Guide for AMDGPU Backend" and AMDGPUBaseInfo.cpp). Never compared with a GPU.
 
-Limits are facts of the target; of one that does not state them nothing is said.
+Limits are facts of the target; a target that does not state them has no occupancy.
 """
 
 from __future__ import annotations

@@ -37,9 +37,8 @@ from irdiff.model import (
 )
 from irdiff.normalize import llvm_process
 from irdiff.resolve.sides import Side
-from irdiff.store import Store, key_of
+from irdiff.store import Store, digest_of_folders, key_of
 from irdiff.store.interning import read_once
-from irdiff.store.own_code import digest_of_folders
 
 
 @dataclass(frozen=True, kw_only=True)

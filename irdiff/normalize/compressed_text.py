@@ -9,8 +9,6 @@ from typing import overload
 import zstandard
 
 _BLOCK_LINES = 1000
-_SMALL = 1 << 16
-"""A part with fewer characters is kept as it is: compressing it would save little."""
 
 
 def pack(content: bytes | bytearray) -> bytes:
@@ -28,19 +26,6 @@ def _pack_text(text: str) -> bytes:
 
 def _unpack_text(packed: bytes) -> str:
     return unpack(packed).decode(errors="surrogatepass")
-
-
-class PackedParts:
-    """Parts of one text, which can be iterated over any number of times."""
-
-    def __init__(self) -> None:
-        self._parts: list[str | bytes] = []
-
-    def append(self, part: str) -> None:
-        self._parts.append(part if len(part) < _SMALL else _pack_text(part))
-
-    def __iter__(self) -> Iterator[str]:
-        return (part if isinstance(part, str) else _unpack_text(part) for part in self._parts)
 
 
 class PackedLines(Sequence[str]):

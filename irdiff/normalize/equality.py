@@ -32,9 +32,9 @@ def canonicalize(ir: str, text: str) -> CanonicalText:
 
 
 def lines(ir: str, text: str) -> Iterator[str]:
-    """The lines of `canonicalize(ir, text)`, one after another: of MLIR, without all others beside them.
+    """The lines of `canonicalize(ir, text)`, one after another; of MLIR, without holding all of them.
 
-    Raises NormalizeError as it does, some of it only on the way.
+    Raises NormalizeError as it does, in part only while it iterates.
     """
     if ir not in MLIR or not text:
         return iter(canonicalize(ir, text).lines)

@@ -1,4 +1,4 @@
-"""Instructions by class, counted in the text of a stage: facts beside a verdict.
+"""Instructions by class, counted in the text of a stage: facts next to a verdict.
 
 Counts are static (each instruction once, however often a loop runs it) and cheap: one pass of one
 pattern. The classes are those of `opcode_classes`, and for loads and stores their space and width.

@@ -106,7 +106,7 @@ def _strip(text: str) -> str:
 
 
 def _check_names(text: str, strings: Strings) -> None:
-    """Names are told apart by their spelling, so that each must have one."""
+    """Names are distinguished by their spelling, so each must have one only."""
     if text.isascii() or not _QUOTED_NAME.search(f"\n{text}\n"):
         return
     names = {name.strip("%:") for name in _NAME.findall(text)}

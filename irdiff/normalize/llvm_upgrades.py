@@ -2,7 +2,7 @@
 
 Reading changes no operation but calls of intrinsics that are out of date. Those that both sides have, it
 changes alike; so it can matter only where one side alone has an intrinsic that this LLVM upgrades. Their
-declarations tell, and are quickly read: LLVM upgrades them too, and prints current ones as they were.
+declarations show that, and are quickly read: LLVM upgrades them too, and prints current ones as they were.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def has_same_operations(base: Iterable[str], head: Iterable[str]) -> bool:
 
 
 def may_be_made_equal(base: str, head: str, reprint: Reprint) -> bool:
-    """Whether reading could make texts equal whose operations differ. True where it cannot be told."""
+    """Whether reading could make texts equal whose operations differ. True in doubt."""
     names = frozenset(INTRINSIC.findall(base)) ^ frozenset(INTRINSIC.findall(head))
     if not names:
         return False

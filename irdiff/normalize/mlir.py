@@ -34,12 +34,11 @@ types, layouts, strings, constants and the order of operations.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from irdiff.errors import NormalizeError
 from irdiff.normalize.canonical import Rows, unrecognized
-from irdiff.normalize.compressed_text import PackedParts
 from irdiff.normalize.lexing import HIDDEN, KERNEL, MLIR, Strings, UnclearError, collapse_spaces
 from irdiff.normalize.mlir_names import Names
 from irdiff.normalize.symbols import rename_functions, words
@@ -58,8 +57,8 @@ _LOCATION = re.compile(r" ?(?<![\w.])loc\(")
 _BRACKET = re.compile(r"[()\n]")
 _LOCATION_ALIAS = re.compile(r"\n#loc\w* = loc\([^\n]*")
 _ALIAS = re.compile(r"\n([#!][A-Za-z_][\w$-]*) = ([^\n]*)")
-_ALIAS_USE = re.compile(r"([#!][A-Za-z_][\w$-]*+)(?![\w.<])")
 _ATTRIBUTE_ALIAS_USE = re.compile(r"(#[A-Za-z_][\w$-]*+)(?![\w.<])")
+_ALIAS_USE = re.compile(r"([#!][A-Za-z_][\w$-]*+)(?![\w.<])")
 _RECOGNIZED = re.compile(
     rf"^(?:module\b|(?:(?:tt|llvm|func|gpu)\.func|builtin\.module)\b|[{HIDDEN}]\(\))", re.M
 )
@@ -75,6 +74,7 @@ _PRIVATE = re.compile(
 )
 _ASSEMBLY = re.compile(r"^[^\n]*?asm[^\n]*+", re.M)
 _BUFFERS = "amdg.buffer_"
+_BUFFER_LINE = re.compile(rf"^[^\n]*?{re.escape(_BUFFERS)}[^\n]*+", re.M)
 _BUFFER = re.compile(r"(?:%[\w.$-]+ = )?amdg\.buffer_(load|store|load_to_local) ")
 _POINTER_INTO = re.compile(r"!tt\.ptr<\w+>\[")
 _POINTER_TO_ELEMENT = re.compile(r"^!tt\.ptr<(\w+)> -> (?=tensor<(?:\d+x)++\1[,>])")
@@ -95,20 +95,15 @@ def blocks(ir: str, text: str, *, header: dict[str, str]) -> Iterator[list[str]]
     Raises UnclearError and NormalizeError, only the latter also on the way.
     """
     strings = Strings(MLIR)
-    stripped = PackedParts()
-    recognized = False
-    for part in _cut(text):
-        bare = _strip(strings.read(part))
-        stripped.append(bare)
-        recognized = recognized or _RECOGNIZED.search(bare) is not None
-    if not recognized:
+    parts = [_strip(strings.read(part)) for part in _cut(text)]
+    if not any(map(_RECOGNIZED.search, parts)):
         raise unrecognized(ir, "a module or a function")
-    symbols, names, parts = _symbols(stripped, strings), Names(), PackedParts()
-    for part in stripped:
+    symbols, names = _symbols(parts, strings), Names()
+    for number, part in enumerate(parts):
         spelled = _sort_dictionaries(_respell_buffers(part), strings)
         if symbols:
             spelled = _SYMBOL.sub(lambda match: f"@{symbols.get(match[1], match[1])}", spelled)
-        parts.append("\n".join(map(names.rename, spelled.split("\n"))))
+        parts[number] = "\n".join(map(names.rename, spelled.split("\n")))
     aliases = _Aliases(parts, len(text))
     return (_expanded(part, aliases, header, strings) for part in parts)
 
@@ -161,9 +156,7 @@ def _drop_locations(text: str) -> str:
 
 
 def _respell_buffers(text: str) -> str:
-    if _BUFFERS not in text:
-        return text
-    return "\n".join([_respell(line) if _BUFFERS in line else line for line in text.split("\n")])
+    return _BUFFER_LINE.sub(lambda match: _respell(match[0]), text) if _BUFFERS in text else text
 
 
 def _respell(line: str) -> str:
@@ -223,26 +216,18 @@ class _Aliases:
 
 _DICTIONARY = re.compile(r"\{[^{}\n]*+(?:\{[^{}\n]*+\}[^{}\n]*+)*+\}")
 _ENTRY = re.compile(rf"(?:[{HIDDEN}]|[A-Za-z_][\w.$-]*)(?: = .*)?$")
-_ANY_BRACKET = re.compile(r"[()\[\]{}<>]")
 _LONG_DICTIONARY = 1 << 10
 """A dictionary with more characters is long; layouts have a few hundred."""
 _SPLITTER = re.compile(r"->|[(\[{<]|[)\]}>]|,")
 
 
 def _sort_dictionaries(text: str, strings: Strings) -> str:
-    cache: dict[str, str] = {}
-
-    def sort(match: re.Match[str]) -> str:
-        found = match.group()
-        known = cache.get(found)
-        if known is None:
-            known = cache[found] = _sorted(found, strings) if " = " in found else found
-        return known
-
-    return _DICTIONARY.sub(sort, text)
+    return _DICTIONARY.sub(lambda match: _sorted(match[0], strings), text)
 
 
 def _sorted(dictionary: str, strings: Strings) -> str:
+    if " = " not in dictionary:
+        return dictionary
     if len(dictionary) < _LONG_DICTIONARY and dictionary.isascii():  # it hides no string
         return _sorted_plain(dictionary)
     return _sorted_dictionary(dictionary, strings.restore)
@@ -269,8 +254,6 @@ def _sorted_dictionary(dictionary: str, restore: Callable[[str], str]) -> str:
 
 def split_entries(body: str) -> list[str]:
     """Split at the commas outside brackets. Strings must be hidden."""
-    if not _ANY_BRACKET.search(body):
-        return [entry.strip() for entry in body.split(",")]
     entries: list[str] = []
     depth = start = 0
     for match in _SPLITTER.finditer(body):
@@ -298,7 +281,7 @@ def _module_line(line: str, header: dict[str, str], strings: Strings) -> str:
     return "\n".join([f"{match.group(1)} {{", *(f"module attribute {entry}" for entry in entries)])
 
 
-def _symbols(parts: PackedParts, strings: Strings) -> dict[str, str]:
+def _symbols(parts: Sequence[str], strings: Strings) -> dict[str, str]:
     """What becomes of the kernel's name and those of functions that only the text itself sees."""
     public = [name for part in parts for name in _PUBLIC.findall(part)]
     private = [found for part in parts for found in _PRIVATE.findall(part)]

@@ -6,7 +6,7 @@ nothing from outside, and start to count anew. Names of blocks are those of thei
 
 A name used before its definition (blocks need not be printed in the order of dominance) gets its number at
 the use; the definition takes it that comes later in that region or in one around it. Where a region uses a
-name that is visible from outside and only then defines it, text alone does not tell which of both is meant
+name that is visible from outside and only then defines it, the text does not show which of both is meant
 (the second where the region is isolated): such a text is compared as it is (`UnclearError`), and so is one
 that goes to a block which its region does not have.
 Source: MLIR Language Reference, "Identifiers and Keywords", "Value Scoping"; `addDefinition` in its parser.

@@ -1,4 +1,4 @@
-"""Two kinds of small difference between canonical LLVM IR texts, as facts beside the verdict `changed`.
+"""Two kinds of small difference between canonical LLVM IR texts, as facts next to the verdict `changed`.
 
 `inferred-attributes-only`: equal once the attributes that LLVM's passes infer from the code are taken out.
 They state what holds anyway, but a later pass may act on them.

@@ -14,7 +14,6 @@ from irdiff.errors import CorpusError
 from irdiff.model import Target
 from irdiff.store import key_of
 
-_NOT_WORKLOADS = {"__init__.py", "conftest.py"}
 PACKS = "packs"
 PACK_FILE = "pack.toml"
 
@@ -72,7 +71,7 @@ class Corpus:
 
     @property
     def place(self) -> dict[str, object]:
-        """What a worker is told of it."""
+        """Where a worker finds it."""
         return {"root": str(self.root), "workloads": self.folder, "imports": self.imports}
 
     def beside(self, name: str, target: Target) -> ExtraPackages | None:
@@ -99,13 +98,16 @@ def of_files(root: Path, paths: Iterable[Path], packs: tuple[str, ...] = ()) -> 
         for path in files
         if path.suffix != ".md"
     ]
-    workloads = tuple(
-        str(path.relative_to(root).with_suffix(""))
-        for path in files
-        if path.suffix == ".py" and path.name not in _NOT_WORKLOADS and not path.name.startswith("_")
-    )
+    workloads = workloads_in(root, files)
     if not workloads:
         raise CorpusError(
             f"the corpus folder {root} has no workload", hint="add FAMILY/NAME.py; see the README"
         )
     return Corpus(root=root, workloads=workloads, digest=key_of("corpus/1", rows), packs=packs)
+
+
+def workloads_in(root: Path, paths: Iterable[Path]) -> tuple[str, ...]:
+    """The names of those files that are workloads."""
+    files = (path for path in paths if path.suffix == ".py" and path.name != "conftest.py")
+    named = (str(path.relative_to(root).with_suffix("")) for path in files if not path.name.startswith("_"))
+    return tuple(sorted(named))

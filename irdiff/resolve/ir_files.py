@@ -17,7 +17,6 @@ from irdiff.errors import UsageError
 from irdiff.model import Sides, Toolchain
 from irdiff.resolve import corpus as corpora
 from irdiff.resolve import toolchains
-from irdiff.resolve.corpus import Corpus
 from irdiff.resolve.sides import Side
 from irdiff.resolve.toolchains import environments
 from irdiff.store import key_of
@@ -92,5 +91,4 @@ def _side(path: Path, name: str, chosen: dict[str, object], toolchain: Toolchain
     (root / "ir").mkdir(parents=True, exist_ok=True)
     (root / place).write_bytes(content)
     (root / "ir" / f"{name}.py").write_text(workload, encoding="utf-8")
-    kernels: Corpus = corpora.load(root)
-    return Side(toolchain=toolchain, corpus=kernels, note=f"IR of {path}")
+    return Side(toolchain=toolchain, corpus=corpora.load(root), note=f"IR of {path}")

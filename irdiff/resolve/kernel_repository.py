@@ -1,13 +1,13 @@
-"""A repository of kernels: what its `irdiff.toml` says, its corpus at a revision, and the Triton it pins.
+"""A repository of kernels: its `irdiff.toml`, its corpus at a revision, and the Triton it pins.
 
     [kernels]
     program = "bench/run.py --small"    # what launches the kernels: a command line, or a list of them
     workloads = "irdiff"                # or, in its place, a folder of workloads, FAMILY/NAME.py
     targets = ["sm_90", "gfx942"]       # what is compared where no target is named
     import = [".", "src"]               # folders that the workloads import the kernels from
-    toolchain = "triton==3.9.0"         # the compiler, unless a pin says otherwise
+    toolchain = "triton==3.9.0"         # the compiler of revisions without a pin
     pin = "requirements.txt"            # lock or requirements file with the revision's own versions
-    packages = ["torch"]                # what the kernels import beside Triton
+    packages = ["torch"]                # what the kernels import in addition to Triton
 
 A repository is run as it is: the tree of the revision is exported to the cache once, and each comparison runs
 in a copy of its own, with the root of the repository as the working folder.
@@ -37,7 +37,8 @@ from pydantic.dataclasses import dataclass
 
 from irdiff.config import Config
 from irdiff.errors import CorpusError, UsageError
-from irdiff.resolve import packages, pins, toml_file
+from irdiff.resolve import corpus as corpora
+from irdiff.resolve import extra_packages, pins, toml_file
 from irdiff.resolve.corpus import Corpus
 from irdiff.resolve.toolchains import repository
 from irdiff.resolve.toolchains.repository import Snapshot
@@ -59,7 +60,7 @@ def _one_or_more(value: object) -> object:
 
 def _package(text: str) -> str:
     try:
-        packages.name_of(text)
+        extra_packages.name_of(text)
     except UsageError as error:
         raise ValueError(error.what) from error
     return text
@@ -100,13 +101,11 @@ _file = TypeAdapter(_PlanFile)
 
 def has_plan(snap: Snapshot, config: Config) -> bool:
     """Whether the revision, or the working tree, has the file."""
-    worktree = snap.store.worktree
-    in_tree = any(entry.path == FILE for entry in repository.entries(snap, config))
-    return in_tree or (worktree is not None and (worktree / FILE).is_file())
+    return _plan_file(snap, config) is not None
 
 
 def plan_above(folder: Path) -> Plan | None:
-    """What the repository around a folder says of itself, as its files are now."""
+    """The plan of the repository around a folder, as its files are now."""
     for place in (folder, *folder.parents):
         if (place / FILE).is_file():
             return parse_plan((place / FILE).read_bytes(), str(place / FILE))
@@ -116,17 +115,24 @@ def plan_above(folder: Path) -> Plan | None:
 
 
 def plan_of(snap: Snapshot, config: Config) -> Plan:
-    """What the revision says of itself. A revision from before the file uses that of the working tree."""
-    tree = {entry.path: entry for entry in repository.entries(snap, config)}
-    if FILE in tree:
-        return parse_plan(repository.read([tree[FILE]])[FILE], f"{FILE} of {snap.label}")
+    """The plan of a revision. A revision from before the file uses that of the working tree."""
+    found = _plan_file(snap, config)
+    if found is None:
+        raise UsageError(
+            f"{snap.label} is neither a checkout of Triton nor has it an {FILE} that names its kernels",
+            hint="`irdiff init` writes one; --program 'bench/run.py' needs none; --repo PATH names another",
+        )
+    return parse_plan(*found)
+
+
+def _plan_file(snap: Snapshot, config: Config) -> tuple[bytes, str] | None:
+    """Its content, and where it is."""
+    if content := _reader(snap, config)(FILE):
+        return content, f"{FILE} of {snap.label}"
     worktree = snap.store.worktree
     if worktree is not None and (worktree / FILE).is_file():
-        return parse_plan((worktree / FILE).read_bytes(), str(worktree / FILE))
-    raise UsageError(
-        f"{snap.label} is neither a checkout of Triton nor has it an {FILE} that says where its kernels are",
-        hint="`irdiff init` writes one; --program 'bench/run.py' does without; --repo PATH names a checkout",
-    )
+        return (worktree / FILE).read_bytes(), str(worktree / FILE)
+    return None
 
 
 def parse_plan(content: bytes, where: str) -> Plan:
@@ -145,10 +151,8 @@ def toolchain_spec(snap: Snapshot, plan: Plan, chosen: str | None, config: Confi
     """
     if chosen:
         return chosen, "chosen for both sides"
-    for name, content in _pinning(snap, plan, config).items():
-        version = pins.version(name, content, read=_reader(snap, config))
-        if version:
-            return f"triton=={version}", f"pinned in {name}"
+    if pinned := _pinned("triton", snap, plan, config):
+        return f"triton=={pinned[0]}", f"pinned in {pinned[1]}"
     if plan.toolchain:
         return _rooted(plan.toolchain, snap), f"toolchain of {FILE}"
     own = pins.interpreter(snap.store.worktree)
@@ -161,24 +165,24 @@ def toolchain_spec(snap: Snapshot, plan: Plan, chosen: str | None, config: Confi
 
 
 def packages_of(snap: Snapshot, plan: Plan, chosen: Sequence[str], config: Config) -> tuple[str, ...]:
-    """What the kernels of a revision need beside Triton, at the versions that it pins."""
-    locks = _pinning(snap, plan, config)
-    found = {packages.name_of(requirement): requirement for requirement in (*plan.packages, *chosen)}
+    """What the kernels of a revision need in addition to Triton, at the versions that it pins."""
+    found = {extra_packages.name_of(requirement): requirement for requirement in (*plan.packages, *chosen)}
     for name, requirement in found.items():
-        read = _reader(snap, config)
-        versions = (pins.version(file, content, name, read) for file, content in locks.items())
-        version = next(filter(None, versions), None) if packages.is_open(requirement) else None
-        if version:
-            found[name] = f"{requirement.strip()}=={version}"
+        is_open = extra_packages.is_open(requirement)
+        if pinned := _pinned(name, snap, plan, config) if is_open else None:
+            found[name] = f"{requirement.strip()}=={pinned[0]}"
     return tuple(found.values())
 
 
-def _pinning(snap: Snapshot, plan: Plan, config: Config) -> dict[str, bytes]:
-    """The revision's lock and requirements files, in the order in which they count."""
-    tree = {entry.path: entry for entry in repository.entries(snap, config)}
-    names = [plan.pin] if plan.pin else list(pins.FILES)
-    contents = repository.read([tree[name] for name in names if name in tree])
-    return {name: contents[name] for name in names if name in contents}
+def _pinned(package: str, snap: Snapshot, plan: Plan, config: Config) -> tuple[str, str] | None:
+    """The version of a package, and the first of the revision's lock and requirements files that pins it."""
+    read = _reader(snap, config)
+    for name in [plan.pin] if plan.pin else pins.FILES:
+        content = read(name)
+        version = pins.version(name, content, package, read) if content else None
+        if version:
+            return version, name
+    return None
 
 
 def _reader(snap: Snapshot, config: Config) -> pins.Read:
@@ -205,26 +209,20 @@ def corpus_of(snap: Snapshot, plan: Plan, config: Config, beside: Snapshot | Non
     """
     assert plan.workloads is not None
     tree = exported(snap, config)
-    looked_at: list[object] = [plan.workloads, plan.imports]
+    parts: list[object] = [plan.workloads, plan.imports]
     root = copied(tree)
-    if beside is not None and not (tree / plan.workloads).is_dir():
-        origin = exported(beside, config)
-        looked_at.append(origin.parent.name)
-        if (origin / plan.workloads).is_dir():
-            shutil.copytree(origin / plan.workloads, root / plan.workloads, symlinks=True)
     families = root / plan.workloads
+    if beside is not None and not families.is_dir():
+        origin = exported(beside, config)
+        parts.append(origin.parent.name)
+        if (origin / plan.workloads).is_dir():
+            shutil.copytree(origin / plan.workloads, families, symlinks=True)
     if not families.is_dir():
         raise CorpusError(
             f"{snap.label} has no folder {plan.workloads} of workloads",
             hint=f"see workloads = … in {FILE}; `irdiff capture` writes workloads",
         )
-    workloads = tuple(
-        sorted(
-            str(path.relative_to(families).with_suffix(""))
-            for path in families.rglob("*.py")
-            if not path.name.startswith("_") and path.name != "conftest.py"
-        )
-    )
+    workloads = corpora.workloads_in(families, families.rglob("*"))
     if not workloads:
         raise CorpusError(
             f"{snap.label}: the folder {plan.workloads} has no workload", hint="add FAMILY/NAME.py"
@@ -232,7 +230,7 @@ def corpus_of(snap: Snapshot, plan: Plan, config: Config, beside: Snapshot | Non
     return Corpus(
         root=root,
         workloads=workloads,
-        digest=key_of("kernels/2", tree.parent.name, *looked_at),
+        digest=key_of("kernels/2", tree.parent.name, *parts),
         folder=plan.workloads,
         imports=plan.imports,
         kept=tree,
@@ -241,7 +239,7 @@ def corpus_of(snap: Snapshot, plan: Plan, config: Config, beside: Snapshot | Non
 
 
 def contents(snap: Snapshot, config: Config) -> dict[str, str]:
-    """Git's name of the content of each file, but for those that say how to compile and not what."""
+    """Git's name of the content of each file, but for those that choose the compiler."""
     read_for_the_sides = {FILE, *pins.FILES}
     rows = repository.entries(snap, config)
     return {row.path: f"{row.mode} {row.blob}" for row in rows if row.path not in read_for_the_sides}
@@ -249,7 +247,7 @@ def contents(snap: Snapshot, config: Config) -> dict[str, str]:
 
 def exported(snap: Snapshot, config: Config) -> Path:
     """The whole tree of the revision, in the cache. It is made once: whole, or not at all."""
-    rows = [(entry.path, entry.mode, entry.blob) for entry in repository.entries(snap, config)]
+    rows = [(entry.path, *entry.content) for entry in repository.entries(snap, config)]
     folder = config.cache.resolve() / "exports" / key_of("export/1", rows)[:24]
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("a") as file:
@@ -266,8 +264,7 @@ def copied(tree: Path) -> Path:
     """A copy of an exported tree for this process alone: what runs there may write beside its modules."""
     place = tree.parent / f"run-{os.getpid()}-{next(_numbers)}"
     for other in tree.parent.glob("run-*"):
-        pid = other.name.split("-")[1]
-        if not Path("/proc", pid).exists():
+        if not Path("/proc", other.name.split("-")[1]).exists():
             shutil.rmtree(other, ignore_errors=True)
     atexit.register(shutil.rmtree, place, ignore_errors=True)
     return Path(shutil.copytree(tree, place / "tree", symlinks=True))

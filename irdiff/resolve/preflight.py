@@ -7,17 +7,17 @@ from dataclasses import dataclass
 
 from irdiff.config import Config
 from irdiff.model import Edited, Sides
-from irdiff.resolve import edited_kernels, kernel_repository, pins, remote_repositories
+from irdiff.resolve import kernel_repository, pins, remote_repositories, tree_edits
 from irdiff.resolve.sides import SideOptions, is_revision, named
 from irdiff.resolve.toolchains import checkout as checkouts
-from irdiff.resolve.toolchains import edited_files, native
+from irdiff.resolve.toolchains import native, repository
 from irdiff.resolve.toolchains.repository import GitStore, Snapshot
 from irdiff.store import key_of
 
 
 @dataclass(frozen=True, kw_only=True)
 class Preflight:
-    """What the trees of two revisions say."""
+    """The trees of two revisions, and what they differ in."""
 
     snapshots: Sides[Snapshot]
     edited: Edited
@@ -32,15 +32,15 @@ def preflight(base: str | None, head: str | None, options: SideOptions, config: 
 
     Raises UsageError.
     """
-    asked = named(base, head, options, config)
-    store = asked.store
-    if store is None or not all(map(is_revision, asked.specs)):
+    specs, store = named(base, head, options, config)
+    if store is None or not all(map(is_revision, specs)):
         return None
-    snapshots = asked.specs.map(lambda spec: remote_repositories.snapshot(spec, store, config))
-    found = edited_files.between(snapshots.base, snapshots.head, config)
-    if found is None and not options.packs and options.program is None:
-        found = edited_kernels.between(snapshots.base, snapshots.head, config)
-    return Preflight(snapshots=snapshots, edited=found) if found else None
+    snapshots = specs.map(lambda spec: remote_repositories.snapshot(spec, store, config))
+    found = tree_edits.between(snapshots, config)
+    is_chosen = bool(options.packs) or options.program is not None
+    if found is None or (found.of_kernels and is_chosen):
+        return None
+    return Preflight(snapshots=snapshots, edited=found)
 
 
 def cache_key(base: str, head: str, options: SideOptions, config: Config) -> str:
@@ -48,9 +48,9 @@ def cache_key(base: str, head: str, options: SideOptions, config: Config) -> str
 
     Equal keys are of toolchains that serve each other; another key may be of the same ones.
     """
-    asked = named(base, head, options, config)
+    specs, store = named(base, head, options, config)
     python = f"python {sys.version_info.major}.{sys.version_info.minor}"
-    parts = [_named_by(spec, asked.store, options, config) for spec in asked.specs]
+    parts = [_named_by(spec, store, options, config) for spec in specs]
     return key_of("cache/1", python, parts)[:32]
 
 
@@ -61,5 +61,5 @@ def _named_by(spec: str, store: GitStore | None, options: SideOptions, config: C
     if checkouts.is_triton(snap, config):
         return native.key_of_build(checkouts.read(snap, config), config).name
     wanted = (kernel_repository.FILE, "pyproject.toml", *pins.FILES)
-    contents = edited_kernels.contents(snap, config)
-    return [options.triton, {path: contents[path] for path in wanted if path in contents}]
+    rows = {row.path: row.content for row in repository.entries(snap, config) if row.path in wanted}
+    return [options.triton, rows]

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from irdiff.config import Config
 from irdiff.errors import UsageError
-from irdiff.resolve import edited_kernels
-from irdiff.resolve.toolchains import checkout as checkouts
-from irdiff.resolve.toolchains import edited_files, repository
+from irdiff.model import Sides
+from irdiff.resolve import tree_edits
+from irdiff.resolve.toolchains import repository
 from irdiff.resolve.toolchains.repository import GitStore
 
 _NO_COMMIT = "0" * 40
@@ -36,12 +37,14 @@ class Push:
 
 def pushed_commits(lines: Iterable[str]) -> list[tuple[str, str]]:
     """(local commit, remote commit) of each branch that is pushed, from what git gives a pre-push hook."""
-    rows = []
-    for line in lines:
-        parts = line.split()
-        if len(parts) == 4 and parts[2].startswith("refs/heads/") and parts[1] != _NO_COMMIT:
-            rows.append((parts[1], parts[3]))
-    return list(dict.fromkeys(rows))
+    rows = [parts for line in lines if len(parts := line.split()) == 4]
+    return list(
+        dict.fromkeys(
+            (local, remote)
+            for _, local, branch, remote in rows
+            if branch.startswith("refs/heads/") and local != _NO_COMMIT
+        )
+    )
 
 
 def inspect(store: GitStore, local: str, remote: str, config: Config) -> Push | None:
@@ -52,22 +55,17 @@ def inspect(store: GitStore, local: str, remote: str, config: Config) -> Push | 
     base = _base(store, local, remote)
     if base is None or base == local:
         return None
-    before, after = (repository.snapshot(store, commit, config) for commit in (base, local))
-    is_compiler = checkouts.is_triton(after, config)
-    between = edited_files.between if is_compiler else edited_kernels.between
-    edited = between(before, after, config)
-    if edited is None:
+    commits = Sides(base=base, head=local)
+    found = tree_edits.between(commits.map(lambda commit: repository.snapshot(store, commit, config)), config)
+    if found is None:
         return None
-    relevant = tuple(file.path for file in edited.files if file.counts)
-    return Push(base=base, head=local, relevant=relevant, is_compiler=is_compiler)
+    relevant = tuple(file.path for file in found.files if file.counts)
+    return Push(base=base, head=local, relevant=relevant, is_compiler=not found.of_kernels)
 
 
 def _base(store: GitStore, local: str, remote: str) -> str | None:
-    try:
+    with contextlib.suppress(UsageError):
         return repository.default_base(store, local)
-    except UsageError:
-        pass
-    try:
+    with contextlib.suppress(UsageError):  # the remote has commits that were never fetched
         return None if remote == _NO_COMMIT else repository.commit_of(store, remote)
-    except UsageError:  # the remote has commits that were never fetched
-        return None
+    return None

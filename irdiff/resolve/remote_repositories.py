@@ -12,10 +12,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from irdiff import process
 from irdiff.config import Config
 from irdiff.errors import UsageError
 from irdiff.resolve.toolchains import repository
+from irdiff.resolve.toolchains.repository import GitFailed, GitStore
 from irdiff.store import key_of
 
 _URL = re.compile(
@@ -43,19 +43,23 @@ def parse(spec: str) -> Remote | None:
     return None
 
 
-def snapshot(spec: str, store: repository.GitStore, config: Config) -> repository.Snapshot:
+def snapshot(spec: str, store: GitStore, config: Config) -> repository.Snapshot:
     """The tree of a side's revision, in the checkout at hand or elsewhere. Raises UsageError.
 
     A branch of the checkout that is called `owner/name@x` is that branch.
     """
     remote = parse(spec)
-    if remote is None or _is_known(store, spec):
+    if remote is None:
         return repository.snapshot(store, spec, config)
-    found = repository.snapshot(fetched(remote, config), remote.revision, config)
-    return replace(found, spec=spec)
+    try:
+        repository.commit_of(store, spec)
+    except UsageError:
+        found = repository.snapshot(fetched(remote, config), remote.revision, config)
+        return replace(found, spec=spec)
+    return repository.snapshot(store, spec, config)
 
 
-def open_any(specs: Iterable[str | None], path: Path, config: Config) -> repository.GitStore:
+def open_any(specs: Iterable[str | None], path: Path, config: Config) -> GitStore:
     """The checkout at `path`, or where there is none the first repository that a side names."""
     try:
         return repository.open_store(path, config)
@@ -66,36 +70,23 @@ def open_any(specs: Iterable[str | None], path: Path, config: Config) -> reposit
         return fetched(remote, config)
 
 
-def _is_known(store: repository.GitStore, spec: str) -> bool:
-    try:
-        repository.commit_of(store, spec)
-    except UsageError:
-        return False
-    return True
-
-
-def fetched(remote: Remote, config: Config) -> repository.GitStore:
+def fetched(remote: Remote, config: Config) -> GitStore:
     """The copy of a repository, up to date. Raises UsageError where it cannot be fetched."""
-    folder = config.cache / "remotes" / key_of("remote/1", remote.url)[:20]
+    folder = config.cache.absolute() / "remotes" / key_of("remote/1", remote.url)[:20]
     folder.mkdir(parents=True, exist_ok=True)
+    store = GitStore(
+        git_dir=folder, common_dir=folder, worktree=None, objects=None, caller=config.tool_environment
+    )
     with (folder.parent / f"{folder.name}.lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (folder / "HEAD").is_file():
-            _git(folder, config, "init", "--quiet", "--bare", str(folder))
-        wanted = (remote.revision,) if _COMMIT.fullmatch(remote.revision) else _REFS
-        _git(folder, config, "fetch", "--quiet", "--no-auto-gc", "--", remote.url, *wanted)
-    return repository.open_store(folder, config)
-
-
-def _git(folder: Path, config: Config, *words: str) -> None:
-    fixed = {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C.UTF-8", "GIT_DIR": str(folder)}
-    try:
-        process.run_bytes(["git", *words], env={**config.tool_environment, **fixed}, cwd=folder, stdin=b"")
-    except process.CommandFailed as error:
-        what = " ".join(error.stderr.split())[:300]
-        raise UsageError(
-            f"the repository cannot be fetched: {what}",
-            hint="a side elsewhere is written owner/name@revision or https://host/path@revision",
-        ) from error
-    except OSError as error:
-        raise UsageError(f"git cannot be started: {error}", hint="install git") from error
+        try:
+            if not (folder / "HEAD").is_file():
+                store.git("init", "--quiet", "--bare")
+            wanted = (remote.revision,) if _COMMIT.fullmatch(remote.revision) else _REFS
+            store.git("fetch", "--quiet", "--no-auto-gc", "--", remote.url, *wanted)
+        except GitFailed as error:
+            raise UsageError(
+                f"the repository cannot be fetched: {error.what}",
+                hint="a side elsewhere is written owner/name@revision or https://host/path@revision",
+            ) from error
+    return store

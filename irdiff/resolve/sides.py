@@ -9,24 +9,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache, cached_property, partial
 from pathlib import Path
 
 from irdiff.config import Config
 from irdiff.errors import UsageError
 from irdiff.model import Sides, Toolchain
 from irdiff.resolve import (
+    extra_packages,
     kernel_repository,
-    packages,
     packs,
     programs,
     remote_repositories,
     toolchains,
     tools,
+    tree_edits,
 )
 from irdiff.resolve.corpus import Corpus
 from irdiff.resolve.kernel_repository import Plan
 from irdiff.resolve.toolchains import checkout as checkouts
-from irdiff.resolve.toolchains import commits, counting, edited_passes, repository
+from irdiff.resolve.toolchains import commits, counting, repository
 from irdiff.resolve.toolchains.checkout import Checkout
 from irdiff.resolve.toolchains.counting import CountingToolchain
 from irdiff.resolve.toolchains.repository import GitStore, Snapshot
@@ -55,7 +57,7 @@ class Side:
 
 @dataclass(frozen=True, kw_only=True)
 class SideOptions:
-    """What a user may choose beside base and head."""
+    """What a user may choose in addition to base and head."""
 
     repo: Path | None
     """A checkout. The default is the one that the current folder lies in."""
@@ -69,48 +71,42 @@ class SideOptions:
     packs: tuple[str, ...] = ()
     """Packs of the corpus that take its place."""
     packages: tuple[str, ...] = ()
-    """What the workloads import beside Triton, beyond what the repository says."""
+    """What the workloads import, beyond Triton and the packages of the repository."""
     exercised: bool = False
     """Whether a compiler that counts the lines of an edit is looked for."""
     program: str | None = None
     """A command line of the repository that launches kernels, in place of workloads."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class NamedSides:
-    """Base and head as they are meant, before anything of them is looked at."""
-
-    specs: Sides[str]
-    store: GitStore | None
-    """The repository, where a side is a revision."""
-
-
-def named(base: str | None, head: str | None, options: SideOptions, config: Config) -> NamedSides:
-    """Both sides, with their defaults. Raises UsageError."""
+def named(
+    base: str | None, head: str | None, options: SideOptions, config: Config
+) -> tuple[Sides[str], GitStore | None]:
+    """Both sides as they are meant, and the repository where one is a revision. Raises UsageError."""
     if base and head and not (is_revision(base) or is_revision(head)):
-        return NamedSides(specs=Sides(base=base, head=head), store=None)
+        return Sides(base=base, head=head), None
     store = remote_repositories.open_any((base, head), options.repo or Path.cwd(), config)
     head = head or (repository.WORKING_TREE if repository.is_dirty(store) else "HEAD")
     if not base and (not is_revision(head) or remote_repositories.parse(head)):
         raise UsageError(f"{head} has no default base", hint=f"name the base: irdiff compare BASE {head}")
-    return NamedSides(specs=Sides(base=base or repository.default_base(store, head), head=head), store=store)
+    return Sides(base=base or repository.default_base(store, head), head=head), store
 
 
 def resolve_sides(base: str | None, head: str | None, options: SideOptions, config: Config) -> Sides[Side]:
     """Both sides, with their defaults. Raises UsageError, ToolchainError, CorpusError."""
-    asked = named(base, head, options, config)
-    base, head = asked.specs
-    if asked.store is None:
-        if _has_own_kernels(options):
-            resolver = Resolver(repository.open_store(options.repo or Path.cwd(), config), options, config)
-            return asked.specs.map(resolver.side)
-        _no_program(options, f"{base} and {head}")
+    specs, store = named(base, head, options, config)
+    if store is None and _has_own_kernels(options):
+        store = repository.open_store(options.repo or Path.cwd(), config)
+    if store is None:
+        _no_program(options, f"{specs.base} and {specs.head}")
         kernels = load_corpus(options, config)
-        found = {spec: toolchains.resolve(spec, config) for spec in dict.fromkeys(asked.specs)}
-        return asked.specs.map(lambda spec: _side(found[spec], kernels, "", options, config))
-    resolver = Resolver(asked.store, options, config)
-    sides = Sides(base=resolver.side(base, beside=head), head=resolver.side(head, beside=base))
-    return resolver.with_warnings(resolver.with_edits(sides, asked.specs))
+        found = {spec: toolchains.resolve(spec, config) for spec in dict.fromkeys(specs)}
+        return specs.map(lambda spec: _side(found[spec], kernels, options.packages, config))
+    resolver = Resolver(store, options, config)
+    if any(map(is_revision, specs)):
+        sides = Sides(base=resolver.side(specs.base, specs.head), head=resolver.side(specs.head, specs.base))
+    else:
+        sides = specs.map(resolver.side)
+    return resolver.with_warnings(resolver.with_edits(sides, specs))
 
 
 def is_revision(spec: str) -> bool:
@@ -176,16 +172,22 @@ def load_corpus(options: SideOptions, config: Config) -> Corpus:
     return replace(found, self_contained=found.root.is_relative_to(shipped.absolute()))
 
 
-def _side(toolchain: Toolchain, kernels: Corpus, note: str, options: SideOptions, config: Config) -> Side:
-    """A side, with the packages that its corpus needs beside this toolchain."""
-    beside = packs.install(kernels, toolchain, config)
-    beside = packages.beside(beside, toolchain, options.packages, config) if options.packages else beside
-    parts = (note, packs.note(kernels), packages.note(options.packages))
+def _side(
+    toolchain: Toolchain,
+    kernels: Corpus,
+    requirements: Sequence[str],
+    config: Config,
+    note: str = "",
+    revision: str = "",
+) -> Side:
+    """A side, with the packages that its corpus needs next to this toolchain."""
+    corpus = packs.install(kernels, toolchain, config)
     return Side(
         toolchain=toolchain,
-        corpus=beside,
-        note="; ".join(filter(None, parts)),
+        corpus=extra_packages.beside(corpus, toolchain, requirements, config),
+        note="; ".join(filter(None, (note, packs.note(kernels), extra_packages.note(requirements)))),
         warnings=toolchain.notes,
+        revision=revision,
     )
 
 
@@ -197,8 +199,7 @@ class Resolver:
         self.options = options
         self.config = config
         self._checkouts: dict[str, Checkout] = {}
-        self._toolchains: dict[str, Toolchain] = {}
-        self._shared: Corpus | None = None
+        self._resolve = cache(partial(toolchains.resolve, config=config))
 
     def side(self, spec: str, beside: str = repository.WORKING_TREE) -> Side:
         """`beside` is the other side: a release compiles the kernels of the revision it is compared with."""
@@ -214,43 +215,36 @@ class Resolver:
         pins = {spec: checkout.llvm for spec, checkout in self._checkouts.items()}
         if len(set(pins.values())) < 2:
             return sides
-        told = ", ".join(f"{spec} {(pin or 'none')[:12]}" for spec, pin in pins.items())
-        warning = f"ATTENTION: the sides pin different LLVMs ({told}): changes may be those of LLVM"
+        found = ", ".join(f"{spec} {(pin or 'none')[:12]}" for spec, pin in pins.items())
+        warning = f"ATTENTION: the sides pin different LLVMs ({found}): changes may be those of LLVM"
         self.options.progress(warning)
         return sides.map(lambda side: replace(side, warnings=(warning, *side.warnings)))
 
     def with_edits(self, sides: Sides[Side], specs: Sides[str]) -> Sides[Side]:
         """Notes which native sources two compilers of this checkout differ in, and who counts their lines."""
-        found = specs.map(self._checkouts.get)
-        if found.base is None or found.head is None:
+        if not self._checkouts.keys() >= {*specs}:
             return sides
-        both = Sides(base=found.base, head=found.head)
-        edited = edited_passes.passes_of_edits(both)
-        asked = edited and self.options.exercised
-        counts = counting.find(both, self.config, toolchains.resolve) if asked else None
-        return Sides(base=replace(sides.base, edited=edited), head=replace(sides.head, counting=counts))
+        both = specs.map(self._checkouts.__getitem__)
+        passes = tree_edits.passes_of_edits(both)
+        counts = counting.find(both, self.config) if passes and self.options.exercised else None
+        return Sides(base=replace(sides.base, edited=passes), head=replace(sides.head, counting=counts))
 
     def _release(self, spec: str, beside: str) -> Side:
         toolchain = self._resolve(spec)
         snap = remote_repositories.snapshot(beside, self.store, self.config)
         if self.options.corpus is not None or self.options.packs or checkouts.is_triton(snap, self.config):
             _no_program(self.options, spec)
-            return _side(toolchain, self._corpus(), "", self.options, self.config)
+            return _side(toolchain, self._corpus, self.options.packages, self.config)
         return self._with_kernels(toolchain, snap, None, f"kernels of {snap.label}")
 
     def _compiler(self, snap: Snapshot) -> Side:
-        checkout = checkouts.read(snap, self.config)
-        self._checkouts[snap.spec] = checkout
+        checkout = self._checkouts[snap.spec] = checkouts.read(snap, self.config)
         _no_program(self.options, snap.label)
         self.options.progress(f"toolchain of {snap.label}")
-        made = commits.toolchain_of(
-            checkout,
-            self.config,
-            toolchains.resolve,
-            build=self.options.build,
-            progress=self.options.progress,
+        toolchain, note = commits.toolchain_of(
+            checkout, self.config, build=self.options.build, show=self.options.progress
         )
-        return _side(made.toolchain, self._corpus(), made.note, self.options, self.config)
+        return _side(toolchain, self._corpus, self.options.packages, self.config, note)
 
     def _kernels(self, snap: Snapshot, beside: str) -> Side:
         if self.options.packs:
@@ -273,20 +267,8 @@ class Resolver:
         wanted = kernel_repository.packages_of(snap, plan, chosen, self.config)
         if wanted:
             self.options.progress(f"packages of {snap.label}: {', '.join(wanted)}")
-        return Side(
-            toolchain=toolchain,
-            corpus=packages.beside(kernels, toolchain, wanted, self.config),
-            note="; ".join(filter(None, (note, packages.note(wanted)))),
-            warnings=toolchain.notes,
-            revision=snap.name,
-        )
+        return _side(toolchain, kernels, wanted, self.config, note, snap.name)
 
-    def _resolve(self, spec: str) -> Toolchain:
-        if spec not in self._toolchains:
-            self._toolchains[spec] = toolchains.resolve(spec, self.config)
-        return self._toolchains[spec]
-
+    @cached_property
     def _corpus(self) -> Corpus:
-        if self._shared is None:
-            self._shared = load_corpus(self.options, self.config)
-        return self._shared
+        return load_corpus(self.options, self.config)

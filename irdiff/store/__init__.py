@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import heapq
 import itertools
 import json
 import os
@@ -44,7 +43,7 @@ _FILE = re.compile(
 _SCRATCH = re.compile(r"(0\d{7})-\d{8}")
 """A process id, which has at most seven digits, and a number."""
 PULLED = "pulled"
-"""Of records that say what was taken from a shared store: not true any more once some of it is removed."""
+"""The kind of records that list what was taken from a shared store: wrong once some of it is removed."""
 
 
 def sha256(content: bytes) -> str:
@@ -63,6 +62,15 @@ def _plain(value: object) -> object:
 
 
 _encoder = json.JSONEncoder(sort_keys=True, default=_plain)
+
+
+def digest_of_folders(*folders: str) -> str:
+    """The digest of irdiff's own modules in some of its folders, `""` for those at the top: a record that
+    they made is kept under it, so that another irdiff makes it anew.
+    """
+    package = Path(__file__).parents[1]
+    files = [path for folder in folders for path in sorted((package / folder).glob("*.py"))]
+    return key_of([sha256(path.read_bytes()) for path in files])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,9 +201,9 @@ class Store:
     # housekeeping
 
     def notes(self) -> Iterator[str]:
-        """What a run says of it."""
+        """For the notes of a run."""
         for name in self._records.damaged:
-            yield f"the cache's {name} is damaged and is not read any more: what it said was made anew"
+            yield f"the cache's {name} is damaged and is not read any more: its records were made anew"
 
     @contextlib.contextmanager
     def scratch(self) -> Iterator[Path]:
@@ -216,7 +224,7 @@ class Store:
         return Usage(objects=len(blobs), records=records, size_bytes=sum(blobs) + size_bytes)
 
     def remove_damaged(self) -> list[str]:
-        """Reads all that there is, and removes what is not what its name says; returns its names."""
+        """Reads everything, and removes what does not match its name or digest; returns the names."""
         found = []
         for path, _ in self._files():
             folder, *digest = path.relative_to(self.root).parts
@@ -230,35 +238,28 @@ class Store:
 
         A record whose blobs are gone counts as absent, so any blob may go at any time.
         """
-        self._remove_dead_scratch()
-        # workers do not mark what they read of what was assembled: a file system does, once a day
-        files = ((max(row.st_mtime, row.st_atime), row.st_size, path) for path, row in self._files())
-        blobs = sorted(files)
-        records = ((used, size_bytes, None) for used, size_bytes in self._records.by_use())
-        size_of_records = self._records.usage()[1]
-        self._records.remove_left()
-        size_bytes = self._records.usage()[1] + sum(size for _, size, _ in blobs)
-        excess = 0 if max_size_bytes is None else size_bytes - max_size_bytes
-        oldest = 0.0 if max_age_s is None else time.time() - max_age_s
-        freed, freed_blobs, used_until = 0, 0, 0.0
-        for used, size, path in heapq.merge(blobs, records, key=lambda row: row[0]):
-            if freed >= excess and used >= oldest:
-                break
-            if path is None:
-                used_until = used
-            else:
-                _discard(path)
-                freed_blobs += size
-            freed += size
-        if freed:
-            self._records.prune(used_until, PULLED)
-        return freed_blobs + size_of_records - self._records.usage()[1]
-
-    def _remove_dead_scratch(self) -> None:
         for folder in (self.root / "tmp").glob("*"):
             found = _SCRATCH.fullmatch(folder.name)
             if found and not folder.is_symlink() and not Path("/proc", found[1].lstrip("0")).exists():
                 shutil.rmtree(folder, ignore_errors=True)
+        before = self.usage().size_bytes
+        self._records.remove_left()
+        # workers do not mark what they read of what was assembled: a file system does, once a day
+        blobs = [(max(row.st_mtime, row.st_atime), row.st_size, path) for path, row in self._files()]
+        excess = 0 if max_size_bytes is None else self.usage().size_bytes - max_size_bytes
+        oldest = 0.0 if max_age_s is None else time.time() - max_age_s
+        used_until = -1.0
+        for used, size_bytes in sorted([row[:2] for row in blobs] + self._records.by_use()):
+            if excess <= 0 and used >= oldest:
+                break
+            used_until = used
+            excess -= size_bytes
+        if used_until >= 0:
+            for used, _, path in blobs:
+                if used <= used_until:
+                    _discard(path)
+            self._records.prune(used_until, PULLED)
+        return before - self.usage().size_bytes
 
     def _files(self) -> Iterator[tuple[Path, os.stat_result]]:
         """Files that have a name of the store's: the folder may be anybody's, and hold anything beside."""

@@ -16,7 +16,7 @@ def interned(value: T) -> T:
     """The value, or an equal one that is held already: tens of thousands of launches have a few hundred sets
     of options. It must not be changed afterwards.
 
-    Values are told apart by how they are written: True, 1 and 1.0 are equal, and are not the same argument.
+    Values are compared as they are written: True, 1 and 1.0 are equal, and are not the same argument.
     """
     if type(value) is str:  # exactly: an enum's member is a str as well, and is not interned
         return sys.intern(value)  # type: ignore[call-overload,no-any-return]  # T is str here
@@ -24,7 +24,7 @@ def interned(value: T) -> T:
 
 
 def interned_as(key: Hashable, value: T) -> T:
-    """As `interned`, where a key that is made faster tells different values apart."""
+    """As `interned`, with a key that is quicker to make than the text of the value."""
     if len(_held) >= _MOST:  # of a process that serves many runs
         _held.clear()
     known: T = _held.setdefault(key, value)

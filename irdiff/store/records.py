@@ -1,7 +1,7 @@
 """Records in one SQLite file: a JSON value under a kind and a key.
 
-SQLite has no checksums, so each row carries the digest of all that it says, and counts as absent where that
-is another one. The journal is a rollback journal: it needs no shared memory, so it holds on a network's file
+SQLite has no checksums, so each row carries a digest of kind, key and value, and counts as absent where that
+does not match. The journal is a rollback journal: it needs no shared memory, so it holds on a network's file
 system, and in a folder that can only be read. Nothing waits for the disk: where the power fails, the file may
 be damaged.
 
@@ -59,7 +59,10 @@ class Records:
             self.remove([(kind, key)])
             return None
         if not (isinstance(used, float) and time.time() - used < DAY_S):
-            self._mark(kind, key)
+            with self._lock:
+                self._used.add((kind, key))
+                if len(self._used) >= _MARKED_TOGETHER:
+                    self._mark_used()
         return bytes(value)
 
     def put(self, rows: Iterable[Row], *, replace: bool) -> None:
@@ -126,12 +129,6 @@ class Records:
 
     # use
 
-    def _mark(self, kind: str, key: str) -> None:
-        with self._lock:
-            self._used.add((kind, key))
-            if len(self._used) >= _MARKED_TOGETHER:
-                self._mark_used()
-
     def _mark_used(self) -> None:
         if self._used:
             now = time.time()
@@ -149,7 +146,7 @@ class Records:
             return []
 
     def _attempt(self, statement: str, rows: Iterable[tuple[object, ...]]) -> None:
-        """Writes what need not be written."""
+        """Writes, unless the file cannot be written: nothing depends on it."""
         with contextlib.suppress(OSError, sqlite3.Error):
             self._write(statement, list(rows))
 

@@ -2,14 +2,14 @@
 
     bundles/DIGEST                        records and blobs, named by the SHA-256 of it all
     of/TOOLCHAIN/WORKLOAD@TARGET/DIGEST   empty: runs with this toolchain, workload and target used it
-    of/TOOLCHAIN.txt                      these names, for readers of a plain web server, which has no listing
+    of/TOOLCHAIN.txt                      these names: a plain web server has no listing
 
-A run of several workloads (or targets) says `several` there. A bundle is a line with the length of a table,
+For a run of several workloads (or targets) it is `several`. A bundle is a line with the length of a table,
 the table (JSON, zstd-compressed), and the blobs one after another, as they lie in the store.
 
 Who may write there is the bucket's policy, and is trusted with every result. A bundle is checked against its
-digest, and each blob against its own. What goes wrong ends the use of the shared store, never the run, whose
-notes say so.
+digest, and each blob against its own. An error ends the use of the shared store, never the run, and becomes
+one of its notes.
 """
 
 from __future__ import annotations
@@ -46,13 +46,11 @@ _MESSAGE_CHARACTERS = 200
 _THREADS = 16
 _BUNDLE_BYTES = 4 << 20
 _MAX_TABLE_BYTES = 256 << 20
-_TIMES_LISTED = 5
-"""At most: as long as other writers leave more."""
 _DIGEST = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _START = b"irdiff-bundle/1 "
 _SEVERAL = "several"
 _UNSENT = "unsent"
-"""Of records that say what a run used and did not leave in the shared store."""
+"""The kind of records that list what a run used and did not leave in the shared store."""
 
 
 class PlaceError(StoreError):
@@ -125,14 +123,16 @@ class SharedStore:
                 self._store.remove_record(_UNSENT, key)
 
     def notes(self) -> Iterator[str]:
-        """What the run's notes say of it."""
-        told = self.traffic
-        if told.bundles or told.sent_bundles:
-            taken = f"{told.bundles} bundles taken, {told.files} files, {told.size_bytes / 1e6:.1f} MB"
-            sent = f"{told.sent_bundles} bundles left there, {told.sent_bytes / 1e6:.1f} MB"
-            yield f"shared store {self.url}: {taken}" + (f", {sent}" if told.sent_bundles else "")
-        if told.refused:
-            yield f"shared store {self.url}: {len(told.refused)} refused, the first one {told.refused[0]}"
+        """For the notes of the run."""
+        traffic, name = self.traffic, f"shared store {self.url}"
+        if traffic.bundles or traffic.sent_bundles:
+            size_mb, sent_mb = traffic.size_bytes / 1e6, traffic.sent_bytes / 1e6
+            yield (
+                f"{name}: {traffic.bundles} bundles taken, {traffic.files} files, {size_mb:.1f} MB"
+                f", {traffic.sent_bundles} bundles left there, {sent_mb:.1f} MB"
+            )
+        if traffic.refused:
+            yield f"{name}: {len(traffic.refused)} refused, the first one {traffic.refused[0]}"
         if self.trouble:
             yield f"{self.trouble}; what it was not asked for was made here"
 
@@ -140,16 +140,15 @@ class SharedStore:
 
     def _bundles(self, toolchain: str) -> list[tuple[str, str]]:
         """Part and digest of each bundle of a toolchain."""
-        rows = (name.rpartition("/") for name in self._names(toolchain))
+        if self.url.startswith(("http://", "https://")):
+            names = (self._get(f"of/{toolchain}.txt") or b"").decode(errors="replace").splitlines()
+        else:
+            names = self._listed(toolchain)
+        rows = (name.rpartition("/") for name in names)
         return [(part, digest) for part, _, digest in rows if _DIGEST.fullmatch(digest)]
 
-    def _names(self, toolchain: str) -> list[str]:
-        """What follows `of/TOOLCHAIN/` in the names."""
-        if self.url.startswith(("http://", "https://")):
-            return (self._get(f"of/{toolchain}.txt") or b"").decode(errors="replace").splitlines()
-        return self._listed(toolchain)
-
     def _listed(self, toolchain: str) -> list[str]:
+        """What follows `of/TOOLCHAIN/` in the names."""
         prefix = f"of/{toolchain}/"
         pages = self._asked(lambda: list(self._obstore.list(self._bucket, prefix=prefix)))
         return sorted(row["path"].removeprefix(prefix) for rows in pages for row in rows)
@@ -199,7 +198,7 @@ class SharedStore:
                 done += len(records) + len(blobs)
                 report(Progress(phase="share", done=done, total=len(names), detail=""))
             for toolchain in row["toolchains"]:
-                self._leave_list(toolchain)
+                self._put(f"of/{toolchain}.txt", "\n".join(self._listed(toolchain)).encode())
             return True
         return False
 
@@ -222,16 +221,6 @@ class SharedStore:
         if size_bytes:
             yield records, blobs
 
-    def _leave_list(self, toolchain: str) -> None:
-        """Where others write at the same time, the list of the last one to look is left."""
-        left = None
-        for _ in range(_TIMES_LISTED):
-            found = self._listed(toolchain)
-            if found == left:
-                return
-            self._put(f"of/{toolchain}.txt", "\n".join(found).encode())
-            left = found
-
     # the place
 
     def _get(self, path: str) -> bytes | None:
@@ -249,12 +238,12 @@ class SharedStore:
         try:
             return ask()
         except Exception as error:  # whatever a network and its client may raise: the run goes on without
-            said = " ".join(str(error).split())[:_MESSAGE_CHARACTERS]
-            raise PlaceError(f"the shared store {self.url} does not answer: {said}") from error
+            message = " ".join(str(error).split())[:_MESSAGE_CHARACTERS]
+            raise PlaceError(f"the shared store {self.url} does not answer: {message}") from error
 
     @contextlib.contextmanager
     def _going_on(self) -> Iterator[None]:
-        """What goes wrong is told, not raised."""
+        """Notes that the place does not answer, and does not raise it."""
         try:
             yield
         except PlaceError as error:

@@ -13,22 +13,19 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from irdiff import __version__, case_ids
 from irdiff.errors import ExitCode, IrdiffError
 from irdiff.model import Case, Run, Verdict
 from irdiff.run import run_folder
 from irdiff.stages import MACHINE_STAGES
-from irdiff.timing import results, timing_file
-from irdiff.timing.results import CaseTiming, NotTimed, TimingProtocol, TimingResults
-from irdiff.timing.samples import Sample, write_samples
-
-if TYPE_CHECKING:
-    from irdiff.timing.isolate import GpuProcess
-    from irdiff.timing.schedule import GpuWork
+from irdiff.timing import results, schedule, timing_file
+from irdiff.timing.isolate import GpuProcess, GpuProcessError
+from irdiff.timing.results import CaseTiming, NotTimed, OutputStatus, Sample, TimingProtocol, TimingResults
+from irdiff.timing.schedule import GpuWork, Start, TimingOptions
 
 
 class NothingTimedError(IrdiffError):
@@ -39,21 +36,6 @@ class NothingTimedError(IrdiffError):
 
 class NoGpuError(NothingTimedError):
     """No GPU here runs a case of the run."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class TimingOptions:
-    """What `irdiff time` was asked for."""
-
-    patterns: tuple[str, ...]
-    every: bool
-    """All cases with a binary on both sides, not only changed ones."""
-    protocol: TimingProtocol
-    environment: Mapping[str, str]
-    """Of the GPU processes."""
-    say: Callable[[str], None]
-    bundle_of: Callable[[str], str] | None = None
-    """Cases for which it gives the same have one base, and are timed together."""
 
 
 def chosen_cases(run: Run, patterns: Sequence[str], every: bool) -> list[Case]:
@@ -81,8 +63,7 @@ def time_run(folder: Path, options: TimingOptions) -> TimingResults:
     from irdiff.timing import assemble, host
 
     begin = time.monotonic()
-    run = run_folder.load(folder)
-    cases = chosen_cases(run, options.patterns, options.every)
+    cases = chosen_cases(run_folder.load(folder), options.patterns, options.every)
     if not cases:
         raise NothingTimedError(
             "the run has no case to time", hint="`--all` also takes cases whose code did not change"
@@ -91,14 +72,10 @@ def time_run(folder: Path, options: TimingOptions) -> TimingResults:
         tempfile.TemporaryDirectory(prefix="irdiff-time-", ignore_cleanup_errors=True) as logs,
         host.Monitor(options.environment) as monitor,
     ):
-        works, not_timed, versions = _on_all_gpus(folder, cases, options, Path(logs) / "gpu.log")
+        start = partial(GpuProcess, folder.absolute(), options.environment, Path(logs) / "gpu.log")
+        works, not_timed, versions = on_all_gpus(start, cases, options)
         gpus = [assemble.gpu_record(work, monitor.conditions(work.card["uuid"])) for work in works]
-    launches = assemble.head_launches(run)
-    rows = [
-        row
-        for work in works
-        for row in assemble.case_timings(work.card["uuid"], work, launches, options.protocol)
-    ]
+    rows = [row for work in works for row in assemble.case_timings(work.card["uuid"], work, options.protocol)]
     found = replace(
         _results({platform.node() or "host": f"{platform.release()}, {versions}"}, options.protocol, rows),
         gpus=tuple(gpus),
@@ -106,7 +83,7 @@ def time_run(folder: Path, options: TimingOptions) -> TimingResults:
         duration_s=time.monotonic() - begin,
     )
     samples = [row for work in works for part in work.samples.values() for row in part]
-    write_samples(folder, samples, {(row.case, row.gpu) for row in rows})
+    timing_file.write_samples(folder, samples, {(row.case, row.gpu) for row in rows})
     return _as_stored(found, timing_file.write(folder, found), options.say)
 
 
@@ -136,32 +113,24 @@ def _as_stored(found: TimingResults, stored: TimingResults, say: Callable[[str],
     return replace(found, cases=tuple(known[row.case, row.gpu] for row in found.cases))
 
 
-def assign(cases: Sequence[Case], cards: Sequence[str]) -> tuple[dict[int, list[str]], list[NotTimed]]:
-    """Cases of each GPU, by its index, and those that no GPU here can run. `cards`: target of each GPU."""
-    parts: dict[int, list[str]] = {index: [] for index in range(len(cards))}
-    not_timed = []
-    for case in cases:
-        fitting = [index for index, target in enumerate(cards) if target == case.target]
-        if fitting:
-            parts[min(fitting, key=lambda index: len(parts[index]))].append(case.id)
-        else:
-            not_timed.append(NotTimed(case=case.id, reason=f"{results.NO_SUCH_GPU}: {case.target}"))
-    return parts, not_timed
-
-
-def _on_all_gpus(
-    folder: Path, cases: Sequence[Case], options: TimingOptions, log: Path
+def on_all_gpus(
+    start: Start, cases: Sequence[Case], options: TimingOptions
 ) -> tuple[list[GpuWork], list[NotTimed], str]:
     """What each GPU measured, what was not timed, and the versions of what ran."""
-    from irdiff.timing.isolate import GpuProcess, GpuProcessError
-
-    reply = _listed(GpuProcess(folder.absolute(), options.environment, log))
-    cards: list[str] = reply["targets"]
-    parts, not_timed = assign(cases, cards)
-    lanes = {index: names for index, names in parts.items() if names}
+    process = start()
+    try:
+        reply = process.ask_first({"op": "list"}, 120.0, "the GPUs here cannot be listed")
+    finally:
+        process.close()
+    lanes, not_timed = assign(cases, reply["targets"])
     if not lanes:
-        raise _no_gpu(cards, cases)
-    works, failures = _side_by_side(lanes, folder, options, log)
+        here = ", ".join(sorted(set(reply["targets"]))) or "none"
+        wanted = ", ".join(sorted({case.target for case in cases}))
+        raise NoGpuError(
+            f"no GPU here runs a case of the run: GPUs here are {here}, its cases are for {wanted}",
+            hint="run `irdiff time` on a host with such a GPU",
+        )
+    works, failures = _side_by_side(start, lanes, options)
     for error in failures.values():
         if not works or not isinstance(error, GpuProcessError):
             raise error
@@ -173,36 +142,38 @@ def _on_all_gpus(
     return [works[index] for index in lanes if index in works], not_timed, versions
 
 
-def _no_gpu(cards: Sequence[str], cases: Sequence[Case]) -> NoGpuError:
-    here = ", ".join(sorted(set(cards))) or "none"
-    wanted = ", ".join(sorted({case.target for case in cases}))
-    return NoGpuError(
-        f"no GPU here runs a case of the run: GPUs here are {here}, its cases are for {wanted}",
-        hint="run `irdiff time` on a host with such a GPU",
-    )
+def assign(cases: Sequence[Case], cards: Sequence[str]) -> tuple[dict[int, list[str]], list[NotTimed]]:
+    """Cases of each GPU that has any, by its index, and those that no GPU here can run.
+
+    `cards`: the target of each GPU.
+    """
+    lanes: dict[int, list[str]] = {}
+    not_timed = []
+    for case in cases:
+        fitting = [index for index, target in enumerate(cards) if target == case.target]
+        if fitting:
+            index = min(fitting, key=lambda index: len(lanes.get(index, ())))
+            lanes.setdefault(index, []).append(case.id)
+        else:
+            not_timed.append(NotTimed(case=case.id, reason=f"{results.NO_SUCH_GPU}: {case.target}"))
+    return lanes, not_timed
 
 
 def _side_by_side(
-    lanes: Mapping[int, list[str]], folder: Path, options: TimingOptions, log: Path
+    start: Start, lanes: Mapping[int, list[str]], options: TimingOptions
 ) -> tuple[dict[int, GpuWork], dict[int, Exception]]:
     """Each GPU in a thread of its own: by its index what it measured, or why it did not."""
-    from irdiff.timing import schedule
-
     works: dict[int, GpuWork] = {}
     failures: dict[int, Exception] = {}
 
     def work_on(index: int, names: Sequence[str]) -> None:
-        place = schedule.GpuPlace(
-            folder=folder.absolute(), environment=options.environment, log=log, index=index
-        )
         try:
-            works[index] = schedule.run_gpu(place, names, options.protocol, options.say, options.bundle_of)
+            works[index] = schedule.run_gpu(start, index, names, options)
         except Exception as error:  # raised again in the caller's thread
             failures[index] = error
 
-    threads = [  # daemons: Ctrl-C ends them, and with them the GPU processes that they started
-        threading.Thread(target=work_on, args=lane, daemon=True) for lane in lanes.items()
-    ]
+    # daemons: Ctrl-C ends them, and with them the GPU processes that they started
+    threads = [threading.Thread(target=work_on, args=lane, daemon=True) for lane in lanes.items()]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -210,32 +181,17 @@ def _side_by_side(
     return works, failures
 
 
-def _listed(process: GpuProcess) -> dict[str, Any]:
-    from irdiff.timing.isolate import GpuProcessError, GpuProcessGone
-
-    try:
-        reply = process.ask({"op": "list"}, timeout_s=120.0)
-    except GpuProcessGone as ended:
-        raise GpuProcessError(f"the GPUs here cannot be listed: {ended.message}") from ended
-    finally:
-        process.close()
-    if reply["kind"] != "listed":
-        raise GpuProcessError(f"the GPUs here cannot be listed: {reply.get('message')}")
-    return reply
-
-
-def simulate(run: Run, samples: Sequence[Sample], protocol: TimingProtocol) -> TimingResults:
+def simulate(samples: Sequence[Sample], protocol: TimingProtocol) -> TimingResults:
     """What `time_run` would say of recorded samples. Outputs are not checked; nothing is written."""
     from irdiff.timing import assemble
-    from irdiff.timing.schedule import GpuWork, bad_output
 
-    launches, rows = assemble.head_launches(run), []
-    not_checked = bad_output(results.OutputStatus.NOT_CHECKED, None, "recorded samples: nothing ran")
+    rows = []
+    not_checked = results.bad_output(OutputStatus.NOT_CHECKED, None, "recorded samples: nothing ran")
     for gpu in sorted({row.gpu for row in samples}):
         work = GpuWork()
         for row in samples:
             if row.gpu == gpu:
                 work.samples.setdefault(row.case, []).append(row)
         work.outputs = dict.fromkeys(sorted(work.samples), not_checked)
-        rows += assemble.case_timings(gpu, work, launches, protocol)
+        rows += assemble.case_timings(gpu, work, protocol)
     return _results({"simulated": "recorded samples"}, protocol, rows)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import importlib.util
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from irdiff.model import Argument, Launch
-from irdiff.timing.abi import AbiError, LaunchPlan, ParameterKind
+from irdiff.timing.abi import AbiError, LaunchPlan, Parameter
 from irdiff.timing.open_device import Device, ParameterBlock
 
 GUARD_BYTES = 1 << 20
@@ -64,130 +64,123 @@ def torch_dtype(torch: Any, dtype: str) -> Any:
     return getattr(torch, corpus_api.DType(dtype).torch_name)
 
 
+def item_bytes(torch: Any, dtype: str) -> int:
+    return int(torch_dtype(torch, dtype).itemsize)
+
+
 def storages(torch: Any, launches: Sequence[Launch]) -> tuple[Storage, ...]:
     """The allocations that serve all `launches` of one case, each as large as any of them needs."""
     found: dict[int, Storage] = {}
-    for launch in launches:
-        for argument in launch.arguments:
-            if argument.alias is None or argument.shape is None or argument.strides is None:
-                continue
-            storage = _storage(torch, argument)
-            known = found.get(storage.number)
-            if known is None or known.size_bytes < storage.size_bytes:
-                found[storage.number] = storage
+    for argument in (argument for launch in launches for argument in launch.arguments):
+        if argument.alias is None or not argument.dtype or None in (argument.shape, argument.strides):
+            continue
+        row = {**vars(argument), "fill": argument.fill or "normal"}
+        storage = Storage(
+            number=argument.alias,
+            name=argument.name,
+            dtype=argument.dtype,
+            item_bytes=item_bytes(torch, argument.dtype),
+            elements=max(int(fills().extent(row)), 1),
+            row=row,
+        )
+        known = found.get(storage.number)
+        if known is None or known.size_bytes < storage.size_bytes:
+            found[storage.number] = storage
     return tuple(found[number] for number in sorted(found))
 
 
-def _storage(torch: Any, argument: Argument) -> Storage:
-    assert argument.dtype and argument.shape is not None and argument.strides is not None
-    row = {
-        "dtype": argument.dtype,
-        "shape": argument.shape,
-        "strides": argument.strides,
-        "storage_offset": argument.storage_offset,
-        "fill": argument.fill or "normal",
-    }
-    assert argument.alias is not None
-    return Storage(
-        number=argument.alias,
-        name=argument.name,
-        dtype=argument.dtype,
-        item_bytes=int(torch_dtype(torch, argument.dtype).itemsize),
-        elements=max(int(fills().extent(row)), 1),
-        row=row,
-    )
+class Inputs:
+    """What the storages of one case hold before a launch, as bytes on the GPU."""
 
-
-def initial_contents(torch: Any, needed: Sequence[Storage], seed: int) -> dict[int, Any]:
-    """Storage number → what it holds before a launch, as bytes on the GPU."""
-    made = {}
-    for storage in needed:
-        flat = fills().storage_of(torch, storage.row, storage.elements, (seed, storage.number))
-        made[storage.number] = flat.view(torch.uint8)
-    return made
+    def __init__(self, torch: Any, needed: Sequence[Storage], seed: int) -> None:
+        self.torch, self.storages = torch, needed
+        self.contents: dict[int, Any] = {
+            row.number: fills().storage_of(torch, row.row, row.elements, (seed, row.number)).view(torch.uint8)
+            for row in needed
+        }
 
 
 class Buffers:
-    """One set of allocations; addresses stay the same for its life."""
+    """One set of allocations that holds the inputs; addresses stay the same for its life."""
 
-    def __init__(self, torch: Any, needed: Sequence[Storage]) -> None:
-        self._torch = torch
+    def __init__(self, inputs: Inputs) -> None:
+        self.inputs = inputs
+        self._torch = torch = inputs.torch
         self._whole: dict[int, Any] = {}
         self._bodies: dict[int, Any] = {}
-        for storage in needed:
+        for storage in inputs.storages:
             padded = -(-storage.size_bytes // _ALIGNMENT_BYTES) * _ALIGNMENT_BYTES
             whole = torch.full((GUARD_BYTES * 2 + padded,), _GUARD_BYTE, dtype=torch.uint8, device="cuda")
             self._whole[storage.number] = whole
             self._bodies[storage.number] = whole[GUARD_BYTES : GUARD_BYTES + storage.size_bytes]
+        self.load()
 
     def body(self, number: int) -> Any:
         return self._bodies[number]
 
-    def address(self, number: int) -> int:
-        return int(self._bodies[number].data_ptr())
+    def address(self, argument: Argument) -> int:
+        """Where the view that an argument is begins. Raises AbiError for what is no tensor."""
+        if argument.alias is None or argument.dtype is None:
+            raise AbiError(f"{argument.name!r} has no storage")
+        offset = (argument.storage_offset or 0) * item_bytes(self._torch, argument.dtype)
+        return int(self._bodies[argument.alias].data_ptr()) + offset
 
-    def load(self, contents: dict[int, Any]) -> None:
-        for number, content in contents.items():
-            self._bodies[number].copy_(content)
+    def load(self, numbers: Iterable[int] | None = None) -> None:
+        """Puts the initial contents of all storages, or of some, in their place."""
+        for number in self.inputs.contents if numbers is None else numbers:
+            self._bodies[number].copy_(self.inputs.contents[number])
 
-    def poison(self, number: int) -> None:
-        self._bodies[number].fill_(_POISON_BYTE)
+    def poison_outputs(self) -> None:
+        for storage in self.inputs.storages:
+            if storage.is_output:
+                self._bodies[storage.number].fill_(_POISON_BYTE)
 
-    def broken_guards(self) -> tuple[int, ...]:
-        """Numbers of the storages outside of which something was written."""
+    def copied(self) -> dict[int, Any]:
+        return {number: body.clone() for number, body in self._bodies.items()}
+
+    def changed_inputs(self) -> frozenset[int]:
+        """Numbers of the storages that are no outputs, and hold something else than at first."""
+        return frozenset(
+            storage.number
+            for storage in self.inputs.storages
+            if not storage.is_output
+            and not self._torch.equal(self._bodies[storage.number], self.inputs.contents[storage.number])
+        )
+
+    def overwritten(self) -> list[str]:
+        """Names of the storages outside of which something was written."""
         torch, broken = self._torch, []
-        for number, whole in self._whole.items():
-            end = GUARD_BYTES + self._bodies[number].numel()
+        for storage in self.inputs.storages:
+            whole, end = self._whole[storage.number], GUARD_BYTES + storage.size_bytes
             if bool(torch.any(whole[:GUARD_BYTES] != _GUARD_BYTE) | torch.any(whole[end:] != _GUARD_BYTE)):
-                broken.append(number)
-        return tuple(broken)
+                broken.append(storage.name)
+        return broken
 
 
-class Scratch:
+def scratch(torch: Any, plan: LaunchPlan) -> dict[str, Any]:
     """Global and profile scratch of one launch plan, zeroed: as large as its metadata says."""
-
-    def __init__(self, torch: Any, plan: LaunchPlan) -> None:
-        sizes = {
-            ParameterKind.GLOBAL_SCRATCH: plan.global_scratch_bytes,
-            ParameterKind.PROFILE_SCRATCH: plan.profile_scratch_bytes,
-        }
-        self._tensors = {
-            kind: torch.zeros(size, dtype=torch.uint8, device="cuda") for kind, size in sizes.items() if size
-        }
-
-    def address(self, kind: ParameterKind) -> int:
-        tensor = self._tensors.get(kind)
-        return int(tensor.data_ptr()) if tensor is not None else 0
+    return {
+        name: torch.zeros(size, dtype=torch.uint8, device="cuda") for name, size in plan.scratch_bytes.items()
+    }
 
 
 def parameter_block(
-    device: Device,
-    launch: Launch,
-    plan: LaunchPlan,
-    buffers: Buffers,
-    scratch: Scratch,
-    item_sizes: Mapping[int, int],
+    device: Device, plan: LaunchPlan, buffers: Buffers, extra: Mapping[str, Any]
 ) -> ParameterBlock:
-    """The plan's parameters with addresses in `buffers`. `item_sizes`: bytes of an element by argument."""
+    """The plan's parameters with addresses in `buffers` and in the scratch `extra`."""
 
-    def address(index: int | None) -> int:
-        assert index is not None
-        argument = launch.arguments[index]
-        if argument.alias is None:
-            raise AbiError(f"{launch.id}: {argument.name!r} has no storage")
-        return buffers.address(argument.alias) + (argument.storage_offset or 0) * item_sizes[index]
-
-    contents: dict[int, bytes] = {}
-    for place, parameter in enumerate(plan.parameters):
+    def content(parameter: Parameter) -> bytes:
         if parameter.value is not None:
-            contents[place] = parameter.value
-        elif parameter.tensor_map is not None:
-            contents[place] = device.tensor_map(parameter.tensor_map, address(parameter.argument))
-        elif parameter.kind is ParameterKind.POINTER:
-            contents[place] = address(parameter.argument).to_bytes(8, "little")
+            return parameter.value
+        if parameter.argument is None:
+            address = int(extra[parameter.name].data_ptr()) if parameter.name in extra else 0
         else:
-            contents[place] = scratch.address(parameter.kind).to_bytes(8, "little")
-    return ParameterBlock(plan, contents)
+            address = buffers.address(parameter.argument)
+        if parameter.tensor_map is not None:
+            return device.tensor_map(parameter.tensor_map, address)
+        return address.to_bytes(8, "little")
+
+    return ParameterBlock(plan, [content(parameter) for parameter in plan.parameters])
 
 
 _CHUNK_ELEMENTS = 1 << 25

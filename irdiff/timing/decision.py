@@ -21,60 +21,43 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from enum import Enum
+from collections.abc import Iterable, Iterator
 from statistics import median
 
 from scipy import stats
 
-from irdiff.timing import statistics
-from irdiff.timing.results import PROCESSES, Speed, TimingProtocol, Unclear
-from irdiff.timing.samples import Sample
-from irdiff.timing.statistics import Estimate, Ratio
+from irdiff.timing import estimates
+from irdiff.timing.estimates import Estimate, Ratio
+from irdiff.timing.results import PROCESSES, Measurement, Sample, Speed, TimingProtocol, Unclear
 from irdiff.words import counted
 
 _APART = 2.0
 """A process stands apart beyond this many thresholds from the median process. A hump that is smaller must be
 in most processes to hide a change of 1.5 thresholds, and then the interval sees it."""
+_WITHIN, _ACROSS, _BEYOND = "within", "across", "beyond"
+"""Where an interval lies, seen from the threshold."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Decision:
-    """The verdict of one case, and what it rests on."""
+def decide(samples: Iterable[Sample], protocol: TimingProtocol) -> dict[str, Measurement]:
+    """Case → its measurement with the verdict, of all samples of one GPU; corrected for the number of cases.
 
-    estimate: Estimate
-    speed: Speed
-    unclear: Unclear | None
-    """The first objection to a verdict; None where there is one."""
-    why: str
-    """All objections, in words."""
-    p_value: float
-    q_value: float
-
-
-def decide(samples: Iterable[Sample], protocol: TimingProtocol) -> dict[str, Decision]:
-    """Case → decision, of all samples of one GPU. Left out is what fewer than two processes measured."""
+    Left out is what fewer than two processes measured.
+    """
     by_case: dict[str, list[Sample]] = defaultdict(list)
     for row in samples:
         by_case[row.case].append(row)
-    estimates = {
-        case: found
+    found = {
+        case: estimate
         for case, rows in by_case.items()
-        if (found := statistics.estimate(rows, confidence=protocol.confidence))
+        if (estimate := estimates.estimate(rows, confidence=protocol.confidence))
     }
-    return judge(estimates, protocol)
-
-
-def judge(estimates: Mapping[str, Estimate], protocol: TimingProtocol) -> dict[str, Decision]:
-    """The decision on each case, corrected for their number."""
-    if not estimates:
+    if not found:
         return {}
-    p_values = [p_value(row, protocol) for row in estimates.values()]
+    p_values = [p_value(row, protocol) for row in found.values()]
     q_values = stats.false_discovery_control(p_values, method="bh")
     return {
-        name: verdict(row, p, float(q), protocol)
-        for (name, row), p, q in zip(estimates.items(), p_values, q_values, strict=True)
+        case: judge(row, p, float(q), protocol)
+        for (case, row), p, q in zip(found.items(), p_values, q_values, strict=True)
     }
 
 
@@ -86,24 +69,35 @@ def p_value(row: Estimate, protocol: TimingProtocol) -> float:
     return min(1.0, 2 * min(slower, faster))
 
 
-def verdict(row: Estimate, p: float, q: float, protocol: TimingProtocol) -> Decision:
-    """The decision on one case, given its p-value before (`p`) and after (`q`) the correction."""
+def judge(row: Estimate, p: float, q: float, protocol: TimingProtocol) -> Measurement:
+    """The verdict on one case, given its p-value before (`p`) and after (`q`) the correction."""
     objections: list[tuple[Unclear, str]] = []
-    speed = Speed.UNCLEAR
     if few := few_processes(len(row.processes), protocol):
-        objections.append((Unclear.FEW_PROCESSES, few))
+        objections = [(Unclear.FEW_PROCESSES, few)]
+        speed = Speed.UNCLEAR
     elif q <= 1 - protocol.confidence:
         speed = Speed.SLOWER if row.head.value > 1 else Speed.FASTER
     else:
-        objections += _objections_to_same(row, p, protocol)
+        objections = list(_objections_to_same(row, p, protocol))
         speed = Speed.UNCLEAR if objections else Speed.SAME
-    return Decision(
-        estimate=row,
+    return Measurement(
+        base_us=median(process.base_us for process in row.processes),
+        head_us=median(process.head_us for process in row.processes),
+        ratio=row.head.value,
+        ratio_low=row.head.low,
+        ratio_high=row.head.high,
+        control_ratio=row.control.value,
+        control_low=row.control.low,
+        control_high=row.control.high,
+        noise_floor=row.noise_floor,
+        p_value=p,
+        q_value=q,
         speed=speed,
         unclear=objections[0][0] if objections else None,
         why="; ".join(words for _, words in objections),
-        p_value=p,
-        q_value=q,
+        processes=len(row.processes),
+        samples=row.samples,
+        launches_per_sample=row.launches_per_sample,
     )
 
 
@@ -115,64 +109,47 @@ def few_processes(count: int, protocol: TimingProtocol) -> str:
     return f"only {counted(count, 'process')} measured it, a verdict needs {needed}"
 
 
-def _objections_to_same(row: Estimate, p: float, protocol: TimingProtocol) -> list[tuple[Unclear, str]]:
+def _objections_to_same(row: Estimate, p: float, protocol: TimingProtocol) -> Iterator[tuple[Unclear, str]]:
     threshold = protocol.threshold
-    found: list[tuple[Unclear, str]] = []
     if row.noise_floor > threshold:
         words = f"base's own binary, loaded again, may be off by {_percent(row.noise_floor)}"
-        found.append((Unclear.CONTROL, f"{words}, more than the threshold of {_percent(threshold)}"))
-    apart = _APART * math.log1p(threshold)
+        yield Unclear.CONTROL, f"{words}, more than the threshold of {_percent(threshold)}"
     for name, ratio in (("head", row.head), ("base's own binary", row.control)):
-        if strays := ratio.apart(apart):
-            found.append((Unclear.TWO_HUMPS, _two_humps(name, ratio.logs, strays)))
-    places = _place(row.head, threshold), _place(row.head_means, threshold)
-    if places != (_IntervalPlace.WITHIN, _IntervalPlace.WITHIN):
-        found.append(_interval(row, places, p, protocol))
-    return found
+        if strays := ratio.apart(_APART * math.log1p(threshold)):
+            away = median(strays) - median(ratio.logs)
+            far = f"{_percent(math.expm1(abs(away)))} {'slower' if away > 0 else 'faster'}"
+            where = f"in {len(strays)} of {len(ratio.logs)} processes"
+            yield Unclear.TWO_HUMPS, f"{where} {name} is about {far} than in the others: two humps"
+    medians, means = (_place(ratio, threshold) for ratio in (row.head, row.head_means))
+    if not medians == means == _WITHIN:
+        yield _about_intervals(row, medians, means, p, protocol)
 
 
-class _IntervalPlace(Enum):
-    """Where an interval lies."""
-
-    WITHIN = "within the threshold"
-    ACROSS = "across it"
-    BEYOND = "beyond it"
-
-
-def _place(ratio: Ratio, threshold: float) -> _IntervalPlace:
+def _place(ratio: Ratio, threshold: float) -> str:
     edge = math.log1p(threshold)
     low, high = math.log(ratio.low), math.log(ratio.high)
     if -edge < low and high < edge:
-        return _IntervalPlace.WITHIN
-    return _IntervalPlace.BEYOND if low > edge or high < -edge else _IntervalPlace.ACROSS
+        return _WITHIN
+    return _BEYOND if low > edge or high < -edge else _ACROSS
 
 
-def _two_humps(name: str, logs: tuple[float, ...], strays: tuple[float, ...]) -> str:
-    away = median(strays) - median(logs)
-    far = f"{_percent(math.expm1(abs(away)))} {'slower' if away > 0 else 'faster'}"
-    return f"in {len(strays)} of {len(logs)} processes {name} is about {far} than in the others: two humps"
-
-
-def _interval(
-    row: Estimate, places: tuple[_IntervalPlace, _IntervalPlace], p: float, protocol: TimingProtocol
+def _about_intervals(
+    row: Estimate, medians: str, means: str, p: float, protocol: TimingProtocol
 ) -> tuple[Unclear, str]:
-    """Why the intervals of medians and means give no verdict."""
+    """Why the intervals of medians and means, which lie at those places, give no verdict."""
     threshold = _percent(protocol.threshold)
     interval = f"the interval {_interval_words(row.head)}"
-    match places:
-        case (_IntervalPlace.BEYOND, _IntervalPlace.BEYOND) if p <= 1 - protocol.confidence:
-            return Unclear.MANY_CASES, (
-                f"{interval} is beyond {threshold}, but not after the correction for the number of cases"
-            )
-        case (_IntervalPlace.BEYOND, _IntervalPlace.BEYOND):
-            return Unclear.CONTROL, (
-                f"{interval} is beyond {threshold}, but not beyond what base's own binary may be off by"
-            )
-        case (_IntervalPlace.WITHIN | _IntervalPlace.BEYOND, _):
-            return Unclear.TWO_HUMPS, (
-                f"{interval} of the medians and {_interval_words(row.head_means)} of the means disagree: "
-                "samples within a process lie in two humps"
-            )
+    if medians == means == _BEYOND:
+        if p <= 1 - protocol.confidence:
+            why = "not after the correction for the number of cases"
+            return Unclear.MANY_CASES, f"{interval} is beyond {threshold}, but {why}"
+        why = "not beyond what base's own binary may be off by"
+        return Unclear.CONTROL, f"{interval} is beyond {threshold}, but {why}"
+    if medians != _ACROSS:
+        return Unclear.TWO_HUMPS, (
+            f"{interval} of the medians and {_interval_words(row.head_means)} of the means disagree: "
+            "samples within a process lie in two humps"
+        )
     if math.log(row.head.high / row.head.low) >= 2 * math.log1p(protocol.threshold):
         return Unclear.WIDE, f"{interval} is too wide to lie within {threshold} on both sides"
     return Unclear.THRESHOLD, f"{interval} is neither within {threshold} nor beyond it"

@@ -10,22 +10,21 @@ from __future__ import annotations
 import json
 import os
 import sys
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
 from irdiff.errors import IrdiffError
-from irdiff.model import Case, Launch, Run
+from irdiff.model import Launch
 from irdiff.run import run_folder
 from irdiff.stages import Stage
 from irdiff.timing import abi, buffers
 from irdiff.timing.abi import AbiError, LaunchPlan
-from irdiff.timing.buffers import Buffers, Scratch, Storage
+from irdiff.timing.buffers import Buffers, Inputs
 from irdiff.timing.kernel_entry import read_entry
-from irdiff.timing.measure import Enqueue, Pace, measure
-from irdiff.timing.open_device import Card, Device, DriverError, ParameterBlock, open_device, target_of
+from irdiff.timing.measure import Arm, Enqueue, Pace, measure
+from irdiff.timing.open_device import Device, DriverError, describe, open_device, target_of
 
 BINARIES = {"cuda": Stage.CUBIN, "hip": Stage.HSACO}
 _SEED = 20
@@ -43,87 +42,78 @@ class LoadableSide:
     launch: Launch
     plan: LaunchPlan
     binary: bytes
-    item_sizes: Mapping[int, int]
-    """Bytes of an element by argument."""
 
 
 class GpuSession:
     """One GPU and one run folder."""
 
+    device: Device | None = None
+    card: dict[str, Any]
+
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.run: Run = run_folder.load(folder)
-        self.cases = {case.id: case for case in self.run.cases}
         import torch
 
         self.torch: Any = torch
-        self.device: Device | None = None
-        self.card: Card | None = None
+        self.folder = folder
+        self.run = run_folder.load(folder)
+        self._cases = {case.id: case for case in self.run.cases}
+        self._targets = {target.name: target for target in self.run.targets}
 
-    def open(self, index: int) -> Card:
+    def open(self, index: int) -> dict[str, Any]:
         self.device = open_device(index)
-        self.card = self.device.describe()
+        self.card = describe(self.torch, index, self.device)
         return self.card
 
-    def sides(self, case_id: str) -> tuple[Case, dict[str, LoadableSide]]:
-        """Both sides of a case. Raises AbiError where one cannot be launched as captured."""
-        case = self.cases[case_id]
-        target = next(t for t in self.run.targets if t.name == case.target)
-        found: dict[str, LoadableSide] = {}
-        for name in ("base", "head"):
-            digest = case.launches.of(name)
-            artifact = case.artifacts.of(name).get(BINARIES.get(target.backend, ""))
-            if digest is None or artifact is None:
-                raise AbiError(f"{name} has no binary of {case_id}")
-            binary = run_folder.artifact(self.folder, artifact.digest)
-            if binary is None:
-                raise AbiError(f"the run folder does not hold {name}'s binary of {case_id}")
-            launch = self.run.launches[digest]
-            metadata = case.metadata.of(name)
-            entry = read_entry(binary, str(metadata.get("name", launch.kernel)), target.backend)
-            plan = abi.plan(launch, metadata, entry, backend=target.backend, warp_size=target.warp_size)
-            sizes = {
-                index: int(buffers.torch_dtype(self.torch, argument.dtype).itemsize)
-                for index, argument in enumerate(launch.arguments)
-                if argument.dtype
-            }
-            found[name] = LoadableSide(launch=launch, plan=plan, binary=binary, item_sizes=sizes)
-        return case, found
+    def side(self, case_id: str, name: str) -> LoadableSide:
+        """`base` or `head` of a case. Raises AbiError where it cannot be launched as captured."""
+        case = self._cases[case_id]
+        target = self._targets[case.target]
+        digest = case.launches.of(name)
+        artifact = case.artifacts.of(name).get(BINARIES.get(target.backend, ""))
+        if digest is None or artifact is None:
+            raise AbiError(f"{name} has no binary of {case_id}")
+        binary = run_folder.artifact(self.folder, artifact.digest)
+        if binary is None:
+            raise AbiError(f"the run folder does not hold {name}'s binary of {case_id}")
+        launch, metadata = self.run.launches[digest], case.metadata.of(name)
+        entry = read_entry(binary, str(metadata.get("name", launch.kernel)), target.backend)
+        plan = abi.plan(launch, metadata, entry, backend=target.backend, warp_size=target.warp_size)
+        return LoadableSide(launch=launch, plan=plan, binary=binary)
 
-    def needed(self, sides: Mapping[str, LoadableSide], copies: int) -> tuple[Storage, ...]:
+    def inputs(self, sides: Mapping[str, LoadableSide], copies: int) -> Inputs:
+        """What the sides are launched on. Raises AbiError where the card cannot hold so many copies of it."""
         needed = buffers.storages(self.torch, [side.launch for side in sides.values()])
-        assert self.card
         size = copies * sum(storage.size_bytes for storage in needed)
-        if size > self.card.memory_bytes * _MEMORY_SHARE:
-            raise AbiError(
-                f"needs {size >> 30} GiB of GPU memory; this card has {self.card.memory_bytes >> 30}"
-            )
-        return needed
+        if size > self.card["memory_bytes"] * _MEMORY_SHARE:
+            here = self.card["memory_bytes"] >> 30
+            raise AbiError(f"needs {size >> 30} GiB of GPU memory; this card has {here}")
+        return Inputs(self.torch, needed, _SEED)
 
-    def arm(self, side: LoadableSide) -> Enqueue:
+    def arm(self, side: LoadableSide) -> Arm:
         """A freshly loaded copy of a side's kernel."""
-        device = self.device
+        device, plan = self.device, side.plan
         assert device
-        function = device.load(side.binary, side.plan)
-        scratch = Scratch(self.torch, side.plan)
+        function = device.load(side.binary, plan)
+        scratch = buffers.scratch(self.torch, plan)
 
-        def bind(memory: Buffers) -> object:
-            return buffers.parameter_block(device, side.launch, side.plan, memory, scratch, side.item_sizes)
+        def bind(memory: Buffers) -> Enqueue:
+            block = buffers.parameter_block(device, plan, memory, scratch)
+            return lambda stream: device.launch(function, plan, block, stream)
 
-        def launch(parameters: object, stream: int) -> None:
-            assert isinstance(parameters, ParameterBlock)
-            device.launch(function, side.plan, parameters, stream)
+        return bind
 
-        return Enqueue(bind=bind, launch=launch)
+    def launch(self, arm: Arm, memory: Buffers) -> None:
+        """Launches once and waits for the end."""
+        arm(memory)(self.torch.cuda.current_stream().cuda_stream)
+        self.torch.cuda.synchronize()
 
 
 def verify(session: GpuSession, request: Request, say: Say) -> Reply:
     """Runs base twice and head once from the same inputs and compares all that they wrote."""
     torch = session.torch
-    case, sides = session.sides(request["case"])
-    needed = session.needed(sides, 4)
-    initial = buffers.initial_contents(torch, needed, _SEED)
-    memory = Buffers(torch, needed)
+    sides = {name: session.side(request["case"], name) for name in ("base", "head")}
+    inputs = session.inputs(sides, 4)
+    memory = Buffers(inputs)
     arms = {}
     for name, side in sides.items():
         say({"kind": "progress", "side": name})
@@ -131,100 +121,52 @@ def verify(session: GpuSession, request: Request, say: Say) -> Reply:
 
     contents = []
     for name in ("base", "base", "head"):
-        memory.load(initial)
-        for storage in needed:
-            if storage.is_output:
-                memory.poison(storage.number)
+        memory.load()
+        memory.poison_outputs()
         torch.cuda.synchronize()
         say({"kind": "progress", "side": name})
-        arms[name].launch(arms[name].bind(memory), torch.cuda.current_stream().cuda_stream)
-        torch.cuda.synchronize()
+        session.launch(arms[name], memory)
         say({"kind": "progress", "side": None})
-        if broken := memory.broken_guards():
-            names = [storage.name for storage in needed if storage.number in broken]
+        if names := memory.overwritten():
             return {"kind": "out of bounds", "side": name, "arguments": names}
-        contents.append({storage.number: memory.body(storage.number).clone() for storage in needed})
+        contents.append(memory.copied())
     base, again, head = contents
     tolerance = sides["base"].launch.tolerance
-    differences = [
-        row
-        for storage in needed
-        if (row := buffers.difference(torch, storage, base[storage.number], head[storage.number], tolerance))
-    ]
-    repeats = all(torch.equal(base[storage.number], again[storage.number]) for storage in needed)
+    found = (
+        buffers.difference(torch, storage, base[storage.number], head[storage.number], tolerance)
+        for storage in inputs.storages
+    )
+    repeats = all(torch.equal(base[number], again[number]) for number in base)
     return {
         "kind": "compared",
-        "case": case.id,
         "base_repeats": repeats,
-        "differences": [asdict(row) for row in differences],
+        "differences": [asdict(row) for row in found if row],
     }
 
 
 def timing(session: GpuSession, request: Request, say: Say) -> Reply:
-    """Samples of one case in this process; with `others`, of further heads of the same base, all interleaved.
-
-    The first head is the arm `head`, those of the others are `head 1`, `head 2` and so on.
-    """
-    torch = session.torch
-    _, sides = session.sides(request["case"])
-    copies = {"base": "base", "control": "base", "head": request.get("head", "head")}
-    for number, other in enumerate(request.get("others", ()), 1):
-        name = copies[f"head {number}"] = f"head {number}"
-        sides[name] = session.sides(other)[1]["head"]
-    needed = session.needed(sides, 3)
-    initial = buffers.initial_contents(torch, needed, _SEED)
-    memory = Buffers(torch, needed)
+    """Samples of base, a second copy of it, and the heads of one or more cases of that base, interleaved."""
+    cases: Mapping[str, str] = request["heads"]
+    base = session.side(next(iter(cases.values())), "base")
+    heads = {arm: session.side(case, "head") for arm, case in cases.items()}
+    sides = {"base": base, "control": base, **heads}
+    memory = Buffers(session.inputs(sides, 3))
     arms = {}
-    order = list(reversed(copies)) if request["reverse"] else list(copies)
-    for name in order:  # each alone first, so that an arm that faults whenever it runs is named
+    for name in reversed(sides) if request["reverse"] else sides:
+        # each alone first, so that an arm that faults whenever it runs is named
         say({"kind": "progress", "side": name})
-        arms[name] = session.arm(sides[copies[name]])
-        memory.load(initial)  # a kernel may count on inputs that the one before has changed
-        arms[name].launch(arms[name].bind(memory), torch.cuda.current_stream().cuda_stream)
-        torch.cuda.synchronize()
+        arms[name] = session.arm(sides[name])
+        memory.load()  # a kernel may count on inputs that the one before has changed
+        session.launch(arms[name], memory)
     say({"kind": "progress", "side": None})
-    memory.load(initial)
-    assert session.card
-    pace = Pace(
-        slice_s=request["slice_s"],
-        l2_bytes=session.card.l2_bytes,
-        seed=request["seed"],
-    )
-    rows, busy_s = measure(torch, arms, needed, initial, memory, pace)
+    memory.load()
+    pace = Pace(slice_s=request["slice_s"], l2_bytes=session.card["l2_bytes"], seed=request["seed"])
+    rows, busy_s = measure(arms, memory, pace)
     return {"kind": "timed", "rows": rows, "busy_s": busy_s}
 
 
-def peaks(session: GpuSession, _request: Request, _say: Say) -> Reply:
-    """What this card reaches through torch: an 8192³ fp16 product on random data, and a 4 GiB copy."""
-    torch = session.torch
-    size = 8192
-    a, b = (torch.randn(size, size, device="cuda", dtype=torch.float16) for _ in range(2))
-    product = _best_s(torch, lambda: torch.mm(a, b), 10)
-    source = torch.ones(1 << 32, dtype=torch.uint8, device="cuda")
-    sink = torch.empty_like(source)
-    copy = _best_s(torch, lambda: sink.copy_(source), 5)
-    return {
-        "kind": "peaks",
-        "tflops": 2 * size**3 / product / 1e12,
-        "tb_per_s": 2 * source.numel() / copy / 1e12,
-        "busy_s": product * 12 + copy * 7,
-    }
-
-
-def _best_s(torch: Any, work: Callable[[], Any], count: int) -> float:
-    work()
-    work()
-    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    begin.record()
-    for _ in range(count):
-        work()
-    end.record()
-    end.synchronize()
-    return float(begin.elapsed_time(end)) / 1e3 / count
-
-
 def opened(session: GpuSession, request: Request, _say: Say) -> Reply:
-    return {"kind": "opened", "card": asdict(session.open(request["index"]))}
+    return {"kind": "opened", "card": session.open(request["index"])}
 
 
 def listed(session: GpuSession, _request: Request, _say: Say) -> Reply:
@@ -235,27 +177,25 @@ def listed(session: GpuSession, _request: Request, _say: Say) -> Reply:
     return {"kind": "listed", "targets": targets, "versions": versions}
 
 
-_OPERATIONS = {"list": listed, "open": opened, "verify": verify, "time": timing, "peaks": peaks}
+_OPERATIONS = {"list": listed, "open": opened, "verify": verify, "time": timing}
 
 
 def serve(folder: Path) -> None:
     channel = private_channel()
     session = GpuSession(folder)
 
-    def say(row: dict[str, Any]) -> None:
+    def say(row: Reply) -> None:
         channel.write(json.dumps(row) + "\n")
         channel.flush()
 
     say({"kind": "ready"})
     for line in sys.stdin:
-        request = json.loads(line)
-        begin = time.monotonic()
         try:
-            reply = answer(session, request, say)
+            reply = answer(session, json.loads(line), say)
         except Exception as error:
             say({"kind": "fault", "message": " ".join(str(error).split())[:500] or type(error).__name__})
             raise
-        say({**reply, "wall_s": time.monotonic() - begin})
+        say(reply)
 
 
 def answer(session: GpuSession, request: Request, say: Say) -> Reply:
@@ -267,7 +207,7 @@ def answer(session: GpuSession, request: Request, say: Say) -> Reply:
         reply = _OPERATIONS[request["op"]](session, request, say)
     except DriverError:
         raise
-    except (AbiError, IrdiffError, ValueError) as error:
+    except (IrdiffError, ValueError) as error:
         reply = {"kind": "refused", "message": " ".join(str(error).split())}
     if session.device is not None:
         session.torch.cuda.synchronize()

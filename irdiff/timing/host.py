@@ -14,7 +14,7 @@ import os
 import statistics
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from irdiff import process
 from irdiff.timing.results import Conditions
@@ -55,20 +55,13 @@ def parse_readings(text: str) -> list[Reading]:
     return [dict(zip(_FIELDS, row, strict=True)) for row in rows if len(row) == len(_FIELDS)]
 
 
-def _numbers(readings: Sequence[Reading], field: str) -> list[float]:
+def _numbers(readings: Sequence[Reading], field: str, number: Callable[[str], float] = float) -> list[float]:
     """The values of a field, without those that are none (`[N/A]`)."""
     found = []
     for row in readings:
         with contextlib.suppress(ValueError):
-            found.append(float(row[field]))
+            found.append(number(row[field]))
     return found
-
-
-def _reasons(reading: Reading) -> int:
-    try:
-        return int(reading["clocks_event_reasons.active"], 16)
-    except ValueError:
-        return 0
 
 
 def parse_processes(text: str) -> list[tuple[str, int]]:
@@ -126,25 +119,23 @@ class Monitor:
 
 def summarize(readings: Sequence[Reading], others: Sequence[str], failed_reads: int = 0) -> Conditions:
     """All readings of one GPU together."""
-    reasons = [_reasons(row) for row in readings]
-    unfit = [name for bit, name in _UNFIT.items() if any(bit & found for found in reasons)]
+    reasons = _numbers(readings, "clocks_event_reasons.active", lambda text: int(text, 16))
+    unfit = [name for bit, name in _UNFIT.items() if any(bit & int(found) for found in reasons)]
     if failed_reads > _MOST_FAILED_SHARE * (len(readings) + failed_reads):
         unfit.append(f"{failed_reads} readings failed")
-    last: Reading = readings[-1] if readings else {}
     before = _numbers(readings[:1], "utilization.gpu")  # our first process still imports
     if before and before[0] > _IDLE_PERCENT:
         others = [*others, f"something unseen (utilization {before[0]:.0f} % before the start)"]
-    limit = _numbers(readings[-1:], "power.limit")
+    last = readings[-1] if readings else {}
+    capped = [bool(_POWER_CAP & int(found)) for found in reasons]
     return Conditions(
-        sm_clock_mhz=_range(_numbers(readings, "clocks.sm")),
-        memory_clock_mhz=_range(_numbers(readings, "clocks.mem")),
-        temperature_c=_range(_numbers(readings, "temperature.gpu")),
-        power_w=_range(_numbers(readings, "power.draw")),
-        power_limit_w=limit[0] if limit else None,
+        sm_clock_mhz=_range(readings, "clocks.sm"),
+        memory_clock_mhz=_range(readings, "clocks.mem"),
+        temperature_c=_range(readings, "temperature.gpu"),
+        power_w=_range(readings, "power.draw"),
+        power_limit_w=next(iter(_numbers(readings[-1:], "power.limit")), None),
         throttled=tuple(unfit),
-        power_capped_fraction=statistics.fmean(bool(_POWER_CAP & found) for found in reasons)
-        if reasons
-        else None,
+        power_capped_fraction=statistics.fmean(capped) if capped else None,
         other_processes=tuple(others),
         ecc=last.get("ecc.mode.current"),
         mig=last.get("mig.mode.current"),
@@ -152,7 +143,8 @@ def summarize(readings: Sequence[Reading], others: Sequence[str], failed_reads: 
     )
 
 
-def _range(values: Sequence[float]) -> tuple[float, float, float] | None:
+def _range(readings: Sequence[Reading], field: str) -> tuple[float, float, float] | None:
+    values = _numbers(readings, field)
     return (min(values), statistics.median(values), max(values)) if values else None
 
 

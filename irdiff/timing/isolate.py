@@ -34,7 +34,7 @@ class GpuProcessGone(Exception):  # noqa: N818 - reads better where it is caught
 
 
 class GpuProcess:
-    """One process on one GPU. Use `open` before anything that needs the GPU."""
+    """One process; its first request opens a GPU, or lists them."""
 
     def __init__(self, folder: Path, environment: Mapping[str, str], log: Path) -> None:
         # a log of its own: the last line of it is the word of this process on how it ended
@@ -46,7 +46,6 @@ class GpuProcess:
         except OSError as error:
             raise GpuProcessError(f"a GPU process cannot be started: {error.strerror}") from error
         threading.Thread(target=self._listen, daemon=True).start()
-        self._ready = False
         self._side: str | None = None
 
     def _listen(self) -> None:
@@ -56,58 +55,59 @@ class GpuProcess:
                 self._lines.put(line)
         self._lines.put(None)
 
+    def ask_first(self, request: Mapping[str, Any], timeout_s: float, failed: str) -> dict[str, Any]:
+        """The reply to the first request, once imports are done, which every process must be able to do.
+
+        Raises GpuProcessError, whose words begin with `failed`, where it does not.
+        """
+        try:
+            row = self._next(time.monotonic() + _START_LIMIT_S)
+            if row["kind"] != "ready":
+                raise self._gone(OutputStatus.FAULT, f"it began with {row['kind']!r}")
+        except GpuProcessGone as ended:
+            raise GpuProcessError(
+                f"the GPU process did not start: {ended.message}",
+                hint="`pip install irdiff[timing]`, in an environment whose torch sees the GPU",
+            ) from ended
+        try:
+            reply = self.ask(request, timeout_s)
+        except GpuProcessGone as ended:
+            raise GpuProcessError(f"{failed}: {ended.message}") from ended
+        if reply["kind"] == "refused":
+            raise GpuProcessError(f"{failed}: {reply['message']}")
+        return reply
+
     def ask(self, request: Mapping[str, Any], timeout_s: float) -> dict[str, Any]:
         """The reply to one request. Raises GpuProcessGone where the process died or outran its limit."""
-        if not self._ready:
-            self._wait_ready()
         assert self._child.stdin
         self._side = None
         with contextlib.suppress(OSError):  # it is gone; reading says how
             self._child.stdin.write(json.dumps(request).encode() + b"\n")
             self._child.stdin.flush()
         deadline = time.monotonic() + timeout_s
-        while True:
-            row = self._next(deadline)
-            if row["kind"] == "progress":
-                self._side = row["side"]
-            elif row["kind"] == "fault":
-                self.close()
-                raise GpuProcessGone(OutputStatus.FAULT, self._side, row["message"])
-            else:
-                return row
-
-    def _wait_ready(self) -> None:
-        """Until its imports are done. Raises GpuProcessError."""
-        try:
-            row = self._next(time.monotonic() + _START_LIMIT_S)
-            if row["kind"] != "ready":
-                raise GpuProcessGone(OutputStatus.FAULT, None, f"it began with {row['kind']!r}")
-        except GpuProcessGone as ended:
-            raise GpuProcessError(
-                f"the GPU process did not start: {ended.message}",
-                hint="`pip install irdiff[timing]`, in an environment whose torch sees the GPU",
-            ) from ended
-        self._ready = True
+        while (row := self._next(deadline))["kind"] == "progress":
+            self._side = row["side"]
+        if row["kind"] == "fault":
+            raise self._gone(OutputStatus.FAULT, row["message"])
+        return row
 
     def _next(self, deadline: float) -> dict[str, Any]:
         try:
             line = self._lines.get(timeout=max(0.0, deadline - time.monotonic()))
         except queue.Empty:
-            self.close()
-            raise GpuProcessGone(OutputStatus.HANG, self._side, "did not end within its limit") from None
+            raise self._gone(OutputStatus.HANG, "did not end within its limit") from None
         if line is None:
             code = self._child.wait()
-            raise GpuProcessGone(
-                OutputStatus.FAULT, self._side, f"the GPU process ended with {code}: {self._tail()}"
-            )
-        try:
+            raise self._gone(OutputStatus.FAULT, f"the GPU process ended with {code}: {self._tail()}")
+        with contextlib.suppress(ValueError):  # it died, or something wrote, in the middle of a line
             row = json.loads(line)
-        except ValueError:  # it died, or something wrote, in the middle of a line
-            row = None
-        if not isinstance(row, dict) or not isinstance(row.get("kind"), str):
-            self.close()
-            raise GpuProcessGone(OutputStatus.FAULT, self._side, f"the GPU process answered {line[:100]!r}")
-        return row
+            if isinstance(row, dict) and isinstance(row.get("kind"), str):
+                return row
+        raise self._gone(OutputStatus.FAULT, f"the GPU process answered {line[:100]!r}")
+
+    def _gone(self, status: OutputStatus, message: str) -> GpuProcessGone:
+        self.close()
+        return GpuProcessGone(status, self._side, message)
 
     def _tail(self) -> str:
         try:

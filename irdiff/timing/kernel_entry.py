@@ -8,6 +8,7 @@ AMDGPU Backend", Code Object V3 Metadata); those named `hidden_*` are filled by 
 
 from __future__ import annotations
 
+import math
 import struct
 from dataclasses import dataclass
 
@@ -61,24 +62,20 @@ def _cubin_entry(file: Elf, name: str) -> KernelEntry:
     if content is None:
         raise EntryError(f"the cubin has no kernel {name!r}")
     found: dict[int, EntryParameter] = {}
-    threads: int | None = None
-    bank_bytes: int | None = None
+    threads = bank_bytes = None
     for number, value in cubin.attributes(content):
         if number == _EIATTR_KPARAM_INFO and len(value) == 12:
             _, ordinal, offset, word = struct.unpack("<IHHI", value)
             found[ordinal] = EntryParameter(offset_bytes=offset, size_bytes=word >> 18)
         elif number == _EIATTR_REQNTID and len(value) == 12:
-            x, y, z = struct.unpack("<III", value)
-            threads = x * y * z
+            threads = math.prod(struct.unpack("<III", value))
         elif number == _EIATTR_PARAM_CBANK and len(value) == 8:
             bank_bytes = struct.unpack("<IHH", value)[2]
-    entry = KernelEntry(
-        name=name, parameters=tuple(found[key] for key in sorted(found)), required_threads=threads
-    )
+    parameters = tuple(found[key] for key in sorted(found))
+    entry = KernelEntry(name=name, parameters=parameters, required_threads=threads)
     if bank_bytes is not None and bank_bytes != entry.size_bytes:
-        raise EntryError(
-            f"{name}: the parameter bank has {bank_bytes} bytes, the listed parameters {entry.size_bytes}"
-        )
+        listed = f"the listed parameters {entry.size_bytes}"
+        raise EntryError(f"{name}: the parameter bank has {bank_bytes} bytes, {listed}")
     return entry
 
 
@@ -92,9 +89,6 @@ def _hsaco_entry(file: Elf, name: str) -> KernelEntry:
         if not str(arg.get(".value_kind", "")).startswith("hidden_")
     ]
     # Triton states the work-group size as the limit, so the limit is taken as exact.
-    threads = row.get(".max_flat_workgroup_size")
-    return KernelEntry(
-        name=name,
-        parameters=tuple(sorted(parameters, key=lambda p: p.offset_bytes)),
-        required_threads=int(threads) if threads else None,
-    )
+    threads = int(row.get(".max_flat_workgroup_size") or 0) or None
+    ordered = tuple(sorted(parameters, key=lambda p: p.offset_bytes))
+    return KernelEntry(name=name, parameters=ordered, required_threads=threads)

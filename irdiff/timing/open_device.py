@@ -6,9 +6,8 @@ Launches are those of Triton's own launchers (3.9, `driver.c` of each backend).
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import Sequence
+from typing import Any
 
 from irdiff.errors import IrdiffError
 from irdiff.timing.abi import LaunchPlan, TensorMap
@@ -22,16 +21,14 @@ _WORKAROUND_UNTIL_DRIVER = 13010
 class CudaDevice:
     """One NVIDIA GPU; the primary context, which torch shares, is current."""
 
-    def __init__(self, index: int, api: Any = None) -> None:
-        if api is None:
-            from cuda.bindings import driver
+    def __init__(self, index: int) -> None:
+        from cuda.bindings import driver
 
-            api = driver
-        self.api = api
-        self.index = index
-        self._check(api.cuInit(0))
-        self._device = self._check(api.cuDeviceGet(index))
-        self._driver_version = int(self._check(api.cuDriverGetVersion()))
+        self.api: Any = driver
+        self._check(driver.cuInit(0))
+        self._device = self._check(driver.cuDeviceGet(index))
+        self._version = version = int(self._check(driver.cuDriverGetVersion()))
+        self.driver = f"CUDA {version // 1000}.{version % 1000 // 10}"
 
     def _check(self, result: tuple[Any, ...]) -> Any:
         code, *values = result
@@ -41,39 +38,31 @@ class CudaDevice:
             raise DriverError(f"the CUDA driver refused a call: {said}")
         return values[0] if len(values) == 1 else tuple(values)
 
-    def _attribute(self, name: str) -> int:
-        key = getattr(self.api.CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}")
-        return int(self._check(self.api.cuDeviceGetAttribute(key, self._device)))
-
-    def describe(self) -> Card:
-        version = self._driver_version
-        return _card(self.index, f"CUDA {version // 1000}.{version % 1000 // 10}")
-
     def load(self, binary: bytes, plan: LaunchPlan) -> object:
+        """The kernel of a binary, allowed its dynamic shared memory. Raises DriverError."""
         api = self.api
         image = ctypes.create_string_buffer(binary, len(binary))
         module = self._check(api.cuModuleLoadData(ctypes.addressof(image)))
         function = self._check(api.cuModuleGetFunction(module, plan.kernel.encode()))
         attribute = api.CUfunction_attribute
         if plan.shared_bytes > _DEFAULT_SHARED_BYTES:
-            opt_in = self._attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN")
-            static = int(
-                self._check(api.cuFuncGetAttribute(attribute.CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, function))
-            )
-            if plan.shared_bytes > opt_in - static:
-                raise DriverError(
-                    f"{plan.kernel} wants {plan.shared_bytes} bytes of shared memory; "
-                    f"this card has {opt_in - static}"
-                )
+            key = api.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
+            opt_in = self._check(api.cuDeviceGetAttribute(key, self._device))
+            static = attribute.CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES
+            most = int(opt_in) - int(self._check(api.cuFuncGetAttribute(static, function)))
+            if plan.shared_bytes > most:
+                wanted = f"{plan.kernel} wants {plan.shared_bytes} bytes of shared memory"
+                raise DriverError(f"{wanted}; this card has {most}")
             self._check(api.cuFuncSetCacheConfig(function, api.CUfunc_cache.CU_FUNC_CACHE_PREFER_SHARED))
             limit = attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-            self._check(api.cuFuncSetAttribute(function, limit, opt_in - static))
+            self._check(api.cuFuncSetAttribute(function, limit, most))
         if plan.cluster > _PORTABLE_CLUSTER:
             wide = attribute.CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED
             self._check(api.cuFuncSetAttribute(function, wide, 1))
         return function
 
     def tensor_map(self, spec: TensorMap, address: int) -> bytes:
+        """A CUtensorMap for a tensor at `address`."""
         api = self.api
         rank = len(spec.shape)
         shape = list(reversed(spec.shape))
@@ -96,20 +85,20 @@ class CudaDevice:
         )
         content = bytearray(ctypes.string_at(int(made.getPtr()), 128))
         last = sum((n - 1) * step for n, step in zip(shape, [spec.element_bytes, *steps], strict=True))
-        if self._driver_version <= _WORKAROUND_UNTIL_DRIVER and last + 1 < _SMALL_TENSOR_BYTES:
+        if self._version <= _WORKAROUND_UNTIL_DRIVER and last + 1 < _SMALL_TENSOR_BYTES:
             # As Triton's `fill_tma_descriptor_tiled` and CUTLASS b7ecaa605 do for these drivers.
             content[8 + 21 // 8] &= ~(1 << (21 % 8)) & 0xFF
         return bytes(content)
 
     def launch(self, function: object, plan: LaunchPlan, block: ParameterBlock, stream: int) -> None:
+        """Enqueues one launch. Raises DriverError; a kernel's fault shows when the stream is waited for."""
         api = self.api
         config = api.CUlaunchConfig()
         config.gridDimX, config.gridDimY, config.gridDimZ = plan.grid
         config.blockDimX, config.blockDimY, config.blockDimZ = plan.block_threads, 1, 1
         config.sharedMemBytes = plan.shared_bytes
         config.hStream = api.CUstream(stream)
-        attributes = self._attributes(plan)
-        config.attrs = attributes
+        config.attrs = attributes = self._attributes(plan)
         config.numAttrs = len(attributes)
         self._check(api.cuLaunchKernelEx(config, function, block.address, 0))
 
@@ -145,8 +134,8 @@ class HipDevice:
 
             api = hip
         self.api = api
-        self.index = index
         self._check(api.hipSetDevice(index))
+        self.driver = f"HIP {self._check(api.hipDriverGetVersion())}"
 
     def _check(self, result: tuple[Any, ...]) -> Any:
         code, *values = result
@@ -154,27 +143,25 @@ class HipDevice:
             raise DriverError(f"the HIP runtime refused a call: {code}")
         return values[0] if len(values) == 1 else tuple(values)
 
-    def describe(self) -> Card:
-        return _card(self.index, f"HIP {self._check(self.api.hipDriverGetVersion())}")
-
     def load(self, binary: bytes, plan: LaunchPlan) -> object:
         module = self._check(self.api.hipModuleLoadData(binary))
         function: object = self._check(self.api.hipModuleGetFunction(module, plan.kernel.encode()))
         return function
 
-    def tensor_map(self, spec: TensorMap, address: int) -> bytes:  # noqa: ARG002 - the protocol's
+    def tensor_map(self, spec: TensorMap, address: int) -> bytes:  # noqa: ARG002 - as CudaDevice's
         raise DeviceError("AMD GPUs have no CUtensorMap")
 
     def launch(self, function: object, plan: LaunchPlan, block: ParameterBlock, stream: int) -> None:
         if plan.cluster != 1:
             raise DeviceError(f"{plan.kernel}: clusters on AMD GPUs are not launched by this irdiff")
-        api = self.api
-        launch = api.hipModuleLaunchCooperativeKernel if plan.cooperative else api.hipModuleLaunchKernel
         sizes = (*plan.grid, plan.block_threads, 1, 1, plan.shared_bytes, stream)
         if plan.cooperative:
-            self._check(launch(function, *sizes, block.address))
+            self._check(self.api.hipModuleLaunchCooperativeKernel(function, *sizes, block.address))
         else:
-            self._check(launch(function, *sizes, block.address, None))
+            self._check(self.api.hipModuleLaunchKernel(function, *sizes, block.address, None))
+
+
+Device = CudaDevice | HipDevice
 
 
 def open_device(index: int) -> Device:
@@ -187,26 +174,22 @@ def open_device(index: int) -> Device:
         )
     torch.cuda.set_device(index)
     torch.empty(1, device="cuda")  # makes the primary context current
-    if torch.version.hip is not None:
-        return HipDevice(index)
-    return CudaDevice(index)
+    return CudaDevice(index) if torch.version.hip is None else HipDevice(index)
 
 
-def _card(index: int, driver: str) -> Card:
-    import torch
-
+def describe(torch: Any, index: int, device: Device) -> dict[str, Any]:
+    """What a `GpuRecord` says of a GPU by itself."""
     facts = torch.cuda.get_device_properties(index)
     uuid = str(getattr(facts, "uuid", ""))
-    return Card(
-        index=index,
-        name=facts.name,
-        target=target_of(torch, index),
-        uuid=uuid if torch.version.hip is not None else f"GPU-{uuid}",
-        memory_bytes=facts.total_memory,
-        l2_bytes=facts.L2_cache_size,
-        multiprocessors=facts.multi_processor_count,
-        driver=driver,
-    )
+    return {
+        "name": facts.name,
+        "target": target_of(torch, index),
+        "uuid": uuid if torch.version.hip is not None else f"GPU-{uuid}",
+        "memory_bytes": facts.total_memory,
+        "l2_bytes": facts.L2_cache_size,
+        "multiprocessors": facts.multi_processor_count,
+        "driver": device.driver,
+    }
 
 
 def target_of(torch: Any, index: int) -> str:
@@ -225,49 +208,15 @@ class DriverError(DeviceError):
     """The driver refused a binary or a call: what a user who launches the kernel would see."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Card:
-    """One GPU as its driver describes it."""
-
-    index: int
-    name: str
-    target: str
-    """The target whose binaries it runs: `sm_90`, `gfx942`."""
-    uuid: str
-    memory_bytes: int
-    l2_bytes: int
-    multiprocessors: int
-    driver: str
-
-
-class Device(Protocol):
-    """One GPU of this process."""
-
-    def describe(self) -> Card: ...
-
-    def load(self, binary: bytes, plan: LaunchPlan) -> object:
-        """The kernel of a binary, allowed its dynamic shared memory. Raises DriverError."""
-        ...
-
-    def tensor_map(self, spec: TensorMap, address: int) -> bytes:
-        """A CUtensorMap for a tensor at `address`. Raises DeviceError."""
-        ...
-
-    def launch(self, function: object, plan: LaunchPlan, block: ParameterBlock, stream: int) -> None:
-        """Enqueues one launch. Raises DriverError; a kernel's fault shows when the stream is waited for."""
-        ...
-
-
 class ParameterBlock:
     """The bytes of one launch's parameters, and the array of pointers to them that drivers take."""
 
-    def __init__(self, plan: LaunchPlan, contents: Mapping[int, bytes]) -> None:
-        """`contents` gives the bytes of each parameter by its place in the plan."""
+    def __init__(self, plan: LaunchPlan, contents: Sequence[bytes]) -> None:
+        """`contents` gives the bytes of each parameter, in the order of the plan."""
         self.values = ctypes.create_string_buffer(max(plan.size_bytes, 1))
         base = ctypes.addressof(self.values)
         self.pointers = (ctypes.c_void_p * max(len(plan.parameters), 1))()
-        for place, parameter in enumerate(plan.parameters):
-            content = contents[place]
+        for place, (parameter, content) in enumerate(zip(plan.parameters, contents, strict=True)):
             assert len(content) == parameter.size_bytes, parameter
             ctypes.memmove(base + parameter.offset_bytes, content, len(content))
             self.pointers[place] = base + parameter.offset_bytes

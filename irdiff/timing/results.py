@@ -1,14 +1,16 @@
 """What `irdiff time` found: the content of `timing.json`, next to `run.json` in a run folder.
 
-Every sample is in `timing-samples.jsonl.zst` (`samples`); verdicts are made from the times of each process,
-which are here.
+Every sample is in `timing-samples.jsonl.zst`; verdicts are made from the times of each process, which are
+here. `timing_file` reads and writes both.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+
+from pydantic import ConfigDict
 
 SCHEMA = "irdiff-timing/2"
 TIMING_FILE = "timing.json"
@@ -73,11 +75,7 @@ MEASURABLE = frozenset(
     {OutputStatus.EQUAL, OutputStatus.CLOSE, OutputStatus.DIFFERENT, OutputStatus.NOT_CHECKED}
 )
 """Both sides ran to their end within their buffers, so that times mean something."""
-BAD_OUTPUTS = frozenset(OutputStatus) - {
-    OutputStatus.EQUAL,
-    OutputStatus.CLOSE,
-    OutputStatus.NOT_CHECKED,
-}
+BAD_OUTPUTS = frozenset(OutputStatus) - {OutputStatus.EQUAL, OutputStatus.CLOSE, OutputStatus.NOT_CHECKED}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,6 +93,40 @@ class OutputCheck:
     """‖head - base‖ / ‖base‖ over the worst argument."""
     base_repeats: bool | None
     """Whether base gives the same bytes when it runs twice (atomics may not)."""
+
+
+def bad_output(
+    status: OutputStatus, side: str | None, message: str, arguments: Sequence[str] = ()
+) -> OutputCheck:
+    """Of a case whose outputs could not be compared."""
+    return OutputCheck(
+        status=status,
+        side=side,
+        message=message,
+        arguments=tuple(arguments),
+        max_ulp=None,
+        relative_norm=None,
+        base_repeats=None,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sample:
+    """The time of one arm in one round of one process: a line of `timing-samples.jsonl.zst`."""
+
+    gpu: str
+    case: str
+    process: int
+    round: int
+    position: int
+    """The position of the arm within its round, whose order is random."""
+    arm: str
+    """`base`, `control` or `head`."""
+    launches: int
+    elapsed_us: float
+    """The time of all launches of the sample together."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid", allow_inf_nan=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,10 +156,6 @@ class Measurement:
     processes: int
     samples: int
     launches_per_sample: int
-    tflops: float | None
-    tb_per_s: float | None
-    percent_of_peak: float | None
-    """The share of the card's own measured peak: the larger one of compute and memory."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,9 +229,6 @@ class GpuRecord(Conditions):
     multiprocessors: int
     memory_bytes: int
     l2_bytes: int
-    peak_tflops: float | None
-    peak_tb_per_s: float | None
-    """Measured here: an 8192³ fp16 matrix product and a large copy through torch."""
     wall_s: float
     busy_s: float
     """The part of that time in which kernels of this GPU were in flight."""
@@ -242,46 +267,36 @@ class TimingResults:
     duration_s: float
 
 
-def merge(parts: Sequence[TimingResults]) -> TimingResults:
-    """Timings of several hosts, or of one host at several times, as one.
+def merge(before: TimingResults, after: TimingResults) -> TimingResults:
+    """Timings of two hosts, or of one host at two times, as one.
 
-    Of the same case on the same GPU the last one counts; but a fault stays, because one that was seen once is
-    not undone by a time at which it was not seen. A GPU is as fit as it was whenever a case that is kept was
-    measured. A case that any of them timed is not listed as not timed.
+    Of the same case on the same GPU the later one counts; but a fault stays: one that was seen once is not
+    undone by a time at which it was not seen. A GPU is as fit as it was whenever a case that is kept was
+    measured. A case that either of them timed is not listed as not timed.
     """
-    last = parts[-1]
-    cases: dict[tuple[str, str], tuple[CaseTiming, int]] = {}
-    for number, part in enumerate(parts):
-        for row in part.cases:
-            known = cases.get((row.case, row.gpu))
-            if known is None or known[0].outputs.status not in FAULTS:
-                cases[row.case, row.gpu] = (row, number)
+    later = {(row.case, row.gpu): row for row in after.cases}
+    kept = {
+        (row.case, row.gpu): row
+        for row in before.cases
+        if row.outputs.status in FAULTS or (row.case, row.gpu) not in later
+    }
+    cases = later | kept
+    gpus = {gpu.uuid: gpu for gpu in before.gpus}
+    for gpu in after.gpus:
+        if gpu.uuid not in gpus or all(uuid != gpu.uuid for _, uuid in kept):
+            gpus[gpu.uuid] = gpu
+        elif any(uuid == gpu.uuid for _, uuid in later.keys() - kept.keys()):
+            gpus[gpu.uuid] = _worst(gpus[gpu.uuid], gpu)
     timed = {case for case, _ in cases}
-    not_timed = {row.case: row for part in parts for row in part.not_timed if row.case not in timed}
-    hosts: dict[str, str] = {}
-    for part in parts:
-        hosts.update(part.host)
+    not_timed = {row.case: row for row in (*before.not_timed, *after.not_timed) if row.case not in timed}
     return replace(
-        last,
-        host=hosts,
-        gpus=_merged_gpus(parts, {(gpu, number) for (_, gpu), (_, number) in cases.items()}),
-        cases=tuple(cases[key][0] for key in sorted(cases)),
+        after,
+        host={**before.host, **after.host},
+        gpus=tuple(gpus[uuid] for uuid in sorted(gpus)),
+        cases=tuple(cases[key] for key in sorted(cases)),
         not_timed=tuple(not_timed[key] for key in sorted(not_timed)),
-        duration_s=sum(part.duration_s for part in parts),
+        duration_s=before.duration_s + after.duration_s,
     )
-
-
-def _merged_gpus(parts: Sequence[TimingResults], used: Set[tuple[str, int]]) -> tuple[GpuRecord, ...]:
-    """One record a GPU. `used`: GPU and number of the part, wherever a case of that part is kept."""
-    found: dict[str, GpuRecord] = {}
-    for number, part in enumerate(parts):
-        for gpu in part.gpus:
-            before = found.get(gpu.uuid)
-            if before is None or not any((gpu.uuid, earlier) in used for earlier in range(number)):
-                found[gpu.uuid] = gpu
-            elif (gpu.uuid, number) in used:
-                found[gpu.uuid] = _worst(before, gpu)
-    return tuple(found[uuid] for uuid in sorted(found))
 
 
 def _worst(before: GpuRecord, after: GpuRecord) -> GpuRecord:

@@ -13,18 +13,23 @@ interleaved: the base runs once a round for all of them.
 
 from __future__ import annotations
 
-import contextlib
 import math
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from irdiff.timing.isolate import GpuProcess, GpuProcessError, GpuProcessGone
-from irdiff.timing.results import FAULTS, MEASURABLE, OutputCheck, OutputStatus, TimingProtocol
-from irdiff.timing.samples import Sample
+from irdiff.timing.results import (
+    FAULTS,
+    MEASURABLE,
+    OutputCheck,
+    OutputStatus,
+    Sample,
+    TimingProtocol,
+    bad_output,
+)
 
 _SHARED_ARMS = ("base", "control")
 _REVERSED = (False, True, True, False)
@@ -35,15 +40,25 @@ _LEAST_SLICE_S, _MOST_SLICE_S = 0.08, 1.0
 _AHEAD = 2
 """How many processes import while one works: with few cases one is done before the next has imported."""
 
+Start = Callable[[], GpuProcess]
+"""Starts a process of the run folder."""
+Bundle = Mapping[str, str]
+"""Cases of one base, timed together: each by the arm that its head is, `head`, `head 1` and so on."""
+
 
 @dataclass(frozen=True, kw_only=True)
-class GpuPlace:
-    """Where the processes of one GPU run."""
+class TimingOptions:
+    """What `irdiff time` was asked for."""
 
-    folder: Path
+    patterns: tuple[str, ...]
+    every: bool
+    """All cases with a binary on both sides, not only changed ones."""
+    protocol: TimingProtocol
     environment: Mapping[str, str]
-    log: Path
-    index: int
+    """Of the GPU processes."""
+    say: Callable[[str], None]
+    bundle_of: Callable[[str], str] | None = None
+    """Cases for which it gives the same have one base, and are timed together."""
 
 
 @dataclass(kw_only=True)
@@ -51,7 +66,6 @@ class GpuWork:
     """What has been found on one GPU so far."""
 
     card: dict[str, Any] = field(default_factory=dict)
-    peaks: dict[str, float] = field(default_factory=dict)
     outputs: dict[str, OutputCheck] = field(default_factory=dict)
     samples: dict[str, list[Sample]] = field(default_factory=dict)
     busy_s: float = 0.0
@@ -60,36 +74,25 @@ class GpuWork:
     """Why it ended before every process had measured every case; empty where it did not."""
 
 
-Say = Callable[[str], None]
-Bundle = tuple[str, ...]
-"""Cases of one base, timed together."""
-
-
-def run_gpu(
-    place: GpuPlace,
-    cases: Sequence[str],
-    protocol: TimingProtocol,
-    say: Say,
-    bundle_of: Callable[[str], str] | None = None,
-) -> GpuWork:
-    """Checks and times `cases` on one GPU. Those for which `bundle_of` gives the same are timed together.
+def run_gpu(start: Start, index: int, cases: Sequence[str], options: TimingOptions) -> GpuWork:
+    """Checks and times `cases` on the GPU of that index.
 
     Raises GpuProcessError where the GPU cannot be opened at all. Where that fails later (a fault took the GPU
     with it), what was found until then is returned, with the reason in `stopped`.
     """
     begin = time.monotonic()
-    gpu = _Gpu(place, protocol, say)
+    gpu = _Gpu(start, index, options)
     work = gpu.work
     try:
         gpu.verify(cases)
         timed = [case for case in cases if work.outputs[case].status in MEASURABLE]
-        if timed and not protocol.verify_only:
-            gpu.time(_bundled(timed, bundle_of), begin + protocol.budget_s)
+        if timed and not options.protocol.verify_only:
+            gpu.time(_bundled(timed, options.bundle_of), begin + options.protocol.budget_s)
     except GpuProcessError as error:
         if not work.card:
             raise
         work.stopped = f"measuring ended early: {error.what}"
-        say(work.stopped)
+        options.say(work.stopped)
     finally:
         gpu.close()
     work.wall_s = time.monotonic() - begin
@@ -99,9 +102,10 @@ def run_gpu(
 class _Gpu:
     """One GPU at work: its current process, and the next ones, which import while the current one works."""
 
-    def __init__(self, place: GpuPlace, protocol: TimingProtocol, say: Say) -> None:
+    def __init__(self, start: Start, index: int, options: TimingOptions) -> None:
         self.work = GpuWork()
-        self._place, self._protocol, self._say = place, protocol, say
+        self._start, self._index = start, index
+        self._protocol, self._say = options.protocol, options.say
         self._processes: deque[GpuProcess] = deque()
 
     def close(self) -> None:
@@ -110,17 +114,12 @@ class _Gpu:
 
     def _begin_process(self) -> None:
         """Puts one that has opened the GPU in the place of the current one. Raises GpuProcessError."""
-        place = self._place
         if self._processes:
             self._processes.popleft().close()
         while len(self._processes) <= _AHEAD:
-            self._processes.append(GpuProcess(place.folder, place.environment, place.log))
-        try:
-            reply = self._ask({"op": "open", "index": place.index}, _OPEN_LIMIT_S)
-        except GpuProcessGone as ended:
-            raise GpuProcessError(f"GPU {place.index} cannot be opened: {ended.message}") from ended
-        if reply["kind"] != "opened":
-            raise GpuProcessError(f"GPU {place.index} cannot be opened: {reply.get('message')}")
+            self._processes.append(self._start())
+        request = {"op": "open", "index": self._index}
+        reply = self._processes[0].ask_first(request, _OPEN_LIMIT_S, f"GPU {self._index} cannot be opened")
         self.work.card = reply["card"]
 
     def _ask(self, request: Mapping[str, Any], limit_s: float = _LAUNCH_LIMIT_S) -> dict[str, Any]:
@@ -137,11 +136,6 @@ class _Gpu:
                 work.outputs[case] = bad_output(ended.status, ended.side, ended.message)
             if work.outputs[case].status in FAULTS:
                 self._begin_process()
-        with contextlib.suppress(GpuProcessGone):  # figures of merit only
-            reply = self._ask({"op": "peaks"})
-            if reply["kind"] == "peaks":
-                work.peaks = {"tflops": reply["tflops"], "tb_per_s": reply["tb_per_s"]}
-                work.busy_s += reply["busy_s"]
 
     def time(self, bundles: Sequence[Bundle], deadline: float) -> None:
         processes = self._protocol.processes
@@ -163,19 +157,26 @@ class _Gpu:
 
     def _timed(self, bundle: Bundle, number: int, place: int, slice_s: float) -> Bundle:
         """Adds one process's samples of a bundle; returns it without the cases that faulted."""
-        work = self.work
+        work, protocol = self.work, self._protocol
         while bundle:
+            request = {
+                "op": "time",
+                "heads": bundle,
+                "slice_s": slice_s * len(bundle),
+                "reverse": _REVERSED[number % len(_REVERSED)],
+                "seed": protocol.seed * 1_000_003 + number * 10_007 + place,
+            }
             try:
-                request = _request(bundle, number, place, slice_s, self._protocol)
-                reply = self._ask(request, _LAUNCH_LIMIT_S + 3 * request["slice_s"])
+                reply = self._ask(request, _LAUNCH_LIMIT_S + 3 * slice_s * len(bundle))
                 rows = _samples(work.card["uuid"], bundle, number, reply)
             except GpuProcessGone as ended:
-                process = f"process {number + 1} of {self._protocol.processes}"
-                guilty = _guilty(bundle, ended.side)
-                side = ended.side if ended.side in (None, *_SHARED_ARMS) else "head"
+                # the base is to blame, or it is not known which: then all are
+                guilty = {ended.side} if ended.side in bundle else set(bundle)
+                side = "head" if ended.side in bundle else ended.side
+                process = f"process {number + 1} of {protocol.processes}"
                 bad = bad_output(ended.status, side, f"while timing, in {process}: {ended.message}")
-                work.outputs.update(dict.fromkeys(guilty, bad))
-                bundle = tuple(case for case in bundle if case not in guilty)
+                work.outputs.update({bundle[arm]: bad for arm in guilty if arm})
+                bundle = {arm: case for arm, case in bundle.items() if arm not in guilty}
                 self._begin_process()
                 continue
             work.busy_s += reply["busy_s"]
@@ -183,21 +184,6 @@ class _Gpu:
                 work.samples.setdefault(row.case, []).append(row)
             break
         return bundle
-
-
-def bad_output(
-    status: OutputStatus, side: str | None, message: str, arguments: Sequence[str] = ()
-) -> OutputCheck:
-    """Of a case whose outputs could not be compared."""
-    return OutputCheck(
-        status=status,
-        side=side,
-        message=message,
-        arguments=tuple(arguments),
-        max_ulp=None,
-        relative_norm=None,
-        base_repeats=None,
-    )
 
 
 def _check(reply: Mapping[str, Any]) -> OutputCheck:
@@ -226,34 +212,11 @@ def _check(reply: Mapping[str, Any]) -> OutputCheck:
 
 
 def _bundled(cases: Sequence[str], bundle_of: Callable[[str], str] | None) -> list[Bundle]:
-    bundles: dict[str, list[str]] = {}
+    bundles: dict[str, dict[str, str]] = {}
     for case in cases:
-        bundles.setdefault(bundle_of(case) if bundle_of else case, []).append(case)
-    return [tuple(bundle) for bundle in bundles.values()]
-
-
-def _request(
-    bundle: Bundle, number: int, place: int, slice_s: float, protocol: TimingProtocol
-) -> dict[str, Any]:
-    request: dict[str, Any] = {
-        "op": "time",
-        "case": bundle[0],
-        "slice_s": slice_s * len(bundle),
-        "reverse": _REVERSED[number % len(_REVERSED)],
-        "seed": protocol.seed * 1_000_003 + number * 10_007 + place,
-    }
-    return {**request, "others": bundle[1:]} if bundle[1:] else request
-
-
-def _arms(bundle: Bundle) -> dict[str, str]:
-    """The case of each head, by the name of its arm."""
-    return {f"head {number}" if number else "head": case for number, case in enumerate(bundle)}
-
-
-def _guilty(bundle: Bundle, side: str | None) -> Bundle:
-    """The case whose head is to blame; all of them where it is the base, or not known."""
-    case = _arms(bundle).get(side or "")
-    return (case,) if case else bundle
+        bundle = bundles.setdefault(bundle_of(case) if bundle_of else case, {})
+        bundle[f"head {len(bundle)}" if bundle else "head"] = case
+    return list(bundles.values())
 
 
 def _samples(gpu: str, bundle: Bundle, process: int, reply: Mapping[str, Any]) -> list[Sample]:
@@ -263,23 +226,22 @@ def _samples(gpu: str, bundle: Bundle, process: int, reply: Mapping[str, Any]) -
     """
     if reply["kind"] != "timed":
         raise GpuProcessGone(OutputStatus.FAULT, None, str(reply.get("message") or reply["kind"]))
-    arms = _arms(bundle)
     for _, _, arm, launches, elapsed_us in reply["rows"]:
         if not (math.isfinite(elapsed_us) and elapsed_us > 0 and launches > 0):
             raise GpuProcessGone(OutputStatus.FAULT, arm, f"{elapsed_us} us is no time of a launch")
-    if missing := {*_SHARED_ARMS, *arms} - {row[2] for row in reply["rows"]}:
+    if missing := {*_SHARED_ARMS, *bundle} - {row[2] for row in reply["rows"]}:
         raise GpuProcessGone(OutputStatus.FAULT, None, f"it took no samples of {', '.join(sorted(missing))}")
     return [
         Sample(
             gpu=gpu,
             case=case,
             process=process,
-            round=row[0],
-            position=row[1],
-            arm="head" if row[2] in arms else row[2],
-            launches=row[3],
-            elapsed_us=row[4],
+            round=number,
+            position=position,
+            arm="head" if arm in bundle else arm,
+            launches=launches,
+            elapsed_us=elapsed_us,
         )
-        for row in reply["rows"]
-        for case in ([arms[row[2]]] if row[2] in arms else bundle)
+        for number, position, arm, launches, elapsed_us in reply["rows"]
+        for case in ([bundle[arm]] if arm in bundle else bundle.values())
     ]

@@ -1,40 +1,43 @@
-"""`timing.json` in a run folder: read, written, and joined from several folders."""
+"""What `irdiff time` adds to a run folder: `timing.json`, and every sample in `timing-samples.jsonl.zst`."""
 
 from __future__ import annotations
 
+import functools
 import json
 import os
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import zstandard
 from pydantic import TypeAdapter, ValidationError
 
 from irdiff.errors import RunFolderError
-from irdiff.timing.results import MAX_TIMING_BYTES, SCHEMA, TIMING_FILE, TimingResults, merge
-from irdiff.timing.samples import join_samples, replace_file
+from irdiff.run import run_folder
+from irdiff.timing.results import MAX_TIMING_BYTES, SCHEMA, TIMING_FILE, Sample, TimingResults, merge
 
-_any, _adapter = TypeAdapter(dict[str, object]), TypeAdapter(TimingResults)
+SAMPLES_FILE = "timing-samples.jsonl.zst"
+_MAX_SAMPLES_BYTES = 1 << 30
+"""Of the lines: some five million samples, where a run of all shipped cases has a hundred thousand."""
+_MAX_WINDOW_BYTES = 1 << 27
+_CHUNK_BYTES = 1 << 10
+"""A small one: a block of zstd's may say in four bytes that a byte repeats 128 KiB long."""
+_LEVEL = 9
+_any, _results = TypeAdapter(dict[str, object]), TypeAdapter(TimingResults)
+_sample, _samples = TypeAdapter(Sample), TypeAdapter(tuple[Sample, ...])
 
 
 def dump(results: TimingResults) -> bytes:
-    rows = _adapter.dump_python(results, mode="json")
+    rows = _results.dump_python(results, mode="json")
     return (json.dumps(rows, indent=1, sort_keys=True, ensure_ascii=True) + "\n").encode()
 
 
 def load(folder: Path) -> TimingResults | None:
     """The timings of a run folder, or None. Raises RunFolderError for what is not of this schema."""
     path = folder / TIMING_FILE
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
-    except FileNotFoundError:
+    if not os.path.lexists(path):
         return None
-    except OSError as error:
-        raise RunFolderError(f"{path} cannot be read: {error.strerror}") from error
-    with os.fdopen(descriptor, "rb") as file:
-        content = file.read(MAX_TIMING_BYTES + 1)
-    if len(content) > MAX_TIMING_BYTES:
-        raise RunFolderError(f"{path} has more than {MAX_TIMING_BYTES} bytes")
-    return parse(content, str(path))
+    return parse(run_folder.read_file(folder, (TIMING_FILE,), MAX_TIMING_BYTES), str(path))
 
 
 def parse(content: bytes, where: str) -> TimingResults:
@@ -43,18 +46,21 @@ def parse(content: bytes, where: str) -> TimingResults:
         schema = _any.validate_json(content).get("schema")
         if schema != SCHEMA:
             raise RunFolderError(f"{where} has schema {str(schema)[:80]!r}, this irdiff reads {SCHEMA!r}")
-        return _adapter.validate_json(content)
+        return _results.validate_json(content)
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))[:200]
-        raise RunFolderError(f"{where} is not a valid timing file: {place}: {first['msg']}") from error
+        raise RunFolderError(f"{where} is not a valid timing file: {_first(error)}") from error
+
+
+def _first(error: ValidationError) -> str:
+    first = error.errors()[0]
+    return f"{'.'.join(map(str, first['loc']))[:200]}: {first['msg']}"
 
 
 def write(folder: Path, results: TimingResults) -> TimingResults:
     """Adds the results to those that the folder already has; returns both as `merge` joins them."""
     before = load(folder)
-    merged = merge([before, results]) if before else results
-    replace_file(folder / TIMING_FILE, dump(merged))
+    merged = merge(before, results) if before else results
+    _replace(folder / TIMING_FILE, dump(merged))
     return merged
 
 
@@ -67,7 +73,59 @@ def join(target: Path, sources: Sequence[Path]) -> TimingResults | None:
     parts = [part for folder in (target, *sources) if (part := load(folder)) is not None]
     if not parts:
         return None
-    join_samples(target, sources)
-    merged = merge(parts)
-    replace_file(target / TIMING_FILE, dump(merged))
+    for folder in sources:
+        if samples := _samples_of(folder):
+            write_samples(target, samples, {(row.case, row.gpu) for row in samples})
+    merged = functools.reduce(merge, parts)
+    _replace(target / TIMING_FILE, dump(merged))
     return merged
+
+
+def write_samples(folder: Path, samples: Iterable[Sample], measured: Iterable[tuple[str, str]]) -> None:
+    """Replaces the samples of the (case, GPU) pairs in `measured`; keeps all others.
+
+    A case that was measured again and has no sample now (it faulted) must not keep its former ones.
+    """
+    replaced = set(measured)
+    rows = [*(row for row in _samples_of(folder) if (row.case, row.gpu) not in replaced), *samples]
+    lines = b"".join(_sample.dump_json(row) + b"\n" for row in rows)
+    _replace(folder / SAMPLES_FILE, zstandard.compress(lines, _LEVEL))
+
+
+def read_samples(path: Path) -> list[Sample]:
+    """Samples of such a file, or of a JSON file with a list of the same rows (for `--simulate`)."""
+    try:
+        if path.suffix == ".json":
+            return list(_samples.validate_json(path.read_bytes(), strict=True))
+        return [_sample.validate_json(line, strict=True) for line in _unpacked(path).splitlines()]
+    except ValidationError as error:
+        raise RunFolderError(f"{path} does not hold samples: {_first(error)}") from error
+    except (OSError, ValueError, MemoryError, zstandard.ZstdError) as error:
+        raise RunFolderError(f"{path} does not hold samples: {error}") from error
+
+
+def _samples_of(folder: Path) -> list[Sample]:
+    path = folder / SAMPLES_FILE
+    return read_samples(path) if path.exists() else []
+
+
+def _unpacked(path: Path) -> bytes:
+    # in chunks: a frame's header may promise any size, and `decompress` would allocate it at once
+    found = bytearray()
+    codec = zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW_BYTES).decompressobj()
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK_BYTES):
+            found += codec.decompress(chunk)
+            if len(found) > _MAX_SAMPLES_BYTES:
+                raise ValueError(f"it unpacks to more than {_MAX_SAMPLES_BYTES} bytes")
+    if not codec.eof:
+        raise ValueError("it is cut off")
+    return bytes(found)
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """As a whole: whoever reads it meanwhile has the old one or the new one."""
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".part-", delete=False) as part:
+        part.write(content)
+    Path(part.name).chmod(0o644)
+    Path(part.name).replace(path)

@@ -126,7 +126,7 @@ def _case(name, target, base, head):
         artifacts=Sides(base=artifacts(base), head=artifacts(head)),
         launches=Sides(base=base.launch.key, head=head.launch.key),
         metadata=Sides(base=base.metadata, head=head.metadata), compile_s=Sides(base={}, head={}),
-        renamed_from=None, group=None, edit=None, told=None,
+        renamed_from=None, group=None, edit=None, summary=None,
     )  # fmt: skip
 
 

@@ -19,27 +19,19 @@ from irdiff.run import run_folder
 
 ROWS = (
     "activation/rope:bf16-32x128",
-    "elementwise/dropout:bf16-odd",
-    "elementwise/vector_add:fp16-16m",
-    "elementwise/vector_add:fp32-16m",
-    "elementwise/vector_add:fp32-odd",
-    "normalization/layer_norm:fp16-4k",
-    "normalization/rms_norm:add-bf16-8k",
-    "normalization/rms_norm:bf16-4k",
-    "normalization/rms_norm:fp16-5k",
-    "normalization/rms_norm:fp32-128",
-    "normalization/softmax:backward-fp16-4k",
-    "normalization/softmax:backward-fp32-1k",
-    "normalization/softmax:fp16-4k",
-    "normalization/softmax:fp32-1k",
-    "reduction/reduce:argmax-fp32-4k",
-    "reduction/reduce:rows-bf16-8k",
-    "reduction/reduce:rows-fp32-64",
-    "reduction/reduce:welford-fp32-2k",
-    "reduction/scan:cumsum-fp32-1k",
-    "reduction/scan:sort-fp32-256",
-    "loss/cross_entropy:bf16-128k",
-    "loss/cross_entropy:fp32-32k",
+    *(f"elementwise/{name}" for name in ("dropout:bf16-odd", "vector_add:fp16-16m", "vector_add:fp32-16m")),
+    *("elementwise/vector_add:fp32-odd", "normalization/layer_norm:fp16-4k"),
+    *(f"normalization/rms_norm:{name}" for name in ("add-bf16-8k", "bf16-4k", "fp16-5k", "fp32-128")),
+    *(
+        f"normalization/softmax:{name}"
+        for name in ("backward-fp16-4k", "backward-fp32-1k", "fp16-4k", "fp32-1k")
+    ),
+    *(
+        f"reduction/reduce:{name}"
+        for name in ("argmax-fp32-4k", "rows-bf16-8k", "rows-fp32-64", "welford-fp32-2k")
+    ),
+    *(f"reduction/scan:{name}" for name in ("cumsum-fp32-1k", "sort-fp32-256")),
+    *(f"loss/cross_entropy:{name}" for name in ("bf16-128k", "fp32-32k")),
 )
 
 

@@ -13,7 +13,8 @@ from irdiff.gate import policy, timings
 from irdiff.run import run_folder
 from irdiff.timing import isolate, schedule
 from irdiff.timing.results import OutputStatus, Speed, TimingProtocol, Unclear
-from irdiff.timing.samples import SAMPLES_FILE, read_samples
+from irdiff.timing.schedule import TimingOptions
+from irdiff.timing.timing_file import SAMPLES_FILE, read_samples
 
 from . import compile_here
 
@@ -40,11 +41,12 @@ class Planting(isolate.GpuProcess):
     times: dict = {}  # noqa: RUF012 - by case
 
     def ask(self, request, timeout_s):
-        name = request.get("case", "").split("@")[0]
-        if request["op"] == "time" and name in LATE:
+        case = request.get("heads", {}).get("head", "")
+        name = case.split("@")[0]
+        if name in LATE:
             Planting.times[name] = Planting.times.get(name, 0) + 1
             if Planting.times[name] == 3:
-                request = request | {"case": request["case"].replace(name, LATE[name])}
+                request = request | {"heads": {"head": case.replace(name, LATE[name])}}
         return super().ask(request, timeout_s)
 
 
@@ -73,12 +75,11 @@ def found(folder):
     protocol = TimingProtocol(
         budget_s=20.0, threshold=0.01, confidence=0.95, processes=PROCESSES, seed=0, verify_only=False
     )
-    options = timing.TimingOptions(
+    options = TimingOptions(
         patterns=(), every=False, protocol=protocol, environment=dict(os.environ), say=print
     )
     with pytest.MonkeyPatch.context() as planted:
-        planted.setattr(isolate, "GpuProcess", Planting)
-        planted.setattr(schedule, "GpuProcess", Planting)
+        planted.setattr(timing, "GpuProcess", Planting)
         planted.setattr(schedule, "_LAUNCH_LIMIT_S", LIMIT_S)
         Planting.times.clear()
         return timing.time_run(folder, options)

@@ -38,14 +38,11 @@ def launched(torch, name):
     device = open_device(0)
     function = device.load(binary, plan)
     needed = buffers.storages(torch, [launch])
-    memory = buffers.Buffers(torch, needed)
-    memory.load(buffers.initial_contents(torch, needed, 3))
-    sizes = {i: s.item_bytes for s in needed for i, a in enumerate(launch.arguments) if a.alias == s.number}
-    scratch = buffers.Scratch(torch, plan)
-    block = buffers.parameter_block(device, launch, plan, memory, scratch, sizes)
+    memory = buffers.Buffers(buffers.Inputs(torch, needed, 3))
+    block = buffers.parameter_block(device, plan, memory, buffers.scratch(torch, plan))
     device.launch(function, plan, block, torch.cuda.current_stream().cuda_stream)
     torch.cuda.synchronize()
-    assert memory.broken_guards() == ()
+    assert memory.overwritten() == []
     views = [
         memory.body(storage.number).view(buffers.torch_dtype(torch, storage.dtype)).view(storage.row["shape"])
         for storage in needed

@@ -13,8 +13,8 @@ import pytest
 
 from irdiff.attribute import line_counter
 from irdiff.errors import ToolchainError
-from irdiff.resolve.toolchains.building import compiler, line_counting
-from irdiff.resolve.toolchains.building.compiler import CxxCompiler
+from irdiff.resolve.toolchains.building import cxx_compiler, line_counting
+from irdiff.resolve.toolchains.building.cxx_compiler import CxxCompiler
 from irdiff.resolve.toolchains.building.line_counting import ROOT, CountedUnits
 
 CLANG = next(filter(None, (shutil.which(name) for name in ("clang++-22", "clang++"))), None) or next(
@@ -58,7 +58,7 @@ for name, value in (("low", 2), ("high", 5)):
 
 @pytest.fixture(scope="module")
 def chosen() -> CxxCompiler:
-    return compiler.chosen({"CXX": str(CLANG), "PATH": os.environ["PATH"]})
+    return cxx_compiler.chosen({"CXX": str(CLANG), "PATH": os.environ["PATH"]})
 
 
 @pytest.fixture(scope="module")

@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import cast
 
 from irdiff import config
-from irdiff.cluster.batches import Batch, Worked
-from irdiff.cluster.client import DaskCluster
+from irdiff.cluster.dask_cluster import DaskCluster
+from irdiff.cluster.on_worker import Batch
 from tests import dask_machines
 from tests.dask_machines import Machines
 from tests.programs.bench import fresh_cache
@@ -37,9 +37,9 @@ AS_DASK = {
 IDLE_S = 20
 
 
-def trivial(batch: Batch) -> Worked:
+def trivial(_: Batch) -> str:
     """As little as a batch can be."""
-    return Worked(name=batch.name, cases=0, refused="", wall_s=0.0)
+    return ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,9 +122,9 @@ def rate(workers: int, tasks: int) -> None:
         batches = [cast(Batch, _Named(name=str(number))) for number in range(tasks)]
         begin = time.monotonic()
         with closing(DaskCluster(machines.url)) as cluster:
-            names = {worked.name for group in cluster.work(trivial, batches) for worked in group}
+            count = sum(map(len, cluster.work(trivial, batches)))
             wall_s = time.monotonic() - begin
-    print(f"{len(names)} of {tasks} trivial tasks in {wall_s:.1f} s: {tasks / wall_s:.0f} a second")
+    print(f"{count} of {tasks} trivial tasks in {wall_s:.1f} s: {tasks / wall_s:.0f} a second")
 
 
 def dask(cache: Path, workers: int) -> AbstractContextManager[Machines]:

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from irdiff.timing import decision
+from irdiff.timing import decision, estimates
 from irdiff.timing.results import PROCESSES, Speed, TimingProtocol
 from tests.programs import timing_noise
 from tests.programs.timing_noise import Noise
@@ -91,8 +91,11 @@ def simulate(cell: Cell) -> Outcome:
     for _ in range(cell.trials):
         spread = _spread(cell.level, spreads, rng)
         rows = timing_noise.samples(cell.noise, cell.change, spread, rng, processes=cell.processes)
-        (only,) = decision.decide(rows, rules).values()
-        crowded = decision.verdict(only.estimate, only.p_value, min(1.0, CROWD * only.p_value), rules)
+        estimate = estimates.estimate(rows, confidence=rules.confidence)
+        assert estimate
+        p = decision.p_value(estimate, rules)
+        only = decision.judge(estimate, p, p, rules)
+        crowded = decision.judge(estimate, p, min(1.0, CROWD * p), rules)
         alone[only.speed] += 1
         wrong_way += only.speed in {Speed.SLOWER, Speed.FASTER} - {right}
         found += crowded.speed is right

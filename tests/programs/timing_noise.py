@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 from scipy import stats
 
-from irdiff.timing.samples import Sample
+from irdiff.timing.results import Sample
 
 ARMS = ("base", "control", "head")
 SAMPLE_FILE = Path(__file__).parents[2] / "reports" / "samples" / "timing-3.8.0-3.9.0.json"

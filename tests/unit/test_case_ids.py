@@ -1,69 +1,58 @@
+"""What a user types to select: cases, workloads and targets; or an error that names what comes near."""
+
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from irdiff import case_ids
-from irdiff.errors import CorpusError
-from irdiff.resolve import corpus
+from irdiff.capture import notices
+from irdiff.errors import CorpusError, UsageError
+from irdiff.resolve import corpus, targets
+from irdiff.stages import check_compared
 
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parents[2]
+WORKLOADS = ("elementwise/vector_add", "matmul/pointer", "matmul/split_k", "gluon/cdna_matmul")
+LAUNCHES = (
+    "elementwise/vector_add:fp16-1m",
+    "elementwise/vector_add:fp32-1m",
+    "matmul/pointer:fp16",
+    "matmul/pointer:fp16-4096",
+    "matmul/split_k:bf16/main",
+    "matmul/split_k:bf16/main#2",
+    "gluon/cdna_matmul:fp8",
+)
 
 
 @pytest.mark.parametrize(
-    ("pattern", "expected"),
+    ("pattern", "name", "expected"),
     [
-        ("matmul", True),
-        ("matmul/pointer", True),
-        ("matmul/point*", True),
-        ("pointer", True),
-        ("pointer@sm_90", True),
-        ("point", False),
-        ("matmul/pointer:fp16-4096", True),
-        ("matmul/pointer:fp16-*@sm_90", True),
-        ("@sm_90", True),
-        (":fp16-4096", True),
-        ("@gfx*", False),
-        ("mat", False),
-        ("attention", False),
-        ("matmul/pointer:bf16-4096", False),
+        *((pattern, "matmul/pointer:fp16-4096@sm_90", True) for pattern in (
+            "matmul", "matmul/pointer", "matmul/point*", "pointer", "pointer@sm_90", "matmul/pointer:fp16-4096",
+            "matmul/pointer:fp16-*@sm_90", "@sm_90", ":fp16-4096",
+        )),
+        *((pattern, "matmul/pointer:fp16-4096@sm_90", False) for pattern in (
+            "point", "@gfx*", "mat", "attention", "matmul/pointer:bf16-4096",
+        )),
+        ("a/b:fp16", "a/b:fp16/main@sm_90", True),
+        ("a/b:fp16/main", "a/b:fp16/main@sm_90", True),
+        ("a/b:fp16/other", "a/b:fp16/main@sm_90", False),
+        ("a/b:fp1", "a/b:fp16/main@sm_90", False),
     ],
-)
-def test_patterns(pattern: str, expected: bool) -> None:
-    assert case_ids.selects([pattern], "matmul/pointer:fp16-4096@sm_90") is expected
-
-
-@pytest.mark.parametrize(
-    ("pattern", "expected"),
-    [("a/b:fp16", True), ("a/b:fp16/main", True), ("a/b:fp16/other", False), ("a/b:fp1", False)],
-)
-def test_an_entry_means_every_launch_it_makes(pattern: str, expected: bool) -> None:
-    assert case_ids.selects([pattern], "a/b:fp16/main@sm_90") is expected
-
-
-def test_no_pattern_selects_all() -> None:
-    assert case_ids.selects([], "a/b:c@sm_90")
-
-
-def test_workloads_of_a_folder(tmp_path: Path) -> None:
-    for name in ("a/x.py", "a/y.py", "b/z.py", "b/_helper.py", "b/README.md"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text("LAUNCHES = {}")
-    found = corpus.load(tmp_path)
-    assert found.workloads == ("a/x", "a/y", "b/z")
-    (tmp_path / "b/README.md").write_text("changed")
-    assert corpus.load(tmp_path).digest == found.digest
-    (tmp_path / "b/_helper.py").write_text("changed")
-    assert corpus.load(tmp_path).digest != found.digest
+)  # fmt: skip
+def test_a_pattern_selects_cases(pattern: str, name: str, expected: bool) -> None:
+    assert case_ids.selects([pattern], name) is expected
+    assert case_ids.selects([], name)
+    assert case_ids.unmatched([pattern], [name]) == ([] if expected else [pattern])
 
 
 @pytest.mark.parametrize(
     ("patterns", "expected"),
     [
         ([], ["a/x@sm_90", "a/x@gfx942", "b/z@sm_90", "b/z@gfx942"]),
-        (["a"], ["a/x@sm_90", "a/x@gfx942"]),
         (["b/z:label@sm_90"], ["b/z@sm_90"]),
         (["@gfx*", "x:label"], ["a/x@sm_90", "a/x@gfx942", "b/z@gfx942"]),
         (["a@sm_100"], []),
@@ -74,6 +63,124 @@ def test_a_place_that_no_pattern_means_is_none(patterns: list[str], expected: li
     assert [f"{workload}@{target.name}" for workload, target in found] == expected
 
 
-def test_no_corpus(tmp_path: Path) -> None:
+class Launches:
+    """What the workloads launch; it remembers who was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[list[str]] = []
+
+    def __call__(self, workloads: Sequence[str]) -> list[str]:
+        self.asked.append(list(workloads))
+        return [name for name in LAUNCHES if name.partition(":")[0] in workloads]
+
+    def completed(self, *patterns: str) -> dict[str, tuple[str, ...]]:
+        return dict(case_ids.completed(patterns, WORKLOADS, self, ["sm_90", "gfx942"]))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "wanted"),
+    [
+        ("vector_add", ["vector_add"]),
+        ("vector", ["elementwise/vector_add"]),
+        ("matmul", ["matmul"]),
+        ("mat", ["matmul/pointer", "matmul/split_k", "gluon/cdna_matmul"]),
+        ("@gfx*", ["@gfx*"]),
+        ("mat*/p*", ["mat*/p*"]),
+        (":fp16", [":fp16"]),
+        ("split_k:bf16@sm_90", ["split_k:bf16@sm_90"]),
+        ("matmul/split_k:bf16/main#2@gfx942", ["matmul/split_k:bf16/main#2@gfx942"]),
+        ("ointer:fp16@sm_90", ["matmul/pointer:fp16@sm_90", "matmul/pointer:fp16-4096@sm_90"]),
+        ("pointer:4096", ["matmul/pointer:fp16-4096"]),
+        ("fp32-1m@gfx942", ["elementwise/vector_add:fp32-1m@gfx942"]),
+        ("matmul fp16", ["matmul/pointer:fp16", "matmul/pointer:fp16-4096"]),
+        ("fp8 gfx942", ["gluon/cdna_matmul:fp8@gfx942"]),
+        ("main", ["matmul/split_k:bf16/main", "matmul/split_k:bf16/main#2"]),
+    ],
+)
+def test_a_part_of_a_name_is_completed(pattern: str, wanted: list[str]) -> None:
+    assert list(Launches().completed(pattern)[pattern]) == wanted
+    cases = [f"{launch}@{target}" for launch in LAUNCHES for target in ("sm_90", "gfx942")]
+    if pattern not in wanted:
+        chosen = [name for name in cases if case_ids.selects(wanted, name)]
+        assert chosen == case_ids.meant(pattern, cases), "as CASE of a run is read"
+
+
+def test_workloads_run_once_and_only_where_their_labels_decide() -> None:
+    launches = Launches()
+    assert list(launches.completed("matmul", "mat", "matmul/*:fp*", "@sm_90")) and launches.asked == []
+    found = launches.completed("matmul/pointer:fp16", "split_k:bf16", "pointer:4096", "vector")
+    assert found["pointer:4096"] == ("matmul/pointer:fp16-4096",)
+    assert launches.asked == [["matmul/pointer", "matmul/split_k"]]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "near"),
+    [
+        ("matmull", "matmul"),
+        ("vectr_add", "vector_add"),
+        ("pointer:fp15", "fp16"),
+        ("matmul/pinter:fp16", "matmul/pointer"),
+    ],
+)
+def test_a_name_that_fits_nothing_is_refused(pattern: str, near: str) -> None:
+    with pytest.raises(UsageError, match="means no case") as raised:
+        Launches().completed(pattern)
+    assert near in raised.value.hint
+
+
+def test_what_a_part_of_a_name_stood_for_is_said() -> None:
+    cases = [f"{launch}@sm_90" for launch in LAUNCHES[:5]]
+    typed = {"matmul": ("matmul",), "fp": LAUNCHES[:4], "bf16": ("matmul/split_k:bf16/main",)}
+    assert list(notices.patterns(typed, cases)) == [
+        "--case fp is a part of elementwise/vector_add:fp16-1m, elementwise/vector_add:fp32-1m, "
+        "matmul/pointer:fp16 and 1 more",
+        "--case bf16 is a part of matmul/split_k:bf16/main",
+    ]
+    assert "--case matmul means no case" in notices.patterns(typed, cases[:1])
+
+
+def selected(names: list[str], patterns: list[str]) -> list[str]:
+    return [target.name for target in targets.selected(names, patterns, [ROOT / "targets"])]
+
+
+def test_targets_that_no_pattern_means_are_left_out() -> None:
+    assert selected([], []) == ["sm_90", "sm_100", "gfx942", "gfx950"]
+    assert selected([], ["matmul@gfx9*", "softmax@sm_100"]) == ["sm_100", "gfx942", "gfx950"]
+    assert selected([], ["matmul@sm_80"]) == ["sm_80"], "one that is known, and no default"
+    assert selected(["gfx942"], ["matmul"]) == ["gfx942"]
+
+
+@pytest.mark.parametrize(
+    ("names", "patterns", "hint"),
+    [
+        ([], ["matmul@sm90"], "did you mean sm_90?"),
+        (["gfx942"], ["matmul@sm_90"], "leaves out what --case names"),
+        (["sm90"], [], "did you mean sm_90?"),
+    ],
+)
+def test_a_target_that_is_none_is_refused(names: list[str], patterns: list[str], hint: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        selected(names, patterns)
+    assert hint in raised.value.hint
+
+
+def test_a_stage_that_is_none_is_refused_where_all_stages_are_known() -> None:
+    check_compared(["ttgir", "sass"], ["cuda", "hip"])
+    check_compared(["asm"], ["npu"])
+    with pytest.raises(UsageError) as raised:
+        check_compared(["tgir"], ["cuda"])
+    assert raised.value.hint == "did you mean ttgir?"
+
+
+def test_workloads_of_a_folder(tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match="no workload"):
         corpus.load(tmp_path)
+    for name in ("a/x.py", "a/y.py", "b/z.py", "b/_helper.py", "b/README.md"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("LAUNCHES = {}")
+    found = corpus.load(tmp_path)
+    assert found.workloads == ("a/x", "a/y", "b/z")
+    (tmp_path / "b/README.md").write_text("changed")
+    assert corpus.load(tmp_path).digest == found.digest
+    (tmp_path / "b/_helper.py").write_text("changed")
+    assert corpus.load(tmp_path).digest != found.digest

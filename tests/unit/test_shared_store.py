@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,10 +19,7 @@ from irdiff.store.shared import PlaceError, SharedStore
 BASE, HEAD, OTHER = "a" * 64, "b" * 64, "c" * 64
 PLACE = ("matmul/tma", "sm_90")
 KEY = key_of("compile", 1)
-
-
-def quiet(_: object) -> None:
-    """No progress."""
+TEXT = sha256(b"text")
 
 
 @dataclass
@@ -42,29 +38,23 @@ class Machines:
     ) -> SharedStore:
         """A run that compiles these texts, the first one under KEY."""
         session = self.shared(name, write=write)
-        session.pull(sides, places, quiet)
+        session.pull(sides, places, print)
         digests = [session._store.put(text.encode()) for text in texts]
-        if digests:
-            session._store.put_record("compile", KEY, {"artifact": digests[0]})
-        session.push(quiet)
+        session._store.put_record("compile", KEY, {"artifact": digests[0]})
+        session.push(print)
         return session
 
     def reads(self, name: str, *sides: str, places: Any = (PLACE,)) -> SharedStore:
         session = self.shared(name)
-        session.pull(sides or (BASE,), places, quiet)
+        session.pull(sides or (BASE,), places, print)
         return session
 
-    def forge(self, records: Mapping[tuple[str, str], str], blobs: Mapping[str, bytes]) -> None:
-        self.forge_bundle(shared._bundle(dict(records), dict(blobs)))
-
-    def forge_bundle(self, content: bytes) -> None:
-        for name, text in {
-            f"bundles/{sha256(content)}": content,
-            f"of/{BASE}/x/{sha256(content)}": b"",
-        }.items():
-            path = self.folder / "shared" / name.replace("/x/", "/matmul/tma@sm_90/")
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(text)
+    def forge(self, content: bytes) -> None:
+        """Leaves a bundle of this content, as somebody who may write."""
+        digest = sha256(content)
+        for name, text in ((f"bundles/{digest}", content), (f"of/{BASE}/matmul/tma@sm_90/{digest}", b"")):
+            (self.folder / "shared" / name).parent.mkdir(parents=True, exist_ok=True)
+            (self.folder / "shared" / name).write_bytes(text)
 
     def files(self) -> set[str]:
         root = self.folder / "shared"
@@ -81,8 +71,8 @@ def test_the_second_machine_has_what_the_first_one_made(machines: Machines) -> N
     second = machines.reads("two", HEAD)
     assert (second.trouble, second.traffic.refused) == ("", [])
     store = machines.store("two")
-    assert store.get_record("compile", KEY) == {"artifact": sha256(b"text")}
-    assert store.get(sha256(b"text")) == b"text"
+    assert store.get_record("compile", KEY) == {"artifact": TEXT}
+    assert store.get(TEXT) == b"text"
     assert (second.traffic.bundles, second.traffic.files) == (1, 2)
     assert "1 bundles taken, 2 files" in next(iter(second.notes()))
 
@@ -93,15 +83,12 @@ def test_only_what_is_asked_for_is_fetched(machines: Machines) -> None:
     assert machines.reads("two", OTHER).traffic.bundles == 0
     assert machines.reads("two", places=several).traffic.bundles == 0
     assert machines.reads("two", places=[*several, PLACE]).traffic.bundles == 1
-
-
-def test_a_run_of_several_places_is_for_each_of_them(machines: Machines) -> None:
-    machines.run("one", "text", places=[("a b", "sm_90"), ("c", "sm_90")])
+    machines.run("one", "more", places=[("a b", "sm_90"), ("c", "sm_90")])
     assert machines.reads("two", places=[("a b", "gfx942")]).traffic.bundles == 0
     assert machines.reads("two", places=[("a b", "sm_90")]).traffic.bundles == 1
 
 
-def test_what_is_here_is_not_fetched_twice_and_what_is_there_is_not_sent_twice(machines: Machines) -> None:
+def test_nothing_is_fetched_or_sent_twice(machines: Machines) -> None:
     machines.run("one", "text")
     before = machines.files()
     for name in ("one", "two", "two"):
@@ -110,22 +97,18 @@ def test_what_is_here_is_not_fetched_twice_and_what_is_there_is_not_sent_twice(m
     assert machines.reads("one").traffic.bundles == 0
     machines.store("one").prune(0)
     assert machines.reads("one").traffic.bundles == 1
-    assert machines.store("one").get(sha256(b"text")) == b"text"
+    assert machines.store("one").get(TEXT) == b"text"
+    assert machines.run("two", "text", "more").traffic.sent_bundles == 1
+    assert machines.reads("three", places=None).traffic.bundles == 2
+    assert machines.store("three").get(sha256(b"more")) == b"more"
 
 
 def test_a_toolchain_has_all_that_was_used_with_it(machines: Machines) -> None:
     """Also what another one had there already: its own readers do not ask for that one's."""
-    machines.run("one", "the same in both")
-    machines.run("one", "the same in both", sides=(HEAD, OTHER))
-    machines.reads("two", OTHER)
-    assert machines.store("two").get(sha256(b"the same in both")) is not None
-
-
-def test_what_is_new_is_one_more_bundle(machines: Machines) -> None:
     machines.run("one", "text")
-    assert machines.run("two", "text", "more").traffic.sent_bundles == 1
-    assert machines.reads("three", places=None).traffic.bundles == 2
-    assert machines.store("three").get(sha256(b"more")) == b"more"
+    machines.run("one", "text", sides=(HEAD, OTHER))
+    machines.reads("two", OTHER)
+    assert machines.store("two").get(TEXT) == b"text"
 
 
 def test_what_is_large_becomes_several_bundles(machines: Machines, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,19 +119,15 @@ def test_what_is_large_becomes_several_bundles(machines: Machines, monkeypatch: 
     assert all(machines.store("two").get(sha256(text.encode())) for text in texts)
 
 
-def test_what_readers_made_is_sent_when_they_may_write(
-    machines: Machines, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_readers_made_is_sent_when_they_may_write(machines: Machines) -> None:
     machines.run("one", "text", write=False)
     assert machines.files() == set()
     later = machines.shared("one", write=True)
-    later.push_kept(quiet)
-    once = machines.files()
-    later.push_kept(quiet)
-    assert machines.files() == once
+    for _ in range(2):
+        later.push_kept(print)
     assert later.traffic.sent_bundles == 1
     machines.reads("two", HEAD)
-    assert machines.store("two").get_record("compile", KEY) == {"artifact": sha256(b"text")}
+    assert machines.store("two").get_record("compile", KEY) == {"artifact": TEXT}
 
 
 def test_a_web_server_is_read_by_its_list(machines: Machines, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -156,19 +135,11 @@ def test_a_web_server_is_read_by_its_list(machines: Machines, monkeypatch: pytes
     reader = machines.shared("two")
     monkeypatch.setattr(reader, "url", "https://host/path")
     monkeypatch.setattr(reader, "_listed", None)
-    reader.pull([BASE, OTHER], [PLACE], quiet)
+    reader.pull([BASE, OTHER], [PLACE], print)
     assert reader.traffic.bundles == 1
 
 
 # damage
-
-
-def test_a_record_that_is_here_is_not_replaced(machines: Machines) -> None:
-    mine = machines.store("two")
-    mine.put_record("compile", KEY, {"artifact": "mine"})
-    machines.run("one", "text")
-    machines.reads("two")
-    assert mine.get_record("compile", KEY) == {"artifact": "mine"}
 
 
 @pytest.mark.parametrize(
@@ -184,29 +155,33 @@ def test_a_bundle_that_is_not_of_its_digest_is_refused(machines: Machines, damag
     assert any("1 refused" in note for note in second.notes())
 
 
-@pytest.mark.parametrize("content", [b"", b"garbage", b"irdiff-bundle/1 5\nwrong", b"irdiff-bundle/1 x\n"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        *(b"", b"garbage", b"irdiff-bundle/1 5\nwrong", b"irdiff-bundle/1 x\n"),
+        *(
+            shared._bundle({}, {name: b"x"})
+            for name in ("../../etc/passwd", "/etc/passwd", "a/short", "0" * 62)
+        ),
+    ],
+)
 def test_what_is_no_bundle_is_refused(machines: Machines, content: bytes) -> None:
-    machines.forge_bundle(content)
+    machines.forge(content)
     assert len(machines.reads("two").traffic.refused) == 1
-
-
-@pytest.mark.parametrize("name", ["../../etc/passwd", "/etc/passwd", "aa/short", "0" * 62])
-def test_a_bundle_names_no_other_file(machines: Machines, name: str) -> None:
-    machines.forge({}, {name: b"x"})
-    assert "names files that no store has" in machines.reads("two").traffic.refused[0]
     assert machines.store("two").usage().objects == 0
 
 
-def test_a_blob_of_another_digest_and_a_truncated_one_are_not_taken(machines: Machines) -> None:
-    donor = machines.store("donor")
+def test_a_bundle_replaces_nothing_and_blobs_are_of_their_digests(machines: Machines) -> None:
+    donor, mine = machines.store("donor"), machines.store("two")
     one, other = donor.put(b"one"), donor.put(b"other")
     packed = donor.packed(one) or b""
-    machines.forge({("compile", KEY): "no JSON"}, {one: packed, other: packed, "0" * 64: packed[:-2]})
+    mine.put_record("compile", KEY, {"artifact": "mine"})
+    records = {("compile", KEY): "2", ("compile", "x"): "no JSON"}
+    machines.forge(shared._bundle(records, {one: packed, other: packed, "0" * 64: packed[:-2]}))
     machines.reads("two")
-    store = machines.store("two")
-    assert store.get(one) == b"one"
-    assert store.usage().objects == 1
-    assert store.get_record("compile", KEY) is None
+    assert (mine.get(one), mine.usage().objects) == (b"one", 1)
+    assert mine.get_record("compile", KEY) == {"artifact": "mine"}
+    assert mine.get_record("compile", "x") is None
 
 
 # trouble
@@ -226,29 +201,26 @@ def test_a_server_that_goes_away_ends_its_use_and_not_the_run(
         return asked(question)
 
     monkeypatch.setattr(session, "_asked", ask)
-    session.pull([BASE, HEAD], [PLACE], quiet)
+    session.pull([BASE, HEAD], [PLACE], print)
     digest = session._store.put(b"made here")
-    session.push(quiet)
+    session.push(print)
     assert "timed out" in session.trouble
     assert any("was made here" in note for note in session.notes())
     assert machines.store("two").get(digest) == b"made here"
-    machines.shared("two", write=True).push_kept(quiet)
+    machines.shared("two", write=True).push_kept(print)
     machines.reads("three", HEAD)
     assert machines.store("three").get(digest) == b"made here"
 
 
-@pytest.mark.parametrize("url", ["ftp://host/path", "nonsense://x"])
-def test_what_is_no_place_is_said(url: str, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="is no shared store"):
-        SharedStore(Store(tmp_path), SharedStoreConfig(url=url, mode=StoreMode.READ))
-
-
-def test_a_run_reads_unless_it_says_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("IRDIFF_STORE", "s3://b/p")
-    assert configuration.load().shared_store == SharedStoreConfig(url="s3://b/p", mode=StoreMode.READ)
-    assert configuration.load(store_mode="write").shared_store == SharedStoreConfig(
-        url="s3://b/p", mode=StoreMode.WRITE
-    )
-    monkeypatch.delenv("IRDIFF_STORE")
+def test_where_a_shared_store_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("IRDIFF_STORE", raising=False)
+    for url in ("ftp://host/path", "nonsense://x"):
+        with pytest.raises(UsageError, match="is no shared store"):
+            SharedStore(Store(tmp_path), SharedStoreConfig(url=url, mode=StoreMode.READ))
     with pytest.raises(UsageError, match="no shared store is named"):
         CliRunner().invoke(store_group, ["push"], standalone_mode=False, catch_exceptions=False)
+    monkeypatch.setenv("IRDIFF_STORE", "s3://b/p")
+    read, write = configuration.load().shared_store, configuration.load(store_mode="write").shared_store
+    assert (read, write) == tuple(
+        SharedStoreConfig(url="s3://b/p", mode=StoreMode(m)) for m in ("read", "write")
+    )

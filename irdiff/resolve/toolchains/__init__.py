@@ -1,30 +1,89 @@
 """From what a user writes for a side to an installed, identified Triton.
 
-    triton==3.8.0        a release from the package index            release.py
-    wheel:/path/x.whl    a wheel file                                release.py
-    python:/path/python  an existing interpreter that has Triton     interpreter.py
+    triton==3.8.0        a release from the package index
+    wheel:/path/x.whl    a wheel file
+    python:/path/python  the Triton of an interpreter: nothing is installed or changed
 
-Revisions of a checkout are resolved by `irdiff.resolve.sides` with `commits.py`. Every kind ends in
+`irdiff.resolve.sides` resolves revisions of a checkout, with `commits.py`. Every kind ends in
 `identity.identify`, which asks the interpreter what it holds and takes the digest of all of it.
 """
 
 from __future__ import annotations
 
+import hashlib
+import re
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
 from irdiff.config import Config
-from irdiff.errors import UsageError
+from irdiff.errors import ToolchainError, UsageError
 from irdiff.model import Toolchain
-from irdiff.resolve.toolchains import interpreter, release
+from irdiff.resolve.toolchains import environments, identity
 
 KINDS = "triton==VERSION, wheel:PATH, python:PATH; for a revision, `irdiff toolchain build REV`"
+# Triton up to 3.5 imports setuptools at run time without asking for it.
+_COMPANIONS = ("setuptools<81",)
+_VERSION = re.compile(r"[0-9][0-9A-Za-z.!+_-]*")
+_PYTHON = f"cp{sys.version_info.major}{sys.version_info.minor}"
+_NO_SUCH_RELEASE = re.compile(
+    r"no version of|no matching distribution|not found in the package registry|no wheels with"
+)
+_NO_NETWORK = re.compile(r"(?i)dns|connect|network|timed out|offline|failed to fetch|resolve host")
 
 
 def resolve(spec: str, config: Config) -> Toolchain:
     """The toolchain of one side, installed if need be. Raises ToolchainError, UsageError."""
-    kind, _, rest = spec.partition(":")
+    kind, _, path = spec.partition(":")
     if spec.startswith("triton==") and "," not in spec:
-        return release.install_release(spec, config)
-    if kind == "wheel" and rest:
-        return release.install_wheel(spec, config)
-    if kind == "python" and rest:
-        return interpreter.use(spec, config)
+        version = spec.removeprefix("triton==")
+        if not _VERSION.fullmatch(version):
+            raise UsageError(f"{spec!r}: {version!r} is no version", hint="write it as in triton==3.9.0")
+        return _installed(spec, f"triton-{version}-{_PYTHON}", spec, config)
+    if kind == "wheel" and path:
+        return _of_wheel(spec, Path(path).expanduser().absolute(), config)
+    if kind == "python" and path:
+        return _of_interpreter(spec, path, config)
     raise UsageError(f"{spec!r} is not a side", hint=f"write one of: {KINDS}")
+
+
+def _of_wheel(spec: str, wheel: Path, config: Config) -> Toolchain:
+    if not wheel.is_file():
+        raise ToolchainError(f"{spec}: there is no such file", hint="give the path of a triton wheel (.whl)")
+    with wheel.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return _installed(spec, f"wheel-{digest[:16]}-{_PYTHON}", str(wheel), config)
+
+
+def _of_interpreter(spec: str, path: str, config: Config) -> Toolchain:
+    found = shutil.which(str(Path(path).expanduser()))
+    if found is None:
+        raise ToolchainError(
+            f"{spec}: {path} is not an executable file",
+            hint="give the path of an interpreter, as in python:/opt/venv/bin/python",
+        )
+    # not resolved: a virtual environment's interpreter is a link, and is known by where it lies
+    python = Path(found).absolute()
+    return identity.identify(spec, str(python), python.parent.parent, config)
+
+
+def _installed(spec: str, name: str, requirement: str, config: Config) -> Toolchain:
+    def install(path: Path, log: Path) -> dict[str, Any]:
+        environments.install(path, [requirement, *_COMPANIONS], log, config)
+        toolchain = identity.identify(spec, environments.python_of(path), path, config)
+        return {"spec": spec, "version": toolchain.version, "digest": toolchain.digest}
+
+    try:
+        made = environments.make(name, config, install)
+        return identity.identify(spec, made.python, made.path, config)
+    except ToolchainError as error:
+        if _NO_SUCH_RELEASE.search(error.what):
+            what = f"{spec}: the package index has no such Triton for Python {_PYTHON} on this machine"
+            hint = "releases are listed by `pip index versions triton`; 3.2.0 and later are supported"
+        elif _NO_NETWORK.search(error.what):
+            what = f"{spec}: the package index cannot be reached"
+            hint = "check the network or proxy; a wheel file works without it: wheel:/path/to/triton.whl"
+        else:
+            raise
+        raise ToolchainError(what, hint=hint, log_path=error.log_path) from error

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import posixpath
 import re
 import tomllib
 from collections.abc import Collection, Iterable, Mapping
@@ -11,11 +13,14 @@ from pathlib import Path
 
 from irdiff.config import Config
 from irdiff.errors import UsageError
-from irdiff.resolve.toolchains import links, repository, source_parts
+from irdiff.model import Sides
+from irdiff.resolve.toolchains import repository, source_parts
 from irdiff.resolve.toolchains.repository import Snapshot, TreeEntry
 from irdiff.store import key_of
 
 _LLVM_PINS = ("cmake/llvm-hash.txt", "cmake/llvm-info.json", "llvm-hash.txt")
+_MAX_STEPS = 16
+"""Links that lead through links; the kernel gives up after 40."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +35,7 @@ class Checkout:
     native: Mapping[str, TreeEntry]
     """What feeds the native part, by the path at which a build reads it."""
     llvm: str | None
-    """The LLVM that the checkout asks for, as its file says."""
+    """The LLVM that the checkout asks for, as its file has it."""
 
     @property
     def label(self) -> str:
@@ -71,16 +76,39 @@ def read(snap: Snapshot, config: Config) -> Checkout:
             hint="name the checkout with --repo PATH, or describe a repository of kernels in an irdiff.toml "
             "(`irdiff init` writes one)",
         )
-    files = links.followed(tree, links.targets(tree))
+    links = repository.read([entry for entry in tree.values() if entry.is_link])
+    files = followed(tree, {path: os.fsdecode(target) for path, target in links.items()})
     named = source_parts.names_in_cmake(texts(files, filter(source_parts.is_cmake, files)).values())
-    everything = {**tree, **files}
     return Checkout(
         snapshot=snap,
         tree=tree,
         files=files,
-        native={path: row for path, row in everything.items() if source_parts.is_native(path, named)},
+        native={path: row for path, row in {**tree, **files}.items() if source_parts.is_native(path, named)},
         llvm=_llvm_pin(tree),
     )
+
+
+def followed(tree: Mapping[str, TreeEntry], links: Mapping[str, str]) -> dict[str, TreeEntry]:
+    """The files of the tree, and for every link the file, or each file of the folder, that it leads to: what
+    a build that reads the link would read. `links` has the target of each link by its path.
+
+    A link that leads out of the tree, or in a circle, leads to nothing.
+    """
+    files = {path: entry for path, entry in tree.items() if entry.is_file}
+    for _ in range(_MAX_STEPS if links else 0):
+        found: dict[str, TreeEntry] = {}
+        for path, text in links.items():
+            target = posixpath.normpath(posixpath.join(posixpath.dirname(path), text))
+            if target in files:
+                found[path] = files[target]
+            elif not path.startswith(f"{target}/") and target != ".":
+                inside = f"{target}/"
+                behind = ((name, entry) for name, entry in files.items() if name.startswith(inside))
+                found.update((f"{path}/{name[len(inside) :]}", entry) for name, entry in behind)
+        if found.items() <= files.items():
+            break
+        files.update(found)
+    return files
 
 
 def _llvm_pin(tree: Mapping[str, TreeEntry]) -> str | None:
@@ -94,8 +122,7 @@ def _llvm_pin(tree: Mapping[str, TreeEntry]) -> str | None:
 
 def build_requirements(checkout: Checkout) -> list[str]:
     """What the checkout's own pyproject.toml asks for to build it."""
-    found = texts(checkout.tree, ("pyproject.toml", "python/pyproject.toml"))
-    for text in found.values():
+    for text in texts(checkout.tree, ("pyproject.toml", "python/pyproject.toml")).values():
         with contextlib.suppress(tomllib.TOMLDecodeError):
             wanted = tomllib.loads(text).get("build-system", {}).get("requires")
             if isinstance(wanted, list):
@@ -106,8 +133,14 @@ def build_requirements(checkout: Checkout) -> list[str]:
 def texts(files: Mapping[str, TreeEntry], paths: Iterable[str]) -> dict[str, str]:
     """The texts by the path that was asked for; bytes that are no UTF-8 are replaced."""
     wanted = {path: files[path] for path in paths if path in files}
-    read = repository.read(list(wanted.values()))
-    return {path: read[entry.path].decode(errors="replace") for path, entry in wanted.items()}
+    contents = repository.read(list(wanted.values()))
+    return {path: contents[entry.path].decode(errors="replace") for path, entry in wanted.items()}
+
+
+def differing_native(sides: Sides[Checkout]) -> list[str]:
+    """Paths of native inputs that are not the same on both sides."""
+    rows = sides.map(lambda side: {(path, *entry.content) for path, entry in side.native.items()})
+    return sorted({path for path, *_ in rows.base ^ rows.head})
 
 
 def installed_files(site: Path) -> set[str]:

@@ -8,7 +8,7 @@ other environments share, and with it everything that is known of their content.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,14 +16,13 @@ from typing import Any
 from irdiff.config import Config
 from irdiff.errors import ToolchainError
 from irdiff.model import Toolchain
+from irdiff.resolve import toolchains
 from irdiff.resolve.toolchains import adopt, environments, identity, native, repository
 from irdiff.resolve.toolchains import checkout as checkouts
 from irdiff.resolve.toolchains.building.line_counting import CountedUnits
 from irdiff.resolve.toolchains.checkout import Checkout
+from irdiff.resolve.toolchains.environments import ShowProgress
 from irdiff.store import key_of
-
-Progress = Callable[[str], None]
-Resolve = Callable[[str, Config], Toolchain]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,56 +36,42 @@ class NativePart:
     """Where it comes from, in words."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class CommitToolchain:
-    toolchain: Toolchain
-    note: str
-
-
 def toolchain_of(
     checkout: Checkout,
     config: Config,
-    resolve: Resolve,
     *,
     build: bool,
-    progress: Progress,
+    show: ShowProgress,
     counted: CountedUnits | None = None,
-) -> CommitToolchain:
-    """The toolchain of a revision, made if need be; with `counted` one that counts these lines.
+) -> tuple[Toolchain, str]:
+    """The toolchain of a revision, made if need be, and where it comes from; with `counted` one that counts
+    these lines.
 
-    `resolve` gives the toolchain of an adopted side. Raises ToolchainError where the native part cannot be
-    had, or is missing and `build` is false.
+    Raises ToolchainError where the native part cannot be had, or is missing and `build` is false.
     """
-    if counted:
-        part = _built(checkout, config, build=build, progress=progress, counted=counted)
-    else:
-        part = native_part(checkout, config, resolve, build=build, progress=progress)
+    part = None if counted else _adopted(checkout, config)
+    part = part or _built(checkout, config, build=build, show=show, counted=counted)
     site = Path(part.toolchain.root).parent
     files = checkout.python_part(checkouts.installed_files(site))
-    rows = sorted((place, entry.mode, entry.blob) for place, entry in files.items())
+    rows = sorted((place, *entry.content) for place, entry in files.items())
     key = key_of("overlay/2", part.toolchain.digest, str(site), sorted(part.python_files), rows)
-    name = f"commit-{key[:20]}"
-    made: list[Toolchain] = []
 
     def install(path: Path, log: Path) -> dict[str, Any]:
-        target = next(path.glob("lib/python3*/site-packages"))
+        target = environments.site_of(path)
         _link_packages(site, target)
         _link_native(site, target, part.python_files)
         _write(files, target)
         log.write_text(f"{checkout.label} over {part.origin}\n", encoding="utf-8")
-        python = str(path / "bin" / "python")
-        found = identity.identify(checkout.label, python, path, config)
-        made.append(found)
+        found = identity.identify(checkout.label, environments.python_of(path), path, config)
         return {
             "spec": checkout.label,
             "version": found.version,
             "digest": found.digest,
-            "native": part.toolchain.path,
             "counts": list(counted.units) if counted else [],
         }
 
     try:
-        environment = environments.make(name, config, install)
+        environment = environments.make(f"commit-{key[:20]}", config, install)
     except ToolchainError as error:
         raise ToolchainError(
             f"{checkout.label}: its Python part does not start over {part.origin}:\n{error.what}",
@@ -94,39 +79,33 @@ def toolchain_of(
             f"irdiff toolchain build {checkout.snapshot.spec}",
             log_path=error.log_path,
         ) from error
-    if not made:
-        made.append(identity.identify(checkout.label, environment.python, environment.path, config))
+    toolchain = identity.identify(checkout.label, environment.python, environment.path, config)
     commit = f"commit {checkout.snapshot.commit}; " if checkout.snapshot.commit else ""
-    note = f"{checkout.snapshot.title}; {commit}native part: {part.origin}"
-    return CommitToolchain(toolchain=made[0], note=note)
+    return toolchain, f"{checkout.snapshot.title}; {commit}native part: {part.origin}"
 
 
-def native_part(
-    checkout: Checkout, config: Config, resolve: Resolve, *, build: bool, progress: Progress
-) -> NativePart:
+def _adopted(checkout: Checkout, config: Config) -> NativePart | None:
     adoption = adopt.find(checkout.native_digest, config)
-    if adoption is not None:
-        toolchain = resolve(adoption.spec, config)
-        if toolchain.digest != adoption.toolchain_digest:
-            raise ToolchainError(
-                f"{adoption.spec} has changed since it was adopted for {adoption.revision[:10]}",
-                hint=f"adopt it again: irdiff toolchain adopt {adoption.revision[:10]} {adoption.spec}",
-            )
-        return NativePart(
-            toolchain=toolchain,
-            python_files=frozenset(adoption.python_files),
-            origin=f"{adoption.spec}, adopted for {adoption.revision}",
+    if adoption is None:
+        return None
+    toolchain = toolchains.resolve(adoption.spec, config)
+    if toolchain.digest != adoption.toolchain_digest:
+        raise ToolchainError(
+            f"{adoption.spec} has changed since it was adopted for {adoption.revision[:10]}",
+            hint=f"adopt it again: irdiff toolchain adopt {adoption.revision[:10]} {adoption.spec}",
         )
-    return _built(checkout, config, build=build, progress=progress, counted=None)
+    return NativePart(
+        toolchain=toolchain,
+        python_files=frozenset(adoption.python_files),
+        origin=f"{adoption.spec}, adopted for {adoption.revision}",
+    )
 
 
 def _built(
-    checkout: Checkout, config: Config, *, build: bool, progress: Progress, counted: CountedUnits | None
+    checkout: Checkout, config: Config, *, build: bool, show: ShowProgress, counted: CountedUnits | None
 ) -> NativePart:
     """What a native build made, with lines that it counts or without."""
-    built = (
-        native.build(checkout, config, progress, counted) if build else native.find(checkout, config, counted)
-    )
+    built = native.build(checkout, config, show, counted) if build else native.find(checkout, config, counted)
     if built is None:
         raise ToolchainError(
             f"{checkout.label} has no native build yet (native digest {checkout.native_digest[:12]})",
@@ -134,9 +113,8 @@ def _built(
             "        or, for Python-only work on top of a release: irdiff toolchain adopt REV triton==X",
         )
     environments.touch(built)
-    toolchain = identity.identify(checkout.label, built.python, built.path, config)
     return NativePart(
-        toolchain=toolchain,
+        toolchain=identity.identify(checkout.label, built.python, built.path, config),
         python_files=frozenset(built.state["python_files"]),
         origin=f"built from {built.state['revision']}{_made_with(built.state['environment'])}"
         + (f", counting the lines of {len(counted.units)} files" if counted else ""),
@@ -150,7 +128,7 @@ def _made_with(environment: Mapping[str, str]) -> str:
 
 
 def _link_packages(site: Path, target: Path) -> None:
-    """Everything beside triton: setuptools, metadata with the backends' entry points, libraries."""
+    """Everything next to triton: setuptools, metadata with the backends' entry points, libraries."""
     for entry in sorted(site.iterdir()):
         place = target / entry.name
         if entry.name in ("triton", "__pycache__") or entry.name.startswith("_virtualenv") or place.exists():

@@ -6,23 +6,24 @@ It is no side of a comparison: it compiles the cases again and reports its lines
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from pathlib import Path
 
 from irdiff.config import Config
 from irdiff.errors import ToolchainError, UsageError
 from irdiff.model import Sides, Toolchain
 from irdiff.resolve.toolchains import checkout as checkouts
-from irdiff.resolve.toolchains import commits, edited_lines, edited_passes, native
-from irdiff.resolve.toolchains.building import compiler, line_counting
+from irdiff.resolve.toolchains import commits, native
+from irdiff.resolve.toolchains.building import cxx_compiler, line_counting
 from irdiff.resolve.toolchains.building.line_counting import CountedUnits
 from irdiff.resolve.toolchains.checkout import Checkout
+from irdiff.resolve.toolchains.environments import ShowProgress
 
 _UNITS = (".cpp", ".cc", ".cxx")
 _CODE = (*_UNITS, ".h", ".hpp")
 _INCLUDE = re.compile(r'^\s*#\s*include\s*["<](?:[^">]*/)?([^">/]+)[">]', re.MULTILINE)
-Resolve = Callable[[str, Config], Toolchain]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,25 +50,34 @@ class CountingToolchain:
 
 
 def edit_of(sides: Sides[Checkout]) -> NativeEdit:
-    differing = edited_passes.differing(sides)
-    code = [path for path in differing if path.endswith(_CODE) and path in sides.head.files]
-    others = [path for path in differing if path not in code and path in sides.head.files]
-    everything = (path for path in sides.head.native if path.endswith(_CODE))
-    texts = checkouts.texts(sides.head.files, everything)
+    differing = [path for path in checkouts.differing_native(sides) if path in sides.head.files]
+    code = [path for path in differing if path.endswith(_CODE)]
+    texts = checkouts.texts(sides.head.files, (path for path in sides.head.native if path.endswith(_CODE)))
     before = checkouts.texts(sides.base.files, code)
-    lines = {}
-    for path in code:
-        after = edited_lines.split(texts[path])
-        numbers = edited_lines.numbers(before.get(path, ""), texts[path])
-        lines[path] = {number: after[number - 1] for number in numbers}
+    lines = {path: edited_lines(before.get(path, ""), texts[path]) for path in code}
     units = units_with((path for path in code if lines[path]), texts)
-    return NativeEdit(counted=CountedUnits(units=tuple(units)), lines=lines, without_lines=tuple(others))
+    others = tuple(path for path in differing if path not in lines)
+    return NativeEdit(counted=CountedUnits(units=tuple(units)), lines=lines, without_lines=others)
+
+
+def edited_lines(before: str, after: str) -> dict[int, str]:
+    """The lines of `after` that were added or changed, by their number from 1. Lines that were only removed
+    are in no text that could be run.
+    """
+    old, new = before.split("\n"), after.split("\n")  # as compilers count lines: no other character ends one
+    changes = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+    return {
+        index + 1: new[index]
+        for kind, _, _, first, last in changes
+        if kind in ("insert", "replace")
+        for index in range(first, last)
+    }
 
 
 def units_with(edited: Iterable[str], texts: Mapping[str, str]) -> list[str]:
     """The units of compilation among `texts` that are one of these files or include one, however deep.
 
-    Headers are told apart by their names alone: where two have one name, both are taken.
+    Headers are known by their names alone: where two have one name, both are taken.
     """
     included = {path: set(_INCLUDE.findall(text)) for path, text in texts.items()}
     pending = [path for path in edited if path in texts]
@@ -80,17 +90,15 @@ def units_with(edited: Iterable[str], texts: Mapping[str, str]) -> list[str]:
     return sorted(path for path in seen if path.endswith(_UNITS))
 
 
-def find(sides: Sides[Checkout], config: Config, resolve: Resolve) -> CountingToolchain | None:
+def find(sides: Sides[Checkout], config: Config) -> CountingToolchain | None:
     """None where it was not built."""
     edit = edit_of(sides)
     if not edit.counted.units or native.find(sides.head, config, edit.counted) is None:
         return None
-    return _made(sides.head, edit, config, resolve, build=False, progress=lambda _: None)
+    return _made(sides.head, edit, config, build=False, show=lambda _: None)
 
 
-def build(
-    sides: Sides[Checkout], config: Config, resolve: Resolve, progress: Callable[[str], None]
-) -> CountingToolchain:
+def build(sides: Sides[Checkout], config: Config, show: ShowProgress) -> CountingToolchain:
     """Raises ToolchainError; UsageError where no line of C++ differs."""
     edit = edit_of(sides)
     if not edit.counted.units:
@@ -98,22 +106,14 @@ def build(
             f"{sides.base.label} and {sides.head.label} differ in no line of C++ that is compiled",
             hint="only lines of C++ are counted; name another base: --coverage BASE",
         )
-    return _made(sides.head, edit, config, resolve, build=True, progress=progress)
+    return _made(sides.head, edit, config, build=True, show=show)
 
 
 def _made(
-    head: Checkout,
-    edit: NativeEdit,
-    config: Config,
-    resolve: Resolve,
-    *,
-    build: bool,
-    progress: Callable[[str], None],
+    head: Checkout, edit: NativeEdit, config: Config, *, build: bool, show: ShowProgress
 ) -> CountingToolchain:
-    tools = line_counting.require(compiler.chosen(config.tool_environment))
-    toolchain = commits.toolchain_of(
-        head, config, resolve, build=build, progress=progress, counted=edit.counted
-    ).toolchain
+    tools = line_counting.require(cxx_compiler.chosen(config.tool_environment))
+    toolchain, _ = commits.toolchain_of(head, config, build=build, show=show, counted=edit.counted)
     library = Path(toolchain.root).parent / "triton" / "_C" / "libtriton.so"
     if not library.exists():
         raise ToolchainError(f"{toolchain.path} has no libtriton.so whose lines could be counted")

@@ -4,7 +4,7 @@
     toolchains/NAME.lock       held while it is built
     toolchains/NAME.log        what the build printed
 
-A folder with a lock and without `irdiff.json` is a build that did not end; it is removed and made again. A
+A folder with a lock and without `irdiff.json` is a build that did not end: it is removed and made again. A
 folder without either is not irdiff's, whatever the cache folder was set to: it is left as it is.
 """
 
@@ -18,6 +18,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
@@ -25,9 +26,12 @@ from typing import Any, TextIO
 from irdiff import process
 from irdiff.config import Config
 from irdiff.errors import ToolchainError
-from irdiff.resolve.toolchains.install_progress import InstallProgress
 
+ShowProgress = Callable[[str], None]
+"""Shows one line of progress."""
 _STATE = "irdiff.json"
+_STEPS_OF_UV = ("Downloading ", "Prepared ", "Installed ")
+_shown: ContextVar[ShowProgress] = ContextVar("shown", default=lambda _: None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +44,19 @@ class Environment:
 
     @property
     def python(self) -> str:
-        return str(self.path / "bin" / "python")
+        return python_of(self.path)
+
+    @property
+    def site(self) -> Path:
+        return site_of(self.path)
+
+
+def python_of(path: Path) -> str:
+    return str(path / "bin" / "python")
+
+
+def site_of(path: Path) -> Path:
+    return next(path.glob("lib/python*/site-packages"))
 
 
 def find(name: str, config: Config) -> Environment | None:
@@ -59,51 +75,6 @@ def list_all(config: Config) -> list[Environment]:
     return [environment for name in names if (environment := find(name, config))]
 
 
-def remove(name: str, config: Config) -> None:
-    """Raises ToolchainError where the folder is not irdiff's."""
-    if find(name, config) is None and not _is_torn(name, config):
-        raise ToolchainError(f"{config.toolchains / name} was not made by irdiff: it is left as it is")
-    with lock(name, config):
-        _remove(name, config)
-
-
-def _remove(name: str, config: Config) -> None:
-    shutil.rmtree(config.toolchains / name, ignore_errors=True)
-    (config.toolchains / f"{name}.log").unlink(missing_ok=True)
-
-
-def remove_torn(config: Config) -> list[str]:
-    """Removes what builds left that were killed; returns the names. A build at work is not waited for."""
-    removed = []
-    for path in sorted(config.toolchains.glob("*/")):
-        name = path.name
-        if not _is_torn(name, config):
-            continue
-        with _lock_file(name, config) as file, contextlib.suppress(BlockingIOError):
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if _is_torn(name, config):  # it may have been made whole a moment ago
-                _remove(name, config)
-                removed.append(name)
-    return removed
-
-
-def _is_torn(name: str, config: Config) -> bool:
-    """Whether a build that irdiff began did not end: it has a lock, made before all else, and no state."""
-    path = config.toolchains / name
-    began = (config.toolchains / f"{name}.lock").is_file()
-    return began and path.is_dir() and not path.is_symlink() and not (path / _STATE).exists()
-
-
-def is_at_work(name: str, config: Config) -> bool:
-    """Whether a process makes or removes this environment now."""
-    with _lock_file(name, config) as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-    return False
-
-
 def touch(environment: Environment) -> None:
     """Notes that it was used, for `irdiff toolchain prune`."""
     with contextlib.suppress(OSError):
@@ -115,23 +86,60 @@ def last_used(environment: Environment) -> float:
     return (environment.path / _STATE).stat().st_mtime
 
 
-@contextlib.contextmanager
-def lock(name: str, config: Config, waiting: Callable[[str], None] = lambda _: None) -> Iterator[None]:
-    """Lets one process at a time build an environment. The others say whom they wait for and find it made."""
+# removal
+
+
+def remove(name: str, config: Config) -> None:
+    """Raises ToolchainError where the folder is not irdiff's."""
+    if find(name, config) is None and not _is_torn(name, config):
+        raise ToolchainError(f"{config.toolchains / name} was not made by irdiff: it is left as it is")
+    with lock(name, config):
+        _remove(name, config)
+
+
+def remove_torn(config: Config) -> list[str]:
+    """Removes what killed builds left; returns the names. A build at work is not waited for."""
+    removed = []
+    for name in sorted(path.name for path in config.toolchains.glob("*/")):
+        if not _is_torn(name, config):
+            continue
+        with _lock_file(name, config) as file:
+            # it may have been made whole a moment ago
+            if _try_lock(file) and _is_torn(name, config):
+                _remove(name, config)
+                removed.append(name)
+    return removed
+
+
+def _remove(name: str, config: Config) -> None:
+    shutil.rmtree(config.toolchains / name, ignore_errors=True)
+    (config.toolchains / f"{name}.log").unlink(missing_ok=True)
+
+
+def _is_torn(name: str, config: Config) -> bool:
+    """Whether a build that irdiff began did not end: it has a lock, made before all else, and no state."""
+    path = config.toolchains / name
+    began = (config.toolchains / f"{name}.lock").is_file()
+    return began and path.is_dir() and not path.is_symlink() and not (path / _STATE).exists()
+
+
+# locks
+
+
+def is_at_work(name: str, config: Config) -> bool:
+    """Whether a process makes or removes this environment now."""
     with _lock_file(name, config) as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            file.seek(0)
+        return not _try_lock(file)
+
+
+@contextlib.contextmanager
+def lock(name: str, config: Config, show: ShowProgress = lambda _: None) -> Iterator[None]:
+    """Lets one process at a time build an environment. The others show what they wait for."""
+    with _lock_file(name, config) as file:
+        if not _try_lock(file):
             log = config.toolchains / f"{name}.log"
-            waiting(
-                f"process {file.read().strip() or '?'} makes {name}: waiting for it; follow it: tail -f {log}"
-            )
+            show(f"another process makes {name}: waiting for it; follow it: tail -f {log}")
             fcntl.flock(file, fcntl.LOCK_EX)
-        file.seek(0)
-        file.truncate()
-        file.write(f"{os.getpid()}\n")
-        file.flush()
         yield
 
 
@@ -146,31 +154,42 @@ def _lock_file(name: str, config: Config) -> TextIO:
         ) from error
 
 
+def _try_lock(file: TextIO) -> bool:
+    """Whether this process now holds the lock; False where another one does."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+# installation
+
+
 def make(
     name: str,
     config: Config,
     install: Callable[[Path, Path], dict[str, Any]],
+    *,
     python: str = sys.executable,
-    waiting: Callable[[str], None] = lambda _: None,
+    show: ShowProgress = lambda _: None,
 ) -> Environment:
     """The environment of this name, made by `install(path, log)` unless it is there.
 
     `install` gets an empty virtual environment of `python` and a log file, and returns the state to keep.
-    Whatever it raises, nothing half-made stays. `waiting` is told where another process makes it.
+    Whatever it raises, nothing half-made stays.
     """
-    found = find(name, config)
-    if found:
+    if found := find(name, config):
         touch(found)
         return found
     path, log = config.toolchains / name, config.toolchains / f"{name}.log"
-    if path.exists() and not _is_torn(name, config) and find(name, config) is None:
+    if path.exists() and not _is_torn(name, config) and not find(name, config):
         raise ToolchainError(
             f"{path} is there and was not made by irdiff: it is left as it is",
             hint="name another cache folder: --cache DIR or the variable IRDIFF_CACHE",
         )
-    with lock(name, config, waiting):
-        found = find(name, config)
-        if found:
+    with lock(name, config, show):
+        if found := find(name, config):
             return found
         _remove(name, config)
         try:
@@ -185,9 +204,48 @@ def make(
     return Environment(name=name, path=path, state=state)
 
 
+@contextlib.contextmanager
+def showing(show: ShowProgress) -> Iterator[None]:
+    """Whatever this thread installs within the block is shown."""
+    token = _shown.set(show)
+    try:
+        yield
+    finally:
+        _shown.reset(token)
+
+
+def show_progress(text: str) -> None:
+    """Shows what takes long to whoever waits for an installation."""
+    _shown.get()(text)
+
+
+def install(
+    path: Path, requirements: Sequence[str | Path], log: Path, config: Config, *options: str | Path
+) -> None:
+    """Installs into an environment. Raises ToolchainError with the output of uv."""
+    words = ["pip", "install", "--compile-bytecode", "--python", path, *options, *requirements]
+    uv(words, log, config)
+
+
+def uv(words: Sequence[str | Path], log: Path, config: Config) -> None:
+    """Runs uv. Raises ToolchainError with the end of its output."""
+    import uv as uv_package
+
+    lines: list[str] = []
+
+    def on_line(line: str) -> None:
+        lines.append(line)
+        if line.startswith(_STEPS_OF_UV):
+            show_progress(f"installing {log.stem}: {line}")
+
+    command = [uv_package.find_uv_bin(), *words]
+    if process.run_logged(command, log=log, env=uv_environment(config), on_line=on_line):
+        raise ToolchainError("\n".join(lines[-12:]), log_path=str(log))
+
+
 def uv_environment(config: Config) -> dict[str, str]:
     """What uv runs in: the caller's variables, those for pip where uv has none of its own (it reads none of
-    pip's), and a cache beside the environments, so that files are shared by hard links.
+    pip's), and a cache next to the environments, so that files are shared by hard links.
     """
     caller = {name: value for name, value in config.tool_environment.items() if name != "VIRTUAL_ENV"}
     pips = {
@@ -198,32 +256,9 @@ def uv_environment(config: Config) -> dict[str, str]:
     }
     return {
         **{name: value for name, value in pips.items() if value},
+        "UV_NO_CONFIG": "0",
         **caller,
         "UV_CACHE_DIR": str(config.cache / "uv"),
         "UV_LINK_MODE": "hardlink",
         "UV_PYTHON_DOWNLOADS": "never",
-        "UV_NO_CONFIG": caller.get("UV_NO_CONFIG", "0"),
     }
-
-
-def install(python: Path, requirements: Sequence[str | Path], log: Path, config: Config) -> None:
-    """Installs into the environment of an interpreter. Raises ToolchainError with what uv said."""
-    uv(["pip", "install", "--compile-bytecode", "--python", python, *requirements], log, config)
-
-
-def uv(words: list[str | Path], log: Path, config: Config) -> None:
-    """Runs uv. Raises ToolchainError with what it said."""
-    import uv as uv_package
-
-    lines: list[str] = []
-    progress = InstallProgress(log.stem)
-
-    def on_line(line: str) -> None:
-        lines.append(line)
-        progress.line(line)
-
-    code = process.run_logged(
-        [uv_package.find_uv_bin(), *words], log=log, env=uv_environment(config), on_line=on_line
-    )
-    if code:
-        raise ToolchainError("\n".join(lines[-12:]), log_path=str(log))

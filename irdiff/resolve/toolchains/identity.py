@@ -14,7 +14,7 @@ import json
 import os
 import re
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,6 @@ from irdiff.store import Store, key_of
 
 WORKER = Path(__file__).parents[2] / "worker" / "__main__.py"
 _GONE = "absent"
-_LARGE_BYTES = 1 << 20
 _MACHINE_CODE = b"\x7fELF"
 _RUNTIME = re.compile(
     r"triton/(?:compiler/compiler\.py|runtime/(?:jit|autotuner|driver|build|_allocation)\.py"
@@ -67,15 +66,19 @@ def identify(spec: str, python: str, path: Path, config: Config) -> Toolchain:
         root=reply["root"],
         runtime={name: digest for name, digest in rows.items() if _RUNTIME.fullmatch(name)},
         programs={str(place.resolve()): digests[place] for place in programs if place not in scripts},
-        notes=tuple(_notes(spec, scripts)),
+        notes=tuple(
+            f"{spec}: {script.name} is a script ({script}): nobody knows what it runs, so everything is "
+            "compiled, and nothing is taken from the cache"
+            for script in scripts
+        ),
     )
 
 
 def _asked(spec: str, python: str, config: Config) -> dict[str, Any]:
     try:
         command = worker_command(python, "identify")
-        answer = process.run(command, env=config.compiler_environment, timeout_s=120).splitlines()
-        reply: dict[str, Any] = json.loads(answer[-1])
+        lines = process.run(command, env=config.compiler_environment, timeout_s=120).splitlines()
+        reply: dict[str, Any] = json.loads(lines[-1])
     except (process.CommandFailed, OSError, ValueError, IndexError) as error:
         text = error.tail(3) if isinstance(error, process.CommandFailed) else str(error)
         if "No module named 'triton'" in text:
@@ -95,45 +98,26 @@ def _is_machine_code(path: Path) -> bool:
         return file.read(len(_MACHINE_CODE)) == _MACHINE_CODE
 
 
-def _notes(spec: str, scripts: Sequence[Path]) -> Iterator[str]:
-    for script in scripts:
-        yield (
-            f"{spec}: {script.name} is a script ({script}): nobody knows what it runs, so everything is "
-            "compiled, and nothing is taken from the cache"
-        )
-
-
 def hash_files(paths: Sequence[Path], config: Config) -> dict[Path, str]:
     """SHA-256 of the content of files, `absent` for one that cannot be read."""
     store = Store(config.cache / "digests")
     states = {path: _state_of(path) for path in paths}
-    key = key_of("files/2", sorted(str(path) for path in states))
-    known: Mapping[str, list[str]] = store.get_record("files", key) or {}
-    digests = {path: known[str(path)][1] for path in states if known.get(str(path), [""])[0] == states[path]}
-    missing = [path for path in states if path not in digests]
-    if missing:
-        with ThreadPoolExecutor(config.jobs) as pool:
-            hashed = pool.map(lambda path: _hash_file(path, states[path], store), missing)
-            digests.update(zip(missing, hashed, strict=True))
-        rows = {str(path): [states[path], digest] for path, digest in digests.items()}
-        store.put_record("files", key, rows)
-    return digests
+    known = {path: store.get_record("file", state) for path, state in states.items()}
+    missing = [path for path, digest in known.items() if digest is None]
+    with ThreadPoolExecutor(config.jobs) as pool:
+        hashed = dict(zip(missing, pool.map(_hash_file, missing), strict=True))
+    rows = {("file", states[path]): json.dumps(digest) for path, digest in hashed.items() if digest != _GONE}
+    if rows:
+        store.add(rows, {}, replace=True)
+    return {path: known[path] or hashed[path] for path in states}
 
 
-def _hash_file(path: Path, state: str, store: Store) -> str:
-    """A large file is known by its state alone: the toolchains of a hundred revisions link to one library."""
-    is_large = state != _GONE and int(state.split(":")[2]) >= _LARGE_BYTES
-    key = key_of("file/1", state)
-    if is_large and (known := store.get_record("file", key)):
-        return str(known)
+def _hash_file(path: Path) -> str:
     try:
         with path.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
+            return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError:
         return _GONE
-    if is_large:
-        store.put_record("file", key, digest)
-    return digest
 
 
 def _state_of(path: Path) -> str:

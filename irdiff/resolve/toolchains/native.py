@@ -1,8 +1,14 @@
 """Native builds: made by the checkout's own build, once for each native digest and build environment.
 
-The exported tree is built into a wheel, with its build requirements in an environment that all builds with
-the same requirements share (ccache sees the same paths then), and the wheel is installed. A build that does
-not end leaves its tree, and the same build goes on there (`building/kept_trees.py`).
+    toolchains/NAME/                the environment with the installed wheel (`environments.py`)
+    toolchains/NAME.tree/source     while it is built: the exported revision, where CMake and ninja work
+    toolchains/NAME.tree/wheels     the wheel, once it is built
+    toolchains/NAME.tree/tree       the git tree that was exported: another one begins anew
+
+The build requirements lie in an environment that all builds with the same requirements share: ccache sees
+the same paths then. A build that does not end leaves its tree, and the same build goes on there: ninja takes
+an output for done only if its log has the command that made it, so a file that a killed compiler left
+half-written is made again.
 
 Two builds that give the same bytes are one toolchain, because a toolchain is known by its content. ccache
 gives compilers paths relative to the tree, so the folder of a build does not get into its bytes.
@@ -10,11 +16,12 @@ gives compilers paths relative to the tree, so the folder of a build does not ge
 
 from __future__ import annotations
 
+import contextlib
 import platform
 import re
 import shutil
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,17 +30,16 @@ from irdiff import process
 from irdiff.config import Config
 from irdiff.errors import BuildInterrupted, ToolchainError
 from irdiff.resolve.toolchains import checkout as checkouts
-from irdiff.resolve.toolchains import environments, identity
-from irdiff.resolve.toolchains.building import compiler, failures, kept_trees, line_counting
-from irdiff.resolve.toolchains.building.build_progress import BuildProgress
-from irdiff.resolve.toolchains.building.kept_trees import BuildTree
+from irdiff.resolve.toolchains import environments, identity, repository
+from irdiff.resolve.toolchains.building import build_output, cxx_compiler, line_counting
 from irdiff.resolve.toolchains.building.line_counting import CountedUnits
 from irdiff.resolve.toolchains.checkout import Checkout
-from irdiff.resolve.toolchains.environments import Environment
+from irdiff.resolve.toolchains.environments import Environment, ShowProgress
 from irdiff.store import key_of
 
-Progress = Callable[[str], None]
-
+MAX_TREES = 4
+"""So many trees of builds that did not end are kept, of about 2 GB each."""
+_TREE = ".tree"
 # What decides what is built. Names of Triton's setup.py and CMake, and those of compilers.
 _DECISIVE = re.compile(
     r"TRITON_\w+|LLVM_\w+|MLIR_\w+|JSON_SYSPATH|PYBIND11_SYSPATH|NANOBIND_\w+|CUDA(_HOME|_PATH|TOOLKIT_\w+)?|ROCM_PATH"
@@ -68,15 +74,14 @@ def key_of_build(checkout: Checkout, config: Config, counted: CountedUnits | Non
         for name, value in caller.items()
         if _DECISIVE.fullmatch(name) and not _INDIFFERENT.fullmatch(name)
     }
-    decisive["python"] = (
-        f"{platform.python_implementation()} {sys.version_info.major}.{sys.version_info.minor}"
-    )
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    decisive["python"] = f"{platform.python_implementation()} {version}"
     decisive["machine"] = f"{platform.system()} {platform.machine()}"
-    decisive["c++"] = compiler.chosen(caller).version
+    decisive["c++"] = cxx_compiler.chosen(caller).version
     if "LLVM_SYSPATH" in caller:
         folder = Path(caller["LLVM_SYSPATH"])
-        decisive["llvm"] = compiler.llvm_title(folder)
-        decisive["llvm state"] = compiler.llvm_identity(folder)
+        decisive["llvm"] = cxx_compiler.llvm_title(folder)
+        decisive["llvm state"] = cxx_compiler.llvm_identity(folder)
     if counted:
         decisive["coverage"] = counted.digest
     return BuildKey(native_digest=checkout.native_digest, environment=decisive)
@@ -87,50 +92,60 @@ def find(checkout: Checkout, config: Config, counted: CountedUnits | None = None
 
 
 def build(
-    checkout: Checkout, config: Config, progress: Progress, counted: CountedUnits | None = None
+    checkout: Checkout, config: Config, show: ShowProgress, counted: CountedUnits | None = None
 ) -> Environment:
     """The environment with the native part of a revision. Raises ToolchainError with the first errors."""
     key = key_of_build(checkout, config, counted)
     if environments.find(key.name, config) is None:
         what = f", which counts the lines of {len(counted.units)} files" if counted else ""
-        progress(f"{checkout.label}: native build {key.name}{what}")
+        show(f"{checkout.label}: native build {key.name}{what}")
 
     def install(path: Path, log: Path) -> dict[str, Any]:
-        tools = _tools(checkouts.build_requirements(checkout), config)
-        tree = kept_trees.prepare(key.name, checkout.snapshot, config)
-        run = _Build(checkout=checkout, tree=tree, tools=Path(tools.python), log=log, counted=counted)
+        run = _Build(
+            checkout=checkout,
+            tree=config.toolchains / f"{key.name}{_TREE}",
+            tools=_tools(checkouts.build_requirements(checkout), config),
+            log=log,
+            counted=counted,
+            config=config,
+            show=show,
+        )
         try:
-            return {**_installed(run, path, config, progress), "environment": dict(key.environment)}
+            run.export()
+            return {**run.install_wheel(run.make_wheel(), path), "environment": dict(key.environment)}
         except BaseException as error:
-            kept_trees.remove_beyond(kept_trees.LIMIT, config)
+            for name in kept_trees(config)[:-MAX_TREES]:
+                remove_tree(name, config)
             if isinstance(error, KeyboardInterrupt):
                 raise BuildInterrupted(
-                    f"what was built is kept, and the same build goes on there: {tree.path}"
+                    f"what was built is kept, and the same build goes on there: {run.tree}"
                 ) from None
             raise
 
-    made = environments.make(key.name, config, install, waiting=progress)
-    kept_trees.remove(key.name, config)
+    made = environments.make(key.name, config, install, show=show)
+    remove_tree(key.name, config)
     return made
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Build:
-    checkout: Checkout
-    tree: BuildTree
-    tools: Path
-    """The interpreter of the environment that holds the build requirements."""
-    log: Path
-    counted: CountedUnits | None
+def kept_trees(config: Config) -> list[str]:
+    """The names of the builds that left a tree, the oldest first."""
+    paths = [path for path in config.toolchains.glob(f"native-*{_TREE}") if path.is_dir()]
+    return [path.name.removesuffix(_TREE) for path in sorted(paths, key=lambda path: path.stat().st_mtime)]
 
 
-def _tools(requirements: list[str], config: Config) -> Environment:
+def remove_tree(name: str, config: Config) -> None:
+    shutil.rmtree(config.toolchains / f"{name}{_TREE}", ignore_errors=True)
+
+
+def _tools(requirements: list[str], config: Config) -> Path:
+    """The programs of an environment that holds the build requirements."""
+
     def install(path: Path, log: Path) -> dict[str, Any]:
-        environments.install(path / "bin" / "python", requirements, log, config)
+        environments.install(path, requirements, log, config)
         return {"spec": "build requirements: " + ", ".join(requirements), "version": "", "digest": ""}
 
     try:
-        return environments.make(f"build-tools-{key_of(requirements)[:12]}", config, install)
+        return environments.make(f"build-tools-{key_of(requirements)[:12]}", config, install).path / "bin"
     except ToolchainError as error:
         raise ToolchainError(
             f"the build requirements {', '.join(requirements)} cannot be installed:\n{error.what}",
@@ -139,94 +154,97 @@ def _tools(requirements: list[str], config: Config) -> Environment:
         ) from error
 
 
-def _installed(build: _Build, path: Path, config: Config, progress: Progress) -> dict[str, Any]:
-    """Builds the wheel, installs it in the environment at `path`, and returns what is to be kept of it."""
-    wheel = _make_wheel(build, config, progress)
-    python, checkout = path / "bin" / "python", build.checkout
-    environments.install(python, [wheel, "setuptools<81"], build.log, config)
-    site = next(path.glob("lib/python3*/site-packages"))
-    try:
-        toolchain = identity.identify(checkout.label, str(python), path, config)
-    except ToolchainError as error:
-        raise ToolchainError(
-            f"{checkout.label}: its wheel was built but does not start: {wheel}\n{error.what}",
-            hint=failures.what_to_try([error.what], checkout.snapshot.spec),
-            log_path=str(build.log),
-        ) from error
-    return {
-        "spec": f"native part of {checkout.label}",
-        "version": toolchain.version,
-        "digest": toolchain.digest,
-        "revision": checkout.snapshot.commit or checkout.snapshot.tree,
-        "python_files": sorted(checkout.python_part(checkouts.installed_files(site))),
-        "counts": list(build.counted.units) if build.counted else [],
-    }
+@dataclass(frozen=True, kw_only=True)
+class _Build:
+    checkout: Checkout
+    tree: Path
+    tools: Path
+    log: Path
+    counted: CountedUnits | None
+    config: Config
+    show: ShowProgress
 
+    @property
+    def source(self) -> Path:
+        return self.tree / "source"
 
-def _make_wheel(build: _Build, config: Config, progress: Progress) -> Path:
-    import uv as uv_package
+    def export(self) -> None:
+        """Writes the source, unless an earlier build of the same source left its tree. Needs the lock."""
+        snap, exported = self.checkout.snapshot, self.tree / "tree"
+        with contextlib.suppress(OSError):
+            if exported.read_text(encoding="utf-8") == snap.tree:
+                self.show(f"{snap.label}: goes on where an earlier build ended: {self.tree}")
+                return
+        shutil.rmtree(self.tree, ignore_errors=True)
+        repository.export(snap, self.source, self.config)
+        exported.write_text(snap.tree, encoding="utf-8")
 
-    label, source = build.checkout.label, build.tree.source
-    project = source if (source / "setup.py").exists() else source / "python"
-    statistics = build.tree.path / "ccache-statistics"
-    shown = BuildProgress(label, progress, statistics)
-    lines: list[str] = []
+    def make_wheel(self) -> Path:
+        import uv as uv_package
 
-    def on_line(line: str) -> None:
-        lines.append(line)
-        shown.on_line(line)
-
-    if build.tree.continues:
-        progress(f"{label}: goes on where an earlier build ended: {build.tree.path}")
-    statistics.unlink(missing_ok=True)
-    words: list[str | Path] = [
-        "build",
-        "--wheel",
-        "--no-build-isolation",
-        "--no-config",
-        "--python",
-        build.tools,
-    ]
-    code = process.run_logged(
-        [uv_package.find_uv_bin(), *words, "--out-dir", build.tree.wheels, project],
-        log=build.log,
-        env={**_build_environment(build, config), "CCACHE_STATSLOG": str(statistics)},
-        cwd=project,
-        on_line=on_line,
-        on_tick=shown.on_tick,
-    )
-    wheel = build.tree.wheel()
-    if code or wheel is None:
-        raise ToolchainError(
-            f"{label}: its native build failed:\n"
-            + "\n".join(failures.first_errors(lines))
-            + f"\nwhat was built is kept, and the same build goes on there: {build.tree.path}",
-            hint=failures.what_to_try(lines, build.checkout.snapshot.spec),
-            log_path=str(build.log),
+        project = self.source if (self.source / "setup.py").exists() else self.source / "python"
+        statistics, wheels = self.tree / "ccache-statistics", self.tree / "wheels"
+        statistics.unlink(missing_ok=True)
+        output = build_output.BuildOutput(self.checkout.label, self.show, statistics)
+        words = ("build", "--wheel", "--no-build-isolation", "--no-config", "--out-dir", wheels)
+        code = process.run_logged(
+            [uv_package.find_uv_bin(), *words, "--python", self.tools / "python", project],
+            log=self.log,
+            env={**self._environment(), "CCACHE_STATSLOG": str(statistics)},
+            cwd=project,
+            on_line=output.on_line,
         )
-    return wheel
+        made = sorted(wheels.glob("*.whl"))
+        if code or not made:
+            raise ToolchainError(
+                f"{self.checkout.label}: its native build failed:\n"
+                + "\n".join(build_output.first_errors(output.lines))
+                + f"\nwhat was built is kept, and the same build goes on there: {self.tree}",
+                hint=build_output.what_to_try(output.lines, self.checkout.snapshot.spec),
+                log_path=str(self.log),
+            )
+        return made[0]
 
+    def install_wheel(self, wheel: Path, path: Path) -> dict[str, Any]:
+        """Installs it in the environment at `path`, and returns what is to be kept of it."""
+        checkout, config = self.checkout, self.config
+        environments.install(path, [wheel, "setuptools<81"], self.log, config)
+        try:
+            toolchain = identity.identify(checkout.label, environments.python_of(path), path, config)
+        except ToolchainError as error:
+            raise ToolchainError(
+                f"{checkout.label}: its wheel was built but does not start: {wheel}\n{error.what}",
+                hint=build_output.what_to_try([error.what], checkout.snapshot.spec),
+                log_path=str(self.log),
+            ) from error
+        installed = checkouts.installed_files(environments.site_of(path))
+        return {
+            "spec": f"native part of {checkout.label}",
+            "version": toolchain.version,
+            "digest": toolchain.digest,
+            "revision": checkout.snapshot.commit or checkout.snapshot.tree,
+            "python_files": sorted(checkout.python_part(installed)),
+            "counts": list(self.counted.units) if self.counted else [],
+        }
 
-def _build_environment(build: _Build, config: Config) -> dict[str, str]:
-    """The caller's, with the build requirements on the path and paths that compiler caches may ignore."""
-    caller = dict(config.tool_environment)
-    source = build.tree.source
-    stored = build.tree.path / "wheel.cfg"
-    stored.write_text("[bdist_wheel]\ncompression = stored\n", encoding="utf-8")
-    defaults = {
-        "CCACHE_BASEDIR": str(source.resolve()),  # as CMake spells it, where a link leads here
-        "CCACHE_NOHASHDIR": "1",
-        "GIT_CEILING_DIRECTORIES": str(source.parent),  # the export is no repository, whatever is above
-        "DIST_EXTRA_CONFIG": str(stored),  # the wheel is unpacked at once: packing half a gigabyte takes 12 s
-        "UV_CACHE_DIR": str(config.cache / "uv"),
-        "UV_PYTHON_DOWNLOADS": "never",
-    }
-    caller.pop("VIRTUAL_ENV", None)
-    caller.pop("PYTHONPATH", None)
-    caller["PATH"] = f"{build.tools.parent}:{caller.get('PATH', '')}"
-    if shutil.which("ccache", path=caller["PATH"]):
-        caller.setdefault("TRITON_BUILD_WITH_CCACHE", "true")
-    if build.counted:
-        folder = build.tree.path / "counting"
-        caller |= line_counting.prepare(build.counted, folder, source, compiler.chosen(caller), caller)
-    return {**defaults, **caller}
+    def _environment(self) -> dict[str, str]:
+        """The caller's, with the build requirements on the path and paths that compiler caches may ignore."""
+        stored = self.tree / "wheel.cfg"
+        stored.write_text("[bdist_wheel]\ncompression = stored\n", encoding="utf-8")
+        defaults = {
+            "CCACHE_BASEDIR": str(self.source.resolve()),  # as CMake spells it, where a link leads here
+            "CCACHE_NOHASHDIR": "1",
+            "GIT_CEILING_DIRECTORIES": str(self.tree),  # the export is no repository, whatever is above
+            "DIST_EXTRA_CONFIG": str(stored),  # the wheel is unpacked at once: packing it takes 12 s
+            "UV_CACHE_DIR": str(self.config.cache / "uv"),
+            "UV_PYTHON_DOWNLOADS": "never",
+        }
+        hidden = ("VIRTUAL_ENV", "PYTHONPATH")
+        caller = {name: value for name, value in self.config.tool_environment.items() if name not in hidden}
+        caller["PATH"] = f"{self.tools}:{caller.get('PATH', '')}"
+        if shutil.which("ccache", path=caller["PATH"]):
+            caller.setdefault("TRITON_BUILD_WITH_CCACHE", "true")
+        if self.counted:
+            run = cxx_compiler.chosen(caller)
+            caller |= line_counting.prepare(self.counted, self.tree / "counting", self.source, run, caller)
+        return {**defaults, **caller}

@@ -1,9 +1,8 @@
 """Git: revisions and the working tree as trees of blobs.
 
-GitPython finds a repository, its working tree and what it shares with others, and starts nothing; whatever
-else is asked of git is a command, started where all processes are. What a repository's configuration names
-is not run: no hook, no monitor of files, no check of signatures. Filters of its attributes are, as ever when
-files are added: without them the content would not be what git makes of it.
+GitPython finds a repository and its working tree, and starts nothing; everything else is a git command,
+started by `irdiff.process`. Programs that a repository's configuration names do not run: no hook, no monitor
+of files, no check of signatures. Filters of its attributes do: the content is what git makes of it.
 
 A `Snapshot` names one tree and where its objects are. The working tree becomes a tree too: its files,
 uncommitted and untracked ones included and ignored ones not, are written as objects to a folder of the
@@ -18,7 +17,7 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
@@ -34,14 +33,9 @@ _GITLINK = "160000"
 _SYMLINK = "120000"
 # in this order: a fork's own `main` may lag behind the project that it was forked from
 _MAIN_BRANCHES = (
-    "refs/remotes/upstream/HEAD",
-    "refs/remotes/upstream/main",
-    "refs/remotes/upstream/master",
-    "refs/remotes/origin/HEAD",
-    "refs/remotes/origin/main",
-    "refs/remotes/origin/master",
-    "refs/heads/main",
-    "refs/heads/master",
+    *(f"refs/remotes/upstream/{name}" for name in ("HEAD", "main", "master")),
+    *(f"refs/remotes/origin/{name}" for name in ("HEAD", "main", "master")),
+    *(f"refs/heads/{name}" for name in ("main", "master")),
 )
 _FIXED = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C.UTF-8", "LANGUAGE": "C"}
 _NO_PROGRAMS = (
@@ -49,8 +43,6 @@ _NO_PROGRAMS = (
     *("-c", f"core.hooksPath={os.devnull}"),  # `post-index-change` follows whatever writes an index
     *("-c", "log.showSignature=false"),
 )
-_NOT_SPARSE = ("-c", "core.sparseCheckout=false")
-"""For a working tree: otherwise `add` refuses files that lie outside of what a sparse checkout has."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +68,7 @@ class TreeEntry:
         return self.mode == _SYMLINK
 
     @property
-    def is_missing_submodule(self) -> bool:
+    def is_submodule(self) -> bool:
         return self.mode == _GITLINK
 
 
@@ -96,28 +88,39 @@ class GitStore:
     caller: Mapping[str, str] = field(repr=False, compare=False)
     """The environment that git runs in, apart from what is fixed here."""
 
-    def git(self, *words: str, stdin: bytes = b"", env: Mapping[str, str] | None = None) -> bytes:
-        """Standard output of a git command. Raises GitFailed."""
-        return self._run((*_NO_PROGRAMS, *words), stdin, env or {})
+    @property
+    def is_shallow(self) -> bool:
+        return (self.common_dir / "shallow").exists()
+
+    @property
+    def place(self) -> Path:
+        return self.worktree or self.git_dir
 
     def hook_path(self, name: str) -> Path:
         """Where git looks for a hook, by the repository's own configuration."""
-        said = self._run(("rev-parse", "--git-path", f"hooks/{name}"), b"", {})
-        return Path(self.worktree or self.git_dir, os.fsdecode(said).rstrip("\n"))
+        output = self.git("rev-parse", "--git-path", f"hooks/{name}", fixed=())
+        return Path(self.place, os.fsdecode(output).rstrip("\n"))
 
-    def _run(self, words: Sequence[str], stdin: bytes, env: Mapping[str, str]) -> bytes:
-        place = self.worktree or self.git_dir
+    def git(
+        self,
+        *words: str,
+        stdin: bytes = b"",
+        env: Mapping[str, str] | None = None,
+        fixed: Sequence[str] = _NO_PROGRAMS,
+    ) -> bytes:
+        """Standard output of a git command. Raises GitFailed."""
         objects = {"GIT_OBJECT_DIRECTORY": str(self.objects)} if self.objects else {}
+        worktree = [f"--work-tree={self.worktree}"] if self.worktree else []
         try:
             return process.run_bytes(
-                ["git", f"--git-dir={self.git_dir}", *words],
-                env={**self.caller, **_FIXED, **objects, **env},
-                cwd=place if os.access(place, os.X_OK) else None,
+                ["git", f"--git-dir={self.git_dir}", *worktree, *fixed, *words],
+                env={**self.caller, **_FIXED, **objects, **(env or {})},
+                cwd=self.place if os.access(self.place, os.X_OK) else None,
                 stdin=stdin,
             )
         except process.CommandFailed as error:
             raise GitFailed(
-                f"git cannot read the repository {place}: {' '.join(error.stderr.split())[:400]}",
+                f"git cannot read the repository {self.place}: {' '.join(error.stderr.split())[:400]}",
                 hint="`git fsck` looks for what is missing; `git fetch --refetch` brings it again",
             ) from error
         except OSError as error:
@@ -165,11 +168,10 @@ def open_store(path: Path, config: Config) -> GitStore:
     git = _gitpython()
     try:
         with contextlib.closing(git.Repo(path, search_parent_directories=True)) as repo:
-            worktree = Path(repo.working_tree_dir) if repo.working_tree_dir and not repo.bare else None
             store = GitStore(
                 git_dir=Path(repo.git_dir).absolute(),
                 common_dir=Path(repo.common_dir).absolute(),
-                worktree=worktree,
+                worktree=Path(repo.working_tree_dir) if repo.working_tree_dir and not repo.bare else None,
                 objects=None,
                 caller=config.tool_environment,
             )
@@ -184,7 +186,7 @@ def open_store(path: Path, config: Config) -> GitStore:
 
 @cache
 def _gitpython() -> ModuleType:
-    """GitPython, which asks a program for its version as it is imported unless it is told of none."""
+    """GitPython asks git for its version as it is imported, unless a variable names another program."""
     with configuration.variables(GIT_PYTHON_REFRESH="quiet", GIT_PYTHON_GIT_EXECUTABLE=os.devnull):
         import git
 
@@ -206,33 +208,18 @@ def commit_of(store: GitStore, spec: str) -> str:
         words = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{spec}^{{commit}}")
         return store.git(*words).decode().strip()
     except GitFailed as error:
-        where = store.worktree or store.git_dir
         hint = "see `git branch --all` and `git tag`; a branch of a remote needs `git fetch` first"
-        if is_shallow(store):
+        if store.is_shallow:
             hint = "this clone is shallow: `git fetch --unshallow` brings the history that is missing"
         raise UsageError(
-            f"{spec!r} is no revision of the repository {where}",
+            f"{spec!r} is no revision of the repository {store.place}",
             hint=f"{hint}; a release is written triton==3.9.0",
         ) from error
 
 
-def is_shallow(store: GitStore) -> bool:
-    return (store.common_dir / "shallow").exists()
-
-
 def is_dirty(store: GitStore) -> bool:
-    """Whether the working tree has changed, staged or untracked files; a bare repository never has."""
-    if store.worktree is None:
-        return False
-    status = store.git(f"--work-tree={store.worktree}", "status", "--porcelain", "-z")
-    return bool(status.strip(b"\0"))
-
-
-def main_branch(store: GitStore) -> str | None:
-    """The reference of the branch that pull requests go to, as far as the repository knows."""
-    listed = store.git("for-each-ref", "--format=%(refname)").decode(errors="replace").splitlines()
-    names = set(listed)
-    return next((name for name in _MAIN_BRANCHES if name in names), None)
+    """Whether the working tree has changed, staged or untracked files. A bare repository has none."""
+    return store.worktree is not None and bool(store.git("status", "--porcelain"))
 
 
 def merge_base(store: GitStore, first: str, second: str) -> str:
@@ -241,14 +228,15 @@ def merge_base(store: GitStore, first: str, second: str) -> str:
         return store.git("merge-base", first, second).decode().split()[0]
     except (GitFailed, IndexError) as error:
         hint = "name the base: irdiff compare BASE HEAD"
-        if is_shallow(store):
+        if store.is_shallow:
             hint = "this clone is shallow: `git fetch --unshallow`, or name the base"
         raise UsageError(f"{first} and {second} have no common commit here", hint=hint) from error
 
 
 def default_base(store: GitStore, head: str) -> str:
-    """The merge base of `head` and the main branch. Raises UsageError where that says nothing."""
-    main = main_branch(store)
+    """The merge base of `head` and the main branch. Raises UsageError where there is none."""
+    known = store.git("for-each-ref", "--format=%(refname)", *_MAIN_BRANCHES).decode().splitlines()
+    main = next((name for name in _MAIN_BRANCHES if name in known), None)
     if main is None:
         raise UsageError(
             "there is no main branch to compare with (looked for main and master, here and at the remotes "
@@ -268,32 +256,30 @@ def default_base(store: GitStore, head: str) -> str:
 
 def entries(snap: Snapshot, config: Config) -> list[TreeEntry]:
     """Every file of the tree, those of submodules under their full path."""
-    return list(_entries(snap, "", config))
+    found = []
+    for entry in _own_entries(snap):
+        if inner := _submodule(snap, entry, config):
+            found += [replace(row, path=f"{entry.path}/{row.path}") for row in entries(inner, config)]
+        else:
+            found.append(entry)
+    return found
 
 
-def _entries(snap: Snapshot, prefix: str, config: Config) -> Iterator[TreeEntry]:
+def _own_entries(snap: Snapshot) -> Iterator[TreeEntry]:
+    """Those of one repository: a submodule is one entry."""
     listing = snap.store.git("ls-tree", "-r", "-z", "--full-tree", snap.tree)
-    for row in listing.split(b"\0"):
-        if not row:
-            continue
+    for row in filter(None, listing.split(b"\0")):
         head, _, name = row.partition(b"\t")
         mode, _, blob = head.decode().split(" ")
-        path = os.fsdecode(name)
-        if mode == _GITLINK:
-            inner = _submodule(snap, path, blob, config)
-            if inner is not None:
-                yield from _entries(inner, f"{prefix}{path}/", config)
-                continue
-        yield TreeEntry(path=prefix + path, mode=mode, blob=blob, store=snap.store)
+        yield TreeEntry(path=os.fsdecode(name), mode=mode, blob=blob, store=snap.store)
 
 
 def read(wanted: Sequence[TreeEntry]) -> dict[str, bytes]:
     """Contents by path, in one git process a repository."""
     contents: dict[str, bytes] = {}
-    for store in {entry.store for entry in wanted}:
-        mine = [entry for entry in wanted if entry.store == store and not entry.is_missing_submodule]
-        if not mine:
-            continue
+    files = [entry for entry in wanted if not entry.is_submodule]
+    for store in {entry.store for entry in files}:
+        mine = [entry for entry in files if entry.store == store]
         names = "".join(f"{entry.blob}\n" for entry in mine).encode()
         output = store.git("cat-file", "--batch", stdin=names)
         position = 0
@@ -301,7 +287,7 @@ def read(wanted: Sequence[TreeEntry]) -> dict[str, bytes]:
             end = output.index(b"\n", position)
             if output[position:end].endswith(b" missing"):
                 raise GitFailed(
-                    f"{entry.path} is not among the objects of {store.worktree or store.git_dir}",
+                    f"{entry.path} is not among the objects of {store.place}",
                     hint="a partial clone: `git fetch --refetch` brings what is missing",
                 )
             size = int(output[position:end].split()[-1])
@@ -312,48 +298,31 @@ def read(wanted: Sequence[TreeEntry]) -> dict[str, bytes]:
 
 def export(snap: Snapshot, folder: Path, config: Config) -> None:
     """Writes the whole tree below an empty folder. Raises UsageError where a submodule is missing."""
-    missing = [entry.path for entry in entries(snap, config) if entry.is_missing_submodule]
-    if missing:
-        raise UsageError(
-            f"{snap.label}: the submodule {missing[0]} is not there",
-            hint=f"`git submodule update --init {missing[0]}` in {snap.store.worktree or snap.store.git_dir}",
-        )
-    _export(snap, folder, config)
-
-
-def _export(snap: Snapshot, folder: Path, config: Config) -> None:
     folder.mkdir(parents=True, exist_ok=True)
+    # the filters of git-lfs would want a network; a pointer file is all that code needs of it
+    settings = ("core.bare=false", "core.autocrlf=false", "filter.lfs.smudge=", "filter.lfs.required=false")
+    words = [word for setting in settings for word in ("-c", setting)]
     with tempfile.TemporaryDirectory() as scratch:
         own = {"GIT_INDEX_FILE": str(Path(scratch, "index"))}
         snap.store.git("read-tree", snap.tree, env=own)
-        # the filters of git-lfs would want a network; a pointer file is all that code needs of it
-        quiet = ("-c", "core.autocrlf=false", "-c", "filter.lfs.smudge=", "-c", "filter.lfs.required=false")
-        words = (
-            *quiet,
-            "-c",
-            "core.bare=false",
-            f"--work-tree={folder}",
-            "checkout-index",
-            "--all",
-            "--force",
-        )
-        snap.store.git(*words, env=own)
-    for name, inner in _submodules(snap, config):
-        _export(inner, folder / name, config)
+        snap.store.git(*words, f"--work-tree={folder}", "checkout-index", "--all", "--force", env=own)
+    for entry in _own_entries(snap):
+        inner = _submodule(snap, entry, config)
+        if inner is not None:
+            export(inner, folder / entry.path, config)
+        elif entry.is_submodule:
+            raise UsageError(
+                f"{snap.label}: the submodule {entry.path} is not there",
+                hint=f"`git submodule update --init {entry.path}` in {snap.store.place}",
+            )
 
 
-def _submodules(snap: Snapshot, config: Config) -> Iterator[tuple[str, Snapshot]]:
-    for row in snap.store.git("ls-tree", "-r", "-z", "--full-tree", snap.tree).split(b"\0"):
-        if row.startswith(_GITLINK.encode()):
-            head, _, name = row.partition(b"\t")
-            inner = _submodule(snap, os.fsdecode(name), head.decode().split(" ")[2], config)
-            if inner is not None:
-                yield os.fsdecode(name), inner
-
-
-def _submodule(snap: Snapshot, path: str, commit: str, config: Config) -> Snapshot | None:
+def _submodule(snap: Snapshot, entry: TreeEntry, config: Config) -> Snapshot | None:
     """The tree of a submodule at the commit it is pinned to; its working tree where that is asked for."""
-    for place in _submodule_places(snap.store, path):
+    if not entry.is_submodule:
+        return None
+    places = [snap.store.worktree / entry.path] if snap.store.worktree else []
+    for place in (*places, snap.store.common_dir / "modules" / entry.path):
         try:
             store = open_store(place, config)
         except UsageError:
@@ -363,14 +332,8 @@ def _submodule(snap: Snapshot, path: str, commit: str, config: Config) -> Snapsh
         if snap.spec == WORKING_TREE and store.worktree is not None:
             return _working_tree(store, config)
         with contextlib.suppress(UsageError):
-            return snapshot(store, commit, config)
+            return snapshot(store, entry.blob, config)
     return None
-
-
-def _submodule_places(store: GitStore, path: str) -> Iterable[Path]:
-    if store.worktree is not None:
-        yield store.worktree / path
-    yield store.common_dir / "modules" / path
 
 
 def _working_tree(store: GitStore, config: Config) -> Snapshot:
@@ -390,35 +353,30 @@ def _working_tree(store: GitStore, config: Config) -> Snapshot:
         index = Path(scratch, "index")
         with contextlib.suppress(FileNotFoundError):  # so that unchanged files are not read again
             shutil.copy2(store.git_dir / "index", index)
-        here = {"GIT_INDEX_FILE": str(index)}
-        quiet = ("-c", "advice.addEmbeddedRepo=false", "-c", "core.safecrlf=false")
-        writing = replace(store, objects=written)
-        _look_at_all(store, store.worktree, here)
-        paths = [b":/", *(b":(exclude,top,literal)" + name for name in _left_out(store, config, here))]
-        words = ("add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul")
-        stdin = b"\0".join(paths)
-        writing.git(*quiet, *_NOT_SPARSE, f"--work-tree={store.worktree}", *words, stdin=stdin, env=here)
-        tree = writing.git("write-tree", "--missing-ok", env=here).decode().strip()
-    overlaid = replace(store, objects=seen)
+        # in a sparse checkout `add` refuses files outside of what it has
+        settings = ("advice.addEmbeddedRepo=false", "core.safecrlf=false", "core.sparseCheckout=false")
+        words = [word for setting in settings for word in ("-c", setting)]
+        git = partial(replace(store, objects=written).git, *words, env={"GIT_INDEX_FILE": str(index)})
+        _look_at_all(store.worktree, git)
+        left_out = (b":(exclude,top,literal)" + name for name in _left_out(store.worktree, git, config))
+        paths = [b":/", *left_out]
+        git("add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul", stdin=b"\0".join(paths))
+        tree = git("write-tree", "--missing-ok").decode().strip()
     commit = None
     with contextlib.suppress(GitFailed):
-        head = store.git("rev-parse", "--verify", "--quiet", "HEAD^{tree}").decode().strip()
-        if head == tree:
-            commit = store.git("rev-parse", "HEAD").decode().strip()
-    return Snapshot(store=overlaid, tree=tree, commit=commit, spec=WORKING_TREE)
+        head, head_tree = store.git("rev-parse", "HEAD", "HEAD^{tree}").decode().split()
+        commit = head if head_tree == tree else None
+    return Snapshot(store=replace(store, objects=seen), tree=tree, commit=commit, spec=WORKING_TREE)
 
 
-def _left_out(store: GitStore, config: Config, here: Mapping[str, str]) -> Iterator[bytes]:
+def _left_out(worktree: Path, git: Callable[..., bytes], config: Config) -> Iterator[bytes]:
     """What is no part of a working tree, though it lies there: irdiff's own cache, repositories without a
     commit.
     """
-    assert store.worktree is not None
-    root = store.worktree.resolve()
-    cache = config.cache.resolve()
+    root, cache = worktree.resolve(), config.cache.resolve()
     if cache.is_relative_to(root) and cache != root:
         yield os.fsencode(cache.relative_to(root))
-    others = ("ls-files", "--others", "--exclude-standard", "-z")
-    for name in store.git(*_NOT_SPARSE, f"--work-tree={store.worktree}", *others, env=here).split(b"\0"):
+    for name in git("ls-files", "--others", "--exclude-standard", "-z").split(b"\0"):
         if name.endswith(b"/"):  # another repository
             try:
                 open_store(root / os.fsdecode(name), config).git("rev-parse", "--verify", "--quiet", "HEAD")
@@ -426,17 +384,14 @@ def _left_out(store: GitStore, config: Config, here: Mapping[str, str]) -> Itera
                 yield name.rstrip(b"/")
 
 
-def _look_at_all(store: GitStore, worktree: Path, here: Mapping[str, str]) -> None:
+def _look_at_all(worktree: Path, git: Callable[..., bytes]) -> None:
     """Clears in a copied index the flags by which git passes an edited file over.
 
     `assume-unchanged` goes everywhere. `skip-worktree` goes where the file lies there all the same: what a
     sparse checkout left out is as in the index, not deleted.
     """
-    git = partial(store.git, *_NOT_SPARSE, f"--work-tree={worktree}", env=here)
-    rows = [(row[:1], row[2:]) for row in git("ls-files", "-v", "-z").split(b"\0") if row]
+    rows = [row.split(b" ", 1) for row in git("ls-files", "-v", "-z").split(b"\0") if row]
     assumed = [name for tag, name in rows if tag.islower()]
-    skipped = [name for tag, name in rows if tag in (b"s", b"S")]
-    skipped = [name for name in skipped if os.path.lexists(worktree / os.fsdecode(name))]
-    for option, names in (("--no-assume-unchanged", assumed), ("--no-skip-worktree", skipped)):
-        if names:
-            git("update-index", option, "-z", "--stdin", stdin=b"".join(name + b"\0" for name in names))
+    skipped = [name for tag, name in rows if tag in b"sS" and os.path.lexists(worktree / os.fsdecode(name))]
+    git("update-index", "--no-assume-unchanged", "-z", "--stdin", stdin=b"\0".join(assumed))
+    git("update-index", "--no-skip-worktree", "-z", "--stdin", stdin=b"\0".join(skipped))

@@ -55,7 +55,7 @@ def is_native(path: str, named: re.Pattern[str]) -> bool:
     """Whether a build of the native part may read the file; `named` as of `names_in_cmake`."""
     if _COMPILED.fullmatch(path.lower()) or is_cmake(path) or named.fullmatch(PurePosixPath(path).name):
         return True
-    return not is_installed(path) and beside(path) is None
+    return place_of(path) is None and beside(path) is None
 
 
 def beside(path: str) -> str | None:
@@ -87,11 +87,6 @@ def python_part(tree: Mapping[str, E], installed: Collection[str]) -> dict[str, 
         for path, place in places.items()
         if not path.startswith("third_party/") or _package_of(place) in folders
     }
-
-
-def is_installed(path: str) -> bool:
-    """Whether a path of the tree can be part of the installed package."""
-    return place_of(path) is not None
 
 
 def place_of(path: str) -> str | None:

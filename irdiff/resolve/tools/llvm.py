@@ -56,7 +56,7 @@ def identify(spec: str, path: Path) -> Tool:
 
 
 def _programs_at(path: Path) -> dict[str, Path] | None:
-    """The programs beside one another; the linker, which decides nothing of the code, from anywhere."""
+    """The programs next to one another; the linker, which decides nothing of the code, from anywhere."""
     folder, llc = (path.parent, path) if path.is_file() else (path / "bin", path / "bin" / "llc")
     suffix = llc.name.removeprefix("llc")
     if not llc.is_file() or not llc.name.startswith("llc"):
@@ -132,7 +132,7 @@ def _llvmlite(spec: str, package: Path) -> Tool:
         programs={"llvmlite": package, **({"ld.lld": Path(linker)} if (linker := _any_linker()) else {})},
         backends=_backends(said),
         notes=(
-            f"{spec}: llvmlite cannot be told to fuse multiplications and additions that the IR does not "
+            f"{spec}: llvmlite has no option to fuse multiplications and additions that the IR does not "
             "mark: where Triton lets LLVM fuse them, its code differs for that alone",
         ),
     )

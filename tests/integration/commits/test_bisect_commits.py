@@ -36,16 +36,10 @@ def history(irdiff, own_cache: Path, triton_repository: Path) -> tuple[Path, dic
     commits["readme"] = commit(repo, "readme")
     git(repo, "merge", "-q", "--no-edit", "side")
     commits["merge"] = git(repo, "rev-parse", "HEAD")
-    step(
-        "unbuildable", "python/triton/__init__.py", "__version__", "raise ImportError('not yet')\n__version__"
-    )
-    step("cured", "python/triton/__init__.py", "raise ImportError('not yet')\n", "")
-    step(
-        "frontend",
-        SEMANTIC,
-        "create_fadd(input.handle, other.handle)",
-        "create_fsub(input.handle, other.handle)",
-    )
+    package, error = "python/triton/__init__.py", "raise ImportError('not yet')\n"
+    step("unbuildable", package, "__version__", f"{error}__version__")
+    step("cured", package, error, "")
+    step("frontend", SEMANTIC, "create_fadd(input.handle", "create_fsub(input.handle")
     step("raises", NVIDIA, "        emuTF32", "        raise ValueError('on purpose')\n        emuTF32")
     commits["last"] = commit(repo, "last")
     return repo, commits

@@ -46,9 +46,8 @@ def pushing(tmp_path: Path) -> Path:
     subprocess.run(["git", "init", "-q", "--bare", "-b", "main", remote], check=True)
     repo = new_repository(tmp_path / "kernels")
     plan = '[kernels]\nworkloads = "irdiff"\ntoolchain = "triton==3.9.0"\n'
-    write(
-        repo, {"irdiff.toml": plan, "scaling.py": KERNEL, "irdiff/a/scale.py": WORKLOAD, "README.md": "x\n"}
-    )
+    files = {"irdiff.toml": plan, "scaling.py": KERNEL, "irdiff/a/scale.py": WORKLOAD, "README.md": "x\n"}
+    write(repo, files)
     commit(repo, "first")
     git(repo, "remote", "add", "origin", str(remote))
     git(repo, "push", "-q", "-u", "origin", "main")

@@ -53,25 +53,22 @@ LAUNCHES = {{"fp32": launch(run, tensor((1 << 20,), "fp32"))}}
 @pytest.fixture
 def kernels(tmp_path: Path) -> Path:
     repo = new_repository(tmp_path / "kernels é")
-    write(
-        repo,
-        {
-            "irdiff.toml": PROJECT,
-            "requirements.txt": "numpy\ntriton==3.9.0  # pinned\n",
-            "src/mykernels/__init__.py": "",
-            "src/mykernels/activations.py": HEADER
-            + kernel("relu", "tl.maximum(x, 0.0)")
-            + "\n\n"
-            + kernel("square", "x * x")
-            + "\n\n"
-            + kernel("gate", "x * tl.sigmoid(x) + tl.exp(-x * x) * 0.5 - tl.abs(x)"),
-            "src/mykernels/old.py": HEADER + kernel("doomed", "tl.sin(x) + tl.cos(x * 3.0)"),
-            "bench/irdiff/activations/relu.py": workload("activations", "relu"),
-            "bench/irdiff/activations/square.py": workload("activations", "square"),
-            "bench/irdiff/activations/gate.py": workload("activations", "gate"),
-            "bench/irdiff/old/doomed.py": workload("old", "doomed"),
-        },
-    )
+    expressions = {
+        "relu": "tl.maximum(x, 0.0)",
+        "square": "x * x",
+        "gate": "x * tl.sigmoid(x) + tl.exp(-x * x) * 0.5 - tl.abs(x)",
+    }
+    activations = "\n\n".join(kernel(name, text) for name, text in expressions.items())
+    files = {
+        "irdiff.toml": PROJECT,
+        "requirements.txt": "numpy\ntriton==3.9.0  # pinned\n",
+        "src/mykernels/__init__.py": "",
+        "src/mykernels/activations.py": HEADER + activations,
+        "src/mykernels/old.py": HEADER + kernel("doomed", "tl.sin(x) + tl.cos(x * 3.0)"),
+        "bench/irdiff/old/doomed.py": workload("old", "doomed"),
+    }
+    workloads = {f"bench/irdiff/activations/{name}.py": workload("activations", name) for name in expressions}
+    write(repo, {**files, **workloads})
     commit(repo, "Kernels")
     return repo
 

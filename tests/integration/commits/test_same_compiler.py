@@ -20,16 +20,8 @@ def test_documents_and_tests_alone_end_at_once(irdiff, triton_repository: Path, 
     commit(triton_repository, "Documents and tests")
     empty, out = tmp_path / "empty-cache", tmp_path / "run"
     started = time.monotonic()
-    done = irdiff(
-        "compare",
-        "HEAD~1",
-        "HEAD",
-        "--out",
-        out,
-        "--exit-code",
-        cwd=triton_repository,
-        IRDIFF_CACHE=str(empty),
-    )
+    words = ("compare", "HEAD~1", "HEAD", "--out", out, "--exit-code")
+    done = irdiff(*words, cwd=triton_repository, IRDIFF_CACHE=str(empty))
     took_s = time.monotonic() - started
     print(f"{took_s:.2f} s")
     assert done.code == 0, done.stderr

@@ -11,7 +11,6 @@ from irdiff.compare import cases, radius
 from irdiff.compare.cases import MAX_REASON, reason
 from irdiff.model import (
     Artifact,
-    CaptureFailure,
     Failure,
     FailureKind,
     Launch,
@@ -62,28 +61,6 @@ def test_failures(pair: Pair, base, head, verdict: Verdict) -> None:
     assert case.verdict is verdict
     assert (case.origin is not None) == (verdict in (Verdict.BROKEN, Verdict.FIXED))
     assert (case.error or "").count("it failed") == sum(kind is not None for kind in kinds)
-
-
-FAILED = CaptureFailure(id="a/b:c", expected=True, failure=failure())
-
-
-@pytest.mark.parametrize(
-    ("base", "head", "verdict", "error"),
-    [
-        (None, "launches", Verdict.ADDED, ""),
-        ("launches", None, Verdict.REMOVED, ""),
-        ("launches", "fails", Verdict.BROKEN, "head: it failed"),
-        ("fails", "launches", Verdict.FIXED, "base: it failed"),
-        ("fails", "fails", Verdict.FAILING, "base: it failed; head: it failed"),
-        (None, "fails", Verdict.FAILING, "head: it failed"),
-        ("fails", None, Verdict.REMOVED, "base: it failed"),
-    ],
-)
-def test_launches_that_one_side_lacks(launch: Launch, base, head, verdict: Verdict, error: str) -> None:
-    rows = {"launches": launch, "fails": FAILED, None: None}
-    case = cases.one_sided(replace(PAIR, base=rows[base], head=rows[head]), COMPILES)
-    assert (case.verdict, case.error or "") == (verdict, error)
-    assert case.launches.base == (launch.key if base == "launches" else None)
 
 
 def test_what_a_side_does_not_support(launch: Launch) -> None:

@@ -296,26 +296,29 @@ def test_a_side_that_fails_breaks_or_fixes(compiler: FakeCompiler) -> None:
 
 
 @pytest.mark.parametrize(
-    ("launches", "made", "verdict", "error"),
+    ("launches", "compiles", "verdict", "error"),
     [
-        ({"base": None}, WHOLE, "added", None),
-        ({"base": None}, FAILS, "failing", "head: it failed"),
-        ({"base": FAILS_TO_LAUNCH}, WHOLE, "fixed", "base: no such option"),
-        ({"base": FAILS_TO_LAUNCH}, FAILS, "failing", "base: no such option; head: it failed"),
-        ({"head": FAILS_TO_LAUNCH}, WHOLE, "broken", "head: no such option"),
-        ({"head": FAILS_TO_LAUNCH}, FAILS, "failing", "base: it failed; head: no such option"),
-        ({"head": None}, FAILS, "removed", None),
+        ({"base": None}, True, "added", None),
+        ({"base": None}, False, "failing", "head: it failed"),
+        ({"base": FAILS_TO_LAUNCH}, True, "fixed", "base: no such option"),
+        ({"base": FAILS_TO_LAUNCH}, False, "failing", "base: no such option; head: it failed"),
+        ({"head": FAILS_TO_LAUNCH}, True, "broken", "head: no such option"),
+        ({"head": FAILS_TO_LAUNCH}, False, "failing", "base: it failed; head: no such option"),
+        # what no side can launch, or head has removed, is not compiled
+        ({"head": None}, None, "removed", None),
+        ({"base": FAILS_TO_LAUNCH, "head": None}, None, "removed", "base: no such option"),
+        ({"base": None, "head": FAILS_TO_LAUNCH}, None, "failing", "head: no such option"),
     ],
 )
 def test_what_one_side_alone_launches_is_compiled_there(
-    compiler: FakeCompiler, launches: Any, made: Any, verdict: str, error: str | None
+    compiler: FakeCompiler, launches: Any, compiles: bool | None, verdict: str, error: str | None
 ) -> None:
-    (missing,) = launches
-    alone = "head" if missing == "base" else "base"
-    compiler.outcomes[alone] = compiler.compiled(**made) if isinstance(made, dict) else made
+    made = compiler.compiled(**WHOLE) if compiles else FAILS
+    compiler.outcomes = {"base": made, "head": made}
     case = compiler.case(pair=launches)
     assert (case.verdict, case.error) == (verdict, error)
-    assert compiler.asked == ([] if verdict == "removed" else [alone])
+    assert compiler.asked == ([] if compiles is None else [*({"base", "head"} - {*launches})])
+    assert case.launches.base == (compiler.launch.key if "base" not in launches else None)
 
 
 # the store

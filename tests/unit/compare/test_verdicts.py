@@ -72,11 +72,6 @@ def test_what_there_is_to_compare_without_binaries(base: Compiled, head: Compile
     assert evidence.same is (None if finding.startswith("not-compared") else True)
 
 
-def test_binaries_of_one_kind_are_compared() -> None:
-    assert verdicts.shared_binary(side(ptx="1", cubin="2"), side(cubin="3")) == "cubin"
-    assert verdicts.shared_binary(side(amdgcn="1", hsaco="2"), side(hsaco="3")) == "hsaco"
-
-
 _PTXAS = Assembler(digest="x", flags=("-v",))
 
 
@@ -114,24 +109,6 @@ def test_machine_code_has_the_last_word(stages, same, handed_differs, verdict, f
     found = verdicts.judge(stages, evidence, handed_differs=handed_differs)
     assert (found[0], found[2]) == (verdict, first)
     assert found[1]["sass"] is (EQUIVALENT if same else CHANGED)
-
-
-def test_code_objects_are_reported_under_their_assembly() -> None:
-    for same, status in ((True, IDENTICAL), (False, CHANGED)):
-        evidence = verdicts.of_binaries("hsaco", {"amdgcn": IDENTICAL}, (), same=same)
-        found = verdicts.judge({"amdgcn": IDENTICAL}, evidence, handed_differs=False)
-        assert (found[1], found[2]) == ({"amdgcn": status}, None if same else "amdgcn")
-
-
-@pytest.mark.parametrize(
-    ("asm", "verdict"),
-    [(IDENTICAL, "absorbed"), (EQUIVALENT, "absorbed"), (CHANGED, "changed"), (ABSENT, "changed")],
-)
-def test_the_last_texts_decide_where_there_are_no_binaries(asm: StageStatus, verdict: str) -> None:
-    last = side(ttir="1", asm="2")
-    for stages, expected in (({"ttir": CHANGED, "asm": asm}, verdict), ({"ttir": IDENTICAL}, "changed")):
-        evidence = verdicts.of_last_texts(last, last, stages)
-        assert verdicts.judge(stages, evidence, handed_differs=False)[0] == expected
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from irdiff.model import Artifact, Case, Sides, Verdict
 from irdiff.run import run_folder
 from irdiff.store import Store, sha256
 from irdiff.timing import assemble
-from irdiff.timing.samples import Sample
+from irdiff.timing.results import Sample
 from irdiff.timing.schedule import GpuWork
 from tests.unit import timings
 from tests.unit.history import histories
@@ -129,11 +129,7 @@ def add_timings_of(file: Path, found: session.Session, ratios: dict[str, float])
         ]
         for label, ratio in ratios.items()
     }  # fmt: skip
-    rows = assemble.case_timings(
-        "GPU-1",
-        GpuWork(outputs=dict.fromkeys(samples, timings.check()), samples=samples),
-        {},
-        timings.protocol(),
-    )
+    work = GpuWork(outputs=dict.fromkeys(samples, timings.check()), samples=samples)
+    rows = assemble.case_timings("GPU-1", work, timings.protocol())
     with database.writing(file) as history:
         return add.add_timings(history, found, timings.found(rows, gpus=(timings.gpu(name="NVIDIA H200"),)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from irdiff.normalize.compressed_text import PackedLines, PackedParts
+from irdiff.normalize.compressed_text import PackedLines
 
 LINES = [f"line {n} é" for n in range(2500)]
 
@@ -15,10 +15,4 @@ def test_lines_are_a_sequence() -> None:
     assert packed[990:1010] == LINES[990:1010]
     assert list(PackedLines([])) == []
     assert list(PackedLines([""])) == [""]
-
-
-def test_parts_are_gone_through_again() -> None:
-    parts = PackedParts()
-    for part in ("small", "\ud800 large\n" * 10_000, ""):
-        parts.append(part)
-    assert list(parts) == list(parts) == ["small", "\ud800 large\n" * 10_000, ""]
+    assert list(PackedLines(["\ud800"])) == ["\ud800"]

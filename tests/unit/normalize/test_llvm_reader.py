@@ -1,10 +1,15 @@
-"""Texts of LLVMs that are newer than the one that reads: what becomes equal, and what stays different."""
+"""Texts of other LLVMs than the one that reads: what becomes equal, what stays different, and what is read."""
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
-from irdiff.normalize import equivalent, llvm_reader
+from irdiff.normalize import Printed, equivalent
+from irdiff.normalize.llvm_reader import reprint
+from irdiff.normalize.llvm_upgrades import may_be_made_equal
+from tests.programs.mutation.artifacts import of_stage
 from tests.unit.findings import told
 
 _HEAD = """target triple = "amdgpu9.50-amd-amdhsa"
@@ -40,7 +45,7 @@ _NAME = "llvm.amdgcn.raw.ptr.buffer.load.async.lds"
 
 
 def test_an_intrinsic_of_another_signature_is_read_as_a_function() -> None:
-    reading = llvm_reader.reprint(_HEAD)
+    reading = reprint(_HEAD)
     assert reading.text is not None
     assert reading.opaque == (_NAME,)
     ours, theirs = (
@@ -53,7 +58,7 @@ def test_an_intrinsic_of_another_signature_is_read_as_a_function() -> None:
 
 def test_equal_but_for_spelling() -> None:
     assert not equivalent("llir", _BASE, _HEAD).equal
-    found = equivalent("llir", _BASE, _HEAD, reprint=llvm_reader.reprint)
+    found = equivalent("llir", _BASE, _HEAD, reprint=reprint)
     assert found.equal
     assert told(found.findings) == ("equal-as-llvm-prints", f"opaque-intrinsic:{_NAME}")
 
@@ -74,8 +79,8 @@ def test_equal_but_for_spelling() -> None:
 def test_what_differs_still_differs(old: str, new: str) -> None:
     assert old in _HEAD
     changed = _HEAD.replace(old, new)
-    assert llvm_reader.reprint(changed).text
-    assert not equivalent("llir", _BASE, changed, reprint=llvm_reader.reprint).equal
+    assert reprint(changed).text
+    assert not equivalent("llir", _BASE, changed, reprint=reprint).equal
 
 
 def test_what_is_broken_otherwise_is_not_read() -> None:
@@ -84,4 +89,71 @@ def test_what_is_broken_otherwise_is_not_read() -> None:
         _HEAD.replace("float %z, ptr", "i32 %z, ptr"),
         _HEAD.replace("@k(", "@irdiff.opaque.k("),
     ):
-        assert llvm_reader.reprint(broken).text is None
+        assert reprint(broken).text is None
+
+
+def _with(declaration: str) -> str:
+    return f"define void @f() {{\n  ret void\n}}\n\n{declaration}\n"
+
+
+_CURRENT = (
+    "declare noundef range(i32 0, 1024) i32 @llvm.nvvm.read.ptx.sreg.tid.x() #1",
+    "declare !dbg !4 float @llvm.exp2.f32(float) #0",
+    "declare <4 x i32> @llvm.amdgcn.raw.ptr.buffer.load.v4i32(ptr addrspace(8) readonly captures(none), i32, i32, i32 immarg) #4",
+    "declare { i32, i32 } @llvm.amdgcn.permlane32.swap(i32, i32, i1 immarg, i1 immarg)",
+    "declare void @llvm.of.a.later.llvm(i32, ptr)",
+)
+_OUTDATED = (
+    "declare i32 @llvm.ctlz.i32(i32)",
+    "declare float @llvm.nvvm.ex2.approx.f(float)",
+    "declare void @llvm.nvvm.barrier0()",
+    "declare i16 @llvm.nvvm.fma.rn.bf16(i16, i16, i16)",
+)
+"""Another arity, another name, nothing at all, other types."""
+
+
+def _with(declaration: str) -> str:
+    return f"define void @f() {{\n  ret void\n}}\n\n{declaration}\n"
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "expected"),
+    [
+        *(("", declaration, False) for declaration in _CURRENT),
+        *(("", declaration, True) for declaration in _OUTDATED),
+        *((declaration, _CURRENT[0], True) for declaration in _OUTDATED),
+        # declarations that are not understood may matter
+        ("", "declare %struct @llvm.of.another()", True),
+        ("", 'declare target("t", 0) @llvm.x.y(i32)', True),
+        ("", "define void @g() {\n  call void @llvm.nvvm.barrier0()\n  ret void\n}", True),
+    ],
+)
+def test_only_an_intrinsic_of_one_side_that_is_out_of_date_is_worth_reading(
+    base: str, head: str, expected: bool
+) -> None:
+    assert may_be_made_equal(_with(base), _with(head), reprint) is expected
+
+
+def test_the_same_intrinsics_need_no_reading() -> None:
+    def refuse(text: str) -> Printed:
+        raise AssertionError(text)
+
+    assert not may_be_made_equal(_with(_OUTDATED[0]), _with(_OUTDATED[0] + "\n"), refuse)
+
+
+@pytest.mark.parametrize("part", ["a", " a", " <", " [1 x ", ", i32"])
+def test_long_declarations_are_read_in_a_bound(part: str) -> None:
+    start = time.process_time()
+    for hostile in (f"declare {part * 200_000} @llvm.x()", f"declare i32 @llvm.x(i32{part * 200_000})"):
+        may_be_made_equal(_with(""), _with(hostile), lambda text: Printed(text=text))
+    assert time.process_time() - start < 5
+
+
+@pytest.mark.parametrize("kind", ["[2 x [2 x i32]]", 'target("t", 0)'])
+def test_a_declaration_that_is_not_printed_again_may_matter(kind: str) -> None:
+    assert may_be_made_equal(_with(""), _with(f"declare {kind} @llvm.x.y(i32)"), lambda _: Printed(text=""))
+
+
+def test_no_intrinsic_of_the_newest_release_is_out_of_date() -> None:
+    for artifact in of_stage("llir", release="3.9.0"):
+        assert not may_be_made_equal(_with(""), artifact.text, reprint), artifact.name

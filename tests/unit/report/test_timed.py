@@ -9,7 +9,7 @@ from rich.console import Console
 from irdiff.cli import time_command as command
 from irdiff.report import timed
 from irdiff.timing.results import Measurement, NotTimed, OutputStatus, Speed, Unclear
-from tests.unit.timing.test_results import check, found, gpu
+from tests.unit.timing.test_timing_file import check, found, gpu
 
 WHY = "only 3 processes measured it, a verdict needs 18"
 MESSAGE = "while timing, in process 3 of 18: did not end within its limit"

@@ -1,62 +1,79 @@
-"""Packages beside a toolchain: which are asked for, from where, and what they are part of."""
+"""Packages next to a toolchain, and packs: what is asked for, from where, and what it is part of."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import importlib
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
 
 from irdiff import config as configuration
 from irdiff.config import Config
-from irdiff.errors import ToolchainError, UsageError
-from irdiff.model import Toolchain
-from irdiff.resolve import packages
-from irdiff.resolve.corpus import Corpus
+from irdiff.errors import CorpusError, ToolchainError, UsageError
+from irdiff.model import Target, Toolchain
+from irdiff.resolve import corpus, extra_packages, packs
+from irdiff.resolve.corpus import Corpus, ExtraPackages, Packages
 from irdiff.resolve.toolchains import environments
+from irdiff.worker import importing
 
-TOOLCHAIN = Toolchain(
-    spec="triton==9",
-    version="9",
-    digest="d",
-    path="/t",
-    python="/t/python",
-    root="/t/triton",
-    runtime={},
-    programs={},
-    notes=(),
-)
+SHIPPED = Path(__file__).parents[3] / "corpus"
+INDEX = "https://index.invalid/cpu"
+PACK = f"""
+summary = "one"
+python = "3.10"
+packages = ["kernels-of-one==1.2.0", "torch==2.13.0+cpu"]
+kernels = ["one_kernels"]
+[indexes]
+torch = "{INDEX}"
+"""
 CORPUS = Corpus(root=Path("/c"), workloads=("run/a", "run/b", "more/c"), digest="c")
+SM_90 = Target(name="sm_90", title="", backend="cuda", arch=90, warp_size=32, facts={}, sources={})
 
 
+@dataclass
 class Uv:
-    """Stands for uv: notes what it is told, and makes what an installation leaves."""
+    """Makes what `uv venv` and `uv pip install` would, unless that needs more than it has."""
 
-    def __init__(self) -> None:
-        self.calls: list[list[str]] = []
-        self.failing: list[str] = []
+    fails: Callable[[list[str]], bool] = lambda _: False
+    calls: list[list[str]] = field(default_factory=list)
 
-    def __call__(self, words: list[str | Path], log: Path, config: Config) -> None:
-        self.calls.append([str(word) for word in words])
-        if words[0] == "venv":
-            (Path(words[-1]) / "lib" / "python3.11" / "site-packages" / "a.dist-info").mkdir(parents=True)
-        elif any(word in self.failing for word in self.calls[-1]) or "everything" in self.failing:
-            raise ToolchainError("no such package", log_path=str(log))
-        elif words[0] == "pip":
-            record = next(Path(words[words.index("--python") + 1]).glob("lib/*/*/a.dist-info")) / "RECORD"
-            record.write_text(f"a/x.py,sha256={self.calls[-1][-1]},1\n")
+    def __call__(self, words: list[str | Path], log: Path, _config: Config) -> None:
+        call = [str(word) for word in words]
+        self.calls.append(call)
+        folder = Path(call[-1] if call[0] == "venv" else call[call.index("--python") + 1])
+        site = folder / "lib" / "python3.11" / "site-packages"
+        site.mkdir(parents=True, exist_ok=True)
+        if self.fails(call):
+            raise ToolchainError("no version of it", log_path=str(log))
+        for pin in (word for word in call if "==" in word):
+            if pin.startswith("kernels-of"):
+                write(site / "one_kernels" / "norm.py", "# kernels")
+            record = f"{pin}.py,sha256=1,1\n../../bin/x,sha256=9,1\nx.dist-info/RECORD,,\n"
+            write(site / f"{pin}.dist-info" / "RECORD", record)
+
+    @property
+    def pips(self) -> list[list[str]]:
+        return [call for call in self.calls if call[0] == "pip"]
 
 
 @pytest.fixture
 def uv(monkeypatch: pytest.MonkeyPatch) -> Uv:
     made = Uv()
     monkeypatch.setattr(environments, "uv", made)
-    monkeypatch.setattr(packages, "python_version", lambda *_: (3, 11))
+    monkeypatch.setattr(extra_packages, "python_version", lambda *_: (3, 11))
     return made
 
 
 def config(tmp_path: Path, **variables: str) -> Config:
-    return replace(configuration.load(cache=tmp_path), tool_environment=variables)
+    return replace(configuration.load(cache=tmp_path / "cache"), tool_environment=variables)
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
 
 
 @pytest.mark.parametrize(
@@ -67,35 +84,31 @@ def config(tmp_path: Path, **variables: str) -> Config:
         ("torch==2.13.0+cpu", "torch", False),
         ("einops >=0.7,<1", "einops", False),
         ("mine @ file:///w/mine.whl", "mine", False),
+        *((text, None, None) for text in ("", "tri ton", "--index-url=x", "-r file", "triton", "a;b")),
+        ("pytorch_triton==3", None, None),
     ],
 )
-def test_requirements(text: str, name: str, is_open: bool) -> None:
-    assert (packages.name_of(text), packages.is_open(text)) == (name, is_open)
+def test_requirements(text: str, name: str | None, is_open: bool) -> None:
+    if name is None:
+        with pytest.raises(UsageError):
+            extra_packages.name_of(text)
+    else:
+        assert (extra_packages.name_of(text), extra_packages.is_open(text)) == (name, is_open)
 
 
-@pytest.mark.parametrize(
-    "text", ["", "tri ton", "--index-url=x", "-r file", "triton", "pytorch_triton==3", "a;b"]
-)
-def test_what_is_no_package(text: str) -> None:
-    with pytest.raises(UsageError):
-        packages.name_of(text)
-
-
-def test_they_are_installed_once_for_every_family_and_are_part_of_the_digest(tmp_path: Path, uv: Uv) -> None:
-    first = packages.beside(CORPUS, TOOLCHAIN, ("torch==2", "einops"), config(tmp_path))
-    again = packages.beside(CORPUS, TOOLCHAIN, ("einops", "torch==2"), config(tmp_path))
+def test_packages_are_installed_once_for_every_family_and_are_part_of_the_digest(
+    tmp_path: Path, uv: Uv, toolchain: Toolchain
+) -> None:
+    here = config(tmp_path)
+    assert extra_packages.beside(CORPUS, toolchain, (), here) is CORPUS
+    first = extra_packages.beside(CORPUS, toolchain, ("torch==2", "einops"), here)
+    again = extra_packages.beside(CORPUS, toolchain, ("einops", "torch==2"), here)
     assert [call[0] for call in uv.calls] == ["venv", "pip"]
-    assert uv.calls[1][-4:] == ["--torch-backend", "cpu", "einops", "torch==2"]
     assert set(first.packages) == {"run", "more"} and first == again
-    other = packages.beside(CORPUS, TOOLCHAIN, ("torch==3",), config(tmp_path))
+    other = extra_packages.beside(CORPUS, toolchain, ("torch==3",), here)
     assert len({CORPUS.digest, first.digest, other.digest}) == 3
-    excluded = Path(uv.calls[1][uv.calls[1].index("--excludes") + 1]).read_text().split()
-    assert "triton" in excluded and "pytorch-triton" in excluded
-
-
-def test_nothing_is_installed_that_nobody_asks_for(tmp_path: Path, uv: Uv) -> None:
-    assert packages.beside(CORPUS, TOOLCHAIN, (), config(tmp_path)) is CORPUS
-    assert not uv.calls
+    excluded = Path(uv.pips[0][uv.pips[0].index("--excludes") + 1]).read_text().split()
+    assert {"triton", "pytorch-triton"} <= {*excluded}
 
 
 @pytest.mark.parametrize(
@@ -107,19 +120,149 @@ def test_nothing_is_installed_that_nobody_asks_for(tmp_path: Path, uv: Uv) -> No
     ],
 )
 def test_where_torch_is_looked_for(
-    tmp_path: Path, uv: Uv, variables: dict[str, str], ways: list[bool]
+    tmp_path: Path, uv: Uv, toolchain: Toolchain, variables: dict[str, str], ways: list[bool]
 ) -> None:
-    """Its index of CPU builds first, unless a user's uv or pip is told where builds lie."""
-    uv.failing = ["everything"]
+    """Its index of CPU builds first, unless a user's uv or pip has a place for builds."""
+    uv.fails = lambda call: call[0] == "pip"
     with pytest.raises(ToolchainError, match="the packages torch cannot be installed") as caught:
-        packages.beside(CORPUS, TOOLCHAIN, ("torch",), config(tmp_path, **variables))
-    assert ["--torch-backend" in call for call in uv.calls if call[0] == "pip"] == ways
+        extra_packages.beside(CORPUS, toolchain, ("torch",), config(tmp_path, **variables))
+    assert ["--torch-backend" in call for call in uv.pips] == ways
     assert "UV_FIND_LINKS" in caught.value.hint and caught.value.log_path
 
 
-def test_uv_is_told_what_pip_is_told(tmp_path: Path) -> None:
+def test_uv_gets_the_variables_of_pip(tmp_path: Path) -> None:
     pips = {"PIP_FIND_LINKS": "/a /b", "PIP_INDEX_URL": "https://i.invalid", "VIRTUAL_ENV": "/v"}
-    told = environments.uv_environment(config(tmp_path, **pips, UV_FIND_LINKS="/own"))
-    assert (told["UV_FIND_LINKS"], told["UV_DEFAULT_INDEX"]) == ("/own", "https://i.invalid")
-    assert "VIRTUAL_ENV" not in told
+    found = environments.uv_environment(config(tmp_path, **pips, UV_FIND_LINKS="/own"))
+    assert (found["UV_FIND_LINKS"], found["UV_DEFAULT_INDEX"]) == ("/own", "https://i.invalid")
+    assert "VIRTUAL_ENV" not in found
     assert environments.uv_environment(config(tmp_path, **pips))["UV_FIND_LINKS"] == "/a,/b"
+
+
+# packs
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    write(tmp_path / "matmul" / "one.py", "LAUNCHES = {}")
+    write(tmp_path / "packs" / "one" / "_calls.py", "")
+    for name in ("one", "two"):
+        write(tmp_path / "packs" / name / "pack.toml", PACK.replace("one", name))
+        write(tmp_path / "packs" / name / "norms.py", "LAUNCHES = {}")
+    return tmp_path
+
+
+def test_packs_are_no_families_of_the_corpus(root: Path) -> None:
+    before = corpus.load(root)
+    assert before.workloads == ("matmul/one",)
+    write(root / "packs" / "one" / "norms.py", "LAUNCHES = {1: 1}")
+    assert corpus.load(root).digest == before.digest
+    for name in ("one", "two"):
+        (root / "packs" / name / "pack.toml").unlink()
+    assert "packs/one/norms" in corpus.load(root).workloads
+
+
+def test_a_pack_takes_the_place_of_the_corpus(root: Path) -> None:
+    found = packs.load(root, ["one"])
+    assert (found.workloads, found.packs, found.root) == (("one/norms",), ("one",), root / "packs")
+    assert packs.load(root, ["two", "one", "two"]).workloads == ("one/norms", "two/norms")
+    assert packs.load(root, []).digest == corpus.load(root).digest
+    assert packs.note(found) == "packs one: kernels-of-one==1.2.0 torch==2.13.0+cpu"
+    assert packs.named_by("two/norms:a@sm_90", root) == ("two",)
+    assert packs.named_by("matmul/one:a@sm_90", root) == ()
+    write(root / "packs" / "one" / "pack.toml", PACK.replace("1.2.0", "1.2.1"))
+    assert packs.load(root, ["one"]).digest != found.digest
+    with pytest.raises(CorpusError) as error:
+        packs.load(root, ["three"])
+    assert error.value.hint == "packs: one, two"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "mistake"),
+    [
+        ("==1.2.0", ">=1.2.0", "is no pin"),
+        ("==1.2.0", "==1.*", "is no pin"),
+        ("kernels-of-one==1.2.0", "triton==3.9.0", "Triton is that of the toolchain"),
+        ("\ntorch =", "\njax =", "which is not among"),
+        ('summary = "one"', "", "summary"),
+        ('summary = "one"', 'summary = "one"\nversion = 1', "version"),
+        ('"one"', "one", "Invalid value"),
+    ],
+)
+def test_a_pack_that_is_none(root: Path, old: str, new: str, mistake: str) -> None:
+    write(root / "packs" / "one" / "pack.toml", PACK.replace(old, new))
+    with pytest.raises(CorpusError, match=mistake):
+        packs.read(root / "packs" / "one")
+
+
+def test_shipped_packs_can_be_read_and_share_their_packages() -> None:
+    names = packs.names(SHIPPED)
+    assert names and not {name.partition("/")[0] for name in corpus.load(SHIPPED).workloads} & set(names)
+    pins: dict[str, str] = {}
+    for name in names:
+        for pin in packs.read(SHIPPED / "packs" / name).packages:
+            package, _, version = pin.partition("==")
+            assert pins.setdefault(package, version) == version, "one torch on disk serves every pack"
+
+
+def test_the_packages_of_a_pack(root: Path, uv: Uv, toolchain: Toolchain) -> None:
+    """Installed once, without what they ask for; the content of the kernels is part of the digest."""
+
+    def installed() -> Corpus:
+        return packs.install(packs.load(root, ["one"]), toolchain, config(root))
+
+    found = installed()
+    assert installed().digest == found.digest != packs.load(root, ["one"]).digest
+    assert [call[0] for call in uv.calls] == ["venv", "pip"]
+    assert "--no-deps" in uv.pips[0] and INDEX not in uv.pips[0]
+    assert uv.calls[0][uv.calls[0].index("--python") + 1] == toolchain.python
+    kernels = found.packages["one"].site / "one_kernels"
+    write(kernels / "__pycache__" / "norm.pyc", "bytecode")
+    assert installed().digest == found.digest
+    write(kernels / "norm.py", "# edited")
+    assert installed().digest != found.digest
+    plain = corpus.load(root)
+    assert packs.install(plain, toolchain, config(root)) is plain
+
+
+def test_an_index_is_asked_after_those_that_the_user_names(root: Path, uv: Uv, toolchain: Toolchain) -> None:
+    uv.fails = lambda call: call[0] == "pip" and INDEX not in call
+    packs.install(packs.load(root, ["one"]), toolchain, config(root))
+    assert len(uv.pips) == 2
+    uv.fails = lambda call: call[0] == "pip"
+    with pytest.raises(ToolchainError, match="pack two: its packages cannot be installed") as caught:
+        packs.install(packs.load(root, ["two"]), toolchain, config(root))
+    assert "UV_FIND_LINKS" in caught.value.hint and INDEX in caught.value.hint
+    assert not list((root / "cache" / "toolchains").glob("pack-two*/")), "nothing half-made stays"
+
+
+def test_a_python_that_the_packages_do_not_know(
+    root: Path, monkeypatch: pytest.MonkeyPatch, toolchain: Toolchain
+) -> None:
+    monkeypatch.setattr(extra_packages, "python_version", lambda *_: (3, 9))
+    with pytest.raises(ToolchainError, match=r"need Python 3\.10; triton==9 has 3\.9"):
+        packs.install(packs.load(root, ["one"]), toolchain, config(root))
+
+
+def test_packages_stand_beside_the_launches_of_their_pack(root: Path) -> None:
+    packages = Packages(site=root, imports=(), kernels=("one_kernels",), torch_compile=False, digest="p")
+    found = replace(packs.load(root, ["one", "two"]), packages={"one": packages})
+    assert found.beside("one/norms:rms", SM_90) == ExtraPackages(packages=packages, target=SM_90)
+    assert found.beside("two/norms:rms", SM_90) == ExtraPackages(packages=None, target=SM_90), (
+        "torch, perhaps"
+    )
+    assert replace(found, self_contained=True).beside("two/norms:rms", SM_90) is None
+
+
+def test_kernels_of_packages_go_by_paths_within_their_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("path", "path_hooks"):
+        monkeypatch.setattr(sys, name, list(getattr(sys, name)))
+    for name in ("irdiff_kernels", "irdiff_other"):
+        write(tmp_path / name / "__init__.py", "")
+        write(tmp_path / name / "norm.py", "def rms(): pass")
+    importing.import_packages(str(tmp_path), ["irdiff_kernels"])
+    assert sys.path[-1] == str(tmp_path), "after what the toolchain has"
+    kernels, other = (importlib.import_module(f"{name}.norm") for name in ("irdiff_kernels", "irdiff_other"))
+    assert kernels.rms.__code__.co_filename == "irdiff_kernels/norm.py"
+    assert other.rms.__code__.co_filename == str(tmp_path / "irdiff_other" / "norm.py")

@@ -26,18 +26,14 @@ def run_of(build: Any, *cases: Case) -> Run:
     return run
 
 
-def test_the_same_edit_of_the_same_case_is_known(build: Any) -> None:
-    run = run_of(build, changed(build, "x"), changed(build, "y"), build.case("a/b:z@sm_90"))
+def test_the_same_edit_of_the_same_case_is_known_and_a_group_keeps_its_new_cases(build: Any) -> None:
+    x, y = changed(build, "x"), changed(build, "y")
+    run = run_of(build, x, y, build.case("a/b:z@sm_90"))
     found = known.news(run, run)
-    assert (found.cases, found.groups) == (2, 1)
+    assert (found.cases, found.groups, found.run.groups) == (2, 1, ())
     assert [case.id for case in found.run.cases] == ["a/b:z@sm_90"]
-    assert found.run.groups == ()
     assert found.run.summary.verdicts[Verdict.CHANGED] == 0
-
-
-def test_a_group_keeps_its_new_cases_and_shows_one_of_them(build: Any) -> None:
-    old = run_of(build, changed(build, "x"))
-    found = known.news(run_of(build, changed(build, "x"), changed(build, "y")), old)
+    found = known.news(run_of(build, x, y), run_of(build, x))
     (group,) = found.run.groups
     assert (group.members, group.representative) == (("a/b:y@sm_90",), "a/b:y@sm_90")
     assert (found.cases, found.groups) == (1, 0)
@@ -65,11 +61,8 @@ def test_whatever_else_differs_is_new(build: Any, change: dict[str, Any]) -> Non
         assert known.news(run, earlier).run == run
 
 
-def test_nothing_is_known_by_other_normalizers(build: Any) -> None:
+def test_nothing_is_known_by_other_normalizers_or_without_an_edit(build: Any) -> None:
     run = run_of(build, changed(build, "x"))
     assert known.news(run, replace(run, normalizer_version="another")).cases == 0
-
-
-def test_a_case_without_an_edit_is_never_known(build: Any) -> None:
     run = build.run(build.case("a/b:x@sm_90", Verdict.ADDED), build.case("a/b:y@sm_90", Verdict.FAILING))
     assert known.news(run, run).run == run

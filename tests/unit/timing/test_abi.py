@@ -12,13 +12,14 @@ from pydantic import TypeAdapter
 
 from irdiff.model import Launch
 from irdiff.timing import abi
-from irdiff.timing.abi import AbiError, ParameterKind
+from irdiff.timing.abi import AbiError
 from irdiff.timing.kernel_entry import EntryError, EntryParameter, KernelEntry, read_entry
 
 DATA = Path(__file__).parents[2] / "data" / "abi"
 UNRECORDED = {"launched": {"stage": "launch", "digest": "0" * 64, "size_bytes": 0}, "places": [1]}
-"""What launches say that were recorded before there was a stage `launch`; no parameter depends on it."""
+"""What launches lack that were recorded before there was a stage `launch`; no parameter depends on it."""
 FILES = sorted(path.name for path in DATA.glob("*.zst"))
+MIXED = "3.9.0-sm_90-mixed.json.zst"
 
 
 def read(name):
@@ -34,32 +35,30 @@ def planned(name):
     return abi.plan(launch, row["metadata"], entry, backend=backend, warp_size=warp), row, launch
 
 
+def named(part):
+    return [name for name in FILES if part in name]
+
+
 def test_every_release_has_artifacts():
-    assert {name.split("-")[0] for name in FILES} == {
-        "3.2.0", "3.3.1", "3.4.0", "3.5.1", "3.6.0", "3.7.1", "3.8.0", "3.9.0"
-    }  # fmt: skip
+    releases = {"3.2.0", "3.3.1", "3.4.0", "3.5.1", "3.6.0", "3.7.1", "3.8.0", "3.9.0"}
+    assert {name.split("-")[0] for name in FILES} == releases
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_the_launch_fits_the_entry(name):
     plan, row, _ = planned(name)
     assert plan.block_threads == 4 * (32 if row["target"] == "sm_90" else 64)
-    passed = {p.name for p in plan.parameters}
-    assert not passed & {"BLOCK", "skipped", "one"}
+    assert not {p.name for p in plan.parameters} & {"BLOCK", "skipped", "one"}
     offsets = [p.offset_bytes for p in plan.parameters]
     assert offsets == sorted(offsets)
 
 
-@pytest.mark.parametrize("name", [name for name in FILES if name.endswith("-mixed.json.zst")])
+@pytest.mark.parametrize("name", named("-mixed."))
 def test_scalars_are_packed_by_their_type(name):
-    plan, _, _ = planned(name)
-    rows = {p.name: p for p in plan.parameters}
-    assert rows["n"].value == struct.pack("<i", 1000)
-    assert rows["wide"].value == struct.pack("<q", 1 << 40)
-    assert rows["flag"].value == b"\1"
-    assert rows["scale"].value == struct.pack("<f", 0.5)
-    order = ["x_ptr", "n", "wide", "flag", "scale", "out_ptr"]
-    assert [p.name for p in plan.parameters][:6] == order
+    parameters = planned(name)[0].parameters[:6]
+    assert [p.name for p in parameters] == ["x_ptr", "n", "wide", "flag", "scale", "out_ptr"]
+    values = [struct.pack("<i", 1000), struct.pack("<q", 1 << 40), b"\1", struct.pack("<f", 0.5)]
+    assert [p.value for p in parameters] == [None, *values, None]
 
 
 @pytest.mark.parametrize(
@@ -67,36 +66,31 @@ def test_scalars_are_packed_by_their_type(name):
     [("3.2.0", 0), ("3.3.1", 1), ("3.4.0", 1), ("3.5.1", 2), ("3.6.0", 2), ("3.9.0", 2)],
 )
 def test_scratch_pointers_by_release(version, count):
-    plan, _, _ = planned(f"{version}-sm_90-mixed.json.zst")
-    kinds = [p.kind for p in plan.parameters][6:]
-    assert kinds == [ParameterKind.GLOBAL_SCRATCH, ParameterKind.PROFILE_SCRATCH][:count]
+    names = [p.name for p in planned(f"{version}-sm_90-mixed.json.zst")[0].parameters[6:]]
+    assert names == ["global_scratch", "profile_scratch"][:count]
 
 
-@pytest.mark.parametrize("name", [n for n in FILES if "-sm_90-descriptor." in n])
+@pytest.mark.parametrize("name", named("-sm_90-descriptor."))
 def test_host_descriptors_become_tensor_maps(name):
-    plan, _, _ = planned(name)
-    kinds = [p.kind for p in plan.parameters]
-    assert kinds[0] is ParameterKind.TENSOR_MAP
-    assert plan.parameters[0].size_bytes == 128
-    first = plan.parameters[0].tensor_map
-    assert (first.shape, first.strides, first.block_shape) == ((32, 128), (128, 1), (16, 64))
-    assert (first.element_bytes, first.element_type, first.swizzle) == (2, 6, 3)
-    shape = [p.value for p in plan.parameters[1:3]]
-    assert shape == [struct.pack("<i", 32), struct.pack("<i", 128)]
+    first, *rest = planned(name)[0].parameters[:3]
+    found = first.tensor_map
+    assert first.size_bytes == 128
+    assert (found.shape, found.strides, found.block_shape) == ((32, 128), (128, 1), (16, 64))
+    assert (found.element_bytes, found.element_type, found.swizzle) == (2, 6, 3)
+    assert [p.value for p in rest] == [struct.pack("<i", 32), struct.pack("<i", 128)]
 
 
-@pytest.mark.parametrize("name", [n for n in FILES if "-gfx942-descriptor." in n])
+@pytest.mark.parametrize("name", named("-gfx942-descriptor."))
 def test_descriptors_without_metadata_are_taken_apart(name):
     plan, row, _ = planned(name)
-    sizes = [p.size_bytes for p in plan.parameters]
     flags = 1 if row["version"].startswith(("3.5", "3.6")) else 2
-    assert sizes[: 9 + flags] == [8, 8, 8, 8, 8] + [1] * flags + [4, 4, 8, 8]
+    assert [p.size_bytes for p in plan.parameters][: 9 + flags] == [8] * 5 + [1] * flags + [4, 4, 8, 8]
 
 
-@pytest.mark.parametrize("name", [n for n in FILES if "-sm_90-device-descriptor." in n])
+@pytest.mark.parametrize("name", named("-sm_90-device-descriptor."))
 def test_global_scratch_is_sized_by_the_metadata(name):
     plan, row, _ = planned(name)
-    assert plan.global_scratch_bytes == 2 * row["metadata"]["global_scratch_size"] > 0
+    assert plan.scratch_bytes["global_scratch"] == 2 * row["metadata"]["global_scratch_size"] > 0
 
 
 def test_clusters_multiply_the_grid():
@@ -105,40 +99,31 @@ def test_clusters_multiply_the_grid():
         assert (plan.cluster, plan.grid) == (2, (launch.grid[0] * 2, 1, 1))
 
 
+SIX = [EntryParameter(offset_bytes=8 * i, size_bytes=size) for i, size in enumerate([8, 4, 8, 1, 4, 8])]
+WITHOUT_SCRATCH = KernelEntry(name="mixed", parameters=tuple(SIX), required_threads=None)
+
+
 @pytest.mark.parametrize(
-    ("signature", "metadata", "pattern"),
+    ("signature", "metadata", "entry", "pattern"),
     [
-        ({"n": None, "wide": None, "scale": None}, {}, "the entry takes 8 parameters"),
-        ({"n": "i64"}, {}, "not launched"),
-        ({}, {"num_warps": 8}, "wants 128 threads"),
+        ({"n": None, "wide": None, "scale": None}, {}, None, "the entry takes 8 parameters"),
+        ({"n": "i64"}, {}, None, "not launched"),
+        ({}, {"num_warps": 8}, None, "wants 128 threads"),
+        ({}, {"global_scratch_size": 64}, WITHOUT_SCRATCH, "needs global scratch"),
     ],
 )
-def test_what_does_not_fit_the_entry_is_an_error_before_launch(signature, metadata, pattern):
-    row, launch, binary = read("3.9.0-sm_90-mixed.json.zst")
+def test_what_does_not_fit_the_entry_is_an_error_before_launch(signature, metadata, entry, pattern):
+    row, launch, binary = read(MIXED)
     types = {name: type_ for name, type_ in (launch.signature | signature).items() if type_}
     launch = dataclasses.replace(launch, signature=types)
-    entry = read_entry(binary, "mixed", "cuda")
+    entry = entry or read_entry(binary, "mixed", "cuda")
     with pytest.raises(AbiError, match=pattern):
         abi.plan(launch, row["metadata"] | metadata, entry, backend="cuda", warp_size=32)
 
 
-def test_scratch_that_the_entry_does_not_take_is_an_error():
-    row, launch, _ = read("3.2.0-sm_90-mixed.json.zst")
-    entry = KernelEntry(
-        name="mixed",
-        parameters=tuple(
-            EntryParameter(offset_bytes=8 * i, size_bytes=size) for i, size in enumerate([8, 4, 8, 1, 4, 8])
-        ),
-        required_threads=None,
-    )
-    with pytest.raises(AbiError, match="global scratch"):
-        abi.plan(launch, row["metadata"] | {"global_scratch_size": 64}, entry, backend="cuda", warp_size=32)
-
-
 def test_a_kernel_that_is_not_there():
-    _, _, binary = read("3.9.0-sm_90-mixed.json.zst")
     with pytest.raises(EntryError, match="no kernel 'other'"):
-        read_entry(binary, "other", "cuda")
+        read_entry(read(MIXED)[2], "other", "cuda")
 
 
 @pytest.mark.parametrize(

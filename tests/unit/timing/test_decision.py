@@ -1,14 +1,15 @@
-"""Verdicts on simulated samples whose truth is known: the small version of `python -m tests.programs.bench_statistics`.
+"""Estimates and verdicts of simulated samples whose truth is known: `bench_statistics`, small.
 
 All is seeded, and a limit is broken where a binomial with that chance would be so only once in 1000 times.
 """
 
 import dataclasses
+import math
 
 import numpy as np
 import pytest
 
-from irdiff.timing import decision
+from irdiff.timing import decision, estimates
 from irdiff.timing.results import PROCESSES, Speed, Unclear
 from tests.programs import bench_statistics, timing_noise
 from tests.programs.bench_statistics import Cell, protocol
@@ -23,24 +24,70 @@ def samples(name=ONE_HUMPED, change=0.0, spread=0.002, seed=0, processes=PROCESS
     return [dataclasses.replace(row, case=case) for row in rows]
 
 
-def only(rows, rules=None):
-    (found,) = decision.decide(rows, rules or protocol()).values()
-    return found
+def quiet(change=0.0):
+    """Samples of three processes without any noise."""
+    return [
+        dataclasses.replace(row, elapsed_us=row.launches * 100.0 * (1 + change * (row.arm == "head")))
+        for row in samples(processes=3)
+    ]
 
 
-def slower_head(rows, share, chosen):
+def slower(rows, share, chosen=lambda row: True, arm="head"):
     return [
         dataclasses.replace(row, elapsed_us=row.elapsed_us * (1 + share))
-        if row.arm == "head" and chosen(row)
+        if row.arm == arm and chosen(row)
         else row
         for row in rows
     ]
 
 
-def outcome(name, change, trials, processes=PROCESSES, level="measured"):
+def only(rows, rules=None):
+    (found,) = decision.decide(rows, rules or protocol()).values()
+    return found
+
+
+def outcome(name, change, trials, processes=PROCESSES):
     return bench_statistics.simulate(
-        Cell(noise=FAMILIES[name], level=level, change=change, trials=trials, processes=processes, seed=7)
+        Cell(
+            noise=FAMILIES[name], level="measured", change=change, trials=trials, processes=processes, seed=7
+        )
     )
+
+
+# estimates
+
+
+def test_times_are_of_one_launch_and_by_process():
+    found = estimates.process_times(quiet(0.05))
+    assert [row.process for row in found] == [0, 1, 2]
+    assert found[0].base_us == found[0].base_mean_us == found[0].control_us == pytest.approx(100.0)
+    assert found[0].head_us == found[0].head_mean_us == pytest.approx(105.0)
+
+
+def test_a_process_without_an_arm_does_not_count():
+    rows = [row for row in samples(processes=3) if (row.process, row.arm) != (1, "control")]
+    assert [row.process for row in estimates.process_times(rows)] == [0, 2]
+    assert estimates.estimate([row for row in rows if row.process != 2], confidence=0.95) is None
+
+
+def test_a_quarter_of_slow_samples_moves_the_mean_and_not_the_median():
+    (first, *_) = estimates.process_times(slower(quiet(), 0.06, lambda row: row.round < 4))
+    assert first.head_us == pytest.approx(100.0)
+    assert first.head_mean_us == pytest.approx(100 + 6 * 3 / 14)  # of 16 samples, one is cut off at each end
+
+
+@pytest.mark.slow
+def test_the_interval_covers_the_truth():
+    found = [estimates.estimate(samples(seed=n, processes=6), confidence=0.95).head for n in range(300)]
+    assert 0.92 <= sum(head.low <= 1.0 <= head.high for head in found) / 300 <= 0.98
+
+
+def test_identical_numbers_do_not_divide_by_zero():
+    found = estimates.estimate(quiet(0.05), confidence=0.95).head
+    assert found.value == pytest.approx(1.05)
+    assert found.high - found.low < 1e-5
+    assert found.p_greater(math.log(1.01)) == 0.0
+    assert found.p_less(math.log(1.01)) == found.p_greater(math.log(1.06)) == 1.0
 
 
 # the whole decision under noise
@@ -48,8 +95,9 @@ def outcome(name, change, trials, processes=PROCESSES, level="measured"):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FAMILIES)
-def test_a_change_of_one_and_a_half_thresholds_is_hardly_ever_the_same(name):
+def test_verdicts_are_hardly_ever_wrong(name):
     assert not outcome(name, 0.015, 60).broken
+    assert not outcome(name, 0.0, 30).broken
 
 
 @pytest.mark.slow
@@ -60,32 +108,43 @@ def test_a_second_hump_in_a_quarter_of_the_processes_is_hardly_ever_the_same():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", FAMILIES)
-def test_no_change_is_rarely_called_one(name):
-    assert not outcome(name, 0.0, 30).broken
-
-
-@pytest.mark.slow
 def test_at_measured_noise_a_change_is_found_and_no_change_is_the_same():
     assert outcome(ONE_HUMPED, 0.02, 60).found >= 57
     assert outcome(ONE_HUMPED, 0.05, 20).found == 20
     assert outcome(ONE_HUMPED, 0.0, 60).alone[Speed.SAME] >= 54
 
 
-@pytest.mark.parametrize("processes", [2, 3, 6, 17])
-def test_fewer_processes_than_the_protocols_give_no_verdict(processes):
-    for change in (0.0, 0.0105, 0.05):
-        found = outcome(ONE_HUMPED, change, 5, processes)
-        assert found.alone == {Speed.UNCLEAR: 5}
+@pytest.mark.parametrize("processes", [2, 6, 17])
+@pytest.mark.parametrize("change", [0.0, 0.0105, 0.05])
+def test_fewer_processes_than_the_protocols_give_no_verdict(processes, change):
+    assert outcome(ONE_HUMPED, change, 5, processes).alone == {Speed.UNCLEAR: 5}
 
 
 # each reason for no verdict, in words
 
 
-def test_few_processes_are_said():
-    found = only(samples(processes=17))
-    assert found.unclear is Unclear.FEW_PROCESSES
-    assert found.why == "only 17 processes measured it, a verdict needs 18"
+@pytest.mark.parametrize(
+    ("rows", "unclear", "words"),
+    [
+        (samples(processes=17), Unclear.FEW_PROCESSES, "only 17 processes measured it, a verdict needs 18"),
+        (slower(samples(), 0.06, lambda row: row.process in (3, 11)), Unclear.TWO_HUMPS, "in 2 of 18 processes"),
+        (slower(samples(), 0.03, lambda row: row.process == 9), Unclear.TWO_HUMPS, "in 1 of 18 processes"),
+        (slower(samples(), 0.06, lambda row: row.round % 4 == 0), Unclear.TWO_HUMPS, "samples within a process"),
+        (slower(samples(change=0.02), 0.03, arm="control"), Unclear.CONTROL, "loaded again, may be off by 3"),
+        (samples(spread=0.03, seed=3), Unclear.CONTROL, "too wide to lie within 1 % on both sides"),
+        (samples(change=0.01), Unclear.THRESHOLD, "is neither within 1 % nor beyond it"),
+    ],
+)  # fmt: skip
+def test_a_case_without_a_verdict_says_why(rows, unclear, words):
+    found = only(rows)
+    assert (found.speed, found.unclear) == (Speed.UNCLEAR, unclear)
+    assert words in found.why
+
+
+def test_one_process_apart_is_enough_against_same():
+    found = only(slower(samples(), 0.03, lambda row: row.process == 9))
+    assert found.ratio_high < 1.01  # the interval alone would say `same`
+    assert found.speed is Speed.UNCLEAR
 
 
 def test_a_protocol_of_more_processes_needs_them():
@@ -93,50 +152,6 @@ def test_a_protocol_of_more_processes_needs_them():
     assert only(rows, rules).speed is Speed.SAME
     lost = [row for row in rows if row.process != 4]
     assert only(lost, rules).why == "only 19 processes measured it, a verdict needs 20"
-
-
-def test_processes_in_two_humps_are_said():
-    rows = slower_head(samples(), 0.06, lambda row: row.process in (3, 11))
-    found = only(rows)
-    assert (found.speed, found.unclear) == (Speed.UNCLEAR, Unclear.TWO_HUMPS)
-    assert found.why.startswith("in 2 of 18 processes head is about 6")
-    assert "slower than in the others: two humps" in found.why
-
-
-def test_one_process_apart_is_enough_against_same():
-    found = only(slower_head(samples(), 0.03, lambda row: row.process == 9))
-    assert found.estimate.head.high < 1.01  # the interval alone would say `same`
-    assert (found.speed, found.unclear) == (Speed.UNCLEAR, Unclear.TWO_HUMPS)
-
-
-def test_samples_in_two_humps_are_said():
-    found = only(slower_head(samples(), 0.06, lambda row: row.round % 4 == 0))
-    assert (found.speed, found.unclear) == (Speed.UNCLEAR, Unclear.TWO_HUMPS)
-    assert "samples within a process lie in two humps" in found.why
-
-
-def test_a_control_that_disagrees_is_said():
-    rows = [
-        dataclasses.replace(row, elapsed_us=row.elapsed_us * 1.03) if row.arm == "control" else row
-        for row in samples(change=0.02)
-    ]
-    found = only(rows)
-    assert found.estimate.noise_floor > 0.025
-    assert (found.speed, found.unclear) == (Speed.UNCLEAR, Unclear.CONTROL)
-    assert "base's own binary, loaded again, may be off by 3" in found.why
-
-
-def test_a_wide_interval_is_said():
-    found = only(samples(spread=0.03, seed=3))
-    wide = [words for words in found.why.split("; ") if "too wide to lie within 1 % on both sides" in words]
-    assert found.speed is Speed.UNCLEAR
-    assert wide
-
-
-def test_an_interval_on_the_threshold_is_said():
-    found = only(samples(change=0.01))
-    assert (found.speed, found.unclear) == (Speed.UNCLEAR, Unclear.THRESHOLD)
-    assert found.why.endswith("is neither within 1 % nor beyond it")
 
 
 def test_the_correction_for_many_cases_is_said():

@@ -4,85 +4,68 @@ import ctypes
 
 import pytest
 
-from irdiff.timing.abi import LaunchPlan, Parameter, ParameterKind, TensorMap
+from irdiff.timing.abi import LaunchPlan, Parameter, TensorMap
 from irdiff.timing.open_device import DeviceError, HipDevice, ParameterBlock
+
+CONTENTS = [b"\1" * 8, b"\2" * 4, b"\3" * 8]
 
 
 class FakeHip:
     def __init__(self, fail=None):
-        self.calls = []
-        self.fail = fail
-        self.seen = None
+        self.calls, self.fail, self.seen = [], fail, None
 
     def __getattr__(self, name):
         def call(*args):
             self.calls.append((name, *args))
             if name.startswith("hipModuleLaunch"):
                 pointers = ctypes.cast(args[9], ctypes.POINTER(ctypes.c_void_p))
-                self.seen = [ctypes.string_at(pointers[i], size) for i, size in enumerate(self.sizes)]
+                self.seen = [ctypes.string_at(pointers[i], len(part)) for i, part in enumerate(CONTENTS)]
             if name == self.fail:
                 return (719,)
-            value = {"hipModuleLoadData": "module", "hipModuleGetFunction": "function"}.get(name)
-            return (0,) if value is None else (0, value)
+            values = {"hipModuleLoadData": "module", "hipModuleGetFunction": "function"}
+            values["hipDriverGetVersion"] = 7
+            return (0, values[name]) if name in values else (0,)
 
         return call
 
 
 def plan(**changes):
-    sizes = [8, 4, 8]
-    offsets = [0, 8, 16]
-    parameters = tuple(
-        Parameter(
-            kind=ParameterKind.SCALAR, name=f"p{i}", size_bytes=size, offset_bytes=offset,
-        )
-        for i, (size, offset) in enumerate(zip(sizes, offsets, strict=True))
-    )  # fmt: skip
     facts = {
         "kernel": "k", "grid": (7, 2, 1), "block_threads": 256, "cluster": 1, "shared_bytes": 1024,
-        "cooperative": False, "programmatic": False, "parameters": parameters, "size_bytes": 24,
-        "global_scratch_bytes": 0, "profile_scratch_bytes": 0,
+        "cooperative": False, "programmatic": False, "size_bytes": 24, "scratch_bytes": {},
+        "parameters": tuple(
+            Parameter(name=f"p{i}", size_bytes=len(part), offset_bytes=8 * i) for i, part in enumerate(CONTENTS)
+        ),
     }  # fmt: skip
     return LaunchPlan(**(facts | changes))
 
 
-CONTENTS = {0: b"\1" * 8, 1: b"\2" * 4, 2: b"\3" * 8}
-
-
 def launched(**changes):
-    api = FakeHip()
-    api.sizes = [8, 4, 8]
+    api, made = FakeHip(), plan(**changes)
     device = HipDevice(1, api)
-    made = plan(**changes)
     function = device.load(b"\x7fELF", made)
     device.launch(function, made, ParameterBlock(made, CONTENTS), 99)
     return api
 
 
-def test_loading_and_launching():
-    api = launched()
+@pytest.mark.parametrize(
+    ("cooperative", "name"), [(False, "hipModuleLaunchKernel"), (True, "hipModuleLaunchCooperativeKernel")]
+)
+def test_loading_and_launching(cooperative, name):
+    api = launched(cooperative=cooperative)
     assert api.calls[0] == ("hipSetDevice", 1)
-    assert api.calls[1] == ("hipModuleLoadData", b"\x7fELF")
-    assert api.calls[2] == ("hipModuleGetFunction", "module", b"k")
-    name, function, *sizes = api.calls[3][:10]
-    assert (name, function) == ("hipModuleLaunchKernel", "function")
-    assert sizes == [7, 2, 1, 256, 1, 1, 1024, 99]
-    assert api.seen == list(CONTENTS.values())
+    assert ("hipModuleLoadData", b"\x7fELF") in api.calls
+    assert ("hipModuleGetFunction", "module", b"k") in api.calls
+    assert api.calls[-1][:10] == (name, "function", 7, 2, 1, 256, 1, 1, 1024, 99)
+    assert api.seen == CONTENTS
 
 
-def test_a_cooperative_launch_has_a_call_of_its_own():
-    assert launched(cooperative=True).calls[3][0] == "hipModuleLaunchCooperativeKernel"
-
-
-def test_clusters_are_refused():
+def test_what_amd_gpus_do_not_have_is_refused():
     with pytest.raises(DeviceError, match="clusters"):
         launched(cluster=2)
-
-
-def test_tensor_maps_are_refused():
     spec = TensorMap(
-        element_type=6, element_bytes=2, swizzle=3, block_shape=(16, 64),
-        shape=(32, 128), strides=(128, 1),
-    )  # fmt: skip
+        element_type=6, element_bytes=2, swizzle=3, block_shape=(16, 64), shape=(32, 128), strides=(128, 1)
+    )
     with pytest.raises(DeviceError, match="no CUtensorMap"):
         HipDevice(0, FakeHip()).tensor_map(spec, 4096)
 

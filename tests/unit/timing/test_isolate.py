@@ -1,30 +1,34 @@
-"""A GPU process as its parent sees it: the child is a pair of pipes, nothing is started."""
+"""A GPU process from both ends: its parent with a child that is a pair of pipes, and how it answers."""
 
 import io
 import os
 import threading
+from types import SimpleNamespace
 
 import pytest
 
 from irdiff import process
 from irdiff.timing import gpu_process, isolate
+from irdiff.timing.abi import AbiError
 from irdiff.timing.isolate import GpuProcessError, GpuProcessGone
+from irdiff.timing.open_device import DeviceError, DriverError
 from irdiff.timing.results import OutputStatus
 
-READY = b'{"kind": "ready"}\n'
+READY, OPENED = b'{"kind": "ready"}\n', b'{"kind": "opened"}\n'
+ON_CONTROL = b'{"kind": "progress", "side": "control"}\n'
+FAULT = b'{"kind": "fault", "message": "illegal address"}\n'
 
 
 class Child:
     """Says `lines`, then ends with `code`, or stays silent."""
 
     def __init__(self, lines, code):
-        reader, writer = os.pipe()
+        reader, self.writer = os.pipe()
         self.stdin, self.stdout = io.BytesIO(), os.fdopen(reader, "rb")
         self.code, self.killed = code, threading.Event()
-        os.write(writer, b"".join(lines))
-        self.writer = writer
+        os.write(self.writer, b"".join(lines))
         if code is not None:
-            os.close(writer)
+            os.close(self.writer)
 
     def kill(self):
         self.killed.set()
@@ -38,8 +42,8 @@ class Child:
 
 @pytest.fixture
 def start(monkeypatch, tmp_path):
-    def start(*lines, code=None, ready=READY, log=""):
-        child = Child([ready, *lines], code)
+    def start(*lines, code=None, log=""):
+        child = Child(lines, code)
 
         def started(command, *, env, stderr):
             stderr.write_text(log)
@@ -51,56 +55,49 @@ def start(monkeypatch, tmp_path):
     return start
 
 
-def ended(gpu, timeout_s=5.0):
-    with pytest.raises(GpuProcessGone) as caught:
-        gpu.ask({"op": "time"}, timeout_s)
-    return caught.value
-
-
-def test_a_reply(start):
-    gpu, _ = start(b'{"kind": "progress", "side": "head"}\n', b'{"kind": "timed", "rows": []}\n')
+def test_replies(start):
+    gpu, _ = start(READY, OPENED, ON_CONTROL, b'{"kind": "timed", "rows": []}\n')
+    assert gpu.ask_first({"op": "open"}, 5.0, "") == {"kind": "opened"}
     assert gpu.ask({"op": "time"}, 5.0) == {"kind": "timed", "rows": []}
     gpu.close()
 
 
-def test_a_fault_names_the_side_that_ran(start):
-    gpu, child = start(
-        b'{"kind": "progress", "side": "control"}\n', b'{"kind": "fault", "message": "illegal address"}\n'
-    )
-    found = ended(gpu)
-    assert (found.status, found.side, found.message) == (OutputStatus.FAULT, "control", "illegal address")
+@pytest.mark.parametrize(
+    ("line", "code", "status", "side", "message"),
+    [
+        (FAULT, None, OutputStatus.FAULT, "control", "illegal address"),
+        (b"", None, OutputStatus.HANG, "control", "did not end within its limit"),
+        (b"", -11, OutputStatus.FAULT, "control", "the GPU process ended with -11: CUDA error: misaligned"),
+        *(
+            (line, 0, OutputStatus.FAULT, "control", "the GPU process answered")
+            for line in (b"hello\n", b'{"kind": "tim', b"[]\n", b"{}\n", b'{"kind": 3}\n', b"\xff\n")
+        ),
+    ],
+)
+def test_a_process_that_does_not_reply_is_gone(start, line, code, status, side, message):
+    gpu, child = start(ON_CONTROL, line, code=code, log="noise\nCUDA error: misaligned\n")
+    with pytest.raises(GpuProcessGone) as caught:
+        gpu.ask({"op": "time"}, 0.2)
+    assert (caught.value.status, caught.value.side) == (status, side)
+    assert caught.value.message.startswith(message)
     assert child.killed.is_set()
-
-
-def test_silence_is_a_hang(start):
-    gpu, child = start(b'{"kind": "progress", "side": "base"}\n')
-    found = ended(gpu, timeout_s=0.05)
-    assert (found.status, found.side) == (OutputStatus.HANG, "base")
-    assert child.killed.is_set()
-
-
-def test_death_is_a_fault_with_its_last_words(start):
-    gpu, _ = start(code=-11, log="noise\nCUDA error: misaligned address\n")
-    found = ended(gpu)
-    assert found.status is OutputStatus.FAULT
-    assert found.message == "the GPU process ended with -11: CUDA error: misaligned address"
 
 
 @pytest.mark.parametrize(
-    "line", [b"hello\n", b'{"kind": "tim', b"[]\n", b"{}\n", b'{"kind": 3}\n', b"\xff\n"]
+    ("lines", "words"),
+    [
+        ([], "did not start"),
+        ([b'{"kind": "timed"}\n'], "did not start"),
+        ([b"no module named torch\n"], "did not start"),
+        ([READY], "no GPU: the GPU process ended with 1"),
+        ([READY, FAULT], "no GPU: illegal address"),
+        ([READY, b'{"kind": "refused", "message": "no driver"}\n'], "no GPU: no driver"),
+    ],
 )
-def test_what_is_no_reply_is_a_fault(start, line):
-    gpu, _ = start(line, code=0)
-    found = ended(gpu)
-    assert found.status is OutputStatus.FAULT
-    assert "answered" in found.message
-
-
-@pytest.mark.parametrize("ready", [b"", b'{"kind": "timed"}\n', b"no module named torch\n"])
-def test_a_process_that_does_not_start_is_an_error(start, ready):
-    gpu, _ = start(ready=ready, code=1)
-    with pytest.raises(GpuProcessError, match="did not start"):
-        gpu.ask({"op": "list"}, 5.0)
+def test_what_every_process_must_do_is_an_error_where_one_does_not(start, lines, words):
+    gpu, _ = start(*lines, code=1)
+    with pytest.raises(GpuProcessError, match=words):
+        gpu.ask_first({"op": "list"}, 5.0, "no GPU")
 
 
 def test_a_process_that_cannot_be_started_is_an_error(monkeypatch, tmp_path):
@@ -114,6 +111,39 @@ def test_a_process_that_cannot_be_started_is_an_error(monkeypatch, tmp_path):
 
 def test_each_process_has_a_log_of_its_own(start):
     assert start()[0].log != start()[0].log
+
+
+# inside of the process
+
+
+def answer(monkeypatch, operation, synchronize=lambda: None):
+    monkeypatch.setitem(gpu_process._OPERATIONS, "time", operation)
+    torch = SimpleNamespace(cuda=SimpleNamespace(synchronize=synchronize))
+    session = SimpleNamespace(device="a card", torch=torch)
+    return gpu_process.answer(session, {"op": "time"}, lambda row: None)
+
+
+def raising(error):
+    def operation(*_):
+        raise error
+
+    return operation
+
+
+@pytest.mark.parametrize(
+    "error", [AbiError("takes\nsomething else"), DeviceError("no clusters here"), ValueError("no such fill")]
+)
+def test_what_does_not_fit_is_refused(monkeypatch, error):
+    reply = answer(monkeypatch, raising(error))
+    assert reply == {"kind": "refused", "message": " ".join(str(error).split())}
+
+
+@pytest.mark.parametrize("error", [DriverError("refused a call"), RuntimeError("out of memory")])
+def test_what_the_driver_or_torch_ends_in_is_a_fault(monkeypatch, error):
+    with pytest.raises(type(error)):
+        answer(monkeypatch, raising(error))
+    with pytest.raises(type(error)):  # one that shows late is no reply either
+        answer(monkeypatch, lambda *_: {"kind": "timed"}, synchronize=raising(error))
 
 
 def test_what_a_kernel_prints_is_not_a_reply(capfd):

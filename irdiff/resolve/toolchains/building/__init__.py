@@ -1,1 +1,1 @@
-"""How a native build is made: what it needs, its progress, its failures, the trees it leaves."""
+"""How a native build is made: what it needs, its output, and how it counts lines."""

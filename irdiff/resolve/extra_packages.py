@@ -1,0 +1,136 @@
+"""Packages that kernels and programs import, installed next to a toolchain: `--with torch`.
+
+    irdiff compare main HEAD --with torch
+    [kernels] packages = ["torch"]        in irdiff.toml
+
+uv resolves and installs them once for a version of Python, into an environment that holds no Triton: it comes
+last on the path of a worker, so that the Triton of a toolchain is never replaced. What was installed is part
+of the digest of the corpus that imports it. Torch and its like come from torch's own index of CPU
+builds, since nothing is computed here. UV_TORCH_BACKEND, and uv's other variables, choose another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+
+from irdiff import process
+from irdiff.config import Config
+from irdiff.errors import ToolchainError, UsageError
+from irdiff.model import Toolchain
+from irdiff.resolve.corpus import Corpus, Packages
+from irdiff.resolve.toolchains import environments
+from irdiff.resolve.toolchains.environments import Environment
+from irdiff.store import key_of
+
+_TRITONS = ("triton", "pytorch-triton", "pytorch-triton-rocm", "triton-rocm", "triton-windows")
+"""Distributions of Triton: that of the toolchain is there."""
+
+
+def name_of(requirement: str) -> str:
+    """The normalized name of a package. Raises UsageError where it is no requirement, or names Triton."""
+    name = canonicalize_name(_parsed(requirement).name)
+    if name in _TRITONS:
+        raise UsageError(f"{requirement}: Triton is that of the toolchain", hint="name it with --triton")
+    return name
+
+
+def is_open(requirement: str) -> bool:
+    """Whether it leaves the version to whoever installs it."""
+    parsed = _parsed(requirement)
+    return not parsed.specifier and not parsed.url
+
+
+def _parsed(requirement: str) -> Requirement:
+    try:
+        return Requirement(requirement)
+    except InvalidRequirement as error:
+        raise UsageError(
+            f"{requirement!r} is no package", hint='write it as in torch, or "torch==2.13.0"'
+        ) from error
+
+
+def beside(kernels: Corpus, toolchain: Toolchain, requirements: Sequence[str], config: Config) -> Corpus:
+    """The corpus with packages for every family that has none of its own. Raises ToolchainError."""
+    if not requirements:
+        return kernels
+    made = _installed(requirements, toolchain, config)
+    digest = str(made.state["digest"])
+    found = Packages(site=made.site, imports=("torch",), kernels=(), torch_compile=True, digest=digest)
+    families = {name.partition("/")[0] for name in kernels.workloads} - kernels.packages.keys()
+    digest = key_of("packages/2", kernels.digest, found.digest)
+    return replace(kernels, packages={**kernels.packages, **dict.fromkeys(families, found)}, digest=digest)
+
+
+def note(requirements: Sequence[str]) -> str:
+    return f"with {', '.join(requirements)}" if requirements else ""
+
+
+def site(requirements: Sequence[str], toolchain: Toolchain, config: Config) -> Path:
+    """The folder of packages that a program recorded under a toolchain is given."""
+    return _installed(requirements, toolchain, config).site
+
+
+def _installed(requirements: Sequence[str], toolchain: Toolchain, config: Config) -> Environment:
+    wanted = sorted({requirement.strip() for requirement in requirements}, key=name_of)
+    variables = environments.uv_environment(config)
+    # torch's index first, unless the user's uv has a place for builds
+    ways = [["--torch-backend", "cpu"], []]
+    if variables.get("UV_TORCH_BACKEND"):
+        ways = [[]]
+    elif variables.get("UV_FIND_LINKS"):
+        ways.reverse()
+
+    def fill(path: Path, log: Path) -> dict[str, Any]:
+        environments.show_progress(f"installing {', '.join(wanted)}, once: minutes, and a gigabyte for torch")
+        excluded = path / "excluded.txt"
+        excluded.write_text("".join(f"{name}\n" for name in _TRITONS), encoding="utf-8")
+        try_each([["--excludes", str(excluded), *way] for way in ways], wanted, path, log, config)
+        return {"spec": f"with:{','.join(wanted)}", "version": "", "digest": recorded_digest(path)}
+
+    version = "".join(map(str, python_version(toolchain.python, config)))
+    name = f"with-cp{version}-{key_of(wanted)[:12]}"
+    try:
+        return environments.make(name, config, fill, python=toolchain.python)
+    except ToolchainError as error:
+        raise ToolchainError(
+            f"the packages {', '.join(wanted)} cannot be installed:\n{error.what}",
+            hint="check their names and the network; UV_INDEX, UV_FIND_LINKS and UV_TORCH_BACKEND name "
+            "other places",
+            log_path=error.log_path,
+        ) from error
+
+
+def try_each(
+    ways: Sequence[Sequence[str]], wanted: Sequence[str], path: Path, log: Path, config: Config
+) -> None:
+    """Installs with the first list of options that works. Raises the ToolchainError of the last one."""
+    for number, options in enumerate(ways, 1):
+        try:
+            return environments.install(path, wanted, log, config, *options)
+        except ToolchainError:
+            if number == len(ways):
+                raise
+    return None
+
+
+def python_version(python: str, config: Config) -> tuple[int, ...]:
+    code = "import sys; print(*sys.version_info[:2])"
+    words = process.run([python, "-c", code], env=config.compiler_environment, timeout_s=60).split()
+    return tuple(map(int, words))
+
+
+def recorded_digest(environment: Path) -> str:
+    """A digest of the packages' own records of their files, without bytecode and the installer's notes."""
+    rows = set()
+    for record in environments.site_of(environment).glob("*.dist-info/RECORD"):
+        for line in record.read_text(encoding="utf-8").splitlines():
+            path, _, rest = line.partition(",")
+            if "sha256=" in rest and not path.startswith("../") and ".dist-info/" not in path:
+                rows.add(line)
+    return key_of("records/1", sorted(rows))

@@ -1,0 +1,116 @@
+"""`irdiff diff` and the texts that name a case."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+from rich.console import Console
+
+from irdiff.cli.diff_command import diff_command
+from irdiff.cli.run_argument import find_case
+from irdiff.errors import IrdiffError, UsageError
+from irdiff.model import Run, Sides, Verdict
+from irdiff.report import group_names
+from tests.unit.report.folders import three_cases
+from tests.unit.report.runs import large_run, make_case, make_run
+
+CASE = "matmul fp16-256@"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return three_cases(tmp_path)
+
+
+def call(folder: Path, *words: str) -> str:
+    arguments = [str(folder), *words]
+    return CliRunner().invoke(diff_command, arguments, standalone_mode=False, catch_exceptions=False).output
+
+
+def test_shows_the_first_changed_stage_in_each_form(folder: Path) -> None:
+    text = call(folder, CASE)
+    assert text.startswith("matmul/workload_00:fp16-256@sm_90  ttgir")
+    assert "+ ttng.fence_async_shared {bCluster = false}" in text
+    assert "#blocked.1 = #ttg.blocked" in text
+    assert "1 line removed, 2 added" in text
+    assert "\x1b" not in text
+    assert "arith.mulf %c, %c" in call(folder, CASE, "--raw")
+    assert "│" in call(folder, CASE, "--side-by-side")
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        ([CASE, "--stage", "ptx"], "holds no ptx text"),
+        (["normalization"], "is broken"),
+        ([CASE, "--stage", "sass"], "holds no cubin of base"),
+    ],
+)
+def test_what_cannot_be_shown_says_why(folder: Path, words: list[str], reason: str) -> None:
+    with pytest.raises(IrdiffError, match=reason):
+        call(folder, *words)
+
+
+def test_the_same_up_to_registers_is_said_next_to_the_diff(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    golden = Path(__file__).parents[2] / "golden" / "registers" / "sass" / "scalars"
+    base = (golden / "base.sass").read_text()
+    for name, wanted in (("same-moved", True), ("differ-use", False)):
+        texts = Sides(base=base, head=(golden / f"{name}.sass").read_text())
+        monkeypatch.setattr("irdiff.cli.diff_command.disassembled", lambda *_, texts=texts: texts)
+        text = call(folder, CASE, "--stage", "sass")
+        assert ("the same instructions up to register assignment" in text) == wanted
+        assert "in other registers" in text
+
+
+def test_a_terminal_that_is_too_low_gets_a_pager_and_a_pipe_everything(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paged: list[str] = []
+    monkeypatch.setattr(click, "echo_via_pager", lambda text, color: paged.append("".join(text)))
+    assert "1 line removed, 2 added" in call(folder, CASE)
+    monkeypatch.setattr(Console, "is_terminal", True)
+    for height, words in ((5, ["--no-pager"]), (200, [])):
+        monkeypatch.setattr(Console, "height", height)
+        assert "1 line removed" in call(folder, CASE, *words)
+    assert not paged
+    monkeypatch.setattr(Console, "height", 5)
+    assert call(folder, CASE) == ""
+    assert "1 line removed, 2 added" in paged[0]
+
+
+# cases of a run
+
+
+@pytest.fixture(scope="module")
+def run() -> Run:
+    return large_run(60, 6)
+
+
+def test_a_case_is_named_by_its_id_a_part_of_it_or_a_group(run: Run) -> None:
+    assert find_case(run, run.cases[3].id) is run.cases[3]
+    for row in group_names.named(run):
+        for text in (str(row.number), row.short, row.group.id):
+            assert find_case(run, text).id == row.group.representative
+    case = make_case(0, Verdict.CHANGED)
+    longer = make_run((case, replace(case, id=case.id + "0")))
+    assert find_case(longer, case.id).id == case.id, "a whole id wins over ids that contain it"
+
+
+def test_a_text_that_means_no_case_or_several_is_answered_with_those_that_come_near(run: Run) -> None:
+    misspelt = run.cases[0].id.replace("sm_90", "sm90").replace("attention", "atention")
+    reasons = {
+        "matmul": r"'matmul' means \d+ cases:\n    matmul/",
+        "nothing": "means no case of the run",
+        **dict.fromkeys(("7", "0", "g:ffff", "g:"), "no change group"),
+        misspelt: f"did you mean .*{run.cases[0].id}",
+    }
+    for text, reason in reasons.items():
+        with pytest.raises(UsageError) as raised:
+            find_case(run, text)
+        assert raised.match(reason)

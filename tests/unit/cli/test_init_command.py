@@ -1,0 +1,106 @@
+"""What `irdiff init` finds in a repository, and which irdiff its jobs are to run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from irdiff import config as configuration
+from irdiff.cli import init_command, init_toml
+from irdiff.errors import UsageError
+
+COMMIT = "c" * 40
+FILES = {
+    "irdiff/run/rope.py": "from irdiff_corpus import launch\nfrom mine.ops.rope import rope\n\nLAUNCHES = {}\n",
+    "src/mine/__init__.py": "import importlib.metadata\nfrom .version import VERSION\n",
+    "src/mine/version.py": "import packaging.version\nVERSION = 1\n",
+    "src/mine/ops/__init__.py": "",
+    "src/mine/ops/rope.py": "import torch\nimport triton\nfrom ..late import f\n\n\n@triton.jit\ndef rope(x):\n    pass\n",
+    "src/mine/late.py": (
+        "try:\n    import flash_attn\nexcept ImportError:\n    flash_attn = None\n"
+        "if TYPE_CHECKING:\n    import numpy\nelse:\n    import einops\n\n\ndef f():\n    import scipy\n"
+    ),
+    "src/mine/unrelated.py": "import pandas\n",
+}
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    write(tmp_path, FILES)
+    return tmp_path
+
+
+def write(root: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+
+
+def test_packages_are_those_that_importing_the_workloads_needs(root: Path) -> None:
+    found = init_toml.look_around(root)
+    assert found.packages == ("einops", "packaging", "torch")
+    assert (found.imports, found.workloads) == (("src",), "irdiff")
+    assert 'packages = ["einops", "packaging", "torch"]' in init_toml.irdiff_toml(found)
+    assert init_toml.folders_imported_from(root / "irdiff", root) == ("src",)
+
+
+def test_versions_are_left_to_a_lock_file_and_else_taken_from_the_environment(root: Path) -> None:
+    for name in ("torch-2.13.0+cpu", "einops-0.8.2", "triton-3.8.0"):
+        (root / ".venv/lib/python3.11/site-packages" / f"{name}.dist-info").mkdir(parents=True)
+    found = init_toml.look_around(root)
+    assert found.packages == ("einops==0.8.2", "packaging", "torch==2.13.0+cpu")
+    assert 'toolchain = "triton==3.8.0"' in init_toml.irdiff_toml(found)
+    (root / "requirements.txt").write_text("triton==3.9.0\ntorch==2.12.0\n")
+    found = init_toml.look_around(root)
+    assert (found.pin, found.packages) == ("requirements.txt", ("einops==0.8.2", "packaging", "torch"))
+
+
+def test_a_package_of_the_repository_is_not_taken_for_one_that_it_is_called_like(root: Path) -> None:
+    """`mine.triton` is not triton, and a folder without __init__.py lies in the package around it."""
+    more = {
+        "irdiff/run/rope.py": "import triton.language as tl\nimport irdiff_corpus\nfrom mine.ops.rope import rope\n\nLAUNCHES = {}\n",
+        "src/mine/triton/__init__.py": "",
+        "src/mine/torch.py": "",
+        "src/mine/ops/extra/far.py": "import triton\n\n\n@triton.jit\ndef far(x):\n    pass\n",
+    }
+    write(root, more)
+    found = init_toml.look_around(root)
+    assert (found.imports, found.packages) == (("src",), ("einops", "packaging", "torch"))
+
+
+def test_packages_that_were_asked_for_come_with_their_versions(root: Path) -> None:
+    found = init_toml.look_around(root, ["torch==2.13.0", "scipy"])
+    assert found.packages == ("einops", "packaging", "scipy", "torch==2.13.0")
+    (root / "requirements.txt").write_text("triton==3.9.0\ntorch==2.13.0\nscipy==1.16.0\n")
+    found = init_toml.look_around(root, ["torch==2.13.0", "scipy==1.15.0"])
+    assert found.packages == ("einops", "packaging", "scipy==1.15.0", "torch"), "the lock file names torch"
+
+
+INSTALLED = {"vcs_info": {"vcs": "git", "commit_id": COMMIT}}
+
+
+@pytest.mark.parametrize(
+    ("origin", "action"),
+    [
+        *(({"url": address, **INSTALLED}, f"o/irdiff@{COMMIT}") for address in (
+            "https://github.com/o/irdiff", "https://github.com/o/irdiff.git", "git@github.com:o/irdiff.git",
+            "ssh://git@github.com/o/irdiff.git", "https://user:token@github.example/o/irdiff/",
+        )),
+        (None, None), ({}, None), ({"url": "file:///nowhere", "dir_info": {}}, None),
+    ],
+)  # fmt: skip
+def test_jobs_run_the_commit_that_was_installed_or_that_is_named(
+    monkeypatch: pytest.MonkeyPatch, origin: dict[str, object] | None, action: str | None
+) -> None:
+    text = None if origin is None else json.dumps(origin)
+    installed = SimpleNamespace(read_text=lambda file: text)
+    monkeypatch.setattr(init_command.metadata, "distribution", lambda name: installed)
+    monkeypatch.setattr(init_command.irdiff, "__file__", "/nowhere/irdiff/__init__.py")
+    assert init_command.own_action(configuration.load()) == action
+    if action is None:
+        with pytest.raises(UsageError, match="not known which commit of irdiff") as caught:
+            init_command.github_files(None, None, configuration.load(), is_compiler=True)
+        assert "--action OWNER/NAME@COMMIT" in caught.value.hint

@@ -1,0 +1,188 @@
+"""The list of runs, and what is shown of a run under each of its names."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.shell_completion import ShellComplete
+from click.testing import CliRunner
+
+from irdiff import pipeline
+from irdiff.cli import cli
+from irdiff.cli.compare_command import compare_command
+from irdiff.cli.diff_command import diff_command
+from irdiff.cli.report_command import report_command
+from irdiff.cli.runs_commands import runs_group
+from irdiff.cli.time_command import time_command
+from irdiff.errors import ExitCode, UsageError
+from irdiff.model import Run, Verdict
+from irdiff.run import run_folder, run_list
+
+OLD, NEW = "20261121-100000-000001-a-b", "20261122-110000-000002-c-d"
+
+
+def write(folder: Path, run: Run, written: int) -> None:
+    (folder / "artifacts").mkdir(parents=True)
+    (folder / "run.json").write_bytes(run_folder.dump(run))
+    os.utime(folder / "run.json", (written, written))
+
+
+@pytest.fixture
+def runs(tmp_path: Path, build: Any, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two runs of one comparison: the newer one has one group more."""
+    monkeypatch.setenv("IRDIFF_CACHE", str(tmp_path / "cache"))
+    cases = [
+        build.case(f"a/b:{name}@sm_90", Verdict.CHANGED, edit="e" * 64, group=f"{name}eeeaaaabbbbcccc")
+        for name in ("a", "b")
+    ]
+    groups = [build.group(case.group, case.id) for case in cases]
+    folder = tmp_path / "cache" / "runs"
+    write(folder / OLD, build.run(cases[0], groups=(groups[0],)), 1)
+    write(folder / NEW, build.run(*cases, groups=tuple(groups)), 2)
+    return folder
+
+
+def call(command: click.Command, *words: str) -> str:
+    return CliRunner().invoke(command, words, standalone_mode=False, catch_exceptions=False).output
+
+
+def packed(runs: Path, path: Path) -> str:
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("run/run.json", (runs / NEW / "run.json").read_bytes())
+    return str(path)
+
+
+def test_the_list_has_date_sides_and_counts(runs: Path) -> None:
+    lines = call(runs_group).splitlines()
+    assert " ".join(lines[0].split()) == "run written base head cases changed broken groups size"
+    assert [line.split()[0] for line in lines[1:3]] == ["20261122-110000", "20261121-100000"]
+    assert lines[1].split()[3:9] == ["triton==3.8.0", "triton==3.9.0", "2", "2", "0", "2"]
+    rows = json.loads(call(runs_group, "--json", "-"))
+    assert [(row["name"], row["groups"], row["verdicts"]["changed"]) for row in rows] == [
+        (NEW, 2, 2),
+        (OLD, 1, 1),
+    ]
+    assert "… and 1 older ones" in call(runs_group, "--limit", "1")
+
+
+def test_removing_takes_names_of_the_list_and_nothing_else(runs: Path, tmp_path: Path, build: Any) -> None:
+    write(tmp_path / "elsewhere", build.run(build.case("a/b:c@sm_90")), 3)
+    with pytest.raises(UsageError, match="nothing was removed"):
+        call(runs_group, "rm", OLD, str(tmp_path / "elsewhere"))
+    (runs / NEW / "notes.txt").write_text("mine")
+    with pytest.raises(UsageError, match="left as it is"):
+        call(runs_group, "rm", NEW)
+    assert (runs / NEW / "run.json").exists()
+    assert call(runs_group, "rm", "20261121") == f"removed {OLD}\n"
+    assert not (runs / OLD).exists()
+
+
+def test_pruning_keeps_what_it_is_told_to(runs: Path) -> None:
+    with pytest.raises(UsageError, match="nothing says which runs are old"):
+        call(runs_group, "prune")
+    assert f"would remove {OLD}" in call(runs_group, "prune", "--keep", "1", "--dry-run")
+    assert "0 removed" in call(runs_group, "prune", "--keep", "2", "--older-than", "1d")
+    assert "1 removed" in call(runs_group, "prune", "--keep", "1")
+    assert [path.name for path in runs.iterdir()] == [NEW]
+    os.utime(runs / NEW / "run.json")
+    assert "0 removed" in call(runs_group, "prune", "--older-than", "1d")
+
+
+def test_every_form_of_a_run_shows_the_same(
+    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive = packed(runs, tmp_path / "run.zip")
+    for name in ("last", NEW, "20261122", str(runs / NEW), archive):
+        text = call(report_command, name)
+        assert text.startswith("2 of 2 kernels changed")
+        assert f"irdiff explain {name if name == archive else '20261122-110000'} g:aeee" in text
+    assert "... 1 more group: " in call(report_command, "last", "--limit", "1")
+    opened: list[str] = []
+    monkeypatch.setattr(click, "launch", lambda path: opened.append(path) or 0)
+    assert call(runs_group, "--open", "last").strip() == opened[0]
+    assert Path(opened[0]).read_text().startswith("<!doctype html>")
+
+
+def test_only_what_is_new_is_shown_and_the_rest_is_counted(runs: Path, tmp_path: Path) -> None:
+    text = call(report_command, "last", "--known", OLD)
+    assert text.startswith("new since 20261121-100000: 1 of 1 kernel changed")
+    assert "  2 g:beee  " in text, "a group has the number of the whole run"
+    assert "g:aeee" not in text
+    files = {kind: tmp_path / kind for kind in ("markdown", "html", "json")}
+    words = (word for kind, path in files.items() for word in (f"--{kind}", str(path)))
+    call(report_command, "last", "--known", OLD, *words)
+    quiet = call(report_command, "last", "--known", OLD, "--quiet")
+    for part in (text.splitlines()[0], quiet, files["markdown"].read_text(), files["html"].read_text()):
+        assert "1 known case in 1 whole group not shown" in part
+    assert files["json"].read_bytes() == (runs / NEW / "run.json").read_bytes(), "JSON is whole"
+    first = call(report_command, OLD, "--known", NEW).splitlines()[0]
+    assert first == "new since 20261122-110000: nothing. 1 known case in 1 whole group not shown."
+    for name in ("last", NEW, str(runs / NEW)):
+        with pytest.raises(UsageError, match="nothing would be shown"):
+            call(report_command, "last", "--known", name)
+
+
+@pytest.fixture
+def compared(runs: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """`irdiff compare` makes the newer run, where `--out` says, without a toolchain."""
+    new = run_folder.load(runs / NEW)
+    shutil.rmtree(runs / NEW)
+
+    def made(_asked: object, _config: object, out: Path | None, _report: object, fill: object) -> Any:
+        write(out or runs / NEW, new, 2_000_000_000)
+        return new, out or runs / NEW
+
+    monkeypatch.setattr(pipeline, "resolved", lambda *_: None)
+    monkeypatch.setattr(pipeline, "compare", made)
+    return runs
+
+
+def test_last_is_the_run_before_the_one_that_is_made(compared: Path) -> None:
+    """Read after the comparison, `last` would be the new run, and hide all of it."""
+    words = ("triton==3.8.0", "triton==3.9.0", "--known", "last", "--quiet", "--exit-code")
+    found = CliRunner().invoke(compare_command, words, standalone_mode=False, catch_exceptions=False)
+    assert "new since 20261121-100000: 1 of 1 kernel changed" in found.output
+    assert found.return_value == ExitCode.ANSWER_IS_NO
+
+
+def test_compare_writes_each_report_and_last_names_a_run_elsewhere(compared: Path, tmp_path: Path) -> None:
+    starts = {"html": "<!doctype html>", "markdown": "### irdiff: 2 of 2 kernels changed", "json": "{"}
+    words = (word for kind in starts for word in (f"--{kind}", str(tmp_path / kind)))
+    text = call(compare_command, "a", "b", "--out", str(tmp_path / "run"), *words)
+    assert text.startswith("2 of 2 kernels changed")
+    for kind, start in starts.items():
+        assert (tmp_path / kind).read_text().startswith(start)
+    assert run_list.find("last", compared) == tmp_path / "run"
+    text = call(compare_command, "a", "b", "--out", str(tmp_path / "other"), "--html", "-")
+    assert text.startswith("<!doctype html>")
+    assert "run folder:" not in text
+
+
+def test_an_archive_that_is_timed_joins_the_list(runs: Path, tmp_path: Path) -> None:
+    archive = packed(runs, tmp_path / "copy.zip")
+    (tmp_path / "samples.json").write_text("[]")
+    for name in ("copy", "copy-2"):
+        text = call(time_command, archive, "--simulate", str(tmp_path / "samples.json"))
+        assert f"the run is called {name}" in text
+    assert "copy-2" in call(runs_group)
+
+
+def test_runs_and_groups_are_completed_and_each_name_of_a_group_is_diffed(runs: Path) -> None:
+    def offered(*words: str) -> list[str]:
+        found = ShellComplete(cli, {}, "irdiff", "_IRDIFF_COMPLETE")
+        return [item.value for item in found.get_completions(list(words[:-1]), words[-1])]
+
+    assert offered("report", "2026") == [NEW, OLD]
+    assert offered("explain", "last", "g:") == ["g:aeee", "g:beee"]
+    for name in ("2", "g:beee"):
+        with pytest.raises(Exception, match="the run folder holds no ttgir text"):
+            call(diff_command, "last", name)
+    with pytest.raises(UsageError, match="no change group '3'"):
+        call(diff_command, "last", "3")

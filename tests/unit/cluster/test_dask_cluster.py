@@ -1,0 +1,197 @@
+"""A cluster that loses, refuses or forgets batches, and the notes of that. The comparison itself follows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from irdiff import config as configuration
+from irdiff.cluster import dask_cluster, on_worker
+from irdiff.cluster.dask_cluster import parts
+from irdiff.cluster.on_worker import Batch
+from irdiff.config import Config, StoreMode
+from irdiff.errors import NothingComparedError, UsageError
+from irdiff.model import DEFAULT_OPTIONS, Sides
+from irdiff.pipeline import Comparison
+from irdiff.resolve import corpus as corpora
+
+NAMES = ["f/one@sm_90", "f/one@gfx942", "f/two@sm_90", "f/two@gfx942"]
+
+
+@dataclass
+class FakeCluster:
+    """Refuses batches with a reason, or forgets them (None), by name; works on the others."""
+
+    answers: dict[str, str | None] = field(default_factory=dict)
+    batches: list[Batch] = field(default_factory=list)
+
+    def work(self, _: object, batches: Sequence[Batch]) -> Iterator[list[str]]:
+        assert all(Path(batch.token or "").exists() for batch in batches)
+        self.batches += batches
+        for batch in batches:
+            answer = self.answers.get(batch.name, "")
+            if answer is not None:
+                yield [answer]
+
+    def workers(self) -> int:
+        return 3
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Config:
+    return configuration.load(cache=tmp_path / "cache")
+
+
+@pytest.fixture
+def asked(tmp_path: Path, build: Any) -> Comparison:
+    (tmp_path / "corpus" / "f").mkdir(parents=True)
+    for name in ("one", "two"):
+        (tmp_path / "corpus" / "f" / f"{name}.py").write_text("LAUNCHES = {}\n")
+    corpus = corpora.load(tmp_path / "corpus")
+    sides = Sides(base=build.side("base", corpus=corpus), head=build.side("head", corpus=corpus))
+    targets = (build.target("sm_90"), build.target("gfx942"))
+    return Comparison(sides=sides, targets=targets, options=DEFAULT_OPTIONS, command=())
+
+
+def test_a_part_is_one_workload_for_one_target_under_the_same_digests(asked: Comparison) -> None:
+    found = dict(parts(asked))
+    assert list(found) == NAMES
+    part = found["f/two@gfx942"]
+    assert [target.name for target in part.targets] == ["gfx942"]
+    assert part.sides.map(lambda side: side.corpus.workloads) == Sides(base=("f/two",), head=("f/two",))
+    assert part.sides.base.corpus.digest == asked.sides.base.corpus.digest
+    asked = replace(asked, options=replace(DEFAULT_OPTIONS, cases=("f/two",)))
+    assert [name for name, _ in parts(asked)] == NAMES[2:]
+
+
+def test_parts_of_long_files_come_first_and_of_lost_ones_last(asked: Comparison) -> None:
+    two = asked.sides.base.corpus.root / "f" / "two.py"
+    two.write_text("LAUNCHES = {}  # more\n")
+    assert [name for name, _ in parts(asked)] == NAMES[2:] + NAMES[:2]
+    two.unlink()
+    assert [name for name, _ in parts(asked)] == NAMES
+
+
+@pytest.mark.parametrize(
+    ("answers", "notes"),
+    [
+        ({}, ()),
+        ({NAMES[0]: "another toolchain here", NAMES[2]: None}, ("2 of 4", "another toolchain here")),
+        (dict.fromkeys(NAMES), ("4 of 4", "nothing came back")),
+    ],
+)
+def test_what_does_not_come_back_is_noted(asked: Comparison, config: Config, answers, notes) -> None:
+    cluster, shown = FakeCluster(answers), []
+    found = dask_cluster.fill(asked, config, cluster, shown.append)
+    assert len(found) == bool(notes) and all(words in found[0] for words in notes)
+    assert [batch.name for batch in cluster.batches] == NAMES
+    assert len(shown) == sum(answers.get(name, "") is not None for name in NAMES)
+    assert list(config.cache.iterdir()) == [], "the token is gone"
+
+
+def test_shards_are_for_machines_that_know_nothing_of_each_other(asked: Comparison, config: Config) -> None:
+    asked = replace(asked, options=replace(DEFAULT_OPTIONS, shard=(1, 2)))
+    with pytest.raises(UsageError, match="exclude each other"):
+        dask_cluster.fill(asked, config, FakeCluster(), print)
+
+
+# on a machine
+
+
+@pytest.fixture
+def batch(asked: Comparison, config: Config, tmp_path: Path) -> Batch:
+    (tmp_path / "token").touch()
+    name, part = parts(asked)[0]
+    return Batch(
+        name=name,
+        comparison="first",
+        asked=part,
+        cache=config.cache,
+        token=str(tmp_path / "token"),
+        store_url=None,
+        limits=config.limits,
+    )
+
+
+@dataclass
+class FakeMachine:
+    """Toolchains are found as they are; nothing is compiled."""
+
+    opened: list[tuple[Config, Any]] = field(default_factory=list)
+    """The configuration of each comparison, and its processes that stay."""
+    filled: list[tuple[Comparison, Config]] = field(default_factory=list)
+    """Parts, and what they were worked on with."""
+    closed: list[Config] = field(default_factory=list)
+
+    @contextmanager
+    def open(self, _: Comparison, config: Config, report: Any, *, warm: Any) -> Iterator[Config]:
+        self.opened.append((config, warm))
+        yield config
+        self.closed.append(config)
+
+    def fill(self, part: Comparison, steps: Config) -> None:
+        self.filled.append((part, steps))
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch, asked: Comparison) -> FakeMachine:
+    known = {side.toolchain.spec: side.toolchain for side in asked.sides}
+    made = FakeMachine()
+    monkeypatch.setattr(on_worker.pipeline, "opened", made.open)
+    monkeypatch.setattr(on_worker.pipeline, "fill", made.fill)
+    monkeypatch.setattr(on_worker.toolchains, "resolve", lambda spec, _: known[spec])
+    monkeypatch.setattr(on_worker, "Workers", lambda _: object())
+    monkeypatch.setattr(on_worker, "_warm", {})
+    monkeypatch.setattr(on_worker, "_opened", [])
+    return made
+
+
+def test_the_batches_of_a_comparison_share_what_is_opened(batch: Batch, asked, machine: FakeMachine) -> None:
+    for name, part in parts(asked):
+        assert on_worker.work(replace(batch, name=name, asked=part)) == ""
+    assert [part for part, _ in machine.filled] == [part for _, part in parts(asked)]
+    assert [config.cache for config, _ in machine.opened] == [batch.cache]
+    assert on_worker.work(replace(batch, comparison="second")) == ""
+    (first, its), (second, theirs) = machine.opened
+    assert its is theirs, "processes stay for the next comparison"
+    assert machine.closed == [first]
+    assert machine.filled[-1][1] is second
+
+
+def test_a_machine_refuses_what_is_not_the_same_here(
+    batch: Batch, machine: FakeMachine, monkeypatch: pytest.MonkeyPatch, build: Any
+) -> None:
+    assert "not the same folder" in on_worker.work(replace(batch, token="/nowhere"))
+    (batch.asked.sides.base.corpus.root / "f" / "one.py").write_text("LAUNCHES = {1: 2}\n")
+    assert "another corpus" in on_worker.work(batch)
+    (batch.asked.sides.base.corpus.root / "f" / "one.py").write_text("LAUNCHES = {}\n")
+    other = replace(build.side("base").toolchain, digest="0" * 64)
+    monkeypatch.setattr(on_worker.toolchains, "resolve", lambda *_: other)
+    for _ in range(2):
+        assert "another toolchain here" in on_worker.work(batch)
+    assert machine.filled == []
+
+
+def test_a_shared_store_must_be_the_same_and_is_written(
+    batch: Batch, machine: FakeMachine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    far = replace(batch, token=None, store_url="s3://bucket/path")
+    assert "IRDIFF_STORE is not s3://bucket/path" in on_worker.work(far)
+    monkeypatch.setenv("IRDIFF_STORE", "s3://bucket/path")
+    assert on_worker.work(far) == ""
+    assert machine.opened[0][0].shared_store.mode is StoreMode.WRITE
+
+
+def test_a_part_of_which_nothing_can_be_compared_is_done(
+    batch: Batch, machine: FakeMachine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def nothing(*_: Any) -> None:
+        raise NothingComparedError("nothing was compared")
+
+    monkeypatch.setattr(on_worker.pipeline, "fill", nothing)
+    assert on_worker.work(batch) == ""

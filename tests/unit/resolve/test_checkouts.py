@@ -1,0 +1,242 @@
+"""What the files of a checkout of Triton are for, and what an edit of them can change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from irdiff.model import Edited, FileChange, Sides
+from irdiff.resolve import tree_edits
+from irdiff.resolve.toolchains import counting, source_parts
+from tests.unit.resolve.conftest import CheckoutOf
+
+CMAKE = {
+    "CMakeLists.txt": "add_subdirectory(lib)\nadd_subdirectory(third_party/${CODEGEN_BACKEND})\n",
+    "lib/CMakeLists.txt": "add_triton_library(Ops Ops.cpp)\n",
+    "third_party/nvidia/CMakeLists.txt": "add_subdirectory(lib)\n",
+    "test/lib/CMakeLists.txt": "add_mlir_library(TestOnly Test.cpp)\n",
+    "unittest/CMakeLists.txt": "",
+}
+NATIVE = (
+    *CMAKE,
+    *("setup.py", "pyproject.toml", "cmake/llvm-hash.txt", "include/triton/Ops.td", "python/src/ir.cc"),
+    *("include/triton/Version.h.in", "lib/Ops.cpp", "lib/make.py", "lib/opcodes.csv", "lib/Rewrites.pdll"),
+    *("third_party/nvidia/triton_nvidia.cc", "third_party/nvidia/lib/Device.hip", "bin/triton-opt.cpp"),
+    *("test/lib/Test.cpp", "unused/orphan.cpp", "python/build_helpers.py", "data/latencies.json"),
+    "scripts/generate.sh",
+)
+BESIDE = {
+    "docs/index.rst": "documents",
+    "docs/conf.json": "documents",
+    "README.md": "documents",
+    "lib/figure.png": "documents",
+    "test/TritonGPU/coalesce.mlir": "tests",
+    "test/lib/input.txt": "tests",
+    "python/test/unit/test_core.py": "tests",
+    "python/tutorials/01-add.py": "tutorials",
+    ".github/workflows/build.yml": "other files",
+    "lib/.clang-format": "other files",
+    "python/triton_kernels/triton_kernels/matmul.py": "kernels of triton_kernels, not compared",
+}
+PYTHON = {
+    "python/triton/__init__.py": "triton/__init__.py",
+    "python/triton/py.typed": "triton/py.typed",
+    "third_party/nvidia/backend/compiler.py": "triton/backends/nvidia/compiler.py",
+    "third_party/nvidia/backend/notes.md": "triton/backends/nvidia/notes.md",
+    "third_party/nvidia/backend/lib/libdevice.10.bc": "triton/backends/nvidia/lib/libdevice.10.bc",
+    "third_party/nvidia/language/cuda/libdevice.py": "triton/language/extra/cuda/libdevice.py",
+    "third_party/proton/proton/__init__.py": "triton/profiler/__init__.py",
+}
+BOTH = {
+    "third_party/nvidia/backend/include/cuda.h": "triton/backends/nvidia/include/cuda.h",
+    "third_party/nvidia/backend/driver.c": "triton/backends/nvidia/driver.c",
+    "third_party/nvidia/tools/cuda/compile.c": "triton/tools/extra/cuda/compile.c",
+}
+FILES = {
+    **dict.fromkeys([*NATIVE, *BESIDE, *PYTHON, *BOTH, "third_party/other/backend/compiler.py"], ""),
+    **CMAKE,
+}
+
+
+def native(files: dict[str, str]) -> set[str]:
+    named = source_parts.names_in_cmake(text for path, text in files.items() if source_parts.is_cmake(path))
+    return {path for path in files if source_parts.is_native(path, named)}
+
+
+def test_what_feeds_the_native_part() -> None:
+    assert native(FILES) == {*NATIVE, *BOTH}
+    assert source_parts.is_triton(FILES)
+    assert not source_parts.is_triton({"setup.py": "", "mykernels/__init__.py": ""})
+
+
+@pytest.mark.parametrize(
+    "named",
+    [
+        "${GENERATORS}/make.py",
+        "../tools/make.py",
+        "make.py",
+        "${TOOLS}/${WHICH}.py",
+        "ma${K}.py",
+        "${DIR}/*.py",
+    ],
+)
+@pytest.mark.parametrize("path", ["python/triton/tools/make.py", "test/make.py"])
+def test_a_script_that_cmake_names_counts_wherever_it_lies(named: str, path: str) -> None:
+    text = f"add_custom_command(COMMAND python {named})"
+    assert path not in native({**FILES, path: ""})
+    assert path in native({**FILES, path: "", "lib/CMakeLists.txt": text})
+
+
+def test_python_part_goes_where_setup_py_puts_it() -> None:
+    """Every file of a backend: setup.py installs the whole folder, and stages may read any of it."""
+    wanted = {place: path for path, place in {**PYTHON, **BOTH}.items()}
+    assert source_parts.python_part({path: path for path in FILES}, {*wanted}) == wanted
+
+
+# links
+
+LINKED = {"docs/table.rst": "one\n", "shared/passes.py": "first = 1\n", "shared/more/stages.py": ""}
+LINKS = {
+    "lib/table.inc": "../docs/table.rst",
+    "python/triton/passes.py": "../../shared/passes.py",
+    "python/triton/more": "../../shared/more",
+    "python/triton/_C/include": "../../../include",
+}
+
+
+@pytest.mark.parametrize(
+    ("files", "links", "modes"),
+    [
+        ({}, {"lib/table.inc": "../docs/other.rst"}, {}),
+        ({"docs/table.rst": "two\n"}, {}, {}),
+        ({}, {}, {"lib/CMakeLists.txt": "100755"}),
+    ],
+    ids=["another target", "another content", "another mode"],
+)
+def test_native_inputs_count_by_link_content_and_mode(checkout_of: CheckoutOf, files, links, modes) -> None:
+    before = checkout_of({**CMAKE, **LINKED}, LINKS)
+    assert "docs/table.rst" in before.native_paths
+    after = checkout_of({**CMAKE, **LINKED, **files}, {**LINKS, **links}, modes)
+    assert before.native_digest != after.native_digest
+
+
+def test_linked_modules_are_python_part_with_the_content_that_they_lead_to(checkout_of: CheckoutOf) -> None:
+    part = checkout_of({**LINKED, "include/triton/Ops.td": ""}, LINKS).python_part({"triton/__init__.py"})
+    assert {place: entry.path for place, entry in part.items()} == {
+        "triton/__init__.py": "python/triton/__init__.py",
+        "triton/passes.py": "shared/passes.py",
+        "triton/more/stages.py": "shared/more/stages.py",
+    }
+
+
+def test_links_through_links_out_of_the_tree_and_in_circles(checkout_of: CheckoutOf) -> None:
+    links = {"b/link": "../a", "c": "b", "out": "../../etc", "round": "about", "about": "round", "self": "."}
+    found = checkout_of({"a/file.py": "", "b/other.py": ""}, links).files
+    assert found["c/link/file.py"].path == "a/file.py"
+    behind = {"b/link/file.py", "c/link/file.py", "c/other.py"}
+    assert set(found) == {"setup.py", "python/triton/__init__.py", "a/file.py", "b/other.py", *behind}
+
+
+# edits
+
+Compared = Callable[..., Edited]
+
+
+@pytest.fixture
+def after(checkout_of: CheckoutOf) -> Compared:
+    """Compares the tree with itself after edits; None removes a file."""
+
+    def edits(changes: dict[str, str | None]) -> Edited:
+        head = {path: text for path, text in {**FILES, **changes}.items() if text is not None}
+        return tree_edits.of_compilers(Sides(base=checkout_of(FILES), head=checkout_of(head)))
+
+    return edits
+
+
+@pytest.mark.parametrize(
+    ("path", "feeds", "counts"),
+    [
+        *((path, (word,), False) for path, word in BESIDE.items()),
+        ("python/triton/py.typed", ("Python",), True),
+        ("third_party/nvidia/backend/compiler.py", ("Python of the backend nvidia",), True),
+        ("third_party/nvidia/backend/driver.c", ("Python of the backend nvidia", "native code"), True),
+        *((path, ("native code",), True) for path in ("lib/Ops.cpp", "setup.py", "unittest/CMakeLists.txt")),
+    ],
+)
+def test_what_a_file_feeds(after: Compared, path: str, feeds: tuple[str, ...], counts: bool) -> None:
+    found = after({path: f"{FILES[path]}# other\n"})
+    assert [(file.path, file.feeds, file.counts) for file in found.files] == [(path, feeds, counts)]
+    assert found.identical is not counts
+
+
+def test_files_that_came_and_went(after: Compared) -> None:
+    found = after({"python/triton/language/new.py": "", "docs/index.rst": None})
+    assert [(file.path, file.change) for file in found.files] == [
+        ("docs/index.rst", FileChange.REMOVED),
+        ("python/triton/language/new.py", FileChange.ADDED),
+    ]
+    assert not found.identical
+    assert after({}) == Edited(files=(), of_kernels=False, identical=True)
+
+
+def test_an_edit_behind_a_link_counts_by_what_it_leads_to(checkout_of: CheckoutOf) -> None:
+    link = "python/triton/language/extra/linked"
+    texts = [{"outside/math.md": text, "other/math.md": "b"} for text in ("a", "b")]
+
+    def compared(base: str | None, head: str | None, before: int, now: int) -> Edited:
+        links = [{link: f"../../../../{name}"} if name else {} for name in (base, head)]
+        both = [checkout_of(texts[n], each) for n, each in zip((before, now), links, strict=True)]
+        return tree_edits.of_compilers(Sides(base=both[0], head=both[1]))
+
+    found = compared("outside", "outside", 0, 1)
+    assert [(file.path, file.feeds) for file in found.files] == [("outside/math.md", ("Python",))]
+    assert not found.identical
+    assert compared(None, None, 0, 1).identical
+    assert not compared("outside", "other", 0, 0).identical
+
+
+def test_a_source_has_the_passes_that_it_defines(checkout_of: CheckoutOf) -> None:
+    texts = {
+        "include/Passes.td": 'def Coalesce : Pass<"a", "b"> {}\ndef Pipeline : Pass<"c", "d"> {}\n',
+        "include/Axis.h": "struct Axis;",
+        "lib/Coalesce.cpp": "struct P : impl::CoalesceBase<P> {};",
+        "lib/Driver.cpp": "struct D : impl::UnknownBase<D> {};",
+        "lib/Gone.cpp": "int gone;",
+    }
+    head = {path: f"{text}// edited" for path, text in texts.items() if path != "lib/Gone.cpp"}
+    same = checkout_of(texts)
+    assert tree_edits.passes_of_edits(Sides(base=same, head=same)) == {}
+    assert tree_edits.passes_of_edits(Sides(base=same, head=checkout_of(head))) == {
+        **{path: [] for path in texts},
+        "include/Passes.td": ["Coalesce", "Pipeline"],
+        "lib/Coalesce.cpp": ["Coalesce"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "lines"),
+    [
+        ("a\nb\nc\n", "a\nx\nc\n", {2: "x"}),
+        ("a\nb\nc\n", "a\nb\nx\ny\nc\n", {3: "x", 4: "y"}),
+        ("a\nb\nc\n", "a\nc\n", {}),
+        ("", "a\nb\n", {1: "a", 2: "b"}),
+        ("a\x0cb\nc\n", "a\x0cb\nd\n", {2: "d"}),
+    ],
+)
+def test_edited_lines_are_those_of_the_text_after_it(before: str, after: str, lines: dict[int, str]) -> None:
+    assert counting.edited_lines(before, after) == lines
+
+
+def test_units_hold_the_code_of_the_headers_that_they_include() -> None:
+    texts = {
+        "include/triton/Axis.h": "#pragma once\n",
+        "include/triton/Uses.h": '#include "triton/Axis.h"\n',
+        "lib/Axis.cpp": '#include "triton/Axis.h"\n',
+        "lib/Fence.cpp": "  #  include <triton/Uses.h>\n",
+        "lib/Near.cpp": '#include "../include/triton/Axis.h"\n',
+        "lib/Alone.cpp": '#include "llvm/ADT/Axis.h.inc"\n// #include "triton/Axis.h"\n',
+    }
+    found = counting.units_with(["include/triton/Axis.h"], texts)
+    assert found == ["lib/Axis.cpp", "lib/Fence.cpp", "lib/Near.cpp"]
+    assert counting.units_with(["lib/Alone.cpp", "gone.cpp"], texts) == ["lib/Alone.cpp"]

@@ -1,0 +1,82 @@
+"""Toolchains: only what irdiff made is removed, wherever the cache folder is."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from irdiff import config as configuration
+from irdiff.cli.toolchain_commands import toolchain_group
+from irdiff.config import Config
+from irdiff.errors import ToolchainError, UsageError
+from irdiff.resolve.toolchains import environments
+
+STATE = {"spec": "triton==3.9.0", "version": "3.9.0", "digest": "a" * 64, "made": 0.0}
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Config:
+    """A cache folder that holds other people's toolchains, too."""
+    made = configuration.load(cache=tmp_path / "home")
+    for name in ("gcc-14", "empty", "with-state"):
+        (made.toolchains / name).mkdir(parents=True)
+    (made.toolchains / "gcc-14" / "cc").write_text("a compiler")
+    (made.toolchains / "with-state" / "irdiff.json").write_text('["of another program"]')
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "file").write_text("mine")
+    (made.toolchains / "link").symlink_to(tmp_path / "elsewhere")
+    (made.toolchains / "link.lock").touch()
+    return made
+
+
+def files(config: Config) -> dict[str, str]:
+    return {str(path): path.read_text() for path in config.cache.parent.rglob("*") if path.is_file()}
+
+
+def make(name: str, config: Config, *, whole: bool) -> Path:
+    path = config.toolchains / name
+    path.mkdir()
+    (config.toolchains / f"{name}.lock").touch()
+    if whole:
+        (path / "irdiff.json").write_text(json.dumps(STATE))
+        os.utime(path / "irdiff.json", (0, 0))
+    return path
+
+
+def toolchain(config: Config, *words: str) -> str:
+    command = [words[0], "--cache", str(config.cache), *words[1:]]
+    return CliRunner().invoke(toolchain_group, command, standalone_mode=False, catch_exceptions=False).output
+
+
+def test_prune_removes_old_and_torn_ones_and_nothing_else(config: Config) -> None:
+    before = files(config)
+    old, torn = make("triton-3.8.0", config, whole=True), make("triton-3.9.0", config, whole=False)
+    os.utime(make("triton-3.9.1", config, whole=True) / "irdiff.json")
+    with (config.toolchains / "triton-3.9.0.lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert toolchain(config, "prune", "--unused-days", "1e6") == "0 removed, 2 kept\n", (
+            "a build is at work"
+        )
+    output = toolchain(config, "prune")
+    assert output == "removed triton-3.8.0\nremoved triton-3.9.0\n2 removed, 1 kept\n"
+    assert not old.exists() and not torn.exists()
+    assert before.items() <= files(config).items()
+    assert (config.toolchains / "empty").is_dir()
+
+
+@pytest.mark.parametrize("name", ["gcc-14", "empty", "with-state", "link", "absent"])
+def test_what_irdiff_did_not_make_stays_as_it_is(config: Config, name: str) -> None:
+    before = files(config)
+    with pytest.raises(UsageError, match="no toolchain"):
+        toolchain(config, "remove", name)
+    with pytest.raises(ToolchainError, match="not made by irdiff"):
+        environments.remove(name, config)
+    if name != "absent":
+        with pytest.raises(ToolchainError, match="not made by irdiff"):
+            environments.make(name, config, lambda *_: {})
+    assert files(config) == before

@@ -1,0 +1,164 @@
+"""What `irdiff time` adds to a run folder: written, read, merged, and refused where it is not what it says."""
+
+import dataclasses
+import json
+import tracemalloc
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from irdiff.errors import RunFolderError
+from irdiff.timing import results, timing_file
+from irdiff.timing.results import CaseTiming, NotTimed, OutputStatus, ProcessTimes, Sample, Speed
+from irdiff.timing.timing_file import SAMPLES_FILE, read_samples, write_samples
+from tests.unit import timings
+from tests.unit.timings import check, gpu
+
+TIMES = (ProcessTimes(process=0, base_us=1.0, control_us=1.1, head_us=1.2, base_mean_us=1.3, control_mean_us=1.4, head_mean_us=1.5),)  # fmt: skip
+
+
+def found(uuid="GPU-1", cases=("a",), not_timed=(), note="", status=OutputStatus.EQUAL, **of_gpu):
+    rows = [
+        CaseTiming(case=c, gpu=uuid, outputs=check(status), measurement=None, processes=TIMES, note=note)
+        for c in cases
+    ]
+    untimed = tuple(NotTimed(case=c, reason="no such GPU here: sm_100") for c in not_timed)
+    return timings.found(rows, host={uuid: "linux"}, gpus=(gpu(uuid, **of_gpu),), not_timed=untimed)
+
+
+def test_hosts_add_to_each_other(tmp_path):
+    assert timing_file.load(tmp_path) is None
+    timing_file.write(tmp_path, found("GPU-1", ("a",), ("b",)))
+    assert timing_file.load(tmp_path) == found("GPU-1", ("a",), ("b",))
+    timing_file.write(tmp_path, found("GPU-2", ("b",), ("a",)))
+    merged = timing_file.load(tmp_path)
+    assert [(row.case, row.gpu) for row in merged.cases] == [("a", "GPU-1"), ("b", "GPU-2")]
+    assert [row.uuid for row in merged.gpus] == ["GPU-1", "GPU-2"]
+    assert (merged.not_timed, merged.duration_s) == ((), 4.0)
+
+
+@pytest.mark.parametrize("fault", [OutputStatus.FAULT, OutputStatus.HANG])
+def test_the_last_counts_but_a_fault_is_not_undone(fault):
+    fine, faulted = found(note="fine"), found(note="faulted", status=fault)
+    for before, after, kept in [(faulted, fine, faulted), (fine, faulted, faulted), (found(), fine, fine)]:
+        assert results.merge(before, after).cases == kept.cases
+
+
+def test_a_gpu_is_as_fit_as_when_its_cases_were_measured():
+    busy = {"trustworthy": False, "other_processes": ("pid 7",), "stopped": "it was lost"}
+    first = found(cases=("a", "b"), **busy)
+    (record,) = results.merge(first, found(cases=("a",))).gpus
+    assert {name: getattr(record, name) for name in busy} == busy
+    (record,) = results.merge(first, found(cases=("a", "b"))).gpus
+    assert record.trustworthy
+    faulted = found(cases=("a",), status=OutputStatus.FAULT)  # of the second time nothing is kept
+    (record,) = results.merge(faulted, found(cases=("a",), **busy)).gpus
+    assert record.trustworthy
+
+
+def test_the_timings_of_the_samples_are_read():
+    path = Path(__file__).parents[3] / "reports" / "samples" / "timing-3.8.0-3.9.0.json"
+    read = timing_file.parse(path.read_bytes(), str(path))
+    assert len(read.cases) == 232
+    assert {row.measurement.speed for row in read.cases} == {Speed.SLOWER, Speed.FASTER, Speed.UNCLEAR}
+
+
+OLD = json.dumps(json.loads(timing_file.dump(found())) | {"schema": "irdiff-timing/1"})
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"schema": 3}', "NaN", OLD])
+def test_what_is_not_a_timing_file_of_this_schema_is_refused(tmp_path, content):
+    (tmp_path / results.TIMING_FILE).write_text(content)
+    with pytest.raises(RunFolderError, match=r"valid timing file|has schema"):
+        timing_file.load(tmp_path)
+
+
+def test_a_link_is_not_followed(tmp_path):
+    (tmp_path / "elsewhere").write_bytes(timing_file.dump(found()))
+    (tmp_path / results.TIMING_FILE).symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(RunFolderError):
+        timing_file.load(tmp_path)
+
+
+# samples
+
+
+def sample(case, gpu="GPU-1", elapsed=1.0):
+    return Sample(
+        gpu=gpu, case=case, process=0, round=0, position=0, arm="base", launches=1, elapsed_us=elapsed
+    )
+
+
+def keys(folder):
+    return {(row.case, row.gpu, row.elapsed_us) for row in read_samples(folder / SAMPLES_FILE)}
+
+
+def test_samples_of_a_case_measured_again_are_replaced(tmp_path):
+    write_samples(tmp_path, [sample("a"), sample("b")], {("a", "GPU-1"), ("b", "GPU-1")})
+    again = [sample("a", elapsed=2.0), sample("a", "GPU-2")]
+    write_samples(tmp_path, again, {("a", "GPU-1"), ("a", "GPU-2")})
+    assert keys(tmp_path) == {("b", "GPU-1", 1.0), ("a", "GPU-1", 2.0), ("a", "GPU-2", 1.0)}
+    write_samples(tmp_path, [], {("a", "GPU-1")})  # it faulted: it does not keep its former ones
+    assert keys(tmp_path) == {("b", "GPU-1", 1.0), ("a", "GPU-2", 1.0)}
+
+
+def test_folders_are_joined(tmp_path):
+    here, there = tmp_path / "h200", tmp_path / "b200"
+    assert timing_file.join(here, [there]) is None
+    for folder, uuid, name in ((here, "GPU-1", "a"), (there, "GPU-2", "b")):
+        folder.mkdir()
+        timing_file.write(folder, found(uuid, (name,)))
+        write_samples(folder, [sample(name, uuid)], {(name, uuid)})
+    merged = timing_file.join(here, [there])
+    assert [row.case for row in merged.cases] == ["a", "b"]
+    assert timing_file.load(here) == merged
+    assert keys(here) == {("a", "GPU-1", 1.0), ("b", "GPU-2", 1.0)}
+
+
+def test_samples_from_json(tmp_path):
+    path = tmp_path / "samples.json"
+    path.write_text(json.dumps([dataclasses.asdict(sample("a"))]))
+    assert read_samples(path) == [sample("a")]
+    path.write_text('[{"case": "a"}]')
+    with pytest.raises(RunFolderError, match="does not hold samples"):
+        read_samples(path)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"PAR1",
+        zstandard.compress(b'{"case": "a"}\n'),
+        zstandard.compress(b'{"gpu": 1}\n'),
+        zstandard.compress(b"[" * 100_000),
+        zstandard.compress(b"\xff\n"),
+        zstandard.compress(bytes(1000))[:-1],
+    ],
+)
+def test_a_damaged_samples_file_is_refused(tmp_path, content):
+    (tmp_path / SAMPLES_FILE).write_bytes(content)
+    with pytest.raises(RunFolderError, match="does not hold samples"):
+        read_samples(tmp_path / SAMPLES_FILE)
+
+
+def test_a_cut_off_samples_file_is_refused(tmp_path):
+    write_samples(tmp_path, [sample(f"case {n}", elapsed=n / 7) for n in range(50_000)], set())
+    content = (tmp_path / SAMPLES_FILE).read_bytes()
+    for length in (len(content) // 2, len(content) - 1):
+        (tmp_path / SAMPLES_FILE).write_bytes(content[:length])
+        with pytest.raises(RunFolderError, match="it is cut off"):
+            read_samples(tmp_path / SAMPLES_FILE)
+
+
+def test_a_samples_file_that_unpacks_to_more_than_memory_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(timing_file, "_MAX_SAMPLES_BYTES", 1 << 20)
+    (tmp_path / SAMPLES_FILE).write_bytes(zstandard.compress(bytes(1 << 28)))
+    tracemalloc.start()
+    try:
+        with pytest.raises(RunFolderError, match="unpacks to more than"):
+            read_samples(tmp_path / SAMPLES_FILE)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 27
+    finally:
+        tracemalloc.stop()
