@@ -89,8 +89,7 @@ class FakeTensor:
         self.storage = storage if storage is not None else _Storage(fill)
         self.storage.size_bytes = max(self.storage.size_bytes, self._end_bytes())
         self.device = "cuda"
-        self.requires_grad = False
-        self.is_cuda = True
+        self.is_cuda, self.requires_grad = True, False
 
     def _end_bytes(self):
         last = self.offset + sum((n - 1) * s for n, s in zip(self.shape, self.strides))
