@@ -18,8 +18,8 @@ _KNOWN = tuple(
     os.path.join(os.path.dirname(os.path.abspath(path)), "") for path in (triton.__file__, __file__)
 )
 _STANDARD_LIBRARY = os.path.dirname(os.path.abspath(os.__file__))
-_OF_TORCH = ("torch", "torchgen", "functorch")
-"""Its record is part of the toolchain's digest (`loaded`)."""
+_KNOWN_PACKAGES = ("torch", "torchgen", "functorch", "irdiff_workload")
+"""Torch's record is part of the toolchain's digest (`loaded`)."""
 _at_first: set = set()
 """Names of the modules that the toolchain's digest holds."""
 _digests: dict = {}
@@ -37,7 +37,7 @@ def loaded():
     rows = []
     for name in sorted(set(sys.modules) - _at_first):
         path = path_of(sys.modules[name])
-        if path and not _is_own(path) and name.partition(".")[0] not in _OF_TORCH:
+        if path and not _is_own(path) and name.partition(".")[0] not in _KNOWN_PACKAGES:
             if path not in _digests:
                 _digests[path] = texts.sha256_of_file(path)
             rows.append((name, _digests[path]))
