@@ -7,6 +7,7 @@ module is not kept.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 
@@ -29,7 +30,8 @@ _digests: dict = {}
 def begin(names):
     """names: of the modules that are loaded before any workload, without torch and other packages."""
     _at_first.update(names)
-    loaded()  # what is loaded by now is read once, and not by every child
+    with contextlib.suppress(OSError):
+        loaded()  # what is loaded by now is read once, and not by every child
 
 
 def loaded():
