@@ -38,7 +38,7 @@ class Remembered:
         return os.path.join(self._folder, key[:2], key[2:])
 
 
-def _read(path):
+def read(path):
     """(binary, log) of a remembered run; None where there is none, or it is damaged."""
     try:
         with open(path, "rb") as file:
@@ -48,7 +48,7 @@ def _read(path):
     return (binary, json.loads(log)) if sha256(log + binary).encode() == digest else None
 
 
-def _write(path, binary, log):
+def write(path, binary, log):
     """Appears whole or not at all. What cannot be kept is made again."""
     row = json.dumps(log).encode()
     part = f"{path}.part-{os.getpid()}"
@@ -99,7 +99,7 @@ class _Run:
         # a stage that reads what was printed in another way than from a file gets it from a run alone
         is_readable = self._log is not None and kwargs.get("stdout") is None
         self._kept_at = remembered.path(program, flags, source) if is_readable else None
-        self._known = _read(self._kept_at) if self._kept_at else None
+        self._known = read(self._kept_at) if self._kept_at else None
         if self._known is not None:
             self.words, self.kwargs = ["true"], dict(kwargs, executable=shutil.which("true"))
             return
@@ -124,5 +124,5 @@ class _Run:
         made = os.path.join(self._folder, "kernel.cubin")
         if self._kept_at:
             with open(made, "rb") as file:
-                _write(self._kept_at, file.read(), self._recorder.assembler_log)
+                write(self._kept_at, file.read(), self._recorder.assembler_log)
         shutil.move(made, self._wanted)  # the folder for temporary files may be on another disk

@@ -102,7 +102,7 @@ def compile_launch(captured, recorder, remembered):
     assembling.watch(recorder, remembered)
     before = set(sys.modules)
     try:
-        with staged_compile.wrapped(captured.target, recorder.wrap, keep=recorder.keep):
+        with staged_compile.wrapped(recorder.wrap, keep=recorder.keep):
             staged_compile.compile_launch(src, captured.target, captured.options)
     except Exception as error:
         # 3.2 to 3.4 link for AMD with an ld.lld that the wheel does not have; the code itself is there.

@@ -1,14 +1,13 @@
 """What a workload imports as `irdiff_corpus`: tensors without storage, and the table of launches.
 
-A workload is ordinary Triton code. It ends with `LAUNCHES`, a dictionary that maps a label to the
-call a user would make:
+A workload is ordinary Triton code. It ends with `LAUNCHES`, which maps a label to the call of a user:
 
     LAUNCHES = {
         "fp16-4096": launch(matmul, tensor((4096, 4096), "fp16"), tensor((4096, 4096), "fp16")),
     }
 
-While launches are captured the tensors are fakes (dtype, shape, strides, alignment, fill). Where
-kernels are verified on a GPU, `use_torch` makes the same calls with real tensors.
+While launches are captured the tensors are fakes (dtype, shape, strides, alignment, fill). Where kernels are
+verified on a GPU, `use_torch` makes the same calls with real tensors.
 """
 
 from __future__ import annotations
@@ -90,14 +89,11 @@ class FakeTensor:
         self.storage = storage if storage is not None else _Storage(fill)
         self.storage.size_bytes = max(self.storage.size_bytes, self._end_bytes())
         self.device = "cuda"
-        self.requires_grad = False
-        self.is_cuda = True
+        self.is_cuda, self.requires_grad = True, False
 
     def _end_bytes(self):
-        if 0 in self.shape:
-            return 0
         last = self.offset + sum((n - 1) * s for n, s in zip(self.shape, self.strides))
-        return (last + 1) * self.dtype.itemsize
+        return 0 if 0 in self.shape else (last + 1) * self.dtype.itemsize
 
     def data_ptr(self):
         # Distinct, aligned addresses: what the frontend specializes on is the alignment.
@@ -292,10 +288,6 @@ class FileEntry(LaunchEntry):
         self.options = options
 
 
-class ProgramEntry(LaunchEntry):
-    """One row of `LAUNCHES` that is a whole program."""
-
-
 def _bound(bound, target_name):
     """A release, or one for each pattern of target names: `{"gfx942": "3.4.0"}`."""
     if not isinstance(bound, dict):
@@ -333,14 +325,13 @@ def launch(
 ):
     """The call `function(*args, **kwargs)`, which launches one kernel or several.
 
-    tier: `gate` (blocks a release), `core`, or `extended`. targets: names or patterns (`sm_*`) of the
-    targets it is meant to compile for. since, until: first release of Triton that compiles it, and
-    first that no longer does; where targets differ, `{"gfx942": "3.4.0"}`, first matching pattern.
-    failing: the one release in between that does not, `{"sm_100": "3.6.0"}`.
-    flops: floating-point operations; min_bytes: least bytes moved.
-    configs: of an autotuned kernel, how many of its configs count, from the first; None: all of them.
-    reference: a function of the same arguments as torch tensors that gives what `function` returns,
-    within rtol and atol.
+    tier: `gate` (blocks a release), `core`, or `extended`. targets: names or patterns (`sm_*`) of the targets
+    it is meant to compile for. since, until: first release of Triton that compiles it, and first that no
+    longer does; where targets differ, `{"gfx942": "3.4.0"}`, first matching pattern. failing: the one release
+    in between that does not, `{"sm_100": "3.6.0"}`. flops: floating-point operations; min_bytes: least bytes
+    moved. configs: of an autotuned kernel, how many of its configs count, from the first; None: all.
+    reference: a function of the same arguments as torch tensors that gives what `function` returns, within
+    rtol and atol.
     """
     _check_is_call(function)
     bounds = {"since": since, "until": until, "failing": failing, "configs": configs}
@@ -380,12 +371,10 @@ def grid_by(names, table):
 
 
 def launch_ir(path, options=None, tier="core", targets=("*",), since=None, until=None, failing=None):
-    """The kernel of a file of IR, `.ttir` or `.ttgir` (of XLA, or edited by hand), as `triton.compile` takes
-    it.
+    """The kernel of a file of IR, `.ttir` or `.ttgir` (of XLA, or edited by hand), for `triton.compile`.
 
-    path: from the root of the corpus. options: as a launch would give them, `{"num_warps": 8}`; a `.ttgir`
-    says itself how many warps it is for. It has no arguments, so it is compared and never timed. The rest is
-    as for `launch`.
+    path: from the root of the corpus. options: as of a launch, `{"num_warps": 8}`; a `.ttgir` names its warps
+    itself. It has no arguments, so it is compared and never timed. The rest is as for `launch`.
     """
     facts = _facts(tier=tier, targets=targets, since=since, until=until, failing=failing)
     return FileEntry(path, dict(options or {}), facts)
@@ -400,7 +389,7 @@ def program(*words, tier="core", targets=("*",), since=None, until=None, configs
     facts = _facts(tier=tier, targets=targets, since=since, until=until, configs=configs)
     from . import run_program  # not with this module alone, which other tools may load as `irdiff_corpus`
 
-    return ProgramEntry(run_program.run, words, {}, facts)
+    return LaunchEntry(run_program.run, words, {}, facts)
 
 
 def _facts(tier, targets, **rest):

@@ -39,17 +39,11 @@ def describe(captured, launch_id, label, target, entry):
 
 
 def _described_file(src):
-    return {
-        "kernel": src.name,
-        "source_digest": sha256(src.text),
-        "source_path": str(src.path),
-        "sources": [str(src.path)],
-        "arguments": [],
-        "signature": src.signature,
-        "constexprs": {},
-        "attributes": {},
-        "grid": None,
-    }
+    nothing: dict = {"arguments": [], "constexprs": {}, "attributes": {}, "grid": None}
+    path = str(src.path)
+    digest = sha256(src.text)
+    known = {"kernel": src.name, "source_digest": digest, "source_path": path, "sources": [path]}
+    return {**nothing, **known, "signature": src.signature}
 
 
 def _described(captured):

@@ -77,10 +77,8 @@ def _run(src, target, options):
 
         return reached
 
-    with (
-        staged_compile.wrapped(target, stop, lambda parsed: given.update(options=parsed)),
-        staged_compile.sources() as files,
-    ):
+    watched = staged_compile.wrapped(stop, lambda parsed: given.update(options=parsed))
+    with watched, staged_compile.sources() as files:
         try:
             staged_compile.compile_launch(src, target, options)
         except _Reached as reached:

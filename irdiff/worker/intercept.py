@@ -240,7 +240,7 @@ def launches_of(entry, target, with_frontend, configs=None):
             if not sink:
                 raise
     kept = _kept(sink)
-    is_program = isinstance(entry, corpus_api.ProgramEntry)
+    is_program = entry.function is run_program.run
     if len(kept) == 1 and not is_program:
         return Launches([("", kept[0])], left_out=left_out)
     names = [_name_in_program(captured) if is_program else kernel_name(captured) for captured in kept]

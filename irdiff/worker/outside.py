@@ -7,6 +7,7 @@ module is not kept.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 
@@ -18,8 +19,8 @@ _KNOWN = tuple(
     os.path.join(os.path.dirname(os.path.abspath(path)), "") for path in (triton.__file__, __file__)
 )
 _STANDARD_LIBRARY = os.path.dirname(os.path.abspath(os.__file__))
-_OF_TORCH = ("torch", "torchgen", "functorch")
-"""Its record is part of the toolchain's digest (`loaded`)."""
+_KNOWN_PACKAGES = ("torch", "torchgen", "functorch", "irdiff_workload")
+"""Torch's record is part of the toolchain's digest (`loaded`)."""
 _at_first: set = set()
 """Names of the modules that the toolchain's digest holds."""
 _digests: dict = {}
@@ -29,7 +30,8 @@ _digests: dict = {}
 def begin(names):
     """names: of the modules that are loaded before any workload, without torch and other packages."""
     _at_first.update(names)
-    loaded()  # what is loaded by now is read once, and not by every child
+    with contextlib.suppress(OSError):
+        loaded()  # what is loaded by now is read once, and not by every child
 
 
 def loaded():
@@ -37,7 +39,7 @@ def loaded():
     rows = []
     for name in sorted(set(sys.modules) - _at_first):
         path = path_of(sys.modules[name])
-        if path and not _is_own(path) and name.partition(".")[0] not in _OF_TORCH:
+        if path and not _is_own(path) and name.partition(".")[0] not in _KNOWN_PACKAGES:
             if path not in _digests:
                 _digests[path] = texts.sha256_of_file(path)
             rows.append((name, _digests[path]))

@@ -30,14 +30,11 @@ _keep = None
 """(name, content) → None, for what the compilation under way would put into its cache."""
 _files: set | None = None
 """Files of the functions that the frontend compiles, while somebody wants them."""
-_hooked: set = set()
-_prepared = False
 _SITE = os.path.dirname(os.path.dirname(os.path.abspath(triton.__file__))) + os.sep
 
 
 def compile_launch(src, target, options):
     """Runs `triton.compile` past its cache."""
-    _prepare()
     given = src.path if isinstance(src, FileSource) else src
     return real_compile(given, target=target, options=options)
 
@@ -63,7 +60,13 @@ class FileSource:
 
 def make_ready():
     """Replaces what is replaced in this process, once and before anything is loaded into it."""
-    _prepare()
+    _watch_functions()
+    tc.get_cache_manager = _Cache
+    for module in (tc, getattr(tc, "cache", None)):
+        for name in ("triton_key", "get_cache_key"):
+            if hasattr(module, name):
+                setattr(module, name, lambda *_, **__: "irdiff")
+    tc.CompiledKernel = lambda *args, **kwargs: None
     for row in triton.backends.backends.values():
         _hook(row.compiler)
 
@@ -92,14 +95,13 @@ def handed_to_launcher(target, metadata):
 
 
 @contextlib.contextmanager
-def wrapped(target, wrap, on_options=None, keep=None):
-    """While open, each stage that the target's backend adds is replaced by `wrap(name, stage)`.
+def wrapped(wrap, on_options=None, keep=None):
+    """While open, each stage that a backend adds is replaced by `wrap(name, stage)`.
 
     on_options: called with the options as the backend parsed them. keep: called with (name, content) of each
     artifact.
     """
     global _wrap, _on_options, _keep
-    _hook(type(tc.make_backend(target)))
     _wrap, _on_options, _keep = wrap, on_options, keep
     try:
         yield
@@ -108,9 +110,6 @@ def wrapped(target, wrap, on_options=None, keep=None):
 
 
 def _hook(backend_class):
-    if backend_class in _hooked:
-        return
-    _hooked.add(backend_class)
     original = backend_class.add_stages
 
     def add_stages(self, stages, options, *language):
@@ -151,20 +150,6 @@ class _Cache:
         if name != "json" and _keep is not None:  # that one holds the metadata, which are read elsewhere
             _keep(name, data)
         return filename
-
-
-def _prepare():
-    global _prepared
-    if _prepared:
-        return
-    _prepared = True
-    _watch_functions()
-    tc.get_cache_manager = _Cache
-    for module in (tc, getattr(tc, "cache", None)):
-        for name in ("triton_key", "get_cache_key"):
-            if hasattr(module, name):
-                setattr(module, name, lambda *_, **__: "irdiff")
-    tc.CompiledKernel = lambda *args, **kwargs: None
 
 
 @contextlib.contextmanager

@@ -140,9 +140,10 @@ def _answers(torch, target):
     answers.update(device_count=1)
     silent = ("init", "set_device", "synchronize", "empty_cache", "set_rng_state", "manual_seed")
     answers.update(dict.fromkeys((*silent, "manual_seed_all", "reset_peak_memory_stats")))
-    contexts = ("current_stream", "default_stream", "stream", "device", "device_of", "Stream", "Event")
+    answers.update(dict.fromkeys(("current_stream", "default_stream"), _Context()))
     return {
+        # a function for each: Dynamo tells them apart by what they are
         **{name: lambda *_, answer=answer, **__: answer for name, answer in answers.items()},
-        **dict.fromkeys(contexts, _Context),
+        **dict.fromkeys(("stream", "device", "device_of", "Stream", "Event"), _Context),
         "get_rng_state": lambda device=None: torch.zeros(16, dtype=torch.uint8),
     }

@@ -235,12 +235,14 @@ def test_a_file_of_ir_is_a_kernel(worker: InProcess) -> None:
 
 def test_a_launch_that_fails_fails_alone(worker: InProcess) -> None:
     worker.write(
-        'def missing():\n    import not_installed\n\ndef ir():\n    triton.compiler.compile("x.ttir")\n',
-        '"a": launch(missing), "b": launch(scale[(1,)], *ARGUMENTS, BLOCK=1), "c": launch(ir), "d": launch(refused[1], X)',
+        'def missing():\n    import not_installed\n\ndef ir():\n    triton.compiler.compile("x.ttir")\n'
+        "def wordy():\n    raise ValueError('no ' * 400)\n",
+        '"a": launch(missing), "b": launch(scale[(1,)], *ARGUMENTS, BLOCK=1), "c": launch(ir), "d": launch(refused[1], X), "e": launch(wordy)',
     )
     result = worker.serve("catalog")
     assert [row["label"] for row in result["launches"]] == ["b", "d"]
-    missing, ir = result["failures"]
+    missing, ir, wordy = result["failures"]
+    assert len(wordy["message"]) == 500
     assert missing["transient"] and "No module named 'not_installed'" in missing["message"]
     assert not ir["transient"] and "use launch_ir in LAUNCHES" in ir["message"]
     failed = worker.serve("compile", launch=f"{worker.name}:d", digest=None)
@@ -308,3 +310,15 @@ def test_what_a_workload_opens_below_a_folder_is_listed(worker: InProcess) -> No
     assert noted.end_files() == ["kernels/shapes.json"]
     open(f"{repository}/kernels/shapes.json").close()
     assert noted.end_files() == []
+
+
+def test_the_stages_of_a_backend_of_an_older_interface(worker: InProcess) -> None:
+    class Old:
+        def add_stages(self, stages: dict[str, Any], options: Any) -> None:
+            stages["ttir"] = options
+
+    staged = worker.module("staged_compile")
+    assert staged.of_backend(Old(), "options", None) == {"ttir": "options"}
+    backend = tiny_triton.Backend(tiny_triton.GPUTarget("tiny", "t1", 32))
+    source = type("Source", (), {"language": "triton"})
+    assert list(staged.of_backend(backend, tiny_triton.Options(), source)) == ["ttir", "tinyasm", "tinybin"]

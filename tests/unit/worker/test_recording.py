@@ -39,8 +39,10 @@ x, out = tensor((64, 8), "fp16"), tensor((64,), "fp32", fill="zeros")
 for n in (1, 2, 2):
     scale[(n,)](x.t(), out, n, BLOCK=32, num_warps=8)
 scale[(1,)](out, out, 5, BLOCK=32)
+scale[(1,)](x, out, 7, BLOCK=32, flops=1)
 scale[(1,)](out, out.as_strided((2,), (1,), 4), 6, BLOCK=32)
 tuned[lambda meta: (256 // meta["BLOCK"],)](x, 64)
+triton.testing.do_bench(lambda: scale[(1,)](out, out, 5, BLOCK=32))
 sys.exit(sys.argv[1])
 """
 
@@ -70,7 +72,7 @@ def test_what_is_written_launches_the_same_again(
     code, seen = recording.capture(str(tmp_path / "train.py"), "0 is no number")
     said = capsys.readouterr().err
     assert code == 0 and seen["ended"] == "SystemExit: 0 is no number" and seen["not_written"] == []
-    assert "the program ended early: SystemExit" in said and "7 launches, 6 different, of 2 kernels" in said
+    assert "the program ended early: SystemExit" in said and "9 launches, 7 different, of 2 kernels" in said
     assert "next: irdiff compare triton==3.8.0" in said
     text = (recording.root / "train" / "scale.py").read_text()
     assert text.startswith('"""`scale`, recorded by `irdiff capture` from train.py')
@@ -84,6 +86,8 @@ def test_what_is_written_launches_the_same_again(
         and "shared_2.as_strided((2,), (1,), 4)" in text
     )
     assert "strides=(1, 8)), " in text and "num_warps=8" in text
+    assert "functools.partial(scale[(1, 1, 1)], flops=1)" in text
+    assert {"train/tuned:fp16-64x8-BLOCK32-num_warps4"} < {row["id"] for row in seen["launches"]}
     launched = {}
     for recording.name in ("train/scale", "train/tuned"):
         launched.update((f"{recording.name}:{label}", row) for label, row in recording.launches().items())
