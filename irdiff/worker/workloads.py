@@ -12,8 +12,6 @@ import os
 import sys
 import types
 
-import triton
-
 from . import corpus_api
 
 own_folders: list = []
@@ -42,6 +40,8 @@ def is_for_this_release(root, name, folder="."):
     """Whether SINCE and UNTIL of a workload, read without running it, include this Triton: an import may fail
     in an old release.
     """
+    import triton
+
     with open(os.path.join(root, folder, name + ".py"), encoding="utf-8") as file:
         tree = ast.parse(file.read(), name + ".py")
     found: dict = {}
