@@ -15,10 +15,10 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from irdiff.capture import catalogs, pairing
-from irdiff.capture.catalogs import Cataloger, Wanted
-from irdiff.codegen.tool_compiler import ToolCompiler
+from irdiff.capture.catalogs import Wanted
+from irdiff.codegen.tool_compiler import Compiler, ToolCompiler
 from irdiff.compare.artifact_comparator import ArtifactComparator, DamagedArtifactError
-from irdiff.compare.comparer import CaseComparer, Compiler
+from irdiff.compare.comparer import CaseComparer
 from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.config import Config
 from irdiff.errors import ToolchainError, UsageError
@@ -75,10 +75,6 @@ class FirstBadCommits:
     """The last lines of a compiler that failed."""
     tried: tuple[str, ...]
     skipped: tuple[str, ...]
-
-
-class BisectCompiler(Compiler, Cataloger, Protocol):
-    """What a search asks of a compiler."""
 
 
 class History(Protocol):
@@ -181,7 +177,7 @@ class Bisection:
     history: History
     side_of: Callable[[str], Side]
     """Raises ToolchainError for a commit that cannot be built."""
-    compiler: BisectCompiler
+    compiler: Compiler
     comparator: ArtifactComparator
     tell: Callable[[str], None]
     tried: list[str] = field(default_factory=list, init=False)

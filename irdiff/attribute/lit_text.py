@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from irdiff import normalize
 from irdiff.compare import alignment
-from irdiff.compare.line_forms import blanked
+from irdiff.compare.line_forms import blanking
 from irdiff.stages import Stage
 
 _LOCATION_LINE = re.compile(r"^#loc\d* = loc\(.*\)$\n?", re.MULTILINE)
@@ -208,7 +208,7 @@ def checks_of_edit(base: str, head: str, *, before: int) -> list[str]:
     texts = [normalize.canonicalize(Stage.TTGIR, text) for text in (base, head)]
     canonical, numbers = [text.lines for text in texts], texts[1].numbers
     raw = head.splitlines()
-    pairs = alignment.matching(*[[blanked(Stage.TTGIR, line) for line in lines] for lines in canonical])
+    pairs = alignment.matching(*(map(blanking(Stage.TTGIR), lines) for lines in canonical))
     found = [_label(raw)]
     i = j = 0
     last = 0

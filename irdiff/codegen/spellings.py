@@ -62,81 +62,47 @@ def _buffer_sizes(text: str) -> str:
 
 _POWERS = re.compile(r"(@llvm\.nvvm\.ex2\.approx\.(?:ftz\.)?)f32\(")
 _OLD_BARRIER = "@llvm.nvvm.barrier.n("
+_BARRIER = "@llvm.nvvm.barrier.cta.sync.aligned.all"
+_RSRC = "@llvm.amdgcn.make.buffer.rsrc.p8.p1"
 _BODY = "define {1} @f(ptr {2}%0, i32 %1, float %2) {{\n{0}\n  ret {1}{3}\n}}\n"
 _TRIPLE = "AMD's triple with the processor in it"
+# fmt: off
 SPELLINGS = (
-    Spelling(
-        "floats as f0x…, +inf and decimals that are not exact",
-        True,
-        spell_floats,
-        "@a = global float f0x3FB8AA3B\n@b = global float -inf\n@c = global float -1.000000e+30\n",
-    ),
-    Spelling(
-        _TRIPLE,
-        True,
-        lambda text: text,  # the triple is a string: see `rewritten`
-        'target triple = "amdgpu9.42-amd-amdhsa"\ndefine amdgpu_kernel void @f() {\n  ret void\n}\n',
-    ),
-    Spelling(
-        "attributes of intrinsics (nocreateundeforpoison)",
-        True,
-        _declared_attributes,
-        "declare float @llvm.fabs.f32(float) #0\nattributes #0 = { nocreateundeforpoison nounwind }\n",
-    ),
-    Spelling(
-        "captures(none)",
-        True,
-        lambda text: text.replace(" captures(none)", " nocapture"),
-        _BODY.format("", "void", "captures(none) ", ""),
-    ),
-    Spelling(
-        "make.buffer.rsrc with 64-bit sizes",
-        True,
-        _buffer_sizes,
-        "declare ptr addrspace(8) @llvm.amdgcn.make.buffer.rsrc.p8.p1(ptr addrspace(1), i16, i64, i32)\n"
-        "define ptr addrspace(8) @f(ptr addrspace(1) %0) {\n  %2 = call ptr addrspace(8) "
-        "@llvm.amdgcn.make.buffer.rsrc.p8.p1(ptr addrspace(1) %0, i16 0, i64 64, i32 0)\n"
-        "  ret ptr addrspace(8) %2\n}\n",
-    ),
-    Spelling(
-        "nvvm.barrier.cta.sync.aligned.all",
-        True,  # LLVM upgrades the older name to this one, with the same argument (AutoUpgrade.cpp)
-        lambda text: text.replace("@llvm.nvvm.barrier.cta.sync.aligned.all(", "@llvm.nvvm.barrier.n("),
-        "declare void @llvm.nvvm.barrier.cta.sync.aligned.all(i32)\n"
-        + _BODY.format("  call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)", "void", "", ""),
-    ),
-    Spelling(
-        "nvvm.ex2.approx.f32",
-        True,  # likewise: one name for each type came later
-        lambda text: _POWERS.sub(r"\1f(", text),
-        "declare float @llvm.nvvm.ex2.approx.f32(float)\n"
-        + _BODY.format("  %4 = call float @llvm.nvvm.ex2.approx.f32(float %2)", "float", "", " %4"),
-    ),
-    Spelling(
-        "captures(…)",
-        False,
-        lambda text: _CAPTURES.sub("", text),
-        _BODY.format("", "void", "captures(address) ", ""),
-    ),
-    Spelling(
-        "getelementptr nuw",
-        False,
-        lambda text: _POINTER_FLAGS.sub(lambda m: "inbounds " if "inbounds" in m[1] else "", text),
-        _BODY.format("  %4 = getelementptr inbounds nuw i8, ptr %0, i32 %1", "void", "", ""),
-    ),
-    Spelling(
-        "icmp samesign",
-        False,
-        lambda text: text.replace("icmp samesign ", "icmp "),
-        _BODY.format("  %4 = icmp samesign ult i32 %1, 4", "void", "", ""),
-    ),
-    Spelling(
-        "trunc nuw",
-        False,
-        lambda text: _TRUNC_FLAGS.sub("", text),
-        _BODY.format("  %4 = trunc nuw i32 %1 to i16", "void", "", ""),
-    ),
+    Spelling("floats as f0x…, +inf and decimals that are not exact", True, spell_floats,
+             "@a = global float f0x3FB8AA3B\n@b = global float -inf\n@c = global float -1.000000e+30\n"),
+    Spelling(_TRIPLE, True, lambda text: text,  # the triple is a string: see `rewritten`
+             'target triple = "amdgpu9.42-amd-amdhsa"\n'
+             "define amdgpu_kernel void @f() {\n  ret void\n}\n"),
+    Spelling("attributes of intrinsics (nocreateundeforpoison)", True, _declared_attributes,
+             "declare float @llvm.fabs.f32(float) #0\n"
+             "attributes #0 = { nocreateundeforpoison nounwind }\n"),
+    Spelling("captures(none)", True, lambda text: text.replace(" captures(none)", " nocapture"),
+             _BODY.format("", "void", "captures(none) ", "")),
+    Spelling("make.buffer.rsrc with 64-bit sizes", True, _buffer_sizes,
+             f"declare ptr addrspace(8) {_RSRC}(ptr addrspace(1), i16, i64, i32)\n"
+             "define ptr addrspace(8) @f(ptr addrspace(1) %0) {\n"
+             f"  %2 = call ptr addrspace(8) {_RSRC}(ptr addrspace(1) %0, i16 0, i64 64, i32 0)\n"
+             "  ret ptr addrspace(8) %2\n}\n"),
+    # LLVM upgrades the older name to this one, with the same argument (AutoUpgrade.cpp)
+    Spelling("nvvm.barrier.cta.sync.aligned.all", True,
+             lambda text: text.replace(f"{_BARRIER}(", "@llvm.nvvm.barrier.n("),
+             f"declare void {_BARRIER}(i32)\n"
+             + _BODY.format(f"  call void {_BARRIER}(i32 0)", "void", "", "")),
+    # likewise: one name for each type came later
+    Spelling("nvvm.ex2.approx.f32", True, lambda text: _POWERS.sub(r"\1f(", text),
+             "declare float @llvm.nvvm.ex2.approx.f32(float)\n"
+             + _BODY.format("  %4 = call float @llvm.nvvm.ex2.approx.f32(float %2)", "float", "", " %4")),
+    Spelling("captures(…)", False, lambda text: _CAPTURES.sub("", text),
+             _BODY.format("", "void", "captures(address) ", "")),
+    Spelling("getelementptr nuw", False,
+             lambda text: _POINTER_FLAGS.sub(lambda m: "inbounds " if "inbounds" in m[1] else "", text),
+             _BODY.format("  %4 = getelementptr inbounds nuw i8, ptr %0, i32 %1", "void", "", "")),
+    Spelling("icmp samesign", False, lambda text: text.replace("icmp samesign ", "icmp "),
+             _BODY.format("  %4 = icmp samesign ult i32 %1, 4", "void", "", "")),
+    Spelling("trunc nuw", False, lambda text: _TRUNC_FLAGS.sub("", text),
+             _BODY.format("  %4 = trunc nuw i32 %1 to i16", "void", "", "")),
 )
+# fmt: on
 
 
 def rewritten(text: str, names: Iterable[str]) -> tuple[str, tuple[str, ...]]:

@@ -31,7 +31,7 @@ from irdiff.store import Store
 
 
 class ToolCompiler:
-    """`comparer.Compiler` and `capture.Cataloger`. Thread-safe."""
+    """Compiles and catalogs as `WorkerCompiler` does. Thread-safe."""
 
     def __init__(
         self,
@@ -185,6 +185,11 @@ class ToolCompiler:
         if stage in (Stage.PTX, Stage.AMDGCN) and substitute.tool.kind is ToolKind.LLVM:
             return self._generator.generated(substitute, above, start, launch, target, attempt)
         return None
+
+
+Compiler = WorkerCompiler | ToolCompiler
+"""A case that does not compile is a value. `fresh` ignores what the store has; `recompile` uses another
+process, with addresses and hashes randomized."""
 
 
 def _above_stage(compiled: Compiled, stage: str) -> Compiled:

@@ -127,8 +127,13 @@ def failed(pair: Pair, failures: Sides[Failure | None]) -> Case:
 def failed_program(case: Case) -> Failure | None:
     """How the program ended, where the case stands for what it would have launched had it come to its end."""
     failures = (side for side in (case.failures.head, case.failures.base) if side)
-    is_program = case.workload.startswith("program/")
-    return next((failure for failure in failures if is_program and failure.stage == "capture"), None)
+    ended = (failure for failure in failures if is_program(case.workload) and failure.stage == "capture")
+    return next(ended, None)
+
+
+def is_program(workload: str) -> bool:
+    """Whether it runs a program of the repository."""
+    return workload.startswith("program/")
 
 
 def not_compared(case: Case) -> bool:
@@ -146,6 +151,9 @@ def _failed_verdict(pair: Pair, failures: Sides[Failure | None]) -> Verdict:
     if base and head:
         both_unsupported = base.kind is head.kind is FailureKind.UNSUPPORTED
         return Verdict.UNSUPPORTED if both_unsupported else Verdict.FAILING
+    alone = head or base
+    if alone and alone.stage == "capture" and is_program(pair.workload):  # the other side's came to its end
+        return Verdict.BROKEN if head else Verdict.FIXED
     if head:  # a case that base does not have, and that head does not compile: no side has code
         return Verdict.FAILING if pair.base is None else Verdict.BROKEN
     return Verdict.REMOVED if pair.head is None else Verdict.FIXED

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Protocol
 
-from irdiff.compare import cases, facts, launch_metadata, launchers, verdicts
+from irdiff.codegen.tool_compiler import Compiler
+from irdiff.compare import cases, facts, launchers, verdicts
 from irdiff.compare.artifact_comparator import ArtifactComparator, DamagedArtifactError
 from irdiff.findings import Finding, FindingKind
 from irdiff.model import (
@@ -22,11 +22,9 @@ from irdiff.model import (
     Sides,
     StageStatus,
     Target,
-    Toolchain,
     Verdict,
 )
 from irdiff.parallel import of_both
-from irdiff.resolve.corpus import Corpus
 from irdiff.resolve.sides import Side
 from irdiff.stages import MACHINE_STAGES, Stage
 from irdiff.store.interning import interned
@@ -34,29 +32,6 @@ from irdiff.store.interning import interned
 _REPEATED_ASSEMBLIES = 4
 _FACT_STAGES: tuple[str, ...] = (Stage.TTGIR, Stage.PTX, Stage.AMDGCN, Stage.CUBIN, Stage.HSACO)
 _SPECIALIZATION = ("signature", "constexprs", "attributes")
-
-
-class Compiler(Protocol):
-    """Workers, or workers and tools. A case that does not compile is a value. Thread-safe."""
-
-    def compile(
-        self, toolchain: Toolchain, corpus: Corpus, launch: Launch, target: Target, *, fresh: bool = False
-    ) -> Outcome:
-        """One side of a case; `fresh` ignores what the store has."""
-        ...
-
-    def recompile(
-        self,
-        toolchain: Toolchain,
-        corpus: Corpus,
-        launch: Launch,
-        target: Target,
-        *,
-        attempt: int,
-        fresh: bool = False,
-    ) -> Outcome:
-        """The case again in another process, with addresses and hashes randomized."""
-        ...
 
 
 class CaseComparer:
@@ -149,7 +124,7 @@ class CaseComparer:
             findings = (*findings, Finding(FindingKind.LAUNCH_DIFFERS, ",".join(handed)))
         after = verdicts.made_of_binaries(ours, theirs)
         verdict, stages, first = verdicts.judge(stages, evidence, handed_differs=bool(handed), after=after)
-        if launch_metadata.beyond_code(handed):
+        if launchers.beyond_code(handed):
             stages = {**stages, Stage.LAUNCH: StageStatus.CHANGED}
         case = replace(
             cases.blank(pair, verdict),
@@ -174,7 +149,7 @@ class CaseComparer:
         ours, theirs = both
         runtimes = self.sides.map(lambda side: side.toolchain.runtime)
         return (
-            *launch_metadata.differing(ours.metadata, theirs.metadata),
+            *launchers.metadata_differing(ours.metadata, theirs.metadata),
             *launchers.packed_differs(both, runtimes, target.backend),
             *(["symbol"] if self._finds_kernel(ours) != self._finds_kernel(theirs) else []),
         )

@@ -1,4 +1,10 @@
-"""How kernels are launched, which is not in their code: notes for the run, and packed values. Pure."""
+"""What launchers receive, and whether the launchers themselves differ. Pure.
+
+Triton writes into one table what the launcher and the loader read (shared memory, warps, clusters, scratch
+memory, tensor descriptors, …) and every option of the compiler. An entry that is not listed here counts: a
+later release may have its launcher read it. The lists are those of releases 3.2 to 3.9, read from
+`CompiledKernel`, the launchers in `backends/*/driver.py` and the options in `backends/*/compiler.py`.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +17,41 @@ _RUNTIME = "the runtime differs between base and head"
 _FOLDERS = {"cuda": "nvidia", "hip": "amd"}
 """By the name of a target's backend, its folder in Triton."""
 _SHOWN = 4
+
+# fmt: off
+NEUTRAL = frozenset({
+    "name",  # how the loader finds the kernel; each side has its own
+    "hash",  # key of Triton's cache
+    "triton_version",
+    "TRITON_DEFAULT_FP_FUSION",  # the environment, which both sides share and the run records
+    # what the frontend accepts, and its defaults; assertions and overflow checks: they end in the IR
+    "allowed_dot_input_precisions", "default_dot_input_precision", "deprecated_fp8_dot_operand_dtypes",
+    "max_num_imprecise_acc_default", "sanitize_overflow", "supported_fp8_dtypes", "debug",
+    # what code is made for; `target`, which the launch reads, counts
+    "arch", "backend_name", "base_arch",
+    # how code is made: it is compared as code
+    "allow_flush_denorm", "clc", "enable_fp_fusion", "enable_reflect_ftz", "fpsan_homomorphic_casts",
+    "instruction_sched_variant", "ir_override", "kpack", "llvm_fn_attrs", "matrix_instr_nonkdim", "maxnreg",
+    "num_buffers_warp_spec", "num_consumer_groups", "num_stages", "ptx_options", "ptx_version",
+    "reg_dec_producer", "reg_inc_consumer", "sched4reg", "schedule_hint", "waves_per_eu", "wgp_cu_mode",
+    "extern_libs",  # linked into the code
+    "min_shared_mem",  # raises `shared`, which counts
+})
+"""Entries that the launcher and the loader do not read, or whose effect is compared elsewhere."""
+_OF_THE_CODE = frozenset({
+    "num_warps", "shared", "tmem_size", "global_scratch_size", "global_scratch_align",
+    "profile_scratch_size", "profile_scratch_align", "tensordesc_meta",
+})
+"""Entries that the compiler derives from the IR: where the IR differs, they may differ with it."""
+_UNWRITTEN: Mapping[str, object] = {
+    "num_ctas": 1, "tmem_size": 0, "tensordesc_meta": [],
+    "global_scratch_size": 0, "global_scratch_align": 1,
+    "profile_scratch_size": 0, "profile_scratch_align": 1,
+    "launch_cooperative_grid": False, "launch_pdl": False,
+    "instrumentation_mode": "",  # the launcher of 3.8 and later passes more arguments for some modes
+}
+"""What the launcher of a release that does not write the entry passes: it has the value built in."""
+# fmt: on
 
 
 def notes(runtimes: Sides[Mapping[str, str]], backends: Collection[str]) -> tuple[str, ...]:
@@ -53,3 +94,39 @@ def packed_differs(
         return ()
     is_alike = isinstance(ours, list) and isinstance(theirs, list) and len(ours) == len(theirs)
     return ("packed",) if is_alike or not _differing(runtimes, {backend}) else ()
+
+
+def beyond_code(differing: Collection[str]) -> bool:
+    """Whether some of what the launcher receives differs and no difference of the code explains it.
+
+    differing: names of entries, `symbol`, and `packed`, a tuple of values of the entries.
+    """
+    return bool({*differing} - _OF_THE_CODE - ({"packed"} if _OF_THE_CODE.intersection(differing) else set()))
+
+
+def metadata_differing(base: Mapping[str, object], head: Mapping[str, object]) -> tuple[str, ...]:
+    """Names of the entries that a launch passes on and that differ, in order.
+
+    An entry that one side does not write counts as what that side's launcher passes without it. Where that
+    is not known, it differs from every value.
+    """
+    ours, theirs = _passed(base), _passed(head)
+    missing = object()
+    names = sorted({*ours, *theirs})
+    return tuple(name for name in names if ours.get(name, missing) != theirs.get(name, missing))
+
+
+def _passed(metadata: Mapping[str, object]) -> dict[str, object]:
+    written = {
+        name: value
+        for name, value in metadata.items()
+        if name not in NEUTRAL and not (value is None and name in _UNWRITTEN)
+    }
+    passed = {**_UNWRITTEN, **written}
+    # Until 3.5 the cluster has an entry of its own; since then it is `num_ctas` blocks along the first axis.
+    passed.setdefault("cluster_dims", [passed["num_ctas"], 1, 1])
+    # Until 3.4 the launcher for NVIDIA has the width of a warp built in.
+    target = passed.get("target")
+    if isinstance(target, Mapping) and "warp_size" in target:
+        passed.setdefault("warp_size", target["warp_size"])
+    return passed

@@ -30,13 +30,8 @@ def operation(stage: str, line: str) -> str:
     return instructions.opcode(stage, line)
 
 
-def blanked(stage: str, line: str) -> str:
-    """The line without the numbers of values or registers."""
-    return blanking(stage)(line)
-
-
 def blanking(stage: str) -> Callable[[str], str]:
-    """What blanks the lines of a stage: one line, or several at once."""
+    """Takes the numbers of values or registers out of a line of a stage, or out of several at once."""
     if stage in (Stage.AMDGCN, Stage.SASS):
         return lambda line: _REGISTERS.sub(r"\1\2", line)
     if stage == Stage.PTX:

@@ -135,12 +135,11 @@ def renew(run: Run, known: tuple[Accepted, ...], decision: Acceptance) -> tuple[
     }
     entries = []
     for entry in reversed(known):  # of one edit the last entry counts
-        again = {k: digest for k, digest in entry.edits.items() if edits.get(k) == digest}
-        again = {k: digest for k, digest in again.items() if (k, digest) not in settled}
-        settled |= again.items()
+        same = {row for row in entry.edits.items() if row in edits.items()}
+        again = dict(sorted(same - settled))
+        settled |= same
         if again:
-            terms = _terms(run, decision)
-            terms["reason"] = decision.reason or entry.reason
+            terms = _terms(run, plain.replace(decision, reason=decision.reason or entry.reason))
             entries.append(plain.replace(entry, edits=again, **terms))
     return tuple(reversed(entries))
 
@@ -174,7 +173,8 @@ def _as_toml(entry: Accepted) -> str:
     edits = rows.pop("edits")
     lines = [f"{name} = {_value(value)}" for name, value in rows.items()]
     edit_lines = [f"{_string(case_id)} = {_string(digest)}" for case_id, digest in sorted(edits.items())]
-    return "\n".join(["\n[[accepted]]", *lines, "[accepted.edits]", *edit_lines, ""])
+    parts = ["\n[[accepted]]", *lines, "[accepted.edits]", *edit_lines]
+    return "\n".join(parts) + "\n"
 
 
 def _value(value: str | datetime.date) -> str:

@@ -134,7 +134,7 @@ class CaseCounts:
     """Not compiled: both sides give one compiler the same input."""
     not_compared: int
     nondeterministic: int
-    """Of all these, the cases of which a side disagrees with itself when it is compiled again."""
+    """Of all these, cases of which a side gave other code when it was compiled again."""
     is_part: bool
     """Whether cases of other shards are not in the run."""
 

@@ -32,7 +32,7 @@ class Action(StrEnum):
     REVIEW = "review"
     """The gate fails until a person accepts the edits behind it."""
     WARN = "warn"
-    """It is said, and the gate passes."""
+    """The gate says so, and passes."""
 
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]

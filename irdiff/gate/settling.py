@@ -24,14 +24,11 @@ from irdiff.gate.policy import Rule, Waiver, matches
 from irdiff.model import Case, Run
 from irdiff.words import counted
 
-_LAST_OF_ONE_CASE = 3
-
 
 class _Refused(NamedTuple):
     """Why the edit of a case is not accepted, in the order of what a person should know first."""
 
     rank: int
-    """Up to `_LAST_OF_ONE_CASE` the sentence is of this case alone."""
     case: str
     why: str
 
@@ -83,13 +80,7 @@ class Settler:
         if not refused:
             unique = [entry for number, entry in enumerate(held) if entry not in held[:number]]
             return replace(finding, settled_by=tuple(unique))
-        first = min(refused)
-        others = sum(row.rank == first.rank for row in refused) - 1
-        why = first.why
-        if others and first.rank <= _LAST_OF_ONE_CASE:
-            why += f"; so with {others} more"
-        elif not why and held:
-            why = f"accepted for {len(held)} of {len(answers)} cases"
+        why = min(refused).why or (f"accepted for {len(held)} of {len(answers)} cases" if held else "")
         return replace(finding, not_accepted=why)
 
     def _answer(self, case: Case) -> Accepted | _Refused:

@@ -63,7 +63,7 @@ def add_run(
 
 
 def put_versions(database: Database, named: Iterable[Version]) -> None:
-    """A version that is known keeps its place in its series, unless what gives it is a better one."""
+    """A version that is known keeps its place in its series."""
     known = {name for (name,) in database.rows("SELECT version FROM versions")}
     rows = [
         (v.name, v.series, v.sort_key, v.label, v.toolchain, v.corpus) for v in named if v.name not in known

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from irdiff.compare import statistics
 from irdiff.group.severity import Severity
 from irdiff.history import change_points, steps
-from irdiff.history.lines import SeriesLines, TimingLine
+from irdiff.history.lines import PairRow, SeriesLines, TimingLine
 from irdiff.history.steps import Step
 from irdiff.model import COMPARED_VERDICTS, Verdict
 from irdiff.report import templates
@@ -48,7 +48,8 @@ class Alert:
     compared: int
     """Cases that were compared with the version before."""
     not_compared: int
-    """Cases that failed, are gone, new or not supported."""
+    """Cases that failed, are gone, new or not supported, whose sides disagree with themselves, and those that
+    the version before has and no run of this one."""
     broken: tuple[str, ...]
     grave: tuple[Step, ...]
     """Steps whose edits may be wrong, or that cost spills or occupancy."""
@@ -75,11 +76,11 @@ def check(series: SeriesLines, place: int | None = None) -> Alert:
     """Of one version, by default the newest, whatever it was compared with."""
     last = len(series.versions) - 1 if place is None else place
     pair = next((pair for pair in reversed(series.pairs) if pair.head == last), None)
-    verdicts = {case: row.verdict for case, row in pair.verdicts.items()} if pair else {}
-    compared = sum(verdict in COMPARED_VERDICTS for verdict in verdicts.values())
+    verdicts = pair.verdicts if pair else {}
+    compared = sum(row.verdict in COMPARED_VERDICTS and not row.is_unstable for row in verdicts.values())
     found = [step for step in steps.find(series) if step.head == last]
     grave = tuple(step for step in found if _is_grave(step))
-    broken = tuple(sorted(case for case, verdict in verdicts.items() if verdict == Verdict.BROKEN))
+    broken = tuple(sorted(case for case, row in verdicts.items() if row.verdict == Verdict.BROKEN))
     moved = sorted(_moved_times(series, last, _edits(found)), key=lambda row: row.share)
     slower = tuple(row for row in reversed(moved) if row.share > 0)
     bisect = [step.bisect for step in grave]
@@ -94,13 +95,20 @@ def check(series: SeriesLines, place: int | None = None) -> Alert:
         version=series.versions[last].label,
         before=series.versions[pair.base].label if pair else "",
         compared=compared,
-        not_compared=len(verdicts) - compared,
+        not_compared=len(verdicts.keys() | _former_cases(series, pair)) - compared,
         broken=broken,
         grave=grave,
         slower=slower,
         faster=tuple(row for row in moved if row.share < 0),
         bisect=tuple(dict.fromkeys(filter(None, bisect)))[:3],
     )
+
+
+def _former_cases(series: SeriesLines, pair: PairRow | None) -> set[str]:
+    """The cases that the pair before has at its head."""
+    before = next((row for row in series.pairs if pair and row.head == pair.base), None)
+    rows = before.verdicts.items() if before else ()
+    return {case for case, row in rows if row.verdict != Verdict.REMOVED}
 
 
 def _is_grave(step: Step) -> bool:

@@ -50,6 +50,18 @@ def _record(
 ) -> Record:
     label = case_ids.parse(case.case_id).label
     is_release = version.name.startswith("triton==")
+    triton = {"repo": _REPOSITORY, "branch": "", "extra_info": {}}
+    triton |= {"sha": "", "version": version.label} if is_release else {"sha": version.name, "version": ""}
+    runner = {
+        "name": "",
+        "type": case.target,
+        "cpu_info": "",
+        "cpu_count": 0,
+        "mem_info": "",
+        "extra_info": {},
+    }
+    runner |= {"gpu_info": gpu, "gpu_count": int(bool(gpu)), "gpu_mem_info": ""}
+    runner |= {"avail_mem_in_gb": 0, "avail_gpu_mem_in_gb": 0}
     return {
         "benchmark": {
             "name": "irdiff",
@@ -65,29 +77,7 @@ def _record(
             "extra_info": {"kernel": case.kernel, "target": case.target},
         },
         "inputs": {},
-        "dependencies": {
-            "triton": {
-                "repo": _REPOSITORY,
-                "branch": "",
-                "sha": "" if is_release else version.name,
-                "version": version.label if is_release else "",
-                "extra_info": {},
-            }
-        },
-        "runners": [
-            {
-                "name": "",
-                "type": case.target,
-                "cpu_info": "",
-                "cpu_count": 0,
-                "mem_info": "",
-                "avail_mem_in_gb": 0,
-                "gpu_info": gpu,
-                "gpu_count": int(bool(gpu)),
-                "gpu_mem_info": "",
-                "avail_gpu_mem_in_gb": 0,
-                "extra_info": {},
-            }
-        ],
+        "dependencies": {"triton": triton},
+        "runners": [runner],
         "metric": {"name": name, "benchmark_values": values, "target_value": 0.0, "extra_info": more},
     }

@@ -93,8 +93,8 @@ def _proposed(logs: np.ndarray) -> list[int]:
 
 
 def _placed(logs: np.ndarray, places: Sequence[int]) -> list[int]:
-    """Each place moved by a few points to where least is left beside both levels: squares draw a step to a
-    slow night near it, absolute distances do not.
+    """Each place, moved by a few points to where the absolute distances from both levels are least: squares
+    draw a step to a slow night near it.
     """
     moved = list(places)
     for number, place in enumerate(places):
@@ -150,8 +150,8 @@ def _reach(logs: np.ndarray, places: Sequence[int]) -> float:
 
 
 def _unexplained(logs: np.ndarray, places: Sequence[int], without: int) -> float:
-    """What is left of a line beside its levels where one place is no step: of two ends of a stretch that is
-    no level, the one goes that leaves less.
+    """The sum of distances from the levels without one of the steps: of two ends of a stretch that is no
+    level, the one goes without which less is left.
     """
     return float(_distances(logs, [place for place in places if place != without]).sum())
 

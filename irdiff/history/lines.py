@@ -66,6 +66,8 @@ class PairVerdict(NamedTuple):
 
     verdict: str
     group: GroupRow | None
+    is_unstable: bool
+    """Whether a side gave other code when it was compiled again."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -202,6 +204,7 @@ def _verdicts(database: Database, runs: Sequence[str]) -> dict[str, PairVerdict]
     for run in runs:
         rows = database.records(GroupRow, "SELECT * RENAME (group_id AS id) FROM groups WHERE run = ?", [run])
         groups = {row.id: row for row in rows}
-        verdicts = database.rows("SELECT case_id, verdict, group_id FROM verdicts WHERE run = ?", [run])
-        found |= {case: PairVerdict(verdict, groups.get(group or "")) for case, verdict, group in verdicts}
+        query = "SELECT case_id, verdict, group_id, nondeterministic <> '' FROM verdicts WHERE run = ?"
+        for case, verdict, group, is_unstable in database.rows(query, [run]):
+            found[case] = PairVerdict(verdict, groups.get(group or ""), is_unstable)
     return found

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from irdiff.compare import statistics
-from irdiff.history.lines import GroupRow, PairRow, SeriesLines, TimingLine, Values
+from irdiff.history.lines import PairRow, SeriesLines, TimingLine, Values
 from irdiff.history.steps import TIME, Step
 from irdiff.model import COMPARED_VERDICTS, Verdict
 
@@ -212,18 +212,6 @@ def _whole_step(series: SeriesLines, step: Step) -> Json:
         "moves": dict(moves),
         "moves_left_out": max(0, len(step.moves) - _MOST_MOVES),
         "bisect": step.bisect,
-        "group": _group(step.group),
+        "group": vars(step.group) if step.group else None,
         "spec": [series.versions[step.base].name, series.versions[step.head].name],
-    }
-
-
-def _group(group: GroupRow | None) -> Json | None:
-    if group is None:
-        return None
-    return {
-        "id": group.id,
-        "origin": group.origin_stage,
-        "charged": group.charged,
-        "members": group.members,
-        "representative": group.representative,
     }

@@ -1,8 +1,9 @@
 """Steps: where the lines of cases bent, joined to what bent them.
 
 The cases that one run puts into one change group, and whose facts moved, are one step: they were moved by the
-same edit. Facts are exact, so any other number is a move. Timings are noisy: neighbours of one session differ
-where their intervals say so, and long lines where `change_points` finds a level. Pure.
+same edit. An edit that may be wrong is a step, whether a fact moved or not. Facts are exact, so any other
+number is a move. Timings are noisy: neighbours of one session differ where their intervals say so, and long
+lines where `change_points` finds a level. Pure.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from irdiff.group.severity import Severity
 from irdiff.history import change_points
 from irdiff.history.database import NOT_CARRIED
 from irdiff.history.lines import GroupRow, PairRow, SeriesLines, Timing, Values
@@ -88,11 +90,12 @@ def find(series: SeriesLines) -> list[Step]:
 def _of_pair(series: SeriesLines, pair: PairRow, timed: Mapping[tuple[str, int, int], Move]) -> list[Step]:
     members: dict[tuple[GroupRow | None, str], list[str]] = defaultdict(list)
     moves: dict[str, list[Move]] = {}
-    for case, (verdict, group) in pair.verdicts.items():
+    for case, (verdict, group, _) in pair.verdicts.items():
         moves[case] = _moves(series.facts.get(case, {}), case, pair)
         if (case, pair.base, pair.head) in timed:
             moves[case].append(timed[case, pair.base, pair.head])
-        if moves[case] or verdict in _WITHOUT_GROUP:
+        is_risk = group is not None and group.severity == Severity.WRONG_RESULT
+        if moves[case] or is_risk or verdict in _WITHOUT_GROUP:
             members[group, "" if group else verdict].append(case)
     return [_step(series, pair, group, verdict, cases, moves) for (group, verdict), cases in members.items()]
 

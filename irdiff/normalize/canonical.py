@@ -131,13 +131,10 @@ def unrecognized(ir: str, expected: str) -> NormalizeError:
 class Numbering(dict[str, str]):
     """Names numbered in the order they are first asked for: `numbering[raw] -> canonical`."""
 
-    def __init__(self, prefix: str, start: int = 0) -> None:
+    def __init__(self, prefix: str) -> None:
         super().__init__()
         self._prefix = prefix
-        self._next = start
 
     def __missing__(self, name: str) -> str:
-        canonical = f"{self._prefix}{self._next}"
-        self._next += 1
-        self[name] = canonical
+        canonical = self[name] = f"{self._prefix}{len(self)}"
         return canonical

@@ -84,28 +84,27 @@ def _amd_width(suffix: str) -> int:
     return int(digits[1]) if digits else 0
 
 
+_MLIR: Mapping[str, str] = {
+    "convert_layout": r"\w+\.convert_layout",
+    "fence": r"\w+\.\w*fence\w*",
+    "dot": r"tt\.dot\w*|ttng\.(?:warp_group_dot|tc_gen5_mma\w*)|amdg\.\w*dot\w*",
+    "loop": r"scf\.(?:for|while)",
+    "async_copy": r"ttg\.async_copy_\w+|ttng\.async_tma_copy_\w+|amdg\.\w*buffer_load_to_local\w*",
+    "async_wait": r"(?:ttg|amdg)\.async_wait|ttng\.(?:wait_barrier|async_tma_store_wait|warp_group_dot_wait)",
+    "barrier": r"(?:gpu|ttg|ttng)\.\w*barrier\w*",
+    "total": r".*",
+}
+"""Fact → the operations that it counts."""
+
+
 def _mlir_facts(text: str) -> dict[str, int]:
     found = _MLIR_OPERATION.findall(text)
     operations = Counter(_FORMER_DIALECTS.sub(lambda m: "ttng" if m[1] else "ttg", name) for name in found)
-
-    def count(pattern: str) -> int:
-        return sum(number for name, number in operations.items() if re.fullmatch(pattern, name))
-
-    return {
-        "convert_layout": count(r"\w+\.convert_layout"),
-        "distinct_layouts": len(set(_LAYOUT.findall(text))),
-        "fence": count(r"\w+\.(?:\w*fence\w*)"),
-        "dot": count(r"tt\.dot\w*|ttng\.(?:warp_group_dot|tc_gen5_mma\w*)|amdg\.\w*dot\w*"),
-        "loop": count(r"scf\.(?:for|while)"),
-        "async_copy": count(
-            r"ttg\.async_copy_\w+|ttng\.async_tma_copy_\w+|amdg\.\w*(?:buffer_load_to_local)\w*"
-        ),
-        "async_wait": count(
-            r"ttg\.async_wait|ttng\.(?:wait_barrier|async_tma_store_wait|warp_group_dot_wait)|amdg\.async_wait"
-        ),
-        "barrier": count(r"(?:gpu|ttg|ttng)\.\w*barrier\w*"),
-        "total": sum(operations.values()),
+    counts = {
+        fact: sum(count for name, count in operations.items() if re.fullmatch(pattern, name))
+        for fact, pattern in _MLIR.items()
     }
+    return {**counts, "distinct_layouts": len(set(_LAYOUT.findall(text)))}
 
 
 _ASSEMBLY: Mapping[str, tuple[re.Pattern[str], re.Pattern[str], Callable[[str], str]]] = {

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Callable
 
 from irdiff.errors import NormalizeError
 
@@ -75,7 +76,7 @@ class Strings:
     def __init__(self, language: re.Pattern[str]) -> None:
         self._language = language
         self._points = (point for area in _PRIVATE_USE for point in area)
-        self._instead = _Instead(self)
+        self._instead = _Instead(self.hide)
         self._contents: dict[str, str] = {}
 
     def read(self, text: str) -> str:
@@ -109,24 +110,22 @@ class Strings:
 class _Instead(dict[str, str]):
     """What stands in place of each comment and string."""
 
-    def __init__(self, strings: Strings) -> None:
+    def __init__(self, hide: Callable[[str], str]) -> None:
         super().__init__()
-        self._strings = strings
+        self._hide = hide
 
     def __missing__(self, token: str) -> str:
-        instead = self[token] = self._instead_of(token)
-        return instead
-
-    def _instead_of(self, token: str) -> str:
+        instead = ""
         if token[0] in "\"'":
             if len(token) == 1 or token[-1] != token[0]:
                 raise UnclearError
-            return self._strings.hide(token)
-        if token.startswith("/*"):
+            instead = self._hide(token)
+        elif token.startswith("/*"):
             if token[-1] != "/":
                 raise UnclearError
-            return " " + "\n" * token.count("\n")
-        return ""
+            instead = " " + "\n" * token.count("\n")
+        self[token] = instead
+        return instead
 
 
 def _check_hashes(parts: list[str]) -> None:

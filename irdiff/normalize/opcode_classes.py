@@ -31,6 +31,7 @@ BY_NAME = re.compile(
 """Opcodes that a reader of an edit must see by name, whatever their class: synchronization, atomics, matrix
 units, copies in the background."""
 
+_INTEGER = "integer arithmetic"
 _PTX = (
     OpcodeClass(r"tcgen05\.mma", "tcgen05_mma", ""),
     OpcodeClass(r"tcgen05\.", "tcgen05_other", ""),
@@ -52,16 +53,9 @@ _PTX = (
     OpcodeClass(r"\$L", "", "control flow"),
     OpcodeClass(r"(?:fma|ex2|lg2|rcp|sqrt|rsqrt|tanh|sin|cos)\b", "", "float"),
     OpcodeClass(r"(?:add|sub|mul|div|neg|max|min|abs|setp|selp)\.(?:\w+\.)*b?f", "", "float"),
-    OpcodeClass(
-        r"(?:add|sub|mul|mad|shl|shr|shf|and|or|xor|not|setp|selp|min|max|div|rem|abs|neg)\b",
-        "",
-        "integer arithmetic",
-    ),
-    OpcodeClass(
-        r"(?:lop3|bfe|bfi|bfind|prmt|popc|clz|brev|dp4a|mad24|mul24|slct|sad|cnot|fns|bmsk|szext)\b",
-        "",
-        "integer arithmetic",
-    ),
+    OpcodeClass(r"(?:add|sub|mul|mad|mad24|mul24|div|rem|abs|neg|min|max|sad|dp4a)\b", "", _INTEGER),
+    OpcodeClass(r"(?:shl|shr|shf|and|or|xor|not|cnot|lop3|setp|selp|slct|prmt|popc|clz)\b", "", _INTEGER),
+    OpcodeClass(r"(?:bfe|bfi|bfind|brev|fns|bmsk|szext)\b", "", _INTEGER),
     OpcodeClass(r"\.|\{|\}", "", "directives"),
 )
 _AMDGCN = (
@@ -72,11 +66,8 @@ _AMDGCN = (
     OpcodeClass(r"s_wait", "wait", ""),
     OpcodeClass(r"buffer_(?:wbl2|inv|gl)|s_dcache|global_wb|global_inv", "fence", ""),
     OpcodeClass(r"v_(?:pk_)?(?:fma|mac|mad)_", "", "float"),
-    OpcodeClass(
-        r"v_(?:pk_)?(?:add|sub|subrev|mul|max|min|exp|log|rcp|rsq|sqrt|cmp\w*|ldexp)_(?:legacy_)?f",
-        "",
-        "float",
-    ),
+    OpcodeClass(r"v_(?:pk_)?(?:add|sub|subrev|mul|max|min|cmp\w*)_(?:legacy_)?f", "", "float"),
+    OpcodeClass(r"v_(?:pk_)?(?:exp|log|rcp|rsq|sqrt|ldexp)_(?:legacy_)?f", "", "float"),
     OpcodeClass(r"v_cvt_", "convert", "conversions"),
     OpcodeClass(r"v_readlane|v_readfirstlane|v_writelane", "warp_exchange", "moves"),
     OpcodeClass(r"v_accvgpr", "accumulator_move", "moves"),
@@ -87,37 +78,20 @@ _AMDGCN = (
     OpcodeClass(r"ds_(?:bpermute|permute|swizzle)|v_permlane", "warp_exchange", "lane exchange"),
     OpcodeClass(r"v_perm|\w*dpp", "", "lane exchange"),
     OpcodeClass(r"s_load", "", "scalar loads"),
-    OpcodeClass(r"[vs]_", "", "integer arithmetic"),
+    OpcodeClass(r"[vs]_", "", _INTEGER),
 )
 _LLIR = (
-    OpcodeClass(
-        r"f(?:add|sub|mul|div|rem|neg|cmp)$|fma|fmul|exp|log|sqrt|sin|cos|maxnum|minnum|maximum|minimum",
-        "",
-        "float",
-    ),
-    OpcodeClass(
-        r"add$|sub$|mul$|shl$|[al]shr$|and$|or$|xor$|icmp$|select$|[su]div$|[su]rem$|freeze$|mlir\.|workitem"
-        r"|workgroup|read\.ptx\.sreg|readfirstlane|warp_id|func$|s?min|s?max|abs|bfe|prmt|lop3|fsh[lr]|ctpop"
-        r"|ctlz|bitreverse|bswap|mulhi",
-        "",
-        "integer arithmetic",
-    ),
-    OpcodeClass(
-        r"getelementptr$|ptrtoint$|inttoptr$|addrspacecast$|bitcast$|sext$|zext$|trunc$",
-        "",
-        "addresses and casts",
-    ),
+    OpcodeClass(r"f(?:add|sub|mul|div|rem|neg|cmp)$|fma|fmul|exp|log|sqrt|sin|cos", "", "float"),
+    OpcodeClass(r"maxnum|minnum|maximum|minimum", "", "float"),
+    OpcodeClass(r"(?:add|sub|mul|[su]div|[su]rem|shl|[al]shr|and|or|xor|icmp|select|freeze)$", "", _INTEGER),
+    OpcodeClass(r"s?min|s?max|abs|bfe|prmt|lop3|fsh[lr]|ctpop|ctlz|bitreverse|bswap|mulhi", "", _INTEGER),
+    OpcodeClass(r"mlir\.|func$|workitem|workgroup|read\.ptx\.sreg|readfirstlane|warp_id", "", _INTEGER),
+    OpcodeClass(r"(?:getelementptr|ptrtoint|inttoptr|addrspacecast|bitcast)$", "", "addresses and casts"),
+    OpcodeClass(r"(?:sext|zext|trunc)$", "", "addresses and casts"),
     OpcodeClass(r"fp\w*$|[su]itofp$|cvt", "", "float conversions"),
-    OpcodeClass(
-        r"(?:insert|extract)(?:element|value)$|shufflevector$|undef|poison|mov\.b|constant",
-        "",
-        "vector shuffles",
-    ),
-    OpcodeClass(
-        r"br$|switch$|phi$|ret$|unreachable$|cond_br|%?[\w.$-]+:$",
-        "",
-        "control flow",
-    ),
+    OpcodeClass(r"(?:insert|extract)(?:element|value)$|shufflevector$", "", "vector shuffles"),
+    OpcodeClass(r"undef|poison|mov\.b|constant", "", "vector shuffles"),
+    OpcodeClass(r"br$|switch$|phi$|ret$|unreachable$|cond_br|%?[\w.$-]+:$", "", "control flow"),
     OpcodeClass(r"define$|declare$|attributes$|assume", "", "declarations"),
 )
 _OF_STAGE: Mapping[str, tuple[OpcodeClass, ...]] = {

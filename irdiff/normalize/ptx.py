@@ -108,13 +108,12 @@ class _RegisterNames(dict[str, str]):
         self._labels = labels
 
     def __missing__(self, name: str) -> str:
+        prefix = name[1:].rstrip("0123456789")
         if name[0] == "$":
-            canonical = self._labels[name]
+            self[name] = self._labels[name]
         else:
-            prefix = name[1:].rstrip("0123456789")
-            canonical = f"%{prefix}{next(self._counts[prefix])}" if prefix in self._counts else name
-        self[name] = canonical
-        return canonical
+            self[name] = f"%{prefix}{next(self._counts[prefix])}" if prefix in self._counts else name
+        return self[name]
 
 
 def _rename_registers(function: str, labels: Numbering) -> str:

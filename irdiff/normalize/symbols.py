@@ -40,12 +40,10 @@ class Renamed(dict[str, str]):
     def __missing__(self, name: str) -> str:
         found = self._named_after.fullmatch(name)
         known = self.get(found["function"]) if found else None
+        self[name] = name
         if found and known:
-            canonical = f"{name[: found.start('function')]}{known}{name[found.end('function') :]}"
-        else:
-            canonical = name
-        self[name] = canonical
-        return canonical
+            self[name] = f"{name[: found.start('function')]}{known}{name[found.end('function') :]}"
+        return self[name]
 
 
 def words(assembly: Iterable[str]) -> set[str]:

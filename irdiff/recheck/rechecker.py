@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from irdiff.attribute.attribution import stages_of
 from irdiff.attribute.attributor import Replayer
 from irdiff.attribute.replayer import Dump, Replay, Replayed
+from irdiff.codegen.tool_compiler import Compiler
 from irdiff.compare import cases
 from irdiff.compare.artifact_comparator import ArtifactComparator, DamagedArtifactError, made_by
-from irdiff.compare.comparer import Compiler
 from irdiff.errors import NormalizeError
 from irdiff.model import Case, Failed, Launch, Sides, Target
 from irdiff.parallel import of_both

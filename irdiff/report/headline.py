@@ -56,7 +56,7 @@ def _sentences(run: Run) -> list[str]:
     if changed:
         words = f"{len(changed)} of {counted(compared, 'kernel')} changed"
         found.append(f"{words}{_which(changed, run)}{_where(changed, run)}{_by(changed, run)}.")
-    elif compared or not broken:
+    elif compared or not (broken or found):
         found.append(_nothing_changed(run))
     return [*found, *_not_compared(run, changed), *_also(run)]
 
@@ -79,6 +79,8 @@ def _failed_programs(run: Run) -> list[str]:
 
 def _nothing_changed(run: Run) -> str:
     """Says that only kernels did not change, where what runs on the host did, or may have."""
+    if not run.summary.compared:
+        return "Nothing was compared."
     others = "the other " if run.summary.verdicts.get(Verdict.BROKEN) else ""
     kernels = f"{others}{counted(run.summary.compared, 'kernel')}"
     none = f"None of {kernels} changed"
@@ -91,7 +93,7 @@ def _nothing_changed(run: Run) -> str:
         return f"{same}; launches read {counted(files, 'changed file')}."
     if launchers.differ(run):
         return f"{same}; the runtime differs, and was not compared."
-    return f"{none}." if run.summary.compared else "Nothing was compared."
+    return f"{none}."
 
 
 def _not_compared(run: Run, changed: Sequence[Case]) -> list[str]:
@@ -100,8 +102,8 @@ def _not_compared(run: Run, changed: Sequence[Case]) -> list[str]:
         parts.append(f"the code of {blind} could not be compared")
     if run.options.shard != (1, 1):
         parts.append("cases of other shards are not in this run")
-    if reach.has_gaps(run) and not reach.missed(run):
-        parts.append("some of what changed is read by no launch")
+    if not reach.missed(run):
+        parts += reach.gaps(run)
     if launchers.differ(run) and (changed or reach.read(run)):
         parts.append("the runtime differs, and was not compared")
     return [f"{part[0].upper()}{part[1:]}." for part in parts]

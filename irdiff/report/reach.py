@@ -9,6 +9,7 @@ from irdiff.model import ChangedFile, Reach, Run
 from irdiff.words import counted, first_few
 
 _SHOWN = 4
+_NAMED = 3
 
 
 def missed(run: Run) -> bool:
@@ -17,10 +18,23 @@ def missed(run: Run) -> bool:
     return any(file.path.endswith(".py") for file in files) and not any(file.read_by for file in files)
 
 
-def has_gaps(run: Run) -> bool:
-    """Whether code changed that no launch reads, or runs."""
-    files = run.reach.files if run.reach else ()
-    return any(file.path.endswith(".py") and (not file.read_by or file.not_run) for file in files)
+def gaps(run: Run) -> list[str]:
+    """`2 changed functions ran in no launch: gemm, rope`: code that changed and was not compared."""
+    files = [file for file in run.reach.files if file.path.endswith(".py")] if run.reach else []
+    idle = [name for file in files for name in file.not_run]
+    unread = [PurePosixPath(file.path).name for file in files if not file.read_by]
+    return [
+        f"{counted(len(names), what)} {verb}: {first_few(names, _NAMED)}"
+        for names, what, verb in (
+            (idle, "changed function", "ran in no launch"),
+            (
+                unread,
+                "changed file",
+                "was read by no launch" if len(unread) == 1 else "were read by no launch",
+            ),
+        )
+        if names
+    ]
 
 
 def read(run: Run) -> int:
@@ -54,7 +68,7 @@ def _sentence(reach: Reach, launching: Collection[str]) -> str:
         parts.append(f"of {_names(only_read)} no launch compiles a function")
     idle = [f"{name} ({file.path})" for file in read for name in file.not_run]
     if idle:
-        parts.append(f"no launch runs {first_few(idle, _SHOWN)}, which changed: not compared (see --program)")
+        parts.append(f"no launch runs {first_few(idle, _SHOWN)}, which changed: not compared")
     if unread:
         parts.append(f"{_names(unread)} {'is' if len(unread) == 1 else 'are'} read by none: not compared")
     return "; ".join(parts)

@@ -10,13 +10,16 @@ from __future__ import annotations
 import functools
 import inspect
 import linecache
+import re
 import sys
 import types
 
 import triton
 import triton.compiler
+import triton.runtime.jit
 
-from . import intercept
+from . import intercept, noted
+from .kernel_functions import jit_function
 from .stub_driver import NoKernel
 from .torch_on_cpu import properties_of
 
@@ -91,10 +94,30 @@ def _run(tuner, *args, stream=None, benchmark_run=False, **kwargs):
         bound = {**dict(zip(names, own)), **config.kwargs}
         values = {**bound, **dict(zip(more, args[len(own) :]))}
         grid = GridExpr.from_meta(tuner.inductor_meta, config).eval_slow(values)
-        if not intercept.compiled_directly(tuner.fn, bound, grid, functools.partial(_compile, tuner, config)):
+        compile_now = functools.partial(_compile, tuner, config)
+        if not intercept.compiled_directly(tuner.fn, bound, grid, compile_now, _sources(tuner.fn.__name__)):
             options = {"num_warps": config.num_warps, "num_stages": config.num_stages, **config.kwargs}
             tuner.fn.run(*own, grid=grid, warmup=False, **options)
     return NoKernel()
+
+
+def _sources(name):
+    """The files of the kernel that a user wrote and Inductor copied under a name with a number, and of what
+    it calls; all of them count as compiled.
+    """
+    from torch._higher_order_ops.triton_kernel_wrap import kernel_side_table
+
+    kernels = map(jit_function, kernel_side_table.id_to_kernel.values())
+    pending = [kernel for kernel in kernels if kernel.fn.__name__ == re.sub(r"_\d+$", "", name)]
+    found: dict = {}
+    while pending:
+        function = pending.pop().fn
+        if function not in found:
+            found[function] = function.__code__.co_filename
+            noted.note(function.__code__)
+            used = (function.__globals__.get(word) for word in function.__code__.co_names)
+            pending += [value for value in used if isinstance(value, triton.runtime.jit.JITFunction)]
+    return set(found.values())
 
 
 def _compile(tuner, config):

@@ -145,13 +145,15 @@ class _Interception:
         self.take(function, bound, given, grid, run)
         return NoKernel()
 
-    def take(self, function, bound, given, grid, compile_now):
+    def take(self, function, bound, given, grid, compile_now, sources=()):
         """Captures the launch of a kernel that `compile_now` hands to the compiler."""
         _running.append(function)
         try:
             with _torch_to_ask():
                 compile_now()
         except Reached as reached:
+            if reached.made is not None:
+                reached.made.sources = sorted({*reached.made.sources, *sources})
             tuner = self.tuning[-1] if self.tuning else ()
             self.sink.append(Captured(function, bound, given, evaluate_grid(grid, bound), reached, tuner))
         finally:
@@ -177,12 +179,12 @@ class _Interception:
         return NoKernel()
 
 
-def compiled_directly(function, bound, grid, compile_now):
-    """Captures the launch of a kernel that `compile_now` hands to `triton.compile`. False where nobody
-    takes such launches.
+def compiled_directly(function, bound, grid, compile_now, sources):
+    """Captures the launch of a kernel that `compile_now` hands to `triton.compile`, and that was made from
+    `sources`. False where nobody takes such launches.
     """
     if _open:
-        _open[-1].take(function, bound, {}, grid, compile_now)
+        _open[-1].take(function, bound, {}, grid, compile_now, sources)
     return bool(_open)
 
 

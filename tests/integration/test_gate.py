@@ -85,14 +85,3 @@ def test_an_accepted_bound_does_not_settle_another(
     assert refused.code == 1
     assert "the edit is another: jane accepted" in refused.stdout
     assert irdiff("gate", compared(shifted), "--policy", str(rules)).code == 0
-
-
-def test_a_repository_is_not_replaced_by_a_run(irdiff, tmp_path: Path, commit: Callable[[str], str]) -> None:
-    commit(KERNEL)
-    repo = tmp_path / "repo"
-    before = {path: path.read_bytes() for path in repo.rglob("*") if path.is_file()}
-    for out in (".", "workloads", str(repo)):
-        done = irdiff("compare", "triton==3.8.0", "triton==3.9.0", "--out", out, cwd=repo)
-        assert done.code == 2
-        assert "--out DIR" in done.stderr
-    assert {path: path.read_bytes() for path in repo.rglob("*") if path.is_file()} == before

@@ -153,8 +153,8 @@ def written(folder: Path, labels: list[str], cases: int) -> tuple[Path, site.Wri
         histories.session(history, ids[0], timed)
         history.run("UPDATE groups SET title = ? WHERE group_id = 'group1-1'", [HOSTILE])
     with database.reading(folder / "h.duckdb") as history:
-        told = site.write(history, folder / "out", ROOT / "reports" / "history", None)
-    return folder / "out" / "index.html", told
+        made = site.write(history, folder / "out", ROOT / "reports" / "history", None)
+    return folder / "out" / "index.html", made
 
 
 @pytest.fixture(scope="module")
@@ -191,7 +191,7 @@ def inked(page: Watched) -> int:
 
 
 def test_ten_versions_of_970_cases_open_at_once(page: Watched, tmp_path: Path) -> None:
-    path, told = written(tmp_path, VERSIONS, CASES)
+    path, made = written(tmp_path, VERSIONS, CASES)
     took_s = []
     for _ in range(5):  # other tests may hold the cores
         begin = time.monotonic()
@@ -205,8 +205,8 @@ def test_ten_versions_of_970_cases_open_at_once(page: Watched, tmp_path: Path) -
     print(
         f"{len(VERSIONS)} versions, {CASES} cases: {loaded / 1e6:.2f} MB loaded, open in {min(took_s):.2f} s"
     )
-    print(f"the whole site: {told.size_bytes / 1e6:.1f} MB, {told.steps} change points")
-    assert loaded == told.overview_bytes < MAX_BYTES
+    print(f"the whole site: {made.size_bytes / 1e6:.1f} MB, {made.steps} change points")
+    assert loaded == made.overview_bytes < MAX_BYTES
     assert min(took_s) < MAX_OPEN_S
     assert [url for url in page.requests if not url.startswith(("file:", "data:"))] == []
     assert count(page, "main tbody tr") == len(VERSIONS) - 1
@@ -304,7 +304,7 @@ def test_steps_are_filtered(page: Watched, small: Path) -> None:
     some = count(page, ".steps li")
     assert 0 < some < every
     versions = page.evaluate("[...document.querySelectorAll('.steps div.dim')].map((d) => d.textContent)")
-    assert all("→ 3.3.0" in told for told in versions)
+    assert all("→ 3.3.0" in text for text in versions)
     go(page, "#/steps?f=time")
     assert text(page, "main h2") == "0 change points" or "time" in text(page, ".steps")
 

@@ -136,6 +136,6 @@ def test_a_list_is_searched(irdiff: Callable[..., Any], newest: Toolchain, previ
 def test_what_is_no_tool_is_said(irdiff: Callable[..., Any], tmp_path: Path) -> None:
     shutil.copy("/bin/true", tmp_path / "llc")
     assert "there is no" in irdiff("compare", "triton==3.9.0", "llvm:/nowhere").stderr
-    assert "tells no version of LLVM" in irdiff("compare", "triton==3.9.0", f"llvm:{tmp_path}/llc").stderr
+    assert "prints no version of LLVM" in irdiff("compare", "triton==3.9.0", f"llvm:{tmp_path}/llc").stderr
     both = irdiff("compare", "ptxas:/bin/true", "ptxas:/bin/true")
     assert "nothing says whose texts they compile" in both.stderr

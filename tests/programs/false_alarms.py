@@ -31,7 +31,7 @@ from pathlib import Path
 from irdiff import binaries, case_ids, normalize
 from irdiff import config as configuration
 from irdiff.capture.catalogs import Wanted
-from irdiff.compare import launch_metadata, verdicts
+from irdiff.compare import launchers, verdicts
 from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.config import Config
 from irdiff.model import Compiled, Launch, Outcome, StageStatus, Target, Toolchain
@@ -169,7 +169,7 @@ def compare_sides(ours: Outcome, theirs: Outcome, stores: tuple[Store, Store]) -
             ]
             same = codes[0] == codes[1]
             stages[f"code of {stage}"] = StageStatus.EQUIVALENT if same else StageStatus.CHANGED
-    if launch_metadata.differing(ours.metadata, theirs.metadata):
+    if launchers.metadata_differing(ours.metadata, theirs.metadata):
         stages["launch"] = StageStatus.CHANGED
     return stages
 

@@ -31,10 +31,13 @@ from irdiff.gate.junit import junit
 from irdiff.gate.sarif import sarif
 from irdiff.github import checks
 from irdiff.github.checks import Conclusion
+from irdiff.group import grouping
+from irdiff.history import alerts
 from irdiff.model import DEFAULT_OPTIONS, Case, FailureKind, Run, Sides, Verdict
 from irdiff.report import headline, html, markdown, terminal
 from irdiff.run import merge
 from tests.unit.conftest import Build
+from tests.unit.history import histories
 
 NAME = "a/x:1@sm_90"
 SHARD = replace(DEFAULT_OPTIONS, shard=(1, 2))
@@ -65,11 +68,16 @@ CASES: dict[str, tuple[Case, str]] = {
     "unsupported": (Build.case(NAME, Verdict.UNSUPPORTED), "1 has no backend"),
 }
 """A case that was not compared, or not made twice the same, and what is said of it."""
+GROUPS, _ = grouping.group([CASES["stage left out"][0]], lambda case: grouping.describe(case, None))
 RUNS: dict[str, tuple[Run, str]] = {
     **{name: (Build.run(Build.case("a/y:1@sm_90"), case), words) for name, (case, words) in CASES.items()},
     "shard missing": (
         Build.run(Build.case(NAME), options=SHARD),
         "cases of other shards are not in this run",
+    ),
+    "stage left out": (
+        Build.run(Build.case("a/y:1@sm_90"), CASES["stage left out"][0], groups=GROUPS),
+        CASES["stage left out"][1],
     ),
     "everything failing": (
         Build.run(FAILING, Build.case("a/y:1@sm_90", Verdict.FAILING)),
@@ -172,3 +180,28 @@ def test_an_exit_code_is_not_0_for_what_a_user_would_want_to_know(name: str) -> 
         "shard missing",
     )  # as before, or as asked for
     assert compare_command._code(run) is (ExitCode.DONE if allowed else ExitCode.ANSWER_IS_NO)
+
+
+@every_run
+def test_history_check_does_not_say_that_nothing_moved_alone(name: str, tmp_path: Path) -> None:
+    run, _ = RUNS[name]
+    before = histories.run("3.7.0", "3.8.0", Build.case("a/y:1@sm_90"), Build.case(NAME))
+    newest = histories.run("3.8.0", "3.9.0", *run.cases, groups=run.groups, options=run.options)
+    alert = alerts.check(histories.kept(tmp_path / "h", before, newest))
+    if name == "stage left out":
+        assert "**Edits to review" in alerts.markdown(alert)
+        return
+    count = 2 if name == "everything failing" else 1
+    assert alert.not_compared == count
+    assert f"{count} of 2 cases were not compared, or" in alerts.markdown(alert)
+    assert ("nothing is known of it" in alerts.markdown(alert)) is (alert.compared == 0)
+
+
+@pytest.mark.parametrize("verdict", [Verdict.FAILING, Verdict.REMOVED, Verdict.UNSUPPORTED])
+def test_an_alert_is_not_undone_by_what_is_not_compared_any_more(verdict: Verdict, tmp_path: Path) -> None:
+    series = histories.kept(
+        tmp_path / "h",
+        histories.run("3.7.0", "3.8.0", Build.case(NAME, Verdict.BROKEN)),
+        histories.run("3.8.0", "3.9.0", Build.case(NAME, verdict)),
+    )
+    assert not alerts.is_undone(series, alerts.check(series, 1))

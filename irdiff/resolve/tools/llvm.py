@@ -66,19 +66,16 @@ def _programs_at(path: Path) -> dict[str, Path] | None:
         if (folder / f"{name}{suffix}").is_file():
             found[name] = folder / f"{name}{suffix}"
     linker = folder / "ld.lld"
-    anywhere = str(linker) if linker.is_file() else _any_linker()
-    return {**found, "ld.lld": Path(anywhere)} if anywhere else found
+    return {**found, **({"ld.lld": linker} if linker.is_file() else _any_linker())}
 
 
-def _any_linker() -> str | None:
+def _any_linker() -> dict[str, Path]:
     """`ld.lld`, or the newest `ld.lld-N` and `/usr/lib/llvm-N/bin/ld.lld` of this machine."""
-    found = shutil.which("ld.lld")
-    if found:
-        return found
+    if found := shutil.which("ld.lld"):
+        return {"ld.lld": Path(found)}
     numbered = [*Path("/usr/bin").glob("ld.lld-*"), *Path("/usr/lib").glob("llvm-*/bin/ld.lld")]
-    numbers = {path: re.search(r"-(\d+)", str(path)) for path in numbered}
-    known = sorted((int(found[1]), str(path)) for path, found in numbers.items() if found)
-    return known[-1][1] if known else None
+    newest = max(numbered, key=lambda path: list(map(int, re.findall(r"-(\d+)", str(path)))), default=None)
+    return {"ld.lld": newest} if newest else {}
 
 
 def _version(spec: str, said: str) -> str:
@@ -129,7 +126,7 @@ def _llvmlite(spec: str, package: Path) -> Tool:
         version=f"LLVM {_version(spec, said)}",
         path=package,
         digest=key_of("llvmlite/1", sys.version, rows),
-        programs={"llvmlite": package, **({"ld.lld": Path(linker)} if (linker := _any_linker()) else {})},
+        programs={"llvmlite": package, **_any_linker()},
         backends=_backends(said),
         notes=(
             f"{spec}: llvmlite has no option to fuse multiplications and additions that the IR does not "

@@ -240,7 +240,7 @@
     title(step.title, "");
     const rows = [
       ["Versions", link(["pair", String(place), String(step.base), String(step.head)], {}, `${step.spec[0]} → ${step.spec[1]}`)],
-      ["Severity", step.severity], ["First stage and pass", [step.group?.origin, step.pass].filter(Boolean).join(", ")], ["Charged to", step.group?.charged],
+      ["Severity", step.severity], ["First stage and pass", [step.group?.origin_stage, step.pass].filter(Boolean).join(", ")], ["Charged to", step.group?.charged],
       ["Cases", `${step.cases}, of ${step.workloads.join(", ")}`], ["Later undone", step.undone === null ? "no" : `in ${series.versions[step.undone]}`],
       ["Change group", step.group ? el("code", {}, step.group.id) : ""], ["Smallest example", step.group ? el("code", {}, step.group.representative) : ""],
     ];

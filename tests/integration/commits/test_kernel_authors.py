@@ -33,11 +33,15 @@ class Author:
         self.repo, self._irdiff = repo, irdiff
 
     def types(self, *words: str, code: int = 0):
+        result = self.fails(*words, code=code)
+        assert "Traceback" not in result.stderr + result.stdout
+        return result
+
+    def fails(self, *words: str, code: int):
         started = time.monotonic()
         result = self._irdiff(*words, cwd=self.repo)
         self.took_s = time.monotonic() - started
         assert result.code == code, result.stderr + result.stdout
-        assert "Traceback" not in result.stderr + result.stdout
         return result
 
     def asks(self, message: str):
@@ -182,3 +186,29 @@ def test_the_first_comparison_needs_no_workloads_at_base(author: Author) -> None
     releases = author.types("compare", "triton==3.8.0", "triton==3.9.0", *TARGETS)
     assert {case["workload"] for case in releases.run["cases"]} == {"run/norm_kernel", "run/gate_kernel"}
     assert re.search(r"^working tree (\w{7}), triton 3\.8\.0 \(", releases.stdout, re.MULTILINE)
+
+
+@pytest.mark.parametrize("project", [LIGER], ids=["liger"])
+def test_the_program_that_irdiff_toml_names(author: Author) -> None:
+    """It runs on both sides, once for each target; one that fails is the first thing that is said."""
+    (author.repo / "irdiff.toml").unlink()
+    author.types("init", "bench/run.py --small", *TARGETS)
+    commit(author.repo, "irdiff.toml names a program")
+    edit(author.repo, "src/liger/ops/gate.py", "else 4", "else 2")
+    commit(author.repo, "Fewer warps for short rows")
+    result = author.types("compare", "HEAD~1", "HEAD", "--configs", "1")
+    assert [target["name"] for target in result.run["targets"]] == ["sm_90", "gfx942"]
+    assert changed(result) == {"gate_kernel"}
+
+    program = author.repo / "bench" / "run.py"
+    program.write_text(program.read_text() + "\n1 / 0\n")
+    commit(author.repo, "A program that fails")
+    said = author.types("compare", "HEAD~1", "HEAD", "--configs", "1").stdout
+    assert said.startswith(
+        "The program run failed at head, on both targets: ZeroDivisionError: division by zero."
+    )
+
+    write(author.repo, {"README.md": "Kernels\n", "src/liger/ops/new.py": ""})
+    commit(author.repo, "It fails as before")
+    failed = author.fails("compare", "HEAD~1", "HEAD", "--configs", "1", code=4)
+    assert "\nZeroDivisionError: division by zero\n" in failed.stderr

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,55 +24,25 @@ from tests.unit.gate.policies import CASE, TODAY
 from tests.unit.no_llvm import no_llvm
 
 DECISION = acceptance.Acceptance(owner="jane", reason="looked at it", on=TODAY, expires=TODAY)
-CHANGED = StageStatus.CHANGED
 POLICY = policies.of({"kind": "verdict", "verdicts": ["changed"], "action": "review"})
-
-
-@dataclass(frozen=True, kw_only=True)
-class Edits:
-    """What base has, what was accepted at head, and what comes later."""
-
-    stage: str
-    base: str
-    accepted: str
-    later: str
-
+SAME, CHANGED = StageStatus.IDENTICAL, StageStatus.CHANGED
+Texts = Mapping[str, str | bytes]
 
 _TTGIR = """\
 #loc = loc(unknown)
 module attributes {{"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32}} {{
-  tt.func public @k(%arg0: !tt.ptr<f32> loc("k.py":{line}:1), %arg1: i32 loc("k.py":{line}:9)) {{
+  tt.func public @k(%arg0: !tt.ptr<f32> loc("k.py":3:1), %arg1: i32 loc("k.py":3:9)) {{
     %c0_i32 = arith.constant 0 : i32 loc(#loc)
-    {body}
+    {}
     tt.return loc(#loc)
   }} loc(#loc)
 }} loc(#loc)
 """
-_AMDGCN = "\t.text\nk:\n\ts_load_dwordx2 s[0:1], s[4:5], 0x0\n{body}\n\ts_endpgm\n"
-_LLIR = """\
-define void @k(ptr addrspace(1) %p, float %v) {{
-  {body}
-  ret void
-}}
-"""
-_PTX = """\
-.version 8.7
-.target sm_90a
-.address_size 64
-.visible .entry k(
-	.param .u64 k_param_0
-)
-{{
-	.reg .b32 	%r<9>;
-	ld.param.u32 	%r1, [k_param_0];
-{body}
-	ret;
-}}
-"""
+_ADD = "%v{} = arith.addi %arg1, %arg1 : i32"
 
 
-def _ttgir(*lines: str, line: int = 3) -> str:
-    return _TTGIR.format(body="\n    ".join(f"{text} loc(#loc)" for text in lines), line=line)
+def _ttgir(*lines: str) -> str:
+    return _TTGIR.format("\n    ".join(f"{text} loc(#loc)" for text in lines))
 
 
 def _mask(bound: int) -> str:
@@ -84,47 +54,39 @@ def _wait(number: int) -> str:
 
 
 def _vmcnt(number: int) -> str:
-    return _AMDGCN.format(body=f"\ts_waitcnt vmcnt({number})")
+    return f"\t.text\nk:\n\ts_load_dwordx2 s[0:1], s[4:5], 0x0\n\ts_waitcnt vmcnt({number})\n\ts_endpgm\n"
 
 
 def _atomic(ordering: str) -> str:
-    return _LLIR.format(body=f"%o = atomicrmw fadd ptr addrspace(1) %p, float %v {ordering}, align 4")
-
-
-def _fence(words: str) -> str:
-    return _PTX.format(body=f"\tfence.{words};")
+    atomic = f"%o = atomicrmw fadd ptr addrspace(1) %p, float %v {ordering}, align 4"
+    return f"define void @k(ptr addrspace(1) %p, float %v) {{\n  {atomic}\n  ret void\n}}\n"
 
 
 def _accumulator(kind: str) -> str:
-    return _ttgir(
-        f"%z = arith.constant dense<0.0> : tensor<16x16x{kind}>",
-        f"%d = arith.negf %z : tensor<16x16x{kind}>",
-    )
+    tensor = f"tensor<16x16x{kind}>"
+    return _ttgir(f"%z = arith.constant dense<0.0> : {tensor}", f"%d = arith.negf %z : {tensor}")
 
 
 def _barrier(before: int) -> str:
-    lines = [f"%v{number} = arith.addi %arg1, %arg1 : i32" for number in range(4)]
+    lines = [_ADD.format(number) for number in range(4)]
     return _ttgir(*lines[:before], "gpu.barrier", *lines[before:])
 
 
-EDITS = {
-    "mask bound": Edits(stage="ttgir", base=_mask(100), accepted=_mask(96), later=_mask(120)),
-    "async_wait": Edits(stage="ttgir", base=_wait(2), accepted=_wait(1), later=_wait(9)),
-    "vmcnt": Edits(stage="amdgcn", base=_vmcnt(0), accepted=_vmcnt(1), later=_vmcnt(9)),
-    "memory ordering": Edits(
-        stage="llir", base=_atomic("acq_rel"), accepted=_atomic("release"), later=_atomic("monotonic")
+_PTX = ".version 8.7\n.target sm_90a\n.visible .entry k()\n{\n\tfence.sc.sys;\n\tret;\n}\n"
+EDITS: dict[str, tuple[str, Callable[[Any], str], tuple[Any, Any, Any]]] = {
+    "mask bound": ("ttgir", _mask, (100, 96, 120)),
+    "async_wait": ("ttgir", _wait, (2, 1, 9)),
+    "vmcnt": ("amdgcn", _vmcnt, (0, 1, 9)),
+    "memory ordering": ("llir", _atomic, ("acq_rel", "release", "monotonic")),
+    "memory scope": (
+        "llir",
+        _atomic,
+        ("acq_rel", 'syncscope("agent") acq_rel', 'syncscope("block") acq_rel'),
     ),
-    "memory scope": Edits(
-        stage="llir",
-        base=_atomic("acq_rel"),
-        accepted=_atomic('syncscope("agent") acq_rel'),
-        later=_atomic('syncscope("block") acq_rel'),
-    ),
-    "accumulator type": Edits(
-        stage="ttgir", base=_accumulator("f32"), accepted=_accumulator("f16"), later=_accumulator("bf16")
-    ),
-    "barrier moved": Edits(stage="ttgir", base=_barrier(0), accepted=_barrier(2), later=_barrier(4)),
+    "accumulator type": ("ttgir", _accumulator, ("f32", "f16", "bf16")),
+    "barrier moved": ("ttgir", _barrier, (0, 2, 4)),
 }
+"""The stage, how its text is made, and what base has, what was accepted at head, and what comes later."""
 
 
 def _pair(build: Any) -> Pair:
@@ -155,31 +117,27 @@ class Compared:
         case = replace(case, group=group_of[case.id], edit=edit_digest.of_case(case, pair, self.comparator))
         return self.build.run(case, groups=groups)
 
-    def case(
-        self, base: Mapping[str, str | bytes], head: Mapping[str, str | bytes], **changes: Any
-    ) -> tuple[Case, Pair]:
+    def case(self, base: Texts, head: Texts, **changes: Any) -> tuple[Case, Pair]:
         changed = [name for name in base if base[name] != head.get(name)]
-        statuses = {name: CHANGED if name in changed else StageStatus.IDENTICAL for name in base}
-        statuses["sass"] = statuses.pop("cubin", StageStatus.IDENTICAL)
+        statuses = {name: CHANGED if name in changed else SAME for name in base}
+        statuses["sass"] = statuses.pop("cubin", SAME)
         case = replace(
             self.build.case(CASE, Verdict.CHANGED),
             origin=cases.origin(changed[0]) if changed else None,
             stages=statuses,
-            artifacts=Sides(base=self._artifacts(base), head=self._artifacts(head)),
+            artifacts=Sides(base=base, head=head).map(self._artifacts),
             **changes,
         )
         return case, _pair(self.build)
 
-    def _artifacts(self, contents: Mapping[str, str | bytes]) -> dict[str, Artifact]:
-        rows = {}
-        for name, content in contents.items():
-            data = content.encode() if isinstance(content, str) else content
-            rows[name] = Artifact(stage=name, digest=self.store.put(data), size_bytes=len(data))
-        return rows
+    def _artifacts(self, contents: Texts) -> dict[str, Artifact]:
+        found = {name: text.encode() if isinstance(text, str) else text for name, text in contents.items()}
+        return {
+            name: Artifact(stage=name, digest=self.store.put(data), size_bytes=len(data))
+            for name, data in found.items()
+        }
 
-    def digest(
-        self, base: Mapping[str, str | bytes], head: Mapping[str, str | bytes], **changes: Any
-    ) -> str | None:
+    def digest(self, base: Texts, head: Texts, **changes: Any) -> str | None:
         return edit_digest.of_case(*self.case(base, head, **changes), self.comparator)
 
 
@@ -194,9 +152,9 @@ def _gate(run: Run, accepted: tuple[acceptance.Accepted, ...]) -> Outcome:
 
 @pytest.mark.parametrize("name", EDITS)
 def test_accepting_one_edit_does_not_accept_another_of_its_group(name: str, compared: Compared) -> None:
-    edits = EDITS[name]
-    seen = compared.run(edits.stage, edits.base, edits.accepted)
-    later = compared.run(edits.stage, edits.base, edits.later)
+    stage, make, values = EDITS[name]
+    base, accepted_text, later_text = map(make, values)
+    seen, later = compared.run(stage, base, accepted_text), compared.run(stage, base, later_text)
     assert seen.groups[0].id == later.groups[0].id, "one group: the edits differ in what it abstracts"
     accepted = acceptance.accept(seen, (seen.groups[0].id,), DECISION)
     assert _gate(seen, accepted).passed
@@ -206,36 +164,28 @@ def test_accepting_one_edit_does_not_accept_another_of_its_group(name: str, comp
 
 
 def test_the_way_back_is_another_edit(compared: Compared) -> None:
-    seen = compared.run("ttgir", _wait(2), _wait(1))
-    back = compared.run("ttgir", _wait(1), _wait(2))
+    seen, back = compared.run("ttgir", _wait(2), _wait(1)), compared.run("ttgir", _wait(1), _wait(2))
     assert not _gate(back, acceptance.accept(seen, (seen.cases[0].id,), DECISION)).passed
 
 
-def test_a_shifted_line_is_no_other_edit(compared: Compared) -> None:
-    base, head = _mask(100), _mask(96)
-    shifted = [text.replace('"k.py":3:', '"k.py":40:').replace("%c ", "%bound ") for text in (base, head)]
-    shifted = [text.replace("%c :", "%bound :") for text in shifted]
-    assert shifted != [base, head]
-    assert compared.digest({"ttgir": base}, {"ttgir": head}) == compared.digest(
-        {"ttgir": shifted[0]}, {"ttgir": shifted[1]}
-    )
+def test_a_shifted_line_and_a_renamed_value_are_no_other_edit(compared: Compared) -> None:
+    texts = [_mask(100), _mask(96)]
+    shifted = [text.replace('"k.py":3:', '"k.py":40:').replace("%c ", "%bound ") for text in texts]
+    digests = [compared.digest({"ttgir": base}, {"ttgir": head}) for base, head in (texts, shifted)]
+    assert texts != shifted
+    assert digests[0] == digests[1]
 
 
-def test_every_stage_and_both_sides_count(compared: Compared) -> None:
+def test_every_stage_both_sides_and_machine_code_count(compared: Compared) -> None:
     base, head = {"ttir": _mask(1), "ttgir": _mask(100)}, {"ttir": _mask(1), "ttgir": _mask(96)}
-    rows = [
+    rows: list[tuple[Texts, Texts]] = [
         (base, head),
         ({**base, "ttir": _mask(2)}, {**head, "ttir": _mask(2)}),
         ({**base, "ttgir": _mask(101)}, head),
         (base, {**head, "ttgir": _mask(97)}),
+        *(({"ptx": _PTX, "cubin": b"one"}, {"ptx": _PTX, "cubin": code}) for code in (b"two", b"3")),
     ]
     assert len({compared.digest(*row) for row in rows}) == len(rows)
-
-
-def test_machine_code_that_differs_counts(compared: Compared) -> None:
-    texts = {"ptx": _fence("sc.sys")}
-    codes = [compared.digest({**texts, "cubin": b"one"}, {**texts, "cubin": code}) for code in (b"two", b"3")]
-    assert len(set(codes)) == 2
 
 
 def test_machine_code_that_is_the_same_does_not_have_to_be_there(compared: Compared) -> None:
@@ -244,23 +194,18 @@ def test_machine_code_that_is_the_same_does_not_have_to_be_there(compared: Compa
     assert made == compared.digest(base, head), "by rule it is not made"
 
 
-def test_what_the_launcher_is_told_counts_with_its_values(compared: Compared) -> None:
+def test_what_the_launcher_is_handed_counts_with_its_values(compared: Compared) -> None:
     same = {"ttgir": _mask(100)}
-    digests = {
-        compared.digest(
-            same,
-            same,
-            findings=findings("launch-differs:shared,num_warps"),
-            metadata=Sides(base={"shared": 0, "num_warps": 4}, head={"shared": shared, "num_warps": 8}),
-        )
-        for shared in (1024, 2048, 4096)
-    }
+    found = findings("launch-differs:shared,num_warps")
+    digests = set()
+    for shared in (1024, 2048, 4096):
+        metadata = Sides(base={"shared": 0, "num_warps": 4}, head={"shared": shared, "num_warps": 8})
+        digests.add(compared.digest(same, same, findings=found, metadata=metadata))
     assert len(digests) == 3
 
 
 def test_what_the_launch_has_differently_counts(compared: Compared) -> None:
     case, pair = compared.case({"ttgir": _mask(100)}, {"ttgir": _mask(96)})
-    head = pair.head
     changes: list[dict[str, Any]] = [
         {},
         {"grid": (2, 1, 1)},
@@ -269,17 +214,14 @@ def test_what_the_launch_has_differently_counts(compared: Compared) -> None:
         {"attributes": {"x": "tt.divisibility=16"}},
         {"options": {"num_stages": "3"}},
     ]
-    launches = [replace(head, **change) for change in changes]  # type: ignore[type-var]
-    digests = {
-        edit_digest.of_case(case, replace(pair, head=launch), compared.comparator) for launch in launches
-    }
-    assert len(digests) == len(changes)
+    launches = [compared.build.launch(CASE, **change) for change in changes]
+    pairs = [replace(pair, head=launch) for launch in launches]
+    assert len({edit_digest.of_case(case, row, compared.comparator) for row in pairs}) == len(changes)
 
 
 def test_a_text_that_cannot_be_read_counts_with_its_bytes(compared: Compared) -> None:
-    damaged = [{"ttgir": f"nothing that is IR, number {number}"} for number in range(2)]
-    digests = {compared.digest(damaged[0], damaged[0]), compared.digest(damaged[0], damaged[1])}
-    assert len(digests) == 2
+    one, other = ({"ttgir": f"nothing that is IR, number {number}"} for number in range(2))
+    assert compared.digest(one, one) != compared.digest(one, other)
 
 
 @pytest.mark.parametrize(
@@ -291,22 +233,18 @@ def test_a_text_that_cannot_be_read_counts_with_its_bytes(compared: Compared) ->
     ],
 )
 def test_how_a_side_failed_counts_without_addresses_and_folders(
-    build: Any, tmp_path: Path, message: str, same: bool
+    build: Any, compared: Compared, message: str, same: bool
 ) -> None:
-    first = "at 0x55d01c2310: failed in /home/a/kernel.ttgir"
     case = build.case(CASE, Verdict.BROKEN)
-    digests = [
-        edit_digest.of_case(
-            replace(case, failures=replace(case.failures, head=replace(case.failures.head, message=text))),
-            _pair(build),
-            ArtifactComparator(Store(tmp_path), no_llvm),
-        )
-        for text in (first, message)
+    failures = [
+        replace(case.failures.head, message=text)
+        for text in ("at 0x55d01c2310: failed in /home/a/kernel.ttgir", message)
     ]
-    assert (digests[0] == digests[1]) is same
+    rows = [replace(case, failures=replace(case.failures, head=failure)) for failure in failures]
+    first, second = (edit_digest.of_case(row, _pair(build), compared.comparator) for row in rows)
+    assert (first == second) is same
 
 
 @pytest.mark.parametrize("verdict", [Verdict.UNCHANGED, Verdict.ADDED, Verdict.UNSUPPORTED])
 def test_what_is_in_no_group_has_no_edit(build: Any, compared: Compared, verdict: Verdict) -> None:
-    _, pair = compared.case({"ttgir": _mask(1)}, {"ttgir": _mask(1)})
-    assert edit_digest.of_case(build.case(CASE, verdict), pair, compared.comparator) is None
+    assert edit_digest.of_case(build.case(CASE, verdict), _pair(build), compared.comparator) is None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import pytest
 from irdiff.errors import UsageError
 from irdiff.gate import acceptance, policy
 from irdiff.model import Verdict
+from tests.unit.gate.policies import TODAY
 
 ROOT = Path(__file__).parents[3]
 RULE = """
@@ -86,12 +86,7 @@ def test_the_shipped_policy_is_valid() -> None:
 
 # the acceptance file
 
-DECISION = acceptance.Acceptance(
-    owner="jane",
-    reason="looked at every one",
-    on=datetime.date(2026, 1, 2),
-    expires=datetime.date(2026, 4, 2),
-)
+DECISION = acceptance.Acceptance(owner="jane", reason="looked at every one", on=TODAY, expires=TODAY)
 
 
 def test_accepted_edits_are_kept_and_read_again(tmp_path: Path, build: Any) -> None:
@@ -115,20 +110,6 @@ def test_only_what_the_run_has_is_accepted(build: Any, wanted: str) -> None:
     run = build.run(case, groups=(build.group("ab" * 32, case.id),))
     with pytest.raises(UsageError, match="no change group"):
         acceptance.accept(run, (wanted,), DECISION)
-
-
-def test_an_ambiguous_group_is_refused(build: Any) -> None:
-    first, second = build.case("a/x:1@sm_90", Verdict.CHANGED), build.case("a/x:2@sm_90", Verdict.CHANGED)
-    groups = build.group("ab" * 31 + "00", first.id), build.group("ab" * 31 + "01", second.id)
-    with pytest.raises(UsageError, match="2 groups begin with"):
-        acceptance.accept(build.run(first, second, groups=groups), ("abababab",), DECISION)
-
-
-def test_one_case_of_a_group_is_accepted_alone(build: Any) -> None:
-    cases = [build.case(f"a/x:{number}@sm_90", Verdict.CHANGED) for number in (1, 2)]
-    run = build.run(*cases, groups=(build.group("ab" * 32, *(case.id for case in cases)),))
-    (entry,) = acceptance.accept(run, (cases[1].id,), DECISION)
-    assert entry.edits == {cases[1].id: cases[1].edit}
 
 
 @pytest.mark.parametrize(

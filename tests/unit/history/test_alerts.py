@@ -188,17 +188,6 @@ def test_one_issue_is_opened_updated_and_closed_when_undone(nights: Nights, buil
     assert github.comments == ["/issues/1/comments"]
 
 
-@pytest.mark.parametrize("verdict", [Verdict.FAILING, Verdict.REMOVED, Verdict.UNSUPPORTED])
-def test_what_is_not_compared_any_more_does_not_close_an_issue(
-    nights: Nights, build: Any, verdict: Verdict
-) -> None:
-    github = FakeGithub()
-    nights.add("3.7.0", "3.8.0", SAME, build.case(B, Verdict.BROKEN))
-    assert keep(github, nights) == ["issue opened: u1"]
-    nights.add("3.8.0", "3.9.0", SAME, build.case(B, verdict))
-    assert keep(github, nights) == []
-
-
 def test_issues_of_others_are_never_touched(nights: Nights, build: Any) -> None:
     body = "<!-- irdiff:issue:releases-3.8.0 -->\nhello"
     of_eve = {

@@ -102,14 +102,17 @@ def test_a_version_that_cannot_be_had_is_a_gap(steps: FakeSteps) -> None:
     assert found.gaps == ("3.8.0: triton==3.8.0: no such wheel",)
 
 
+TARGET = Build.target()
+
+
 @pytest.mark.parametrize(
     "other",
     [
         {"wanted": Wanted(tiers=("core",))},
         {"corpus": "edited kernels"},
         {"compiler": "another compiler"},
-        {"targets": (replace(Build.target(), warp_size=64),)},
-        {"targets": (replace(Build.target(), facts={"shared_bytes": 1}),)},
+        {"targets": (replace(TARGET, warp_size=64),)},
+        {"targets": (replace(TARGET, facts={"shared_bytes": 1}),)},
     ],
     ids=["tiers", "corpus", "compiler", "target", "facts of a target"],
 )

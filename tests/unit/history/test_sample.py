@@ -36,11 +36,8 @@ def series(folder: Path) -> SeriesLines:
         return lines.read(history, "releases")
 
 
-def test_it_is_small() -> None:
+def test_it_is_small_and_every_page_of_the_site_has_its_data(folder: Path) -> None:
     assert SAMPLE.stat().st_size <= MAX_BYTES
-
-
-def test_every_page_of_the_site_has_its_data(folder: Path) -> None:
     page = (folder / "site/index.html").read_text()
     for name in re.findall(r'(?:src|href)="((?!https?:|data:|#)[^"]+)"', page):
         assert (folder / "site" / name).is_file(), name
@@ -65,7 +62,7 @@ def test_all_neighbours_are_compared_and_kernels_are_timed(series: SeriesLines) 
 
 
 def test_the_fix_of_3_7_1_is_one_step(series: SeriesLines) -> None:
-    """As `reports/samples/history-3.2.0-3.9.0.md` tells it."""
+    """As `reports/samples/history-3.2.0-3.9.0.md` describes it."""
     found = [step for step in steps.find(series) if series.versions[step.head].label == "3.7.1"]
     fences = [step for step in found if step.group and "fence" in (step.group.pass_name or "").lower()]
     (fence,) = (step for step in fences if step.cases[0].endswith("@sm_90"))
@@ -73,7 +70,7 @@ def test_the_fix_of_3_7_1_is_one_step(series: SeriesLines) -> None:
     assert (fence.slower, fence.faster) == (9, 0)
 
 
-def test_the_news_of_the_newest_release_can_be_told(series: SeriesLines) -> None:
+def test_the_news_of_the_newest_release(series: SeriesLines) -> None:
     alert = alerts.check(series)
     assert (alert.version, len(alert.slower), alert.broken) == ("3.9.0", 8, ())
     assert all(row.edit for row in alert.slower)

@@ -1,3 +1,5 @@
+"""The binaries of all versions as one run, and its timings as lines."""
+
 from __future__ import annotations
 
 import itertools
@@ -9,7 +11,7 @@ import pytest
 
 from irdiff.history import add, database, lines, session
 from irdiff.history.database import HistoryError
-from irdiff.model import Artifact, Case, Sides, Verdict
+from irdiff.model import Artifact, Case, Run, Sides, Verdict
 from irdiff.run import run_folder
 from irdiff.store import Store, sha256
 from irdiff.timing import assemble
@@ -40,20 +42,18 @@ def coded(build, base: str, head: str, verdict: Verdict = Verdict.CHANGED) -> Ca
 def file(tmp_path: Path, build) -> Path:
     """3.7.0 has other code than 3.6.0, 3.8.0 the same as 3.7.0, 3.9.0 again another."""
     store = Store(tmp_path / "store")
-    for word in ("a", "b", "c"):
-        store.put(word.encode())
+    kept = [store.put(word.encode()) for word in ("a", "b", "c")]
     cases = [coded(build, "a", "b"), coded(build, "b", "b", Verdict.UNCHANGED), coded(build, "b", "c")]
-    with database.writing(tmp_path / "h") as history:
-        for (base, head), case in zip(itertools.pairwise(LABELS), cases, strict=True):
-            run, folder = histories.run(base, head, case), tmp_path / f"{base}..{head}"
-            digests = (
-                []
-                if case.verdict is Verdict.UNCHANGED
-                else [a.digest for s in case.artifacts for a in s.values()]
-            )
-            run_folder.write(folder, run, store, digests)
-            add.add_run(history, run, folder)
+    for (base, head), case in zip(itertools.pairwise(LABELS), cases, strict=True):
+        digests = [] if case.verdict is Verdict.UNCHANGED else kept
+        added(tmp_path, histories.run(base, head, case), tmp_path / f"{base}..{head}", digests)
     return tmp_path / "h"
+
+
+def added(tmp_path: Path, run: Run, folder: Path, digests: list[str]) -> None:
+    run_folder.write(folder, run, Store(tmp_path / "store"), digests)
+    with database.writing(tmp_path / "h") as history:
+        add.add_run(history, run, folder)
 
 
 def made(file: Path, build, out: Path) -> session.Session:
@@ -78,28 +78,19 @@ def test_each_machine_code_is_held_against_the_newest_once(file: Path, build, tm
 
 def test_runs_of_other_targets_that_came_later_take_nothing_away(file: Path, build, tmp_path: Path) -> None:
     alone = made(file, build, tmp_path / "alone")
-    with database.writing(file) as history:
-        for base, head in itertools.pairwise(LABELS):
-            case = build.case("matmul/tma:fp16@gfx942", Verdict.CHANGED)
-            run, folder = (
-                replace(histories.run(base, head, case), targets=(build.target("gfx942"),)),
-                tmp_path / head,
-            )
-            run_folder.write(folder, run, Store(tmp_path / "store"), [])
-            add.add_run(history, run, folder)
+    for base, head in itertools.pairwise(LABELS):
+        run = histories.run(base, head, build.case("matmul/tma:fp16@gfx942", Verdict.CHANGED))
+        added(tmp_path, replace(run, targets=(build.target("gfx942"),)), tmp_path / head, [])
     assert made(file, build, tmp_path / "both") == alone
     assert len(run_folder.load(tmp_path / "both").cases) == 2
 
 
-def test_a_run_whose_folder_is_gone_is_said(file: Path, build, tmp_path: Path) -> None:
+def test_a_run_whose_folder_is_gone_and_nothing_to_time_are_errors(file: Path, build, tmp_path: Path) -> None:
+    with database.reading(file) as history, pytest.raises(HistoryError, match="no case has two versions"):
+        session.write(lines.read(history, "releases"), [build.target("gfx942")], tmp_path / "out")
     (tmp_path / "3.7.0..3.8.0" / "run.json").unlink()
     with pytest.raises(HistoryError, match="not where it was written"):
         made(file, build, tmp_path / "out")
-
-
-def test_nothing_to_time_is_said(file: Path, build, tmp_path: Path) -> None:
-    with database.reading(file) as history, pytest.raises(HistoryError, match="no case has two versions"):
-        session.write(lines.read(history, "releases"), [build.target("gfx942")], tmp_path / "out")
 
 
 @pytest.mark.parametrize("case", [CASE, "moe/x:fp8/kernel#2@gfx942"])

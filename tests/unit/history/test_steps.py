@@ -1,3 +1,5 @@
+"""Where lines bend: steps of one reason, and the columns that the page reads."""
+
 from __future__ import annotations
 
 from dataclasses import replace
@@ -114,7 +116,7 @@ def test_runs_of_one_pair_are_joined(tmp_path: Path, build) -> None:
     assert set(pair.verdicts) == {A, B}
 
 
-def test_each_run_tells_its_own_group_of_an_edit(tmp_path: Path, build) -> None:
+def test_each_run_has_its_own_group_of_an_edit(tmp_path: Path, build) -> None:
     """Runs of one target each: the same edit has another title there, and may be graver."""
     other = A.replace("sm_90", "sm_100")
     runs = []
@@ -127,8 +129,8 @@ def test_each_run_tells_its_own_group_of_an_edit(tmp_path: Path, build) -> None:
         created = f"2026-11-0{day}T00:00:00+00:00"
         runs.append(histories.run("3.8.0", "3.9.0", moved, groups=(group,), created=created))
     found = steps.find(histories.kept(tmp_path / "h", *runs))
-    told = {step.cases: (step.title, step.group.severity) for step in found if step.group}
-    assert told == {
+    groups = {step.cases: (step.title, step.group.severity) for step in found if step.group}
+    assert groups == {
         (A,): ("a fence before `wgmma`", "wrong-result risk"),
         (other,): ("a fence before `tcgen05.mma`", "other"),
     }

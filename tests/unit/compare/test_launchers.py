@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from irdiff.compare import launch_metadata, launchers
-from irdiff.compare.launch_metadata import NEUTRAL
+from irdiff.compare import launchers
+from irdiff.compare.launchers import NEUTRAL
 from irdiff.model import ChangedFile, Compiled, FileChange, Reach, Sides
 from irdiff.report import headline
 from tests.unit.conftest import Build
@@ -46,8 +46,8 @@ V3_9 = {
 
 
 def test_what_an_older_release_does_not_write_is_what_its_launcher_passes() -> None:
-    assert launch_metadata.differing(V3_4, V3_9) == ()
-    assert launch_metadata.differing(V3_9, V3_4) == ()
+    assert launchers.metadata_differing(V3_4, V3_9) == ()
+    assert launchers.metadata_differing(V3_9, V3_4) == ()
 
 
 @pytest.mark.parametrize(
@@ -73,21 +73,21 @@ def test_what_an_older_release_does_not_write_is_what_its_launcher_passes() -> N
 )
 @pytest.mark.parametrize("other", [V3_4, V3_9], ids=["3.4", "3.9"])
 def test_an_entry_counts(other: dict[str, object], name: str, value: object) -> None:
-    assert launch_metadata.differing(other, {**V3_9, name: value}) == (name,)
+    assert launchers.metadata_differing(other, {**V3_9, name: value}) == (name,)
     assert name not in NEUTRAL
 
 
 def test_what_is_not_known_of_a_side_differs() -> None:
-    assert launch_metadata.differing(V3_9, {**V3_9, "num_ctas": 1}) == ("cluster_dims", "num_ctas")
-    assert launch_metadata.differing({}, {"shared": 0}) == ("shared",)
-    assert launch_metadata.differing({"target": "?"}, {"target": "?", "warp_size": 32}) == ("warp_size",)
+    assert launchers.metadata_differing(V3_9, {**V3_9, "num_ctas": 1}) == ("cluster_dims", "num_ctas")
+    assert launchers.metadata_differing({}, {"shared": 0}) == ("shared",)
+    assert launchers.metadata_differing({"target": "?"}, {"target": "?", "warp_size": 32}) == ("warp_size",)
 
 
 @pytest.mark.parametrize("name", sorted(NEUTRAL))
 def test_a_neutral_entry_does_not_count(name: str) -> None:
-    assert launch_metadata.differing({**V3_9, name: "one"}, {**V3_9, name: "another"}) == ()
+    assert launchers.metadata_differing({**V3_9, name: "one"}, {**V3_9, name: "another"}) == ()
     without = {key: value for key, value in V3_9.items() if key != name}
-    assert launch_metadata.differing(without, {**V3_9, name: "another"}) == ()
+    assert launchers.metadata_differing(without, {**V3_9, name: "another"}) == ()
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_a_neutral_entry_does_not_count(name: str) -> None:
     ],
 )
 def test_what_no_difference_of_the_code_explains(differing: tuple[str, ...], expected: bool) -> None:
-    assert launch_metadata.beyond_code(differing) is expected
+    assert launchers.beyond_code(differing) is expected
 
 
 JIT, NVIDIA, AMD = (
