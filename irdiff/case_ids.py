@@ -145,7 +145,7 @@ def completed(
 
 
 def _by_workload(pattern: str, known: Sequence[str]) -> tuple[tuple[str, ...], Collection[str]]:
-    """What a pattern means by names of workloads alone, or else the workloads whose launches tell it."""
+    """What a pattern means by names of workloads alone, or else the workloads whose launches decide it."""
     wanted = parse(pattern)
     fitting = [name for name in known if _is_workload(name, wanted.workload)]
     if fitting and (not wanted.label or _GLOB.search(wanted.label)):

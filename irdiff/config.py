@@ -88,20 +88,19 @@ def load(
     jobs: int | None = None,
     timeout_s: float = 300.0,
     memory_mib: int = 8192,
-    compiler_environment: Mapping[str, str] | None = None,
     store_mode: str | None = None,
 ) -> Config:
     """The configuration of this process, from arguments first, then variables, then defaults."""
     environment = dict(os.environ)
     root = cache or Path(environment.get("IRDIFF_CACHE") or platformdirs.user_cache_dir("irdiff"))
     root = root.expanduser().absolute()
-    chosen_jobs = jobs or int(environment.get("IRDIFF_JOBS") or 0) or _available_cores()
+    chosen_jobs = jobs or int(environment.get("IRDIFF_JOBS") or 0) or len(os.sched_getaffinity(0))
     return Config(
         cache=root,
         runs=root / "runs",
         jobs=max(1, chosen_jobs),
         limits=Limits(timeout_s=timeout_s, memory_bytes=memory_mib * _MIB),
-        compiler_environment=_compiler_environment(environment, compiler_environment or {}),
+        compiler_environment=_compiler_environment(environment),
         tool_environment=environment,
         shipped=_shipped(),
         github_token=environment.get("GITHUB_TOKEN") or environment.get("GH_TOKEN"),
@@ -132,14 +131,10 @@ def variables(**values: str) -> Iterator[None]:
                 os.environ[name] = value
 
 
-def _compiler_environment(caller: Mapping[str, str], extra: Mapping[str, str]) -> dict[str, str]:
+def _compiler_environment(caller: Mapping[str, str]) -> dict[str, str]:
     # HOME and TMPDIR are where the interpreter lives and where temporary files go: neither reaches code.
     kept = {name: caller[name] for name in ("PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH") if name in caller}
-    return {**kept, **PINNED_ENVIRONMENT, **extra}
-
-
-def _available_cores() -> int:
-    return len(os.sched_getaffinity(0))
+    return {**kept, **PINNED_ENVIRONMENT}
 
 
 def _shipped() -> Path:

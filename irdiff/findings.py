@@ -1,4 +1,4 @@
-"""What was seen of a case beside its verdict: a closed list of kinds. In JSON a finding is `KIND:DETAIL`."""
+"""What was seen of a case next to its verdict: a closed list of kinds. In JSON a finding is `KIND:DETAIL`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class FindingKind(StrEnum):
-    """Each with what its detail is; nothing where none is told."""
+    """Each with what its detail is, where it has one."""
 
     # of texts
     INFERRED_ATTRIBUTES_ONLY = "inferred-attributes-only"

@@ -86,7 +86,7 @@ def comment_command(*, run: str, repository: str | None, dry_run: bool, **given:
 
 @dataclass(frozen=True, kw_only=True)
 class _Story:
-    """What there is to tell: a run, what of it failed, or both."""
+    """What the comment reports: a run, what of it failed, or both."""
 
     folder: Path
     run: Run | None

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, zip_longest
 
+from rich.console import Console
 from rich.text import Text
 
 from irdiff.diffs.renumbering import Kind
@@ -13,6 +14,7 @@ from irdiff.diffs.stage_diff import DiffLine, StageDiff
 from irdiff.words import counted
 
 _STYLE = {Kind.REMOVED: "red", Kind.ADDED: "green", Kind.RENAMED: "yellow", Kind.SAME: ""}
+_LAYOUT = Console()
 _MARK = {Kind.REMOVED: "bold reverse", Kind.ADDED: "bold reverse", Kind.RENAMED: "underline", Kind.SAME: ""}
 
 
@@ -91,25 +93,13 @@ def _side_by_side(found: Sequence[DiffLine], view: View) -> Iterator[Text]:
 def _pair(left: DiffLine | None, right: DiffLine | None, view: View) -> Iterator[Text]:
     """Both lines whole: one that is longer than its half goes on below."""
     width = max(20, (view.width - 3) // 2 - 6)
-    halves = [_folded(_content(line, view) if line else Text(), width) for line in (left, right)]
+    texts = [_content(line, view) if line else Text() for line in (left, right)]
+    halves = [text.wrap(_LAYOUT, width, overflow="fold") for text in texts]
     numbers = [_number(left.base_number if left else 0), _number(right.head_number if right else 0)]
     for ours, theirs in zip_longest(*halves, fillvalue=Text()):
         text = Text.assemble((f"{numbers[0]} ", "dim"), ours, " " * (width - ours.cell_len), (" │ ", "dim"))
         yield text.append(f"{numbers[1]} ", style="dim").append_text(theirs)
         numbers = [_number(0)] * 2
-
-
-def _folded(text: Text, width: int) -> list[Text]:
-    """Cut behind a blank where the last third of a line has one, else where the line is full."""
-    parts = []
-    while text.cell_len > width:
-        cut = width
-        while cut > 1 and text[:cut].cell_len > width:  # characters that are two columns wide
-            cut -= 1
-        blank = text.plain.rfind(" ", width * 2 // 3, cut)
-        head, text = text.divide([blank + 1 if blank > 0 else cut])
-        parts.append(head)
-    return [*parts, text]
 
 
 def _legend(diff: StageDiff, text: str) -> Iterator[Text]:

@@ -86,7 +86,7 @@ def explain_command(
             return
         sides, attribution = _attributed(story, corpus, config)
         if lit_path is None:
-            story.tell(attribution, sides, config, explanation.corpus_roots(given.run, corpus, config))
+            story.show(attribution, sides, config, explanation.corpus_roots(given.run, corpus, config))
             return
         default = save_path / "test.mlir" if save_path else Path("-")
         out = Path(lit_path) if lit_path else default
@@ -165,7 +165,7 @@ class CaseStory:
         for row in rows:
             self.say(row)
 
-    def tell(
+    def show(
         self, attribution: Attribution | None, sides: Sides[Side] | None, config: Config, corpora: Sides[Path]
     ) -> None:
         self._heading()

@@ -290,7 +290,7 @@ def prepare_command(*, base: str, head: str, config: Config) -> None:
 @click.option("--log", type=click.Path(path_type=Path, exists=True), required=True, help="What it printed.")
 @click.option("--out", type=options.PATH, required=True, help="The folder of the run.")
 def failed_command(*, step: str, code: int, log: Path, out: Path) -> None:
-    """Keep the reason of a step that failed, in the place of a run or beside it."""
+    """Keep the reason of a step that failed, in the place of a run or next to it."""
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()[-_LOG_LINES:]
     failure.write(out, [*failure.load(out), failure.of_output(step, code, lines)])
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import contextlib
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
 import click
@@ -234,7 +233,7 @@ def keep_issues(client: Client, series: SeriesLines, alert: Alert) -> list[str]:
 @history_group.command("backfill")
 @click.argument("specs", nargs=-1, required=True, metavar="VERSIONS…")
 @options.db_option
-@click.option("--runs", "runs_folder", type=options.PATH, help="Run folders; default: beside the history.")
+@click.option("--runs", "runs_folder", type=options.PATH, help="Run folders; default: next to the history.")
 @click.option("--index", metavar="URL", help="A package index, as of nightlies; default: the configured.")
 @click.option("--every", default="0d", metavar="Nd", help="One version in so many days: 1d, 7d.")
 @options.checkout
@@ -268,9 +267,8 @@ def backfill_command(
         wanted=wanted,
         options=replace(DEFAULT_OPTIONS, tiers=selection.tiers, attribute=attribute, recheck=recheck),
     )
-    newest_first = [partial(work.resolve, point.spec) for point in reversed(series)]
     with screen.progress() as report:
-        cases = _whole_names(selection.cases, newest_first, work.targets, config, report)
+        cases = work.whole_names(selection.cases, [point.spec for point in reversed(series)], report)
     work = replace(work, options=replace(work.options, cases=cases))
     choice = backfill.Choice(
         targets=work.targets,
@@ -304,6 +302,16 @@ class _Work:
     def resolve(self, spec: str) -> Side:
         return resolve_sides(spec, spec, self.wanted, self.config).base
 
+    def whole_names(
+        self, patterns: tuple[str, ...], newest_first: Sequence[str], report: Report
+    ) -> tuple[str, ...]:
+        """The patterns as the newest version that can be had completes them: it has the most launches."""
+        for spec in newest_first if patterns else ():
+            with contextlib.suppress(ToolchainError):
+                sides = [self.resolve(spec)]
+                return selecting.flat(selecting.of_sides(patterns, sides, self.targets, self.config, report))
+        return patterns
+
     def measure(self, side: Side) -> inventory.Inventory:
         with screen.progress() as report:
             return inventory.take(side, self.targets, self.launches, self.config, report)
@@ -321,20 +329,6 @@ class _Work:
 
     def say(self, text: str) -> None:
         click.echo(text, err=True)
-
-
-def _whole_names(
-    patterns: tuple[str, ...],
-    newest_first: Sequence[Callable[[], Side]],
-    targets: Sequence[Target],
-    config: Config,
-    report: Report,
-) -> tuple[str, ...]:
-    """The patterns as the newest version that can be had completes them: it has the most launches."""
-    for resolve in newest_first if patterns else ():
-        with contextlib.suppress(ToolchainError):
-            return selecting.flat(selecting.of_sides(patterns, [resolve()], targets, config, report))
-    return patterns
 
 
 def _days(text: str) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import shlex
 import sys
 import time
@@ -59,26 +58,17 @@ def install_command(
                 f"there is a pre-push hook already: {path}",
                 hint="--force puts it aside; or call `irdiff hook run` from it, with its standard input",
             )
-        name = f"{path.name}.before-irdiff"
-        names = itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))
-        aside = next(filter(_is_free, map(path.with_name, names)))
+        aside = options.free_path(path.with_name(f"{path.name}.before-irdiff"))
         path.rename(aside)
         click.echo(f"the hook that was there is now {aside}")
     words = [sys.executable, "-m", "irdiff", "hook", "run", "--budget", f"{budget_s:g}"]
     words += ["--block"] if block else []
     words += ["--", *compare_options] if compare_options else []
-    options.write_output(path, _script(words))
+    python = shlex.quote(sys.executable)
+    script = f"#!/bin/sh\n{pushes.MARK}\n[ -x {python} ] || exit 0\nexec {shlex.join(words)}\n"
+    options.write_output(path, script)
     path.chmod(0o755)
     click.echo(f"wrote {path}; `git push --no-verify` goes without it")
-
-
-def _is_free(path: Path) -> bool:
-    return not (path.exists() or path.is_symlink())
-
-
-def _script(words: list[str]) -> str:
-    python = shlex.quote(words[0])
-    return f"#!/bin/sh\n{pushes.MARK}\n[ -x {python} ] || exit 0\nexec {shlex.join(words)}\n"
 
 
 @hook_command.command("run", context_settings=_UNPROCESSED)

@@ -62,15 +62,10 @@ def init_command(
         options.write_output(path, content)
         click.echo(f"wrote {path}")
     if github:
-        _say_what_is_left(folder, action or own_action(config) or "", is_compiler=is_compiler)
-
-
-def _say_what_is_left(folder: Path, action: str, *, is_compiler: bool) -> None:
-    has_workloads = not is_compiler and init_toml.look_around(folder).has_workloads
-    rows = still_to_do(action, is_compiler=is_compiler, has_workloads=has_workloads)
-    click.echo(f"\nThe jobs run {action}. What you must still do:")
-    for number, row in enumerate(rows, 1):
-        click.echo(f"  {number}. {row}")
+        action = action or own_action(config) or ""
+        click.echo(f"\nThe jobs run {action}. What you must still do:")
+        for number, row in enumerate(_still_to_do(folder, action, is_compiler=is_compiler), 1):
+            click.echo(f"  {number}. {row}")
 
 
 def _check_program(program: str) -> None:
@@ -167,20 +162,19 @@ def _at(address: str, commit: str) -> str | None:
     return f"{found[1]}@{commit}" if found else None
 
 
-def still_to_do(action: str, *, is_compiler: bool, has_workloads: bool) -> list[str]:
+def _still_to_do(folder: Path, action: str, *, is_compiler: bool) -> list[str]:
     """What no file can do, in the order to do it."""
-    repository_of_action = action.partition("@")[0]
-    own = [
-        "Record workloads: `irdiff capture script.py`, and name their folder in irdiff.toml."
-        if not has_workloads
-        else "Read irdiff.toml: the folder of workloads, and where Triton is pinned."
-    ]
+    own = []
+    if not is_compiler and init_toml.look_around(folder).has_workloads:
+        own = ["Read irdiff.toml: the folder of workloads, and where Triton is pinned."]
+    elif not is_compiler:
+        own = ["Record workloads: `irdiff capture script.py`, and name their folder in irdiff.toml."]
     return [
-        *([] if is_compiler else own),
+        *own,
         f"Read {POLICY}: which kernels and targets hold a release.",
         "Commit the files to the default branch: comments and commands start from there alone.",
-        f"Settings, Actions, General: allow actions/* and {repository_of_action}, and require approval for "
-        "workflows of all outside contributors.",
+        f"Settings, Actions, General: allow actions/* and {action.partition('@')[0]}, and require approval "
+        "for workflows of all outside contributors.",
         "Make the label `irdiff: all` (compare everything), and with GPU runners `irdiff: time`; let only "
         "maintainers set them.",
         "With GPU runners (self-hosted, gpu): an environment irdiff-gpu with required reviewers.",

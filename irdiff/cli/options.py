@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import itertools
 import json
 import re
 from collections.abc import Callable, Iterable
@@ -275,6 +276,13 @@ def check_output(path: Path) -> None:
             raise UsageError(f"{path} is not a file to write", hint="name a file, or - for stdout")
     except OSError as error:
         raise _unwritable(path, error) from error
+
+
+def free_path(path: Path) -> Path:
+    """The path, or the first of `path-2`, `path-3` … where nothing lies, not even a link to nothing."""
+    numbered = (path.with_name(f"{path.name}-{number}") for number in itertools.count(2))
+    paths = itertools.chain([path], numbered)
+    return next(free for free in paths if not free.exists() and not free.is_symlink())
 
 
 def _unwritable(path: Path, error: OSError) -> UsageError:

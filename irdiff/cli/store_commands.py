@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -31,17 +32,10 @@ def show(*, config: Config, json_path: Path | None) -> None:
     store = Store(config.store)
     usage = store.usage()
     if json_path:
-        row = {
-            "path": str(store.root),
-            "objects": usage.objects,
-            "records": usage.records,
-            "size_bytes": usage.size_bytes,
-        }
-        options.write_json(json_path, row)
+        options.write_json(json_path, {"path": str(store.root), **asdict(usage)})
         return
-    click.echo(
-        f"{store.root}: {usage.objects} artifacts, {usage.records} records, {usage.size_bytes / 1e6:.1f} MB"
-    )
+    size = f"{usage.size_bytes / 1e6:.1f} MB"
+    click.echo(f"{store.root}: {usage.objects} artifacts, {usage.records} records, {size}")
 
 
 @store_group.command("prune")
@@ -71,9 +65,8 @@ def push(*, cache: Path | None) -> int:
     shared = _shared(config)
     with screen.progress() as report:
         shared.push_kept(report)
-    return _told(
-        shared, f"{shared.traffic.sent_bundles} bundles, {shared.traffic.sent_bytes / 1e6:.1f} MB sent"
-    )
+    done = shared.traffic
+    return _finished(shared, f"{done.sent_bundles} bundles, {done.sent_bytes / 1e6:.1f} MB sent")
 
 
 @store_group.command("pull")
@@ -85,10 +78,9 @@ def pull(*, specs: tuple[str, ...], config: Config) -> int:
     digests = [toolchains.resolve(spec, config).digest for spec in specs]
     with screen.progress() as report:
         shared.pull(digests, None, report)
-    told = shared.traffic
-    return _told(
-        shared, f"{told.bundles} bundles, {told.files} files, {told.size_bytes / 1e6:.1f} MB fetched"
-    )
+    done = shared.traffic
+    size = f"{done.size_bytes / 1e6:.1f} MB"
+    return _finished(shared, f"{done.bundles} bundles, {done.files} files, {size} fetched")
 
 
 @store_group.command("verify")
@@ -110,7 +102,7 @@ def _shared(config: Config) -> SharedStore:
     return SharedStore(Store(config.store), config.shared_store)
 
 
-def _told(shared: SharedStore, done: str) -> int:
+def _finished(shared: SharedStore, done: str) -> int:
     """The exit code; raises StoreError where the shared store did not answer."""
     click.echo(done)
     for refused in shared.traffic.refused:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import shlex
 from collections import Counter
 from collections.abc import Iterator
@@ -118,9 +117,7 @@ def _writable(text: str, config: Config) -> Iterator[GivenRun]:
         with run_argument.opened(text, config) as given:
             yield given
         return
-    name = path.name.partition(".")[0]
-    names = itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))
-    folder = next(config.runs / free for free in names if not (config.runs / free).exists())
+    folder = options.free_path(config.runs / path.name.partition(".")[0])
     with run_place.replaced(folder) as part:
         run_archive.unpack(path, part)
         run_folder.load(part)

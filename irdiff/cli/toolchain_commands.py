@@ -25,7 +25,6 @@ from irdiff.resolve.toolchains import (
 )
 from irdiff.resolve.toolchains.building import doctor
 from irdiff.resolve.toolchains.checkout import Checkout
-from irdiff.resolve.toolchains.counting import CountingToolchain
 
 
 @click.group("toolchain")
@@ -146,27 +145,22 @@ def build_command(*, revision: str, coverage_base: str | None, repo: Path | None
     A build that does not end leaves its tree (the last four are kept), and the same build goes on there.
     """
     found = _read(repo, revision, config)
-    with screen.status_line() as tell:
-        if coverage_base is not None:
-            base = _read(repo, _base_of(coverage_base, repo, revision, config), config)
-            counted = counting.build(Sides(base=base, head=found), config, tell)
-        else:
-            toolchain, note = commits.toolchain_of(found, config, build=True, show=tell)
     if coverage_base is not None:
-        _tell_counting(counted)
+        _build_counting(found, revision, coverage_base, repo, config)
         return
+    with screen.status_line() as say:
+        toolchain, note = commits.toolchain_of(found, config, build=True, show=say)
     click.echo(f"{toolchain.spec}: Triton {toolchain.version}, {toolchain.digest[:12]}, {toolchain.path}")
     click.echo(note)
 
 
-def _base_of(base: str, repo: Path | None, revision: str, config: Config) -> str:
-    if base != _MERGE_BASE:
-        return base
-    return repository.default_base(repository.open_store(repo or Path.cwd(), config), revision)
-
-
-def _tell_counting(made: CountingToolchain) -> None:
-    """What is counted, and what a reader may expect of it."""
+def _build_counting(head: Checkout, revision: str, base: str, repo: Path | None, config: Config) -> None:
+    """Builds the toolchain that counts lines, and says which, and what a reader may expect of it."""
+    if base == _MERGE_BASE:
+        base = repository.default_base(repository.open_store(repo or Path.cwd(), config), revision)
+    with screen.status_line() as say:
+        sides = Sides(base=_read(repo, base, config), head=head)
+        made = counting.build(sides, config, say)
     edit = made.edit
     count = sum(len(lines) for lines in edit.lines.values())
     click.echo(f"{made.toolchain.spec}: counts lines, in {made.toolchain.path}")
@@ -215,7 +209,7 @@ def key_command(
     found = _read(repo, revision, config)
     adoption = adopt.find(found.native_digest, config)
     key = native.key_of_build(found, config)
-    built = environments.find(key.name, config)
+    is_built = environments.find(key.name, config) is not None
     if json_path:
         row = {
             "revision": found.label,
@@ -224,7 +218,7 @@ def key_command(
             "llvm": found.llvm,
             "adopted": adoption.spec if adoption else None,
             "build": key.name,
-            "built": built is not None,
+            "built": is_built,
             "build_environment": key.environment,
             "paths": found.native_paths,
         }
@@ -233,7 +227,7 @@ def key_command(
     if paths:
         click.echo("\n".join(found.native_paths))
         return
-    at_hand = f"adopted from {adoption.spec}" if adoption else ("built" if built else "not at hand")
+    at_hand = f"adopted from {adoption.spec}" if adoption else ("built" if is_built else "not at hand")
     click.echo(f"{found.label}: native digest {found.native_digest}")
     click.echo(f"  {len(found.native)} files, LLVM {found.llvm or 'not pinned'}, native part {at_hand}")
 

@@ -8,6 +8,7 @@ it.
 from __future__ import annotations
 
 import contextlib
+import tempfile
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -38,14 +39,16 @@ def fill(asked: Comparison, config: Config, cluster: DaskCluster, report: Report
     if asked.options.shard != (1, 1):
         raise UsageError("--cluster and --shard exclude each other", hint="leave --shard out")
     comparison = uuid.uuid4().hex
-    with _token(config) as token:
+    config.cache.mkdir(parents=True, exist_ok=True)
+    # machines that see this file have the same cache
+    with tempfile.NamedTemporaryFile(dir=config.cache, prefix="cluster-") as token:
         batches = [
             Batch(
                 name=name,
                 comparison=comparison,
                 asked=part,
                 cache=config.cache,
-                token=token,
+                token=None if config.shared_store else token.name,
                 store_url=config.shared_store.url if config.shared_store else None,
                 limits=config.limits,
             )
@@ -90,21 +93,6 @@ def _part(asked: Comparison, workload: str, target: str) -> Comparison:
 
     targets = tuple(row for row in asked.targets if row.name == target)
     return replace(asked, sides=asked.sides.map(only), targets=targets)
-
-
-@contextlib.contextmanager
-def _token(config: Config) -> Iterator[str | None]:
-    """A file by which machines see that they have the same cache; None with a shared store between them."""
-    if config.shared_store is not None:
-        yield None
-        return
-    path = config.cache / f"cluster-{uuid.uuid4().hex}"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.touch()
-    try:
-        yield str(path)
-    finally:
-        path.unlink(missing_ok=True)
 
 
 class DaskCluster:

@@ -1,11 +1,10 @@
-"""Why a comparison, or a part of it, gave no run: `failure.json`, in the place of a run or beside it.
+"""Why a comparison, or a part of it, gave no run: `failure.json`, in the place of a run or next to it.
 
 It comes from a job that nobody trusts, as a run does: it is read within bounds, and shown escaped.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,11 +50,9 @@ def of_output(step: str, code: int, lines: Sequence[str]) -> PartFailure:
 
 
 def write(folder: Path, parts: Iterable[PartFailure]) -> None:
-    content = _adapter.dump_python(
-        _FailureFile(schema="irdiff-failure/1", parts=tuple(parts)[:MAX_PARTS]), mode="json"
-    )
+    content = _FailureFile(schema="irdiff-failure/1", parts=tuple(parts)[:MAX_PARTS])
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / FILE).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    (folder / FILE).write_bytes(_adapter.dump_json(content, indent=1) + b"\n")
 
 
 def load(folder: Path) -> tuple[PartFailure, ...]:

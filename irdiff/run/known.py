@@ -2,7 +2,7 @@
 
 A case is known where the earlier run has it with the same verdict and the same digest of its concrete edit,
 read by the same normalizers, with the same facts and findings. That digest is of the executing code of both
-sides where it differs, else of every text, and of what the launch has otherwise: so base's and head's code of
+sides where it differs, else of every text, and of the differences in the launch: so base's and head's code of
 a known case is the code that the earlier run showed, whatever else changed. A case without such a digest is
 never known, nor one that is nondeterministic: its code may be another one each time.
 """

@@ -9,17 +9,21 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, get_type_hints
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import to_json
 
 from irdiff.findings import Finding
 from irdiff.model import Argument, Artifact, Case, CaseSummary, Fact, Launch, Origin, Run, Sides
 
 MAX_WRITTEN_OUT_BYTES = 1 << 30
 """Of all parts where they stand. A run of 50,000 cases has two thirds of it."""
+_MAX_ROW_VALUES, _MAX_HEAD_VALUES = 100_000, 2_000_000
+"""Values in the JSON of a part, launch or case, and in all that is none of these."""
+_LONG: dict[str, type] = {"parts": list, "launches": dict, "cases": list}
 _OWN = ("name",)
 """Entries of the metadata that each kernel has for itself."""
 _WORDS = ("signature", "constexprs", "attributes", "options")
@@ -67,11 +71,13 @@ stored_run: TypeAdapter[Any] = TypeAdapter(
         parts=tuple[Part, ...],
     )
 )
-_part = TypeAdapter(Part)
+_part, _run = TypeAdapter(Part), TypeAdapter(Run)
+_launch: TypeAdapter[Any] = TypeAdapter(_Launch)
+_case: TypeAdapter[Any] = TypeAdapter(_Case)
 
 
 class PartError(Exception):
-    """A number is the place of no such part, or parts stand for more than a run says."""
+    """A row is not valid, a number is the place of no part, or parts stand for more than a run says."""
 
 
 # writing
@@ -126,7 +132,7 @@ _json = json.JSONEncoder(
 
 
 class _Parts:
-    def __init__(self, parts: tuple[Part, ...]) -> None:
+    def __init__(self, parts: Iterable[Part]) -> None:
         self._parts = [(part, len(_part.dump_json(part, exclude_none=True))) for part in parts]
         self._written_out_bytes = 0
 
@@ -171,12 +177,30 @@ def _artifacts(stored: Mapping[str, tuple[str, int] | Artifact]) -> dict[str, Ar
     }
 
 
-def read(content: bytes) -> Run:
-    """The run of a `run.json`. Raises pydantic's ValidationError, and PartError."""
-    stored = stored_run.validate_json(content, strict=True)
-    parts = _Parts(stored.parts)
-    launches = {key: parts.launch(launch) for key, launch in stored.launches.items()}
-    cases = tuple(map(parts.case, stored.cases))
-    fields = _fields(stored, launches=launches, cases=cases)
-    del fields["parts"]
-    return Run(**fields)
+def read(document: dict[str, Any]) -> Run:
+    """The run of the JSON object of a `run.json`. Raises PartError.
+
+    Rows are validated one by one, up to the first that is not valid: pydantic collects every error of a
+    value, and each takes a kilobyte.
+    """
+    rows = {name: document.pop(name) for name, kind in _LONG.items() if isinstance(document.get(name), kind)}
+    head = document | {name: _LONG[name]() for name in rows if name != "parts"}
+    run: Run = _validated(_run, "", head, _MAX_HEAD_VALUES)
+    parts = _Parts([_validated(_part, f"parts.{n}", row) for n, row in enumerate(rows.get("parts", ()))])
+    launches = {
+        key: parts.launch(_validated(_launch, "launches", row)) for key, row in rows["launches"].items()
+    }
+    cases = [parts.case(_validated(_case, f"cases.{n}", row)) for n, row in enumerate(rows["cases"])]
+    return dataclasses.replace(run, launches=launches, cases=tuple(cases))
+
+
+def _validated(adapter: TypeAdapter[Any], where: str, value: object, limit: int = _MAX_ROW_VALUES) -> Any:
+    text = to_json(value, inf_nan_mode="constants")
+    if text.count(b",") + text.count(b"[") + text.count(b"{") > limit:
+        raise PartError(f"{where or 'it'} has more than {limit} values")
+    try:
+        return adapter.validate_json(text, strict=True)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join([*filter(None, [where]), *map(str, first["loc"])])[:200]
+        raise PartError(f"{place!a}: {first['msg'][:200]}") from error

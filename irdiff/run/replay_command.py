@@ -1,6 +1,6 @@
 """What of a recorded command line must be typed again, so that the same is compared in the same way.
 
-A run records the words that its user typed. Here they are told apart and never obeyed: they may be anybody's.
+A run records the words that its user typed. Here they are sorted and never obeyed: they may be anybody's.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Typed:
 
 
 def read(words: Sequence[str]) -> Typed | None:
-    """The words after the name of the command, told apart.
+    """The words after the name of the command, sorted into sides and options.
 
     None where one is not known, or means something else by the time that it is typed again.
     """

@@ -1,6 +1,6 @@
 """What a schema cannot say of a run: bounds, and that it agrees with itself.
 
-A run may be forged. Nobody can tell from it that a kernel was really compiled, but a run whose counts,
+A run may be forged. Nothing in it proves that a kernel was really compiled, but a run whose counts,
 groups or digests contradict its own cases is refused, so that no report says one thing in its first
 line and another below.
 """

@@ -1,6 +1,6 @@
 """Where a run folder may be written: nothing but an absent or empty folder, or a run, is ever replaced.
 
-A run is known by its marker, a `run.json` that begins with irdiff's schema, and by having nothing beside it
+A run is known by its marker, a `run.json` that begins with irdiff's schema, and by having nothing next to it
 that irdiff does not write. Everything else is somebody's, and is refused before anything is compiled. The
 answer is asked for again when the run is there: what is removed in the end is removed file by file, by the
 names that a run has, so that a file which came in between stays where it is.
@@ -69,9 +69,9 @@ def prepare(folder: Path) -> None:
 
 
 def try_to_write(path: Path) -> None:
-    """Writes a little beside `path`, or in the nearest folder above it that is there, and removes it.
+    """Writes a little next to `path`, or in the nearest folder above it that is there, and removes it.
 
-    Permissions alone would not tell: a disk may be full or read-only. Raises StoreError where there is no
+    Permissions alone do not show it: a disk may be full or read-only. Raises StoreError where there is no
     space, and OSError.
     """
     above = next(folder for folder in _absolute(path).parents if folder.exists())
@@ -190,4 +190,4 @@ def _remove_run(folder: Path) -> None:
                 path.unlink()
         folder.rmdir()
     except OSError:
-        return  # what is left lies in `.old-…` beside the new run: nothing of it is lost
+        return  # what is left lies in `.old-…` next to the new run: nothing of it is lost

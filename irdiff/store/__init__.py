@@ -242,24 +242,25 @@ class Store:
             found = _SCRATCH.fullmatch(folder.name)
             if found and not folder.is_symlink() and not Path("/proc", found[1].lstrip("0")).exists():
                 shutil.rmtree(folder, ignore_errors=True)
-        before = self.usage().size_bytes
+        of_records = self._records.usage()[1]
         self._records.remove_left()
         # workers do not mark what they read of what was assembled: a file system does, once a day
         blobs = [(max(row.st_mtime, row.st_atime), row.st_size, path) for path, row in self._files()]
-        excess = 0 if max_size_bytes is None else self.usage().size_bytes - max_size_bytes
+        size_bytes = sum(size for _, size, _ in blobs) + self._records.usage()[1]
+        excess = 0 if max_size_bytes is None else size_bytes - max_size_bytes
         oldest = 0.0 if max_age_s is None else time.time() - max_age_s
         used_until = -1.0
-        for used, size_bytes in sorted([row[:2] for row in blobs] + self._records.by_use()):
+        for used, size in sorted([row[:2] for row in blobs] + self._records.by_use()):
             if excess <= 0 and used >= oldest:
                 break
             used_until = used
-            excess -= size_bytes
+            excess -= size
+        old = [(size, path) for used, size, path in blobs if used <= used_until]
+        for _, path in old:
+            _discard(path)
         if used_until >= 0:
-            for used, _, path in blobs:
-                if used <= used_until:
-                    _discard(path)
             self._records.prune(used_until, PULLED)
-        return before - self.usage().size_bytes
+        return sum(size for size, _ in old) + of_records - self._records.usage()[1]
 
     def _files(self) -> Iterator[tuple[Path, os.stat_result]]:
         """Files that have a name of the store's: the folder may be anybody's, and hold anything beside."""

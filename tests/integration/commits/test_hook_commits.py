@@ -9,10 +9,6 @@ from pathlib import Path
 import pytest
 from checkouts import commit, edit, git, new_repository, write
 
-from irdiff.config import Config
-from irdiff.resolve import pushes
-from irdiff.resolve.toolchains import repository
-
 pytestmark = pytest.mark.integration
 
 KERNEL = """\
@@ -79,21 +75,6 @@ def test_a_push(irdiff, pushing: Path, cache: Path) -> None:
     assert told.returncode == 0, "it never stops a push unless asked to"
     assert "1 of 1 kernel changed (scale)" in told.stderr
     assert "changed" in told.stderr
-
-
-@pytest.mark.parametrize(
-    ("path", "relevant"),
-    [("tuned.json", True), (".tuned.json", True), ("pkg/.tuned.json", True), ("NOTES.md", False)],
-)
-def test_data_that_kernels_may_read_is_looked_at(
-    config: Config, pushing: Path, path: str, relevant: bool
-) -> None:
-    write(pushing, {path: "64\n"})
-    commit(pushing, "data")
-    store = repository.open_store(pushing, config)
-    found = pushes.inspect(store, repository.commit_of(store, "HEAD"), "0" * 40, config)
-    assert found is not None
-    assert found.relevant == ((path,) if relevant else ())
 
 
 def test_blocking_and_the_budget(irdiff, pushing: Path, cache: Path) -> None:

@@ -189,13 +189,11 @@ def test_what_is_not_there(repo: Path, here: Config, tmp_path: Path) -> None:
 
 
 def test_nothing_that_the_configuration_names_is_run(repo: Path, here: Config, tmp_path: Path) -> None:
-    traces = tmp_path / "traces"
-    traces.mkdir()
+    (traces := tmp_path / "traces").mkdir()
     program = tmp_path / "program"
     program.write_text(f'#!/bin/sh\necho "$0 $@" >> {traces}/"$$"\n')
     program.chmod(0o755)
-    hooks = tmp_path / "hooks"
-    hooks.mkdir()
+    (hooks := tmp_path / "hooks").mkdir()
     for name in ("post-index-change", "fsmonitor-watchman", "post-checkout", "pre-commit"):
         (hooks / name).symlink_to(program)
     settings = {

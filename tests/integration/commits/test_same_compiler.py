@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from checkouts import commit, edit, git, new_repository, write
+from checkouts import commit, edit, new_repository, write
 
 pytestmark = pytest.mark.integration
 
@@ -63,16 +63,6 @@ def test_what_differs_is_said_before_anything_is_built(irdiff, triton_repository
         "documents (1)"
     )
     assert said[1] == "native code differs: each side needs a native build of its own"
-
-
-def test_the_working_tree_is_looked_at_too(irdiff, triton_repository: Path) -> None:
-    write(triton_repository, {"README.md": "new\n"})
-    done = irdiff("compare", "HEAD", ".", cwd=triton_repository)
-    assert (done.code, done.stdout.splitlines()[0]) == (
-        0,
-        "identical compilers: nothing can change (1 file looked at)",
-    )
-    assert git(triton_repository, "status", "--porcelain") == "?? README.md"
 
 
 def test_a_repository_of_kernels_of_which_only_documents_differ(irdiff, tmp_path: Path) -> None:

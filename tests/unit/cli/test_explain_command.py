@@ -27,7 +27,7 @@ def story(run: Run, case: Case, folder: Path) -> str:
     out = io.StringIO()
     console = Console(file=out, width=160)
     found = CaseStory(console=console, run=run, case=case, folder=folder / "run", call="last", context=1)
-    found.tell(None, None, configuration.load(cache=folder / "cache"), Sides(base=folder, head=folder))
+    found.show(None, None, configuration.load(cache=folder / "cache"), Sides(base=folder, head=folder))
     return out.getvalue()
 
 

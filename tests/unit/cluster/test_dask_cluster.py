@@ -65,16 +65,10 @@ def test_a_part_is_one_workload_for_one_target_under_the_same_digests(asked: Com
     assert [target.name for target in part.targets] == ["gfx942"]
     assert part.sides.map(lambda side: side.corpus.workloads) == Sides(base=("f/two",), head=("f/two",))
     assert part.sides.base.corpus.digest == asked.sides.base.corpus.digest
+    (asked.sides.base.corpus.root / "f" / "two.py").write_text("LAUNCHES = {}  # more\n")
+    assert [name for name, _ in parts(asked)] == NAMES[2:] + NAMES[:2], "those of long files first"
     asked = replace(asked, options=replace(DEFAULT_OPTIONS, cases=("f/two",)))
     assert [name for name, _ in parts(asked)] == NAMES[2:]
-
-
-def test_parts_of_long_files_come_first_and_of_lost_ones_last(asked: Comparison) -> None:
-    two = asked.sides.base.corpus.root / "f" / "two.py"
-    two.write_text("LAUNCHES = {}  # more\n")
-    assert [name for name, _ in parts(asked)] == NAMES[2:] + NAMES[:2]
-    two.unlink()
-    assert [name for name, _ in parts(asked)] == NAMES
 
 
 @pytest.mark.parametrize(

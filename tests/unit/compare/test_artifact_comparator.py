@@ -7,6 +7,7 @@ import pytest
 from irdiff.compare import artifact_comparator as module
 from irdiff.compare.artifact_comparator import ArtifactComparator, DamagedArtifactError
 from irdiff.errors import NormalizeError
+from irdiff.normalize import Printed
 from irdiff.store import Store
 from tests.elf_files import content, rebuilt
 from tests.programs.mutation.artifacts import of_stage
@@ -58,3 +59,19 @@ def test_the_texts_that_were_asked_for_last_are_made_canonical_once(
     assert comparator.text("ttgir", first) is texts[0]
     assert comparator.text("ttgir", third) is texts[2]
     assert comparator.text("ttgir", second) is not texts[1], "it was asked for longest ago"
+
+
+@pytest.mark.parametrize(("why_not", "times"), [("died", 2), ("unavailable", 2), ("too-long", 1)])
+def test_a_reader_that_failed_is_asked_again(tmp_path: Path, why_not: str, times: int) -> None:
+    asked: list[str] = []
+
+    def reprint(text: str) -> Printed:
+        asked.append(text)
+        return Printed(text=None, why_not=why_not)
+
+    comparator = ArtifactComparator(Store(tmp_path), reprint)
+    llir = "define i32 @k(i32 %x) {\n  ret i32 SOME\n}\n"
+    base, head = (comparator.store.put(llir.replace("SOME", value).encode()) for value in ("%x", "1"))
+    for _ in range(2):
+        assert not comparator.same("llir", base, head)
+    assert len(asked) == times

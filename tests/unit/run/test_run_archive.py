@@ -49,6 +49,15 @@ def _tar(members: dict[str, bytes], prefix: str = "", *extra: tarfile.TarInfo) -
     return packed.getvalue()
 
 
+def _packed(folder: Path, kind: str, members: dict[str, bytes], prefix: str = "") -> Path:
+    path = folder / f"run.{kind}"
+    if kind == "zip":
+        return _zip(path, members, prefix)
+    pack = {"tar": bytes, "tar.gz": gzip.compress, "tar.zst": zstandard.compress}[kind]
+    path.write_bytes(pack(_tar(members, prefix)))
+    return path
+
+
 def _refused(path: Path, pattern: str) -> None:
     before = set(path.parent.rglob("*"))
     with pytest.raises(RunFolderError, match=pattern) as caught, run_archive.opened(path):
@@ -60,12 +69,7 @@ def _refused(path: Path, pattern: str) -> None:
 @pytest.mark.parametrize("prefix", ["", "./", "run-1/", "./run-1/"])
 @pytest.mark.parametrize("kind", ["zip", "tar", "tar.gz", "tar.zst"])
 def test_a_packed_run_is_opened(tmp_path: Path, members: dict[str, bytes], kind: str, prefix: str) -> None:
-    path = tmp_path / f"run.{kind}"
-    if kind == "zip":
-        _zip(path, members, prefix)
-    else:
-        pack = {"tar": bytes, "tar.gz": gzip.compress, "tar.zst": zstandard.compress}[kind]
-        path.write_bytes(pack(_tar(members, prefix)))
+    path = _packed(tmp_path, kind, members, prefix)
     with run_archive.opened(path) as folder:
         assert run_folder.load(folder).cases
         assert run_folder.artifact(folder, sha256(ARTIFACT)) == ARTIFACT
@@ -89,13 +93,7 @@ _EVIL = [
 def test_a_path_that_leaves_the_folder_is_refused(
     tmp_path: Path, members: dict[str, bytes], kind: str, name: str
 ) -> None:
-    path = tmp_path / "run"
-    members = {**members, name: b"x"}
-    if kind == "zip":
-        _zip(path, members)
-    else:
-        path.write_bytes(_tar(members))
-    _refused(path, "a member is called")
+    _refused(_packed(tmp_path, kind, {**members, name: b"x"}), "a member is called")
 
 
 def test_a_link_in_a_zip_is_refused(tmp_path: Path, members: dict[str, bytes]) -> None:
@@ -123,12 +121,7 @@ def test_a_bomb_is_refused(
 ) -> None:
     monkeypatch.setattr(run_archive, "MAX_UNPACKED_BYTES", 4 << 20)
     members["timing.json"] = bytes(32 << 20)
-    path = tmp_path / f"run.{kind}"
-    if kind == "zip":
-        _zip(path, members)
-    else:
-        path.write_bytes((gzip.compress if kind == "tar.gz" else zstandard.compress)(_tar(members)))
-    _refused(path, "unpacks to more than")
+    _refused(_packed(tmp_path, kind, members), "unpacks to more than")
 
 
 def test_a_zip_that_lies_about_its_sizes_is_refused(tmp_path: Path, members: dict[str, bytes]) -> None:

@@ -139,6 +139,11 @@ def test_a_run_beyond_its_bounds_is_refused(folder: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(run_checks, "MAX_VALUES", 1000)
     (folder / "run.json").write_bytes(b"[" + b"[]," * 2000 + b"[]]")
     _refused(folder, "more than 1000 values")
+    monkeypatch.setattr(run_checks, "MAX_VALUES", 1_000_000)
+    many = b",".join([b"1"] * 900_000)  # an error of each would take a gigabyte
+    for entry in (b'"parts": [%b]', b'"cases": [{"id": [%b]}]', b'"parts": [[%b]]'):
+        (folder / "run.json").write_bytes(b'{"schema": "irdiff-run/3", ' + entry % many + b"}")
+        _refused(folder, "not a valid run")
     with (folder / "run.json").open("wb") as file:
         file.truncate(10 << 30)
     _refused(folder, "at most")
