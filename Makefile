@@ -63,9 +63,8 @@ bench: $(VENV)/.installed  ## what a comparison costs beside compiling alone, an
 	$(BIN)/python -m tests.programs.bench
 	$(BIN)/python -m tests.programs.bench_shared_store
 
-bench-normalize: $(VENV)/.installed  ## the normalizers against difflib, and against llvm-diff where there is one
+bench-normalize: $(VENV)/.installed  ## the normalizers against difflib
 	$(BIN)/python -m tests.programs.bench_normalize
-	$(BIN)/python -m tests.programs.bench_llvm_diff
 
 bench-statistics: $(VENV)/.installed  ## how often a verdict of speed is wrong, by simulation
 	nice $(BIN)/python -m tests.programs.bench_statistics

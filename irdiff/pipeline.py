@@ -18,11 +18,10 @@ from pathlib import Path
 
 import irdiff
 from irdiff import case_ids, normalize
-from irdiff.attribute.attribution import NOT_AGAIN, attributed, attribution_input, is_attributed
-from irdiff.attribute.attributor import Attributor, Replayer
-from irdiff.attribute.edited_sources import EditedSources
-from irdiff.attribute.replayer import WorkerReplayer
-from irdiff.attribute.tool_replayer import ToolReplayer
+from irdiff.attribute import exercise, line_counter
+from irdiff.attribute.attribution import CaseToReplay, attributed, is_attributed
+from irdiff.attribute.attributor import Attributor
+from irdiff.attribute.replayer import Replayer
 from irdiff.capture import catalogs, changed_files, kernel_sources, notices, pairing, renames
 from irdiff.capture.catalogs import Catalog, Wanted
 from irdiff.capture.pairing import CapturedWorkload
@@ -30,7 +29,6 @@ from irdiff.codegen.tool_compiler import ToolCompiler
 from irdiff.compare import edit_digest, launchers, radius
 from irdiff.compare.artifact_comparator import ArtifactComparator
 from irdiff.compare.comparer import CaseComparer
-from irdiff.compare.edits import Edit
 from irdiff.compile import selecting
 from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.config import Config
@@ -58,8 +56,8 @@ from irdiff.model import (
 )
 from irdiff.normalize import llvm_process
 from irdiff.parallel import Progress, Report, in_parallel
-from irdiff.recheck.rechecker import Rechecker, RecheckInput
-from irdiff.recheck.rounds import Answer, Depth, Question, Rounds, UnstableAssemblers
+from irdiff.recheck.rechecker import Rechecker
+from irdiff.recheck.rounds import Answer, Question, Rounds, UnstableAssemblers
 from irdiff.resolve.preflight import Preflight, preflight
 from irdiff.resolve.sides import Side, SideOptions, resolve_sides
 from irdiff.resolve.toolchains.repository import Snapshot
@@ -144,7 +142,6 @@ class ComparisonSteps:
     case_results: CaseResults | None
     """None where a side is a tool, whose results are not kept as compilations."""
     attributor: Attributor
-    replayer: Replayer
     rechecker: Rechecker
     unstable: UnstableAssemblers
     shared: SharedStore | None
@@ -242,7 +239,7 @@ def _compared(asked: Comparison, steps: ComparisonSteps) -> Run:
     cases, groups = _group(results, steps)
     asked_again: tuple[str, ...] = ()
     if asked.options.recheck:
-        cases, groups, asked_again = _recheck(results, cases, groups, pairs, steps)
+        cases, groups, asked_again = _recheck(results, cases, groups, pairs, asked, steps)
     exercised, lines = _exercised(asked, pairs, steps)
     if steps.shared:
         steps.shared.push(steps.report)
@@ -311,14 +308,10 @@ def opened(
     with processes as workers, llvm_process.opened(config) as llvm:
         comparator = ArtifactComparator(store, llvm.reprint)
         reuse = asked.options.use_cache
-        compiler: WorkerCompiler | ToolCompiler
-        compiler = workers_alone = WorkerCompiler(Requests(config, workers), store, wanted, reuse=reuse)
-        replayer: WorkerReplayer | ToolReplayer
-        replayer = again = WorkerReplayer(config, store, workers, wanted, reuse=reuse)
+        inner = WorkerCompiler(Requests(config, workers), store, wanted, reuse=reuse)
         tools = [side.substitute for side in asked.sides if side.substitute]
-        if tools:
-            compiler = ToolCompiler(workers_alone, tools, store, config, reuse=reuse)
-            replayer = ToolReplayer(again, compiler, store)
+        compiler = ToolCompiler(inner, tools, store, config, reuse=reuse) if tools else inner
+        replayer = Replayer(compiler)
         yield ComparisonSteps(
             config=config,
             store=store,
@@ -328,9 +321,8 @@ def opened(
             comparer=CaseComparer(compiler, comparator, asked.sides, asked.options),
             describer=CaseDescriber(comparator),
             case_results=None if tools else CaseResults(store, asked.sides, asked.options),
-            attributor=Attributor(comparator, replayer, asked.sides),
-            replayer=replayer,
-            rechecker=Rechecker(compiler, replayer, comparator, asked.sides),
+            attributor=Attributor(comparator, replayer),
+            rechecker=Rechecker(compiler, replayer, comparator),
             unstable=UnstableAssemblers(store, asked.sides),
             shared=SharedStore(store, config.shared_store) if config.shared_store else None,
             report=report,
@@ -448,19 +440,22 @@ def _case_result(
 ) -> CaseResult:
     """Described, unless attribution is to find better texts to describe."""
     case = replace(case, edit=edit_digest.of_case(case, pair, steps.comparator))
-    sides = (side if isinstance(side, Launch) else None for side in (pair.base, pair.head))
-    launches = Sides(base=next(sides), head=next(sides))
     row = CaseResult(
-        case=case, launches=launches, outcomes=outcomes, description=None, edit=None, again=NOT_AGAIN
+        case=case, launches=_launched(pair), outcomes=outcomes, description=None, edit=None, suspect=False
     )
     if asked.options.attribute and is_attributed(case):
         return row
     return _final(row, pair, steps)  # beside the compilers
 
 
-def _final(row: CaseResult, pair: Pair, steps: ComparisonSteps, made: Edit | None = None) -> CaseResult:
+def _launched(pair: Pair) -> Sides[Launch | None]:
+    base, head = (side if isinstance(side, Launch) else None for side in (pair.base, pair.head))
+    return Sides(base=base, head=head)
+
+
+def _final(row: CaseResult, pair: Pair, steps: ComparisonSteps) -> CaseResult:
     """Described, and kept for the next run."""
-    described = _described(row, steps, made)
+    described = _described(row, steps)
     if steps.case_results is not None and row.outcomes is not None:
         steps.case_results.keep(pair, row.outcomes, described)
     return replace(described, outcomes=None)
@@ -479,15 +474,11 @@ def _attribute(
 
     def one(number: int) -> CaseResult:
         row = results[number]
-        subject = attribution_input(row.case, targets[row.case.target])
-        assert subject is not None
-        found = steps.attributor.attribute(subject)
+        found = steps.attributor.attribute(_to_replay(row, pair_of[row.id], asked))
         case = attributed(row.case, replace(found, origin=interned(found.origin)))
-        again, transient = interned(found.again), found.may_be_cured
-        row = replace(row, case=case, edit=found.edit, again=again, may_be_cured=transient)
-        return _final(row, pair_of[row.id], steps, found.made)
+        row = replace(row, case=case, edit=found.edit, suspect=found.suspect, transient=found.transient)
+        return _final(row, pair_of[row.id], steps)
 
-    targets = {target.name: target for target in asked.targets}
     pair_of = {pair.id: pair for pair in pairs}
     number_of = {
         row.id: number
@@ -515,11 +506,15 @@ def _group(
     return tuple(cases), groups
 
 
-def _described(row: CaseResult, steps: ComparisonSteps, made: Edit | None = None) -> CaseResult:
+def _to_replay(row: CaseResult, pair: Pair, asked: Comparison) -> CaseToReplay:
+    return CaseToReplay(case=row.case, sides=asked.sides, launches=row.launches, target=pair.target)
+
+
+def _described(row: CaseResult, steps: ComparisonSteps) -> CaseResult:
     """As it was for a case that no group takes."""
     if row.case.verdict not in GROUPED_VERDICTS:
         return row
-    return replace(row, description=steps.describer.describe(row.case, row.edit, row.launches, made))
+    return replace(row, description=steps.describer.describe(row.case, row.edit, row.launches))
 
 
 # recheck
@@ -530,17 +525,17 @@ def _recheck(
     cases: Sequence[Case],
     groups: Sequence[ChangeGroup],
     pairs: Sequence[Pair],
+    asked: Comparison,
     steps: ComparisonSteps,
 ) -> tuple[tuple[Case, ...], tuple[ChangeGroup, ...], tuple[str, ...]]:
     """Cases and groups with what disagreed with itself when asked again, and a note of what was asked."""
     rows, pair_of = {row.id: row for row in results}, {pair.id: pair for pair in pairs}
-    suspected = (row.id for row in results if not all(all(side.values()) for side in row.again))
+    suspected = (row.id for row in results if row.suspect)
     rounds = Rounds.of(cases, groups, steps.unstable, suspected)
 
     def one(question: Question) -> Answer:
-        wanted = _recheck_input(rows[question.case_id], pair_of[question.case_id])
-        ask = steps.rechecker.whole if question.depth is Depth.WHOLE else steps.rechecker.assemblers
-        return Answer(question=question, sides=ask(wanted))
+        subject = _to_replay(rows[question.case_id], pair_of[question.case_id], asked)
+        return Answer(question=question, sides=steps.rechecker.ask(subject, question.depth))
 
     rounds.run(lambda due: in_parallel(one, due, steps.config.jobs + 1, "recheck", steps.report))
     unstable = rounds.disagreeing()
@@ -553,17 +548,6 @@ def _recheck(
         for row in results
     ]
     return *_group(marked, steps), rounds.notes()
-
-
-def _recheck_input(row: CaseResult, pair: Pair) -> RecheckInput:
-    assert isinstance(pair.base, Launch)
-    assert isinstance(pair.head, Launch)
-    return RecheckInput(
-        case=row.case,
-        launches=Sides(base=pair.base, head=pair.head),
-        target=pair.target,
-        again=row.again,
-    )
 
 
 # write
@@ -627,16 +611,10 @@ def _exercised(
     """Notes on the edited sources of the compiler, and which of their lines ran."""
     if not isinstance(steps.compiler, WorkerCompiler):
         return (), None
-    edited = EditedSources(
-        sides=asked.sides,
-        pairs=pairs,
-        compiler=steps.compiler,
-        replayer=steps.replayer,
-        store=steps.store,
-        jobs=steps.config.jobs,
-        report=steps.report,
-    )
-    return (edited.exercised(), edited.lines()) if asked.exercised else (edited.named(), None)
+    if not asked.exercised:
+        return exercise.named(asked.sides.base), None
+    notes = exercise.of_edited(asked.sides, pairs, steps.compiler, steps.report)
+    return notes, line_counter.of_edited(asked.sides.head, pairs, steps.compiler, steps.report)
 
 
 def _shared(pairs: Sequence[Pair]) -> Iterator[str]:

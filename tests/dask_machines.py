@@ -35,7 +35,7 @@ class Machines:
     port: int
     protocol: str = "tcp"
     environment: Mapping[str, str] = field(default_factory=dict)
-    """What is set for them beside what is set here."""
+    """What is set for them besides what is set here."""
     started: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     @property

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
+from irdiff.attribute.replayer import Dump, Replay
 from irdiff.compare import cases
-from irdiff.compare.edits import Edit, EditSource
-from irdiff.model import Case, Origin, Sides, Target, Verdict
-from irdiff.stages import MACHINE_STAGES, TEXTS, Stage
+from irdiff.compare.artifact_comparator import ArtifactComparator, DamagedArtifactError
+from irdiff.compare.edits import EditSource
+from irdiff.errors import NormalizeError
+from irdiff.model import Case, Launch, Origin, Sides, Target, Verdict
+from irdiff.resolve.sides import Side
+from irdiff.stages import INPUT, MACHINE_STAGES, TEXTS, Stage
 
 ATTRIBUTED = frozenset({Verdict.CHANGED, Verdict.ABSORBED})
 FAILED = frozenset({Verdict.BROKEN, Verdict.FIXED})
@@ -33,26 +37,61 @@ class Attribution:
     edit: EditSource | None
     """The edit between the outputs of the responsible pass. None where the stage's artifacts show it best."""
     step: ResponsiblePass | None
-    again: Sides[Mapping[str, bool]]
-    """By stage that a side ran again on its own text, with addresses and hashes randomized: whether it made
-    what was compared."""
-    made: Edit | None = None
-    """What lies between the texts of `edit`, where it was made on the way; not kept in the store."""
-    may_be_cured: bool = False
-    """Whether another attempt may find more, so that this is not to be kept."""
-
-
-NOT_AGAIN: Sides[Mapping[str, bool]] = Sides(base={}, head={})
-"""For a case of which no stage was run again."""
+    suspect: bool
+    """Whether a stage that ran again on a side's own text, with addresses and hashes randomized, made
+    something other than what was compared."""
+    transient: bool = False
+    """Whether another attempt may find more, so that this is not kept."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class AttributionInput:
-    """One case with what is needed to run it again."""
+class CaseToReplay:
+    """One case with what is needed to run its stages again."""
 
     case: Case
+    sides: Sides[Side]
+    launches: Sides[Launch | None]
     target: Target
-    launch_ids: Sides[str]
+
+    @cached_property
+    def stages(self) -> list[str]:
+        """Those of which both sides have an artifact, in the order they are made."""
+        common = self.case.artifacts.base.keys() & self.case.artifacts.head.keys()
+        return [name for name in _ORDER if name in common]
+
+    def replay(
+        self, stage: str, compiler: str, text: str = "", *, dump: Dump = Dump.NONE, attempt: int = 0
+    ) -> Replay:
+        """The stage of one side's compiler on the `text` of a side, by default its own.
+
+        On its own text it runs with randomized addresses: then its result is a recheck too.
+        """
+        case, text = self.case, text or compiler
+        launch = self.launches.of(compiler)
+        assert launch is not None, "a side that launched nothing has no artifacts"
+        is_common = stage in self.stages
+        before = self.stages[self.stages.index(stage) - 1] if is_common else INPUT[stage]
+        return Replay(
+            side=self.sides.of(compiler),
+            launch=launch,
+            target=self.target,
+            stage=stage,
+            input_stage=before,
+            input_digest=case.artifacts.of(text)[before].digest,
+            metadata=case.metadata.of(text),
+            dump=dump,
+            randomized=compiler == text,
+            attempt=attempt,
+            compile_s=max(side.get(stage, 0.0) for side in case.compile_s) if is_common else None,
+        )
+
+
+def agree(comparator: ArtifactComparator, stage: str, one: str, other: str) -> bool:
+    """Whether two artifacts are the same; not where one of them is damaged or cannot be read."""
+    try:
+        return comparator.same(stage, one, other)
+    except (NormalizeError, DamagedArtifactError):
+        return False
 
 
 def attributed(case: Case, found: Attribution) -> Case:
@@ -65,21 +104,7 @@ def attributed(case: Case, found: Attribution) -> Case:
     return replace(case, origin=found.origin, error=error)
 
 
-def stages_of(case: Case) -> list[str]:
-    """The stages of which both sides have an artifact, in the order they are made."""
-    common = case.artifacts.base.keys() & case.artifacts.head.keys()
-    return [name for name in _ORDER if name in common]
-
-
 def is_attributed(case: Case) -> bool:
     """Not where nothing changed, or its code was not compared."""
     known = case.verdict in (ATTRIBUTED | FAILED) and case.origin is not None
     return known and not cases.not_compared(case)
-
-
-def attribution_input(case: Case, target: Target) -> AttributionInput | None:
-    """None for a case that is not attributed."""
-    if not is_attributed(case):
-        return None
-    ids = [case_id.rpartition("@")[0] for case_id in (case.renamed_from or case.id, case.id)]
-    return AttributionInput(case=case, target=target, launch_ids=Sides(base=ids[0], head=ids[1]))

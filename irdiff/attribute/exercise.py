@@ -12,13 +12,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from irdiff.attribute.attributor import Replayer
-from irdiff.attribute.passes import State
-from irdiff.attribute.replayer import Dump, Replay
+from irdiff.attribute.pass_states import State
+from irdiff.attribute.replayer import Dump, Replay, Replayer
 from irdiff.compile.worker_compiler import WorkerCompiler
-from irdiff.model import Compiled, Launch, Target
+from irdiff.model import Compiled, Launch, Pair, Sides, Target
+from irdiff.parallel import Report, in_parallel
 from irdiff.resolve.sides import Side
 from irdiff.stages import Stage
+from irdiff.words import first_few
 
 _STAGES = (
     (Stage.SOURCE, Stage.TTIR),
@@ -28,6 +29,7 @@ _STAGES = (
     (Stage.TTGIR, Stage.LLIR),
 )
 """Stages that are made of MLIR passes, with what enters them."""
+_SHOWN = 3
 _NEVER = "never reached, unless head alone has it"
 
 
@@ -54,46 +56,52 @@ class PassUse:
     """Cases in which it did something, the first three."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Exerciser:
-    """Asks one compiler. Thread-safe."""
+def of_launches(
+    side: Side,
+    launches: Sequence[tuple[Launch, Target]],
+    compiler: WorkerCompiler,
+    report: Report,
+) -> list[CaseExercise]:
+    """Of those that compile."""
 
-    side: Side
-    compiler: WorkerCompiler
-    replayer: Replayer
+    def one(job: tuple[Launch, Target]) -> CaseExercise | None:
+        launch, target = job
+        compiled = compiler.compile(side.toolchain, side.corpus, launch, target)
+        return (
+            _of_launch(side, launch, target, compiled, replayer) if isinstance(compiled, Compiled) else None
+        )
 
-    def of_launch(self, launch: Launch, target: Target) -> CaseExercise | None:
-        """None where the launch does not compile."""
-        toolchain, corpus = self.side.toolchain, self.side.corpus
-        outcome = self.compiler.compile(toolchain, corpus, launch, target)
-        return self._measured(launch, target, outcome) if isinstance(outcome, Compiled) else None
+    replayer, jobs = Replayer(compiler), compiler.requests.config.jobs
+    rows = in_parallel(one, launches, jobs, "exercise", report)
+    return [row for row in rows if row is not None]
 
-    def _measured(self, launch: Launch, target: Target, compiled: Compiled) -> CaseExercise:
-        ran: set[str] = set()
-        acted: set[str] = set()
-        is_whole = True
-        for before, stage in _STAGES:
-            if before not in compiled.artifacts or stage not in compiled.artifacts:
-                continue
-            replayed = self.replayer.run(
-                Replay(
-                    side=self.side,
-                    launch_id=launch.id,
-                    target=target,
-                    stage=stage,
-                    input_stage=before,
-                    input_digest=compiled.artifacts[before].digest,
-                    metadata=compiled.metadata,
-                    dump=Dump.ALL,
-                    randomized=False,
-                )
-            )
-            is_whole = is_whole and bool(replayed.states) and not replayed.error
-            for name, did in steps(replayed.states):
-                ran.add(name)
-                acted |= {name} if did else set()
-        case_id = f"{launch.id}@{target.name}"
-        return CaseExercise(case_id=case_id, ran=frozenset(ran), acted=frozenset(acted), is_whole=is_whole)
+
+def _of_launch(
+    side: Side, launch: Launch, target: Target, compiled: Compiled, replayer: Replayer
+) -> CaseExercise:
+    ran: set[str] = set()
+    acted: set[str] = set()
+    is_whole = True
+    for before, stage in _STAGES:
+        if before not in compiled.artifacts or stage not in compiled.artifacts:
+            continue
+        replay = Replay(
+            side=side,
+            launch=launch,
+            target=target,
+            stage=stage,
+            input_stage=before,
+            input_digest=compiled.artifacts[before].digest,
+            metadata=compiled.metadata,
+            dump=Dump.ALL,
+        )
+        replayed = replayer.run(replay)
+        is_whole = is_whole and bool(replayed.states) and not replayed.error
+        for name, did in steps(replayed.states):
+            ran.add(name)
+            acted |= {name} if did else set()
+    case_id = f"{launch.id}@{target.name}"
+    return CaseExercise(case_id=case_id, ran=frozenset(ran), acted=frozenset(acted), is_whole=is_whole)
 
 
 def steps(states: Sequence[State]) -> Iterable[tuple[str, bool]]:
@@ -116,6 +124,29 @@ def summarize(found: Iterable[CaseExercise]) -> list[PassUse]:
     ]
 
 
+def named(base: Side) -> tuple[str, ...]:
+    """A note of the edited sources and the passes that they define; none where no source is edited."""
+    rows = [f"{path}: {first_few(names, _SHOWN) or 'no pass'}" for path, names in base.edited.items()]
+    first = "edited sources and the passes that they define (--exercised counts the cases)"
+    return (f"{first}: {'; '.join(rows)}",) if rows else ()
+
+
+def of_edited(
+    sides: Sides[Side], pairs: Sequence[Pair], compiler: WorkerCompiler, report: Report
+) -> tuple[str, ...]:
+    """For each edited source how many cases run a pass that it defines: one more compilation of base."""
+    if not sides.base.edited:
+        return ()
+    launches = [(pair.base, pair.target) for pair in pairs if isinstance(pair.base, Launch)]
+    rows = sentences(sides.base.edited, of_launches(sides.base, launches, compiler, report))
+    if sides.head.counting is None:
+        # as they were typed: a label is `main (1a2b3c4d5e)`
+        base, head = (side.toolchain.spec.partition(" ")[0] for side in sides)
+        build = f"irdiff toolchain build {head} --coverage {base}"
+        rows.append(f"which edited lines ran is not known: no compiler was built to count them ({build})")
+    return tuple(rows)
+
+
 def sentences(passes_of_files: Mapping[str, Sequence[str]], found: Sequence[CaseExercise]) -> list[str]:
     """For each edited file how many cases run the passes that it defines, and in how many these act."""
     rows = []
@@ -128,9 +159,8 @@ def sentences(passes_of_files: Mapping[str, Sequence[str]], found: Sequence[Case
         acted = sum(bool(case.acted & wanted) for case in found)
         passes = names[0] if len(names) == 1 else f"{len(names)} passes"
         counted = f"at base {ran} of {len(found)} cases run it, and in {acted} it does something"
-        told = f"{path}: defines {passes}; {counted}"
-        silent = _NEVER if ran == 0 else "nothing came of it"
-        rows.append(told if acted else f"{told}: {silent}")
+        silent = "" if acted else f": {'nothing came of it' if ran else _NEVER}"
+        rows.append(f"{path}: defines {passes}; {counted}{silent}")
     unknown = sum(not case.is_whole for case in found)
     if unknown:
         rows.append(

@@ -14,11 +14,11 @@ from pathlib import Path
 
 from irdiff import process
 from irdiff.compile.worker_compiler import WorkerCompiler
-from irdiff.model import EditedLine, EditedLines, EditedSource, Launch, Target
+from irdiff.model import EditedLine, EditedLines, EditedSource, Launch, Pair, Target
+from irdiff.parallel import Report, in_parallel
 from irdiff.resolve.sides import Side
 from irdiff.resolve.toolchains.building.line_counting import ROOT
 from irdiff.resolve.toolchains.counting import CountingToolchain
-from irdiff.store import Store
 
 _TIMEOUT_S = 120.0
 _EXAMPLES = 3
@@ -34,40 +34,45 @@ class CaseLines:
     ran: Mapping[str, Sequence[int]]
 
 
-@dataclass(frozen=True, kw_only=True)
-class LineCounter:
-    """Asks one compiler that counts. Thread-safe."""
+def of_edited(
+    head: Side, pairs: Sequence[Pair], compiler: WorkerCompiler, report: Report
+) -> EditedLines | None:
+    """Which edited lines the launches of head run; None where head's compiler was not built to count them."""
+    counting = head.counting
+    if counting is None:
+        return None
+    launches = [(pair.head, pair.target) for pair in pairs if isinstance(pair.head, Launch)]
+    rows = in_parallel(
+        lambda job: _of_launch(head, counting, compiler, *job),
+        launches,
+        compiler.requests.config.jobs,
+        "edited lines",
+        report,
+    )
+    return summarize(counting, len(launches), (row for row in rows if row is not None))
 
-    side: Side
-    """Head, whose launches are compiled."""
-    counting: CountingToolchain
-    compiler: WorkerCompiler
-    store: Store
 
-    def of_launch(self, launch: Launch, target: Target) -> CaseLines | None:
-        """None where the compiler left no whole profile: it crashed, or was ended."""
-        with self.store.scratch() as folder:
-            profile = folder / "counters"
-            self.compiler.count_lines(
-                self.counting.toolchain, self.side.toolchain, self.side.corpus, launch, target, profile
-            )
-            try:
-                counts = self._counts(profile) if profile.exists() else None
-            except process.CommandFailed:
-                return None  # torn: the compiler was ended while it wrote
-        if counts is None:
+def _of_launch(
+    head: Side, counting: CountingToolchain, compiler: WorkerCompiler, launch: Launch, target: Target
+) -> CaseLines | None:
+    """None where the compiler left no whole profile: it crashed, or was ended."""
+    with compiler.store.scratch() as folder:
+        profile = folder / "counters"
+        compiler.count_lines(counting.toolchain, head.toolchain, head.corpus, launch, target, profile)
+        if not profile.exists():
             return None
-        edited = self.counting.edit.lines
-        found = {path: counts.get(f"{ROOT}/{path}", {}) for path in edited}
-        code = {path: sorted(found[path].keys() & edited[path].keys()) for path in edited}
-        ran = {path: [number for number in code[path] if found[path][number]] for path in edited}
-        return CaseLines(case_id=f"{launch.id}@{target.name}", code=code, ran=ran)
-
-    def _counts(self, profile: Path) -> dict[str, dict[int, int]]:
-        merged, tools = profile.with_suffix(".merged"), self.counting.tools
-        _run(tools / "llvm-profdata", "merge", "-sparse", profile, "-o", merged)
-        words = ("export", "-format=lcov", self.counting.library, f"-instr-profile={merged}")
-        return line_counts(_run(tools / "llvm-cov", *words))
+        merged, tools = profile.with_suffix(".merged"), counting.tools
+        words = ("export", "-format=lcov", counting.library, f"-instr-profile={merged}")
+        try:
+            _run(tools / "llvm-profdata", "merge", "-sparse", profile, "-o", merged)
+            counts = line_counts(_run(tools / "llvm-cov", *words))
+        except process.CommandFailed:
+            return None  # torn: the compiler was ended while it wrote
+    edited = counting.edit.lines
+    found = {path: counts.get(f"{ROOT}/{path}", {}) for path in edited}
+    code = {path: sorted(found[path].keys() & edited[path].keys()) for path in edited}
+    ran = {path: [number for number in code[path] if found[path][number]] for path in edited}
+    return CaseLines(case_id=f"{launch.id}@{target.name}", code=code, ran=ran)
 
 
 def line_counts(lcov: str) -> dict[str, dict[int, int]]:

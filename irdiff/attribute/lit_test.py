@@ -1,4 +1,4 @@
-"""A FileCheck test of the pass behind a change, from the IR that enters it, checked by replaying the pass.
+"""A FileCheck test of the pass behind a change, from the IR that enters it, checked by running the pass.
 
 The IR is made smaller as long as the pass still does to it on base and head what it does to the
 whole: the same abstracted edit. CHECK lines are those of head. What stands in for triton-opt is the pass
@@ -7,26 +7,26 @@ itself, run alone by each side's own library; FileCheck is the one that Triton's
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Protocol
 
 from irdiff import normalize, process
-from irdiff.attribute import lit_flow, lit_text
-from irdiff.attribute.attribution import ResponsiblePass
+from irdiff.attribute import lit_text
+from irdiff.attribute.attribution import CaseToReplay, ResponsiblePass
+from irdiff.attribute.lit_text import Reduction
 from irdiff.capture.catalogs import Wanted
 from irdiff.compare import abstraction, edits
 from irdiff.config import Config
 from irdiff.errors import IrdiffError, NormalizeError
-from irdiff.model import Case, Run, Sides
+from irdiff.model import Sides
+from irdiff.parallel import of_both
 from irdiff.resolve.sides import Side
 from irdiff.stages import Stage
 from irdiff.store import Store
+from irdiff.worker_client.worker_requests import Requests, read_result
 from irdiff.worker_client.workers import Workers
 
 MAX_REDUCTION_S = 60.0
@@ -40,205 +40,170 @@ class LitTest:
     summary: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class PassOutputs:
-    """What the pass makes of one text; None where it refuses it. A side without the pass gives its input."""
-
-    base: str | None
-    head: str | None
+Outputs = Sides[str | None]
+"""What the pass makes of one text; None where a side refuses it. A side without the pass gives its input."""
 
 
-class PassRunner(Protocol):
-    """Runs the pass of one step on both sides."""
+class PassRunner:
+    """Runs the pass alone, by a worker of each side."""
 
-    @property
-    def pipelines(self) -> Mapping[str, str | None]:
+    def __init__(
+        self, subject: CaseToReplay, stage: str, step: ResponsiblePass, requests: Requests, store: Store
+    ) -> None:
+        self._subject = subject
+        self._stage = stage
+        self._step = step
+        self._requests = requests
+        self._store = store
+        self.pipelines: dict[str, str | None] = {}
         """By side, the pipeline that ran; None where a side does not have the pass."""
-        ...
 
-    def outputs(self, texts: Sequence[str]) -> list[PassOutputs]: ...
+    def outputs(self, texts: Sequence[str]) -> list[Outputs]:
+        base, head = of_both(lambda side: self._run(side, texts))
+        return [Sides(base=ours, head=theirs) for ours, theirs in zip(base, head, strict=True)]
+
+    def _run(self, name: str, texts: Sequence[str]) -> list[str | None]:
+        subject, target = self._subject, self._subject.target
+        side, launch = subject.sides.of(name), subject.launches.of(name)
+        assert launch is not None, "a pass that is responsible ran on both sides"
+        wanted = Wanted(cases=(f"{launch.id}@{target.name}",))
+        with self._store.scratch() as folder:
+            paths = [folder / f"input.{number}.ttgir" for number in range(len(texts))]
+            for path, text in zip(paths, texts, strict=True):
+                path.write_text(text)
+            row = {
+                "op": "one_pass",
+                "launch": launch.id,
+                **side.corpus.place,
+                "target": asdict(target),
+                "select": asdict(wanted.selection(launch.workload, target)),
+                "stage": self._stage,
+                "argument": self._step.argument,
+                "options": self._step.options,
+                "metadata": subject.case.metadata.of(name),
+                "inputs": list(map(str, paths)),
+                "timeout_s": MAX_REDUCTION_S,
+            }
+            self._requests.ask(side.toolchain, side.corpus.beside(launch.id, target), row, folder)
+            result = read_result(folder) or {}
+            pipeline = self.pipelines.setdefault(name, result.get("pipeline"))
+            if result.get("outcome") == "compiled" and pipeline is None:
+                return [lit_text.without_locations(text) for text in texts]
+            made = [folder / f"output.{number}" for number in range(len(texts))]
+            return [lit_text.without_locations(path.read_text()) if path.exists() else None for path in made]
 
 
 Holds = Callable[[Sequence[str], str], bool]
 """Whether CHECK lines hold for a text."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Means:
-    """What a test is made with."""
-
-    runner: PassRunner
-    holds: Holds | None
-    """None where no side brings FileCheck."""
-    tell: Callable[[str], None]
-
-
-class WorkerPassRunner:
-    """By a worker of each side."""
-
-    def __init__(
-        self,
-        run: Run,
-        case: Case,
-        sides: Sides[Side],
-        step: ResponsiblePass,
-        config: Config,
-        workers: Workers,
-    ) -> None:
-        self._case = case
-        self._sides = sides
-        self._step = step
-        self._config = config
-        self._workers = workers
-        self._store = Store(config.store)
-        self._target = next(target for target in run.targets if target.name == case.target)
-        self.pipelines: dict[str, str | None] = {}
-
-    def outputs(self, texts: Sequence[str]) -> list[PassOutputs]:
-        with ThreadPoolExecutor(2) as pool:
-            base, head = pool.map(lambda side: self._run(side, texts), ("base", "head"))
-        return [PassOutputs(base=ours, head=theirs) for ours, theirs in zip(base, head, strict=True)]
-
-    def _run(self, name: str, texts: Sequence[str]) -> list[str | None]:
-        side = self._sides.of(name)
-        with self._store.scratch() as folder:
-            paths = []
-            for number, text in enumerate(texts):
-                path = folder / f"input.{number}.ttgir"
-                path.write_text(text)
-                paths.append(str(path))
-            own = (self._case.renamed_from or self._case.id) if name == "base" else self._case.id
-            workload = own.partition(":")[0]
-            self._workers.get(side.toolchain, side.corpus.beside(own, self._target)).request(
-                {
-                    "op": "one_pass",
-                    "launch": own.rpartition("@")[0],
-                    **side.corpus.place,
-                    "target": asdict(self._target),
-                    "select": asdict(Wanted(cases=(own,)).selection(workload, self._target)),
-                    "stage": self._case.origin.stage if self._case.origin else Stage.TTGIR,
-                    "argument": self._step.argument,
-                    "options": self._step.options,
-                    "metadata": self._case.metadata.of(name),
-                    "inputs": paths,
-                    "folder": str(folder),
-                    "timeout_s": MAX_REDUCTION_S,
-                    "memory_bytes": self._config.limits.memory_bytes,
-                }
-            )
-            return self._read(folder, name, texts)
-
-    def _read(self, folder: Path, name: str, texts: Sequence[str]) -> list[str | None]:
-        result = folder / "result.json"
-        row = json.loads(result.read_text()) if result.exists() else {}
-        if row.get("outcome") == "compiled" and row["pipeline"] is None:
-            self.pipelines[name] = None
-            return [lit_text.without_locations(text) for text in texts]
-        self.pipelines.setdefault(name, row.get("pipeline"))
-        made = [folder / f"output.{number}" for number in range(len(texts))]
-        return [lit_text.without_locations(path.read_text()) if path.exists() else None for path in made]
-
-
 def generate(
-    run: Run,
-    case: Case,
-    sides: Sides[Side],
-    step: ResponsiblePass,
-    config: Config,
-    tell: Callable[[str], None],
+    subject: CaseToReplay, step: ResponsiblePass, config: Config, report: Callable[[str], None]
 ) -> LitTest:
     """Raises IrdiffError where the pass alone does not make the difference."""
-    content = Store(config.store).get(step.entering.head)
+    case, store = subject.case, Store(config.store)
+    content = store.get(step.entering.head)
     if content is None:
         raise IrdiffError(
             f"{case.id}: the IR that enters {step.name} is gone from the store", hint="compare again"
         )
+    stage = case.origin.stage if case.origin else Stage.TTGIR
     with closing(Workers(config)) as workers:
-        runner = WorkerPassRunner(run, case, sides, step, config, workers)
-        means = Means(runner=runner, holds=_filecheck(sides, config), tell=tell)
-        return written(run, case, step, content.decode(), means)
+        runner = PassRunner(subject, stage, step, Requests(config, workers), store)
+        return written(subject, step, content.decode(), runner, _filecheck(subject.sides, config), report)
 
 
-def written(run: Run, case: Case, step: ResponsiblePass, entering: str, means: Means) -> LitTest:
-    """The test of a step, from the IR that enters it at head.
+def written(
+    subject: CaseToReplay,
+    step: ResponsiblePass,
+    entering: str,
+    runner: PassRunner,
+    holds: Holds | None,
+    report: Callable[[str], None],
+) -> LitTest:
+    """The test of a pass, from the IR that enters it at head; `holds` is None where no side brings FileCheck.
 
     Raises IrdiffError where the pass alone does not make the difference.
     """
-    runner = means.runner
-    means.tell(f"running {step.name} alone")
-    whole = _first_that_parses(runner, entering, step)
-    means.tell(f"making the IR smaller: {len(whole.splitlines())} lines")
-    small = _reduced(whole, runner)
-    outputs = runner.outputs([small])[0]
+    report(f"running {step.name} alone")
+    whole, wanted = _first_that_parses(runner, entering, step)
+    report(f"making the IR smaller: {len(whole.splitlines())} lines")
+    small = _reduced(whole, wanted, runner)
+    (outputs,) = runner.outputs([small])
+    checks, verified = _checks(str(outputs.base), str(outputs.head), holds)
     pipeline = runner.pipelines.get("head") or runner.pipelines.get("base") or f"any({step.argument})"
-    assert outputs.base is not None
-    assert outputs.head is not None
-    checks, verified = _checks(outputs.base, outputs.head, means.holds)
+    base, head = (side.toolchain.spec for side in subject.sides)
+    command = pipeline.replace("any(", "builtin.module(", 1)
+    lines = [
+        f"RUN: triton-opt %s --pass-pipeline='{command}' | FileCheck %s",
+        "",
+        f"{step.name}: {subject.case.id}, {base} -> {head}. Written by irdiff explain --lit.",
+        "",
+        *checks,
+    ]
     return LitTest(
-        text=_format(run, case, step, pipeline, small, checks),
+        text="".join(f"// {line}\n" if line else "\n" for line in lines) + f"\n{small}",
         summary=f"{step.name}: {len(small.splitlines())} of {len(whole.splitlines())} lines of IR, "
         f"{len(checks)} CHECK lines; {verified}",
     )
 
 
-def _first_that_parses(runner: PassRunner, raw: str, step: ResponsiblePass) -> str:
+def _first_that_parses(runner: PassRunner, raw: str, step: ResponsiblePass) -> tuple[str, frozenset[str]]:
+    """Without locations, if it is read back so, and the edit that the pass makes of it."""
     for text in (lit_text.without_locations(raw), raw):
-        outputs = runner.outputs([text])[0]
-        if outputs.base is not None and outputs.head is not None and _edit(outputs):
-            return text
+        if edit := _edit(runner.outputs([text])[0]):
+            return text, edit
     raise IrdiffError(
         f"{step.name}, run alone on the IR that enters it, does the same on both sides",
         hint="the difference needs what earlier passes leave beside the IR, or its text is not read back",
     )
 
 
-def _edit(outputs: PassOutputs) -> frozenset[str]:
+def _edit(outputs: Outputs) -> frozenset[str]:
     """The abstracted edit between both outputs; empty where they are the same, or one is no IR."""
     if outputs.base is None or outputs.head is None:
         return frozenset()
     try:
-        lines = [normalize.canonicalize(Stage.TTGIR, text).lines for text in (outputs.base, outputs.head)]
+        lines = [normalize.canonicalize(Stage.TTGIR, text or "").lines for text in outputs]
     except NormalizeError:
         return frozenset()
     return frozenset(abstraction.abstract(edits.between(Stage.TTGIR, *lines)))
 
 
-def _reduced(text: str, runner: PassRunner) -> str:
-    """The smallest text found in MAX_REDUCTION_S on which the pass makes no other edit."""
-    wanted = _edit(runner.outputs([text])[0])
-    tried: set[str] = set()
-    deadline = time.monotonic() + MAX_REDUCTION_S
-    lines = text.splitlines()
+def _reduced(text: str, wanted: frozenset[str], runner: PassRunner) -> str:
+    """The smallest text found in MAX_REDUCTION_S on which the pass makes no other edit.
 
-    def first_like(candidates: list[list[str]]) -> list[str] | None:
-        texts = ["\n".join(candidate) + "\n" for candidate in candidates]
-        rows = zip(candidates, runner.outputs(texts), strict=True)
-        return next((candidate for candidate, out in rows if _is_like(_edit(out), wanted)), None)
+    Of the steps of one kind all are tried at once, then halves, and so on; of control flow each alone.
+    """
+    deadline = time.monotonic() + MAX_REDUCTION_S
+    lines, tried = text.splitlines(), set[str]()
+    size = len(lines)
+
+    def first_like(texts: Sequence[str]) -> str | None:
+        found = map(_edit, runner.outputs(texts))
+        return next((text for text, edit in zip(texts, found, strict=True) if edit and edit <= wanted), None)
 
     while time.monotonic() < deadline:
-        straight = [text for text in lit_flow.straightened(lines) if "\n".join(text) not in tried]
-        straighter = first_like(straight[:_BATCH]) if straight else None
-        if straighter:
-            lines = straighter
-            continue
-        tried.update("\n".join(text) for text in straight[:_BATCH])
-        rows = lit_text.reductions(lines, tried)
-        if not rows:
+        left = [step for step in lit_text.steps(lines) if step.key not in tried]
+        if not left:
             break
-        found = first_like(lit_text.variants(lines, rows, _BATCH))
-        if found is None:
-            few = rows[:_BATCH]
-            found = first_like(lit_text.singles(lines, few))
-            if found is None:
-                tried.update(row.key for row in few)
-        lines = found or lines
+        kind: list[Reduction] = [step for step in left if step.kind == left[0].kind]
+        is_flow = kind[0].kind in lit_text.CONTROL_FLOW
+        size = 1 if is_flow else min(size, len(kind))
+        chunks = [kind[start : start + size] for start in range(0, len(kind), size)][:_BATCH]
+        smaller = first_like(["\n".join(lit_text.applied(lines, chunk)) + "\n" for chunk in chunks])
+        if smaller is not None:
+            lines = smaller.splitlines()
+            size = len(lines)
+            if is_flow:  # what was entered from there may go now
+                tried.clear()
+        elif size > 1:
+            size //= 2
+        else:
+            tried.update(step.key for chunk in chunks for step in chunk)
+            size = len(lines)
     small = lit_text.without_unused_aliases("\n".join(lines) + "\n")
-    shorter = lit_text.without_unused_arguments(small)
-    return shorter if _is_like(_edit(runner.outputs([shorter])[0]), wanted) else small
-
-
-def _is_like(edit: frozenset[str], wanted: frozenset[str]) -> bool:
-    return bool(edit) and edit <= wanted
+    return first_like([lit_text.without_unused_parameters(small)]) or small
 
 
 def _checks(base: str, head: str, holds: Holds | None) -> tuple[list[str], str]:
@@ -256,10 +221,9 @@ def _checks(base: str, head: str, holds: Holds | None) -> tuple[list[str], str]:
 def _filecheck(sides: Sides[Side], config: Config) -> Holds | None:
     """The FileCheck of head, else that of base."""
     roots = [Path(side.toolchain.path) for side in (sides.head, sides.base)]
-    found = next((path for root in roots for path in sorted(root.glob(_FILECHECK))), None)
-    if found is None:
+    program = next((path for root in roots for path in sorted(root.glob(_FILECHECK))), None)
+    if program is None:
         return None
-    program = found
 
     def holds(checks: Sequence[str], text: str) -> bool:
         with Store(config.store).scratch() as folder:
@@ -274,15 +238,3 @@ def _filecheck(sides: Sides[Side], config: Config) -> Holds | None:
             return True
 
     return holds
-
-
-def _format(
-    run: Run, case: Case, step: ResponsiblePass, pipeline: str, small: str, checks: Sequence[str]
-) -> str:
-    command = pipeline.replace("any(", "builtin.module(", 1)
-    return (
-        f"// RUN: triton-opt %s --pass-pipeline='{command}' | FileCheck %s\n\n"
-        f"// {step.name}: {case.id}, {run.base.spec} -> {run.head.spec}. Written by irdiff explain --lit.\n\n"
-        + "".join(f"// {line}\n" for line in checks)
-        + f"\n{small}"
-    )

@@ -1,10 +1,15 @@
-"""The text side of a lit test: IR without locations, what can be left out of it, and CHECK lines. Pure."""
+"""The text side of a lit test: IR without locations, what can be left out of it, and CHECK lines. Pure.
+
+Whether a smaller text still shows what it must is for the caller to try: some of them are no valid IR.
+"""
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from irdiff import normalize
 from irdiff.compare import alignment
@@ -15,10 +20,16 @@ _LOCATION_LINE = re.compile(r"^#loc\d* = loc\(.*\)$\n?", re.MULTILINE)
 _LOCATION = re.compile(r" loc\((?:[^()\n]|\((?:[^()\n]|\([^()\n]*\))*\))*\)")
 _RESULT = re.compile(r"^\s*(%[\w$.-]+(?::\d+)?(?:, %[\w$.-]+(?::\d+)?)*) = ")
 _RESULT_TYPE = re.compile(r"(?:->| :) ([^:]+)$")
-_NOT_AS_ARGUMENT = re.compile(r"= arith\.constant\b")
 _POINTEE = re.compile(r"!tt\.ptr<([^<>]*)>")
-_SIGNATURE = re.compile(r"\s*(?:tt|llvm|func)\.func [^@]*@[\w.$]+\(")
+_SIGNATURE = re.compile(
+    r"(\s*(?:tt|llvm|func)\.func [^@]*@([\w.$]+)\()(.*)(\)(?: -> .*| attributes .*)? \{)$"
+)
 _VALUE = re.compile(r"%[\w$.-]+")
+_LABEL = re.compile(r"( *)(\^\w+)(?:\((.*)\))?:")
+_BRANCH = re.compile(r" *cf\.br (\^\w+)(?:\(([^():]*) : .*\))?$")
+_CONDITIONAL = re.compile(
+    r"( *)cf\.cond_br %[\w$.-]+, (\^\w+(?:\([^()]*\))?), (\^\w+(?:\([^()]*\))?)(?: \{.*\})?$"
+)
 _NOT_OPERATIONS = re.compile(r"\s*(?:module\b|(?:tt|llvm|func)\.func\b|[#!]\w+ = |\}|\^|\{|$)")
 _TERMINATOR = re.compile(
     r"\s*(?:scf\.(?:yield|condition)|tt\.(?:reduce\.|scan\.)?return|cf\.|return\b|llvm\.return"
@@ -33,31 +44,70 @@ def without_locations(text: str) -> str:
 # what can be left out
 
 
-@dataclass(frozen=True, kw_only=True)
-class Operation:
-    """Lines `start` to `end`, both included: one operation with its regions."""
+CONTROL_FLOW = frozenset({"branch", "block", "join"})
 
+
+@dataclass(frozen=True, kw_only=True)
+class Reduction:
+    """One way to make a text smaller: lines `start` to `end`, both included, are replaced."""
+
+    kind: str
     start: int
     end: int
+    key: str
+    """Those lines and what is in their place: the same in a text that is smaller elsewhere."""
+    line: str = ""
+    """In their place, if any."""
+    argument: str = ""
+    """A new parameter of the function: `%x: i32`."""
+    renamed: tuple[tuple[str, str], ...] = ()
+    """Values that have another name then."""
 
 
-def removable(lines: Sequence[str]) -> list[Operation]:
-    """Operations whose results nothing else uses, the last first."""
-    found = []
+def steps(lines: Sequence[str]) -> Iterator[Reduction]:
+    """By kind: a branch that always goes one way, a block that nothing enters then, a block that only follows
+    another one, an operation whose results nothing else uses, and an operation whose result becomes a
+    parameter; the last operations first.
+    """
+
+    def step(kind: str, start: int, end: int, line: str = "", argument: str = "", **more: Any) -> Reduction:
+        key = "\n".join((kind, *lines[start : end + 1], line, argument))
+        return Reduction(kind=kind, start=start, end=end, key=key, line=line, argument=argument, **more)
+
+    for number, line in enumerate(lines):
+        if branch := _CONDITIONAL.match(line):
+            for target in branch.group(2, 3):
+                yield step("branch", number, number, line=f"{branch[1]}cf.br {target}")
+    indent = next((_indent(line) for line in lines if _SIGNATURE.match(line)), "")
+    labels = [n for n, line in enumerate(lines) if (label := _LABEL.match(line)) and label[1] == indent]
+    close = next((n for n in range(len(lines)) if lines[n] == f"{indent}}}"), len(lines))
+    for start, end in itertools.pairwise([*labels, close]):
+        yield step("block", start, end - 1)
+    for number, (before, after) in enumerate(itertools.pairwise(lines)):
+        branch, label = _BRANCH.match(before), _LABEL.match(after)
+        if branch and label and branch[1] == label[2]:
+            given, names = _VALUE.findall(branch[2] or ""), re.findall(r"(%[\w$.-]+): ", label[3] or "")
+            yield step("join", number, number + 1, renamed=tuple(zip(names, given, strict=False)))
+    operations = sorted(_operations(lines), reverse=True)
     uses: dict[str, list[int]] = {}
     for number, line in enumerate(lines):
         for name in _VALUE.findall(line):
             uses.setdefault(name, []).append(number)
-    for operation in _operations(lines):
-        result = _RESULT.match(lines[operation.start])
-        names = _VALUE.findall(result.group(1)) if result else []
-        inside = range(operation.start, operation.end + 1)
-        if all(number in inside for name in names for number in uses[name]):
-            found.append(operation)
-    return sorted(found, key=lambda operation: -operation.start)
+    for start, end in operations:
+        result = _RESULT.match(lines[start])
+        names = _VALUE.findall(result[1]) if result else []
+        if all(start <= number <= end for name in names for number in uses[name]):
+            yield step("operation", start, end)
+        elif start == end and (argument := _as_argument(lines[start])):
+            yield step("argument", start, end, argument=argument)
 
 
-def _operations(lines: Sequence[str]) -> Iterator[Operation]:
+def _indent(line: str) -> str:
+    return line[: len(line) - len(line.lstrip())]
+
+
+def _operations(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """The first and the last line of each, with its regions."""
     open_lines: list[int] = []
     for number, line in enumerate(lines):
         text = line.strip()
@@ -66,43 +116,19 @@ def _operations(lines: Sequence[str]) -> Iterator[Operation]:
                 continue
             start = open_lines.pop() if open_lines else -1
             if start >= 0 and not _NOT_OPERATIONS.match(lines[start]):
-                yield Operation(start=start, end=number)
+                yield start, number
         elif text.endswith("{"):
             open_lines.append(number)
         elif not _NOT_OPERATIONS.match(line) and not _TERMINATOR.match(line):
-            yield Operation(start=number, end=number)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Reduction:
-    """One way to make a text smaller: leave an operation out, or take its result as an argument."""
-
-    operation: Operation
-    argument: str
-    """`%x: i32`, empty where the operation is left out."""
-    key: str
-
-
-def reductions(lines: Sequence[str], tried: set[str]) -> list[Reduction]:
-    """All that were not tried, first those that leave out."""
-    rows = [Reduction(operation=row, argument="", key="-" + _key(lines, row)) for row in removable(lines)]
-    gone = {row.operation.start for row in rows}
-    for operation in reversed(list(_operations(lines))):
-        argument = _as_argument(lines[operation.start])
-        if operation.start == operation.end and operation.start not in gone and argument:
-            rows.append(Reduction(operation=operation, argument=argument, key="+" + _key(lines, operation)))
-    return [row for row in rows if row.key not in tried]
+            yield number, number
 
 
 def _as_argument(line: str) -> str:
-    """The result as a parameter, where the line tells its type. A wrong guess is no valid IR."""
-    result = _RESULT.match(line)
-    typed = _RESULT_TYPE.search(line)
-    if not result or not typed or "," in result.group(1) or ":" in result.group(1):
+    """The result as a parameter, where the line shows its type. A wrong guess is no valid IR."""
+    result, typed = _RESULT.match(line), _RESULT_TYPE.search(line)
+    if not result or not typed or "," in result[1] or ":" in result[1] or "= arith.constant" in line:
         return ""
-    if _NOT_AS_ARGUMENT.search(line):
-        return ""
-    kind = typed.group(1).strip()
+    kind = typed[1].strip()
     if "arith.cmp" in line:  # prints the type of what it compares
         kind = re.sub(r"(?<=x)[a-z]\w*(?=[,>])", "i1", kind, count=1) if "<" in kind else "i1"
     elif "= tt.load " in line:  # prints the pointer's
@@ -111,93 +137,56 @@ def _as_argument(line: str) -> str:
         kind = kind[kind.index(", tensor") + 2 :] if ", tensor" in kind else kind
     elif "tt.addptr" in line:  # prints both operands' types, the first is the result's
         kind = kind[: kind.index(", tensor")] if ", tensor" in kind else kind.partition(", ")[0]
-    return f"{result.group(1)}: {kind}"
+    return f"{result[1]}: {kind}"
 
 
-def variants(lines: Sequence[str], rows: Sequence[Reduction], limit: int) -> list[list[str]]:
-    """Smaller texts to try: all reductions of one kind at once, halves of them, and so on."""
-    if not rows:
-        return []
-    kind = [row for row in rows if bool(row.argument) == bool(rows[0].argument)]
-    found: list[list[str]] = []
-    size = len(kind)
-    while size >= 1 and len(found) < limit:
-        for start in range(0, len(kind), size):
-            found.append(_applied(lines, kind[start : start + size]))
-            if len(found) == limit:
-                break
-        size //= 2
-    return sorted(found, key=len)
+def applied(lines: Sequence[str], chosen: Iterable[Reduction]) -> list[str]:
+    kept: dict[int, str] = dict(enumerate(lines))
+    arguments: list[str] = []
+    names: dict[str, str] = {}
+    for step in chosen:
+        for number in range(step.start, step.end + 1):
+            kept.pop(number, None)
+        if step.line:
+            kept[step.start] = step.line
+        arguments += [step.argument] * bool(step.argument)
+        names.update(step.renamed)
+    found = (kept[number] for number in sorted(kept))
+    found = (_VALUE.sub(lambda value: names.get(value[0], value[0]), line) for line in found)
+    return [_with_parameters(line, lambda known: [*arguments, *known]) for line in found]
 
 
-def singles(lines: Sequence[str], rows: Sequence[Reduction]) -> list[list[str]]:
-    return [_applied(lines, [row]) for row in rows]
-
-
-def _applied(lines: Sequence[str], rows: Sequence[Reduction]) -> list[str]:
-    gone = {n for row in rows for n in range(row.operation.start, row.operation.end + 1)}
-    arguments = [row.argument for row in rows if row.argument]
-    kept = [line for number, line in enumerate(lines) if number not in gone]
-    return [_with_arguments(line, arguments) for line in kept] if arguments else kept
-
-
-def _with_arguments(line: str, arguments: Sequence[str]) -> str:
+def _with_parameters(line: str, change: Callable[[list[str]], list[str]]) -> str:
+    """The line of a function's signature with other parameters; any other line as it is."""
     found = _SIGNATURE.match(line)
     if not found:
         return line
-    rest = line[found.end() :]
-    separator = "" if rest.startswith(")") else ", "
-    return found.group() + ", ".join(arguments) + separator + rest
+    known = re.split(r", (?=%)", found[3]) if found[3] else []
+    return found[1] + ", ".join(change(known)) + found[4]
 
 
-def _key(lines: Sequence[str], operation: Operation) -> str:
-    return "\n".join(lines[operation.start : operation.end + 1])
+def without_unused_parameters(text: str) -> str:
+    """The function without those that its body does not name."""
 
+    def used(known: list[str]) -> list[str]:
+        names = [part.partition(":")[0] for part in known]
+        return [part for part, name in zip(known, names, strict=True) if len(_uses(name, text)) > 1]
 
-def without_unused_arguments(text: str) -> str:
-    """The function without parameters that its body does not name."""
-    lines = text.splitlines()
-    for number, line in enumerate(lines):
-        found = _SIGNATURE.match(line)
-        if not found:
-            continue
-        parts, end = _parameters(line, found.end())
-        body = "\n".join(lines[number + 1 :])
-        kept = [part for part in parts if re.search(rf"{re.escape(part.split(':')[0].strip())}\b", body)]
-        lines[number] = found.group() + ", ".join(part.strip() for part in kept) + line[end:]
-    return "\n".join(lines) + "\n"
-
-
-def _parameters(line: str, start: int) -> tuple[list[str], int]:
-    """The parameters from `start`, split at their commas, and where the closing bracket is."""
-    parts: list[str] = []
-    depth, begin = 0, start
-    for index in range(start, len(line)):
-        if line[index] in "(<[{":
-            depth += 1
-        elif line[index] == ")" and depth == 0:
-            return [*parts, line[begin:index]] if line[start:index].strip() else [], index
-        elif line[index] in ")>]}" and line[index - 1] != "-":
-            depth -= 1
-        elif line[index] == "," and depth == 0:
-            parts.append(line[begin:index])
-            begin = index + 1
-    return [], start
+    return "\n".join(_with_parameters(line, used) for line in text.splitlines()) + "\n"
 
 
 def without_unused_aliases(text: str) -> str:
     """Layout aliases that nothing refers to any more."""
     while True:
-        kept = []
-        for line in text.splitlines():
-            alias = re.match(r"([#!]\w+) = ", line)
-            if alias and len(re.findall(rf"{re.escape(alias.group(1))}\b", text)) < 2:
-                continue
-            kept.append(line)
-        shorter = "\n".join(kept) + "\n"
-        if shorter == text:
+        aliases = re.findall(r"^([#!]\w+) = ", text, re.MULTILINE)
+        unused = next((alias for alias in aliases if len(_uses(alias, text)) < 2), None)
+        if unused is None:
             return text
-        text = shorter
+        text = re.sub(rf"^{re.escape(unused)} = .*\n", "", text, flags=re.MULTILINE)
+
+
+def _uses(name: str, text: str) -> list[str]:
+    return re.findall(rf"{re.escape(name)}(?![\w$.-])", text)
 
 
 # CHECK lines
@@ -231,10 +220,8 @@ def checks_of_all(head: str) -> list[str]:
 
 
 def _label(raw: Sequence[str]) -> str:
-    name = next(
-        (found.group(1) for line in raw if (found := re.search(r"\.func [^@]*@([\w.$]+)\(", line))), ""
-    )
-    return f"CHECK-LABEL: @{name}("
+    names = (found[2] for line in raw if (found := _SIGNATURE.match(line)))
+    return f"CHECK-LABEL: @{next(names, '')}("
 
 
 def pattern(line: str) -> str:

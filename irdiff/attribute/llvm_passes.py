@@ -1,38 +1,89 @@
-"""States of LLVM's optimizer from the log of `LLVM_IR_ENABLE_DUMP`, in the form of `attribute.passes`.
+"""The pass of LLVM's optimizer behind a change, for who asks for it (`irdiff explain`).
 
-LLVM prints after each pass what it ran on: the function, or the module. Only kernels of one function are
-read, so that both are the same text. Debug locations, comments and numbers of metadata and attribute
-groups are taken out: passes number them anew.
+LLVM prints the IR after each of its passes, about 115 times: too much for each case of a comparison. An edit
+survives unless LLVM makes the same without it. So where a lowering differs in nothing that matters, and LLVM
+makes the same of both on the way, the pass behind the last equal pair of states is the cause. Attributes that
+LLVM infers for functions and arguments (`nofree`) are no difference there, unless they are all there is.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import replace
 
-from irdiff.attribute.passes import END, State, sections
+from irdiff.attribute import responsible_pass, syntax_drift
+from irdiff.attribute.attribution import Attribution, CaseToReplay
+from irdiff.attribute.pass_states import State
+from irdiff.attribute.replayer import Dump, Replayer
+from irdiff.attribute.responsible_pass import Culprit
+from irdiff.compare import abstraction, edits, instructions
+from irdiff.compare.edits import EditSource
+from irdiff.errors import NormalizeError
+from irdiff.model import Component
+from irdiff.normalize.compressed_text import PackedLines
+from irdiff.parallel import LARGE_TEXT, of_both
+from irdiff.stages import Stage
 
-_BEGINNING = b"; *** IR Dump After "
-_HEADING = re.compile(r"^; \*\*\* IR Dump After (?P<name>[\w.<>:, -]+?) on (?P<on>[^\n]*?) \*\*\*[^\n]*$")
-_FUNCTION = re.compile(r"^define .*?^\}$", re.MULTILINE | re.DOTALL)
-_NAME = re.compile(r"@[\w.$-]+")
-_NOISE = re.compile(
-    r", !dbg !\d+| !dbg !\d+|[ \t]*;[^\n\"]*$|^ *#dbg_[^\n]*\n| #\d+|, ![\w.]+ !\d+", re.MULTILINE
+_PRINTS_FAST = (3, 7)
+"""Releases before this one print to an unbuffered stream: it takes minutes."""
+_INFERRED = re.compile(r"\b(?:nofree|readnone|readonly|writeonly|nocapture|noundef)\b ?|captures\(none\) ?")
+_QUIET = frozenset(
+    sign + name for sign in "+-" for name in (*instructions.UNTELLING, instructions.OTHERS, "ttg.warp_id")
 )
 
 
-def read_log(log: Iterable[bytes]) -> list[State]:
-    """One state before each pass but the first; none where the log holds several functions."""
-    states: list[State] = []
-    known = ""
-    for heading, content in sections(log, _BEGINNING, _HEADING):
-        if states:
-            states[-1] = replace(states[-1], name=heading["name"])
-        functions = _FUNCTION.findall(content.decode(errors="replace"))
-        if len({_NAME.findall(function)[0] for function in functions}) > 1:
-            return []
-        known = _NOISE.sub("", functions[0]) if functions else known
-        make = states[-1].followed_by if states else State.of
-        states.append(make(END, "", None, known.encode()))
-    return states
+def with_llvm_pass(found: Attribution, subject: CaseToReplay, replayer: Replayer) -> Attribution:
+    """The attribution with LLVM's pass; the same one where LLVM's optimizer is not the origin."""
+    origin, step = found.origin, found.step
+    is_llvm = origin.stage == Stage.LLIR and Component.LLVM_CODEGEN in origin.charged
+    if origin.pass_name is not None or not is_llvm:
+        return found
+    culprit = _culprit(subject, replayer)
+    if step is None:
+        if culprit is not None:
+            origin = replace(origin, pass_name=culprit.name, masked=culprit.masked)
+        return replace(found, origin=origin)
+    if culprit is None:
+        edit = EditSource(ir="mlir", base=step.leaving.base, head=step.leaving.head)
+        return replace(found, origin=replace(origin, pass_name=step.name), edit=edit)
+    healed = replace(
+        origin,
+        pass_name=culprit.name,
+        masked=tuple(dict.fromkeys((*origin.masked, step.name, *culprit.masked))),
+        charged=tuple(row for row in origin.charged if row is not Component.LLVM_LOWERING),
+        note=f"LLVM's optimizer makes the same of what {step.name} lowers differently",
+    )
+    return replace(found, origin=healed, step=None)
+
+
+def _culprit(subject: CaseToReplay, replayer: Replayer) -> Culprit | None:
+    if not all(_prints_fast(side.toolchain.version) for side in subject.sides):
+        return None
+    replayed = of_both(lambda side: replayer.run(subject.replay(Stage.LLIR, side, dump=Dump.LLVM)))
+    base, head = (side.states for side in replayed)
+    found = responsible_pass.find_culprit(base, head, _same_but_for_inferred)
+    return found or responsible_pass.find_culprit(base, head, _same)
+
+
+def _prints_fast(version: str) -> bool:
+    found = re.match(r"(\d+)\.(\d+)", version)
+    return found is not None and (int(found[1]), int(found[2])) >= _PRINTS_FAST
+
+
+def is_quiet(base: State, head: State) -> bool:
+    """Whether two lowerings differ in address arithmetic and the like alone."""
+    try:
+        with LARGE_TEXT:
+            texts = [PackedLines(syntax_drift.canonical("mlir", state.text)) for state in (base, head)]
+            edit = edits.between("mlir", *texts)
+    except NormalizeError:
+        return False
+    return set(abstraction.essence(abstraction.abstract(edit))) <= _QUIET
+
+
+def _same(base: State, head: State) -> bool:
+    return base.digest == head.digest
+
+
+def _same_but_for_inferred(base: State, head: State) -> bool:
+    return _same(base, head) or _INFERRED.sub("", base.text) == _INFERRED.sub("", head.text)

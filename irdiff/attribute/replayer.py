@@ -1,26 +1,30 @@
-"""One stage of one side run again on a text: its own or the other side's, with or without the passes' IR."""
+"""One stage of one side run again on a text: its own or the other side's, with or without the passes' IR.
+
+What a stage made is kept in the cache under all that it was made from. So a step that needs a replay which
+another one has made finds it there: a recheck finds what attribution ran on a side's own text.
+"""
 
 from __future__ import annotations
 
-import json
 import math
 import signal
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
-from irdiff.attribute import llvm_passes, passes
-from irdiff.attribute.passes import END, State
-from irdiff.capture.catalogs import Wanted
-from irdiff.config import Config
-from irdiff.model import Target
+from irdiff.attribute import pass_states
+from irdiff.attribute.pass_states import END, State
+from irdiff.attribute.responsible_pass import word_change
+from irdiff.codegen.tool_compiler import ToolCompiler
+from irdiff.compile.worker_compiler import WorkerCompiler
+from irdiff.model import Failed, Launch, Target
 from irdiff.parallel import LARGE_TEXT
 from irdiff.resolve.sides import Side
-from irdiff.store import Store
-from irdiff.worker_client.workers import Workers
+from irdiff.store import key_of
+from irdiff.worker_client.worker_requests import read_result
 
+_VERSION = "replayed/1"
 MAX_LOG_BYTES = 256 << 20
 """A longer log of passes is not read: the largest seen is 25 MB."""
 MAX_REPLAY_S = 120.0
@@ -49,16 +53,18 @@ class Replay:
     """What to run, on which side's compiler."""
 
     side: Side
-    launch_id: str
+    launch: Launch
     target: Target
     stage: str
     input_stage: str
     input_digest: str
     metadata: Mapping[str, object]
     """Of the side whose text it is: later stages read what earlier ones noted."""
-    dump: Dump
-    randomized: bool
+    dump: Dump = Dump.NONE
+    randomized: bool = False
     """Whether it runs with other addresses and another hash seed than the compilations that are compared."""
+    attempt: int = 0
+    """Replays that differ in this alone are each run."""
     compile_s: float | None = None
     """How long the stage took in the compilation that is compared. With the text of another release it may
     never end: so it gets some times as much processor time, and not the whole of MAX_REPLAY_S."""
@@ -68,125 +74,152 @@ class Replay:
 class Replayed:
     """How it went. The IR between passes is at hand, not in the store."""
 
-    output: bytes | None
-    error: str
-    states: Sequence[State]
-    """Of `Dump.ALL` or `Dump.LLVM`; empty where the log is longer than MAX_LOG_BYTES."""
-    final: State | None
-    """The IR after the last MLIR pass."""
+    output: str | None
+    """Its digest in the store; None where the stage failed."""
+    error: str = ""
     settings: Mapping[str, Sequence[str]]
     """Flags and options that LLVM and the assembler were called with, by function."""
-    failed_in: str | None
+    states: Sequence[State] = ()
+    """Of `Dump.ALL` or `Dump.LLVM`; empty where the log is longer than MAX_LOG_BYTES."""
+    final: State | None = None
+    """The IR after the last MLIR pass."""
+    failed_in: str | None = None
     """Of `Dump.NAMES`: the MLIR pass in which the stage failed."""
-    may_be_cured: bool = False
+    transient: bool = False
     """Whether another attempt may say more: the time ran out on this machine, or its worker was ended."""
 
 
-class WorkerReplayer:
+class Replayer:
     """Thread-safe."""
 
-    def __init__(
-        self, config: Config, store: Store, workers: Workers, wanted: Wanted, *, reuse: bool
-    ) -> None:
-        self._config = config
-        self._store = store
-        self._workers = workers
-        self._wanted = wanted
-        """As the launches were captured: a host that has them is asked again."""
-        self._reuse = reuse
-        """Whether what an assembler made of the same input before is taken."""
-        self._timeout_s = min(config.limits.timeout_s, MAX_REPLAY_S)
-        self._cores = threading.BoundedSemaphore(config.jobs + 1)
-        """One more than there are: while one is read, the next ones run."""
+    def __init__(self, compiler: WorkerCompiler | ToolCompiler) -> None:
+        self._tools = compiler if isinstance(compiler, ToolCompiler) else None
+        self._compiler = compiler.inner if isinstance(compiler, ToolCompiler) else compiler
+        self._store = self._compiler.store
 
     def run(self, replay: Replay) -> Replayed:
+        """Takes it from the cache where no IR between passes is asked for."""
+        if replay.side.substitute is not None:
+            return self._by_tool(replay)
+        key = self._key(replay)
+        known = self._store.get_record("replayed", key) if key and replay.dump is Dump.NONE else None
+        if known is not None and (known["output"] is None or self._store.has(known["output"])):
+            return Replayed(**known)
+        replayed = self._by_worker(replay)
+        if key and not replayed.transient:
+            row = {"output": replayed.output, "error": replayed.error, "settings": replayed.settings}
+            self._store.put_record("replayed", key, row)
+        return replayed
+
+    def _key(self, replay: Replay) -> str | None:
+        side = replay.side
+        made_by = self._compiler.key(_VERSION, side.toolchain, side.corpus, replay.launch, replay.target)
+        if made_by is None or not self._compiler.reuse:
+            return None
+        given = [replay.stage, replay.input_stage, replay.input_digest, replay.metadata]
+        return key_of(made_by, given, replay.randomized, replay.attempt)
+
+    def _by_worker(self, replay: Replay) -> Replayed:
         content = self._store.get(replay.input_digest)
         if content is None:
             return _failed(f"the {replay.input_stage} artifact is gone from the store")
-        beside = replay.side.corpus.beside(replay.launch_id, replay.target)
-        workload = replay.launch_id.partition(":")[0]
-        with self._cores, self._store.scratch() as folder:
+        side, launch, compiler = replay.side, replay.launch, self._compiler
+        beside = side.corpus.beside(launch.id, replay.target)
+        with self._store.scratch() as folder:
             path = folder / f"input.{replay.input_stage}"
             path.write_bytes(content)
-            ended = self._workers.get(replay.side.toolchain, beside, randomized=replay.randomized).request(
-                {
-                    "op": "replay",
-                    "launch": replay.launch_id,
-                    **replay.side.corpus.place,
-                    "target": asdict(replay.target),
-                    "select": asdict(self._wanted.selection(workload, replay.target)),
-                    "stage": replay.stage,
-                    "input_stage": replay.input_stage,
-                    "input": str(path),
-                    "metadata": replay.metadata,
-                    "dump": replay.dump,
-                    "folder": str(folder),
-                    "timeout_s": self._timeout_s,
-                    "memory_bytes": self._config.limits.memory_bytes,
-                    **_cpu_limit(replay),
-                    **self._assembled(replay),
-                }
-            )
+            row = {
+                "op": "replay",
+                "launch": launch.id,
+                **side.corpus.place,
+                "target": asdict(replay.target),
+                "select": asdict(
+                    compiler.selection(side.toolchain, side.corpus, launch.workload, replay.target)
+                ),
+                "stage": replay.stage,
+                "input_stage": replay.input_stage,
+                "input": str(path),
+                "metadata": replay.metadata,
+                "dump": replay.dump,
+                "timeout_s": min(compiler.requests.config.limits.timeout_s, MAX_REPLAY_S),
+            }
+            if replay.compile_s is not None:
+                row["cpu_s"] = math.ceil(_LEAST_CPU_S + _TIMES_LONGER * replay.compile_s)
+            if compiler.reuse and not replay.randomized:
+                row |= compiler.assembled(side.toolchain)
+            ended = compiler.requests.ask(side.toolchain, beside, row, folder, randomized=replay.randomized)
+            is_late = ended.timed_out or ended.signal == signal.SIGXCPU
             with LARGE_TEXT:
-                found = _read(folder, replay, is_late=ended.timed_out or ended.signal == signal.SIGXCPU)
-            return replace(found, may_be_cured=ended.timed_out or ended.worker_died)
+                return self._read(folder, replay, is_late, ended.timed_out or ended.worker_died)
 
-    def _assembled(self, replay: Replay) -> dict[str, object]:
-        if replay.randomized or not self._reuse:
-            return {}
-        programs = dict(replay.side.toolchain.programs)
-        return {"assembled": str(self._store.assembled), "programs": programs}
+    def _read(self, folder: Path, replay: Replay, is_late: bool, transient: bool) -> Replayed:
+        result = read_result(folder)
+        if result is None or result["outcome"] != "compiled":
+            return Replayed(
+                output=None,
+                error="no result in time" if is_late and result is None else _reason(folder),
+                settings={},
+                failed_in=_last_pass(folder) if replay.dump is Dump.NAMES else None,
+                transient=transient,
+            )
+        after = folder / "passes.after"
+        final = State.of(END, after.read_bytes()) if _is_readable(after) else None
+        flags = result["assembler_flags"]
+        assembler = {Path(flags[0]).name: flags[1:]} if flags else {}
+        return Replayed(
+            output=self._store.put((folder / replay.stage).read_bytes()),
+            settings={**result["settings"], **assembler},
+            states=_states(folder, replay.dump, final),
+            final=final,
+            transient=transient,
+        )
+
+    def _by_tool(self, replay: Replay) -> Replayed:
+        assert self._tools is not None
+        toolchain = replay.side.toolchain
+        made = self._tools.replay(
+            toolchain,
+            replay.launch.id,
+            replay.target,
+            replay.stage,
+            replay.input_digest,
+            attempt=f"randomized {replay.attempt}" if replay.randomized else "",
+        )
+        if made is None:
+            return _failed(f"{toolchain.version} does not make {replay.stage}")
+        if isinstance(made, Failed):
+            return replace(_failed(made.failure.message), transient=made.transient)
+        artifact = made.artifacts.get(replay.stage)
+        if artifact is None or not self._store.has(artifact.digest):
+            return _failed(f"{replay.stage} is gone from the store")
+        return Replayed(output=artifact.digest, settings={})
 
 
-def _cpu_limit(replay: Replay) -> dict[str, int]:
-    if replay.compile_s is None:
-        return {}
-    return {"cpu_s": math.ceil(_LEAST_CPU_S + _TIMES_LONGER * replay.compile_s)}
+def _failed(error: str) -> Replayed:
+    return Replayed(output=None, error=error, settings={})
 
 
-def _read(folder: Path, replay: Replay, *, is_late: bool) -> Replayed:
-    try:
-        result = json.loads((folder / "result.json").read_text())
-    except FileNotFoundError:
-        return _failed("no result in time" if is_late else _reason(folder), _last_pass(folder, replay))
-    if result["outcome"] != "compiled":
-        return _failed(_reason(folder) or result["message"], _last_pass(folder, replay))
-    after = folder / "passes.after"
-    final = State.of(END, "", None, after.read_bytes()) if _is_readable(after) else None
-    return Replayed(
-        output=(folder / replay.stage).read_bytes(),
-        error="",
-        states=_states(folder, replay.dump, final),
-        final=final,
-        settings={**result["settings"], **_assembler(result["assembler_flags"])},
-        failed_in=None,
-    )
-
-
-def _last_pass(folder: Path, replay: Replay) -> str | None:
+def _last_pass(folder: Path) -> str | None:
     path = folder / "stderr"
-    if replay.dump is not Dump.NAMES or not _is_readable(path):
+    if not _is_readable(path):
         return None
     with path.open("rb") as log:
-        return passes.last_begun(log)
+        return pass_states.last_begun(log)
 
 
 def _states(folder: Path, dump: Dump, final: State | None) -> Sequence[State]:
     path = folder / "passes"
     if dump is Dump.LLVM or not path.exists():  # 3.2 knows no file for MLIR's passes
         path = folder / "stderr"
-    if dump in (Dump.NONE, Dump.FINAL, Dump.NAMES) or not _is_readable(path):
+    if dump not in (Dump.ALL, Dump.LLVM) or not _is_readable(path):
         return ()
     with path.open("rb") as log:
-        return llvm_passes.read_log(log) if dump is Dump.LLVM else passes.read_log(log, final)
+        is_mlir = dump is Dump.ALL
+        return pass_states.read_mlir_log(log, final) if is_mlir else pass_states.read_llvm_log(log)
 
 
 def _is_readable(path: Path) -> bool:
     return path.exists() and path.stat().st_size <= MAX_LOG_BYTES
-
-
-def _assembler(flags: Sequence[str] | None) -> dict[str, Sequence[str]]:
-    return {Path(flags[0]).name: flags[1:]} if flags else {}
 
 
 def _reason(folder: Path) -> str:
@@ -202,17 +235,11 @@ def _reason(folder: Path) -> str:
     return found.rpartition("error: ")[2][:_MESSAGE_CHARACTERS]
 
 
-def _failed(error: str, failed_in: str | None = None) -> Replayed:
-    return Replayed(output=None, error=error, states=(), final=None, settings={}, failed_in=failed_in)
-
-
 def settings_change(base: Replayed, head: Replayed) -> str:
     """`ptxas: (none) → --opt-level 1`: flags and options that only one side's call has."""
-    notes = []
-    for name in [name for name in base.settings if name in head.settings]:
-        ours, theirs = ([w for row in side.settings[name] for w in row.split()] for side in (base, head))
-        gone = " ".join(word for word in ours if word not in theirs)
-        new = " ".join(word for word in theirs if word not in ours)
-        if gone or new:
-            notes.append(f"{name}: {gone or '(none)'} → {new or '(none)'}")
-    return ", ".join(notes)
+    ours, theirs = (
+        {name: [word for row in rows for word in row.split()] for name, rows in side.settings.items()}
+        for side in (base, head)
+    )
+    changes = {name: word_change(ours[name], theirs[name]) for name in ours if name in theirs}
+    return ", ".join(f"{name}: {change}" for name, change in changes.items() if change)

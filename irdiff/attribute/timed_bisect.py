@@ -1,8 +1,8 @@
 """The commit after which a case is slower, or faster, by times that are noisy.
 
-Each commit's binary is timed against GOOD's, in processes of their own. What is asked of a commit is on which
-side of the middle between GOOD and BAD it lies; it is timed again until its interval is clear of that, and
-skipped where it never is. Nothing is said on the strength of one such answer alone:
+Each commit's binary is timed against GOOD's, in processes of their own. A commit lies on one side of the
+middle between GOOD and BAD; it is timed again until its interval is clear of that, and skipped where it never
+is. Nothing rests on one such answer alone:
 
 - between GOOD and BAD there must be a difference beyond noise, else the answer is `noise`;
 - equal machine code is equal time, so a commit that does not change the code is never named;
@@ -17,14 +17,14 @@ and wrong answers over simulated histories.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from statistics import fmean, stdev
 from typing import Protocol
 
-from irdiff.attribute.bisect import History
-from irdiff.words import counted
+from irdiff.attribute.commit_search import History, Search
 
 LEAST_SHARE = 0.01
 """Smaller differences than this are of placement and clocks."""
@@ -35,8 +35,6 @@ _SURE = 4.5
 """Standard errors from an interval's middle to its end: 99.9 % of Student's t with 11 degrees of freedom."""
 _PART = 0.5
 """The share of the whole difference that a commit has to make to be named."""
-_NEAR_BEST = 0.25
-"""Among this many of the commits that halve best, one that need not be built is tried first."""
 
 
 class TimedAnswer(StrEnum):
@@ -86,13 +84,6 @@ class _Level:
     reach: float
     """Half of the interval's width."""
 
-    def minus(self, other: _Level) -> _Level:
-        return _Level(value=self.value - other.value, reach=math.hypot(self.reach, other.reach))
-
-    @property
-    def is_apart(self) -> bool:
-        return abs(self.value) > self.reach
-
 
 @dataclass(kw_only=True)
 class TimedBisection:
@@ -102,49 +93,44 @@ class TimedBisection:
     bad: str
     history: History
     clock: Clock
-    tell: Callable[[str], None]
-    tried: list[str] = field(default_factory=list, init=False)
-    skipped: list[str] = field(default_factory=list, init=False)
+    report: Callable[[str], None]
     _times: dict[str, list[float]] = field(default_factory=dict, init=False)
-    _attempts: dict[str, int] = field(default_factory=dict, init=False)
+    _attempts: Counter[str] = field(default_factory=Counter, init=False)
 
     def run(self) -> TimedFinding:
-        whole = self._until(
-            self.bad, lambda level: abs(level.value) > max(math.log1p(LEAST_SHARE), 4 * level.reach)
+        search = Search(
+            history=self.history,
+            goods=[self.good],
+            bad=self.bad,
+            judge=lambda commit: self._is_bad(commit, whole),
+            report=self.report,
+            is_ready=self.clock.is_ready,
         )
-        if whole is None or not whole.is_apart or abs(whole.value) < math.log1p(LEAST_SHARE):
-            words = "GOOD and BAD have the same machine code, or times that do not differ beyond noise"
-            return self._finding(TimedAnswer.NOISE, (), whole, words)
-        suspects = self._search(whole)
-        if len(suspects) > 1:
-            return self._finding(
-                TimedAnswer.UNCLEAR, suspects, whole, "the others could not be built, or told apart"
-            )
-        return self._confirmed(suspects[0], whole)
+        least = math.log1p(LEAST_SHARE)
+        whole = self._until(self.bad, lambda level: abs(level.value) > max(least, 4 * level.reach))
+        commits: tuple[str, ...] = ()
+        answer, why = TimedAnswer.UNCLEAR, "the others could not be built, or told apart"
+        if whole is None or abs(whole.value) <= max(least, whole.reach):
+            answer = TimedAnswer.NOISE
+            why = "GOOD and BAD have the same machine code, or times that do not differ beyond noise"
+        else:
+            commits = search.run()
+            if len(commits) == 1:
+                why = self._doubt(commits[0], whole)
+                answer = TimedAnswer.UNCLEAR if why else TimedAnswer.FOUND
+        return TimedFinding(
+            answer=answer,
+            commits=commits,
+            share=math.expm1(whole.value) if whole else 0.0,
+            error=whole.reach if whole else 0.0,
+            tried=tuple(search.tried),
+            skipped=tuple(search.skipped),
+            why=why,
+        )
 
-    def _search(self, whole: _Level) -> tuple[str, ...]:
-        goods, bad = [self.good], self.bad
-        while True:
-            left = [name for name in self.history.order(bad, goods) if name not in (bad, *self.skipped)]
-            if not left:
-                return tuple(self.history.order(bad, goods))
-            commit = self._next(left)
-            self.tell(f"bisect: {counted(len(left), 'commit')} left, timing {commit[:10]}")
-            is_bad = self._is_bad(commit, whole)
-            if is_bad is None:
-                self.skipped.append(commit)
-            elif is_bad:
-                bad = commit
-            else:
-                goods.append(commit)
-
-    def _next(self, left: Sequence[str]) -> str:
-        near = left[: max(1, int(_NEAR_BEST * len(left)))]
-        return next((commit for commit in near if self.clock.is_ready(commit)), left[0])
-
-    def _is_bad(self, commit: str, whole: _Level) -> bool | None:
+    def _is_bad(self, commit: str, whole: _Level | None) -> bool | None:
         """None where it cannot be told."""
-        self.tried.append(commit)
+        assert whole is not None
         code = self.clock.code(commit)
         if code is not None and code in (self.clock.code(self.good), self.clock.code(self.bad)):
             return code == self.clock.code(self.bad)
@@ -154,36 +140,33 @@ class TimedBisection:
             return None
         return (level.value > middle) == (whole.value > 0)
 
-    def _confirmed(self, commit: str, whole: _Level) -> TimedFinding:
-        """Holds the commit against the one before it, each timed anew until their difference is clear."""
-        parents = [
-            parent for parent in self.history.parents_of(commit) if self.clock.code(parent) is not None
-        ]
-        if not parents:
-            return self._finding(
-                TimedAnswer.UNCLEAR, (commit,), whole, "the commit before it cannot be built"
-            )
-        before = parents[0]
+    def _doubt(self, commit: str, whole: _Level) -> str:
+        """Why the commit is not named; empty where it is, against the one before it, each timed anew until
+        their difference is clear.
+        """
+        parents = (row for row in self.history.parents_of(commit) if self.clock.code(row) is not None)
+        before = next(parents, None)
+        if before is None:
+            return "the commit before it cannot be built"
         if self.clock.code(before) == self.clock.code(commit):
-            return self._finding(TimedAnswer.UNCLEAR, (commit,), whole, "it does not change the machine code")
+            return "it does not change the machine code"
         least = _PART * abs(whole.value)
         for _ in range(_ROUNDS):
-            pair = [self._timed_again(name) for name in (commit, before)]
-            if None in pair:
+            after, start = self._timed_again(commit), self._timed_again(before)
+            if after is None or start is None:
                 break
-            step = pair[0].minus(pair[1])  # type: ignore[union-attr, arg-type]
-            same_way = (step.value > 0) == (whole.value > 0)
-            if same_way and abs(step.value) - step.reach > least - whole.reach and step.is_apart:
-                return self._finding(TimedAnswer.FOUND, (commit,), whole, "")
-            if abs(step.value) + step.reach < least:
+            step, reach = after.value - start.value, math.hypot(after.reach, start.reach)
+            same_way = (step > 0) == (whole.value > 0)
+            if same_way and abs(step) - reach > least - whole.reach and abs(step) > reach:
+                return ""
+            if abs(step) + reach < least:
                 break
-        words = "it makes less than half of the difference: other commits have part in it, or only noise"
-        return self._finding(TimedAnswer.UNCLEAR, (commit,), whole, words)
+        return "it makes less than half of the difference: other commits have part in it, or only noise"
 
     # times
 
     def _until(self, commit: str, is_clear: Callable[[_Level], bool]) -> _Level | None:
-        """Times a commit until what is asked is clear, or as often as it may be; None where it cannot be."""
+        """Times a commit until its level is clear, at most _ROUNDS times; None where it cannot be timed."""
         level = self._level(commit)
         for _ in range(_ROUNDS):
             if level is not None and is_clear(level):
@@ -195,11 +178,9 @@ class TimedBisection:
 
     def _timed_again(self, commit: str) -> _Level | None:
         code = self.clock.code(commit)
-        if code is None:
-            return None
-        if code != self.clock.code(self.good):
-            attempt = self._attempts[code] = self._attempts.get(code, 0) + 1
-            self._times.setdefault(code, []).extend(self.clock.logs(commit, attempt))
+        if code is not None and code != self.clock.code(self.good):
+            self._attempts[code] += 1
+            self._times.setdefault(code, []).extend(self.clock.logs(commit, self._attempts[code]))
         return self._level(commit)
 
     def _level(self, commit: str) -> _Level | None:
@@ -210,16 +191,3 @@ class TimedBisection:
         if len(times) < _LEAST_TIMES:
             return None
         return _Level(value=fmean(times), reach=_SURE * stdev(times) / math.sqrt(len(times)))
-
-    def _finding(
-        self, answer: TimedAnswer, commits: tuple[str, ...], whole: _Level | None, why: str
-    ) -> TimedFinding:
-        return TimedFinding(
-            answer=answer,
-            commits=commits,
-            share=math.expm1(whole.value) if whole else 0.0,
-            error=whole.reach if whole else 0.0,
-            tried=tuple(self.tried),
-            skipped=tuple(self.skipped),
-            why=why,
-        )

@@ -25,7 +25,7 @@ _COMMANDS = {
     "runs": ("runs_commands", "List and remove runs, or show one in a browser."),
     "diff-runs": ("runs_commands", "Show what is new between two runs."),
     "time": ("time_command", "Time the changed cases of a run on GPUs, or take timings of another machine."),
-    "bisect": ("bisect", "Find the commit that changes a case."),
+    "bisect": ("bisect_command", "Find the commit that changes a case."),
     "merge": ("runs_commands", "Join the runs of shards or targets to one."),
     "gate": ("gate_commands", "Ask whether a run holds to a policy."),
     "comment": ("comment_command", "Write a run's report on a pull request."),

@@ -15,7 +15,7 @@ from irdiff.cli.options import CaseArguments, CheckoutArguments
 from irdiff.config import Config
 from irdiff.errors import UsageError
 from irdiff.model import DEFAULT_OPTIONS, ChangeGroup, Run, Verdict
-from irdiff.report import escape, moved, wording
+from irdiff.report import escape, moved, phrases
 from irdiff.report.templates import markdown_prose
 from irdiff.run import run_list
 
@@ -120,7 +120,7 @@ def _groups(runs: Mapping[str, Run]) -> list[str]:
     """Change groups with the cases that each candidate has in them; what only some do comes first."""
     found: dict[str, dict[str, ChangeGroup]] = {}
     for letter, run in runs.items():
-        for group in wording.ordered_groups(run):
+        for group in phrases.ordered_groups(run):
             found.setdefault(group.id, {})[letter] = group
     if not found:
         return []

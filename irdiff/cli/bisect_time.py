@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import math
-import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass, field
 
 import click
 
-from irdiff import binaries, pipeline, timing
-from irdiff.attribute.bisect import Among
+from irdiff import binaries, timing
+from irdiff.attribute.commit_search import History, ends, short
 from irdiff.attribute.timed_bisect import TimedAnswer, TimedBisection, TimedFinding
-from irdiff.config import Config
-from irdiff.errors import NothingComparedError, ToolchainError, UsageError
-from irdiff.model import COMPARED_VERDICTS, DEFAULT_OPTIONS, Case, Sides, Target, Verdict
+from irdiff.cli.commit_comparisons import CommitComparisons
+from irdiff.errors import ToolchainError
+from irdiff.model import COMPARED_VERDICTS, Verdict
 from irdiff.report import escape
 from irdiff.resolve.toolchains import adopt, checkout, native, repository
 from irdiff.run import run_folder
 from irdiff.stages import MACHINE_STAGES
-from irdiff.store import key_of
 from irdiff.timing.results import TimingProtocol
 from irdiff.timing.schedule import TimingOptions
 
@@ -33,12 +30,8 @@ _SAME = "as GOOD"
 class CommitClock:
     """Compares each commit with GOOD once, and times what changed as often as it is asked."""
 
+    comparisons: CommitComparisons
     good: str
-    case_id: str
-    among: Among
-    target: Target
-    config: Config
-    folder: Path
     store: repository.GitStore | None
     """None for a list of sides."""
     _codes: dict[str, str | None] = field(default_factory=dict, init=False)
@@ -52,9 +45,9 @@ class CommitClock:
 
     def _code(self, commit: str) -> str | None:
         try:
-            case = self._compared(commit)
-        except (ToolchainError, NothingComparedError) as error:
-            self.among.tell(f"bisect: {commit[:10]} is skipped: {error.what.splitlines()[0]}")
+            case = self.comparisons.compare(self.good, commit)
+        except ToolchainError as error:
+            self.comparisons.report(f"bisect: {short(commit)} is skipped: {error.what.splitlines()[0]}")
             return None
         if case is None or case.verdict not in COMPARED_VERDICTS:
             return None
@@ -62,21 +55,10 @@ class CommitClock:
             return _SAME
         for stage in MACHINE_STAGES:
             if stage in case.artifacts.head:
-                content = run_folder.artifact(self._place(commit), case.artifacts.head[stage].digest)
+                folder = self.comparisons.folder_of(self.good, commit)
+                content = run_folder.artifact(folder, case.artifacts.head[stage].digest)
                 return binaries.machine_code(stage, content).digest if content else None
         return None
-
-    def _compared(self, commit: str) -> Case | None:
-        options = replace(DEFAULT_OPTIONS, cases=(self.case_id,), recheck=False, attribute=False)
-        asked = pipeline.Comparison(
-            sides=Sides(base=self.among.side_of(self.good), head=self.among.side_of(commit)),
-            targets=(self.target,),
-            options=options,
-            command=("bisect", "--measure", "time"),
-            meant={self.case_id: (self.case_id,)},
-        )
-        run, _ = pipeline.compare(asked, self.config, self._place(commit), lambda _step: None)
-        return next((case for case in run.cases if case.id == self.case_id), None)
 
     def logs(self, commit: str, attempt: int) -> Sequence[float]:
         protocol = TimingProtocol(
@@ -91,54 +73,32 @@ class CommitClock:
             patterns=(),
             every=False,
             protocol=protocol,
-            environment=self.config.tool_environment,
+            environment=self.comparisons.config.tool_environment,
             say=lambda _line: None,
         )
-        found = timing.time_run(self._place(commit), options)
-        rows = [row for row in found.cases if row.case == self.case_id]
+        found = timing.time_run(self.comparisons.folder_of(self.good, commit), options)
+        rows = [row for row in found.cases if row.case == self.comparisons.case_id]
         return [math.log(times.head_us / times.base_us) for row in rows for times in row.processes]
-
-    def _place(self, commit: str) -> Path:
-        return self.folder / key_of(commit)[:16]  # a side may be a path
 
     def is_ready(self, commit: str) -> bool:
         """Whether a commit's native part is built or adopted; those of a list of sides need no build."""
         if self.store is None:
             return True
-        snap = repository.snapshot(self.store, commit, self.config)
-        if not checkout.is_triton(snap, self.config):
+        snap = repository.snapshot(self.store, commit, self.comparisons.config)
+        if not checkout.is_triton(snap, self.comparisons.config):
             return True
-        found = checkout.read(snap, self.config)
-        adopted = adopt.find(found.native_digest, self.config)
-        return adopted is not None or native.find(found, self.config) is not None
+        found = checkout.read(snap, self.comparisons.config)
+        adopted = adopt.find(found.native_digest, self.comparisons.config)
+        return adopted is not None or native.find(found, self.comparisons.config) is not None
 
 
 def search(
-    ends: tuple[str, str],
-    case_id: str,
-    target: Target,
-    among: Among,
-    store: repository.GitStore | None,
-    config: Config,
+    good: str, bad: str, history: History, comparisons: CommitComparisons, store: repository.GitStore | None
 ) -> TimedFinding:
     """Raises UsageError where GOOD is no ancestor of BAD, NothingTimedError without a GPU of the target."""
-    good, bad = map(among.history.commit_of, ends)
-    if among.history.merge_base(good, bad) != good:
-        raise UsageError(
-            f"{ends[0]} is no ancestor of {ends[1]}",
-            hint=f"as GOOD, take `git merge-base {ends[0]} {ends[1]}`",
-        )
-    with tempfile.TemporaryDirectory(prefix="irdiff-bisect-") as folder:
-        clock = CommitClock(
-            good=good,
-            case_id=case_id,
-            among=among,
-            target=target,
-            config=config,
-            folder=Path(folder),
-            store=store,
-        )
-        return TimedBisection(good=good, bad=bad, history=among.history, clock=clock, tell=among.tell).run()
+    first, last = ends(history, good, bad)
+    clock = CommitClock(comparisons=comparisons, good=first, store=store)
+    return TimedBisection(good=first, bad=last, history=history, clock=clock, report=comparisons.report).run()
 
 
 def show(finding: TimedFinding, case_id: str, titles: Sequence[str]) -> None:

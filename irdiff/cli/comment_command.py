@@ -15,10 +15,10 @@ from irdiff.cli.run_argument import GivenRun
 from irdiff.config import Config
 from irdiff.errors import UsageError
 from irdiff.github import checks, comment, since
+from irdiff.github.api import Client
 from irdiff.github.checks import Annotation, CheckRun, Conclusion
-from irdiff.github.client import Client
 from irdiff.model import Run
-from irdiff.report import escape, failed, headline, markdown, shown
+from irdiff.report import escape, headline, markdown, shown
 from irdiff.report.timing_summary import TimingSummary
 from irdiff.run import failure
 from irdiff.run.failure import PartFailure
@@ -97,7 +97,7 @@ class _Story:
         text = ""
         if self.failed:
             room = limit // 4 if self.run else limit
-            text = failed.markdown(self.failed, has_run=self.run is not None, limit=max(room, _LEAST))
+            text = markdown.of_failures(self.failed, has_run=self.run is not None, limit=max(room, _LEAST))
         if self.run is None:
             return text
         left = max(limit - len(text), _LEAST)
@@ -106,7 +106,7 @@ class _Story:
     @property
     def title(self) -> str:
         if self.failed or self.run is None:
-            return failed.headline(has_run=self.run is not None)
+            return markdown.failure_headline(has_run=self.run is not None)
         return headline.of(self.run)
 
     @property

@@ -26,7 +26,7 @@ from irdiff.errors import ExitCode, NothingComparedError, UsageError
 from irdiff.github.checks import is_broken
 from irdiff.model import Edited, FailureKind, Options, Run, Sides, Verdict
 from irdiff.parallel import Report
-from irdiff.report import commands, edited, escape
+from irdiff.report import commands, edit_coverage, escape
 from irdiff.resolve import ir_files
 from irdiff.resolve.sides import Side
 from irdiff.run import run_list, run_place
@@ -118,7 +118,7 @@ def compare_command(**given: Any) -> int:
     def say_edited(seen: Edited) -> None:
         """What differs and what follows, before anything is made."""
         if seen.files and not seen.identical:
-            for sentence in filter(None, (edited.differing(seen), edited.consequence(seen))):
+            for sentence in filter(None, (edit_coverage.differing(seen), edit_coverage.consequence(seen))):
                 say(sentence)
 
     earlier = report_command.earlier_of(arguments.known, config)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,7 @@ from rich.text import Text
 
 from irdiff import process
 from irdiff.attribute import exercise
-from irdiff.attribute.exercise import CaseExercise, Exerciser
-from irdiff.attribute.replayer import WorkerReplayer
+from irdiff.attribute.exercise import CaseExercise
 from irdiff.capture.catalogs import Wanted
 from irdiff.cli import options, screen
 from irdiff.cli.options import CaseArguments
@@ -24,12 +23,10 @@ from irdiff.compile import corpus_check, selecting
 from irdiff.config import Config
 from irdiff.errors import ExitCode, NothingComparedError, UsageError
 from irdiff.model import Launch, Target
-from irdiff.parallel import Report, in_parallel
+from irdiff.parallel import Report
 from irdiff.report.tables import Column
 from irdiff.resolve.sides import Side
 from irdiff.resolve.toolchains.identity import WORKER
-from irdiff.store import Store
-from irdiff.worker_client.workers import Workers
 
 _toolchain_option = click.option(
     "--toolchain",
@@ -232,15 +229,9 @@ def _exercise(
     side: Side, targets: tuple[Target, ...], wanted: Wanted, config: Config, report: Report
 ) -> list[CaseExercise]:
     toolchain, corpus = side.toolchain, side.corpus
-    with (
-        closing(Workers(config)) as workers,
-        corpus_check.opened(toolchain, corpus, targets, wanted, config, report, warm=workers) as check,
-    ):
-        replayer = WorkerReplayer(config, Store(config.store), workers, wanted, reuse=True)
-        exerciser = Exerciser(side=side, compiler=check.compiler, replayer=replayer)
+    with corpus_check.opened(toolchain, corpus, targets, wanted, config, report) as check:
         launches = [(launch, target) for target, launch in check.captured() if isinstance(launch, Launch)]
-        rows = in_parallel(lambda job: exerciser.of_launch(*job), launches, config.jobs, "exercise", report)
-        return [row for row in rows if row is not None]
+        return exercise.of_launches(side, launches, check.compiler, report)
 
 
 # launches that ran on a GPU next to their reference: a Markdown table, in a terminal too

@@ -21,7 +21,7 @@ from irdiff.diffs.stage_diff import StageDiff
 from irdiff.errors import RunFolderError, ToolchainError, UsageError
 from irdiff.findings import Finding
 from irdiff.model import Case, Launch, Sides, StageStatus
-from irdiff.report import commands, escape, wording
+from irdiff.report import commands, escape, phrases
 from irdiff.resolve.toolchains import environments
 from irdiff.run import run_folder
 from irdiff.stages import Stage, in_stage_order
@@ -121,8 +121,8 @@ def _lines(
 
     pass_name = case.origin.pass_name if case.origin and case.origin.stage == diff.stage else None
     yield line(f"{case.id}  {diff.stage}" + (f"  first in {pass_name}" if pass_name else ""), "bold")
-    yield line(f"--- base {wording.side(given.run.base)}", "red")
-    yield line(f"+++ head {wording.side(given.run.head)}", "green")
+    yield line(f"--- base {phrases.side(given.run.base)}", "red")
+    yield line(f"+++ head {phrases.side(given.run.head)}", "green")
     shown = diff_view.lines(diff, view)
     yield next(shown, line("no line differs up to the numbers of values"))
     yield from shown
@@ -130,7 +130,7 @@ def _lines(
     for name, status in in_stage_order(case.stages):
         if status is StageStatus.CHANGED and name != diff.stage:
             yield line(f"also changed: {commands.diff(given.call, case.id, '--stage', name)}", "dim")
-    yield from (line(wording.finding(finding)) for finding in findings)
+    yield from (line(phrases.finding(finding)) for finding in findings)
 
 
 # machine code as text

@@ -21,8 +21,8 @@ from irdiff.diffs.renumbering import Kind
 from irdiff.diffs.stage_diff import StageDiff
 from irdiff.errors import IrdiffError, RunFolderError, UsageError
 from irdiff.model import Case, Run, Sides, StageStatus, Verdict
-from irdiff.report import commands, escape, group_names, wording
-from irdiff.report.rank import moved_facts
+from irdiff.report import commands, escape, group_names, phrases
+from irdiff.report.phrases import moved_facts
 from irdiff.resolve.sides import Side
 from irdiff.run import explanation
 from irdiff.stages import Stage, in_stage_order
@@ -134,7 +134,8 @@ def _write_lit(
     from irdiff.attribute import lit_test
 
     with screen.status_line() as say:
-        test = lit_test.generate(story.run, story.case, sides, found.step, config, say)
+        subject = explanation.to_replay(story.run, story.case, sides)
+        test = lit_test.generate(subject, found.step, config, say)
     options.write_output(path, test.text)
     click.echo(test.summary, err=True)
 
@@ -186,7 +187,7 @@ class CaseStory:
     def _heading(self) -> None:
         case, run = self.case, self.run
         self.say(f"{case.id}: {case.verdict.value}", "bold")
-        self.say(f"base {wording.side(run.base)}   head {wording.side(run.head)}", "dim")
+        self.say(f"base {phrases.side(run.base)}   head {phrases.side(run.head)}", "dim")
         if case.renamed_from:
             self.say(f"at base it is {case.renamed_from}", "dim")
         if case.summary:
@@ -236,7 +237,7 @@ class CaseStory:
                 return
             base, head = read[0], read[1]
         diff = stage_diff.compare(stage, base, head)
-        of = f"of {attribution.origin.pass_name}" if attribution and attribution.step else f"in {stage}"
+        of = f"of {attribution.origin.pass_name}" if attribution and attribution.edit else f"in {stage}"
         self.say(f"\nedit {of}", "bold")
         view = View(context=self.context, raw=False, side_by_side=False, width=self.console.width)
         for index, line in enumerate(diff_view.lines(diff, view)):
@@ -250,7 +251,7 @@ class CaseStory:
 
     def _findings(self, config: Config) -> Iterator[str]:
         """What was seen next to the edit. SASS is compared here: only nvdisasm shows it."""
-        yield from map(wording.finding, self.case.findings)
+        yield from map(phrases.finding, self.case.findings)
         cubin = self.case.artifacts.base.get(Stage.CUBIN)
         if self.case.stages.get(Stage.SASS) is not StageStatus.CHANGED or not cubin:
             return
@@ -262,7 +263,7 @@ class CaseStory:
             return
         if found.equal:
             yield "machine code: the disassembly is the same"
-        yield from (f"machine code: {wording.finding(row)}" for row in found.findings)
+        yield from (f"machine code: {phrases.finding(row)}" for row in found.findings)
 
     def _alone(self, sides: Sides[Side] | None) -> Iterator[str]:
         """What can be done with the files that the run folder has; nothing where it has none."""

@@ -27,10 +27,10 @@ from irdiff.cli.store_commands import parse_size
 from irdiff.config import Config
 from irdiff.errors import IrdiffError, RunFolderError, UsageError
 from irdiff.github import actions, asked, comment
+from irdiff.github.api import Client
 from irdiff.github.asked import Asked
-from irdiff.github.client import Client
 from irdiff.model import DEFAULT_OPTIONS, Run, Verdict
-from irdiff.report import edited, escape, failed, markdown
+from irdiff.report import edit_coverage, escape, markdown
 from irdiff.resolve import preflight, sides
 from irdiff.resolve.sides import SideOptions
 from irdiff.resolve.toolchains import checkout as checkouts
@@ -252,7 +252,9 @@ def _write_where_nothing_can_change(base: str, head: str, wanted: Asked, out: Pa
     found = preflight.preflight(base, head, _side_options(), config)
     if found is None:
         return False
-    for sentence in filter(None, (edited.differing(found.edited), edited.consequence(found.edited))):
+    for sentence in filter(
+        None, (edit_coverage.differing(found.edited), edit_coverage.consequence(found.edited))
+    ):
         click.echo(escape.terminal(sentence), err=True)
     if found.edited.identical:
         targets = CaseArguments(target_names=wanted.targets).targets(config, Path.cwd())
@@ -321,7 +323,9 @@ def finish_command(*, parts: Path, out: Path, markdown_path: Path | None) -> Non
         failure.write(out, wrong)
     _output(**_outcome(run, failed=bool(wrong)))
     if markdown_path:
-        text = failed.markdown(wrong, has_run=run is not None, limit=markdown.LIMIT // 4) if wrong else ""
+        text = (
+            markdown.of_failures(wrong, has_run=run is not None, limit=markdown.LIMIT // 4) if wrong else ""
+        )
         options.write_output(markdown_path, text + (markdown.render(run, out) if run else ""))
 
 

@@ -20,7 +20,7 @@ from irdiff.compile import selecting
 from irdiff.config import Config
 from irdiff.errors import ExitCode, ToolchainError, UsageError
 from irdiff.github import issue
-from irdiff.github.client import Client
+from irdiff.github.api import Client
 from irdiff.history import (
     add,
     alerts,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -74,7 +74,7 @@ def part_of(run: Run, call: str, earlier: Earlier | None = None, *, is_bump: boo
     """The whole run, or what of it an earlier run did not have. Raises UsageError for the run itself."""
     if earlier is None:
         as_bump = is_bump or any(tools.is_tool(side.spec) for side in (run.base, run.head))
-        return ShownRun(run=run, as_=replace(shown.whole(call), is_bump=as_bump))
+        return ShownRun(run=run, as_=Shown(call=call, is_bump=as_bump))
     if earlier.run == run:
         raise UsageError(f"{call} knows all of itself: nothing would be shown", hint="--known another run")
     found = known.news(run, earlier.run)

@@ -51,9 +51,9 @@ class GivenRun:
 
     @property
     def timing_summary(self) -> TimingSummary | None:
-        from irdiff.report import timed
+        from irdiff.report import timing_summary
 
-        return timed.timing_summary_of(self.timing) if self.timing else None
+        return timing_summary.of_results(self.timing) if self.timing else None
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from irdiff.cli.run_argument import GivenRun
 from irdiff.config import Config
 from irdiff.errors import ExitCode, UsageError
 from irdiff.model import ChangeGroup, Run, Verdict
-from irdiff.report import commands, escape, group_names, headline, run_changes, wording
+from irdiff.report import commands, escape, group_names, headline, phrases, run_changes
 from irdiff.report.group_names import NamedGroup
 from irdiff.report.run_changes import ChangedGroup, RunChanges
 from irdiff.report.tables import Column
@@ -75,7 +75,7 @@ def _cells(row: ListedRun, found: Outline | str, config: Config) -> list[Text]:
         words: tuple[object, ...] = (escape.terminal(found, limit=80), "", "", "", "", "")
     else:
         verdicts = found.summary.verdicts
-        sides = (escape.terminal(wording.side(side), limit=60) for side in (found.base, found.head))
+        sides = (escape.terminal(phrases.side(side), limit=60) for side in (found.base, found.head))
         counts = (verdicts.get(Verdict.CHANGED, 0), verdicts.get(Verdict.BROKEN, 0), len(found.groups))
         words = (*sides, found.summary.cases, *counts)
     return [name, *(Text(str(word)) for word in (written, *words, _size(row.size_bytes)))]

@@ -20,7 +20,7 @@ from irdiff.cli.run_argument import GivenRun
 from irdiff.config import Config
 from irdiff.errors import ExitCode, UsageError
 from irdiff.history import session
-from irdiff.report import commands, tables, timed
+from irdiff.report import commands, tables, timing_summary
 from irdiff.report.tables import Column
 from irdiff.run import run_archive, run_folder, run_list, run_place
 from irdiff.timing import NoGpuError, timing_file
@@ -190,7 +190,7 @@ def _rank(row: CaseTiming) -> tuple[int, float]:
 
 
 def _cells(row: CaseTiming) -> tuple[str, ...]:
-    outputs, found = timed.outputs_in_words(row.outputs), row.measurement
+    outputs, found = timing_summary.outputs_in_words(row.outputs), row.measurement
     if found is None:
         word = "faulted" if row.outputs.status in FAULTS else "not measured"
         return (row.case, word, "", "", "", "", "", outputs)

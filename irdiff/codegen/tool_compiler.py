@@ -168,7 +168,7 @@ class ToolCompiler:
         stage: str,
         input_digest: str,
         *,
-        randomized: bool,
+        attempt: str,
     ) -> Outcome | None:
         """One stage of a tool's side on a text of either side; None where it is not the tool's."""
         substitute = self._substitutes.get(toolchain.digest)
@@ -176,7 +176,6 @@ class ToolCompiler:
         if substitute is None or known is None:
             return None
         launch, above = known
-        attempt = "randomized 0" if randomized else ""
         given = STARTS_AT[substitute.tool.kind] if stage != Stage.CUBIN else Stage.PTX
         text = Artifact(stage=given, digest=input_digest, size_bytes=0)
         start = replace(above, artifacts={given: text}, stage_times_s={}, assembler_log="", notes=())

@@ -3,8 +3,8 @@
 NVIDIA: registers are allocated a warp in units of 256 from the quarter of a multiprocessor that the warp runs
 on; shared memory, static and dynamic and what the driver reserves, a block in units of 128 bytes; further
 limits are threads, blocks, barriers, columns of tensor memory (CUDA C++ Programming Guide, table of compute
-capabilities; granules as the CUDA occupancy calculator has them). `python -m tests.programs.occupancy`
-compares the answer with the driver's on a GPU: equal for all 238 sm_90 binaries of the corpus and 119 kernels
+capabilities; granules as the CUDA occupancy calculator has them). The answer was the driver's own
+(`cuOccupancyMaxActiveBlocksPerMultiprocessor`) for all 238 sm_90 binaries of the corpus and 119 kernels
 at the edges of the limits, on an H200 with driver 580. That all blocks of a cluster must fit into one group
 of multiprocessors at once is not looked at: it limits clusters a GPU, not blocks a multiprocessor.
 

@@ -75,15 +75,13 @@ class WorkerCompiler:
         self, toolchain: Toolchain, corpus: Corpus, launch: Launch, target: Target, *, fresh: bool = False
     ) -> Outcome:
         """One side of a case."""
-        key = self._key("compiled/1", toolchain, corpus, launch, target)
+        key = self.key("compiled/1", toolchain, corpus, launch, target)
         with self._turn(key):
             found = None if fresh else self._stored(key)
             if found is not None:
                 self.taken_from_store += 1
                 return found
-            more: dict[str, object] = {}
-            if self.reuse and not fresh:
-                more = {"assembled": str(self.store.assembled), "programs": dict(toolchain.programs)}
+            more = {} if fresh or not self.reuse else self.assembled(toolchain)
             row = self._request(launch, toolchain, corpus, target, **more)
             return self._run(key, row, toolchain, corpus.beside(launch.id, target), replace=fresh)
 
@@ -98,7 +96,7 @@ class WorkerCompiler:
         fresh: bool = False,
     ) -> Outcome:
         """The case again in another process, with addresses and hashes randomized."""
-        key = self._key(f"recompiled/1/{attempt}", toolchain, corpus, launch, target)
+        key = self.key(f"recompiled/1/{attempt}", toolchain, corpus, launch, target)
         found = None if fresh else self._stored(key)
         if found is not None:
             return found
@@ -131,14 +129,19 @@ class WorkerCompiler:
         with self._lock:
             return self._turns.setdefault(key, Lock())
 
-    def _key(
+    def key(
         self, kind: str, toolchain: Toolchain, corpus: Corpus, launch: Launch, target: Target
     ) -> str | None:
+        """Of what is made of a launch; None for one whose results are not kept."""
         if launch.digest is None:
             return None
         beside = corpus.beside(launch.id, target)
         packages = beside.packages.digest if beside and beside.packages else beside is not None
         return key_of(kind, self.requests.environment_digest, launch.digest, toolchain.digest, packages)
+
+    def assembled(self, toolchain: Toolchain) -> dict[str, object]:
+        """Lets a worker take what an assembler has made of the same input before."""
+        return {"assembled": str(self.store.assembled), "programs": dict(toolchain.programs)}
 
     def _stored(self, key: str | None) -> Outcome | None:
         record = self.store.get_record("compiled", key) if self.reuse and key else None

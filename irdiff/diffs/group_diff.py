@@ -34,13 +34,11 @@ class GroupDiffs:
         return self._made.get(case.id, ())[:most]
 
     def _all(self, case: Case, edit: Sequence[str]) -> Iterator[str]:
-        launched = [
-            f"{sign}{change.path} = {value}"
-            for change in launch_changes.of_case(case, self._run)[:_MAX_LAUNCH]
-            if launch_changes.chosen(change)
-            for sign, value in (("-", change.base), ("+", change.head))
-        ]
-        yield from launched
+        changes = launch_changes.of_case(case, self._run)[:_MAX_LAUNCH]
+        launched = list(filter(launch_changes.chosen, changes))
+        for change in launched:
+            yield f"-{change.path} = {change.base}"
+            yield f"+{change.path} = {change.head}"
         found = stage_diff.read(self._folder, case, case.origin.stage) if case.origin else ""
         if isinstance(found, StageDiff):
             yield from _lines(found)

@@ -65,7 +65,7 @@ def align(ir: str, base: Sequence[str], head: Sequence[str]) -> Aligned:
     rounds = list(zip(_keys(left, interned), _keys(right, interned), strict=True))
     renaming = _Renaming(left, right)
     rows = _rows(left, right, _match(rounds), renaming)
-    for row in rows:  # for showing alone: what is the same has been told by now
+    for row in rows:  # for showing alone: which lines are the same is settled by now
         if row.kind is Kind.REMOVED and row.base is not None and row.partner is not None:
             renaming.bind_definitions(row.base, row.partner)
     return Aligned(rows=tuple(rows), names={} if left.machine else renaming.to_head)

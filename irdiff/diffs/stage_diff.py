@@ -7,7 +7,7 @@ that a text repeats are shown by a short name of their own; the legend says what
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import Path
@@ -50,13 +50,15 @@ class StageDiff:
     """Every line of both sides, in order; `hunks` selects those near a change, `line` makes one to show."""
 
     stage: str
-    rows: tuple[DiffRow, ...]
     legend: tuple[tuple[str, str], ...]
-    _names: Mapping[str, str]
-    """What head calls a value of base: a diff has one numbering, that of head."""
+    _aligned: Aligned
     _texts: Sequence[Sequence[str]]
     _numbers: Sequence[Sequence[int]]
     _raws: Sequence[Sequence[str]]
+
+    @property
+    def rows(self) -> tuple[DiffRow, ...]:
+        return self._aligned.rows
 
     def count(self, kind: Kind) -> int:
         return sum(row.kind is kind for row in self.rows)
@@ -68,22 +70,20 @@ class StageDiff:
 
     def hunks(self, context: int) -> Iterator[range]:
         """Index ranges of the rows within `context` of a change, in order and not touching."""
-        kinds = self.changed()
-        start = end = -1
-        for index, row in enumerate(self.rows):
-            if row.kind not in kinds:
-                continue
-            if start < 0 or index - context > end:
-                if start >= 0:
-                    yield range(start, end)
-                start = max(0, index - context)
-            end = min(len(self.rows), index + context + 1)
-        if start >= 0:
-            yield range(start, end)
+        kinds, last = self.changed(), len(self.rows)
+        hunk: range | None = None
+        for index in (index for index, row in enumerate(self.rows) if row.kind in kinds):
+            start, end = max(0, index - context), min(last, index + context + 1)
+            if hunk and start > hunk.stop:
+                yield hunk
+                hunk = None
+            hunk = range(hunk.start if hunk else start, end)
+        if hunk:
+            yield hunk
 
     def line(self, index: int) -> DiffLine:
         row = self.rows[index]
-        side, place = (0, row.base) if row.head is None else (1, row.head)
+        side, place = (1, row.head) if row.head is not None else (0, row.base)
         assert place is not None
         text = self._text(side, place)
         return DiffLine(
@@ -111,8 +111,8 @@ class StageDiff:
 
     def _text(self, side: int, place: int) -> str:
         text = self._texts[side][place]
-        if side == 0 and self._names:
-            text = in_numbering_of_head(text, self._names)
+        if side == 0 and self._aligned.names:  # a diff has one numbering
+            text = in_numbering_of_head(text, self._aligned.names)
         return visible.clean(text, limit=_LIMIT)
 
 
@@ -140,35 +140,28 @@ def read(folder: Path, case: Case, stage: str) -> StageDiff | str:
 def compare(stage: str, base: str, head: str) -> StageDiff:
     """Raises NormalizeError where a text is not of the stage's IR."""
     canonical = [normalize.canonicalize(stage, text) for text in (base, head)]
-    texts, numbers = [text.lines for text in canonical], [text.numbers for text in canonical]
-    raws = [text.splitlines() for text in (base, head)]
+    texts = [text.lines for text in canonical]
     shown, legend = _abbreviate(texts)
-    return _diff(stage, align(stage, *texts), legend, shown, numbers, raws)
+    return StageDiff(
+        stage=stage,
+        legend=legend,
+        _aligned=align(stage, *texts),
+        _texts=shown,
+        _numbers=[text.numbers for text in canonical],
+        _raws=[text.splitlines() for text in (base, head)],
+    )
 
 
 def of_lines(stage: str, base: Sequence[str], head: Sequence[str]) -> StageDiff:
     """The diff of lines that are not IR and are shown as they are."""
     texts = (base, head)
-    numbers = [range(1, len(text) + 1) for text in texts]
-    return _diff(stage, align(stage, *texts), (), texts, numbers, texts)
-
-
-def _diff(
-    stage: str,
-    found: Aligned,
-    legend: tuple[tuple[str, str], ...],
-    texts: Sequence[Sequence[str]],
-    numbers: Sequence[Sequence[int]],
-    raws: Sequence[Sequence[str]],
-) -> StageDiff:
     return StageDiff(
         stage=stage,
-        rows=found.rows,
-        legend=legend,
-        _names=found.names,
+        legend=(),
+        _aligned=align(stage, base, head),
         _texts=texts,
-        _numbers=numbers,
-        _raws=raws,
+        _numbers=[range(1, len(text) + 1) for text in texts],
+        _raws=texts,
     )
 
 

@@ -12,8 +12,8 @@ from irdiff.gate.policy import Policy
 from irdiff.gate.settling import Settler
 from irdiff.gate.timings import TimedCase
 from irdiff.model import Run
-from irdiff.report import edited, group_names
-from irdiff.report.wording import side
+from irdiff.report import edit_coverage, group_names
+from irdiff.report.phrases import side
 
 __all__ = ["Outcome", "Policy", "evaluate"]
 
@@ -45,7 +45,7 @@ def evaluate(
         settled = tuple(settler.settle(rule, finding) for finding in found)
         outcomes.append(RuleOutcome(rule=rule, examined=examined, findings=settled))
     counts = count_cases(run)
-    is_same = edited.same_compiler(run)
+    is_same = edit_coverage.same_compiler(run)
     return Outcome(
         passed=bool(counts.compared or is_same) and all(outcome.holds for outcome in outcomes),
         base=side(run.base),
@@ -56,7 +56,7 @@ def evaluate(
         group_names={row.group.id: row.short for row in group_names.named(run)},
         notes=(
             *([] if timings else ["no timings: rules that need them could not be decided"]),
-            *([edited.headline(run.edited)] if run.edited and is_same else []),
+            *([edit_coverage.identical(run.edited)] if run.edited and is_same else []),
             *[*run.notes, *notes][:MAX_NOTES],
             *([f"{len(unread)} timings are of cases that this run does not have"] if unread else []),
             *settler.notes(),

@@ -10,7 +10,7 @@ from pathlib import Path
 from irdiff.gate import outputs
 from irdiff.gate.outcome import Outcome
 from irdiff.model import Run, Verdict
-from irdiff.report import markdown, templates, timed, wording
+from irdiff.report import markdown, phrases, templates, timing_summary
 from irdiff.timing.results import TimingResults
 
 _MOST_CHARACTERS = 20_000
@@ -29,7 +29,7 @@ class ReleaseRun:
 
     @property
     def sides(self) -> str:
-        return wording.sides(self.run)
+        return phrases.sides(self.run)
 
     @property
     def gate_word(self) -> str:
@@ -41,7 +41,7 @@ class ReleaseRun:
 
     @property
     def report(self) -> str:
-        timing = timed.timing_summary_of(self.timing) if self.timing else None
+        timing = timing_summary.of_results(self.timing) if self.timing else None
         return markdown.render(self.run, self.folder, timing, _MOST_CHARACTERS)
 
     @property
@@ -51,7 +51,7 @@ class ReleaseRun:
         """
         timed_cases = {row.case for row in self.timing.cases if row.measurement} if self.timing else set()
         found = {}
-        for target, radius in wording.in_target_order(self.run):
+        for target, radius in phrases.in_target_order(self.run):
             cases = [case for case in self.run.cases if case.target == target]
             counts = Counter(case.verdict for case in cases)
             changed = {case.id for case in cases if case.verdict is Verdict.CHANGED}

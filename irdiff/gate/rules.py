@@ -12,7 +12,7 @@ from irdiff.gate.outcome import Certainty, GateFinding, SubjectKind
 from irdiff.gate.policy import Rule, matches
 from irdiff.gate.timings import TimedCase
 from irdiff.model import COMPARED_VERDICTS, Case, ChangeGroup, Run, StageStatus, Verdict
-from irdiff.report import edited
+from irdiff.report import edit_coverage
 from irdiff.stages import MACHINE_STAGES
 from irdiff.timing.results import Speed
 
@@ -26,7 +26,7 @@ def findings(
     rule: Rule, run: Run, timings: Mapping[str, Sequence[TimedCase]]
 ) -> tuple[int, list[GateFinding]]:
     """How many cases the rule selects, and where it does not hold. `timings` are by case id."""
-    if edited.same_compiler(run):
+    if edit_coverage.same_compiler(run):
         return 0, []  # every rule asks for something of code that changed, or may have: none can have
     selected = [case for case in run.cases if rule.selects(case)]
     if not selected and not isinstance(rule, policy.CoverageRule):

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from irdiff.errors import UsageError
-from irdiff.github.client import Client, GithubError
+from irdiff.github.api import Client, GithubError
 from irdiff.run import run_archive
 from irdiff.run.failure import PartFailure
 
 _PAGE = 100
-_MAX_PAGES = 20
 _FAILED = frozenset({"failure", "timed_out", "startup_failure"})
 _LOGIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}(\[bot\])?")
 
@@ -86,16 +85,12 @@ def failures(client: Client, run_id: int) -> tuple[PartFailure, ...]:
     """Jobs that failed and the step that each failed in, as GitHub knows it: who runs them names them."""
     path = f"/actions/runs/{run_id}/jobs"
     rows = client.rest("GET", path, to="list the jobs of the run", parameters={"per_page": _PAGE})["jobs"]
-    return tuple(
-        PartFailure(step=f"job {str(row.get('name'))[:100]}", code=1, lines=_failed_steps(row))
-        for row in rows
-        if row.get("conclusion") in _FAILED
-    )[:20]
-
-
-def _failed_steps(job: Mapping[str, Any]) -> tuple[str, ...]:
-    steps = [step for step in job.get("steps") or () if step.get("conclusion") in _FAILED]
-    return tuple(f"failed in the step: {str(step.get('name'))[:200]}" for step in steps[:5])
+    found = []
+    for job in [row for row in rows if row.get("conclusion") in _FAILED][:20]:
+        steps = [step for step in job.get("steps") or () if step.get("conclusion") in _FAILED]
+        lines = tuple(f"failed in the step: {str(step.get('name'))[:200]}" for step in steps[:5])
+        found.append(PartFailure(step=f"job {str(job.get('name'))[:100]}", code=1, lines=lines))
+    return tuple(found)
 
 
 def may_write(client: Client, login: str) -> bool:
@@ -108,11 +103,15 @@ def may_write(client: Client, login: str) -> bool:
 
 def head_of(client: Client, number: int) -> str:
     """The newest commit of a pull request."""
-    return str(client.rest("GET", f"/pulls/{number}", to=f"read pull request {number}")["head"]["sha"])
+    return str(_pull_request(client, number)["head"]["sha"])
 
 
 def is_open(client: Client, number: int) -> bool:
-    return bool(client.rest("GET", f"/pulls/{number}", to=f"read pull request {number}")["state"] == "open")
+    return bool(_pull_request(client, number)["state"] == "open")
+
+
+def _pull_request(client: Client, number: int) -> Any:
+    return client.rest("GET", f"/pulls/{number}", to=f"read pull request {number}")
 
 
 def react(client: Client, comment: int, content: str) -> None:
@@ -125,21 +124,14 @@ def react(client: Client, comment: int, content: str) -> None:
 
 def caches(client: Client, prefix: str) -> Iterator[ActionsCache]:
     """Every cache whose key begins with `prefix`."""
-    for page in range(1, _MAX_PAGES + 1):
-        parameters = {"key": prefix, "per_page": _PAGE, "page": page}
-        rows = client.rest("GET", "/actions/caches", to="list caches", parameters=parameters)[
-            "actions_caches"
-        ]
-        for row in rows:
-            yield ActionsCache(
-                number=int(row["id"]),
-                ref=str(row["ref"]),
-                key=str(row["key"]),
-                size_bytes=int(row["size_in_bytes"]),
-                last_used=str(row["last_accessed_at"]),
-            )
-        if len(rows) < _PAGE:
-            return
+    for row in client.listed("/actions/caches", {"key": prefix}, to="list caches", within="actions_caches"):
+        yield ActionsCache(
+            number=int(row["id"]),
+            ref=str(row["ref"]),
+            key=str(row["key"]),
+            size_bytes=int(row["size_in_bytes"]),
+            last_used=str(row["last_accessed_at"]),
+        )
 
 
 def to_remove(rows: list[ActionsCache], closed: set[int], max_bytes: int) -> list[ActionsCache]:

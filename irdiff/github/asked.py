@@ -7,12 +7,9 @@ alone: they never read what people write.
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
-from dataclasses import asdict, dataclass
-
-from pydantic import TypeAdapter, ValidationError
+from dataclasses import dataclass
 
 from irdiff.errors import UsageError
 
@@ -31,7 +28,7 @@ _WORDS = {
     "--target": re.compile(r"[a-z0-9][a-z0-9_]{0,39}"),
     "--case": re.compile(r"[A-Za-z0-9_.:@/*?-]{1,200}"),
 }
-_RECORD = re.compile(r"<!-- irdiff:record (\{[ -~]{1,4000}\}) -->")
+_RECORD = re.compile(r"<!-- irdiff:record ([0-9a-f]{40,64}) ([ -=?-~]{1,4000}) -->")
 _MAX_WORDS = 40
 
 
@@ -45,15 +42,6 @@ class Asked:
     """None for those that a push compares, an empty tuple for all."""
     targets: tuple[str, ...]
     cases: tuple[str, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class _AskedOf:
-    head: str
-    asked: Asked
-
-
-_adapter = TypeAdapter(_AskedOf)
 
 
 def parse(comment: str) -> Asked | None:
@@ -94,8 +82,7 @@ def _compared(words: list[str]) -> Asked:
 
 def record(asked: Asked, head: str) -> str:
     """The hidden line that holds a command for one commit."""
-    content = json.dumps(asdict(_AskedOf(head=head, asked=asked)), separators=(",", ":"))
-    line = f"<!-- irdiff:record {content} -->"
+    line = f"<!-- irdiff:record {head} {in_words(asked)} -->"
     assert _RECORD.fullmatch(line)
     return line
 
@@ -103,15 +90,7 @@ def record(asked: Asked, head: str) -> str:
 def read(comment: str | None, head: str) -> Asked | None:
     """What a record asks for at a commit; None where it says nothing of it. Checked as a comment is."""
     found = _RECORD.search(comment or "")
-    if found is None:
-        return None
-    try:
-        recorded = _adapter.validate_json(found[1])
-    except ValidationError:
-        return None
-    if recorded.head != head:
-        return None
-    return parse(f"/irdiff {in_words(recorded.asked)}")
+    return parse(f"/irdiff {found[2]}") if found and found[1] == head else None
 
 
 def in_words(asked: Asked) -> str:

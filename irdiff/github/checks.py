@@ -9,9 +9,9 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from irdiff.compare import launchers
-from irdiff.github.client import Client, ForbiddenError
-from irdiff.model import Case, ChangeGroup, Run, Verdict
-from irdiff.report import edited, error_clusters, reach, wording
+from irdiff.github.api import Client, ForbiddenError
+from irdiff.model import Case, Run, Verdict
+from irdiff.report import edit_coverage, error_clusters, phrases
 from irdiff.report.escape import clean
 from irdiff.words import counted
 
@@ -30,11 +30,9 @@ class Conclusion(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Annotation:
-    """An annotation as the checks API takes it. The line is not known, so it stands at the first one."""
+    """An annotation of a file, with the names of the checks API."""
 
     path: str
-    start_line: int
-    end_line: int
     annotation_level: str
     title: str
     message: str
@@ -44,11 +42,11 @@ def conclusion(run: Run) -> Conclusion:
     """Broken fails, and so does a run that compared nothing. Changed is neutral: whether a change is wanted
     is the reviewer's to say. So is what was not compared.
     """
-    if edited.same_compiler(run):
+    if edit_coverage.same_compiler(run):
         return Conclusion.SUCCESS
     if not run.summary.compared or any(map(is_broken, run.cases)):
         return Conclusion.FAILURE
-    is_whole = run.options.shard == (1, 1) and not (reach.gaps(run) or launchers.differ(run))
+    is_whole = run.options.shard == (1, 1) and not (edit_coverage.gaps(run) or launchers.differ(run))
     is_quiet = is_whole and all(_is_same(case, run) and not case.nondeterministic for case in run.cases)
     return Conclusion.SUCCESS if is_quiet else Conclusion.NEUTRAL
 
@@ -71,9 +69,7 @@ def annotate(run: Run, root: str) -> tuple[Annotation, ...]:
 
     `root` is where the corpus lies in the repository; what lies elsewhere is left out.
     """
-    cases = {case.id: case for case in run.cases}
-    rows = [*_of_broken(run, root), *_of_groups(run, cases, root)]
-    return tuple(rows[:MAX_ANNOTATIONS])
+    return tuple([*_of_broken(run, root), *_of_groups(run, root)][:MAX_ANNOTATIONS])
 
 
 def _of_broken(run: Run, root: str) -> Iterator[Annotation]:
@@ -88,25 +84,19 @@ def _of_broken(run: Run, root: str) -> Iterator[Annotation]:
             yield _annotation(path, "failure", f"broken: {names}", shared.words)
 
 
-def _of_groups(run: Run, cases: dict[str, Case], root: str) -> Iterator[Annotation]:
-    for group in wording.ordered_groups(run):
-        path = _path(run, cases[group.representative], root)
-        if path:
-            level = "warning" if wording.is_loud(group) else "notice"
-            yield _annotation(path, level, group.title, _group_text(group, cases))
-
-
-def _group_text(group: ChangeGroup, cases: dict[str, Case]) -> str:
-    count = counted(len(group.members), "case")
-    where = wording.members_by_target(group, cases)
-    return f"{count} ({where}), first in {wording.group_origin(group)}; for example {group.representative}"
+def _of_groups(run: Run, root: str) -> Iterator[Annotation]:
+    cases = {case.id: case for case in run.cases}
+    for group in phrases.ordered_groups(run):
+        if path := _path(run, cases[group.representative], root):
+            level = "warning" if phrases.is_loud(group) else "notice"
+            where = f"{counted(len(group.members), 'case')} ({phrases.members_by_target(group, cases)})"
+            first = f"first in {phrases.group_origin(group)}; for example {group.representative}"
+            yield _annotation(path, level, group.title, f"{where}, {first}")
 
 
 def _annotation(path: str, level: str, title: str, message: str) -> Annotation:
     return Annotation(
         path=path,
-        start_line=1,
-        end_line=1,
         annotation_level=level,
         title=clean(title, limit=200),
         message=clean(message, limit=2000),
@@ -149,7 +139,8 @@ def _publish_check(client: Client, check: CheckRun) -> None:
         "title": clean(check.title, limit=200),
         "summary": check.summary[:_MAX_SUMMARY],
     }
-    rows = [asdict(annotation) for annotation in check.annotations]
+    first_line = {"start_line": 1, "end_line": 1}  # which line it is of is not known
+    rows = [{**asdict(annotation), **first_line} for annotation in check.annotations]
     batches = [rows[at : at + ANNOTATIONS_PER_REQUEST] for at in range(0, len(rows), ANNOTATIONS_PER_REQUEST)]
     request = {
         "name": check.name,

@@ -14,7 +14,7 @@ from typing import Any
 
 from irdiff.errors import UsageError
 from irdiff.github import since
-from irdiff.github.client import Client, GithubError, GithubUnreachableError, NotSentError, TooLongError
+from irdiff.github.api import Client, GithubError, GithubUnreachableError, NotSentError, TooLongError
 from irdiff.github.since import Pushed
 
 MAX_BODY = 65_536
@@ -173,16 +173,11 @@ def _find(client: Client, number: int, mark: str) -> _PullRequest:
                 hint="check --repo and --pr",
             )
         viewer = _plain_login(rows["viewer"])
-        for node in pull["comments"]["nodes"]:
-            if _plain_login(node.get("author")) == viewer and node["body"].lstrip().startswith(mark):
-                ours.append(
-                    _Comment(
-                        node=node["id"],
-                        number=node["databaseId"],
-                        body=node["body"],
-                        minimized=node["isMinimized"],
-                    )
-                )
+        ours += [
+            _Comment(node=row["id"], number=row["databaseId"], body=row["body"], minimized=row["isMinimized"])
+            for row in pull["comments"]["nodes"]
+            if _plain_login(row.get("author")) == viewer and row["body"].lstrip().startswith(mark)
+        ]
         page = pull["comments"]["pageInfo"]
         if not page["hasNextPage"]:
             break

@@ -12,13 +12,12 @@ from enum import StrEnum
 from typing import Any
 
 from irdiff.errors import UsageError
-from irdiff.github.client import Client
+from irdiff.github.api import Client
 from irdiff.github.comment import MAX_BODY
 
 LABEL = "irdiff"
 _KEY = re.compile(r"[A-Za-z0-9._+-]{1,80}")
 _MARK = re.compile(r"<!-- irdiff:issue:([A-Za-z0-9._+-]{1,80}) -->")
-_MAX_PAGES = 20
 _VIEWER = "query { viewer { login } }"
 
 
@@ -50,14 +49,8 @@ def marker(key: str) -> str:
 def open_issues(client: Client) -> list[OpenIssue]:
     """Raises GithubError."""
     viewer = client.graphql(_VIEWER, {}, to="ask who the token is")["viewer"]["login"]
-    found: list[OpenIssue] = []
-    for page in range(1, _MAX_PAGES + 1):
-        parameters = {"state": "open", "labels": LABEL, "per_page": 100, "page": page}
-        rows: Any = client.rest("GET", "/issues", to="list issues", parameters=parameters)
-        found += [issue for row in rows if (issue := _issue(row, viewer))]
-        if len(rows) < 100:
-            break
-    return found
+    rows = client.listed("/issues", {"state": "open", "labels": LABEL}, to="list issues")
+    return [issue for row in rows if (issue := _issue(row, viewer))]
 
 
 def _issue(row: Mapping[str, Any], viewer: str) -> OpenIssue | None:
@@ -72,17 +65,15 @@ def _issue(row: Mapping[str, Any], viewer: str) -> OpenIssue | None:
 
 def write(client: Client, known: list[OpenIssue], key: str, title: str, text: str) -> tuple[IssueDone, str]:
     """Opens the issue of a key, or brings it up to date; returns its address. Raises GithubError."""
-    body = f"{marker(key)}\n{text}"[:MAX_BODY]
+    body, title = f"{marker(key)}\n{text}"[:MAX_BODY], title[:250]
     issue = next((issue for issue in known if issue.key == key), None)
     if issue is None:
-        wanted = {"title": title[:250], "body": body, "labels": [LABEL]}
+        wanted = {"title": title, "body": body, "labels": [LABEL]}
         made: Any = client.rest("POST", "/issues", wanted, to="open an issue", repeatable=False)
         return IssueDone.OPENED, str(made["html_url"])
-    if issue.body.replace("\r\n", "\n").rstrip() == body.rstrip() and issue.title == title[:250]:
+    if issue.body.replace("\r\n", "\n").rstrip() == body.rstrip() and issue.title == title:
         return IssueDone.UNCHANGED, issue.url
-    client.rest(
-        "PATCH", f"/issues/{issue.number}", {"title": title[:250], "body": body}, to="update the issue"
-    )
+    client.rest("PATCH", f"/issues/{issue.number}", {"title": title, "body": body}, to="update the issue")
     return IssueDone.UPDATED, issue.url
 
 

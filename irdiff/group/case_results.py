@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -53,9 +53,9 @@ class CaseResult:
     """None where no group takes the case, or where it is still to be described."""
     edit: EditSource | None
     """The texts that show its edit best, where attribution found them."""
-    again: Sides[Mapping[str, bool]]
+    suspect: bool
     """As of `Attribution`."""
-    may_be_cured: bool = False
+    transient: bool = False
     """As of `Attribution`: another attempt may find more, so this is not kept."""
 
     @property
@@ -63,18 +63,9 @@ class CaseResult:
         return self.case.id
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Common:
-    """The part of a judgement that many cases have in common."""
-
-    verdict: Verdict
-    stages: Mapping[str, StageStatus]
-    findings: tuple[Finding, ...]
-    origin: Origin | None
-    again: Sides[Mapping[str, bool]]
-
-
-_found, _described = TypeAdapter(_Common), TypeAdapter(Description)
+_Found = tuple[Verdict, Mapping[str, StageStatus], tuple[Finding, ...], Origin | None, bool]
+"""Verdict, stages, findings, origin and `suspect`: what many cases have in common."""
+_found, _described = TypeAdapter(_Found), TypeAdapter(Description | None)
 
 
 class CaseResults:
@@ -85,7 +76,7 @@ class CaseResults:
         self._is_used = options.use_cache and not options.stages
         """A run of some stages alone is rare, and is judged as it is."""
         made_with = [side.toolchain.digest for side in sides], options.attribute, llvm_process.version()
-        self._made_with = key_of("judged/2", _digest_of_code(), made_with)
+        self._made_with = key_of("judged/3", _digest_of_code(), made_with)
 
     def found(self, pair: Pair, outcomes: Sides[Outcome]) -> CaseResult | None:
         """As it was judged before; None where it was not, or a text that it names is gone."""
@@ -102,7 +93,7 @@ class CaseResults:
         """Keeps what is final, and what the same compilations would be judged as again."""
         case = result.case
         is_described = result.description is not None or case.verdict not in GROUPED_VERDICTS
-        transient = result.may_be_cured or may_be_cured(case.findings)
+        transient = result.transient or may_be_cured(case.findings)
         if case.verdict not in COMPARED_VERDICTS or not is_described or transient:
             return
         if key := self._key(pair, outcomes):
@@ -130,37 +121,32 @@ def _digest_of_code() -> str:
 
 
 def _record(result: CaseResult) -> dict[str, Any]:
-    case, description = result.case, result.description
-    found = _Common(
-        verdict=case.verdict,
-        stages=case.stages,
-        findings=case.findings,
-        origin=case.origin,
-        again=result.again,
-    )
+    case = result.case
+    found = case.verdict, case.stages, case.findings, case.origin, result.suspect
     return {
         "found": _found.dump_json(found).decode(),
-        "described": _described.dump_json(description).decode() if description else None,
+        "described": _described.dump_json(result.description).decode(),
         "facts": [json.dumps(side) for side in case.facts],
         "edit": case.edit,
-        "source": [result.edit.ir, result.edit.base, result.edit.head] if result.edit else None,
+        "source": asdict(result.edit) if result.edit else None,
     }
 
 
 def _case_result(record: Mapping[str, Any], pair: Pair, outcomes: Sides[Outcome]) -> CaseResult:
-    found: _Common = read_once("found", record["found"], _found.validate_json)
-    source = record["source"]
+    found: _Found = read_once("found", record["found"], _found.validate_json)
+    verdict, stages, findings, origin, suspect = found
+    base, head = record["facts"]
     case = replace(
-        cases.blank(pair, found.verdict),
-        origin=found.origin,
-        stages=found.stages,
-        findings=found.findings,
-        facts=_both(record["facts"]).map(_plain),
+        cases.blank(pair, verdict),
+        origin=origin,
+        stages=stages,
+        findings=findings,
+        facts=Sides(base=base, head=head).map(lambda text: read_once("plain", text, from_json)),
         artifacts=cases.artifacts(pair, outcomes),
         compile_s=outcomes.map(lambda side: side.stage_times_s),
         edit=record["edit"],
     )
-    if found.verdict is not Verdict.UNCHANGED:
+    if verdict is not Verdict.UNCHANGED:
         metadata = outcomes.map(lambda side: side.metadata if isinstance(side, Compiled) else {})
         case = replace(case, metadata=metadata)
     assert isinstance(pair.base, Launch)
@@ -169,17 +155,7 @@ def _case_result(record: Mapping[str, Any], pair: Pair, outcomes: Sides[Outcome]
         case=case,
         launches=Sides(base=pair.base, head=pair.head),
         outcomes=None,
-        description=read_once("described", record["described"], _described.validate_json)
-        if record["described"]
-        else None,
-        edit=EditSource(ir=source[0], base=source[1], head=source[2]) if source else None,
-        again=found.again,
+        description=read_once("described", record["described"], _described.validate_json),
+        edit=EditSource(**record["source"]) if record["source"] else None,
+        suspect=suspect,
     )
-
-
-def _both(sides: list[Any]) -> Sides[Any]:
-    return Sides(base=sides[0], head=sides[1])
-
-
-def _plain(text: str) -> Any:
-    return read_once("plain", text, from_json)

@@ -1,8 +1,8 @@
 """What the edit of one case does, as causes that can be counted over the cases of a group. Pure.
 
 The causes are looked for in this order: operations that became more or fewer, or were replaced; operations
-that stayed where they were and say something else; layouts; flags; places. Integer arithmetic is told by its
-operations, and only where nothing else tells anything.
+that stayed in their place with other attributes; layouts; flags; places. Integer arithmetic is named by its
+operations, and only where there is nothing else.
 """
 
 from __future__ import annotations
@@ -21,14 +21,12 @@ from irdiff.model import Cause, CauseKind
 from irdiff.stages import Stage
 
 MAX_CAUSES = 12
-"""The most causes of one case. A title tells three."""
-_TOLD_FIRST = (
+"""The most causes of one case. A title has three."""
+_FIRST = (
     re.compile(r"fence|membar|barrier|\bbar\b|wait|arrive|atom|cmpxchg"),
     re.compile(r"dot|mma|mfma|convert_layout|async|copy|load|store|alloc|reduce|scan|div|call |inline "),
 )
-_TOLD_LAST = re.compile(
-    r"constant`$|(?:ext|trunc|cast)\w*`$|^`llvm\.(?:mlir|insert|extract|and|or|u|s|add|mul)"
-)
+_LAST = re.compile(r"constant`$|(?:ext|trunc|cast)\w*`$|^`llvm\.(?:mlir|insert|extract|and|or|u|s|add|mul)")
 _INFERRED = re.compile(r"^LLVM |the same otherwise$")
 _DECLARES = re.compile(r"define|declare|attributes")
 _MATRIX_UNITS = {
@@ -40,8 +38,8 @@ _MATRIX_UNITS = {
 
 
 def of_edit(edit: Edit) -> tuple[Cause, ...]:
-    """The causes in the order in which they are told; none for an edit without lines."""
-    tallies = _tallies(edit, operation_names.told)
+    """The causes in the order in which a title has them; none for an edit without lines."""
+    tallies = _tallies(edit, operation_names.name_of)
     numbers = _numbers(tallies)
     layouts = list(values.layouts(edit))
     if layouts:  # there is one index vector for each layout
@@ -67,11 +65,11 @@ def order(cause: Cause) -> tuple[int, int, str]:
 def _place(cause: Cause) -> int:
     if cause.kind in (CauseKind.FAILURE, CauseKind.LAUNCH):
         return -1
-    for place, pattern in enumerate(_TOLD_FIRST):
+    for place, pattern in enumerate(_FIRST):
         if pattern.search(cause.subject):
             return place
-    last = _INFERRED if cause.kind is CauseKind.STATE else _TOLD_LAST
-    return len(_TOLD_FIRST) + bool(last.search(cause.subject))
+    last = _INFERRED if cause.kind is CauseKind.STATE else _LAST
+    return len(_FIRST) + bool(last.search(cause.subject))
 
 
 # what became more or fewer
@@ -137,7 +135,7 @@ def _within(in_loops: int, more: int) -> int:
 
 
 def _hidden_name(stage: str, text: str) -> str:
-    return "" if operation_names.told(stage, text) else operation_names.untold(stage, text)
+    return "" if operation_names.name_of(stage, text) else operation_names.minor_name_of(stage, text)
 
 
 # flags and places
@@ -156,9 +154,7 @@ def _flags(edit: Edit) -> Iterator[Cause]:
         for flag in ours - theirs:
             more[bool(_DECLARES.match(line.text)), flag] += 1 if line.sign == "+" else -1
     for (declared, flag), count in more.items():
-        if not count or (
-            declared and not only
-        ):  # what LLVM inferred tells nothing where there are other edits
+        if not count or (declared and not only):  # what LLVM inferred follows from the other edits
             continue
         if declared:
             verb = "infers" if count > 0 else "no longer infers"
@@ -178,7 +174,7 @@ def _places(edit: Edit) -> Iterator[Cause]:
     moved: Counter[str] = Counter()
     operands: Counter[str] = Counter()
     for line in edit.lines:
-        name = operation_names.told(edit.stage, line.text)
+        name = operation_names.name_of(edit.stage, line.text)
         if name and line.sign == "+":
             (moved if line.partner is None else operands)[name] += 1
     for rows, words in ((moved, "in another place"), (operands, "with other operands")):

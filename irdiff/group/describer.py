@@ -28,15 +28,11 @@ class CaseDescriber:
         case: Case,
         source: EditSource | None,
         launches: Sides[Launch | None] = NO_LAUNCHES,
-        made: Edit | None = None,
     ) -> Description:
-        """By the texts that show the edit best where they are known, else by the first changed stage.
-
-        `made` is the edit between these texts, where somebody has made it already.
-        """
+        """By the texts that show the edit best where they are known, else by the first changed stage."""
         source = source or source_of(case)
         with LARGE_TEXT:
-            edit = made or (self._edit(source) if source else None)
+            edit = self._edit(source) if source else None
             found = describe(case, edit, launches)
         return _sharing(found)
 

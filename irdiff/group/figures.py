@@ -1,9 +1,8 @@
 """The figures of machine code that moved, over the cases of a group: `registers +2 … +6`. Pure.
 
-A figure is told where it moved in at least half of the cases whose machine code changed. Where all cases have
-the same values, both values are told; otherwise by how much they moved, as a range that holds for every case,
-also for those where the figure did not move. A barrier of PTX is told as PTX's, one of AMD's assembly as
-`s_barrier`, and one of TTGIR as an operation.
+A figure is shown where it moved in at least half of the cases whose machine code changed. Where all cases
+have the same values, both are shown; else by how much they moved, as a range that holds for every case, also
+for those where the figure did not move.
 """
 
 from __future__ import annotations
@@ -12,9 +11,9 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from irdiff.model import Case, Fact, Verdict
+from irdiff.model import Case, Fact, Sides, Verdict
 
-Facts = tuple[Mapping[str, Fact], Mapping[str, Fact]]
+Facts = Sides[Mapping[str, Fact]]
 
 _BEFORE_ACCESS = (
     ("ttgir.convert_layout", "`ttg.convert_layout` in TTGIR", ""),
@@ -39,17 +38,10 @@ _AFTER_ACCESS = (
     ("amdgcn.total", "instructions", ""),
 )
 _ACCESS = re.compile(r"(ptx|amdgcn)\.(load|store)_(global|shared)_(\d+)")
+_BARRIER = re.compile(r"(?<!sched\.)(?<!sched\.group\.)barrier")
 _SYNCHRONIZATION = (
-    (
-        re.compile(r"(?<!sched\.)(?<!sched\.group\.)barrier"),
-        "ptx.barrier",
-        "as many `bar` and `mbarrier` in PTX",
-    ),
-    (
-        re.compile(r"(?<!sched\.)(?<!sched\.group\.)barrier"),
-        "amdgcn.barrier",
-        "as many `s_barrier` in the assembly",
-    ),
+    (_BARRIER, "ptx.barrier", "as many `bar` and `mbarrier` in PTX"),
+    (_BARRIER, "amdgcn.barrier", "as many `s_barrier` in the assembly"),
     (re.compile(r"fence"), "ptx.fence", "as many `fence` in PTX"),
 )
 
@@ -57,8 +49,8 @@ _SYNCHRONIZATION = (
 def moved(cases: Sequence[Case], said: str) -> Iterator[str]:
     """The figures that moved, the gravest first, without those that the words `said` already tell."""
     known = [case for case in cases if case.facts.base or case.facts.head]
-    rows = [_of(case) for case in known]
-    telling = [_of(case) for case in known if case.verdict is not Verdict.ABSORBED] or rows
+    rows = [case.facts for case in known]
+    telling = [case.facts for case in known if case.verdict is not Verdict.ABSORBED] or rows
     yield from _all(_BEFORE_ACCESS, rows, telling, said)
     yield from _widths(telling)
     yield from _all(_AFTER_ACCESS, rows, telling, said)
@@ -66,16 +58,12 @@ def moved(cases: Sequence[Case], said: str) -> Iterator[str]:
 
 def kept(cases: Sequence[Case], subjects: Sequence[str]) -> Iterator[str]:
     """What to say of synchronization that assembly has as often as before: another pass may have made it."""
-    rows = [_of(case) for case in cases]
+    rows = [case.facts for case in cases]
     for pattern, name, words in _SYNCHRONIZATION:
         values = [(base.get(name), head.get(name)) for base, head in rows]
         same = all(before is not None and before == after for before, after in values)
         if rows and same and any(pattern.search(subject) for subject in subjects):
             yield words
-
-
-def _of(case: Case) -> Facts:
-    return case.facts.base, case.facts.head
 
 
 def _all(

@@ -2,7 +2,7 @@
 
 Two changes are the same where they have the same origin (stage and pass) and the same essence of the
 abstracted edit. How often a line occurs, or what moves beside it, depends on the kernel and not on the change
-of the compiler. The group's likeness tells how alike its members are beyond that, occurrences included.
+of the compiler. The group's likeness is how alike its members are beyond that, occurrences included.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from irdiff.compare.abstraction import abstract, essence
@@ -24,6 +24,7 @@ from irdiff.model import (
     ChangeGroup,
     Component,
     Launch,
+    Origin,
     Sides,
     Verdict,
 )
@@ -32,40 +33,33 @@ MAX_EDIT_LINES = 200
 """Abstracted lines that a group shows; its id covers all."""
 
 
+Key = tuple[str, str, str, tuple[str, ...]]
+"""Kind, stage, pass and essence of the edit: what the cases of a group have in common."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Description:
     """What grouping needs of a case. Its texts are not among it."""
 
-    key: tuple[str, str, str, tuple[str, ...]]
+    key: Key
     counts: Mapping[str, int]
     """Abstracted edit lines with how often each occurs."""
     size: int
     summary: CaseSummary
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Member:
-    case: Case
-    description: Description
-
-
+_Member = tuple[Case, Description]
 NO_LAUNCHES: Sides[Launch | None] = Sides(base=None, head=None)
 
 
 def describe(case: Case, edit: Edit | None, launches: Sides[Launch | None] = NO_LAUNCHES) -> Description:
     """The description of one case from its canonical edit; None where there is no text to compare.
 
-    The key does not depend on what is told: other words never make other groups.
+    The key does not depend on the summary: other words never make other groups.
     """
     counts = _failure_lines(case) or (abstract(edit) if edit else Counter(_facts_lines(case)))
-    origin = case.origin
     return Description(
-        key=(
-            _kind(case),
-            origin.stage if origin else "",
-            (origin.pass_name or "") if origin else "",
-            essence(counts),
-        ),
+        key=(_kind(case), *(_place(case.origin) if case.origin else ("", "")), essence(counts)),
         counts=counts,
         size=sum(counts.values()),
         summary=_summary(case, edit, launches),
@@ -87,49 +81,48 @@ def group(
     cases: Iterable[Case], description_of: Callable[[Case], Description]
 ) -> tuple[tuple[ChangeGroup, ...], dict[str, str]]:
     """The groups, the gravest first, and the group id of each case. The order of cases does not matter."""
-    rows: dict[tuple[str, str, str, tuple[str, ...]], list[_Member]] = {}
+    rows: dict[Key, list[_Member]] = {}
     for case in cases:
         if case.verdict in GROUPED_VERDICTS:
-            member = _Member(case=case, description=description_of(case))
-            rows.setdefault(member.description.key, []).append(member)
+            description = description_of(case)
+            rows.setdefault(description.key, []).append((case, description))
     groups = [_group(key, found) for key, found in rows.items()]
     groups.sort(key=lambda g: (-severity.class_gravity(g.severity), -g.score, -len(g.members), g.id))
     return tuple(groups), {case_id: g.id for g in groups for case_id in g.members}
 
 
-def _group(key: tuple[str, str, str, tuple[str, ...]], members: list[_Member]) -> ChangeGroup:
-    members.sort(key=lambda m: m.case.id)
-    shown = [m for m in members if m.case.verdict is not Verdict.ABSORBED] or members
-    smallest = min(shown, key=lambda m: (m.description.size, m.case.id))
-    gravest = max(shown, key=lambda m: (*severity.gravity(m.description.summary), m.case.id))
-    summary, counts = gravest.description.summary, smallest.description.counts
-    origin = smallest.case.origin
+def _group(key: Key, members: list[_Member]) -> ChangeGroup:
+    members.sort(key=lambda row: row[0].id)
+    shown = [row for row in members if row[0].verdict is not Verdict.ABSORBED] or members
+    smallest, described = min(shown, key=lambda row: (row[1].size, row[0].id))
+    _, gravest = max(shown, key=lambda row: (*severity.gravity(row[1].summary), row[0].id))
+    summary, counts, origin = gravest.summary, described.counts, smallest.origin
+    charged = {part for case, _ in members if case.origin for part in case.origin.charged}
     return ChangeGroup(
         id=hashlib.sha256(json.dumps(key).encode()).hexdigest()[:16],
-        title=titles.of_group([(m.case, m.description.summary.causes) for m in members]),
+        title=titles.of_group([(case, row.summary.causes) for case, row in members]),
         severity=summary.severity,
         score=summary.score,
         origin_stage=origin.stage if origin else "",
         pass_name=origin.pass_name if origin else None,
-        charged=_charged(members),
-        representative=smallest.case.id,
-        members=tuple(m.case.id for m in members),
-        likeness=round(sum(_likeness(counts, m.description.counts) for m in members) / len(members), 4),
+        charged=tuple(component for component in Component if component in charged),
+        representative=smallest.id,
+        members=tuple(case.id for case, _ in members),
+        likeness=round(sum(_likeness(counts, row.counts) for _, row in members) / len(members), 4),
         reasons=summary.reasons,
         edit=tuple(sorted(counts, key=lambda line: (line[1:], line[:1] == "+")))[:MAX_EDIT_LINES],
     )
 
 
-def _charged(members: Sequence[_Member]) -> tuple[Component, ...]:
-    found = {component for m in members if m.case.origin for component in m.case.origin.charged}
-    return tuple(component for component in Component if component in found)
-
-
 def _likeness(base: Mapping[str, int], other: Mapping[str, int]) -> float:
     """Lines in common over all lines, occurrences included."""
     ours, theirs = Counter(base), Counter(other)
-    whole = sum((ours | theirs).values())
-    return sum((ours & theirs).values()) / whole if whole else 1.0
+    whole = (ours | theirs).total()
+    return (ours & theirs).total() / whole if whole else 1.0
+
+
+def _place(origin: Origin) -> tuple[str, str]:
+    return origin.stage, origin.pass_name or ""
 
 
 def _kind(case: Case) -> str:

@@ -20,57 +20,61 @@ _ALLOWS = ("allowed_", "supported_", "deprecated_")
 def of_case(case: Case, launches: Sides[Launch | None]) -> tuple[Cause, ...]:
     """The options, and those of Triton's metadata, which has them as the compiler resolved them."""
     base, head = launches
-    found: list[Cause] = []
-    if base is not None and head is not None:
-        found += _values(base.options, head.options)
-        found += _values(base.constexprs, head.constexprs)
-        found += _types(base.signature, head.signature)
-        found += _attributes(base, head)
-    known = base.options.keys() if base is not None else ()
-    ours, theirs = (
-        {name: str(value) for name, value in side.items() if name in known} for side in case.metadata
+    if base is None or head is None:
+        return ()
+    resolved = (
+        {name: str(value) for name, value in side.items() if name in base.options} for side in case.metadata
     )
-    return tuple({row.subject: row for row in (*_values(ours, theirs), *found)}.values())
+    found = (
+        *_values(*resolved),
+        *_values(base.options, head.options),
+        *_values(base.constexprs, head.constexprs),
+        *_types(base.signature, head.signature),
+        *_attributes(base, head),
+    )
+    return tuple(
+        {subject: Cause.uncounted(CauseKind.LAUNCH, subject, detail) for subject, detail in found}.values()
+    )
 
 
-def _values(base: Mapping[str, str], head: Mapping[str, str]) -> Iterator[Cause]:
-    for name in sorted(base.keys() & head.keys()):
-        if base[name] != head[name] and not name.startswith(_ALLOWS):
-            yield Cause.uncounted(
-                CauseKind.LAUNCH, f"`{name}`", f"{_short(base[name])} → {_short(head[name])}"
-            )
+def _values(base: Mapping[str, str], head: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    for name, before, after in _different(base, head):
+        if not name.startswith(_ALLOWS):
+            yield f"`{name}`", _step(before, after)
 
 
-def _types(base: Mapping[str, str], head: Mapping[str, str]) -> Iterator[Cause]:
-    for name in sorted(base.keys() & head.keys()):
-        before, after = base[name], head[name]
-        if before == after:
-            continue
+def _types(base: Mapping[str, str], head: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    for name, before, after in _different(base, head):
         if _CONSTEXPR in (before, after):
-            words = "a constant" if after == _CONSTEXPR else "no constant any more"
-            yield Cause.uncounted(CauseKind.LAUNCH, f"argument `{name}`", f"is {words}")
-        else:
-            yield Cause.uncounted(
-                CauseKind.LAUNCH, f"type of `{name}`", f"{_short(before)} → {_short(after)}"
+            yield (
+                f"argument `{name}`",
+                f"is {'a constant' if after == _CONSTEXPR else 'no constant any more'}",
             )
+        else:
+            yield f"type of `{name}`", _step(before, after)
 
 
-def _attributes(base: Launch, head: Launch) -> Iterator[Cause]:
-    for name in sorted(base.signature.keys() & head.signature.keys()):
-        before, after = base.attributes.get(name, ""), head.attributes.get(name, "")
-        if before == after or base.signature[name] != head.signature[name]:
-            continue
+def _attributes(base: Launch, head: Launch) -> Iterator[tuple[str, str]]:
+    alike = [name for name, kind in base.signature.items() if head.signature.get(name) == kind]
+    sides = ({name: side.attributes.get(name, "") for name in alike} for side in (base, head))
+    for name, before, after in _different(*sides):
         ours, theirs = (_DIVISIBLE.findall(text) for text in (before, after))
         if ours == theirs:
-            words = f"{_short(before) or 'none'} → {_short(after) or 'none'}"
-            yield Cause.uncounted(CauseKind.LAUNCH, f"specialization of `{name}`", words)
+            yield f"specialization of `{name}`", _step(before or "none", after or "none")
         elif theirs:
-            yield Cause.uncounted(CauseKind.LAUNCH, f"`{name}`", f"is known to be divisible by {theirs[0]}")
+            yield f"`{name}`", f"is known to be divisible by {theirs[0]}"
         else:
-            yield Cause.uncounted(
-                CauseKind.LAUNCH, f"`{name}`", f"is no longer known to be divisible by {ours[0]}"
-            )
+            yield f"`{name}`", f"is no longer known to be divisible by {ours[0]}"
 
 
-def _short(value: str) -> str:
-    return value if len(value) <= _MAX_VALUE else value[: _MAX_VALUE - 1] + "…"
+def _different(base: Mapping[str, str], head: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
+    """What both sides have, with other values: name, value at base, value at head."""
+    for name in sorted(base.keys() & head.keys()):
+        if base[name] != head[name]:
+            yield name, base[name], head[name]
+
+
+def _step(before: str, after: str) -> str:
+    return " → ".join(
+        value if len(value) <= _MAX_VALUE else value[: _MAX_VALUE - 1] + "…" for value in (before, after)
+    )

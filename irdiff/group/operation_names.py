@@ -40,7 +40,7 @@ Name = Callable[[str, str], str]
 """The name of the operation in a line of a stage."""
 
 
-def told(stage: str, text: str) -> str:
+def name_of(stage: str, text: str) -> str:
     """The name; empty for what every change of code touches: integer arithmetic, addresses, declarations."""
     found = operation(stage, text)
     if stage not in MLIR_STAGES:
@@ -50,8 +50,8 @@ def told(stage: str, text: str) -> str:
     return _code(found) if "." in found and not found.startswith("module") else ""
 
 
-def untold(stage: str, text: str) -> str:
-    """The bare name of an operation for which `told` is empty; empty for what is no operation."""
+def minor_name_of(stage: str, text: str) -> str:
+    """The bare name of an operation for which `name_of` is empty; empty for what is no operation."""
     found = operation(stage, text)
     if text.startswith(("!", "@", "attributes", "}", "^")) or found in (
         "block",

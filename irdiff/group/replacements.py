@@ -30,7 +30,7 @@ _LEAST_NAME = 3
 
 
 def joined(numbers: Sequence[Cause], hidden: Sequence[Cause]) -> list[Cause]:
-    """The numbers, each pair as one replacement. `hidden` are operations that are not told by themselves."""
+    """The numbers, each pair as one replacement. `hidden` are operations that have no cause of their own."""
     fewer = sorted((row for row in numbers if row.count < 0), key=lambda row: row.subject)
     more = sorted((row for row in numbers if row.count > 0), key=lambda row: row.subject)
     found: list[Cause] = []

@@ -32,7 +32,7 @@ def taken(pattern: re.Pattern[str], lines: Sequence[EditLine]) -> float:
     """How far there is less synchronization of a kind, in all or in loops, or it says less than before."""
     found = _of_kind(pattern, lines)
     weaker = _net(found) < 0 or _net(line for line in found if line.depth) < 0
-    weaker = weaker or any(_says_otherwise(line) and not _waits_for_more(line) for line in found)
+    weaker = weaker or any(_differs(line) and not _waits_for_more(line) for line in found)
     return loops.weight(line.depth for line in found) if weaker else 0.0
 
 
@@ -63,7 +63,7 @@ def _net(lines: Iterable[EditLine]) -> int:
     return sum(1 if line.sign == "+" else -1 for line in lines)
 
 
-def _says_otherwise(line: EditLine) -> bool:
+def _differs(line: EditLine) -> bool:
     """Whether the line has another count, scope or ordering than the one that stands in its place."""
     return line.partner is not None and typeless(line.text) != typeless(line.partner)
 

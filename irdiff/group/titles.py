@@ -34,7 +34,7 @@ _STAGE_WORDS: Mapping[str, str] = {
     Stage.SASS: "machine code",
 }
 
-Told = tuple[Case, tuple[Cause, ...]]
+CaseCauses = tuple[Case, tuple[Cause, ...]]
 """A case with its causes."""
 
 
@@ -53,7 +53,7 @@ def of_case(case: Case, found: Sequence[Cause]) -> str:
     return of_group([(case, tuple(found))])
 
 
-def of_group(rows: Sequence[Told]) -> str:
+def of_group(rows: Sequence[CaseCauses]) -> str:
     """At most MAX_TITLE characters; a part that would not fit is left out whole. Never empty."""
     if any(row.kind is CauseKind.FAILURE for _, found in rows for row in found):
         return _of_failures(rows)
@@ -61,10 +61,10 @@ def of_group(rows: Sequence[Told]) -> str:
     words = list(_cause_words(shared, len(rows)))
     said = ", ".join(words)
     members = [case for case, _ in rows]
-    told = [*figures.kept(members, _synchronizing(shared)), *figures.moved(members, said)]
-    room = len(told[0]) + 2 if told and len(words) > 1 else 0
-    causes_told = _joined(words, "", ", ", MAX_TITLE - room)
-    return _joined(told[:_MAX_FIGURES], causes_told, ", ", MAX_TITLE) or "other code"
+    moved = [*figures.kept(members, _synchronizing(shared)), *figures.moved(members, said)]
+    room = len(moved[0]) + 2 if moved and len(words) > 1 else 0
+    of_causes = _joined(words, "", ", ", MAX_TITLE - room)
+    return _joined(moved[:_MAX_FIGURES], of_causes, ", ", MAX_TITLE) or "other code"
 
 
 def _joined(parts: Iterable[str], text: str, comma: str, limit: int) -> str:
@@ -93,7 +93,7 @@ def _failure(case: Case) -> Cause:
     return Cause.uncounted(CauseKind.FAILURE, f"{verb} ({failure.stage})", cases.reason(failure))
 
 
-def _of_failures(rows: Sequence[Told]) -> str:
+def _of_failures(rows: Sequence[CaseCauses]) -> str:
     subject, detail = next((r.subject, r.detail) for _, found in rows for r in found)
     details = {row.detail for _, found in rows for row in found if row.kind is CauseKind.FAILURE}
     if len(details) > 1:
@@ -109,7 +109,7 @@ def _known(case: Case, edit: Edit | None) -> Cause | None:
     elif stage == Stage.LAUNCH and launch:
         words = f"the launch passes another {launch[0].replace(',', ', ')}"
     elif Finding(FindingKind.ASSEMBLER_ALLOCATED_OTHERWISE) in case.findings:
-        words = "same PTX, `ptxas` allocates registers otherwise"
+        words = "same PTX, `ptxas` allocates registers differently"
     elif edit and edit.stage == stage and Finding(FindingKind.REORDERED_ONLY) in case.findings:
         words = "same instructions in another order"
     else:
@@ -130,7 +130,7 @@ def _unknown(case: Case) -> Cause:
 # causes of several cases
 
 
-def _shared(rows: Sequence[Told]) -> list[list[Cause]]:
+def _shared(rows: Sequence[CaseCauses]) -> list[list[Cause]]:
     """The causes that most cases have, each as it is in those cases; causes of all cases first."""
     found: dict[tuple[CauseKind, str], list[Cause]] = {}
     for _, own in rows:
@@ -148,7 +148,7 @@ def _cause_words(shared: Sequence[Sequence[Cause]], cases_count: int) -> Iterato
     shown = shared[: _MAX_CAUSES if len(shared) <= _MAX_CAUSES else _MAX_CAUSES - 1]
     subjects: set[str] = set()
     for found in shown:
-        words = _words(found, told_of_all=len(found) == cases_count)
+        words = _words(found, in_all=len(found) == cases_count)
         if found[0].subject in subjects:
             words = words.replace(found[0].subject, "others", 1)
         subjects.add(found[0].subject)
@@ -163,18 +163,18 @@ def _of_some(words: str, cases: str) -> str:
     return f"{words[:-1]}, {cases})" if words.endswith(")") else f"{words} ({cases})"
 
 
-def _words(found: Sequence[Cause], *, told_of_all: bool) -> str:
+def _words(found: Sequence[Cause], *, in_all: bool) -> str:
     first = found[0]
-    place = _place(found, told_of_all=told_of_all)
+    place = _place(found, in_all=in_all)
     match first.kind:
         case CauseKind.NUMBER:
             return f"{_numbered(found)}{place}"
         case CauseKind.REPLACED:
             return f"{first.subject}{_times(found)}{place}"
         case CauseKind.VALUE:
-            return f"{first.subject}{_otherwise([row.detail for row in found])}{place}"
+            return f"{first.subject}{_differently([row.detail for row in found])}{place}"
         case CauseKind.LAUNCH | CauseKind.FAILURE:
-            return f"{first.subject}{_otherwise([row.detail for row in found])}"
+            return f"{first.subject}{_differently([row.detail for row in found])}"
         case CauseKind.STATE:
             return first.subject
 
@@ -201,10 +201,10 @@ def _times(found: Sequence[Cause]) -> str:
     return "" if high == 1 else f" ({low}×)" if low == high else f" ({low} to {high}×)"
 
 
-def _place(found: Sequence[Cause], *, told_of_all: bool) -> str:
+def _place(found: Sequence[Cause], *, in_all: bool) -> str:
     """Whether the cause lies in loops: all of it, some of it, or in some of its cases."""
     inside = [row for row in found if row.in_loops]
-    if not inside or (len(inside) < len(found) and not told_of_all):
+    if not inside or (len(inside) < len(found) and not in_all):
         return ""
     if len(inside) < len(found):
         return f" (in the loop in {len(inside)} of {len(found)} cases)"
@@ -213,12 +213,12 @@ def _place(found: Sequence[Cause], *, told_of_all: bool) -> str:
     return f" ({inside[0].in_loops} in the loop)" if len(found) == 1 else " (partly in the loop)"
 
 
-def _otherwise(details: Sequence[str]) -> str:
-    """What the operation says otherwise: `: num = 2 → num = 1`. Of many values only their name is told."""
+def _differently(details: Sequence[str]) -> str:
+    """Which values differ: `: num = 2 → num = 1`. Of many values only the name."""
     own = list(dict.fromkeys(details))
     if len(own) > _MAX_VALUES:
         names = {match.group(1) if (match := _VALUE.match(text)) else "" for text in own}
-        return f": other {names.pop()}" if len(names) == 1 and all(names) else " otherwise"
+        return f": other {names.pop()}" if len(names) == 1 and all(names) else " with other values"
     text = " or ".join(own)
     if all(_NUMBERS.fullmatch(detail) for detail in own):
         return f": constant {text}"
@@ -226,5 +226,5 @@ def _otherwise(details: Sequence[str]) -> str:
 
 
 def _synchronizing(shared: Sequence[Sequence[Cause]]) -> list[str]:
-    """Counted operations of an IR. Those of assembly are told by the figures."""
+    """Counted operations of an IR. Those of assembly are among the figures."""
     return [each[0].subject for each in shared if each[0].kind is CauseKind.NUMBER and "." in each[0].subject]

@@ -31,7 +31,7 @@ def of_edit(edit: Edit) -> Iterator[Cause]:
     in_loops: Counter[tuple[str, str]] = Counter()
     for line in edit.lines:
         detail = _detail(edit.stage, line)
-        name = operation_names.told(edit.stage, line.text)
+        name = operation_names.name_of(edit.stage, line.text)
         if name and detail:
             found[name, detail] += 1
             in_loops[name, detail] += bool(line.depth)
@@ -47,7 +47,7 @@ def of_edit(edit: Edit) -> Iterator[Cause]:
 
 
 def _detail(stage: str, line: EditLine) -> str:
-    """What the partner of a removed line says otherwise. Empty where it is nothing that can be told."""
+    """What the partner of a removed line has instead. Empty where no attribute differs."""
     if line.sign != "-" or line.partner is None or stage not in (*MLIR_STAGES, Stage.LLIR):
         return ""
     ours, theirs = operation_names.assembly(line.text), operation_names.assembly(line.partner)

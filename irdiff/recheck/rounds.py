@@ -12,30 +12,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 
 from irdiff.findings import FindingKind
 from irdiff.model import Case, ChangeGroup, Sides, Verdict
-from irdiff.recheck.rechecker import Answers
+from irdiff.recheck.rechecker import Answers, Depth
 from irdiff.resolve.sides import Side
 from irdiff.store import Store, key_of
-
-
-class Depth(StrEnum):
-    """How much of a case is run again."""
-
-    ASSEMBLER = "assembler"
-    WHOLE = "whole"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
     case_id: str
     depth: Depth
-
-    @property
-    def id(self) -> str:
-        return self.case_id
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +33,7 @@ class Answer:
 
     @property
     def id(self) -> str:
+        """For progress."""
         return self.question.case_id
 
 
@@ -66,11 +55,6 @@ class UnstableAssemblers:
         return (key_of("unstable-assembler/1", rows, target) for rows in self._assemblers if rows)
 
 
-def _is_uncompiled(case: Case) -> bool:
-    """Whether only what is launched differs: no compiler made anything."""
-    return any(row.kind is FindingKind.NOT_COMPILED for row in case.findings)
-
-
 @dataclass
 class Rounds:
     """What was asked so far, and what is to be asked next. Not thread-safe."""
@@ -81,7 +65,7 @@ class Rounds:
     """Ids of the changed members of each group, the one that speaks for the others first."""
     unstable: UnstableAssemblers
     suspected: frozenset[str]
-    """Ids of cases of which a stage that attribution ran again made something else."""
+    """Ids of cases of which attribution saw a stage that made something else when it ran again."""
     answers: dict[Question, Answers] = field(default_factory=dict)
 
     @classmethod
@@ -92,13 +76,14 @@ class Rounds:
         unstable: UnstableAssemblers,
         suspected: Iterable[str],
     ) -> Rounds:
-        every = list(cases)
-        for case in every:
-            if any(row.kind is FindingKind.ASSEMBLER_SETS_INTERSECT for row in case.findings):
+        changed = {}
+        for case in cases:
+            kinds = {row.kind for row in case.findings}
+            if FindingKind.ASSEMBLER_SETS_INTERSECT in kinds:
                 unstable.add(case.target)
-        changed = {
-            case.id: case for case in every if case.verdict is Verdict.CHANGED and not _is_uncompiled(case)
-        }
+            # where only what is launched differs no compiler made anything
+            if case.verdict is Verdict.CHANGED and FindingKind.NOT_COMPILED not in kinds:
+                changed[case.id] = case
         members = [
             tuple(sorted((m for m in group.members if m in changed), key=lambda m: m != group.representative))
             for group in groups
@@ -152,11 +137,11 @@ class Rounds:
         for members in self.groups:
             speaking = members if any(member in disagreeing for member in members) else members[:1]
             for member in members:
-                if member in speaking or member in self.suspected:
+                is_whole = member in speaking or member in self.suspected
+                if is_whole:
                     yield from self._unasked(member, Depth.WHOLE)
-                elif self.cases[member].target in flagged:
-                    yield from self._unasked(member, Depth.ASSEMBLER)
-                if member in disagreeing:  # was it the assembler?
+                # where a whole one disagrees: was it the assembler?
+                if member in disagreeing or (not is_whole and self.cases[member].target in flagged):
                     yield from self._unasked(member, Depth.ASSEMBLER)
 
     def _unasked(self, case_id: str, depth: Depth) -> Iterator[Question]:

@@ -29,7 +29,7 @@ def diff(call: str, name: str, *options: str) -> str:
 
 
 def story(call: str, name: str, case: Case) -> list[str]:
-    """What tells more of a group or a case; `case` is the one that `name` stands for."""
+    """Commands that show more of a group or a case; `case` is the one that `name` stands for."""
     return [explain(call, name), *([diff(call, name)] if has_lines(case) else [])]
 
 

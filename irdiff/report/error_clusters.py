@@ -1,4 +1,4 @@
-"""What many cases have alike, told once: the same error, sides that disagree with themselves. Pure."""
+"""What many cases have in common, shown once: the same error, sides that disagree with themselves. Pure."""
 
 from __future__ import annotations
 

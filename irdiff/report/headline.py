@@ -12,7 +12,7 @@ from irdiff.compare import cases as case_forms
 from irdiff.compare import launchers
 from irdiff.compare.cases import failed_program
 from irdiff.model import Case, Component, Run, Verdict
-from irdiff.report import edited, edited_lines, error_clusters, reach
+from irdiff.report import edit_coverage, error_clusters
 from irdiff.stages import Stage
 from irdiff.words import counted, first_few
 
@@ -43,8 +43,8 @@ def of(run: Run) -> str:
 
 
 def _sentences(run: Run) -> list[str]:
-    if run.edited and edited.same_compiler(run):
-        return [edited.headline(run.edited)]
+    if run.edited and edit_coverage.same_compiler(run):
+        return [edit_coverage.identical(run.edited)]
     broken = [row for row in run.cases if row.verdict is Verdict.BROKEN and not failed_program(row)]
     changed = [case for case in run.cases if case.verdict is Verdict.CHANGED]
     compared = run.summary.compared
@@ -84,12 +84,12 @@ def _nothing_changed(run: Run) -> str:
     others = "the other " if run.summary.verdicts.get(Verdict.BROKEN) else ""
     kernels = f"{others}{counted(run.summary.compared, 'kernel')}"
     none = f"None of {kernels} changed"
-    if reach.missed(run):
+    if edit_coverage.none_read(run):
         return f"{none}, but no launch reads what changed: nothing is known of it."
-    if edited_lines.missed(run):
+    if edit_coverage.no_line_ran(run):
         return f"{none}, but none runs an edited line: nothing is known of the edit."
     same = f"The code of {kernels} is the same"
-    if files := reach.read(run):
+    if files := edit_coverage.files_read(run):
         return f"{same}; launches read {counted(files, 'changed file')}."
     if launchers.differ(run):
         return f"{same}; the runtime differs, and was not compared."
@@ -102,9 +102,9 @@ def _not_compared(run: Run, changed: Sequence[Case]) -> list[str]:
         parts.append(f"the code of {blind} could not be compared")
     if run.options.shard != (1, 1):
         parts.append("cases of other shards are not in this run")
-    if not reach.missed(run):
-        parts += reach.gaps(run)
-    if launchers.differ(run) and (changed or reach.read(run)):
+    if not edit_coverage.none_read(run):
+        parts += edit_coverage.gaps(run)
+    if launchers.differ(run) and (changed or edit_coverage.files_read(run)):
         parts.append("the runtime differs, and was not compared")
     return [f"{part[0].upper()}{part[1:]}." for part in parts]
 

@@ -18,7 +18,7 @@ from typing import Any
 from markupsafe import Markup
 
 from irdiff.diffs.group_diff import GroupDiffs
-from irdiff.model import Case, Failure, Run, StageStatus, Verdict
+from irdiff.model import Case, Run, StageStatus, Verdict
 from irdiff.report import (
     charts,
     commands,
@@ -26,15 +26,14 @@ from irdiff.report import (
     escape,
     html_diffs,
     html_overview,
+    phrases,
     templates,
     view,
-    wording,
 )
 from irdiff.report.error_clusters import SharedError
-from irdiff.report.rank import moved_facts, rank
 from irdiff.report.shown import PLAIN, Shown
 from irdiff.report.timing_summary import TimingSummary
-from irdiff.report.view import GroupLine, RunView
+from irdiff.report.view import RunView
 from irdiff.stages import in_stage_order
 
 MAX_ENTRIES = 400
@@ -45,7 +44,7 @@ _OPEN_GROUPS = 8
 """Groups that are listed at once. The others are behind one more click."""
 _MAX_SINGLES = 60
 _MAX_EDIT_LINES = 40
-_MAX_FACT_ROWS = 12
+_MAX_FACTS = 12
 _MAX_STDERR_LINES = 40
 _LIMITS = replace(view.WHOLE, groups=MAX_ENTRIES, unfolded=0, rows=400, notes=400)
 _STATUS_SIGN = {
@@ -105,18 +104,14 @@ def _digest(content: str) -> str:
 
 def _failures(shared: SharedError) -> list[tuple[str, str, list[str]]]:
     """Of the first case: side, what happened, and the last lines it printed."""
-    return [
-        (name, *_failure(failure))
-        for name, failure in shared.cases[0].failures.items()
-        if failure is not None
-    ]
-
-
-def _failure(failure: Failure) -> tuple[str, list[str]]:
-    signal = f", {failure.signal}" if failure.signal else ""
-    lines = failure.stderr.splitlines()[-_MAX_STDERR_LINES:]
-    what = f"{failure.kind.value} in {failure.stage}{signal}: {failure.message}"
-    return what, escape.clean_lines("\n".join(lines)) if lines else []
+    rows = []
+    for name, failure in shared.cases[0].failures.items():
+        if failure:
+            signal = f", {failure.signal}" if failure.signal else ""
+            what = f"{failure.kind.value} in {failure.stage}{signal}: {failure.message}"
+            lines = failure.stderr.splitlines()[-_MAX_STDERR_LINES:]
+            rows.append((name, what, escape.clean_lines("\n".join(lines)) if lines else []))
+    return rows
 
 
 def _statistic_charts(row: view.StatisticRow) -> tuple[Markup, Markup]:
@@ -140,22 +135,24 @@ def _entries(
     shown: RunView, run: Run, cases: Mapping[str, Case], folder: Path, as_: Shown
 ) -> Iterator[dict[str, Any]]:
     """Everything that has a diff: the groups, then the changed cases that are in no group."""
-    members = {group.id: group for group in run.groups}
-    by_short = {row.short: members[row.group.id] for row in as_.groups(run)}
+    of_number = {row.number: row.group for row in as_.groups(run)}
     groups = [row for row in shown.groups if row.representative in cases]
-    singles = shown.singles[: min(_MAX_SINGLES, MAX_ENTRIES - len(groups))]
+    singles = shown.singles.rows[: min(_MAX_SINGLES, MAX_ENTRIES - len(groups))]
     share = min(html_diffs.ENTRY_BYTES, html_diffs.PAGE_BYTES // max(1, len(groups) + len(singles)))
     for row in groups:
-        group, case = by_short[row.short], cases[row.representative]
+        group, case = of_number[row.number], cases[row.representative]
         found = [cases[name] for name in group.members if name in cases]
         yield {
             **_entry(case, row.short, share, folder, as_),
-            **_group(row),
+            **vars(row),
+            "is_group": True,
+            "css_class": html_overview.stage_class(row.stage),
             "reasons": group.reasons,
             "edit": [escape.clean(line) for line in group.edit[:_MAX_EDIT_LINES]],
             "edit_left_out": max(0, len(group.edit) - _MAX_EDIT_LINES),
             "case_ids": group.members,
             "targets": sorted({case.target for case in found}),
+            "stage": case.origin.stage if case.origin else "",
             "members": _members(found),
         }
     for number, single in enumerate(singles, len((as_.whole or run).groups) + 1):
@@ -164,16 +161,17 @@ def _entries(
 
 
 def _entry(case: Case, name: str, share: int, folder: Path, as_: Shown) -> dict[str, Any]:
-    """What a group and a case on its own have alike, and what only a case on its own says."""
-    origin = case.origin
+    """A case on its own, and of a group what is of its smallest example."""
+    origin, title = case.origin, phrases.moved(case, limit=3)
     return {
-        "kind": "case",
+        "is_group": False,
         "short": name,
-        "title": wording.moved(case, limit=3),
+        "title": title,
+        "whole_title": title,
         "severity": "",
         "loud": False,
-        "count": case.id,
-        "origin": wording.origin(case),
+        "cases": case.id,
+        "origin": phrases.origin(case),
         "css_class": html_overview.css_class(case),
         "charged": ", ".join(component.value for component in origin.charged) if origin else "",
         "alike": "",
@@ -189,33 +187,9 @@ def _entry(case: Case, name: str, share: int, folder: Path, as_: Shown) -> dict[
         "commands": commands.story(as_.call, name, case),
         "stage": origin.stage if origin else "",
         "unstable": error_clusters.unstable_words(case),
-        "story": _story(case),
+        "masked": ", ".join(origin.masked) if origin else "",
+        "note": origin.note if origin else "",
     }
-
-
-def _group(row: GroupLine) -> dict[str, Any]:
-    return {
-        "kind": "group",
-        "number": row.number,
-        "title": row.title,
-        "whole_title": row.whole_title,
-        "severity": row.severity,
-        "loud": row.loud,
-        "count": row.cases,
-        "origin": row.origin,
-        "css_class": html_overview.stage_class(row.stage),
-        "charged": row.charged,
-        "alike": f"members are {row.alike}" if row.alike else "",
-    }
-
-
-def _story(case: Case) -> list[str]:
-    """What else is known of where the change began."""
-    if case.origin is None:
-        return []
-    masked = ", ".join(case.origin.masked)
-    lines = [f"Earlier passes whose output differed and came together again: {masked}."] if masked else []
-    return [*lines, case.origin.note] if case.origin.note else lines
 
 
 def _members(members: Sequence[Case]) -> list[dict[str, Any]]:
@@ -233,24 +207,23 @@ def _members(members: Sequence[Case]) -> list[dict[str, Any]]:
     ]
 
 
-def _facts(case: Case) -> list[dict[str, Any]]:
-    moved = moved_facts(case.facts.base, case.facts.head)
-    return [
-        {"name": name, "base": wording.number(base), "head": wording.number(head), "bars": bars}
-        for name, (base, head) in list(moved.items())[:_MAX_FACT_ROWS]
-        for bars in [
-            charts.pair_bars(float(base), float(head))
-            if isinstance(base, (int, float)) and isinstance(head, (int, float))
-            else ""
-        ]
-    ]
+def _facts(case: Case) -> list[tuple[str, str, str, str]]:
+    """Name, value at base and at head, and bars where these are numbers."""
+    rows = []
+    for name, (base, head) in list(phrases.moved_facts(case.facts.base, case.facts.head).items())[
+        :_MAX_FACTS
+    ]:
+        is_number = isinstance(base, (int, float)) and isinstance(head, (int, float))
+        bars = charts.pair_bars(float(base), float(head)) if is_number else ""
+        rows.append((name, phrases.number(base), phrases.number(head), bars))
+    return rows
 
 
 # the table of cases
 
 
 def _case_rows(run: Run, entry_of: Mapping[str, int]) -> list[dict[str, Any]]:
-    order = {case.id: position for position, case in enumerate(rank(run.cases))}
+    order = {case.id: position for position, case in enumerate(phrases.rank(run.cases))}
     first = (Verdict.BROKEN, Verdict.CHANGED, Verdict.REMOVED, Verdict.FIXED, Verdict.ADDED, Verdict.ABSORBED)
     ranks = {verdict: position for position, verdict in enumerate(first)}
     cases = sorted(
@@ -267,11 +240,11 @@ def _case_row(case: Case, entry: int | None) -> dict[str, Any]:
         "verdict": case.verdict.value,
         "unstable": error_clusters.unstable_words(case),
         "css_class": html_overview.css_class(case),
-        "origin": wording.origin(case) if case.origin else "",
+        "origin": phrases.origin(case) if case.origin else "",
         "stages": [
             (name, _STATUS_SIGN[status], status.value) for name, status in in_stage_order(case.stages)
         ],
-        "moved": wording.moved(case, limit=4) if case.verdict is Verdict.CHANGED else case.error or "",
+        "moved": phrases.moved(case, limit=4) if case.verdict is Verdict.CHANGED else case.error or "",
         "entry": entry,
     }
     signs = " ".join(name + sign for name, sign, _ in row["stages"] if sign != " ")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import re
 from pathlib import Path
 from typing import Any
 
@@ -19,20 +19,14 @@ PAGE_BYTES = 8_000_000
 ENTRY_BYTES = 100_000
 _CONTEXT = 10
 """How many lines around a change a reader can unfold. Three of them are shown at once."""
+_NO_LINES = (
+    "no line differs up to the numbers of values: what differs is the order or the naming of definitions"
+)
 _MAX_LEGEND = 60
 _MAX_LEGEND_CHARACTERS = 300
 
-ReadDiff = Callable[[Path, Case, str], StageDiff | str]
 
-
-def entry(
-    folder: Path,
-    case: Case,
-    limit_bytes: int,
-    read: ReadDiff = stage_diff.read,
-    *,
-    call: str = commands.UNNAMED,
-) -> dict[str, Any]:
+def entry(folder: Path, case: Case, limit_bytes: int, *, call: str = commands.UNNAMED) -> dict[str, Any]:
     """The diffs of one case, with commands that take `call` for the run.
 
     The first changed stage gets the largest share of the size.
@@ -42,7 +36,7 @@ def entry(
     for name, status in in_stage_order(case.stages):
         row: dict[str, Any] = {"stage": escape.clean(name), "status": status.value}
         if status is StageStatus.CHANGED:
-            shown = _stage(folder, case, name, left * 6 // 10, read)
+            shown = _stage(folder, case, name, left * 6 // 10)
             left -= len(json.dumps(shown))
             shown["command"] = commands.diff(call, case.id, "--stage", name)
             row.update(shown)
@@ -50,10 +44,10 @@ def entry(
     return {"case": escape.clean(case.id), "stages": stages}
 
 
-def _stage(folder: Path, case: Case, name: str, limit_bytes: int, read: ReadDiff) -> dict[str, Any]:
+def _stage(folder: Path, case: Case, name: str, limit_bytes: int) -> dict[str, Any]:
     if name == Stage.SASS:
         return {"note": "machine code is disassembled on request"}
-    found = read(folder, case, name)
+    found = stage_diff.read(folder, case, name)
     if isinstance(found, str):
         return {"note": escape.clean(found)}
     rows, left_out = _rows(found, limit_bytes)
@@ -65,16 +59,8 @@ def _stage(folder: Path, case: Case, name: str, limit_bytes: int, read: ReadDiff
     if left_out:
         shown["left_out"] = left_out
     if not rows:
-        shown["note"] = _nothing_to_show(found)
+        shown["note"] = _NO_LINES if found.rows else "both texts are empty"
     return shown
-
-
-def _nothing_to_show(found: StageDiff) -> str:
-    if not found.rows:
-        return "both texts are empty"
-    return (
-        "no line differs up to the numbers of values: what differs is the order or the naming of definitions"
-    )
 
 
 def _rows(found: StageDiff, limit_bytes: int) -> tuple[list[list[Any]], int]:
@@ -113,15 +99,5 @@ def _row(line: DiffLine) -> list[Any]:
 
 def _legend(found: StageDiff, rows: list[list[Any]]) -> list[list[str]]:
     text = "\n".join(row[3] for row in rows if row[0] != "…")
-    used = [(short, full) for short, full in found.legend if _mentions(text, short)]
+    used = [(short, full) for short, full in found.legend if re.search(rf"{re.escape(short)}(?!\d)", text)]
     return [[short, full[:_MAX_LEGEND_CHARACTERS]] for short, full in used[:_MAX_LEGEND]]
-
-
-def _mentions(text: str, name: str) -> bool:
-    at = text.find(name)
-    while at >= 0:
-        end = at + len(name)
-        if not text[end : end + 1].isdigit():
-            return True
-        at = text.find(name, end)
-    return False

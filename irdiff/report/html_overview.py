@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from irdiff.model import Case, Run, Target, Verdict
-from irdiff.report import charts, families, wording
+from irdiff.report import charts, families, phrases
 from irdiff.stages import MACHINE_STAGES, Stage, in_stage_order
 
 MAX_MATRIX_ROWS = 500
@@ -84,7 +84,7 @@ def _radius(run: Run) -> list[dict[str, Any]]:
             "stages": [(stage, row) for stage, row in in_stage_order(found.stages) if row.compared],
             **_bar(case for case in run.cases if case.target == name),
         }
-        for name, found in wording.in_target_order(run)
+        for name, found in phrases.in_target_order(run)
     ]
 
 

@@ -5,6 +5,7 @@ The template is `reports/report.md.j2`. Where the whole does not fit, every list
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from irdiff.diffs.group_diff import GroupDiffs
@@ -14,6 +15,7 @@ from irdiff.report import escape, templates, view
 from irdiff.report.shown import PLAIN, Shown
 from irdiff.report.timing_summary import TimingSummary
 from irdiff.report.view import RunView
+from irdiff.run.failure import PartFailure, in_words
 
 COMMENT = 8_000
 """Characters that people read in a thread."""
@@ -22,6 +24,9 @@ LIMIT = 60_000
 _SMALLEST_LIMIT = 1_000
 _SHORT_NOTE = 160
 _MOST_TRIES = 16
+_MOST_FAILURES = 8
+_LEFT_FREE = 400
+"""Characters of a report on failures that no failure takes."""
 
 
 def render(
@@ -50,3 +55,33 @@ def _headline_only(shown: RunView, run: Run, limit: int) -> str:
         quoted = f"- {escape.markdown(note, limit=_SHORT_NOTE)}\n"
         text += quoted if len(text) + len(quoted) + len(end) + 1 <= limit else ""
     return f"{text}\n{end}"
+
+
+# a comparison that failed, or failed in part: the reason first, then what was compared
+
+
+def failure_headline(*, has_run: bool) -> str:
+    return "a part of the comparison failed" if has_run else "the comparison failed"
+
+
+def of_failures(parts: Sequence[PartFailure], *, has_run: bool, limit: int) -> str:
+    """What failed and the last lines of each, in at most `limit` characters."""
+    text = f"### irdiff: {failure_headline(has_run=has_run)}\n\n"
+    shown = 0
+    for part in parts[:_MOST_FAILURES]:
+        for lines in (part.lines, part.lines[-5:], ()):
+            block = _failure(part, lines)
+            if len(text) + len(block) <= limit - _LEFT_FREE:
+                text += block
+                shown += 1
+                break
+    if shown < len(parts):
+        text += f"… and {len(parts) - shown} more parts: see the log of the job.\n\n"
+    if has_run:
+        text += "What follows is of the parts that were compared.\n\n"
+    return text
+
+
+def _failure(part: PartFailure, lines: Sequence[str]) -> str:
+    heading = f"**{escape.markdown(in_words(part), limit=200)}**\n\n"
+    return heading + (escape.fence(lines, limit=300) + "\n\n" if lines else "")

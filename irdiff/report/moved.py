@@ -20,7 +20,6 @@ from irdiff.findings import FindingKind
 from irdiff.model import COMPARED_VERDICTS, Case, Run, Target, Verdict
 from irdiff.report import families
 
-MAX_TAIL = 3
 _LEAST_OUTLYING = 0.10
 _FENCE = 3.0
 
@@ -78,7 +77,7 @@ class Movement:
         return tuple(f"{value:+.1%}" if value else "0" for value in self.quantiles)
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         """`6 worse, 7 better: +3.2 %`, by which the sum over the affected cases moved."""
         return self.words + (f": {self.affected_percent}" if self.affected_percent else "")
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from irdiff.diffs import launch_changes
 from irdiff.diffs.launch_changes import LaunchChange
 from irdiff.model import Case, ChangeGroup, Run
-from irdiff.report import wording
+from irdiff.report import phrases
+from irdiff.words import counted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,18 +27,15 @@ class GroupCounts:
 
     def sentence(self, since: str) -> str:
         """`2 new groups, 1 gone since 5d6e7f8`."""
-        counts = ((self.new, "new"), (self.gone, "gone"), (self.changed, "changed"))
-        parts = [(count, word) for count, word in counts if count]
-        if not parts:
-            return f"the same groups as at {since}"
-        first, *others = parts
-        words = [f"{first[0]} {_of_groups(*first)}", *(f"{count} {word}" for count, word in others)]
-        return f"{', '.join(words)} since {since}"
-
-
-def _of_groups(count: int, word: str) -> str:
-    noun = "group" if count == 1 else "groups"
-    return f"new {noun}" if word == "new" else f"{noun} {word}"
+        words = [
+            counted(self.new, "new group") if self.new else "",
+            f"{self.gone if self.new else counted(self.gone, 'group')} gone" if self.gone else "",
+            f"{self.changed if self.new or self.gone else counted(self.changed, 'group')} changed"
+            if self.changed
+            else "",
+        ]
+        found = ", ".join(filter(None, words))
+        return f"{found} since {since}" if found else f"the same groups as at {since}"
 
 
 def prints(run: Run) -> Mapping[str, str]:
@@ -70,7 +68,6 @@ def counts(old: Mapping[str, str], new: Mapping[str, str]) -> GroupCounts:
 class ChangedGroup:
     """A group that both runs have."""
 
-    old: ChangeGroup
     new: ChangeGroup
     joined: tuple[str, ...]
     """Cases that were not in it."""
@@ -83,19 +80,26 @@ class ChangedGroup:
 class ChangedCase:
     """A case of both runs that has another verdict, another edit, or other facts."""
 
-    id: str
     old: Case
     new: Case
     facts: tuple[LaunchChange, ...]
     """`head.registers: 32 → 40`."""
 
+    @property
+    def id(self) -> str:
+        return self.new.id
+
+    @property
+    def is_other(self) -> bool:
+        return (self.old.verdict, self.old.edit) != (self.new.verdict, self.new.edit) or bool(self.facts)
+
     def __str__(self) -> str:
-        what = [] if self.old.verdict is self.new.verdict else [f"{self.old.verdict} → {self.new.verdict}"]
-        if not what and self.old.edit != self.new.edit:
-            what = ["another edit"]
-        return f"{self.id}: {', '.join([*what, *map(str, self.facts[:_MAX_FACTS])])}" + (
-            f" (+{len(self.facts) - _MAX_FACTS})" if len(self.facts) > _MAX_FACTS else ""
-        )
+        what = "another edit" if self.old.edit != self.new.edit else ""
+        if self.old.verdict is not self.new.verdict:
+            what = f"{self.old.verdict} → {self.new.verdict}"
+        parts = [what, *map(str, self.facts[:_MAX_FACTS])]
+        more = len(self.facts) - _MAX_FACTS
+        return f"{self.id}: {', '.join(filter(None, parts))}" + (f" (+{more})" if more > 0 else "")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,64 +127,46 @@ _MAX_FACTS = 4
 
 
 def between(old: Run, new: Run) -> RunChanges:
-    before = {group.id: group for group in old.groups}
-    after = {group.id: group for group in new.groups}
-    cases_before = {case.id: case for case in old.cases}
-    cases_after = {case.id: case for case in new.cases}
-    both = [group for group in wording.ordered_groups(new) if group.id in before]
-    rows = [_group(before[group.id], group, cases_before, cases_after) for group in both]
+    groups = {group.id: group for group in old.groups}
+    still = {group.id for group in new.groups}
+    before = {case.id: case for case in old.cases}
+    after = {case.id: case for case in new.cases}
+    both = [case for case in old.cases if case.id in after]
+    other_edit = {case.id for case in both if case.edit != after[case.id].edit}
+    rows = [_group(groups[g.id], g, other_edit) for g in phrases.ordered_groups(new) if g.id in groups]
+    cases = [ChangedCase(old=case, new=after[case.id], facts=_facts(case, after[case.id])) for case in both]
     return RunChanges(
-        new=tuple(group for group in wording.ordered_groups(new) if group.id not in before),
-        gone=tuple(group for group in wording.ordered_groups(old) if group.id not in after),
+        new=tuple(group for group in phrases.ordered_groups(new) if group.id not in groups),
+        gone=tuple(group for group in phrases.ordered_groups(old) if group.id not in still),
         changed=tuple(row for row in rows if row.joined or row.left or row.edited),
-        cases=tuple(_cases(old, cases_after)),
-        only_old=tuple(sorted(cases_before.keys() - cases_after.keys())),
-        only_new=tuple(sorted(cases_after.keys() - cases_before.keys())),
+        cases=tuple(row for row in cases if row.is_other),
+        only_old=tuple(sorted(before.keys() - after.keys())),
+        only_new=tuple(sorted(after.keys() - before.keys())),
         notes=tuple(_notes(old, new)),
     )
 
 
-def _group(
-    old: ChangeGroup, new: ChangeGroup, before: Mapping[str, Case], after: Mapping[str, Case]
-) -> ChangedGroup:
+def _group(old: ChangeGroup, new: ChangeGroup, other_edit: set[str]) -> ChangedGroup:
     ours, theirs = set(old.members), set(new.members)
-    edited = [name for name in sorted(ours & theirs) if before[name].edit != after[name].edit]
     return ChangedGroup(
-        old=old,
         new=new,
         joined=tuple(sorted(theirs - ours)),
         left=tuple(sorted(ours - theirs)),
-        edited=tuple(edited),
+        edited=tuple(sorted(ours & theirs & other_edit)),
     )
-
-
-def _cases(old: Run, after: Mapping[str, Case]) -> Sequence[ChangedCase]:
-    rows = []
-    for case in old.cases:
-        other = after.get(case.id)
-        if other is None:
-            continue
-        facts = _facts(case, other)
-        if case.verdict is not other.verdict or case.edit != other.edit or facts:
-            rows.append(ChangedCase(id=case.id, old=case, new=other, facts=facts))
-    return rows
 
 
 def _facts(old: Case, new: Case) -> tuple[LaunchChange, ...]:
     """Of sides that both runs looked at: a case that was not taken to its machine code has no facts."""
-    texts = [{side: dict(facts) for side, facts in case.facts.items() if facts} for case in (old, new)]
-    shared = texts[0].keys() & texts[1].keys()
-    ours, theirs = ({side: facts[side] for side in sorted(shared)} for facts in texts)
-    if ours == theirs:
-        return ()
-    return launch_changes.between(json.dumps(ours, sort_keys=True), json.dumps(theirs, sort_keys=True))
+    shared = [side for side, (ours, theirs) in old.facts.zip(new.facts).items() if ours and theirs]
+    return launch_changes.between(*({side: case.facts.of(side) for side in shared} for case in (old, new)))
 
 
 def _notes(old: Run, new: Run) -> list[str]:
     notes = []
     for name, ours, theirs in (("base", old.base, new.base), ("head", old.head, new.head)):
         if ours.digest != theirs.digest:
-            notes.append(f"{name} is another toolchain: {wording.side(ours)} → {wording.side(theirs)}")
+            notes.append(f"{name} is another toolchain: {phrases.side(ours)} → {phrases.side(theirs)}")
         if ours.corpus != theirs.corpus:
             notes.append(f"the kernels of {name} are others")
     if old.normalizer_version != new.normalizer_version:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from irdiff.model import Run
 from irdiff.report import commands, group_names, headline
@@ -18,21 +18,18 @@ _ARTIFACT = "irdiff-run"
 
 @dataclass(frozen=True, kw_only=True)
 class Shown:
-    call: str
+    call: str = commands.UNNAMED
     """What commands take for the run."""
-    fetch: str
+    fetch: str = ""
     """The command that brings the run to its reader first; empty where it is there."""
-    whole: Run | None
+    whole: Run | None = None
     """The run that groups have their numbers in, where a part of it is shown."""
-    first: str
-    """Said before the headline."""
-    hidden: str
-    """How much of the run is left out, and why.
-
-    Said in the headline: a report never hides without saying so.
-    """
+    first: str = ""
+    """What stands before the headline."""
+    hidden: str = ""
+    """How much of the run is left out, and why. It stands in the headline: no report hides in silence."""
     is_bump: bool = False
-    """Whether distributions and outliers are told, as for a bump of a compiler."""
+    """Whether distributions and outliers are shown, as for a bump of a compiler."""
 
     def groups(self, run: Run) -> list[NamedGroup]:
         """The groups that are shown, called as in the whole run."""
@@ -45,16 +42,11 @@ class Shown:
         ]
 
     def headline(self, run: Run) -> str:
-        told = headline.of(run) if run.cases or not self.hidden else "nothing."
-        return self.first + told + (f" {self.hidden}." if self.hidden else "")
+        text = headline.of(run) if run.cases or not self.hidden else "nothing."
+        return self.first + text + (f" {self.hidden}." if self.hidden else "")
 
 
-PLAIN = Shown(call=commands.UNNAMED, fetch="", whole=None, first="", hidden="")
-
-
-def whole(call: str) -> Shown:
-    """The whole run, for a reader who calls it so."""
-    return Shown(call=call, fetch="", whole=None, first="", hidden="")
+PLAIN = Shown()
 
 
 def of_job(page: str | None) -> Shown:
@@ -63,11 +55,10 @@ def of_job(page: str | None) -> Shown:
     if not found:
         return PLAIN
     words = ["gh", "run", "download", found[2], "--repo", found[1], "--name", _ARTIFACT, "--dir", _ARTIFACT]
-    return replace(whole(_ARTIFACT), fetch=shlex.join(words))
+    return Shown(call=_ARTIFACT, fetch=shlex.join(words))
 
 
 def news(run: Run, cases: int, groups: int, *, call: str, since: str) -> Shown:
     """The part of a run that another one, `since`, did not have: so many cases and groups are left out."""
-    told = f"{counted(cases, 'known case')} in {groups} whole groups not shown"
-    hidden = told.replace("in 1 whole groups", "in 1 whole group")
-    return Shown(call=call, fetch="", whole=run, first=f"new since {since}: ", hidden=hidden)
+    hidden = f"{counted(cases, 'known case')} in {counted(groups, 'whole group')} not shown"
+    return Shown(call=call, whole=run, first=f"new since {since}: ", hidden=hidden)

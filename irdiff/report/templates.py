@@ -31,7 +31,7 @@ def markdown() -> jinja2.Environment:
     environment.filters["fence"] = _marked(escape.fence)
     environment.filters["html"] = _marked(escape.github_html)
     environment.filters["prose"] = markdown_prose
-    environment.filters["html_prose"] = github_html_prose
+    environment.filters["html_prose"] = _github_html_prose
     environment.filters["in_stage_order"] = in_stage_order
     environment.filters["made"] = Markup  # of a macro, which escapes what it prints
     environment.filters["clip"] = _marked(lambda text, limit: escape.markdown(text, limit=limit))
@@ -44,7 +44,7 @@ def html() -> jinja2.Environment:
     environment = _environment(autoescape=True)
     environment.finalize = _clean_by_default
     environment.filters["json"] = _marked(escape.script_json)
-    environment.filters["prose"] = html_prose
+    environment.filters["prose"] = _html_prose
     return environment
 
 
@@ -84,19 +84,15 @@ def _keeping_ends(part: str, plain: Callable[..., str]) -> str:
     return before + plain(part.strip()) + after
 
 
-def _html_code(text: str) -> str:
-    return f"<code>{escape.github_html(text)}</code>"
-
-
 def markdown_prose(text: str, limit: int = escape.LINE_LIMIT) -> Markup:
     return _prose(text, escape.markdown, escape.code, limit)
 
 
-def github_html_prose(text: str, limit: int = escape.LINE_LIMIT) -> Markup:
-    return _prose(text, escape.github_html, _html_code, limit)
+def _github_html_prose(text: str, limit: int = escape.LINE_LIMIT) -> Markup:
+    return _prose(text, escape.github_html, lambda part: f"<code>{escape.github_html(part)}</code>", limit)
 
 
-def html_prose(text: str, limit: int = escape.LINE_LIMIT) -> Markup:
+def _html_prose(text: str, limit: int = escape.LINE_LIMIT) -> Markup:
     return _prose(text, escape.html, lambda part: f"<code>{escape.html(part)}</code>", limit)
 
 

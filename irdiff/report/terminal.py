@@ -17,10 +17,10 @@ from rich.text import Text
 
 from irdiff.diffs.group_diff import GroupDiffs
 from irdiff.model import Run
-from irdiff.report import escape, tables, view, wording
+from irdiff.report import escape, phrases, tables, view
 from irdiff.report.shown import PLAIN, Shown
 from irdiff.report.tables import Column
-from irdiff.report.view import LISTED, Failing, GroupLine, ListLimits, RunView, StatisticRow
+from irdiff.report.view import LISTED, Ending, GroupLine, RunView, StatisticRow
 from irdiff.stages import Stage, in_stage_order
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def show(
     if limit:
         limits = replace(limits, groups=limit, rows=limit, notes=limit)
     shown = view.of(run, GroupDiffs(folder, run), timing, limits, as_=as_)
-    for line in (*_lines(shown, limits, None if plain else console.width), *_footer(shown, folder)):
+    for line in (*_lines(shown, None if plain else console.width), *_footer(shown, folder)):
         text = Text(line.plain.translate(_ASCII)) if plain else line
         text.rstrip()
         console.print(text, soft_wrap=plain or line.no_wrap is not False, highlight=False)
@@ -84,26 +84,26 @@ def svg(run: Run, timing: TimingSummary | None = None) -> str:
     )
     limits = replace(LISTED, unfolded=0, rows=_ROWS)
     shown = view.of(run, GroupDiffs(Path(), run), timing, limits)
-    for line in _lines(shown, limits, _SVG_WIDTH):
+    for line in _lines(shown, _SVG_WIDTH):
         console.print(line, highlight=False)
     # without the web fonts: a picture in a README must not fetch anything
     form = re.sub(r"@font-face \{\{.*?\}\}\n", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL)
     return console.export_svg(title="irdiff report", code_format=form, unique_id="irdiff")
 
 
-def _lines(shown: RunView, limits: ListLimits, width: int | None) -> Iterator[Text]:
+def _lines(shown: RunView, width: int | None) -> Iterator[Text]:
     yield _said(shown.headline, "bold")
     yield _said(f"{shown.sides}  in {shown.duration_s:.1f} s", _DIM)
     if shown.timing:
         yield _said(shown.timing.headline, "bold")
     if shown.compared:
         yield from _ending(shown.broken, "bold white on red")
-        yield from _timed(shown, limits)
+        yield from _timed(shown)
         yield from _statistics(shown, width)
         yield from _groups(shown, width)
     yield from _unknown(shown)
     if shown.compared:
-        yield from _details(shown, limits, width)
+        yield from _details(shown, width)
 
 
 def _said(text: str, style: str = "") -> Text:
@@ -114,33 +114,33 @@ def _line(text: object, style: str = "") -> Text:
     return Text(escape.terminal(text), style=style)
 
 
+def _case(name: str, style: str, words: str, limit: int = escape.LINE_LIMIT) -> Text:
+    return Text.assemble((escape.terminal(name), style), "  ", escape.terminal(words, limit=limit))
+
+
 def _more(count: int, what: str) -> Iterator[Text]:
-    if count > 0:
+    if count:
         yield _line(f"… and {count} more {what}: --limit shows them", _DIM)
 
 
 # what matters most
 
 
-def _ending(found: Failing, style: str = "") -> Iterator[Text]:
+def _ending(found: Ending, style: str = "") -> Iterator[Text]:
     if not found.errors:
         return
     yield from tables.heading(escape.terminal(found.title))
     for shared in found.errors:
-        words = escape.terminal(shared.words, limit=_ERROR)
-        yield Text.assemble((escape.terminal(shared.names), style), "  ", words)
-    yield from _more(found.more, "errors")
+        yield _case(shared.names, style, shared.words, _ERROR)
+    yield from _more(found.errors.more, "errors")
 
 
-def _timed(shown: RunView, limits: ListLimits) -> Iterator[Text]:
-    wrong = shown.timing.wrong if shown.timing else ()
-    if wrong or shown.slower:
-        yield from tables.heading("wrong results and slower cases" if wrong else "slower")
-    for row in wrong[: limits.rows]:
-        yield Text.assemble((escape.terminal(row.case_id), "bold red"), "  ", escape.terminal(row.words))
-    for slow in shown.slower:
-        yield Text.assemble((escape.terminal(slow.case_id), _BAD), "  ", escape.terminal(slow.words))
-    yield from _more(max(0, len(wrong) - limits.rows) + shown.more_slower, "cases")
+def _timed(shown: RunView) -> Iterator[Text]:
+    if shown.wrong or shown.slower:
+        yield from tables.heading("wrong results and slower cases" if shown.wrong else "slower")
+    yield from (_case(row.case_id, "bold red", row.words) for row in shown.wrong)
+    yield from (_case(row.case_id, _BAD, row.words) for row in shown.slower)
+    yield from _more(shown.wrong.more + shown.slower.more, "cases")
 
 
 def _statistics(shown: RunView, width: int | None) -> Iterator[Text]:
@@ -153,7 +153,7 @@ def _statistics(shown: RunView, width: int | None) -> Iterator[Text]:
         [
             Text(row.name),
             _bar(row),
-            *(Text("" if cell is None else cell.told if wide else cell.words) for cell in row.cells),
+            *(Text("" if cell is None else cell.summary if wide else cell.words) for cell in row.cells),
         ]
         for row in shown.statistics
     ]
@@ -181,7 +181,7 @@ def _groups(shown: RunView, width: int | None) -> Iterator[Text]:
     edits = "one edit" if shown.group_count == 1 else f"{shown.group_count} distinct edits"
     yield from tables.heading(edits)
     most = min(width, _WIDE) if width else max(_WIDE, *(len(group.title) + _WIDE for group in shown.groups))
-    places = [escape.terminal(wording.fitted(group.culprit, most // 3)) for group in shown.groups]
+    places = [escape.terminal(phrases.fitted(group.culprit, most // 3)) for group in shown.groups]
     severity = ""
     for group, place in zip(shown.groups, places, strict=True):
         if group.severity != severity:
@@ -196,7 +196,7 @@ def _group(group: GroupLine, place: str, width: int) -> Text:
     """One line: number and name, in how many cases, what the edit is, and where it begins."""
     names = f"{group.number:>3} {escape.terminal(group.short)} {group.cases:>9}  "
     room = width - len(names) - 2
-    title = escape.terminal(wording.fitted(group.title.replace("`", ""), room))
+    title = escape.terminal(phrases.fitted(group.title.replace("`", ""), room))
     return Text.assemble(
         (names, _DIM),
         (title.ljust(room), "red" if group.loud else ""),
@@ -205,25 +205,25 @@ def _group(group: GroupLine, place: str, width: int) -> Text:
 
 
 def _unknown(shown: RunView) -> Iterator[Text]:
-    if shown.unknown.lines:
+    if shown.unknown:
         yield from tables.heading("not compared, and other notes")
-    yield from (_said(line, "yellow") for line in shown.unknown.lines)
+    yield from (_said(line, "yellow") for line in shown.unknown)
     yield from _more(shown.unknown.more, "notes")
 
 
 # details
 
 
-def _details(shown: RunView, limits: ListLimits, width: int | None) -> Iterator[Text]:
+def _details(shown: RunView, width: int | None) -> Iterator[Text]:
     if shown.singles:
         yield from tables.heading("changed cases" + (" outside of any group" if shown.groups else ""))
     for row in shown.singles:
         where = f"  {row.origin}  " if row.origin else "  "
         yield _line(f"{row.id}{where}{row.moved}")
-    yield from _more(shown.more_singles, "changed cases")
+    yield from _more(shown.singles.more, "changed cases")
     for found in shown.endings:
         yield from _ending(found)
-    yield from _bump(shown, limits)
+    yield from _bump(shown)
     if shown.families:
         names = ("family", *shown.targets, "all targets")
         rows = [
@@ -239,46 +239,39 @@ def _details(shown: RunView, limits: ListLimits, width: int | None) -> Iterator[
 
 def _radius(shown: RunView) -> Iterator[list[Text]]:
     for name, radius in shown.radius:
-        stages = [
-            f"{stage} {row.changed}/{row.compared}"
-            for stage, row in in_stage_order(radius.stages)
-            if row.compared
-        ]
+        rows = [(stage, row) for stage, row in in_stage_order(radius.stages) if row.compared]
+        stages = "  ".join(f"{stage} {row.changed}/{row.compared}" for stage, row in rows)
         share = f"{radius.changed}/{radius.compared}"
-        yield [_line(name), Text(share), Text(f"{radius.fraction:.0%}"), _line("  ".join(stages), _DIM)]
+        yield [_line(name), Text(share), Text(f"{radius.fraction:.0%}"), _line(stages, _DIM)]
 
 
 def _columns(*names: str) -> list[Column]:
     return [Column(name=escape.terminal(name)) for name in names]
 
 
-def _bump(shown: RunView, limits: ListLimits) -> Iterator[Text]:
+def _bump(shown: RunView) -> Iterator[Text]:
     """Distributions and outliers: of a bump."""
     if not shown.is_bump:
         return
     names = ("statistic", "target", "worse", "better", "same", "least", "5 %", "median", "95 %", "greatest")
     rows = [
         [row.statistic.name, row.part, len(row.worse), len(row.better), row.same, *row.far]
-        for row in shown.movements[: 2 * limits.rows]
+        for row in shown.movements
     ]
     if rows:
         yield from tables.heading("distributions: relative change over all compared cases")
         columns = [Column(name=name, right=place >= 2) for place, name in enumerate(names)]
         yield from tables.lines(columns, [[_line(cell) for cell in row] for row in rows], None)
     if shown.outliers:
-        yield from tables.heading(f"outliers: {len(shown.outliers)}")
-    for row in shown.outliers[: limits.rows]:
-        yield Text.assemble(
-            (escape.terminal(row.case_id), _BAD if row.worse else _GOOD),
-            "  ",
-            escape.terminal("; ".join(row.why)),
-        )
-    yield from _more(len(shown.outliers) - limits.rows, "outliers")
+        yield from tables.heading(f"outliers: {shown.outliers.total}")
+    for row in shown.outliers:
+        yield _case(row.case_id, _BAD if row.worse else _GOOD, "; ".join(row.why))
+    yield from _more(shown.outliers.more, "outliers")
     if shown.by_family:
         yield from tables.heading("better and worse, by family and target")
-    for part in shown.by_family[: 2 * limits.rows]:
+    for part in shown.by_family:
         yield _line(f"{part.part}  {part.statistic.name}: {part.words}")
-    yield from _more(len(shown.by_family) - 2 * limits.rows, "rows")
+    yield from _more(shown.by_family.more, "rows")
 
 
 def _footer(shown: RunView, folder: Path) -> Iterator[Text]:

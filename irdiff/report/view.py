@@ -7,33 +7,25 @@ is not known, and all else. What does not fit the limits is counted.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
 
 from irdiff.diffs import launch_changes
 from irdiff.diffs.group_diff import GroupDiffs
 from irdiff.diffs.launch_changes import LaunchChange
 from irdiff.group.severity import Severity
 from irdiff.model import Case, ChangeGroup, Radius, Run, Verdict
-from irdiff.report import (
-    commands,
-    edited,
-    edited_lines,
-    error_clusters,
-    families,
-    moved,
-    provenance,
-    reach,
-    wording,
-)
+from irdiff.report import commands, edit_coverage, error_clusters, families, moved, phrases
 from irdiff.report.error_clusters import SharedError
 from irdiff.report.families import Family
 from irdiff.report.group_names import NamedGroup
 from irdiff.report.moved import Movement, Outlier, StatisticMove
-from irdiff.report.rank import rank
 from irdiff.report.shown import PLAIN, Shown
-from irdiff.report.timing_summary import TimingRow, TimingSummary
+from irdiff.report.timing_summary import TimingRow, TimingSummary, WrongOutput
 from irdiff.words import counted
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +34,7 @@ class ListLimits:
 
     groups: int
     unfolded: int
-    """Of these, the ones that are told of in full."""
+    """Of these, the ones that are shown in full."""
     lines: int
     """Of a group's diff."""
     notes: int
@@ -66,28 +58,41 @@ class ListLimits:
 
 
 _FEWEST_LINES = 6
-"""Of a diff that tells anything."""
+"""Of a diff that shows anything."""
 LISTED = ListLimits(groups=8, unfolded=8, lines=12, notes=8, rows=8)
 """Of a comment and a terminal."""
 WHOLE = ListLimits(groups=40, unfolded=40, lines=24, notes=60, rows=60)
 """Of a document that is opened on purpose."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Told:
+@dataclass(frozen=True)
+class Listed(Generic[T]):
     """The first entries of a list, and how many more there are."""
 
-    lines: tuple[str, ...]
+    rows: tuple[T, ...]
     more: int
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def total(self) -> int:
+        return len(self.rows) + self.more
+
+
+def _listed(rows: Sequence[T], most: int) -> Listed[T]:
+    return Listed(tuple(rows[:most]), max(0, len(rows) - most))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Failing:
+class Ending:
     """Cases that ended alike, under one heading."""
 
     title: str
-    errors: tuple[SharedError, ...]
-    more: int
+    errors: Listed[SharedError]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,8 +137,7 @@ class GroupLine:
     representative: str
     moved: str
     diff: tuple[str, ...]
-    members: tuple[str, ...]
-    more_members: int
+    members: Listed[str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,11 +157,10 @@ class RunView:
     compared: bool
     """Whether anything was compared: False for two compilers that are the same."""
     timing: TimingSummary | None
-    slower: tuple[TimingRow, ...]
-    more_slower: int
-    unclear: tuple[TimingRow, ...]
-    more_unclear: int
-    broken: Failing
+    wrong: Listed[WrongOutput]
+    slower: Listed[TimingRow]
+    unclear: Listed[TimingRow]
+    broken: Ending
     targets: tuple[str, ...]
     moved_targets: tuple[str, ...]
     """Those on which a statistic moved: the columns of `statistics`."""
@@ -167,22 +170,24 @@ class RunView:
     groups: tuple[GroupLine, ...]
     group_count: int
     groups_left: str
-    singles: tuple[SingleCase, ...]
-    more_singles: int
-    unknown: Told
+    singles: Listed[SingleCase]
+    """Changed cases outside of any group."""
+    unknown: Listed[str]
     """What was not compared, what no launch reads, what no case runs."""
-    endings: tuple[Failing, ...]
+    endings: tuple[Ending, ...]
     """Nondeterministic, failing, fixed, added, removed."""
-    movements: tuple[Movement, ...]
+    movements: Listed[Movement]
     is_bump: bool
-    outliers: tuple[Outlier, ...]
+    outliers: Listed[Outlier]
     """Of a bump, as what follows."""
-    by_family: tuple[Movement, ...]
+    by_family: Listed[Movement]
     families: tuple[Family, ...]
     radius: tuple[tuple[str, Radius], ...]
     commands: tuple[str, ...]
     provenance_sides: tuple[tuple[str, str, str], ...]
+    """Versions and digests: name, value at base, value at head."""
     provenance: tuple[tuple[str, str], ...]
+    """The command and what it ran in: name and value."""
     launch_changes: tuple[tuple[LaunchChange, int], ...]
 
 
@@ -195,51 +200,46 @@ def of(
     as_: Shown = PLAIN,
 ) -> RunView:
     cases = {case.id: case for case in run.cases}
-    ranked = rank(run.cases)
-    rows = as_.groups(run)
-    singles = wording.ungrouped(run, ranked)
+    ranked = phrases.rank(run.cases)
+    groups = as_.groups(run)
     movements = moved.by_target(run)
     parts = {row.part for row in movements}
     moved_on = [target.name for target in run.targets if target.name in parts]
-    slower = [row for row in (timing.rows if timing else ()) if row.verdict == "slower"]
-    unclear = [row for row in (timing.rows if timing else ()) if row.why]
-    found_families = families.table(run)
+    timed = timing.rows if timing else ()
     return RunView(
         headline=as_.headline(run),
-        sides=wording.sides(run),
-        base=wording.side(run.base),
-        head=wording.side(run.head),
+        sides=phrases.sides(run),
+        base=phrases.side(run.base),
+        head=phrases.side(run.head),
         duration_s=run.duration_s,
-        compared=not edited.same_compiler(run),
+        compared=not edit_coverage.same_compiler(run),
         timing=timing,
-        slower=tuple(slower[: limits.rows]),
-        more_slower=max(0, len(slower) - limits.rows),
-        unclear=tuple(unclear[: limits.rows]),
-        more_unclear=max(0, len(unclear) - limits.rows),
+        wrong=_listed(timing.wrong if timing else (), limits.rows),
+        slower=_listed([row for row in timed if row.verdict == "slower"], limits.rows),
+        unclear=_listed([row for row in timed if row.why], limits.rows),
         broken=_ending("broken: compiles at base, not at head", _with(run, Verdict.BROKEN), limits.rows),
         targets=tuple(target.name for target in run.targets),
         moved_targets=tuple(moved_on),
-        statistics=statistic_rows(movements, moved_on),
+        statistics=_statistic_rows(movements, moved_on),
         quiet=_quiet(ranked),
         groups=tuple(
             _group(row, cases, diffs, limits if place < limits.unfolded else replace(limits, lines=0))
-            for place, row in enumerate(rows[: limits.groups])
+            for place, row in enumerate(groups[: limits.groups])
         ),
-        group_count=len(rows),
-        groups_left=_left(row.group for row in rows[limits.groups :]),
-        singles=tuple(map(_single, singles[: limits.rows])),
-        more_singles=max(0, len(singles) - limits.rows),
+        group_count=len(groups),
+        groups_left=_left(row.group for row in groups[limits.groups :]),
+        singles=_listed(list(map(_single, phrases.ungrouped(run, ranked))), limits.rows),
         unknown=_unknown(run, limits),
         endings=_endings(run, limits),
-        movements=tuple(movements),
+        movements=_listed(movements, 2 * limits.rows),
         is_bump=as_.is_bump,
-        outliers=tuple(moved.outliers(movements)) if as_.is_bump else (),
-        by_family=tuple(moved.by_family(run)) if as_.is_bump else (),
-        families=tuple(found_families[: 2 * limits.rows]),
-        radius=tuple(wording.in_target_order(run)),
-        commands=_commands(run, rows, ranked, as_),
-        provenance_sides=tuple(provenance.sides(run)[: 2 * limits.rows]),
-        provenance=tuple(provenance.rows(run)[: 2 * limits.rows]),
+        outliers=_listed(moved.outliers(movements) if as_.is_bump else (), limits.rows),
+        by_family=_listed(moved.by_family(run) if as_.is_bump else (), 2 * limits.rows),
+        families=tuple(families.table(run)[: 2 * limits.rows]),
+        radius=tuple(phrases.in_target_order(run)),
+        commands=_commands(run, groups, ranked, as_),
+        provenance_sides=tuple(_provenance_sides(run)[: 2 * limits.rows]),
+        provenance=tuple(_provenance(run)[: 2 * limits.rows]),
         launch_changes=tuple(launch_changes.of_run(run)[: limits.rows]),
     )
 
@@ -251,7 +251,7 @@ def _with(run: Run, verdict: Verdict) -> list[Case]:
 # better and worse
 
 
-def statistic_rows(movements: Iterable[Movement], targets: Sequence[str]) -> tuple[StatisticRow, ...]:
+def _statistic_rows(movements: Iterable[Movement], targets: Sequence[str]) -> tuple[StatisticRow, ...]:
     by_name: dict[str, dict[str, Movement]] = {}
     for row in movements:
         by_name.setdefault(row.statistic.name, {})[row.part] = row
@@ -281,24 +281,23 @@ def _group(row: NamedGroup, cases: Mapping[str, Case], diffs: GroupDiffs, limits
     return GroupLine(
         number=row.number,
         short=row.short,
-        title=wording.brief(group.title),
+        title=phrases.brief(group.title),
         whole_title=group.title,
         severity=group.severity,
-        loud=wording.is_loud(group),
+        loud=phrases.is_loud(group),
         count=count,
         cases=counted(count, "case"),
-        targets=wording.members_by_target(group, cases),
+        targets=phrases.members_by_target(group, cases),
         culprit=group.pass_name or group.origin_stage,
         stage=group.origin_stage,
-        origin=wording.group_origin(group),
-        charged=wording.charged(group),
+        origin=phrases.group_origin(group),
+        charged=", ".join(component.value for component in group.charged),
         alike=f"{group.likeness:.0%} alike" if count > 1 and group.likeness < 1 else "",
-        reason=wording.first_reason(group),
+        reason=phrases.first_reason(group),
         representative=group.representative,
-        moved=wording.moved(smallest) if smallest else "not in this run",
+        moved=phrases.moved(smallest) if smallest else "not in this run",
         diff=diffs.of(smallest, group.edit, limits.lines) if smallest else (),
-        members=group.members[: limits.rows] if count > 1 else (),
-        more_members=max(0, count - limits.rows) if count > 1 else 0,
+        members=_listed(group.members if count > 1 else (), limits.rows),
     )
 
 
@@ -313,22 +312,21 @@ def _left(groups: Iterable[ChangeGroup]) -> str:
 
 def _single(case: Case) -> SingleCase:
     unstable = f" ({error_clusters.unstable_words(case)})" if case.nondeterministic else ""
-    return SingleCase(id=case.id, origin=wording.origin(case), moved=wording.moved(case, limit=4) + unstable)
+    return SingleCase(id=case.id, origin=phrases.origin(case), moved=phrases.moved(case, limit=4) + unstable)
 
 
 # what is not known, and what else ended how
 
 
-def _unknown(run: Run, limits: ListLimits) -> Told:
-    sentences = [reach.sentence(run) or edited.sentence(run), edited_lines.sentence(run)]
-    lines = [*filter(None, sentences), *run.notes]
-    stretches = [f"no case runs {stretch.sentence}" for stretch in edited_lines.not_run(run)]
-    renamed = [f"renamed: {before} → {after}" for before, after in wording.renamed(run)]
-    shown = [*lines[: limits.notes], *stretches[: limits.rows], *renamed[: limits.rows]]
-    return Told(lines=tuple(shown), more=len(lines) + len(stretches) + len(renamed) - len(shown))
+def _unknown(run: Run, limits: ListLimits) -> Listed[str]:
+    notes = _listed([*edit_coverage.sentences(run), *run.notes], limits.notes)
+    idle = _listed([f"no case runs {place}" for place in edit_coverage.lines_not_run(run)], limits.rows)
+    names = [f"renamed: {before} → {after}" for before, after in phrases.renamed(run)]
+    renamed = _listed(names, limits.rows)
+    return Listed((*notes, *idle, *renamed), notes.more + idle.more + renamed.more)
 
 
-def _endings(run: Run, limits: ListLimits) -> tuple[Failing, ...]:
+def _endings(run: Run, limits: ListLimits) -> tuple[Ending, ...]:
     unstable = [
         _ending(f"nondeterministic: {words}", cases, limits.rows)
         for words, cases in error_clusters.unstable(run.cases)
@@ -338,20 +336,42 @@ def _endings(run: Run, limits: ListLimits) -> tuple[Failing, ...]:
     return tuple(row for row in (*unstable, *found) if row.errors)
 
 
-def _ending(title: str, cases: Sequence[Case], most: int) -> Failing:
+def _ending(title: str, cases: Sequence[Case], most: int) -> Ending:
     shared = error_clusters.errors(sorted(cases, key=lambda case: case.id))
-    shown = tuple(shared[:most])
-    return Failing(title=f"{title} ({len(cases)})", errors=shown, more=len(shared) - len(shown))
+    return Ending(title=f"{title} ({len(cases)})", errors=_listed(shared, most))
 
 
 # details
 
 
 def _commands(run: Run, rows: Sequence[NamedGroup], ranked: Sequence[Case], as_: Shown) -> tuple[str, ...]:
-    """To copy: what tells more of the first group, or case, and what compares it again anywhere."""
+    """To copy: what shows more of the first group, or case, and what compares it again anywhere."""
     cases = {case.id: case for case in run.cases}
     case = cases.get(rows[0].group.representative) if rows else ranked[0] if ranked else None
     if case is None:
         return (commands.page(as_.call),)
     words = [*commands.story(as_.call, rows[0].short if rows else case.id, case), commands.page(as_.call)]
     return tuple(filter(None, (as_.fetch, *words, commands.again(run, case))))
+
+
+def _provenance_sides(run: Run) -> list[tuple[str, str, str]]:
+    base, head = run.base, run.head
+    names = sorted({*base.ptxas, *head.ptxas})
+    rows = [
+        ("toolchain", base.spec, head.spec),
+        ("version", base.version, head.version),
+        ("digest", base.digest, head.digest),
+        ("corpus", base.corpus, head.corpus),
+        *((name, base.ptxas.get(name, "none"), head.ptxas.get(name, "none")) for name in names),
+        ("note", base.note, head.note),
+    ]
+    return [row for row in rows if row[1] or row[2]]
+
+
+def _provenance(run: Run) -> list[tuple[str, str]]:
+    return [
+        ("command", " ".join(("irdiff", *run.command))),
+        ("irdiff", f"{run.irdiff_version}, normalizer {run.normalizer_version}, schema {run.schema}"),
+        ("compared", f"{run.created}, in {run.duration_s:.1f} s"),
+        *(("environment", f"{name}={value}") for name, value in run.environment.items()),
+    ]

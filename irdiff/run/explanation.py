@@ -10,16 +10,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from irdiff import process
-from irdiff.attribute import attribution
-from irdiff.attribute.attribution import Attribution
+from irdiff.attribute.attribution import Attribution, CaseToReplay, is_attributed
 from irdiff.attribute.attributor import Attributor
 from irdiff.attribute.kernel_lines import Locations
-from irdiff.attribute.replayer import WorkerReplayer
+from irdiff.attribute.llvm_passes import with_llvm_pass
+from irdiff.attribute.replayer import Replayer
 from irdiff.capture import kernel_sources
 from irdiff.capture.catalogs import Wanted
 from irdiff.codegen.calls import llvm_call, ptxas_flags
 from irdiff.codegen.tool_runner import llc_words
 from irdiff.compare.artifact_comparator import ArtifactComparator
+from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.config import Config
 from irdiff.errors import ExitCode, IrdiffError, RunFolderError, UsageError
 from irdiff.model import Case, Launch, Revision, Run, Sides
@@ -30,6 +31,7 @@ from irdiff.resolve.toolchains import environments
 from irdiff.run import run_folder
 from irdiff.stages import INPUT, TEXTS, Stage
 from irdiff.store import Store
+from irdiff.worker_client.worker_requests import Requests
 from irdiff.worker_client.workers import Workers
 
 _AFRESH = "TRITON_ALWAYS_COMPILE"
@@ -75,21 +77,29 @@ def _spec_again(revision: Revision, config: Config) -> str:
 
 
 def attribute(run: Run, folder: Path, case: Case, sides: Sides[Side], config: Config) -> Attribution | None:
-    """From the store where the run has been attributed; None for a case whose code did not change."""
+    """With the pass of LLVM's optimizer, which a comparison does not look for. The rest comes from the store
+    where the run has been attributed. None for a case whose code did not change.
+    """
     store = Store(config.store)
     for artifacts in case.artifacts:
         for artifact in artifacts.values():
             content = run_folder.artifact(folder, artifact.digest)
             if content is not None:
                 store.put(content)
-    target = next(target for target in run.targets if target.name == case.target)
-    subject = attribution.attribution_input(case, target)
-    if subject is None:
+    if not is_attributed(case):
         return None
+    subject = to_replay(run, case, sides)
     with closing(Workers(config)) as workers, llvm_process.opened(config) as llvm:
         wanted = Wanted(cases=tuple(filter(None, (case.id, case.renamed_from))))
-        replayer = WorkerReplayer(config, store, workers, wanted, reuse=True)
-        return Attributor(ArtifactComparator(store, llvm.reprint), replayer, sides).attribute(subject)
+        replayer = Replayer(WorkerCompiler(Requests(config, workers), store, wanted, reuse=True))
+        found = Attributor(ArtifactComparator(store, llvm.reprint), replayer).attribute(subject)
+        return with_llvm_pass(found, subject, replayer)
+
+
+def to_replay(run: Run, case: Case, sides: Sides[Side]) -> CaseToReplay:
+    target = next(target for target in run.targets if target.name == case.target)
+    launches = case.launches.map(lambda key: run.launches.get(key or ""))
+    return CaseToReplay(case=case, sides=sides, launches=launches, target=target)
 
 
 def corpus_roots(run: Run, corpus: Path | None, config: Config) -> Sides[Path]:

@@ -60,7 +60,7 @@ def time_run(folder: Path, options: TimingOptions) -> TimingResults:
 
     Raises NothingTimedError where the run has nothing for the GPUs that are here.
     """
-    from irdiff.timing import assemble, host
+    from irdiff.timing import decision, host
 
     begin = time.monotonic()
     cases = chosen_cases(run_folder.load(folder), options.patterns, options.every)
@@ -74,8 +74,8 @@ def time_run(folder: Path, options: TimingOptions) -> TimingResults:
     ):
         start = partial(GpuProcess, folder.absolute(), options.environment, Path(logs) / "gpu.log")
         works, not_timed, versions = on_all_gpus(start, cases, options)
-        gpus = [assemble.gpu_record(work, monitor.conditions(work.card["uuid"])) for work in works]
-    rows = [row for work in works for row in assemble.case_timings(work.card["uuid"], work, options.protocol)]
+        gpus = [work.record(monitor.conditions(work.card["uuid"])) for work in works]
+    rows = [row for work in works for row in decision.case_timings(work.card["uuid"], work, options.protocol)]
     found = replace(
         _results({platform.node() or "host": f"{platform.release()}, {versions}"}, options.protocol, rows),
         gpus=tuple(gpus),
@@ -183,7 +183,7 @@ def _side_by_side(
 
 def simulate(samples: Sequence[Sample], protocol: TimingProtocol) -> TimingResults:
     """What `time_run` would say of recorded samples. Outputs are not checked; nothing is written."""
-    from irdiff.timing import assemble
+    from irdiff.timing import decision
 
     rows = []
     not_checked = results.bad_output(OutputStatus.NOT_CHECKED, None, "recorded samples: nothing ran")
@@ -193,5 +193,5 @@ def simulate(samples: Sequence[Sample], protocol: TimingProtocol) -> TimingResul
             if row.gpu == gpu:
                 work.samples.setdefault(row.case, []).append(row)
         work.outputs = dict.fromkeys(sorted(work.samples), not_checked)
-        rows += assemble.case_timings(gpu, work, protocol)
+        rows += decision.case_timings(gpu, work, protocol)
     return _results({"simulated": "recorded samples"}, protocol, rows)

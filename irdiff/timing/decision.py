@@ -22,13 +22,26 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from statistics import median
 
 from scipy import stats
 
 from irdiff.timing import estimates
 from irdiff.timing.estimates import Estimate, Ratio
-from irdiff.timing.results import PROCESSES, Measurement, Sample, Speed, TimingProtocol, Unclear
+from irdiff.timing.results import (
+    FAULTS,
+    MEASURABLE,
+    PROCESSES,
+    CaseTiming,
+    Measurement,
+    OutputCheck,
+    Sample,
+    Speed,
+    TimingProtocol,
+    Unclear,
+)
+from irdiff.timing.schedule import GpuWork
 from irdiff.words import counted
 
 _APART = 2.0
@@ -36,6 +49,43 @@ _APART = 2.0
 in most processes to hide a change of 1.5 thresholds, and then the interval sees it."""
 _WITHIN, _ACROSS, _BEYOND = "within", "across", "beyond"
 """Where an interval lies, seen from the threshold."""
+
+
+def case_timings(gpu: str, work: GpuWork, protocol: TimingProtocol) -> list[CaseTiming]:
+    """One record for each case that was looked at on a GPU.
+
+    A case that faulted has no measurement, however many processes measured it before: the fault is its
+    result.
+    """
+    outputs, samples = work.outputs, work.samples
+    sound = [row for case, rows in samples.items() if outputs[case].status not in FAULTS for row in rows]
+    measured = decide(sound, protocol)
+    rows = []
+    for case, check in outputs.items():
+        found = measured.get(case)
+        times = estimates.process_times(samples.get(case, ()))
+        if found and found.unclear is Unclear.FEW_PROCESSES and work.stopped:
+            found = replace(found, why=f"{found.why}; {work.stopped}")
+        rows.append(
+            CaseTiming(
+                case=case,
+                gpu=gpu,
+                outputs=check,
+                measurement=found,
+                processes=times,
+                note="" if found else _why_not_measured(check, len(times), protocol, work.stopped),
+            )
+        )
+    return rows
+
+
+def _why_not_measured(check: OutputCheck, processes: int, protocol: TimingProtocol, stopped: str) -> str:
+    if check.status not in MEASURABLE:
+        return check.message
+    if protocol.verify_only:
+        return "only its outputs were compared"
+    few = few_processes(processes, protocol)
+    return "; ".join(filter(None, (few, stopped)))
 
 
 def decide(samples: Iterable[Sample], protocol: TimingProtocol) -> dict[str, Measurement]:

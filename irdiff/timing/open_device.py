@@ -34,8 +34,8 @@ class CudaDevice:
         code, *values = result
         if int(code) != 0:
             _, text = self.api.cuGetErrorString(code)
-            said = text.decode() if isinstance(text, bytes) else str(code)
-            raise DriverError(f"the CUDA driver refused a call: {said}")
+            why = text.decode() if isinstance(text, bytes) else str(code)
+            raise DriverError(f"the CUDA driver refused a call: {why}")
         return values[0] if len(values) == 1 else tuple(values)
 
     def load(self, binary: bytes, plan: LaunchPlan) -> object:

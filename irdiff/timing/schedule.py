@@ -24,6 +24,8 @@ from irdiff.timing.isolate import GpuProcess, GpuProcessError, GpuProcessGone
 from irdiff.timing.results import (
     FAULTS,
     MEASURABLE,
+    Conditions,
+    GpuRecord,
     OutputCheck,
     OutputStatus,
     Sample,
@@ -72,6 +74,17 @@ class GpuWork:
     wall_s: float = 0.0
     stopped: str = ""
     """Why it ended before every process had measured every case; empty where it did not."""
+
+    def record(self, conditions: Conditions) -> GpuRecord:
+        driver = ", ".join(filter(None, (conditions.driver, self.card["driver"])))
+        facts: dict[str, Any] = {**vars(conditions), **self.card, "driver": driver}
+        return GpuRecord(
+            **facts,
+            wall_s=self.wall_s,
+            busy_s=self.busy_s,
+            trustworthy=not conditions.throttled and not conditions.other_processes,
+            stopped=self.stopped,
+        )
 
 
 def run_gpu(start: Start, index: int, cases: Sequence[str], options: TimingOptions) -> GpuWork:
@@ -122,16 +135,14 @@ class _Gpu:
         reply = self._processes[0].ask_first(request, _OPEN_LIMIT_S, f"GPU {self._index} cannot be opened")
         self.work.card = reply["card"]
 
-    def _ask(self, request: Mapping[str, Any], limit_s: float = _LAUNCH_LIMIT_S) -> dict[str, Any]:
-        return self._processes[0].ask(request, limit_s)
-
     def verify(self, cases: Sequence[str]) -> None:
         self._begin_process()
         work = self.work
         self._say(f"{work.card['name']}: checking outputs of {len(cases)} cases")
         for case in cases:
             try:
-                work.outputs[case] = _check(self._ask({"op": "verify", "case": case}))
+                reply = self._processes[0].ask({"op": "verify", "case": case}, _LAUNCH_LIMIT_S)
+                work.outputs[case] = _check(reply)
             except GpuProcessGone as ended:
                 work.outputs[case] = bad_output(ended.status, ended.side, ended.message)
             if work.outputs[case].status in FAULTS:
@@ -167,7 +178,8 @@ class _Gpu:
                 "seed": protocol.seed * 1_000_003 + number * 10_007 + place,
             }
             try:
-                reply = self._ask(request, _LAUNCH_LIMIT_S + 3 * slice_s * len(bundle))
+                limit_s = _LAUNCH_LIMIT_S + 3 * slice_s * len(bundle)
+                reply = self._processes[0].ask(request, limit_s)
                 rows = _samples(work.card["uuid"], bundle, number, reply)
             except GpuProcessGone as ended:
                 # the base is to blame, or it is not known which: then all are

@@ -50,12 +50,12 @@ class Requests:
         *,
         randomized: bool = False,
     ) -> EndedChild:
-        """Serves one request, which leaves its results in `folder`."""
+        """Serves one request, which leaves its results in `folder`; `row` may have its own time limit."""
         limits = self.config.limits
         request = {
+            "timeout_s": limits.timeout_s,
             **row,
             "folder": str(folder),
-            "timeout_s": limits.timeout_s,
             "memory_bytes": limits.memory_bytes,
         }
         with self._cores:

@@ -31,7 +31,7 @@ def _compared(shared_cache: Path, folder: Path) -> dict[str, Compared]:
     repo = Repository.new(folder / "kernels")
     base = {path: text for row in ROWS for path, text in row.base.items()}
     repo.commit("base", base)
-    repo.commit("other", rows.otherwise(base))
+    repo.commit("other", rows.computing_differently(base))
     repo.commit("head", {path: text for row in ROWS for path, text in row.head.items()})
     warm = comparing.new_cache(folder / "warm", shared_cache)
     for other in ("base", "other"):

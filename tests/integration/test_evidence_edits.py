@@ -13,8 +13,8 @@ PROJECTS, EDITS = 8, 16
 
 
 @pytest.mark.integration
-def test_default_verdicts_are_those_without_shortcut(shared_cache: Path) -> None:
+def test_default_verdicts_are_those_without_cache(shared_cache: Path) -> None:
     steps = list(evidence_edits.run(EDITS, SEED, PROJECTS, shared_cache))
     wrong = [step for step in steps if step.differs or step.unexpected]
-    assert not wrong, "\n".join(evidence_edits.told(step, SEED, PROJECTS) for step in wrong)
-    assert {"changed", "unchanged"} <= {step.without_shortcut for step in steps}, "the edits say something"
+    assert not wrong, "\n".join(evidence_edits.report(step, SEED, PROJECTS) for step in wrong)
+    assert {"changed", "unchanged"} <= {step.without_cache for step in steps}, "the edits say something"

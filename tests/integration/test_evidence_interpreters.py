@@ -103,7 +103,7 @@ def _compared(shared_cache: Path, toolchain: Path, folder: Path) -> dict[str, Co
     base = {path: text for row in ROWS for path, text in row.base.items()}
     head = {path: text for row in ROWS for path, text in row.head.items()}
     sides = {}
-    for name, files in (("base", base), ("other", rows.otherwise(base)), ("head", head)):
+    for name, files in (("base", base), ("other", rows.computing_differently(base)), ("head", head)):
         sides[name] = new_interpreter(folder / name, toolchain)
         sides[name].install(files)
     words = ("--corpus", str(write_corpus(folder / "corpus", base)))

@@ -10,15 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import pytest
-import zstandard
 
-from irdiff.model import Artifact, Run, Verdict
+from irdiff.model import Run, Sides, Verdict
 from irdiff.report import html
 from irdiff.report.timing_summary import TimingRow, TimingSummary, WrongOutput
-from irdiff.store import sha256
 from tests.integration import browser
 from tests.integration.browser import Watched
-from tests.unit.report.runs import large_run, make_case, make_group, make_run, with_artifacts
+from tests.unit import runs
+from tests.unit.runs import large_run, stored
 
 pytestmark = pytest.mark.integration
 if reason := browser.missing():
@@ -33,15 +32,6 @@ MAX_FILTER_MS = 100
 HOSTILE = (
     "</script><script>window.pwned=1</script><img src=x onerror=window.pwned=1>\" onmouseover='x' {{7*7}}"
 )
-
-
-def store(folder: Path, stage: str, text: str) -> Artifact:
-    content = text.encode()
-    digest = sha256(content)
-    path = folder / "artifacts" / digest[:2] / digest[2:]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(zstandard.compress(content))
-    return Artifact(stage=stage, digest=digest, size_bytes=len(content))
 
 
 def module(operations: int, seed: int, *, head: bool) -> str:
@@ -69,8 +59,8 @@ def with_texts(run: Run, folder: Path, operations: int = 400) -> Run:
             cases.append(case)
             continue
         texts = [module(operations, place % 16, head=head) for head in (False, True)]
-        sides = [{name: store(folder, name, text) for name in ("ttir", "ttgir")} for text in texts]
-        cases.append(with_artifacts(case, *sides))
+        sides = [{name: stored(folder, name, text) for name in ("ttir", "ttgir")} for text in texts]
+        cases.append(replace(case, artifacts=Sides(base=sides[0], head=sides[1])))
     return replace(run, cases=tuple(cases))
 
 
@@ -292,24 +282,22 @@ def test_a_link_to_a_group_opens_it(page: Watched, small: Path) -> None:
 
 def hostile_run() -> Run:
     case = replace(
-        make_case(0, Verdict.CHANGED, group="g"), id=HOSTILE, target=HOSTILE, kernel=HOSTILE, workload=HOSTILE
+        runs.numbered(0, Verdict.CHANGED), id=HOSTILE, target=HOSTILE, kernel=HOSTILE, workload=HOSTILE
     )
-    broken = replace(make_case(1, Verdict.BROKEN), id=HOSTILE + "2", error=HOSTILE)
-    group = replace(
-        make_group(0, (HOSTILE,), HOSTILE + " risk", HOSTILE),
-        id=HOSTILE,
+    broken = runs.numbered(1, Verdict.BROKEN, id=HOSTILE + "2", error=HOSTILE)
+    group = runs.group(
+        HOSTILE,
+        HOSTILE,
         title=f"`{HOSTILE}` {HOSTILE}",
+        severity=HOSTILE + " risk",
+        origin_stage=HOSTILE,
         pass_name=HOSTILE,
         reasons=(HOSTILE,),
         edit=("+" + HOSTILE, "-" + HOSTILE),
     )
-    run = make_run((case, broken), (group,))
-    targets = (replace(run.targets[0], name=HOSTILE), *run.targets[1:])
-    radius = {HOSTILE: run.summary.radius["sm_90"]}
+    run = runs.run(case, broken, groups=(group,))
     return replace(
         run,
-        targets=targets,
-        summary=replace(run.summary, radius=radius),
         base=replace(run.base, spec=HOSTILE, version=HOSTILE, note=HOSTILE, ptxas={HOSTILE: HOSTILE}),
         notes=(HOSTILE,),
         command=(HOSTILE,),

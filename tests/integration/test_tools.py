@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from irdiff.attribute.replayer import Dump, Replay, WorkerReplayer
+from irdiff.attribute.replayer import Replay, Replayer
 from irdiff.capture.catalogs import Wanted
 from irdiff.codegen.calls import llvm_call, ptxas_flags
 from irdiff.compile.worker_compiler import WorkerCompiler
@@ -54,16 +54,14 @@ def test_calls_are_derived_as_the_release_makes_them(config: Config, release: st
         stage = "ptx" if chosen.backend == "cuda" else "amdgcn"
         replay = Replay(
             side=Side(toolchain=toolchain, corpus=corpus, note=""),
-            launch_id=launch.id,
+            launch=launch,
             target=chosen,
             stage=stage,
             input_stage="llir",
             input_digest=made.artifacts["llir"].digest,
             metadata=made.metadata,
-            dump=Dump.NONE,
-            randomized=False,
         )
-        settings = WorkerReplayer(config, store, workers, wanted, reuse=False).run(replay).settings
+        settings = Replayer(compiler).run(replay).settings
     ptx = (store.get(made.artifacts["ptx"].digest) or b"").decode() if stage == "ptx" else None
     call = llvm_call(launch, chosen, release, ptx)
     words = settings.get("translate_to_asm") or settings["compile_amdgpu"]

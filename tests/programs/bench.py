@@ -26,22 +26,21 @@ import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import astuple, dataclass
 from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
-from statistics import median
+from statistics import fmean, median
 
 from irdiff import config
-from irdiff.config import Config
-from irdiff.model import Toolchain
 from irdiff.resolve import toolchains
-from tests import edited_toolchain
+from tests.programs.evidence import comparing
+from tests.programs.evidence.comparing import Cost
 
 ROOT = Path(__file__).parents[2]
 PLAINLY = ("--no-recheck", "--no-attribute")
-TARGETS = ("sm_90", "sm_100", "gfx942", "gfx950")
 BARE = """
 import importlib.util, json, os, sys, time
 sys.path.insert(0, os.environ["IRDIFF_WORKER_PARENT"])
@@ -65,24 +64,6 @@ for case in cases:
                 print(case["id"], type(error).__name__, file=sys.stderr)
 """
 
-OWN = """
-import resource, sys
-from irdiff.cli import main
-try:
-    main()
-finally:
-    own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
-    print(f"@usage {own.ru_utime + own.ru_stime} {children.ru_utime + children.ru_stime} {own.ru_maxrss}", file=sys.stderr)
-"""
-
-
-@dataclass(frozen=True)
-class Cost:
-    wall_s: float
-    cpu_s: float
-    own_cpu_s: float
-    peak_mib: float
-
 
 def children_cpu_s() -> float:
     """Of all processes that this one has waited for."""
@@ -90,11 +71,11 @@ def children_cpu_s() -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-def bare(versions: list[str], cases: list[dict], pythons: dict[str, str], place: Path) -> Cost:
+def bare(pythons: Sequence[str], cases: Sequence[dict], place: Path) -> Cost:
     """One process per core and side, compile caches empty; what they leave is below `place`."""
     cores = len(os.sched_getaffinity(0))
     begin, before = time.monotonic(), children_cpu_s()
-    for version in versions:
+    for python in pythons:
         with tempfile.TemporaryDirectory(dir=place) as folder:
             children = []
             for part in range(cores):
@@ -110,95 +91,72 @@ def bare(versions: list[str], cases: list[dict], pythons: dict[str, str], place:
                     "IRDIFF_WORKER": str(ROOT / "irdiff" / "worker"),
                     "IRDIFF_WORKER_PARENT": folder,
                 }
-                children.append(
-                    subprocess.Popen(
-                        [pythons[version], "-c", BARE, str(path)], env=environment, stderr=subprocess.DEVNULL
-                    )
-                )
-            for child in children:
-                if child.wait():
-                    sys.exit("the bare script failed")
+                command = [python, "-c", BARE, str(path)]
+                children.append(subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL))
+            codes = [child.wait() for child in children]
+            if any(codes):
+                sys.exit("the bare script failed")
     return Cost(time.monotonic() - begin, children_cpu_s() - before, 0.0, 0.0)
 
 
-def irdiff(*words: str, cache: Path) -> Cost:
-    begin = time.monotonic()
-    done = subprocess.run(
-        [sys.executable, "-c", OWN, *words],
-        env={**os.environ, "IRDIFF_CACHE": str(cache)},
-        capture_output=True,
-        text=True,
-    )
-    wall = time.monotonic() - begin
-    if done.returncode:
-        sys.exit(f"irdiff {' '.join(words)} ended with {done.returncode}:\n{done.stderr[-2000:]}")
-    own, children, peak = map(float, done.stderr.rsplit("@usage ", 1)[1].split())
-    return Cost(wall, own + children, own, peak / 1024)
+def irdiff(*words: object, cache: Path, **environment: str) -> Cost:
+    done = comparing.irdiff(*words, cache=cache, **environment)
+    if done.code:
+        sys.exit(f"irdiff {' '.join(map(str, words))} ended with {done.code}:\n{done.stderr[-2000:]}")
+    return done.cost
 
 
-def fresh_cache(shared: Path) -> Path:
+def fresh_cache() -> Path:
     """A cache with an empty store and the shared toolchains."""
-    own = Path(tempfile.mkdtemp(prefix="irdiff-bench-"))
-    for name in ("toolchains", "uv", "digests"):
-        (own / name).symlink_to(shared / name)
-    return own
+    return comparing.new_cache(Path(tempfile.mkdtemp(prefix="irdiff-bench-"), "cache"), config.load().cache)
 
 
-def captured(spec: str, chosen: list[str], cache: Path, *, gate: bool) -> list[dict]:
+def captured(spec: str, chosen: Sequence[str], cache: Path, *, gate: bool) -> list[dict]:
     """Every launch × target of a side that is to be compared, with its whole target.
 
     `gate`: those of the gate tier alone.
     """
-    import tomllib
-
-    done = subprocess.run(
-        [sys.executable, "-m", "irdiff", "corpus", "list", "--toolchain", spec, "--json", "-", *chosen],
-        env={**os.environ, "IRDIFF_CACHE": str(cache)}, capture_output=True, text=True, check=True,
-    )  # fmt: skip
+    words = ("corpus", "list", "--toolchain", spec, "--json", "-", *chosen)
+    rows = json.loads(comparing.irdiff(*words, cache=cache).stdout)
     targets = {}
-    for name in TARGETS:
-        rows = tomllib.loads((ROOT / "targets" / f"{name}.toml").read_text())
-        targets[name] = {"name": name, **{k: rows[k] for k in ("backend", "arch", "warp_size", "facts")}}
+    for name in {row["target"] for row in rows}:
+        facts = tomllib.loads((ROOT / "targets" / f"{name}.toml").read_text())
+        targets[name] = {"name": name, **{k: facts[k] for k in ("backend", "arch", "warp_size", "facts")}}
     return [
         {**row, "target": targets[row["target"]]}
-        for row in json.loads(done.stdout)
+        for row in rows
         if row["expected"] and (not gate or row["tier"] == "gate")
     ]
 
 
-Halves = tuple[Cost, Cost]
-"""What the bare script takes for base and for head."""
-
-
 @dataclass(frozen=True)
-class Beside:
+class SideBySide:
     """What one measurement cost, and what the bare script did that ran at the same time."""
 
     cost: Cost
-    bare: Halves
+    bare: Cost
 
 
-def side_by_side(measure: Callable[[], Cost], plain: Callable[[], Halves], rounds: int) -> list[Beside]:
+def side_by_side(measure: Callable[[], Cost], plain: Callable[[], Cost], rounds: int) -> list[SideBySide]:
     cores = sorted(os.sched_getaffinity(0))
     halves = cores[: len(cores) // 2] or cores, cores[len(cores) // 2 :]
     found = []
     for number in range(rounds):
         own, others = halves if number % 2 else halves[::-1]
-        with _running(plain, others, again=True) as beside, _running(measure, own) as measured:
+        with _running(plain, others, again=True) as meanwhile, _running(measure, own) as measured:
             try:
-                cost, rows = measured.recv(), [beside.recv()]
-                while beside.poll():
-                    rows.append(beside.recv())
+                cost, rows = measured.recv(), [meanwhile.recv()]
+                while meanwhile.poll():
+                    rows.append(meanwhile.recv())
             except EOFError:
                 sys.exit("a measurement failed; what it said stands above")
-        base, head = (mean(costs) for costs in zip(*rows, strict=True))
-        found.append(Beside(cost, (base, head)))
+        found.append(SideBySide(cost, together(fmean, rows)))
     return found
 
 
 @contextlib.contextmanager
 def _running(
-    measure: Callable[[], Cost | Halves], cores: Sequence[int], *, again: bool = False
+    measure: Callable[[], Cost], cores: Sequence[int], *, again: bool = False
 ) -> Iterator[Connection]:
     """Measures on these cores, once or again and again while it is open; each result can be received."""
     receiver, sender = multiprocessing.Pipe(duplex=False)
@@ -213,80 +171,52 @@ def _running(
     process = multiprocessing.get_context("fork").Process(target=work)
     process.start()
     sender.close()
-    group = process.pid
-    assert group is not None
+    assert process.pid is not None
     try:
         yield receiver
     finally:
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(group, signal.SIGKILL)
+            os.killpg(process.pid, signal.SIGKILL)
         process.join()
 
 
-def mean(costs: Sequence[Cost]) -> Cost:
-    return Cost(*(sum(values) / len(costs) for values in zip(*map(astuple, costs), strict=True)))
+def together(average: Callable[[Sequence[float]], float], costs: Sequence[Cost]) -> Cost:
+    return Cost(*(average(values) for values in zip(*map(astuple, costs), strict=True)))
 
 
-def both(halves: Halves) -> Cost:
-    return Cost(*map(sum, zip(*map(astuple, halves), strict=True)))
-
-
-def row(name: str, costs: Sequence[Cost], references: Sequence[Cost], bound: str) -> None:
-    """Costs of rounds beside what they are compared with in the same rounds."""
-    pairs = list(zip(costs, references, strict=True))
-    cost = middle(costs)
-    wall = median(one.wall_s / other.wall_s for one, other in pairs)
-    cpu = sorted(one.cpu_s / other.cpu_s for one, other in pairs)
+def show(name: str, found: Sequence[SideBySide], bound: str) -> None:
+    """Costs of rounds, and their ratios to what the bare script cost in the same rounds."""
+    cost = together(median, [one.cost for one in found])
+    wall = median(one.cost.wall_s / one.bare.wall_s for one in found)
+    cpu = sorted(one.cost.cpu_s / one.bare.cpu_s for one in found)
     spread = f"{cpu[0]:.2f}–{cpu[-1]:.2f}" if len(cpu) > 1 else ""
-    own = f"{cost.own_cpu_s / cost.cpu_s:6.1%} {cost.peak_mib:6.0f}" if cost.own_cpu_s else " " * 13
+    own = f"{cost.own_cpu_s / cost.cpu_s:6.1%} {cost.peak_mib:6.0f}"
     print(
         f"{name:46} {cost.wall_s:8.1f} {cost.cpu_s:8.1f} {wall:6.2f} {median(cpu):6.2f} {spread:11} {own}  {bound}",
         flush=True,
     )
 
 
-def middle(costs: Sequence[Cost]) -> Cost:
-    return Cost(*(median(values) for values in zip(*map(astuple, costs), strict=True)))
-
-
-def edited_rows(toolchain: Toolchain, words: list[str], plain: Callable[[], Halves], cache: Path) -> None:
-    """Against the bare script on head alone: the release itself is in the store."""
-    edits = {"frontend": edited_toolchain.FRONTEND_EDIT, "AMD's backend": edited_toolchain.AMD_EDIT}
-    for name, edit in edits.items():
-        side = edited_toolchain.make(toolchain, cache / f"edited-{name[:3]}", edit)
-        compared = partial(irdiff, "compare", toolchain.spec, side, *words, cache=cache)
-        [found] = side_by_side(compared, plain, 1)
-        row(f"only the {name} differs, of head's bare time", [found.cost], [found.bare[1]], "")
-
-
-def prepared_rows(specs: list[str], plain: Callable[[], Halves], words: list[str], cache: Path) -> None:
-    """One side in the store, the other compiled: each way, since one release may compile slower than the other."""
-    ways = []
-    for stored, compiled in ((0, 1), (1, 0)):
-        shutil.rmtree(cache / "results", ignore_errors=True)
-        irdiff("compare", specs[stored], specs[stored], "--no-cache", *words, cache=cache)
-        sides = (specs[stored], specs[compiled])
-        [found] = side_by_side(partial(irdiff, "compare", *sides, *words, *PLAINLY, cache=cache), plain, 1)
-        row(f"base in the store, head is {specs[compiled]}", [found.cost], [both(found.bare)], "")
-        ways.append(found)
-    costs, references = mean([way.cost for way in ways]), mean([both(way.bare) for way in ways])
-    row("base in the store, mean of both ways", [costs], [references], "≤ 0.55 ×")
-
-
-def measured(pair: str, options: argparse.Namespace, settings: Config, *, same_ptx: bool = False) -> None:
-    """The rows of one pair of releases."""
-    base, head = pair.split(":")
-    specs = [f"triton=={version}" for version in (base, head)]
-    pythons = {version: toolchains.resolve(f"triton=={version}", settings).python for version in (base, head)}
-    cache = fresh_cache(settings.cache)
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--case", action="append", default=[])
+    parser.add_argument("--target", action="append", default=[])
+    parser.add_argument("--pair", default="3.8.0:3.9.0")
+    options = parser.parse_args()
+    specs = [f"triton=={version}" for version in options.pair.split(":")]
+    pythons = [toolchains.resolve(spec, config.load()).python for spec in specs]
+    cache = fresh_cache()
     chosen = [word for target in options.target for word in ("--target", target)]
     chosen += [word for pattern in options.case for word in ("--case", pattern)]
     cases = captured(specs[1], chosen, cache, gate=not options.case)
     words = chosen if options.case else [*chosen, "--tier", "gate"]
-    print(f"{base} → {head}, {len(cases)} cases on {len(os.sched_getaffinity(0))} cores")
-
-    def plain() -> Halves:
-        return bare([base], cases, pythons, cache), bare([head], cases, pythons, cache)
+    print(f"{' → '.join(specs)}, {len(cases)} cases on {len(os.sched_getaffinity(0))} cores")
+    header = ("", "wall s", "cpu s", "wall ×", "cpu ×", "of rounds", "own", "MiB")
+    print("{:46} {:>8} {:>8} {:>6} {:>6} {:11} {:>6} {:>6}  bound".format(*header))
+    plain = partial(bare, pythons, cases, cache)
 
     def compared(*more: str) -> Cost:
         return irdiff("compare", *specs, *words, *more, cache=cache)
@@ -295,40 +225,18 @@ def measured(pair: str, options: argparse.Namespace, settings: Config, *, same_p
         shutil.rmtree(cache / "results", ignore_errors=True)
         return compared(*more)
 
-    def measured_row(name: str, bound: str, *more: str) -> list[Beside]:
-        found = side_by_side(lambda: from_nothing(*more), plain, options.rounds)
-        row(name, [one.cost for one in found], [both(one.bare) for one in found], bound)
-        return found
-
-    cold = measured_row("compare, empty store", "≤ 0.95 ×" if same_ptx else "≤ 1.05 ×", *PLAINLY)
-    for number, version in enumerate((base, head)):
-        alone = [one.bare[number] for one in cold]
-        row(f"bare script, triton.compile, {version}", alone, [both(one.bare) for one in cold], "")
-    if not same_ptx:
-        measured_row("the same, rechecked and charged to passes", "≤ 1.9 ×")
-        reference = [middle([both(one.bare) for one in cold])]
-        row("everything in the store", [compared()], reference, "≤ 3 s")
-        same = irdiff("compare", specs[1], specs[1], *words, cache=cache)
-        row("the same toolchain on both sides", [same], reference, "≤ 3 s")
-        edited_rows(toolchains.resolve(specs[1], settings), words, plain, cache)
-    prepared_rows(specs, plain, words, cache)
-    shutil.rmtree(cache)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--case", action="append", default=[])
-    parser.add_argument("--target", action="append", default=[])
-    parser.add_argument("--pair", default="3.8.0:3.9.0")
-    parser.add_argument("--same-ptx", default="3.7.0:3.7.1")
-    options = parser.parse_args()
-
-    settings = config.load()
-    header = ("", "wall s", "cpu s", "wall ×", "cpu ×", "of rounds", "own", "MiB")
-    print("{:46} {:>8} {:>8} {:>6} {:>6} {:11} {:>6} {:>6}  bound".format(*header))
-    measured(options.pair, options, settings)
-    measured(options.same_ptx, options, settings, same_ptx=True)
+    cold = side_by_side(partial(from_nothing, *PLAINLY), plain, options.rounds)
+    show("compare, empty store", cold, "≤ 1.05 ×")
+    whole = side_by_side(from_nothing, plain, options.rounds)
+    show("the same, rechecked and charged to passes", whole, "≤ 1.9 ×")
+    reference = cold[0].bare
+    show("everything in the store", [SideBySide(compared(), reference)], "≤ 3 s")
+    same = irdiff("compare", specs[1], specs[1], *words, cache=cache)
+    show("the same toolchain on both sides", [SideBySide(same, reference)], "≤ 3 s")
+    shutil.rmtree(cache / "results")
+    irdiff("compare", specs[0], specs[0], "--no-cache", *words, cache=cache)
+    show("base in the store", side_by_side(partial(compared, *PLAINLY), plain, 1), "≤ 0.55 ×")
+    shutil.rmtree(cache.parent)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,4 @@
-"""How often steps are found that were planted, and steps that were not, by ruptures and by apache-otava.
-
-    python -m tests.programs.bench_change_points              what irdiff does
-    python -m tests.programs.bench_change_points --otava      the same lines through apache-otava, where it is installed
+"""How often steps are found that were planted, and steps that were not: `python -m tests.programs.bench_change_points`.
 
 A line is a night a point. Its noise is what an H200 showed between processes (`measured_spreads`): a night is
 the mean of so many processes, with the tails of Student's t with four degrees of freedom, and one night in a
@@ -12,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -96,44 +92,25 @@ def ours(values: Sequence[float]) -> list[int]:
     return [step.index for step in level_steps(values)]
 
 
-def otavas(p_value: float, magnitude: float) -> Find:
-    from otava.analysis import compute_change_points
-
-    def find(values: Sequence[float]) -> list[int]:
-        points, _ = compute_change_points(
-            list(values), window_len=30, max_pvalue=p_value, min_magnitude=magnitude
-        )
-        return [point.index for point in points]
-
-    return find
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--otava", action="store_true")
     parser.add_argument("--seeds", type=int, default=25)
     chosen = parser.parse_args()
-    finders: dict[str, Find] = {"irdiff (ruptures, PELT)": ours}
-    if chosen.otava:
-        for p_value, magnitude in ((0.001, 0.0), (0.001, 0.01), (0.0001, 0.01), (0.001, 0.02)):
-            finders[f"apache-otava p {p_value} magnitude {magnitude}"] = otavas(p_value, magnitude)
     print(
         "lines of 90 nights; recall of steps from 3 % on, and of the worst draw; all steps; "
         "false steps a thousand points, and of the worst draw"
     )
     for processes in (1, 6, 18):
-        for name, find in finders.items():
-            begin = time.monotonic()
-            rows = [score(lines(seed, processes), find) for seed in range(chosen.seeds)]
-            planted = sum(row.planted_from_3_percent for row in rows)
-            recall = sum(row.found_from_3_percent for row in rows) / planted
-            false = 1000 * sum(row.false for row in rows) / sum(row.points for row in rows)
-            small = sum(row.found for row in rows) / sum(row.planted for row in rows)
-            least, most = min(row.recall for row in rows), max(row.false_per_thousand for row in rows)
-            print(
-                f"{processes:3} processes a night  {name:46} {100 * recall:6.2f} % ({100 * least:.1f})  "
-                f"all {100 * small:6.2f} %  {false:6.3f} ({most:.2f})  {time.monotonic() - begin:5.1f} s"
-            )
+        rows = [score(lines(seed, processes), ours) for seed in range(chosen.seeds)]
+        planted = sum(row.planted_from_3_percent for row in rows)
+        recall = sum(row.found_from_3_percent for row in rows) / planted
+        false = 1000 * sum(row.false for row in rows) / sum(row.points for row in rows)
+        small = sum(row.found for row in rows) / sum(row.planted for row in rows)
+        least, most = min(row.recall for row in rows), max(row.false_per_thousand for row in rows)
+        print(
+            f"{processes:3} processes a night  {100 * recall:6.2f} % ({100 * least:.1f})  all {100 * small:6.2f} %  "
+            f"{false:6.3f} ({most:.2f})"
+        )
 
 
 if __name__ == "__main__":

@@ -1,9 +1,7 @@
 """What normalizing and comparing costs, in CPU time, on the committed artifacts.
 
-python tests/programs/bench_normalize.py                  canonical form of each IR, comparisons, worst case, llvmlite
-python tests/programs/bench_normalize.py --compile        also the share in the CPU time of compiling two releases
-python tests/programs/bench_normalize.py --runs RUN …     only against difflib, on the texts of run folders; their artifacts
-                                                 are taken from the cache that they were compared with
+python -m tests.programs.bench_normalize             canonical form of each IR, comparisons, llvmlite
+python -m tests.programs.bench_normalize --compile   also the share in the CPU time of compiling two releases
 """
 
 from __future__ import annotations
@@ -12,9 +10,7 @@ import argparse
 import contextlib
 import difflib
 import itertools
-import re
 import shutil
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -22,18 +18,11 @@ from pathlib import Path
 from random import Random
 
 from irdiff.findings import FindingKind
-
-sys.path.insert(0, str(Path(__file__).parents[2]))
-
-from irdiff import config
-from irdiff.cli import diff_view
-from irdiff.cli.diff_view import View
-from irdiff.diffs import stage_diff
 from irdiff.normalize import canonicalize, equivalent
 from irdiff.normalize.llvm_process import LlvmReader
 from irdiff.run import run_folder
 from irdiff.store import Store
-from tests.programs.bench import children_cpu_s, fresh_cache, irdiff
+from tests.programs.bench import PLAINLY, children_cpu_s, fresh_cache, irdiff
 from tests.programs.mutation.artifacts import RealArtifact, of_stage
 
 STAGES = ("llir", "ptx", "amdgcn", "ttgir", "ttir", "sass")
@@ -79,89 +68,28 @@ def big_text(stage: str, size: int, seed: int = 0) -> str:
     return "\n".join(parts)[:size]
 
 
-def bench_against_difflib(title: str, texts: dict[str, list[tuple[str, str]]]) -> None:
+def bench_against_difflib() -> None:
     """By what the answer is; a pair that differs also pays for the facts of how it differs."""
     print(
-        f"\n{title}\n{'IR':8} {'answer':10} {'pairs':>5} {'MB':>6} {'equivalent ms':>14} {'unified_diff ms':>16} {'ratio':>6}"
+        f"\n{'IR':8} {'answer':10} {'pairs':>5} {'MB':>6} {'equivalent ms':>14} {'unified_diff ms':>16} {'ratio':>6}"
     )
-    total: list[tuple[int, float, float]] = []
+    spent: dict[tuple[str, str], list[tuple[int, float, float]]] = {}
     for stage in STAGES[:-1]:
-        spent: dict[str, list[tuple[int, float, float]]] = {}
-        for base, head in texts.get(stage, []):
+        for base, head in ((base.text, head.text) for base, head in pairs(stage)):
             ours = cpu_s(lambda stage=stage, base=base, head=head: equivalent(stage, base, head))
             theirs = cpu_s(
                 lambda base=base, head=head: list(difflib.unified_diff(base.split("\n"), head.split("\n")))
             )
-            row = len(base) + len(head), ours, theirs
-            answer = (
-                "identical"
-                if base == head
-                else "equal"
-                if equivalent(stage, base, head).equal
-                else "different"
-            )
-            spent.setdefault(answer, []).append(row)
-            spent.setdefault("all", []).append(row)
-            total.append(row)
-        for answer in sorted(spent, reverse=True):
-            print_ratio(stage, answer, spent[answer])
-    print_ratio("every IR", "all", total)
-
-
-def print_ratio(stage: str, answer: str, rows: list[tuple[int, float, float]]) -> None:
-    sizes, ours, theirs = map(sum, zip(*rows, strict=True))
-    print(
-        f"{stage:8} {answer:10} {len(rows):5} {sizes / 1e6:6.2f} {ours * 1e3:14.0f} {theirs * 1e3:16.0f} "
-        f"{ours / theirs:6.2f}"
-    )
-
-
-def committed_pairs() -> dict[str, list[tuple[str, str]]]:
-    return {stage: [(base.text, head.text) for base, head in pairs(stage)] for stage in STAGES[:-1]}
-
-
-def pairs_of_run(folder: Path, store: Store) -> dict[str, list[tuple[str, str]]]:
-    """The texts of both sides of each case, each pair of texts once."""
-    digests = {
-        (stage, case.artifacts.base[stage].digest, case.artifacts.head[stage].digest): None
-        for case in run_folder.load(folder).cases
-        for stage in STAGES[:-1]
-        if stage in case.artifacts.base and stage in case.artifacts.head
-    }
-    found: dict[str, list[tuple[str, str]]] = {}
-    for stage, *both in digests:
-        base, head = ((store.get(digest) or b"").decode() for digest in both)
-        found.setdefault(stage, []).append((base, head))
-    return found
-
-
-def bench_worst_case() -> None:
-    """Two texts with nothing in common, and two with the same operations on other operands, line for line."""
-    base, head = big_text("llir", 3_000_000), big_text("llir", 3_000_000, seed=1).replace("i32", "i33")
-    print()
-    worst_case("other texts", base, head)
-    worst_case("real operations, other operands", base, re.sub(r"(?<=, )\d+", r"\g<0>7", base))
-    for step in (2, 900):
-        lines = [chain_of_adds(100_000, *numbers) for numbers in ((1, 1), (step, 7))]
-        worst_case(f"one block of adds, operands from {step} lines above", *lines)
-
-
-def chain_of_adds(count: int, back: int, factor: int) -> str:
-    lines = [f"  %{n} = add i32 %{max(0, n - back)}, {n * factor}" for n in range(1, count)]
-    return "\n".join(["define i32 @f(i32 %0) {", *lines, f"  ret i32 %{count - 1}", "}", ""])
-
-
-def worst_case(name: str, base: str, head: str) -> None:
-    comparing = cpu_s(lambda: equivalent("llir", base, head))
-    view = View(context=3, raw=False, side_by_side=False, width=100)
-    start = time.process_time()
-    diff = stage_diff.compare("llir", base, head)
-    shown = sum(1 for _ in diff_view.lines(diff, view))
-    diffing = time.process_time() - start
-    print(
-        f"worst case, {len(base) / 1e6:.1f} MB of LLVM IR, {name}: compared in {comparing:.2f} s, diff of {shown} lines in "
-        f"{diffing:.2f} s; together {comparing + diffing:.1f} s of 10"
-    )
+            same = equivalent(stage, base, head).equal
+            answer = "identical" if base == head else "equal" if same else "different"
+            for row in ((stage, answer), (stage, "all"), ("every IR", "all")):
+                spent.setdefault(row, []).append((len(base) + len(head), ours, theirs))
+    for (stage, answer), rows in spent.items():
+        sizes, ours, theirs = map(sum, zip(*rows, strict=True))
+        print(
+            f"{stage:8} {answer:10} {len(rows):5} {sizes / 1e6:6.2f} {ours * 1e3:14.0f} {theirs * 1e3:16.0f} "
+            f"{ours / theirs:6.2f}"
+        )
 
 
 def bench_llvm() -> None:
@@ -194,20 +122,17 @@ COMPILED_CASES = ("elementwise/vector_add", "normalization/softmax", "matmul/poi
 
 def bench_share_of_compiling() -> None:
     """All text stages of cases that two releases compile right now; no answer is remembered."""
-    shared = config.load().cache
-    cache = fresh_cache(shared)
+    cache = fresh_cache()
     words = [word for pattern in COMPILED_CASES for word in ("--case", pattern)]
     folder = cache / "run"
     sides = ("triton==3.8.0", "triton==3.9.0")
-    cost = irdiff(
-        "compare", *sides, *words, "--no-recheck", "--no-attribute", "--out", str(folder), cache=cache
-    )
+    cost = irdiff("compare", *sides, *words, *PLAINLY, "--out", folder, cache=cache)
     compiling = cost.cpu_s - cost.own_cpu_s
     store = Store(cache / "results")
     texts = []
     for case in run_folder.load(folder).cases:
         for stage in set(case.artifacts.base) & set(case.artifacts.head) - {"cubin", "hsaco"}:
-            both = [store.get(side[stage].digest) for side in (case.artifacts.base, case.artifacts.head)]
+            both = [store.get(side[stage].digest) for side in case.artifacts]
             texts.append((stage, *[(content or b"").decode() for content in both]))
     before = children_cpu_s()
     start = time.process_time()
@@ -216,7 +141,7 @@ def bench_share_of_compiling() -> None:
             equivalent(stage, base, head, reprint=reader.reprint)
     spent = time.process_time() - start
     reading = children_cpu_s() - before
-    shutil.rmtree(cache)
+    shutil.rmtree(cache.parent)
     print(
         f"\n{len(texts)} pairs of texts compared in {spent * 1e3:.0f} ms, LLVM IR read by LLVM in "
         f"{reading * 1e3:.0f} ms; compiling them took {compiling:.1f} s of CPU time: "
@@ -227,17 +152,10 @@ def bench_share_of_compiling() -> None:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--compile", action="store_true")
-    parser.add_argument("--runs", type=Path, nargs="+", metavar="RUN")
     arguments = parser.parse_args()
-    if arguments.runs:
-        store = Store(config.load().cache / "results")
-        for folder in arguments.runs:
-            bench_against_difflib(str(folder), pairs_of_run(folder, store))
-        return
     bench_canonical()
-    bench_worst_case()
     bench_llvm()
-    bench_against_difflib("committed artifacts", committed_pairs())
+    bench_against_difflib()
     if arguments.compile:
         bench_share_of_compiling()
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from irdiff.attribute.bisect import SideList
+from irdiff.attribute.commit_search import SideList
 from irdiff.attribute.timed_bisect import TimedAnswer, TimedBisection
 from tests.programs.timing_noise import measured_spreads
 
@@ -72,7 +72,7 @@ class Simulated:
             bad=self.names[-1],
             history=SideList(self.names),
             clock=self,
-            tell=lambda _line: None,
+            report=lambda _line: None,
         ).run()
 
 

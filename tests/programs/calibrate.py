@@ -1,12 +1,12 @@
 """How well does severity predict measured times? Of one run folder that was timed.
 
-    python -m tests.programs.calibrate RUN [--timing timing.json] [--resamples 2000] [--json OUT]
+    python -m tests.programs.calibrate RUN [--timing timing.json] [--resamples 2000]
 
 Each changed case that was timed counts once; times of several GPUs are joined by the geometric mean of their
 ratios (head ÷ base). A case is *slower by x %* where its ratio is at least that and its whole interval is
 above 1. Two scores are tried: that of the case's group, which a reader sees, and the case's own, from its facts
 and the edit of its first changed stage (of the facts alone where the folder lacks the artifacts: a score of the
-group knows the responsible pass, this one does not). Beside them stand plain facts, which the table of weights
+group knows the responsible pass, this one does not). Next to them stand plain facts, which the table of weights
 has to beat.
 
 Intervals are 95 %, of a bootstrap over cases with a fixed seed. ROC AUC is the chance that a slower case has
@@ -16,17 +16,12 @@ the higher score (ties count half), 0.5 is guessing.
 from __future__ import annotations
 
 import argparse
-import json
 import math
-import shutil
-import tarfile
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import zstandard
 from scipy.stats import rankdata
 
 from irdiff import normalize
@@ -35,7 +30,7 @@ from irdiff.compare.edits import Edit
 from irdiff.errors import NormalizeError
 from irdiff.group import severity
 from irdiff.model import Case, Run, Verdict
-from irdiff.run import run_folder
+from irdiff.run import run_archive, run_folder
 from irdiff.timing import results, timing_file
 from irdiff.timing.results import TimingResults
 
@@ -47,6 +42,7 @@ _PLAIN = {
     "more registers": statistics.facts_of("registers", "VGPRs"),
     "more spills": statistics.facts_of("spills"),
 }
+Statistic = Callable[[np.ndarray, np.ndarray], float | None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,48 +58,8 @@ class Timed:
     rules: Mapping[str, float]
     """Rows of the severity table that hold, with how far."""
 
-
-@dataclass(frozen=True, kw_only=True)
-class Estimate:
-    """`value` is None where it is not defined: no spread, or no case of one kind."""
-
-    value: float | None
-    low: float | None
-    high: float | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Prediction:
-    """One predictor."""
-
-    name: str
-    slowdown: Estimate
-    """Spearman's correlation with head ÷ base."""
-    change: Estimate
-    """… with how far that is from 1, either way."""
-    auc: Mapping[str, Estimate]
-    """By threshold, `1%`: of being slower by that."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Rule:
-    """One row of the severity table over the timed cases."""
-
-    name: str
-    cases: int
-    median_ratio: float | None
-    slower: int
-    """Cases slower by 1 % among them."""
-    faster: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class Calibration:
-    cases: int
-    without_artifacts: int
-    positives: Mapping[str, int]
-    predictions: tuple[Prediction, ...]
-    rules: tuple[Rule, ...]
+    def is_slower(self, threshold: float) -> bool:
+        return self.ratio >= 1 + threshold and self.low > 1
 
 
 # the cases
@@ -177,41 +133,6 @@ def _canonical(folder: Path, stage: str, artifacts: Mapping[str, object]) -> tup
 # the statistics
 
 
-def calibrate(cases: Sequence[Timed], resamples: int, without_artifacts: int = 0) -> Calibration:
-    names = list(dict.fromkeys(name for case in cases for name in case.scores))
-    return Calibration(
-        cases=len(cases),
-        without_artifacts=without_artifacts,
-        positives={_percent(x): sum(is_slower(case, x) for case in cases) for x in THRESHOLDS},
-        predictions=tuple(_prediction(name, cases, resamples) for name in names),
-        rules=tuple(_rule(row.name, cases) for row in severity.TABLE),
-    )
-
-
-def is_slower(case: Timed, threshold: float) -> bool:
-    return case.ratio >= 1 + threshold and case.low > 1
-
-
-def _percent(threshold: float) -> str:
-    return f"{threshold:.0%}"
-
-
-def _prediction(name: str, cases: Sequence[Timed], resamples: int) -> Prediction:
-    known = [case for case in cases if name in case.scores]
-    scores = np.array([case.scores[name] for case in known])
-    ratios = np.array([case.ratio for case in known])
-    far = np.abs(np.log(ratios))
-    return Prediction(
-        name=name,
-        slowdown=_estimate(spearman, scores, ratios, resamples),
-        change=_estimate(spearman, scores, far, resamples),
-        auc={
-            _percent(x): _estimate(auc, scores, np.array([is_slower(case, x) for case in known]), resamples)
-            for x in THRESHOLDS
-        },
-    )
-
-
 def spearman(left: np.ndarray, right: np.ndarray) -> float | None:
     """Rank correlation (C. Spearman, 1904), ties by their mean rank; None without spread."""
     if len(left) < 3 or np.ptp(left) == 0 or np.ptp(right) == 0:
@@ -228,106 +149,72 @@ def auc(scores: np.ndarray, positive: np.ndarray) -> float | None:
     return float((rankdata(scores)[positive].sum() - many * (many + 1) / 2) / (many * others))
 
 
-def _estimate(
-    statistic: Callable[[np.ndarray, np.ndarray], float | None],
-    left: np.ndarray,
-    right: np.ndarray,
-    resamples: int,
-) -> Estimate:
+def estimate(statistic: Statistic, left: np.ndarray, right: np.ndarray, resamples: int) -> str:
+    """The statistic with its interval; `-` where it is not defined."""
     value = statistic(left, right)
     if value is None:
-        return Estimate(value=None, low=None, high=None)
+        return "-"
     rng = np.random.default_rng(SEED)
-    drawn = []
-    for _ in range(resamples):
-        chosen = rng.integers(0, len(left), len(left))
-        again = statistic(left[chosen], right[chosen])
-        if again is not None:
-            drawn.append(again)
+    samples = (rng.integers(0, len(left), len(left)) for _ in range(resamples))
+    drawn = [again for some in samples if (again := statistic(left[some], right[some])) is not None]
     low, high = np.percentile(drawn, [2.5, 97.5]) if drawn else (math.nan, math.nan)
-    return Estimate(value=round(value, 3), low=round(float(low), 3), high=round(float(high), 3))
-
-
-def _rule(name: str, cases: Sequence[Timed]) -> Rule:
-    held = [case for case in cases if name in case.rules]
-    return Rule(
-        name=name,
-        cases=len(held),
-        median_ratio=round(float(np.median([case.ratio for case in held])), 4) if held else None,
-        slower=sum(is_slower(case, THRESHOLDS[0]) for case in held),
-        faster=sum(case.ratio <= 1 - THRESHOLDS[0] for case in held),
-    )
+    return f"{value:+.2f} [{low:+.2f}, {high:+.2f}]"
 
 
 # the report
 
 
-def report(found: Calibration) -> str:
-    positives = ", ".join(f"{count} slower by {name}" for name, count in found.positives.items())
-    lines = [f"{found.cases} changed cases with times: {positives}"]
-    if found.without_artifacts:
-        lines.append(
-            f"{found.without_artifacts} of them without artifacts: their own severity is that of facts"
-        )
-    heads = [f"AUC slower {name}" for name in found.positives]
-    lines += ["", _row("predictor", "rank/slowdown", "rank/|change|", *heads)]
-    for row in found.predictions:
-        lines.append(_row(row.name, *map(_words, (row.slowdown, row.change, *row.auc.values()))))
+def report(cases: Sequence[Timed], resamples: int) -> str:
+    counts = (f"{sum(case.is_slower(x) for case in cases)} slower by {x:.0%}" for x in THRESHOLDS)
+    heads = ("predictor", "rank/slowdown", "rank/|change|", *(f"AUC slower {x:.0%}" for x in THRESHOLDS))
+    names = dict.fromkeys(name for case in cases for name in case.scores)
+    table = [heads, *(_prediction(name, cases, resamples) for name in names)]
+    lines = [f"{len(cases)} changed cases with times: {', '.join(counts)}", ""]
+    lines += [f"{name:24}" + "".join(f"{cell:>22}" for cell in cells) for name, *cells in table]
     lines += ["", f"{'rule':18}{'cases':>6}{'median head/base':>18}{'slower 1%':>11}{'faster 1%':>11}"]
-    for rule in found.rules:
-        median = "" if rule.median_ratio is None else f"{rule.median_ratio:.4f}"
-        lines.append(f"{rule.name:18}{rule.cases:>6}{median:>18}{rule.slower:>11}{rule.faster:>11}")
+    for rule in severity.TABLE:
+        held = [case for case in cases if rule.name in case.rules]
+        middle = f"{np.median([case.ratio for case in held]):.4f}" if held else ""
+        slower = sum(case.is_slower(THRESHOLDS[0]) for case in held)
+        faster = sum(case.ratio <= 1 - THRESHOLDS[0] for case in held)
+        lines.append(f"{rule.name:18}{len(held):>6}{middle:>18}{slower:>11}{faster:>11}")
     return "\n".join(lines)
 
 
-def _row(name: str, *cells: str) -> str:
-    return f"{name:24}" + "".join(f"{cell:>22}" for cell in cells)
+def _prediction(name: str, cases: Sequence[Timed], resamples: int) -> tuple[str, ...]:
+    """Of one predictor: its correlation with head ÷ base and with how far that is from 1, and its AUCs."""
+    known = [case for case in cases if name in case.scores]
+    scores = np.array([case.scores[name] for case in known])
+    ratios = np.array([case.ratio for case in known])
+    slower = [np.array([case.is_slower(x) for case in known]) for x in THRESHOLDS]
+    return (
+        name,
+        estimate(spearman, scores, ratios, resamples),
+        estimate(spearman, scores, np.abs(np.log(ratios)), resamples),
+        *(estimate(auc, scores, positive, resamples) for positive in slower),
+    )
 
 
-def _words(estimate: Estimate) -> str:
-    if estimate.value is None:
-        return "-"
-    return f"{estimate.value:+.2f} [{estimate.low:+.2f}, {estimate.high:+.2f}]"
-
-
-def of_folder(folder: Path, timing: Path | None, resamples: int) -> Calibration:
+def of_folder(folder: Path, timing: Path | None, resamples: int) -> str:
     run = run_folder.load(folder)
-    found = _named(timing) if timing else timing_file.load(folder)
+    found = timing_file.parse(timing.read_bytes(), str(timing)) if timing else timing_file.load(folder)
     if found is None:
         raise SystemExit(f"{folder} was not timed: irdiff time {folder}, or name a file by --timing")
     read = edit_in(folder)
     cases = timed_cases(run, found, read)
     known = {case.id: case for case in run.cases}
-    return calibrate(cases, resamples, sum(read(known[case.case]) is None for case in cases))
-
-
-def _named(timing: Path) -> TimingResults | None:
-    with tempfile.TemporaryDirectory() as scratch:
-        shutil.copy(timing, Path(scratch) / results.TIMING_FILE)
-        return timing_file.load(Path(scratch))
-
-
-def unpacked(path: Path, into: Path) -> Path:
-    """A run folder as it is, or the content of a `.tar.zst` of one."""
-    if path.is_dir():
-        return path
-    with zstandard.open(path, "rb") as stream, tarfile.open(fileobj=stream, mode="r|") as archive:
-        archive.extractall(into, filter="data")
-    return into
+    without = sum(read(known[case.case]) is None for case in cases)
+    return f"{report(cases, resamples)}\n{without} of the cases without artifacts: their own severity is that of facts"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("run", type=Path, help="a run folder, or a .tar.zst of one")
+    parser.add_argument("run", type=Path, help="a run folder, or an archive of one")
     parser.add_argument("--timing", type=Path, help="default: timing.json of the folder")
     parser.add_argument("--resamples", type=int, default=2000)
-    parser.add_argument("--json", type=Path, help="write the figures here, too")
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as scratch:
-        found = of_folder(unpacked(given.run, Path(scratch)), given.timing, given.resamples)
-    print(report(found))
-    if given.json:
-        given.json.write_text(json.dumps(asdict(found), indent=1, sort_keys=True) + "\n")
+    with run_archive.opened(given.run) as folder:
+        print(of_folder(folder, given.timing, given.resamples))
 
 
 if __name__ == "__main__":

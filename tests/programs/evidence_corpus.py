@@ -3,8 +3,8 @@
     python -m tests.programs.evidence_corpus [--kind KIND …] [--every N] [--write]
 
 `tests/data/evidence/edits.toml` lists the edits: file, launch, kind, old text, new text, and whether the IR of
-the launch changes. That prediction comes from `tests/programs/evidence/frontend.py`, which shares nothing with irdiff but
-the tensors that workloads are called with; it is made anew here, and `--write` puts it into the list.
+the launch changes. That prediction comes from `tests/programs/evidence/frontend.py`, which shares nothing with
+irdiff but the tensors that workloads are called with; it is made anew here, and `--write` puts it into the list.
 
 Each edit has a copy of its file in one repository; base has them all as they are, head has them all edited.
 Their launches are compared by default, with an empty store, and with `--no-cache`. A *miss* is a launch that
@@ -19,7 +19,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 import tomllib
 from collections import Counter
 from collections.abc import Sequence
@@ -27,7 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.programs.evidence import comparing
-from tests.programs.evidence.comparing import Compared, Repository
+from tests.programs.evidence.comparing import Repository
 
 ROOT = Path(__file__).parents[2]
 LIST = ROOT / "tests" / "data" / "evidence" / "edits.toml"
@@ -63,20 +62,31 @@ class Edit:
 
 @dataclass(frozen=True, kw_only=True)
 class CaseResult:
-    """One edit with what was predicted and said of it now."""
+    """One edit, and its prediction and verdicts now."""
 
     edit: Edit
     prediction: str
     default: str
-    without_shortcut: str
+    without_cache: str
 
     @property
     def missed(self) -> bool:
-        return "changed" in self.without_shortcut.split("+") and self.default != self.without_shortcut
+        return "changed" in self.without_cache.split("+") and self.default != self.without_cache
 
     @property
     def alarmed(self) -> bool:
         return self.prediction == "same" and set(self.default.split("+")) != {"unchanged"}
+
+    @property
+    def stale(self) -> bool:
+        return self.prediction != self.edit.prediction
+
+    def __str__(self) -> str:
+        edit, why = self.edit, [word for word in ("missed", "alarmed", "stale") if getattr(self, word)]
+        return (
+            f"{edit.workload}:{edit.launch} ({edit.kind} in {edit.file}): IR {self.prediction}, {self.default} by "
+            f"default, {self.without_cache} with --no-cache: {', '.join(why) or 'no miss'}"
+        )
 
 
 def load() -> list[Edit]:
@@ -87,7 +97,6 @@ def load() -> list[Edit]:
 def write(predictions: Sequence[str]) -> None:
     """Puts the predictions into the list, in its order."""
     head, *rest = LIST.read_text(encoding="utf-8").split(_PREDICTION)
-    assert len(rest) == len(predictions)
     parts = [
         f'{_PREDICTION}"{prediction}"' + text[text.index("\n") :]
         for prediction, text in zip(predictions, rest, strict=True)
@@ -103,42 +112,38 @@ def judge(edits: Sequence[Edit], shared: Path) -> list[CaseResult]:
         for index, name in enumerate(("base", "head")):
             sides[name] = {f"bench/{edit.workload}.py": edit.texts()[index] for edit in edits}
             repo.commit(name, sides[name])
-        predictions = predict(edits, sides["base"], sides["head"], folder, shared)
+        predictions = predict(edits, sides, folder, shared)
         words = [word for edit in edits for word in ("--case", f"{edit.workload}:{edit.launch}")]
-        compared = [
+        default, anew = (
             comparing.compare_commits(
                 repo, "base", "head", *words, *more, cache=comparing.new_cache(place, shared)
             )
             for place, more in ((folder / "default", []), (folder / "anew", ["--no-cache"]))
-        ]
+        )
         return [
             CaseResult(
                 edit=edit,
                 prediction=prediction,
-                default=_verdict(compared[0], edit),
-                without_shortcut=_verdict(compared[1], edit),
+                default=default.verdict_of(edit.workload),
+                without_cache=anew.verdict_of(edit.workload),
             )
             for edit, prediction in zip(edits, predictions, strict=True)
         ]
 
 
-def _verdict(compared: Compared, edit: Edit) -> str:
-    return "+".join(compared.verdicts_of(edit.workload))
-
-
-def predict(
-    edits: Sequence[Edit], base: dict[str, str], head: dict[str, str], folder: Path, shared: Path
-) -> list[str]:
+def predict(edits: Sequence[Edit], sides: dict[str, dict[str, str]], folder: Path, shared: Path) -> list[str]:
     """`changed` or `same` of each edit, by what the frontend makes of its launch before and after."""
     request = []
-    for name, files in (("base", base), ("head", head)):
+    for name, files in sides.items():
         root = folder / f"frontend-{name}"
         for path, text in files.items():
             comparing.write(root / path.removeprefix("bench/"), text)
         request += [[str(root), edit.workload, edit.launch] for edit in edits]
-    python = comparing.toolchain_python(shared)
+    code = "import importlib.util as u; print(*u.find_spec('irdiff').submodule_search_locations)"
+    found = subprocess.run([*comparing.PYTHON, "-c", code], capture_output=True, text=True, check=True)
+    corpus_api = Path(found.stdout.strip(), "worker", "corpus_api.py")  # of the irdiff that is judged
     done = subprocess.run(
-        [python, FRONTEND, _corpus_api(), str(ARCH)],
+        [comparing.toolchain_python(shared), FRONTEND, corpus_api, str(ARCH)],
         input=json.dumps(request),
         capture_output=True,
         text=True,
@@ -148,35 +153,27 @@ def predict(
     reply = json.loads(done.stdout)
     errors = [row["error"] for row in reply if "error" in row]
     assert not errors, errors[0]
-    half = len(edits)
-    return ["same" if reply[index] == reply[index + half] else "changed" for index in range(half)]
-
-
-def _corpus_api() -> str:
-    """The file of the module that workloads import, of the irdiff that is judged."""
-    code = "import importlib.util as u; print(*u.find_spec('irdiff').submodule_search_locations)"
-    done = subprocess.run([*comparing.PYTHON, "-c", code], capture_output=True, text=True, check=True)
-    return str(Path(done.stdout.strip(), "worker", "corpus_api.py"))
+    base, head = reply[: len(edits)], reply[len(edits) :]
+    return ["same" if one == other else "changed" for one, other in zip(base, head, strict=True)]
 
 
 def table(judged: Sequence[CaseResult]) -> list[str]:
     """One line a kind, and one for all."""
-    columns = ("edits", "IR changed", "default", "no-shortcut", "misses", "alarms")
     counts: dict[str, Counter[str]] = {}
     for row in judged:
+        found = {
+            "edits": 1,
+            "IR changed": row.prediction == "changed",
+            "default": "changed" in row.default.split("+"),
+            "--no-cache": "changed" in row.without_cache.split("+"),
+            "misses": row.missed,
+            "alarms": row.alarmed,
+        }
         for kind in (row.edit.kind, "all"):
-            counted = counts.setdefault(kind, Counter())
-            counted["edits"] += 1
-            counted["IR changed"] += row.prediction == "changed"
-            counted["default"] += "changed" in row.default.split("+")
-            counted["no-shortcut"] += "changed" in row.without_shortcut.split("+")
-            counted["misses"] += row.missed
-            counted["alarms"] += row.alarmed
+            counts.setdefault(kind, Counter()).update({name: int(value) for name, value in found.items()})
     order = sorted(counts, key=lambda kind: (kind == "all", kind))
-    return [
-        f"{'kind':12}" + "".join(f"{name:>13}" for name in columns),
-        *(f"{kind:12}" + "".join(f"{counts[kind][name]:13}" for name in columns) for kind in order),
-    ]
+    lines = [f"{kind:12}" + "".join(f"{count:13}" for count in counts[kind].values()) for kind in order]
+    return [f"{'kind':12}" + "".join(f"{name:>13}" for name in counts["all"]), *lines]
 
 
 def main() -> int:
@@ -187,29 +184,17 @@ def main() -> int:
     parser.add_argument("--every", type=int, default=1, help="only every N-th edit")
     parser.add_argument("--write", action="store_true", help="put the predictions into the list")
     words = parser.parse_args()
-    begin = time.monotonic()
     edits = [edit for edit in load() if not words.kind or edit.kind in words.kind][:: words.every]
     judged = judge(edits, comparing.shared_cache())
     if words.write:
         made = {row.edit.number: row.prediction for row in judged}
         write([made.get(edit.number, edit.prediction) for edit in load()])
+    wrong = [row for row in judged if row.missed or row.alarmed or (row.stale and not words.write)]
     for row in judged:
-        edit = row.edit
-        stale = row.prediction != edit.prediction and not words.write
-        if row.missed or row.alarmed or stale or row.default != row.without_shortcut:
-            why = [
-                word
-                for word, is_so in (("miss", row.missed), ("alarm", row.alarmed), ("stale", stale))
-                if is_so
-            ]
-            print(
-                f"{edit.workload}:{edit.launch} ({edit.kind} in {edit.file}): IR {row.prediction}, {row.default} by "
-                f"default, {row.without_shortcut} without shortcut: {', '.join(why) or 'no miss'}"
-            )
+        if row in wrong or row.default != row.without_cache:
+            print(row)
     print("\n".join(table(judged)))
-    print(f"{len(judged)} edits in {time.monotonic() - begin:.0f} s")
-    stale = any(row.prediction != row.edit.prediction for row in judged) and not words.write
-    return 1 if stale or any(row.missed or row.alarmed for row in judged) else 0
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@
 Many projects make one repository, whose every commit edits each of them once. Neighbouring commits are compared
 by default, with one store for the whole chain, and with `--no-cache` and an empty store. A difference between
 the two verdicts is printed with its edit as a diff and with the command that shows it alone; so is a verdict
-without shortcut that is not what the edit alone says. Judges the irdiff of the interpreter that runs it.
+with `--no-cache` that is not what the edit alone says. Judges the irdiff of the interpreter that runs it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import difflib
 import sys
-import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -27,24 +26,24 @@ from tests.programs.evidence.projects import Edit, Project, edited, new_project
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """One edit of one project, and what was said of it."""
+    """One edit of one project, and its verdicts."""
 
     number: int
     before: Project
     after: Project
     edit: Edit
     default: str
-    without_shortcut: str
+    without_cache: str
     error: str
 
     @property
     def differs(self) -> bool:
-        return self.default != self.without_shortcut
+        return self.default != self.without_cache
 
     @property
     def unexpected(self) -> bool:
         """Whether compiling both sides anew does not give what the edit alone says."""
-        return self.edit.expected not in (None, self.without_shortcut)
+        return self.edit.expected not in (None, self.without_cache)
 
 
 def run(edits: int, seed: int, projects: int, shared: Path, only: str | None = None) -> Iterator[Step]:
@@ -70,8 +69,8 @@ def run(edits: int, seed: int, projects: int, shared: Path, only: str | None = N
                     before=current[name],
                     after=project,
                     edit=edit,
-                    default=_verdict(default, name),
-                    without_shortcut=_verdict(anew, name),
+                    default=default.verdict_of(f"made/{name}"),
+                    without_cache=anew.verdict_of(f"made/{name}"),
                     error=_error(anew, name) or _error(default, name),
                 )
             current = following
@@ -81,34 +80,29 @@ def _files(projects: Mapping[str, Project]) -> dict[str, str]:
     return {path: text for project in projects.values() for path, text in project.files().items()}
 
 
-def _verdict(compared: Compared, name: str) -> str:
-    return "+".join(compared.verdicts_of(f"made/{name}"))
-
-
 def _error(compared: Compared, name: str) -> str:
     errors = [case["error"] for case in compared.cases() if case["id"].startswith(f"made/{name}:")]
     return "; ".join(filter(None, errors))
 
 
-def diff(step: Step) -> str:
-    """The edit as a user would see it."""
+def report(step: Step, seed: int, projects: int) -> str:
+    """The step in words, how to see it alone, and its edit as a diff."""
+    name = step.before.name
+    words = f"--seed {seed} --only {name} --projects {projects} --edits {step.number * projects}"
     base, head = step.before.files(), step.after.files()
     lines: list[str] = []
     for path in sorted({*base, *head}):
         texts = [files.get(path, "").splitlines() for files in (base, head)]
         lines += difflib.unified_diff(*texts, path, path, lineterm="", n=1)
-    return "\n".join(lines)
-
-
-def told(step: Step, seed: int, projects: int) -> str:
-    name = step.before.name
-    command = (
-        f"python -m tests.programs.evidence_edits --seed {seed} --only {name} --projects {projects} "
-        f"--edits {step.number * projects}"
+    return "\n".join(
+        [
+            f"{name} step {step.number}: {step.edit.what}: {step.default} by default, {step.without_cache} with "
+            f"--no-cache, {step.edit.expected or 'anything'} as the edit says",
+            f"  python -m tests.programs.evidence_edits {words}",
+            *lines,
+            step.error,
+        ]
     )
-    verdicts = f"{step.default} by default, {step.without_shortcut} without shortcut"
-    expected = f", {step.edit.expected} as the edit says" if step.edit.expected else ""
-    return f"{name} step {step.number}: {step.edit.what}: {verdicts}{expected}\n  {command}\n{diff(step)}\n{step.error}"
 
 
 def main() -> int:
@@ -120,19 +114,18 @@ def main() -> int:
     parser.add_argument("--projects", type=int, default=50, help="how many packages each commit edits")
     parser.add_argument("--only", help="one project, as a difference names it")
     words = parser.parse_args()
-    begin = time.monotonic()
     verdicts: Counter[str] = Counter()
     differing = unexpected = 0
     for step in run(words.edits, words.seed, words.projects, comparing.shared_cache(), words.only):
-        verdicts[step.without_shortcut] += 1
+        verdicts[step.without_cache] += 1
         differing += step.differs
         unexpected += step.unexpected
         if step.differs or step.unexpected:
-            print(told(step, words.seed, words.projects), flush=True)
+            print(report(step, words.seed, words.projects), flush=True)
     counts = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.most_common())
     print(
-        f"{verdicts.total()} edits of seed {words.seed} in {time.monotonic() - begin:.0f} s: {counts}; "
-        f"{differing} default verdicts differ, {unexpected} verdicts without shortcut are not what the edit says"
+        f"{verdicts.total()} edits of seed {words.seed}: {counts}; {differing} default verdicts differ, "
+        f"{unexpected} verdicts with --no-cache are not what the edit says"
     )
     return 1 if differing or unexpected else 0
 

@@ -30,7 +30,7 @@ from irdiff.gate import outputs, policy, release_document, timings
 from irdiff.gate.outcome import Outcome
 from irdiff.github import comment
 from irdiff.model import Fact, Run
-from irdiff.report import html, markdown, terminal, timed
+from irdiff.report import html, markdown, terminal, timing_summary
 from irdiff.run import run_archive, run_folder
 from irdiff.timing import timing_file
 from irdiff.timing.results import TimingResults
@@ -73,7 +73,7 @@ def recorded() -> dict[Path, str]:
     with run_archive.opened(RECORDED_RUN) as folder:
         run, measured = run_folder.load(folder), timing_file.load(folder)
         assert measured is not None
-        report = markdown.render(run, folder, timed.timing_summary_of(measured), markdown.COMMENT)
+        report = markdown.render(run, folder, timing_summary.of_results(measured), markdown.COMMENT)
         default = _gated(run, measured, ROOT / "reports" / "irdiff-policy.toml")
         passing = _gated(run, measured, ROOT / "tests" / "data" / "gate" / "passing.toml")
         part = release_document.ReleaseRun(run=run, folder=folder, timing=measured, outcome=passing)
@@ -108,7 +108,7 @@ def sample(folder: Path) -> dict[Path, str]:
         cwd=folder.parent,  # the report shows the command, cut to a length: no folder of this machine in it
     )
     run = _of_any_machine(run_folder.load(folder))
-    timing = timed.timing_summary_of(_timings_of(run))
+    timing = timing_summary.of_results(_timings_of(run))
     return {
         SAMPLES / "triton-3.8.0-3.9.0.md": markdown.render(run, folder, timing),
         SAMPLES / "triton-3.8.0-3.9.0.html.gz": html.render(run, folder, timing),

@@ -9,6 +9,8 @@ folder that was given. Ends with 1, and keeps the input, at the first that does 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import copy
 import datetime
 import gzip
 import io
@@ -24,7 +26,6 @@ import time
 import traceback
 import zipfile
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -46,52 +47,22 @@ from tests.unit.conftest import Build
 
 _TAG = re.compile(r"<([a-zA-Z!][\w-]*)")
 _OUR_TAGS = {
-    *(
-        "h1",
-        "h2",
-        "h3",
-        "h4",
-        "p",
-        "ul",
-        "ol",
-        "li",
-        "a",
-        "b",
-        "strong",
-        "em",
-        "sub",
-        "code",
-        "pre",
-        "br",
-        "hr",
-    ),
-    *("table", "thead", "tbody", "tr", "th", "td", "details", "summary", "blockquote", "!--"),
-}
+    "h1", "h2", "h3", "h4", "p", "ul", "ol", "li", "a", "b", "strong", "em", "sub", "code", "pre", "br", "hr", "table",
+    "thead", "tbody", "tr", "th", "td", "details", "summary", "blockquote", "!--",
+}  # fmt: skip
 ROOT = Path(__file__).parents[2]
 ARTIFACT = b"module { tt.func @kernel() }\n" * 50
 MEMORY_BYTES = 4 << 30
 TODAY = datetime.date(2026, 1, 2)
 INTERESTING = [
-    None,
-    True,
-    -1,
-    0,
-    1e308,
-    10**25,
-    "",
-    "\x00",
-    "\x1b]8;;https://evil.example\x07x",
-    "</script><script>alert(1)</script>",
-    "@octocat #1 [x](javascript:x) | `",
-    "../../../etc/passwd",
-    "\u202e\ufeff\u2028",
-    "x" * 100_000,
-    [],
-    {},
-    [[[]]],
-    "a" * 64,
-    "unchanged",
-]
+    None, True, -1, 0, 1e308, 10**25, "", "\x00", "x" * 100_000, [], {}, [[[]]], "a" * 64, "unchanged",
+    "\x1b]8;;https://evil.example\x07x", "</script><script>alert(1)</script>", "@octocat #1 [x](javascript:x) | `",
+    "../../../etc/passwd", "\u202e\ufeff\u2028",
+]  # fmt: skip
+NAMES = (
+    "run.json", "timing.json", "../evil", "/evil", "a/../evil", "./run.json", "x/run.json", "\\evil", "C:\\x", "a" * 300,
+    "artifacts/aa/" + "b" * 62, "artifacts/../../evil", "\x00", "-",
+)  # fmt: skip
 
 
 def _runs() -> list[Run]:
@@ -113,88 +84,57 @@ def _mutate_json(rows: Any, chance: random.Random) -> Any:
     while pending:
         value = pending.pop()
         keys: list[Any] = list(value) if isinstance(value, dict) else list(range(len(value)))
-        for key in keys:
-            places.append((value, key))
-            if isinstance(value[key], (dict, list)) and value[key]:
-                pending.append(value[key])
+        places += [(value, key) for key in keys]
+        pending += [value[key] for key in keys if isinstance(value[key], (dict, list)) and value[key]]
     for _ in range(chance.randint(1, 3)):
         holder, key = chance.choice(places)
-        action = chance.randrange(4)
-        try:
-            if action == 0:
-                holder[key] = chance.choice(INTERESTING)
-            elif action == 1:
-                del holder[key]
-            elif action == 2:
-                other, name = chance.choice(places)
-                holder[key] = json.loads(json.dumps(other[name]))
-            elif isinstance(holder, dict):
-                holder[chance.choice(["x", "\u202e", "schema", "../x", "a" * 64])] = holder[key]
-        except (KeyError, IndexError):
-            pass
+        with contextlib.suppress(KeyError, IndexError):  # an earlier edit took it away
+            match chance.randrange(4):
+                case 0:
+                    holder[key] = chance.choice(INTERESTING)
+                case 1:
+                    del holder[key]
+                case 2:
+                    other, name = chance.choice(places)
+                    holder[key] = copy.deepcopy(other[name])
+                case 3 if isinstance(holder, dict):
+                    holder[chance.choice(["x", "\u202e", "schema", "../x", "a" * 64])] = holder[key]
     return rows
 
 
 def _mutate_bytes(content: bytes, chance: random.Random) -> bytes:
     data = bytearray(content)
     for _ in range(chance.randint(1, 8)):
-        if not data:
-            break
-        at = chance.randrange(len(data))
-        action = chance.randrange(6)
-        if action == 0:
-            data[at] ^= 1 << chance.randrange(8)
-        elif action == 1:
-            data[at] = chance.randrange(256)
-        elif action == 2:
-            del data[at : at + chance.randint(1, 64)]
-        elif action == 3:
-            data[at:at] = data[at : at + chance.randint(1, 256)]
-        elif action == 4:
-            number = chance.choice([0, 1, 0x7FFFFFFF, 0xFFFFFFFF, 1 << 40])
-            data[at : at + 8] = struct.pack("<Q", number)
-        else:
-            del data[at:]
+        at = chance.randrange(len(data) + 1)
+        match chance.randrange(5):
+            case 0:
+                data[at : at + 1] = bytes(byte ^ 1 << chance.randrange(8) for byte in data[at : at + 1])
+            case 1:
+                del data[at : at + chance.randint(1, 64)]
+            case 2:
+                data[at:at] = data[at : at + chance.randint(1, 256)]
+            case 3:
+                number = chance.choice([0, 1, 0x7FFFFFFF, 0xFFFFFFFF, 1 << 40])
+                data[at : at + 8] = struct.pack("<Q", number)
+            case 4:
+                del data[at:]
     return bytes(data)
 
 
-def _names(chance: random.Random) -> str:
-    return chance.choice(
-        [
-            "run.json",
-            "timing.json",
-            "../evil",
-            "/evil",
-            "a/../evil",
-            "./run.json",
-            "x/run.json",
-            "\\evil",
-            "C:\\x",
-            "a" * 300,
-            "artifacts/aa/" + "b" * 62,
-            "artifacts/../../evil",
-            "\x00",
-            "-",
-        ]
-    )
-
-
 def _packed(members: dict[str, bytes], kind: str, chance: random.Random) -> bytes:
-    extra = {_names(chance): chance.randbytes(chance.randint(0, 50))} if chance.random() < 0.4 else {}
-    members = {**members, **extra}
+    if chance.random() < 0.4:
+        members = {**members, chance.choice(NAMES): chance.randbytes(chance.randint(0, 50))}
     packed = io.BytesIO()
     if kind == "zip":
-        with zipfile.ZipFile(
-            packed, "w", chance.choice([zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
-        ) as archive:
+        method = chance.choice([zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+        with zipfile.ZipFile(packed, "w", method) as archive:
             for name, content in members.items():
                 info = zipfile.ZipInfo(name)
                 info.external_attr = chance.choice([0o100644, 0o120777, 0o010644, 0]) << 16
                 archive.writestr(info, content)
         return packed.getvalue()
-    with tarfile.open(
-        fileobj=packed, mode="w", format=chance.choice([tarfile.PAX_FORMAT, tarfile.GNU_FORMAT])
-    ) as tar:
+    form = chance.choice([tarfile.PAX_FORMAT, tarfile.GNU_FORMAT])
+    with tarfile.open(fileobj=packed, mode="w", format=form) as tar:
         for name, content in members.items():
             member = tarfile.TarInfo(name)
             member.size = len(content)
@@ -233,10 +173,8 @@ class Fuzzer:
     def _attempt(self, kind: str) -> str:
         document = self.chance.choice(self.documents)
         if kind == "json":
-            content = json.dumps(_mutate_json(json.loads(document), self.chance)).encode(
-                errors="surrogatepass"
-            )
-            return self._read("run.json", content)
+            text = json.dumps(_mutate_json(json.loads(document), self.chance))
+            return self._read("run.json", text.encode(errors="surrogatepass"))
         if kind == "bytes":
             return self._read("run.json", _mutate_bytes(document, self.chance))
         if kind == "artifact":
@@ -279,39 +217,26 @@ class Fuzzer:
         text = markdown.render(run, self.folder / "in")
         outcome = gate.evaluate(run, self.rules, today=TODAY)
         part = ReleaseRun(run=run, folder=self.folder / "in", timing=None, outcome=outcome)
-        makers: list[Callable[[], str]] = [
-            lambda: outputs.text(outcome),
-            lambda: outputs.markdown(outcome),
-            lambda: outputs.as_json(outcome),
-            lambda: junit.junit(outcome),
-            lambda: sarif.sarif(outcome, run),
-            lambda: release_document.render([part]),
-        ]
+        comments = [text, outputs.markdown(outcome), release_document.render([part])]
+        on_terminal = io.StringIO()
+        terminal.show(run, self.folder, Console(file=on_terminal, width=120))
+        others = [outputs.text(outcome), outputs.as_json(outcome), on_terminal.getvalue()]
+        others += [junit.junit(outcome), sarif.sarif(outcome, run)]
         if self.chance.random() < 0.1:  # the slow one
-            makers.append(lambda: html.render(run, self.folder / "in"))
-        makers.append(lambda: _on_terminal(run, self.folder))
-        for shown in [text, *(make() for make in makers)]:
+            others.append(html.render(run, self.folder / "in"))
+        for shown in [*comments, *others]:
             shown.encode()
             assert "\x1b" not in shown
             assert "\u202e" not in shown
-        for shown in (text, outputs.markdown(outcome), release_document.render([part])):
+        for shown in comments:
             tags = set(_TAG.findall(self.parser.render(shown)))
             assert tags <= _OUR_TAGS, f"foreign markup: {tags - _OUR_TAGS}"
         checks.annotate(run, "corpus")
 
 
-def _on_terminal(run: Run, folder: Path) -> str:
-    shown = io.StringIO()
-    terminal.show(run, folder, Console(file=shown, width=120))
-    return shown.getvalue()
-
-
-def _listing(folder: Path) -> set[str]:
-    return {
-        str(path.relative_to(folder))
-        for path in folder.rglob("*")
-        if path.relative_to(folder).parts[0] != "in"
-    }
+def _listing(folder: Path) -> set[Path]:
+    """All but what lies where the inputs do."""
+    return {path for path in folder.rglob("*") if path.relative_to(folder).parts[0] != "in"}
 
 
 def main() -> int:

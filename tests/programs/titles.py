@@ -67,12 +67,16 @@ def _member(case: Case) -> dict[str, Any]:
 def read(name: str) -> list[Recorded]:
     content = zstandard.ZstdDecompressor().decompress((DATA / f"{name}.json.zst").read_bytes())
     return [
-        Recorded(severity=row["severity"], origin=row["origin"], members=tuple(map(_told, row["members"])))
+        Recorded(
+            severity=row["severity"],
+            origin=row["origin"],
+            members=tuple(map(_recorded_member, row["members"])),
+        )
         for row in json.loads(content)
     ]
 
 
-def _told(row: dict[str, Any]) -> tuple[Case, tuple[Cause, ...]]:
+def _recorded_member(row: dict[str, Any]) -> tuple[Case, tuple[Cause, ...]]:
     base = row["base"]
     head = {name: value for name, value in {**base, **row["head"]}.items() if name not in row["gone"]}
     case = Build.case(row["id"], Verdict(row["verdict"]), facts=Sides(base=base, head=head))

@@ -5,8 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from irdiff.run import run_archive
 from tests.programs import calibrate
-from tests.programs.calibrate import Estimate, Timed
+from tests.programs.calibrate import Timed
 
 SAMPLE = Path(__file__).parents[1] / "data" / "gate" / "h200-3.8.0-3.9.0.tar.zst"
 
@@ -23,10 +24,13 @@ def timed(name: str, ratio: float, score: float, low: float | None = None) -> Ti
 
 def test_auc_is_the_chance_that_a_slower_case_ranks_higher() -> None:
     positive = np.array([True, True, False, False])
-    assert calibrate.auc(np.array([4.0, 3.0, 2.0, 1.0]), positive) == 1.0
-    assert calibrate.auc(np.array([1.0, 2.0, 3.0, 4.0]), positive) == 0.0
-    assert calibrate.auc(np.array([1.0, 1.0, 1.0, 1.0]), positive) == 0.5
-    assert calibrate.auc(np.array([4.0, 2.0, 3.0, 1.0]), positive) == 0.75
+    for scores, chance in (
+        ([4, 3, 2, 1], 1.0),
+        ([1, 2, 3, 4], 0.0),
+        ([1, 1, 1, 1], 0.5),
+        ([4, 2, 3, 1], 0.75),
+    ):
+        assert calibrate.auc(np.array(scores), positive) == chance
     assert calibrate.auc(np.array([1.0, 2.0]), np.array([False, False])) is None
 
 
@@ -36,28 +40,24 @@ def test_spearman_without_spread_is_undefined() -> None:
 
 
 def test_slower_needs_the_whole_interval_above_one() -> None:
-    assert calibrate.is_slower(timed("a", 1.02, 1), 0.01)
-    assert not calibrate.is_slower(timed("a", 1.02, 1, low=0.99), 0.01)
-    assert not calibrate.is_slower(timed("a", 1.009, 1), 0.01)
+    assert timed("a", 1.02, 1).is_slower(0.01)
+    assert not timed("a", 1.02, 1, low=0.99).is_slower(0.01)
+    assert not timed("a", 1.009, 1).is_slower(0.01)
 
 
 def test_a_score_that_follows_the_times_is_found() -> None:
-    cases = [timed(str(n), 1 + n / 100, float(n)) for n in range(10)]
-    found = calibrate.calibrate(cases, resamples=200)
-    (row,) = found.predictions
-    assert row.slowdown.value == 1.0
-    assert row.auc["5%"] == Estimate(value=1.0, low=1.0, high=1.0)
-    assert found.positives == {"1%": 9, "2%": 8, "5%": 5}
-    registers = next(rule for rule in found.rules if rule.name == "registers")
-    assert (registers.cases, registers.median_ratio, registers.slower) == (4, 1.075, 4)
-    assert "10 changed cases with times: 9 slower by 1%" in calibrate.report(found)
+    found = calibrate.report([timed(str(n), 1 + n / 100, float(n)) for n in range(10)], resamples=200)
+    assert "10 changed cases with times: 9 slower by 1%, 8 slower by 2%, 5 slower by 5%" in found
+    lines = {line.split()[0]: line.split() for line in found.splitlines() if line}
+    assert lines["severity"][1] == "+1.00"
+    assert lines["severity"][-3:] == ["+1.00", "[+1.00,", "+1.00]"]
+    assert lines["registers"][1:] == ["4", "1.0750", "4", "0"]
 
 
 @pytest.mark.slow
-def test_the_sample_of_an_h200(tmp_path: Path) -> None:
-    folder = calibrate.unpacked(SAMPLE, tmp_path)
-    found = calibrate.of_folder(folder, None, resamples=20)
-    assert (found.cases, found.without_artifacts) == (86, 86)
-    assert found.positives == {"1%": 8, "2%": 4, "5%": 2}
-    assert {row.name for row in found.predictions} >= {"own severity", "severity of its group"}
-    assert found == calibrate.of_folder(folder, folder / "timing.json", resamples=20)
+def test_the_sample_of_an_h200() -> None:
+    with run_archive.opened(SAMPLE) as folder:
+        found = calibrate.of_folder(folder, None, resamples=20)
+        assert "86 changed cases with times: 8 slower by 1%, 4 slower by 2%, 2 slower by 5%" in found
+        assert "86 of the cases without artifacts" in found
+        assert found == calibrate.of_folder(folder, folder / "timing.json", resamples=20)

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from irdiff.attribute.passes import END, State, read_log
+from irdiff.attribute.pass_states import END, State, read_mlir_log
 from irdiff.attribute.state_comparer import StateComparer
 from irdiff.compare.artifact_comparator import ArtifactComparator
 from irdiff.compare.edits import EditSource
@@ -59,8 +59,8 @@ def traced() -> Iterator[Peak]:
 
 
 def test_states_are_compared_without_holding_their_lines() -> None:
-    base = State.of("A", "a", None, large_ir())
-    head = State.of("A", "a", None, large_ir("llvm.return  // other"))
+    base = State.of("A", large_ir())
+    head = State.of("A", large_ir("llvm.return  // other"))
     size = len(base.content)
     with traced() as peak:
         assert StateComparer().same_below_mlir(base, head)
@@ -72,7 +72,7 @@ def test_a_log_is_read_one_state_at_a_time() -> None:
     heading = b"// -----// IR Dump Before CSE (cse) ('builtin.module' operation) //----- //\n"
     log = [line for _ in range(8) for line in [heading, *content.splitlines(keepends=True), b"\n"]]
     with traced() as peak:
-        states = read_log(iter(log), State.of(END, "", None, content))
+        states = read_mlir_log(iter(log), State.of(END, content))
     assert len(states) == 9
     assert peak.size_bytes < 4 * len(content)
 

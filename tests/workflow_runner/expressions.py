@@ -1,4 +1,7 @@
-"""The expressions of GitHub Actions, as far as workflows use them: operators, functions, contexts, `.*`."""
+"""The expressions of GitHub Actions, as far as workflows use them: operators, functions, contexts, `.*`.
+
+An expression is written as one of Python, whose operands are `_Value`s, and evaluated.
+"""
 
 from __future__ import annotations
 
@@ -8,27 +11,22 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 _TOKEN = re.compile(
-    r"\s*(?:('(?:[^']|'')*')|(-?\d+(?:\.\d+)?)|(&&|\|\||==|!=|<=|>=|[!()<>,.\[\]*])|([A-Za-z_][\w-]*))"
+    r"\s*(?:(?P<text>'(?:[^']|'')*')|(?P<number>-?\d+(?:\.\d+)?)|(?P<sign>&&|\|\||==|!=|[!(),])"
+    r"|(?P<part>\.\s*(?:\*|[A-Za-z_][\w-]*))|(?P<name>[A-Za-z_][\w-]*)(?P<call>\s*\()?)"
 )
 _INSIDE = re.compile(r"\$\{\{(.*?)\}\}", re.DOTALL)
+_SIGNS = {"&&": " and ", "||": " or ", "!": " ~", "==": "==", "!=": "!=", "(": "(", ")": ")", ",": ","}
+_WORDS = {"true": True, "false": False, "null": None}
 STATUS = ("success", "failure", "always", "cancelled")
+Functions = Mapping[str, Callable[..., Any]]
 
 
-def interpolated(text: str, context: Mapping[str, Any], functions: Mapping[str, Callable[..., Any]]) -> str:
+def interpolated(text: str, context: Mapping[str, Any], functions: Functions) -> str:
     """A value of a workflow with every `${{ … }}` in it replaced by its text."""
     return _INSIDE.sub(lambda found: as_text(evaluated(found[1], context, functions)), text)
 
 
-def evaluated(text: str, context: Mapping[str, Any], functions: Mapping[str, Callable[..., Any]]) -> Any:
-    parser = _Parser(text, context, functions)
-    value = parser.either()
-    assert parser.at == len(parser.tokens), f"{text!r} goes on after an expression"
-    return value
-
-
-def condition(
-    text: str | None, context: Mapping[str, Any], functions: Mapping[str, Callable[..., Any]]
-) -> bool:
+def condition(text: str | None, context: Mapping[str, Any], functions: Functions) -> bool:
     """Of a job or a step. One that names no status function holds only where nothing failed before."""
     if text is None:
         return bool(functions["success"]())
@@ -36,109 +34,73 @@ def condition(
     bare = inside[1] if inside else text
     if not any(re.search(rf"\b{name}\s*\(", bare) for name in STATUS) and not functions["success"]():
         return False
-    return truthy(evaluated(bare, context, functions))
+    return bool(_Value(evaluated(bare, context, functions)))
 
 
-def truthy(value: Any) -> bool:
-    return value not in (None, False, 0, "")
+def evaluated(text: str, context: Mapping[str, Any], functions: Functions) -> Any:
+    known = {**functions, **_FUNCTIONS}
+    operands: list[Any] = []
+    written = ""
+    position, end = 0, len(text.rstrip())
+    while position < end:
+        found = _TOKEN.match(text, position)
+        assert found, f"cannot read {text[position:]!r}"
+        position = found.end()
+        if found["sign"]:
+            written += _SIGNS[found["sign"]]
+        elif found["part"]:
+            written += f".part({found['part'][1:].strip()!r})"
+        else:
+            written += f"operands[{len(operands)}]" + ("(" if found["call"] else "")
+            operands.append(_operand(found, context, known))
+    return eval(written.strip(), {"operands": operands}).value
+
+
+def _operand(found: re.Match[str], context: Mapping[str, Any], functions: Functions) -> Any:
+    if found["text"]:
+        return _Value(found["text"][1:-1].replace("''", "'"))
+    if found["number"]:
+        return _Value(json.loads(found["number"]))
+    name = found["name"]
+    if found["call"]:
+        return lambda *values: _Value(functions[name](*(value.value for value in values)))
+    if name in _WORDS:
+        return _Value(_WORDS[name])
+    assert name in context, f"there is no context {name!r} here"
+    return _Value(context[name])
+
+
+class _Value:
+    """A value with GitHub's ideas of truth and equality."""
+
+    def __init__(self, value: Any, *, is_each: bool = False) -> None:
+        self.value, self._is_each = value, is_each
+
+    def part(self, name: str) -> _Value:
+        if name == "*":
+            return _Value(self.value or (), is_each=True)
+        if self._is_each:
+            return _Value([row.get(name) for row in self.value])
+        return _Value(self.value.get(name) if isinstance(self.value, Mapping) else None)
+
+    def __bool__(self) -> bool:
+        return self.value not in (None, False, 0, "")
+
+    def __invert__(self) -> _Value:
+        return _Value(not self)
+
+    def __eq__(self, other: object) -> _Value:  # type: ignore[override]
+        assert isinstance(other, _Value)
+        return _Value(_equal(self.value, other.value))
+
+    def __ne__(self, other: object) -> _Value:  # type: ignore[override]
+        return ~(self == other)
 
 
 def as_text(value: Any) -> str:
-    match value:
-        case None:
-            return ""
-        case bool():
-            return "true" if value else "false"
-        case dict() | list():
-            return json.dumps(value)
-        case _:
-            return str(value)
-
-
-class _Parser:
-    def __init__(self, text: str, context: Mapping[str, Any], functions: Mapping[str, Any]) -> None:
-        self.tokens: list[tuple[str, str]] = []
-        position = 0
-        while position < len(text.rstrip()):
-            found = _TOKEN.match(text, position)
-            assert found, f"cannot read {text[position:]!r}"
-            kind = ("text", "number", "sign", "name")[(found.lastindex or 1) - 1]
-            self.tokens.append((kind, found[found.lastindex or 1]))
-            position = found.end()
-        self.at = 0
-        self.context = context
-        self.functions = {
-            **functions,
-            "contains": _contains,
-            "startsWith": lambda text, start: as_text(text).lower().startswith(as_text(start).lower()),
-            "fromJSON": json.loads,
-            "toJSON": json.dumps,
-            "format": lambda text, *values: re.sub(r"\{(\d+)\}", lambda m: as_text(values[int(m[1])]), text),
-        }
-
-    def _next(self, *signs: str) -> str | None:
-        if self.at < len(self.tokens) and self.tokens[self.at] in [("sign", sign) for sign in signs]:
-            self.at += 1
-            return self.tokens[self.at - 1][1]
-        return None
-
-    def either(self) -> Any:
-        value = self._both()
-        while self._next("||"):
-            other = self._both()
-            value = value if truthy(value) else other
-        return value
-
-    def _both(self) -> Any:
-        value = self._compared()
-        while self._next("&&"):
-            other = self._compared()
-            value = other if truthy(value) else value
-        return value
-
-    def _compared(self) -> Any:
-        value = self._unary()
-        while sign := self._next("==", "!="):
-            value = _equal(value, self._unary()) == (sign == "==")
-        return value
-
-    def _unary(self) -> Any:
-        if self._next("!"):
-            return not truthy(self._unary())
-        if self._next("("):
-            value = self.either()
-            assert self._next(")")
-            return value
-        kind, text = self.tokens[self.at]
-        self.at += 1
-        if kind == "text":
-            return text[1:-1].replace("''", "'")
-        if kind == "number":
-            return float(text) if "." in text else int(text)
-        assert kind == "name", text
-        if self._next("("):
-            arguments = []
-            while not self._next(")"):
-                arguments.append(self.either())
-                self._next(",")
-            return self.functions[text](*arguments)
-        if text in ("true", "false", "null"):
-            return {"true": True, "false": False, "null": None}[text]
-        assert text in self.context, f"there is no context {text!r} here"
-        return self._inside(self.context[text])
-
-    def _inside(self, value: Any) -> Any:
-        while self._next("."):
-            if self._next("*"):
-                assert self._next(".")
-                name = self.tokens[self.at][1]
-                self.at += 1
-                value = [row.get(name) for row in value or ()]
-                continue
-            name = self.tokens[self.at][1]
-            self.at += 1
-            value = value.get(name) if isinstance(value, Mapping) else None
-        return value
+    if isinstance(value, bool | dict | list):
+        return json.dumps(value)
+    return "" if value is None else str(value)
 
 
 def _equal(left: Any, right: Any) -> bool:
@@ -151,3 +113,12 @@ def _contains(where: Any, what: Any) -> bool:
     if isinstance(where, list):
         return any(_equal(row, what) for row in where)
     return as_text(what).lower() in as_text(where).lower()
+
+
+_FUNCTIONS: Functions = {
+    "contains": _contains,
+    "startsWith": lambda text, start: as_text(text).lower().startswith(as_text(start).lower()),
+    "fromJSON": json.loads,
+    "toJSON": json.dumps,
+    "format": lambda text, *values: re.sub(r"\{(\d+)\}", lambda found: as_text(values[int(found[1])]), text),
+}

@@ -86,13 +86,8 @@ class Machine:
 
 def _exported(place: Path) -> Path:
     """Irdiff as GitHub has it at a commit: what git tracks or would."""
-    listed = subprocess.run(
-        ["git", "ls-files", "-co", "--exclude-standard", "-z"],
-        cwd=ROOT,
-        capture_output=True,
-        check=True,
-        text=True,
-    ).stdout
+    command = ["git", "ls-files", "-co", "--exclude-standard", "-z"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, check=True, text=True).stdout
     for name in filter(None, listed.split("\0")):
         if (ROOT / name).is_file() and not name.startswith("tests/"):
             (place / name).parent.mkdir(parents=True, exist_ok=True)
@@ -126,17 +121,10 @@ class _Run:
             started = time.monotonic()
             self._job(name, jobs.pop(name))
             self.took_s[name] = round(time.monotonic() - started, 1)
-        found = set(self.results.values())
-        conclusion = "failure" if "failure" in found else "success" if "success" in found else "skipped"
-        return Outcome(
-            number=self.number,
-            conclusion=conclusion,
-            jobs=self.results,
-            artifacts=self.artifacts,
-            log="\n".join(self.log),
-            summary="".join(self.summary),
-            took_s=self.took_s,
-        )
+        found = self.results.values()
+        conclusion = next((word for word in ("failure", "success") if word in found), "skipped")
+        log, summary = "\n".join(self.log), "".join(self.summary)
+        return Outcome(self.number, conclusion, self.results, self.artifacts, log, summary, self.took_s)
 
     def _job(self, name: str, job: dict[str, Any]) -> None:
         needs = _list(job.get("needs"))
@@ -309,16 +297,13 @@ class _Job:
     ) -> None:
         folder = self.run.machine.actions / ".github" / "actions" / name
         action = yaml.safe_load((folder / "action.yml").read_text())
-        assert given.keys() <= action.get("inputs", {}).keys(), f"{name} has no such input"
-        inputs = {
-            key: _text(row.get("default")) or "" for key, row in action.get("inputs", {}).items()
-        } | given
-        needed = [key for key, row in action.get("inputs", {}).items() if row.get("required")]
+        declared = action.get("inputs", {})
+        assert given.keys() <= declared.keys(), f"{name} has no such input"
+        inputs = {key: _text(row.get("default")) or "" for key, row in declared.items()} | given
+        needed = [key for key, row in declared.items() if row.get("required")]
         assert all(inputs[key] for key in needed), f"{name} needs {needed}"
         steps: dict[str, Any] = {}
-        context = {
-            "github": self.context["github"],
-            "runner": self.context["runner"],
+        context = {name: self.context[name] for name in ("github", "runner")} | {
             "inputs": inputs,
             "steps": steps,
         }
@@ -337,13 +322,9 @@ class _Job:
         event = self.run.event
         git = ["git", "-c", "init.defaultBranch=main", "-C", str(self.work)]
         subprocess.run([*git, "init", "-q"], check=True)
-        refs = [
-            f"+{event.ref}:refs/remotes/event",
-            "+refs/heads/*:refs/remotes/origin/*",
-            "+refs/tags/*:refs/tags/*",
-        ]
-        deep = given.get("fetch-depth") == "0"
-        fetched = refs if deep else ["--depth=1", refs[0]]
+        all_refs = ["+refs/heads/*:refs/remotes/origin/*", "+refs/tags/*:refs/tags/*"]
+        fetched = [f"+{event.ref}:refs/remotes/event"]
+        fetched += all_refs if given.get("fetch-depth") == "0" else ["--depth=1"]
         subprocess.run([*git, "fetch", "-q", f"file://{self.run.machine.origin}", *fetched], check=True)
         subprocess.run([*git, "checkout", "-q", "--detach", "refs/remotes/event"], check=True)
 

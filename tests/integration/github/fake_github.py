@@ -12,7 +12,7 @@ from typing import Any
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
-from irdiff.github.client import Client, Timekeeping
+from irdiff.github.api import Client, Timekeeping
 
 TOKEN = "ghs_verysecrettoken"
 COMMIT = "a" * 40

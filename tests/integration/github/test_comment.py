@@ -20,7 +20,7 @@ from werkzeug import Request, Response
 
 from irdiff.errors import ExitCode, UsageError
 from irdiff.github import checks, comment
-from irdiff.github.client import Client, ForbiddenError, GithubError, GithubUnreachableError, Timekeeping
+from irdiff.github.api import Client, ForbiddenError, GithubError, GithubUnreachableError, Timekeeping
 from irdiff.github.comment import Done
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "github" / "requests.json"
@@ -257,9 +257,7 @@ def test_the_pull_request_of_a_fork_is_found_by_its_branch(hub: FakeGithub) -> N
 
 
 def _check(count: int) -> checks.CheckRun:
-    row = checks.Annotation(
-        path="corpus/a.py", start_line=1, end_line=1, annotation_level="notice", title="t", message="m"
-    )
+    row = checks.Annotation(path="corpus/a.py", annotation_level="notice", title="t", message="m")
     return checks.CheckRun(
         commit=COMMIT,
         name="irdiff",

@@ -1,4 +1,4 @@
-"""`python -m tests.programs.catch {choose,run,compare}`."""
+"""`python -m tests.programs.catch {run,compare}`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
-from tests.programs.catch.choosing import choose
 from tests.programs.catch.faults import DATA, read
 from tests.programs.catch.planting import LinesOfTests, Outcome, plant, preload
 
@@ -20,8 +19,6 @@ ROOT = Path(__file__).parents[3]
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.programs.catch", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    choosing = commands.add_parser("choose", help="choose the mutants anew")
-    choosing.add_argument("--seed", type=int, default=31)
     running = commands.add_parser("run", help="plant each fault in a commit")
     running.add_argument("--at", default="HEAD", metavar="COMMIT")
     running.add_argument("--only", nargs="+", default=[""], help="names of faults begin with one of these")
@@ -36,13 +33,10 @@ def main() -> None:
     comparing.add_argument("before", type=Path, nargs="?", default=DATA / "before.tsv")
     comparing.add_argument("after", type=Path, nargs="?", default=DATA / "after.tsv")
     asked = parser.parse_args()
-    match asked.command:
-        case "choose":
-            choose(ROOT, asked.seed)
-        case "run":
-            run(asked)
-        case _:
-            sys.exit(compare(asked.before, asked.after))
+    if asked.command == "run":
+        run(asked)
+    else:
+        sys.exit(compare(asked.before, asked.after))
 
 
 def run(asked: argparse.Namespace) -> None:

@@ -29,7 +29,7 @@ _LIMIT_S = 60  # of processor time for the tests of one fault, and a second for 
 _SUITE_LIMIT_S = 3600
 _QUIET = ("-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist")
 _HEAVY = (
-    "click", "deepdiff", "git", "jinja2", "llvmlite.binding", "msgpack", "numpy", "pydantic",
+    "click", "git", "jinja2", "llvmlite.binding", "msgpack", "numpy", "pydantic",
     "requests", "rich.console", "scipy.stats", "yaml", "zstandard",
 )  # fmt: skip
 

@@ -1,4 +1,8 @@
-"""A repository of kernels with commits, and `irdiff compare` between them as a user calls it."""
+"""irdiff as a user calls it, what a call cost, and comparisons of the commits of a repository of kernels.
+
+Everything goes through the command line of the interpreter that runs this, so that the same programs and tests
+judge any checkout of irdiff.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -17,135 +22,68 @@ from typing import Any
 
 import pytest
 
+from tests.integration.commits import checkouts
+
 PYTHON = (sys.executable, "-P")
 """Finds the irdiff that is installed for it, not one that lies in the current folder."""
 TRITON = "triton==3.9.0"
 TARGET = "sm_90"
 PLAN = '[kernels]\nworkloads = "bench"\nimport = ["src"]\n'
 """The `irdiff.toml` of every repository here: workloads below `bench`, the kernels they import below `src`."""
-PROBE = "from irdiff import config; print(config.load().cache)"
 LINK = "-> "
 """How the content of a file begins that stands for a symbolic link."""
+_PROBE = "from irdiff import config; print(config.load().cache)"
+_MEASURED = """
+import resource, sys
+from irdiff.cli import main
+try:
+    main()
+finally:
+    own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+    print(f"@usage {own.ru_utime + own.ru_stime} {children.ru_utime + children.ru_stime} {own.ru_maxrss}", file=sys.stderr)
+"""
 
 
-def git(repo: Path, *words: str) -> str:
-    who = {
-        f"GIT_{name}_{key}": value
-        for name in ("AUTHOR", "COMMITTER")
-        for key, value in (("NAME", "T"), ("EMAIL", "t@t"))
-    }
-    quiet = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
-    done = subprocess.run(
-        ["git", "-C", repo, *words],
-        check=True,
-        capture_output=True,
-        text=True,
-        env={**os.environ, **who, **quiet},
-    )
-    return done.stdout.strip()
+# calls
 
 
 @dataclass(frozen=True)
-class Repository:
-    """A git repository whose commits are named by tags."""
-
-    path: Path
-
-    @staticmethod
-    def new(path: Path) -> Repository:
-        path.mkdir(parents=True)
-        git(path, "init", "-q", "-b", "main")
-        return Repository(path)
-
-    def commit(self, name: str, files: Mapping[str, str]) -> None:
-        """The next commit: these files and `irdiff.toml`, and nothing else."""
-        for entry in self.path.iterdir():
-            if entry.name != ".git":
-                shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
-        for place, text in {"irdiff.toml": PLAN, **files}.items():
-            write(self.path / place, text)
-        git(self.path, "add", "-A", "--force")
-        git(self.path, "commit", "-q", "--allow-empty", "-m", name)
-        git(self.path, "tag", name)
-
-
-def write(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if text.startswith(LINK):
-        path.symlink_to(text.removeprefix(LINK))
-    elif path.suffix == ".bc":
-        path.write_bytes(_bitcode(text))
-    else:
-        path.write_text(text, encoding="utf-8")
-
-
-def _bitcode(assembly: str) -> bytes:
-    from llvmlite import binding
-
-    return binding.parse_assembly(assembly).as_bitcode()
+class Cost:
+    wall_s: float
+    cpu_s: float
+    own_cpu_s: float
+    """Of irdiff's own process."""
+    peak_mib: float
 
 
 @dataclass(frozen=True)
-class Compared:
-    """What one call of `irdiff compare` said."""
+class Ended:
+    """A call of irdiff that has ended."""
 
     code: int
     stdout: str
     stderr: str
-    run: dict[str, Any] | None
-    markdown: str
-
-    def cases(self) -> list[dict[str, Any]]:
-        assert self.run is not None, self.stderr
-        return self.run["cases"]
-
-    def verdicts_of(self, workload: str) -> list[str]:
-        """Of every case of a workload, in the order of their ids."""
-        return [case["verdict"] for case in self.cases() if case["id"].startswith(workload + ":")]
-
-    def first_line(self) -> str:
-        return self.stdout.strip().splitlines()[0]
+    cost: Cost
 
 
-def compare(base: str, head: str, *words: str, cache: Path, repo: Path) -> Compared:
-    """`irdiff compare` in a process of its own, in the repository; nothing is attributed or compiled again."""
-    with tempfile.TemporaryDirectory(prefix="evidence-") as folder:
-        outputs = [Path(folder, name) for name in ("run.json", "report.md", "run")]
-        command = [*PYTHON, "-m", "irdiff", "compare", base, head]
-        command += ["--json", str(outputs[0]), "--markdown", str(outputs[1]), "--out", str(outputs[2])]
-        command += ["--target", TARGET, "--no-recheck", "--no-attribute", *words]
-        environment = {**os.environ, "IRDIFF_CACHE": str(cache), "COLUMNS": "240"}
-        done = subprocess.run(command, capture_output=True, text=True, cwd=repo, env=environment)
-        run, markdown = (path.read_text() if path.exists() else None for path in outputs[:2])
-        return Compared(
-            done.returncode, done.stdout, done.stderr, json.loads(run) if run else None, markdown or ""
-        )
-
-
-def compare_commits(repo: Repository, base: str, head: str, *words: str, cache: Path) -> Compared:
-    """Two commits of a repository under one compiler."""
-    return compare(base, head, "--triton", TRITON, *words, cache=cache, repo=repo.path)
-
-
-def once(
-    factory: pytest.TempPathFactory, name: str, make: Callable[[], Mapping[str, Compared]]
-) -> dict[str, Compared]:
-    """What `make` gives: made by the first of pytest's processes that asks for it, and read by all others."""
-    root = factory.getbasetemp()
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        root = root.parent
-    kept = root / f"{name}.json"
-    with (root / f"{name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not kept.exists():
-            text = json.dumps({way: asdict(compared) for way, compared in make().items()})
-            kept.write_text(text)
-    return {way: Compared(**row) for way, row in json.loads(kept.read_text()).items()}
+def irdiff(*words: object, cache: Path, cwd: Path | None = None, **environment: str) -> Ended:
+    begin = time.monotonic()
+    done = subprocess.run(
+        [*PYTHON, "-c", _MEASURED, *map(str, words)],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        env={**os.environ, "IRDIFF_CACHE": str(cache), "COLUMNS": "240", **environment},
+    )
+    wall_s = time.monotonic() - begin
+    stderr, _, usage = done.stderr.rpartition("@usage ")
+    own, children, peak = map(float, usage.split())
+    return Ended(done.returncode, done.stdout, stderr, Cost(wall_s, own + children, own, peak / 1024))
 
 
 def shared_cache() -> Path:
     """The cache whose toolchains are shared, as the irdiff under test finds it."""
-    done = subprocess.run([*PYTHON, "-c", PROBE], capture_output=True, text=True, check=True)
+    done = subprocess.run([*PYTHON, "-c", _PROBE], capture_output=True, text=True, check=True)
     return Path(done.stdout.strip())
 
 
@@ -166,12 +104,107 @@ def workplace() -> Iterator[Path]:
 
 
 def toolchain_python(shared: Path) -> Path:
-    """The interpreter of the compiler that everything here is compared under; installs it where it is missing."""
-    words = [*PYTHON, "-m", "irdiff", "toolchain"]
-    environment = {**os.environ, "IRDIFF_CACHE": str(shared)}
-    for operation in (["install", TRITON], ["list", "--json", "-"]):
-        done = subprocess.run(
-            [*words, *operation], capture_output=True, text=True, check=True, env=environment
-        )
-    found: Sequence[Mapping[str, str]] = json.loads(done.stdout)
+    """The interpreter of the compiler that all is compared under; installs it where it is missing."""
+    irdiff("toolchain", "install", TRITON, cache=shared)
+    found: list[dict[str, str]] = json.loads(irdiff("toolchain", "list", "--json", "-", cache=shared).stdout)
     return Path(next(row["path"] for row in found if row["spec"] == TRITON), "bin", "python")
+
+
+# repositories
+
+git = checkouts.git
+
+
+@dataclass(frozen=True)
+class Repository:
+    """A git repository whose commits are named by tags."""
+
+    path: Path
+
+    @staticmethod
+    def new(path: Path) -> Repository:
+        return Repository(checkouts.new_repository(path))
+
+    def commit(self, name: str, files: Mapping[str, str]) -> None:
+        """The next commit: these files and `irdiff.toml`, and nothing else."""
+        for entry in self.path.iterdir():
+            if entry.name != ".git":
+                shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+        for place, text in {"irdiff.toml": PLAN, **files}.items():
+            write(self.path / place, text)
+        checkouts.git(self.path, "add", "-A", "--force")
+        checkouts.git(self.path, "commit", "-q", "--allow-empty", "-m", name)
+        checkouts.git(self.path, "tag", name)
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if text.startswith(LINK):
+        path.symlink_to(text.removeprefix(LINK))
+    elif path.suffix == ".bc":
+        from llvmlite import binding
+
+        path.write_bytes(binding.parse_assembly(text).as_bitcode())
+    else:
+        path.write_text(text, encoding="utf-8")
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What one call of `irdiff compare` said."""
+
+    code: int
+    stdout: str
+    stderr: str
+    run: dict[str, Any] | None
+    markdown: str
+
+    def cases(self) -> list[dict[str, Any]]:
+        assert self.run is not None, self.stderr
+        return self.run["cases"]
+
+    def verdicts_of(self, workload: str) -> list[str]:
+        """Of every case of a workload, in the order of their ids."""
+        return [case["verdict"] for case in self.cases() if case["id"].startswith(workload + ":")]
+
+    def verdict_of(self, workload: str) -> str:
+        return "+".join(self.verdicts_of(workload))
+
+    def first_line(self) -> str:
+        return self.stdout.strip().splitlines()[0]
+
+
+def compare(base: str, head: str, *words: str, cache: Path, repo: Path) -> Compared:
+    """`irdiff compare` in the repository; nothing is attributed or compiled again."""
+    with workplace() as folder:
+        run, markdown = folder / "run.json", folder / "report.md"
+        outputs = ("--json", run, "--markdown", markdown, "--out", folder / "run")
+        plainly = ("--target", TARGET, "--no-recheck", "--no-attribute")
+        done = irdiff("compare", base, head, *outputs, *plainly, *words, cache=cache, cwd=repo)
+        return Compared(
+            done.code,
+            done.stdout,
+            done.stderr,
+            json.loads(run.read_text()) if run.exists() else None,
+            markdown.read_text() if markdown.exists() else "",
+        )
+
+
+def compare_commits(repo: Repository, base: str, head: str, *words: str, cache: Path) -> Compared:
+    """Two commits of a repository under one compiler."""
+    return compare(base, head, "--triton", TRITON, *words, cache=cache, repo=repo.path)
+
+
+def once(
+    factory: pytest.TempPathFactory, name: str, make: Callable[[], Mapping[str, Compared]]
+) -> dict[str, Compared]:
+    """What `make` gives: made by the first of pytest's processes that asks for it, and read by all others."""
+    root = factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        root = root.parent
+    kept = root / f"{name}.json"
+    with (root / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not kept.exists():
+            kept.write_text(json.dumps({way: asdict(compared) for way, compared in make().items()}))
+    return {way: Compared(**row) for way, row in json.loads(kept.read_text()).items()}

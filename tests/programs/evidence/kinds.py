@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +72,33 @@ _JSON = (
     '"number_I.json")) as file:\n    G_I = tl.constexpr(json.load(file)["number"])'
 )
 
+_DEFAULT = (
+    "from ROW.set_I import D as D_I\n\n\n@triton.jit\n"
+    "def scaled_I(SIGNATUREscale: tl.constexpr = D_I):\n    return x OP scale"
+)
+_REBOUND = {"imports": "import ROW.set_I", "before": "ROW.set_I.G = NUMBER"}
+_SET = "from ROW import set_I"
+
+
+def _of_set(text: str, term: str, above: str = _SET, **more: Any) -> Piece:
+    """A number that lies in a module of its own, `set_I.py`."""
+    return Piece(above=above, term=term, files={"set_I.py": text}, **more)
+
+
+def _of_function(text: str, body: str, above: str = "") -> Piece:
+    """… and that a constexpr function reads."""
+    return _of_set(text, "x OP number_I(BLOCK)", above + _FUNCTION + body)
+
+
+def _of_argument(value: str, term: str, files: Mapping[str, str], imports: str) -> Piece:
+    """… and that the workload passes, or that what it passes has."""
+    return Piece(term=term, arguments={"A_I": value}, imports=imports, files=files)
+
+
+def _of_help(value: str, term: str) -> Piece:
+    return _of_argument(value, term, {"help_I.py": _SCALED}, "from ROW.help_I import scaled_I")
+
+
 KINDS: Mapping[str, Piece] = {
     # what the source says
     "literal": Piece(term="x OP NUMBER"),
@@ -79,30 +107,23 @@ KINDS: Mapping[str, Piece] = {
     "tuple": Piece(above="G_I = tl.constexpr((1.0, NUMBER))", term="x OP G_I[1]"),
     "conditional": Piece(above="G_I = tl.constexpr(NUMBER if FLAG else 11.0 + NUMBER)", term="x OP G_I"),
     # other modules
-    "imported": Piece(above="from ROW.set_I import G_I", term="x OP G_I", files={"set_I.py": _SCALE}),
-    "aliased": Piece(above="from ROW.set_I import G_I as H_I", term="x OP H_I", files={"set_I.py": _SCALE}),
-    "star": Piece(above="from ROW.set_I import *", term="x OP G_I", files={"set_I.py": _SCALE}),
+    "imported": _of_set(_SCALE, "x OP G_I", "from ROW.set_I import G_I"),
+    "aliased": _of_set(_SCALE, "x OP H_I", "from ROW.set_I import G_I as H_I"),
+    "star": _of_set(_SCALE, "x OP G_I", "from ROW.set_I import *"),
     "reexported": Piece(
         above="from ROW.pack_I import G_I",
         term="x OP G_I",
         files={"pack_I/__init__.py": "from .values import G_I\n", "pack_I/values.py": _SCALE},
     ),
-    "module": Piece(above="from ROW import set_I", term="x OP set_I.G_I", files={"set_I.py": _SCALE}),
-    "plain": Piece(above="from ROW import set_I", term="x OP set_I.G", files={"set_I.py": "G = NUMBER\n"}),
+    "module": _of_set(_SCALE, "x OP set_I.G_I"),
+    "plain": _of_set("G = NUMBER\n", "x OP set_I.G"),
     "nested": Piece(
         above="import ROW.pack_I.values",
         term="x OP ROW.pack_I.values.G_I",
         files={"pack_I/__init__.py": "", "pack_I/values.py": _SCALE},
     ),
-    "getattr": Piece(
-        above="from ROW import set_I", term='x OP getattr(set_I, "G_I")', files={"set_I.py": _SCALE}
-    ),
-    "f-string": Piece(
-        above="from ROW import set_I",
-        term='x OP getattr(set_I, f"{K_I}_I")',
-        arguments={"K_I": '"G"'},
-        files={"set_I.py": _SCALE},
-    ),
+    "getattr": _of_set(_SCALE, 'x OP getattr(set_I, "G_I")'),
+    "f-string": _of_set(_SCALE, 'x OP getattr(set_I, f"{K_I}_I")', arguments={"K_I": '"G"'}),
     "optional": Piece(
         above="try:\n    from ROW.set_I import G_I\nexcept ImportError:\n    G_I = tl.constexpr(13.0)",
         term="x OP G_I",
@@ -118,22 +139,12 @@ KINDS: Mapping[str, Piece] = {
         },
     ),
     # classes and instances
-    "class": Piece(
-        above="from ROW import set_I", term="x OP set_I.Chosen.number", files={"set_I.py": _CLASSES}
-    ),
-    "instance": Piece(
-        above="from ROW import set_I", term="x OP set_I.CHOSEN.number", files={"set_I.py": _INSTANCE}
-    ),
-    "enum": Piece(
-        above="from ROW import set_I", term="x OP set_I.Mode.FAST.number", files={"set_I.py": _ENUM}
-    ),
-    "namedtuple": Piece(
-        above="from ROW import set_I",
-        term="x OP set_I.PAIR.second",
-        files={
-            "set_I.py": "from collections import namedtuple\n\n"
-            'PAIR = namedtuple("Pair", ["first", "second"])(1.0, NUMBER)\n'
-        },
+    "class": _of_set(_CLASSES, "x OP set_I.Chosen.number"),
+    "instance": _of_set(_INSTANCE, "x OP set_I.CHOSEN.number"),
+    "enum": _of_set(_ENUM, "x OP set_I.Mode.FAST.number"),
+    "namedtuple": _of_set(
+        'from collections import namedtuple\n\nPAIR = namedtuple("Pair", ["first", "second"])(1.0, NUMBER)\n',
+        "x OP set_I.PAIR.second",
     ),
     # functions
     "helper": Piece(
@@ -144,23 +155,13 @@ KINDS: Mapping[str, Piece] = {
         term="scaled_I(x)",
         files={"help_I.py": _FACTORY},
     ),
-    "default": Piece(
-        above="from ROW.set_I import D as D_I\n\n\n@triton.jit\n"
-        "def scaled_I(x, scale: tl.constexpr = D_I):\n    return x OP scale",
-        term="scaled_I(x)",
-        files={"set_I.py": "D = NUMBER\n"},
-    ),
-    "keyword-only": Piece(
-        above="from ROW.set_I import D as D_I\n\n\n@triton.jit\n"
-        "def scaled_I(x, *, scale: tl.constexpr = D_I):\n    return x OP scale",
-        term="scaled_I(x)",
-        files={"set_I.py": "D = NUMBER\n"},
-    ),
-    "noinline": Piece(
-        above="from ROW.set_I import OUTLINED as O_I\n\n\n@triton.jit(noinline=O_I)\n"
+    "default": _of_set("D = NUMBER\n", "scaled_I(x)", _DEFAULT.replace("SIGNATURE", "x, ")),
+    "keyword-only": _of_set("D = NUMBER\n", "scaled_I(x)", _DEFAULT.replace("SIGNATURE", "x, *, ")),
+    "noinline": _of_set(
+        "OUTLINED = FLAG\n",
+        "x OP scalar_I(n)",
+        "from ROW.set_I import OUTLINED as O_I\n\n\n@triton.jit(noinline=O_I)\n"
         "def scalar_I(n):\n    return n * NUMBER",
-        term="x OP scalar_I(n)",
-        files={"set_I.py": "OUTLINED = FLAG\n"},
     ),
     "exec": Piece(
         above="from ROW.made_I import scaled_I", term="scaled_I(x)", files={"made_I.py": _GENERATED}
@@ -168,84 +169,41 @@ KINDS: Mapping[str, Piece] = {
     # what constexpr functions read
     "function-body": Piece(above=_FUNCTION + "n * NUMBER", term="x OP number_I(BLOCK)"),
     "function-global": Piece(above="P_I = NUMBER" + _FUNCTION + "n * P_I", term="x OP number_I(BLOCK)"),
-    "function-table": Piece(
-        above="from ROW.set_I import TABLE as T_I" + _FUNCTION + 'T_I[n]["number"]',
-        term="x OP number_I(BLOCK)",
-        files={"set_I.py": 'TABLE = {256: {"number": NUMBER}}\n'},
+    "function-table": _of_function(
+        'TABLE = {256: {"number": NUMBER}}\n', 'T_I[n]["number"]', "from ROW.set_I import TABLE as T_I"
     ),
     "function-lambda": Piece(
         above="L_I = [lambda n: n * NUMBER]" + _FUNCTION + "L_I[0](n)", term="x OP number_I(BLOCK)"
     ),
-    "function-class": Piece(
-        above="from ROW.set_I import Chosen as C_I" + _FUNCTION + "n * C_I.number",
-        term="x OP number_I(BLOCK)",
-        files={"set_I.py": _CLASSES},
-    ),
-    "function-instance": Piece(
-        above="from ROW.set_I import CHOSEN as C_I" + _FUNCTION + "n * C_I.number",
-        term="x OP number_I(BLOCK)",
-        files={"set_I.py": _INSTANCE},
-    ),
-    "function-module": Piece(
-        above="import ROW.set_I" + _FUNCTION + "n * ROW.set_I.G",
-        term="x OP number_I(BLOCK)",
-        files={"set_I.py": "G = NUMBER\n"},
-    ),
-    "function-lazy": Piece(
-        above=_FUNCTION.replace("    return ", "    from ROW.set_I import G\n\n    return n * G"),
-        term="x OP number_I(BLOCK)",
-        files={"set_I.py": "G = NUMBER\n"},
+    "function-class": _of_function(_CLASSES, "n * C_I.number", "from ROW.set_I import Chosen as C_I"),
+    "function-instance": _of_function(_INSTANCE, "n * C_I.number", "from ROW.set_I import CHOSEN as C_I"),
+    "function-module": _of_function("G = NUMBER\n", "n * ROW.set_I.G", "import ROW.set_I"),
+    "function-lazy": _of_set(
+        "G = NUMBER\n",
+        "x OP number_I(BLOCK)",
+        _FUNCTION.replace("    return ", "    from ROW.set_I import G\n\n    return n * G"),
     ),
     # arguments
-    "argument": Piece(term="x OP A_I", arguments={"A_I": "NUMBER"}),
-    "argument-tuple": Piece(term="x OP A_I[1]", arguments={"A_I": "(1.0, NUMBER)"}),
-    "argument-dataclass": Piece(
-        term="x OP A_I.twice",
-        arguments={"A_I": "Chosen_I()"},
-        imports="from ROW.set_I import Chosen as Chosen_I",
-        files={"set_I.py": _DATACLASS},
+    "argument": _of_argument("NUMBER", "x OP A_I", {}, ""),
+    "argument-tuple": _of_argument("(1.0, NUMBER)", "x OP A_I[1]", {}, ""),
+    "argument-dataclass": _of_argument(
+        "Chosen_I()",
+        "x OP A_I.twice",
+        {"set_I.py": _DATACLASS},
+        "from ROW.set_I import Chosen as Chosen_I",
     ),
-    "argument-enum": Piece(
-        term="x OP A_I.number",
-        arguments={"A_I": "Mode_I.FAST"},
-        imports="from ROW.set_I import Mode as Mode_I",
-        files={"set_I.py": _ENUM},
+    "argument-enum": _of_argument(
+        "Mode_I.FAST", "x OP A_I.number", {"set_I.py": _ENUM}, "from ROW.set_I import Mode as Mode_I"
     ),
-    "argument-instance": Piece(
-        term="x OP A_I.number",
-        arguments={"A_I": "CHOSEN_I"},
-        imports="from ROW.set_I import CHOSEN as CHOSEN_I",
-        files={"set_I.py": _INSTANCE},
+    "argument-instance": _of_argument(
+        "CHOSEN_I", "x OP A_I.number", {"set_I.py": _INSTANCE}, "from ROW.set_I import CHOSEN as CHOSEN_I"
     ),
-    "argument-function": Piece(
-        term="A_I(x)",
-        arguments={"A_I": "scaled_I"},
-        imports="from ROW.help_I import scaled_I",
-        files={"help_I.py": _SCALED},
-    ),
-    "argument-functions": Piece(
-        term="A_I[1][0](x)",
-        arguments={"A_I": "(0, (scaled_I, 1))"},
-        imports="from ROW.help_I import scaled_I",
-        files={"help_I.py": _SCALED},
-    ),
+    "argument-function": _of_help("scaled_I", "A_I(x)"),
+    "argument-functions": _of_help("(0, (scaled_I, 1))", "A_I[1][0](x)"),
     # data and state
     "json": Piece(above=_JSON, term="x OP G_I", files={"number_I.json": '{"number": NUMBER}\n'}),
-    "rebound": Piece(
-        above="from ROW import set_I",
-        term="x OP set_I.G",
-        imports="import ROW.set_I",
-        before="ROW.set_I.G = NUMBER",
-        files={"set_I.py": "G = 19.0\n"},
-    ),
-    "rebound-and-back": Piece(
-        above="from ROW import set_I",
-        term="x OP set_I.G",
-        imports="import ROW.set_I",
-        before="ROW.set_I.G = NUMBER",
-        after="ROW.set_I.G = 19.0",
-        files={"set_I.py": "G = 19.0\n"},
-    ),
+    "rebound": _of_set("G = 19.0\n", "x OP set_I.G", **_REBOUND),
+    "rebound-and-back": _of_set("G = 19.0\n", "x OP set_I.G", **_REBOUND, after="ROW.set_I.G = 19.0"),
 }
 FLAGGED = ("conditional", "optional", "noinline")
 """Kinds with a flag that an edit can turn."""
@@ -265,13 +223,6 @@ def piece(kind: str, package: str, index: int, number: float, operator: str, *, 
         name, _, condition = place.partition(" if ")
         if flag or not condition:
             files[re.sub(r"_I(?=[./])", f"_{index}", name)] = filled(text)
-    return replace(
-        chosen,
-        above=filled(chosen.above),
-        term=filled(chosen.term),
-        arguments={filled(name): filled(value) for name, value in chosen.arguments.items()},
-        imports=filled(chosen.imports),
-        before=filled(chosen.before),
-        after=filled(chosen.after),
-        files=files,
-    )
+    texts = {name: filled(getattr(chosen, name)) for name in ("above", "term", "imports", "before", "after")}
+    arguments = {filled(name): filled(value) for name, value in chosen.arguments.items()}
+    return replace(chosen, **texts, arguments=arguments, files=files)

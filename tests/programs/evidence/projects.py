@@ -7,9 +7,9 @@ that reaches the kernel in one of the ways of `kinds`, in a function that lies i
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from random import Random
+from typing import Any
 
 from tests.programs.evidence import kinds
 from tests.programs.evidence.kinds import Piece
@@ -17,7 +17,19 @@ from tests.programs.evidence.kinds import Piece
 NUMBERS = (1.5, 2.5, 3.5, 5.5, 6.5)
 """Few, so that edits come back to states that the store has seen."""
 OPERATORS = ("*", "+", "-")
-HOSTS = ("kernel", "file", "nested", "static", "closure", "site-packages", "argument")
+_PLACES = {
+    "file": ("from ROW.part_I import part_I", "part_I", "part_I.py", ""),
+    "nested": ("import ROW.deep_I.inner.part", "ROW.deep_I.inner.part.part_I", "deep_I/inner/part.py", ""),
+    "static": ("from ROW import part_I", "part_I.Parts.part_I", "part_I.py", "class Parts:\n    @staticmethod\n%s"),
+    "closure": (
+        "from ROW.part_I import part_I", "part_I", "part_I.py",
+        "def made():\n%s\n    return part_I\n\n\npart_I = made()\n",
+    ),
+    "site-packages": ("import ROW_site_I", "ROW_site_I.part_I", "site-packages/ROW_site_I.py", ""),
+    "argument": ("", "F_I", "part_I.py", ""),
+}  # fmt: skip
+"""What the kernel's module has above it, how the kernel calls the function, its file, and what is around it there."""
+HOSTS = ("kernel", *_PLACES)
 NOISES = ("comment", "docstring", "lines", "unused", "local", "unread")
 FEWEST_PARTS, MOST_PARTS = 2, 5
 
@@ -75,7 +87,7 @@ class Project:
 
     def files(self) -> dict[str, str]:
         """Path in the repository → content."""
-        placed = [_Placed.of(part, self.name) for part in self.parts]
+        placed = [_placed(part, self.name) for part in self.parts]
         files = {f"src/{self.name}/__init__.py": _INIT}
         for part in placed:
             files.update((f"src/{self.name}/{place}", text) for place, text in part.files.items())
@@ -93,127 +105,53 @@ class Edit:
     """The verdict, where the edit alone says it."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Placed:
+def _placed(part: Part, package: str) -> Piece:
     """A part, as the kernel and the workload see it."""
-
-    above: str
-    term: str
-    arguments: Mapping[str, str]
-    piece: Piece
-    imports: str
-    files: Mapping[str, str]
-
-    @staticmethod
-    def of(part: Part, package: str) -> _Placed:
-        index = part.index
-        piece = kinds.piece(part.kind, package, index, part.number, part.operator, flag=part.flag)
-        text = dict(zip(NOISES, part.noise, strict=True))
-        files = {**piece.files, f"notes_{index}.txt": f"{text['unread']}\n"}
-        noise = (
-            f"# {text['comment']}"
-            + "\n" * text["lines"]
-            + f"\n\ndef unused_{index}():\n    return {text['unused']}"
-        )
-        arguments = dict(piece.arguments)
-        if part.host == "kernel":
-            above = f"{piece.above}\n\n{noise}"
-            return _Placed(
-                above=above, term=piece.term, arguments=arguments, piece=piece, imports="", files=files
-            )
-        parameters = "".join(f", {name}: tl.constexpr" for name in arguments)
-        local = f"y{text['local']}"
-        function = (
-            f"@triton.jit\ndef part_{index}(x, n, BLOCK: tl.constexpr{parameters}):\n"
-            f'    """{text["docstring"]}"""\n    {local} = {piece.term}\n    return {local}\n'
-        )
-        module = f"{_HEADER}\n{noise}\n\n{piece.above}\n\n\n"
-        passed = ", ".join(("x", "n", "BLOCK", *arguments))
-        names = {"ROW": package, "I": str(index)}
-        above, call, place, wrapped = _HOSTED[part.host](function, names)
-        imports = f"from {package}.part_{index} import part_{index}" if part.host == "argument" else ""
-        if part.host == "argument":
-            arguments[f"F_{index}"] = f"part_{index}"
-        files[place] = module + wrapped
-        return _Placed(
-            above=above,
-            term=f"{call}({passed})",
-            arguments=arguments,
-            piece=piece,
-            imports=imports,
-            files=files,
-        )
-
-
-def _in_file(function: str, names: Mapping[str, str]) -> tuple[str, str, str, str]:
-    """(what the kernel's module has above it, how the kernel calls it, where it lies, how it stands there)."""
-    row, i = names["ROW"], names["I"]
-    return f"from {row}.part_{i} import part_{i}", f"part_{i}", f"part_{i}.py", function
-
-
-def _nested(function: str, names: Mapping[str, str]) -> tuple[str, str, str, str]:
-    row, i = names["ROW"], names["I"]
-    path = f"{row}.deep_{i}.inner.part"
-    return f"import {path}", f"{path}.part_{i}", f"deep_{i}/inner/part.py", function
-
-
-def _static(function: str, names: Mapping[str, str]) -> tuple[str, str, str, str]:
-    row, i = names["ROW"], names["I"]
-    inside = textwrap.indent("@staticmethod\n" + function, "    ")
-    return (
-        f"from {row} import part_{i}",
-        f"part_{i}.Parts.part_{i}",
-        f"part_{i}.py",
-        f"class Parts:\n{inside}",
+    index = part.index
+    piece = kinds.piece(part.kind, package, index, part.number, part.operator, flag=part.flag)
+    text = dict(zip(NOISES, part.noise, strict=True))
+    files = {**piece.files, f"notes_{index}.txt": f"{text['unread']}\n"}
+    blank = "\n" * text["lines"]
+    noise = f"# {text['comment']}{blank}\n\ndef unused_{index}():\n    return {text['unused']}"
+    if part.host == "kernel":
+        return replace(piece, above=f"{piece.above}\n\n{noise}", files=files)
+    parameters = "".join(f", {name}: tl.constexpr" for name in piece.arguments)
+    local = f"y{text['local']}"
+    function = (
+        f"@triton.jit\ndef part_{index}(x, n, BLOCK: tl.constexpr{parameters}):\n"
+        f'    """{text["docstring"]}"""\n    {local} = {piece.term}\n    return {local}\n'
+    )
+    names = (word.replace("ROW", package).replace("_I", f"_{index}") for word in _PLACES[part.host])
+    above, call, place, around = names
+    if around:
+        function = around % textwrap.indent(function, "    ")
+    passed = ", ".join(("x", "n", "BLOCK", *piece.arguments))
+    imports, arguments = piece.imports, dict(piece.arguments)
+    if part.host == "argument":
+        arguments[f"F_{index}"] = f"part_{index}"
+        imports = f"{imports}\nfrom {package}.part_{index} import part_{index}"
+    files[place] = f"{_HEADER}\n{noise}\n\n{piece.above}\n\n\n{function}"
+    return replace(
+        piece, above=above, term=f"{call}({passed})", arguments=arguments, imports=imports, files=files
     )
 
 
-def _closure(function: str, names: Mapping[str, str]) -> tuple[str, str, str, str]:
-    row, i = names["ROW"], names["I"]
-    inside = textwrap.indent(function, "    ")
-    made = f"def made():\n{inside}\n    return part_{i}\n\n\npart_{i} = made()\n"
-    return f"from {row}.part_{i} import part_{i}", f"part_{i}", f"part_{i}.py", made
-
-
-def _in_site_packages(function: str, names: Mapping[str, str]) -> tuple[str, str, str, str]:
-    name = f"{names['ROW']}_site_{names['I']}"
-    return f"import {name}", f"{name}.part_{names['I']}", f"site-packages/{name}.py", function
-
-
-def _argument(function: str, names: Mapping[str, str]) -> tuple[str, str, str, str]:
-    return "", f"F_{names['I']}", f"part_{names['I']}.py", function
-
-
-_HOSTED: Mapping[str, Callable[[str, Mapping[str, str]], tuple[str, str, str, str]]] = {
-    "file": _in_file,
-    "nested": _nested,
-    "static": _static,
-    "closure": _closure,
-    "site-packages": _in_site_packages,
-    "argument": _argument,
-}
-
-
-def _kernel(placed: list[_Placed]) -> str:
+def _kernel(placed: list[Piece]) -> str:
     arguments = [name for part in placed for name in part.arguments]
-    return (
-        _HEADER
-        + "\n".join(part.above for part in placed)
-        + "\n"
-        + _KERNEL.format(
-            parameters="".join(f", {name}: tl.constexpr" for name in arguments),
-            terms="\n".join(f"    x = {part.term}" for part in placed),
-        )
+    above = "\n".join(part.above for part in placed)
+    return f"{_HEADER}{above}\n" + _KERNEL.format(
+        parameters="".join(f", {name}: tl.constexpr" for name in arguments),
+        terms="\n".join(f"    x = {part.term}" for part in placed),
     )
 
 
-def _workload(name: str, placed: list[_Placed]) -> str:
+def _workload(name: str, placed: list[Piece]) -> str:
     arguments = {key: value for part in placed for key, value in part.arguments.items()}
     return _WORKLOAD.format(
         package=name,
-        imports="\n".join(line for part in placed for line in (part.piece.imports, part.imports) if line),
-        before="\n".join(f"    {part.piece.before}" for part in placed if part.piece.before),
-        after="\n".join(f"    {part.piece.after}" for part in placed if part.piece.after),
+        imports="\n".join(part.imports.strip() for part in placed if part.imports),
+        before="\n".join(f"    {part.before}" for part in placed if part.before),
+        after="\n".join(f"    {part.after}" for part in placed if part.after),
         arguments="".join(f", {key}={value}" for key, value in arguments.items()),
     )
 
@@ -246,36 +184,34 @@ def edited(project: Project, random: Random) -> tuple[Project, Edit]:
     where = f"part {part.index} ({part.kind} in {part.host})"
     if way == "add" and len(project.parts) < MOST_PARTS:
         fresh = _new_part(max(part.index for part in project.parts) + 1, random)
-        parts = (*project.parts, fresh)
-        return replace(project, parts=parts), Edit(
-            what=f"add {fresh.kind} in {fresh.host}", expected="changed"
-        )
+        edit = Edit(what=f"add {fresh.kind} in {fresh.host}", expected="changed")
+        return replace(project, parts=(*project.parts, fresh)), edit
     if way == "drop" and len(project.parts) > FEWEST_PARTS:
         parts = tuple(other for other in project.parts if other is not part)
         return replace(project, parts=parts), Edit(what=f"drop {where}", expected="changed")
-    new, edit = _edited_part(part, way, where, random)
-    parts = tuple(new if other is part else other for other in project.parts)
-    return replace(project, parts=parts), edit
+    changes, what, expected = _edit(part, way, random)
+    parts = tuple(replace(part, **changes) if other is part else other for other in project.parts)
+    return replace(project, parts=parts), Edit(what=f"{what} of {where}", expected=expected)
 
 
-def _edited_part(part: Part, way: str, where: str, random: Random) -> tuple[Part, Edit]:
+def _edit(part: Part, way: str, random: Random) -> tuple[dict[str, Any], str, str | None]:
+    """What changes of a part, in words too, and the verdict where the edit alone says it."""
     match way:
         case "operator":
             operator = random.choice([other for other in OPERATORS if other != part.operator])
-            return replace(part, operator=operator), Edit(what=f"{operator} in {where}", expected="changed")
+            return {"operator": operator}, f"operator {operator}", "changed"
         case "flag":
-            return replace(part, flag=not part.flag), Edit(what=f"flag of {where}", expected="changed")
+            return {"flag": not part.flag}, "flag", "changed"
         case "noise":
             kind = random.randrange(len(NOISES))
             noise = tuple(count + (index == kind) for index, count in enumerate(part.noise))
-            return replace(part, noise=noise), Edit(what=f"{NOISES[kind]} of {where}", expected="unchanged")
+            return {"noise": noise}, NOISES[kind], "unchanged"
         case "kind":
             kind = random.choice(list(kinds.KINDS))
-            return replace(part, kind=kind), Edit(what=f"{where} becomes {kind}", expected=None)
+            return {"kind": kind}, f"kind {kind}", None
         case "host":
             host = random.choice(HOSTS)
-            return replace(part, host=host), Edit(what=f"{where} moves to {host}", expected=None)
+            return {"host": host}, f"host {host}", None
     number = random.choice([other for other in NUMBERS if other != part.number])
     hidden = part.kind == "optional" and not part.flag
-    expected = "unchanged" if hidden else "changed"
-    return replace(part, number=number), Edit(what=f"{number} in {where}", expected=expected)
+    return {"number": number}, f"number {number}", "unchanged" if hidden else "changed"

@@ -156,7 +156,7 @@ def _named(text: str, name: str) -> str:
     return text.replace("ROW", name)
 
 
-def otherwise(files: Mapping[str, str]) -> dict[str, str]:
+def computing_differently(files: Mapping[str, str]) -> dict[str, str]:
     """The same files, where every kernel computes something else."""
     return {
         path: re.sub(r"\bvalue, mask=", "value + 0.5, mask=", text)

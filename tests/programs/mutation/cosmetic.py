@@ -106,7 +106,7 @@ def _rename_helpers(pattern: str) -> Mutation:
     """All functions that a text defines for itself alone, so that none of them can be another's namesake."""
 
     def mutate(text: str, random: Random) -> str | None:
-        names = set(re.findall(pattern, text, re.M))
+        names = dict.fromkeys(re.findall(pattern, text, re.M))
         for name in names:
             new = f"m{random.randrange(10**9)}.f__x" if "." in name else f"m{random.randrange(10**9)}_f__x"
             text = re.sub(
@@ -243,12 +243,4 @@ SASS: dict[str, Mutation] = {
     "alignment": everywhere(r"\.align\s+\d+", ".align 32"),
 }  # fmt: skip
 
-BY_STAGE = {
-    "ttir": MLIR,
-    "ttgir": MLIR,
-    "glir": MLIR,
-    "llir": LLIR,
-    "ptx": PTX,
-    "amdgcn": AMDGCN,
-    "sass": SASS,
-}
+BY_DIALECT = {"mlir": MLIR, "llir": LLIR, "ptx": PTX, "amdgcn": AMDGCN, "sass": SASS}

@@ -63,21 +63,15 @@ def with_lines(text: str, changes: dict[int, str | None]) -> str:
     return "\n".join(line for line in lines if line is not None)
 
 
-def drop(kind: str) -> Mutation:
+def on_one_line(kind: str, change: Callable[[Line], str | None]) -> Mutation:
+    """Puts another text in place of one instruction, of those for which there is one; an empty one drops it."""
+
     def mutate(text: str, random: Random) -> str | None:
-        lines = code_lines(kind, text)
-        return with_lines(text, {random.choice(lines).number: None}) if lines else None
-
-    return mutate
-
-
-def duplicate(kind: str) -> Mutation:
-    def mutate(text: str, random: Random) -> str | None:
-        lines = code_lines(kind, text)
-        if not lines:
+        found = [(line.number, new) for line in code_lines(kind, text) if (new := change(line)) is not None]
+        if not found:
             return None
-        line = random.choice(lines)
-        return with_lines(text, {line.number: f"{line.text}\n{line.text}"})
+        number, new = random.choice(found)
+        return with_lines(text, {number: new or None})
 
     return mutate
 

@@ -6,12 +6,12 @@ import re
 from random import Random
 
 from tests.programs.mutation.editing import (
+    Line,
     Mutation,
     anywhere,
     code_lines,
-    drop,
-    duplicate,
     in_code,
+    on_one_line,
     swap_neighbours,
     with_lines,
 )
@@ -79,8 +79,8 @@ def swap_operands(kind: str, opcodes: str) -> Mutation:
 
 def common(kind: str, opcodes: str) -> dict[str, Mutation]:
     return {
-        "instruction dropped": drop(kind),
-        "instruction duplicated": duplicate(kind),
+        "instruction dropped": on_one_line(kind, lambda line: ""),
+        "instruction duplicated": on_one_line(kind, lambda line: f"{line.text}\n{line.text}"),
         "neighbours swapped": swap_neighbours(kind),
         "other operand": other_operand(kind),
         "operands swapped": swap_operands(kind, opcodes),
@@ -102,14 +102,10 @@ def attribute_of_a_definition(text: str, random: Random) -> str | None:
 def comment_out(kind: str) -> Mutation:
     """An instruction disappears in a comment that holds a quote, as does the one in its place at the end."""
 
-    def mutate(text: str, random: Random) -> str | None:
-        lines = [line for line in code_lines(kind, text) if not re.search(r"[\"/;#]", line.code.rstrip(";"))]
-        if not lines:
-            return None
-        line = random.choice(lines)
-        return with_lines(text, {line.number: f'/* 16" {line.code} " */'})
+    def comment(line: Line) -> str | None:
+        return None if re.search(r"[\"/;#]", line.code.rstrip(";")) else f'/* 16" {line.code} " */'
 
-    return mutate
+    return on_one_line(kind, comment)
 
 
 def exchange_names(pattern: str) -> Mutation:
@@ -356,12 +352,4 @@ SASS: dict[str, Mutation] = {
     "branch target": anywhere(r"(?<=\(\.L_x_)\d+(?=\) ;)", lambda m: m.group() + "9"),
 }  # fmt: skip
 
-BY_STAGE = {
-    "ttir": MLIR,
-    "ttgir": MLIR,
-    "glir": MLIR,
-    "llir": LLIR,
-    "ptx": PTX,
-    "amdgcn": AMDGCN,
-    "sass": SASS,
-}
+BY_DIALECT = {"mlir": MLIR, "llir": LLIR, "ptx": PTX, "amdgcn": AMDGCN, "sass": SASS}

@@ -32,7 +32,7 @@ def mutants(
     """`per_kind` mutants of each kind and stage, over artifacts drawn at random; fewer where none fits."""
     for stage in STAGES:
         artifacts = of_stage(stage)
-        for kind, mutation in table[stage].items():
+        for kind, mutation in table[dialect(stage)].items():
             random = Random(f"{seed} {stage} {kind}")
             order = random.sample(artifacts, len(artifacts))
             made = 0
@@ -49,7 +49,7 @@ def mutants(
 
 def run(name: str, per_kind: int, seed: int = 1) -> Tally:
     """`name` is `meaningful` or `cosmetic`."""
-    table = meaningful.BY_STAGE if name == "meaningful" else cosmetic.BY_STAGE
+    table = meaningful.BY_DIALECT if name == "meaningful" else cosmetic.BY_DIALECT
     tally = Tally()
     for stage, kind, artifact, mutant, number in mutants(table, per_kind, seed):
         tally.tried[dialect(stage), kind] += 1

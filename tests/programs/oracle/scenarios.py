@@ -5,9 +5,6 @@ compiler that disagrees with itself, and a run that was timed on a GPU.
 from __future__ import annotations
 
 import io
-import os
-import subprocess
-import sys
 import tarfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,6 +16,7 @@ from irdiff import config as configuration
 from irdiff.resolve import toolchains
 from tests import edited_toolchain
 from tests.integration.commits import checkouts
+from tests.programs.evidence import comparing
 
 ROOT = Path(__file__).parents[3]
 DATA = ROOT / "tests" / "data" / "oracle"
@@ -28,7 +26,6 @@ RELEASE_CASES = (
     "matmul/pointer:fp16-4096", "elementwise/vector_add", "loss/*", "quantize/*", "decode/*",
 )  # fmt: skip
 
-PROJECT = '[kernels]\nworkloads = "bench"\nimport = ["src"]\n'
 KERNEL = """\
 import triton
 import triton.language as tl
@@ -92,13 +89,10 @@ class Place:
 
     def irdiff(self, *words: object) -> str:
         """Standard output; a code of 1 is an answer."""
-        done = subprocess.run(
-            [sys.executable, "-m", "irdiff", *map(str, words)],
-            env={**os.environ, "IRDIFF_CACHE": str(self.cache), "COLUMNS": "200", "PYTHONPATH": str(ROOT)},
-            cwd=self.folder, capture_output=True, text=True,
-        )  # fmt: skip
-        if done.returncode not in (0, 1):
-            raise RuntimeError(f"irdiff {words} ended with {done.returncode}:\n{done.stderr}")
+        where = {"COLUMNS": "200", "PYTHONPATH": str(ROOT)}
+        done = comparing.irdiff(*words, cache=self.cache, cwd=self.folder, **where)
+        if done.code not in (0, 1):
+            raise RuntimeError(f"irdiff {words} ended with {done.code}:\n{done.stderr}")
         return done.stdout
 
     def compare(self, *words: object) -> None:
@@ -118,7 +112,7 @@ def releases(place: Place) -> None:
 def kernel_repository(place: Place) -> None:
     repo = checkouts.new_repository(place.folder / "kernels")
     checkouts.write(repo, {
-        "irdiff.toml": PROJECT, "src/mykernels/__init__.py": "",
+        "irdiff.toml": comparing.PLAN, "src/mykernels/__init__.py": "",
         **_kernel("scaled", "2.0"), **_kernel("shifted", "3.0"), **_kernel("kept", "4.0"), **_kernel("old_name", "5.0"),
         **_kernel("warps", "6.0"),
     })  # fmt: skip
@@ -144,7 +138,7 @@ def revision(place: Place) -> None:
 def broken(place: Place) -> None:
     repo = checkouts.new_repository(place.folder / "kernels")
     files = {
-        "irdiff.toml": PROJECT, "src/mykernels/__init__.py": "", **_kernel("fine", "1.0"),
+        "irdiff.toml": comparing.PLAN, "src/mykernels/__init__.py": "", **_kernel("fine", "1.0"),
         **_kernel("breaks", "2.0"), **_kernel("is_fixed", "2.0", extra="tl.static_assert(BLOCK == 7)"),
         **_kernel("fails", "2.0", extra="tl.static_assert(BLOCK == 8)"), **_kernel("does_not_load", "3.0"),
     }  # fmt: skip
@@ -193,11 +187,7 @@ SCENARIOS: dict[str, Callable[[Place], None]] = {
 
 def fresh_place(folder: Path, shared_cache: Path) -> Place:
     """With an empty store, and the toolchains of the shared cache."""
-    cache = folder / "cache"
-    cache.mkdir(parents=True)
-    for name in ("toolchains", "uv", "digests"):
-        if (shared_cache / name).exists():
-            (cache / name).symlink_to(shared_cache / name)
+    cache = comparing.new_cache(folder / "cache", shared_cache)
     work = folder / "work"
     work.mkdir()
     policy = (ROOT / "reports" / "irdiff-policy.toml").read_text()

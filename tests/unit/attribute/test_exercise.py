@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
 from irdiff.attribute import exercise
 from irdiff.attribute.exercise import CaseExercise, PassUse
-from irdiff.attribute.passes import END, State
-
-
-def states(*rows: tuple[str, str]) -> list[State]:
-    return [State.of(name, "", None, text.encode()) for name, text in rows]
+from irdiff.attribute.pass_states import END
+from irdiff.model import Sides
+from tests.unit.attribute.conftest import states
 
 
 def case(name: str, *, ran: str, acted: str = "", is_whole: bool = True) -> CaseExercise:
@@ -57,7 +60,32 @@ def test_a_silence_says_whether_the_edit_was_reached() -> None:
 
 
 def test_a_stage_that_cannot_be_run_again_is_said() -> None:
-    told = exercise.sentences(
-        {"lib/Hopper.cpp": ["WarpSpecialize"]}, [case("a@sm_90", ran="", is_whole=False)]
-    )
-    assert told[-1] == "in 1 of 1 cases a stage cannot be run again: its passes are not known"
+    rows = exercise.sentences({"lib/Hopper.cpp": ["W"]}, [case("a@sm_90", ran="", is_whole=False)])
+    assert rows[-1] == "in 1 of 1 cases a stage cannot be run again: its passes are not known"
+
+
+@pytest.mark.parametrize(
+    ("edited", "note"),
+    [
+        ({"lib/Axis.cpp": list("ABCD"), "a.cc": []}, ": lib/Axis.cpp: A, B, C and 1 more; a.cc: no pass"),
+        ({}, None),
+    ],
+)
+def test_the_first_passes_of_an_edited_source_are_named(
+    build: Any, edited: Mapping[str, Sequence[str]], note: str | None
+) -> None:
+    rows = exercise.named(build.side(edited=edited))
+    assert [row.endswith(str(note)) for row in rows] == [True] * (note is not None)
+
+
+def test_cases_are_counted_and_the_command_that_counts_lines_is_named(
+    build: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exercise, "of_launches", lambda *_: CASES)
+    compiler: Any = None
+    head = build.side("HEAD (3c4d)")
+    sides = Sides(base=build.side("main (1a2b)", edited={"lib/Axis.cpp": ["Coalesce"]}), head=head)
+    reached, lines = exercise.of_edited(sides, [], compiler, print)
+    assert reached.endswith("defines Coalesce; at base 3 of 3 cases run it, and in 2 it does something")
+    assert lines.endswith("(irdiff toolchain build HEAD --coverage main)")
+    assert exercise.of_edited(Sides(base=head, head=head), [], compiler, print) == ()

@@ -13,14 +13,13 @@ import pytest
 
 from irdiff import process
 from irdiff.attribute import lit_test
-from irdiff.attribute.attribution import ResponsiblePass
-from irdiff.attribute.lit_test import LitTest, Means, PassOutputs, WorkerPassRunner
+from irdiff.attribute.attribution import CaseToReplay, ResponsiblePass
+from irdiff.attribute.lit_test import LitTest, PassRunner
 from irdiff.errors import IrdiffError
-from irdiff.model import Case, Run, Sides, Verdict
+from irdiff.model import Sides
 from irdiff.store import Store
-from irdiff.worker_client.workers import EndedChild
+from tests.unit.attribute.conftest import Bench
 
-CASE = "matmul/tma:fp16@sm_90"
 ENTERING = """#loc = loc("k.py":1:0)
 module {
   tt.func public @k(%a: i32 loc("a"(#loc)), %b: i32 loc("b"(#loc))) {
@@ -43,7 +42,6 @@ BRANCHES = """module {
   }
 }
 """
-
 Pass = Callable[[str], str | None]
 
 
@@ -53,33 +51,24 @@ def unchanged(text: str) -> str | None:
 
 def fencing(text: str) -> str | None:
     """Puts a fence before what is marked."""
-    lines = text.splitlines()
-    for number, line in enumerate(lines):
-        if "ttg.marked" in line:
-            lines.insert(number, "    ttng.fence")
-            break
-    return "\n".join(lines) + "\n"
+    return text.replace("    ttg.marked", "    ttng.fence\n    ttg.marked", 1)
 
 
-@dataclass
-class FakeRunner:
-    base: Pass = unchanged
-    head: Pass = fencing
-    pipelines: dict[str, str | None] = field(default_factory=lambda: {"head": "any(the-pass{a=1})"})
-    asked: list[str] = field(default_factory=list)
-
-    def outputs(self, texts: Sequence[str]) -> list[PassOutputs]:
-        self.asked += texts
-        return [PassOutputs(base=self.base(text), head=self.head(text)) for text in texts]
+def parses(text: str) -> bool:
+    """Whether each block that a branch names is there, once."""
+    names = [
+        line.split(":")[0].split("(")[0].strip() for line in text.splitlines() if line.strip()[:1] == "^"
+    ]
+    branched = [
+        word.strip(",") for line in text.splitlines() if "cf." in line for word in line.split() if "^" in word
+    ]
+    return len(names) == len(set(names)) and set(branched) <= set(names)
 
 
 STEP = ResponsiblePass(
-    name="TheFences",
-    argument="the-pass",
-    options=None,
-    entering=Sides(base="0" * 64, head="0" * 64),
+    name="TheFences", argument="the-pass", options=None, entering=Sides(base="0" * 64, head="0" * 64),
     leaving=Sides(base="0" * 64, head="0" * 64),
-)
+)  # fmt: skip
 
 
 def mentions_fence(checks: Sequence[str], text: str) -> bool:
@@ -88,90 +77,89 @@ def mentions_fence(checks: Sequence[str], text: str) -> bool:
 
 
 @dataclass
-class Bench:
-    run: Run
-    case: Case
-    runner: FakeRunner = field(default_factory=FakeRunner)
+class Lit:
+    """Both sides' pass, and what FileCheck says."""
+
+    subject: CaseToReplay
+    base: Pass = unchanged
+    head: Pass = fencing
     holds: lit_test.Holds | None = mentions_fence
+    pipelines: dict[str, str | None] = field(default_factory=lambda: {"head": "any(the-pass{a=1})"})
     told: list[str] = field(default_factory=list)
 
+    def outputs(self, texts: Sequence[str]) -> list[Sides[str | None]]:
+        return [
+            Sides(base=self.base(text), head=self.head(text)) if parses(text) else Sides(base=None, head=None)
+            for text in texts
+        ]
+
     def written(self, entering: str = ENTERING) -> LitTest:
-        means = Means(runner=self.runner, holds=self.holds, tell=self.told.append)
-        return lit_test.written(self.run, self.case, STEP, entering, means)
+        runner: Any = self
+        return lit_test.written(self.subject, STEP, entering, runner, self.holds, self.told.append)
 
 
 @pytest.fixture
-def bench(build: Any) -> Bench:
-    case = build.case(CASE, Verdict.CHANGED)
-    return Bench(run=build.run(case), case=case)
+def lit(bench: Bench) -> Lit:
+    return Lit(bench.subject(bench.case({"ttir": "x"}, {"ttir": "y"}, renamed_from="old/name:fp16@sm_90")))
 
 
-def ir(text: str) -> list[str]:
+def ir(made: LitTest) -> list[str]:
     """The part of a test that is no comment."""
-    return [line for line in text.splitlines() if line and not line.startswith("//")]
+    return [line for line in made.text.splitlines() if line and not line.startswith("//")]
 
 
-def test_what_the_edit_does_not_need_is_left_out(bench: Bench) -> None:
-    made = bench.written()
-    assert ir(made.text) == [
-        "module {",
-        "  tt.func public @k(%1: i32) {",
-        "    ttg.marked %1 : i32",
-        "    tt.return",
-        "  }",
-        "}",
-    ]
+def test_what_the_edit_does_not_need_is_left_out(lit: Lit) -> None:
+    made = lit.written()
+    body = ["  tt.func public @k(%1: i32) {", "    ttg.marked %1 : i32", "    tt.return", "  }"]
+    assert ir(made) == ["module {", *body, "}"]
     assert made.text.startswith(
         "// RUN: triton-opt %s --pass-pipeline='builtin.module(the-pass{a=1})' | FileCheck %s\n"
     )
-    assert f"// TheFences: {CASE}, triton==3.8.0 -> triton==3.9.0." in made.text
+    assert "// TheFences: matmul/tma:fp16@sm_90, base -> head." in made.text
     assert "// CHECK-LABEL: @k(" in made.text
     assert "ttng.fence" in made.text
     assert "6 of 9 lines of IR" in made.summary
     assert "holds on head and fails on base" in made.summary
-    assert bench.told == ["running TheFences alone", "making the IR smaller: 9 lines"]
+    assert lit.told == ["running TheFences alone", "making the IR smaller: 9 lines"]
 
 
-def test_branches_that_the_edit_does_not_need_are_straightened(bench: Bench) -> None:
-    made = bench.written(BRANCHES)
-    assert not any("cf." in line for line in ir(made.text))
-    assert any("ttg.marked" in line for line in ir(made.text))
+def test_branches_that_the_edit_does_not_need_are_straightened(lit: Lit) -> None:
+    made = lit.written(BRANCHES)
+    assert not any("cf." in line or "^" in line for line in ir(made))
+    assert any("ttg.marked" in line for line in ir(made))
 
 
-def test_a_smaller_text_on_which_the_pass_does_something_else_is_not_taken(bench: Bench) -> None:
-    """Without the addition it does not fence at all, so that the addition stays."""
-    bench.runner.head = lambda text: fencing(text) if "arith.addi" in text else text
-    assert any("arith.addi" in line for line in ir(bench.written().text))
+@pytest.mark.parametrize(
+    ("base", "head", "stays"),
+    [
+        (unchanged, lambda text: fencing(text) if "arith.addi" in text else text, "arith.addi"),
+        (lambda text: text if "tt.print" in text else None, fencing, "tt.print"),
+        (
+            lambda text: text if "loc(" in text else None,
+            lambda text: fencing(text) if "loc(" in text else None,
+            "loc(",
+        ),
+    ],
+    ids=["the pass does something else without it", "a side refuses it", "needs its locations"],
+)
+def test_a_smaller_text_that_shows_something_else_is_not_taken(
+    lit: Lit, base: Pass, head: Pass, stays: str
+) -> None:
+    lit.base, lit.head = base, head
+    assert any(stays in line for line in ir(lit.written()))
 
 
-def test_a_smaller_text_that_a_side_refuses_is_not_taken(bench: Bench) -> None:
-    bench.runner.base = lambda text: text if "tt.print" in text else None
-    assert any("tt.print" in line for line in ir(bench.written().text))
-
-
-def test_an_output_that_is_no_ir_is_no_edit(bench: Bench) -> None:
-    bench.runner.head = lambda text: "not IR"
-    with pytest.raises(IrdiffError, match="does the same on both sides"):
-        bench.written()
-
-
-def test_a_pass_that_does_the_same_alone_has_no_test(bench: Bench) -> None:
-    bench.runner.head = unchanged
+@pytest.mark.parametrize("head", [unchanged, lambda text: "not IR"], ids=["the same", "no IR"])
+def test_a_pass_that_makes_no_edit_alone_has_no_test(lit: Lit, head: Pass) -> None:
+    lit.head = head
     with pytest.raises(IrdiffError, match="TheFences, run alone"):
-        bench.written()
-    assert len(bench.runner.asked) == 2
+        lit.written()
 
 
-def test_a_text_that_needs_its_locations_keeps_them(bench: Bench) -> None:
-    bench.runner.base = lambda text: text if "loc(" in text else None
-    bench.runner.head = lambda text: fencing(text) if "loc(" in text else None
-    assert any("loc(" in line for line in ir(bench.written().text))
-
-
-def test_the_reduction_ends_in_time(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_reduction_ends_in_time(lit: Lit, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lit_test, "MAX_REDUCTION_S", 0.0)
-    made = bench.written()
-    assert any("tt.print" in line for line in ir(made.text)), "nothing was left out"
+    made = lit.written()
+    assert any("tt.print" in line for line in ir(made)), "nothing was left out"
     assert "ttng.fence" in made.text
 
 
@@ -184,169 +172,113 @@ def test_the_reduction_ends_in_time(bench: Bench, monkeypatch: pytest.MonkeyPatc
     ],
 )
 def test_the_pipeline_is_that_of_the_side_that_has_the_pass(
-    bench: Bench, pipelines: dict[str, str | None], command: str
+    lit: Lit, pipelines: dict[str, str | None], command: str
 ) -> None:
-    bench.runner.pipelines = pipelines
-    assert f"--pass-pipeline='{command}'" in bench.written().text
+    lit.pipelines = pipelines
+    assert f"--pass-pipeline='{command}'" in lit.written().text
 
 
 # CHECK lines
 
 
-def test_without_filecheck_every_line_is_checked_for_and_nothing_is_said_to_hold(bench: Bench) -> None:
-    bench.holds = None
-    made = bench.written()
-    assert "not checked" in made.summary
-    assert made.text.count("// CHECK-NEXT: ") == len(ir(made.text)) - 1
-
-
-def test_the_whole_function_is_checked_for_where_fewer_lines_tell_nothing_apart(bench: Bench) -> None:
-    """Here lines that hold nothing of the edit's surroundings hold on both sides."""
-    bench.holds = lambda checks, text: "ttng.fence" in text or not any("tt.return" in row for row in checks)
-    made = bench.written()
-    assert made.text.count("// CHECK-NEXT: ") == len(ir(made.text)) - 1
-    assert "CHECK-NEXT: tt.return" in made.text
+@pytest.mark.parametrize(
+    ("holds", "summary"),
+    [
+        (None, "not checked"),
+        (
+            lambda checks, text: "ttng.fence" in text or not any("tt.return" in row for row in checks),
+            "holds on head and fails on base",
+        ),
+    ],
+    ids=["without FileCheck", "where fewer lines tell nothing apart"],
+)
+def test_every_line_is_checked_for(lit: Lit, holds: Any, summary: str) -> None:
+    lit.holds = holds
+    made = lit.written()
+    assert summary in made.summary
+    assert made.text.count("// CHECK-NEXT: ") == len(ir(made)) - 1
 
 
 @pytest.mark.parametrize("answer", [True, False], ids=["hold on both", "hold on neither"])
-def test_lines_that_do_not_tell_the_sides_apart_are_not_written(bench: Bench, answer: bool) -> None:
-    bench.holds = lambda checks, text: answer
+def test_lines_that_do_not_tell_the_sides_apart_are_not_written(lit: Lit, answer: bool) -> None:
+    lit.holds = lambda checks, text: answer
     with pytest.raises(IrdiffError, match="no CHECK lines tell head from base"):
-        bench.written()
-
-
-# FileCheck
-
-
-@pytest.fixture
-def sides(tmp_path: Path, build: Any) -> Sides[Any]:
-    def of(name: str) -> Any:
-        side = build.side(name)
-        return replace(side, toolchain=replace(side.toolchain, path=str(tmp_path / name)))
-
-    return Sides(base=of("base"), head=of("head"))
-
-
-def install(folder: Path, name: str) -> Path:
-    program = folder / name / "lib/python3.11/site-packages/triton/FileCheck"
-    program.parent.mkdir(parents=True)
-    program.touch()
-    return program
+        lit.written()
 
 
 def test_filecheck_is_that_of_head_where_it_brings_one(
-    tmp_path: Path, sides: Sides[Any], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, lit: Lit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config: Any = SimpleNamespace(store=tmp_path / "store", compiler_environment={"A": "b"})
-    assert lit_test._filecheck(sides, config) is None
-    ran: list[tuple[str, str, str]] = []
+    def install(name: str) -> str:
+        program = tmp_path / name / "lib/python3.11/site-packages/triton/FileCheck"
+        program.parent.mkdir(parents=True)
+        program.touch()
+        return str(program)
 
     def run(command: Sequence[Path], *, env: Mapping[str, str], timeout_s: float) -> str:
         program, test, _, output = command
-        assert env == {"A": "b"}
         ran.append((str(program), test.read_text(), output.read_text()))
         if "wrong" in output.read_text():
             raise process.CommandFailed([str(program)], 1, "", "expected string not found")
         return ""
 
+    def holds(checks: Sequence[str], text: str) -> bool:
+        found = lit_test._filecheck(sides, config)
+        assert found is not None
+        return found(checks, text)
+
+    ran: list[tuple[str, str, str]] = []
     monkeypatch.setattr(process, "run", run)
-    base = install(tmp_path, "base")
-    holds = lit_test._filecheck(sides, config)
-    assert holds is not None
+    config: Any = SimpleNamespace(store=tmp_path / "store", compiler_environment={"A": "b"})
+    sides = lit.subject.sides.map(
+        lambda side: replace(
+            side, toolchain=replace(side.toolchain, path=str(tmp_path / side.toolchain.spec))
+        )
+    )
+    assert lit_test._filecheck(sides, config) is None
+    base = install("base")
     assert holds(["CHECK: a", "CHECK-NEXT: b"], "right")
     assert not holds(["CHECK: a"], "wrong")
-    assert ran[0] == (str(base), "// CHECK: a\n// CHECK-NEXT: b\n", "right")
-    head = install(tmp_path, "head")
-    holds = lit_test._filecheck(sides, config)
-    assert holds is not None
+    assert ran[0] == (base, "// CHECK: a\n// CHECK-NEXT: b\n", "right")
+    head = install("head")
     assert holds([], "right")
-    assert ran[-1][0] == str(head)
+    assert ran[-1][0] == head
 
 
 # what a worker is told
 
 
-@dataclass
-class FakeWorkers:
-    """Stands for the pool and its workers: leaves an output for each input but the last."""
-
-    result: Mapping[str, Any] | None
-    asked: dict[str, Mapping[str, Any]] = field(default_factory=dict)
-    inputs: dict[str, list[str]] = field(default_factory=dict)
-
-    def get(self, toolchain: Any, beside: Any) -> Any:
-        def request(row: Mapping[str, Any]) -> EndedChild:
-            folder = Path(row["folder"])
-            self.asked[toolchain.spec] = row
-            self.inputs[toolchain.spec] = [Path(name).read_text() for name in row["inputs"]]
-            if self.result is not None:
-                (folder / "result.json").write_text(json.dumps(self.result))
-            for number in range(len(row["inputs"]) - 1):
-                (folder / f"output.{number}").write_text("made loc(unknown)\n")
-            return EndedChild(signal=0, timed_out=False, worker_died=False)
-
-        return SimpleNamespace(request=request)
-
-
-def runner(folder: Path, bench: Bench, sides: Sides[Any], workers: FakeWorkers) -> WorkerPassRunner:
-    config: Any = SimpleNamespace(store=folder, limits=SimpleNamespace(memory_bytes=1 << 30))
-    pool: Any = workers
-    return WorkerPassRunner(bench.run, bench.case, sides, STEP, config, pool)
-
-
+@pytest.mark.parametrize(
+    ("result", "expected"),
+    [
+        ({"outcome": "compiled", "pipeline": "any(p)"}, ["made\n", None]),
+        ({"outcome": "compiled", "pipeline": None}, ["one\n", "two\n"]),
+        (None, ["made\n", None]),
+    ],
+    ids=["refuses one text", "a side without the pass gives back its input", "died on the way"],
+)
 def test_both_sides_run_the_pass_on_all_texts_at_once(
-    tmp_path: Path, bench: Bench, sides: Sides[Any]
+    tmp_path: Path, lit: Lit, result: Mapping[str, Any] | None, expected: list[str | None]
 ) -> None:
-    bench.case = replace(bench.case, renamed_from="old/name:fp16@sm_90")
-    workers = FakeWorkers({"outcome": "compiled", "pipeline": "any(p)"})
-    made = runner(tmp_path, bench, sides, workers)
-    assert made.outputs(["one", "two"]) == [
-        PassOutputs(base="made\n", head="made\n"),
-        PassOutputs(base=None, head=None),
-    ]
-    assert workers.inputs == {"base": ["one", "two"], "head": ["one", "two"]}
-    assert made.pipelines == {"base": "any(p)", "head": "any(p)"}
-    rows = {
-        name: (row["op"], row["launch"], row["argument"], row["stage"]) for name, row in workers.asked.items()
-    }
-    assert rows == {
-        "base": ("one_pass", "old/name:fp16", "the-pass", "ttgir"),
-        "head": ("one_pass", "matmul/tma:fp16", "the-pass", "ttgir"),
-    }
+    asked = {}
+
+    def ask(toolchain: Any, _: Any, row: Mapping[str, Any], folder: Path) -> None:
+        texts = [Path(name).read_text() for name in row["inputs"]]
+        asked[toolchain.spec] = (row["op"], row["launch"], row["argument"], row["stage"], texts)
+        if result is not None:
+            (folder / "result.json").write_text(json.dumps(result))
+        (folder / "output.0").write_text("made loc(unknown)\n")
+
+    requests: Any = SimpleNamespace(ask=ask)
+    runner = PassRunner(lit.subject, "ttgir", STEP, requests, Store(tmp_path))
+    texts = ["one loc(unknown)\n", "two\n"]
+    assert runner.outputs(texts) == [Sides(base=row, head=row) for row in expected]
+    assert asked["base"] == ("one_pass", "old/name:fp16", "the-pass", "ttgir", texts)
+    assert asked["head"] == ("one_pass", "matmul/tma:fp16", "the-pass", "ttgir", texts)
+    assert runner.pipelines == dict.fromkeys(asked, result and result["pipeline"])
 
 
-def test_a_side_without_the_pass_gives_back_what_it_was_given(
-    tmp_path: Path, bench: Bench, sides: Sides[Any]
-) -> None:
-    made = runner(tmp_path, bench, sides, FakeWorkers({"outcome": "compiled", "pipeline": None}))
-    assert made.outputs(["text loc(unknown)\n"]) == [PassOutputs(base="text\n", head="text\n")]
-    assert made.pipelines == {"base": None, "head": None}
-
-
-@pytest.mark.parametrize("result", [None, {"outcome": "error"}])
-def test_a_worker_that_left_no_output_refused_the_text(
-    tmp_path: Path, bench: Bench, sides: Sides[Any], result: Mapping[str, Any] | None
-) -> None:
-    made = runner(tmp_path, bench, sides, FakeWorkers(result))
-    assert made.outputs(["text"]) == [PassOutputs(base=None, head=None)]
-
-
-# from a step of a run
-
-
-def test_a_step_whose_text_is_gone_is_told(tmp_path: Path, bench: Bench, sides: Sides[Any]) -> None:
+def test_a_pass_whose_text_is_gone_is_reported(tmp_path: Path, lit: Lit) -> None:
     config: Any = SimpleNamespace(store=tmp_path)
     with pytest.raises(IrdiffError, match="is gone from the store"):
-        lit_test.generate(bench.run, bench.case, sides, STEP, config, bench.told.append)
-
-
-def test_a_test_is_made_of_the_text_that_enters_the_step_at_head(
-    tmp_path: Path, bench: Bench, sides: Sides[Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    config: Any = SimpleNamespace(store=tmp_path, cache=tmp_path)
-    entering = Store(tmp_path).put(ENTERING.encode())
-    step = replace(STEP, entering=Sides(base="0" * 64, head=entering))
-    monkeypatch.setattr(lit_test, "WorkerPassRunner", lambda *_: bench.runner)
-    made = lit_test.generate(bench.run, bench.case, sides, step, config, bench.told.append)
-    assert "not checked" in made.summary
-    assert bench.runner.asked[0].startswith("module {")
+        lit_test.generate(lit.subject, STEP, config, lit.told.append)

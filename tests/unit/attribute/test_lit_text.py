@@ -28,25 +28,57 @@ def test_locations_go_and_nothing_else() -> None:
     assert "  tt.func public @k(%p: !tt.ptr<f16>, %n: i32) {\n" in text
 
 
+def steps(text: str, kind: str) -> list[lit_text.Reduction]:
+    return [step for step in lit_text.steps(text.splitlines()) if step.kind == kind]
+
+
 def test_operations_that_nothing_uses_can_go_with_their_regions() -> None:
-    lines = lit_text.without_locations(RAW).splitlines()
-    spans = [(row.start, row.end) for row in lit_text.removable(lines)]
-    assert spans == [(6, 6), (5, 7)]
+    found = steps(lit_text.without_locations(RAW), "operation")
+    assert [(row.start, row.end) for row in found] == [(6, 6), (5, 7)]
 
 
-def test_results_become_arguments_with_their_own_type() -> None:
-    lines = lit_text.without_locations(RAW).splitlines()
-    rows = [row for row in lit_text.reductions(lines, set()) if row.argument]
-    assert [row.argument for row in rows] == ["%y: i1", "%x: i32"]
-    smaller = lit_text.singles(lines, [rows[1]])[0]
+def test_results_become_parameters_with_their_own_type() -> None:
+    text = lit_text.without_locations(RAW)
+    found = steps(text, "argument")
+    assert [row.argument for row in found] == ["%y: i1", "%x: i32"]
+    smaller = lit_text.applied(text.splitlines(), found[1:])
     assert "  tt.func public @k(%x: i32, %p: !tt.ptr<f16>, %n: i32) {" in smaller
     assert not any("%x = " in line for line in smaller)
 
 
-def test_unused_arguments_and_aliases_go() -> None:
+def test_unused_parameters_and_aliases_go() -> None:
     text = "#a = #ttg.blocked<{}>\ntt.func @k(%p: !tt.ptr<f16> {tt.x = 1 : i32}, %n: i32) {\nuse %n\n}\n"
-    assert lit_text.without_unused_arguments(text).splitlines()[1] == "tt.func @k(%n: i32) {"
+    assert lit_text.without_unused_parameters(text).splitlines()[1] == "tt.func @k(%n: i32) {"
     assert lit_text.without_unused_aliases(text).startswith("tt.func")
+
+
+LOOP = """module {
+  tt.func public @k(%p: i1, %n: i32) {
+    cf.cond_br %p, ^bb1, ^bb2
+  ^bb1:  // pred: ^bb0
+    tt.return
+  ^bb2:  // pred: ^bb0
+    cf.br ^bb3(%n : i32)
+  ^bb3(%0: i32):  // pred: ^bb2
+    %x = "tt.reduce"(%0) ({
+    ^bb0(%a: f32, %b: f32):
+      tt.reduce.return %a : f32
+    }) : (i32) -> i32
+    tt.return
+  }
+}
+"""
+
+
+def test_branches_blocks_and_joints_of_the_function_can_go() -> None:
+    lines = LOOP.splitlines()
+    assert [row.line.strip() for row in steps(LOOP, "branch")] == ["cf.br ^bb1", "cf.br ^bb2"]
+    blocks = [(row.start, row.end) for row in steps(LOOP, "block")]
+    assert blocks == [(3, 4), (5, 6), (7, 12)], "blocks of inner regions are no blocks of the function"
+    (joint,) = steps(LOOP, "join")
+    joined = lit_text.applied(lines, [joint])
+    assert '    %x = "tt.reduce"(%n) ({' in joined
+    assert "^bb3" not in "\n".join(joined)
 
 
 def test_checks_hold_the_new_line_and_its_neighbour() -> None:
@@ -131,6 +163,5 @@ def test_types_of_arguments_where_the_line_prints_another() -> None:
         ),
     }
     for line, argument in rows.items():
-        text = ["tt.func @k(%p: i32) {", f"  {line}", "  use %x", "}"]
-        found = [row.argument for row in lit_text.reductions(text, set()) if row.argument]
-        assert found == [argument]
+        text = f"tt.func @k(%p: i32) {{\n  {line}\n  use %x\n}}"
+        assert [row.argument for row in steps(text, "argument")] == [argument]

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from irdiff.attribute.bisect import SideList
+from irdiff.attribute.commit_search import SideList
 from irdiff.attribute.timed_bisect import TimedAnswer, TimedBisection, TimedFinding
 from tests.programs import bench_timed_bisect as bench
 
@@ -39,7 +39,7 @@ class Clock:
 
 def bisect(clock: Clock) -> TimedFinding:
     return TimedBisection(
-        good=NAMES[0], bad=NAMES[-1], history=SideList(NAMES), clock=clock, tell=lambda _line: None
+        good=NAMES[0], bad=NAMES[-1], history=SideList(NAMES), clock=clock, report=lambda _line: None
     ).run()
 
 

@@ -15,8 +15,8 @@ from irdiff.cli.run_argument import find_case
 from irdiff.errors import IrdiffError, UsageError
 from irdiff.model import Run, Sides, Verdict
 from irdiff.report import group_names
-from tests.unit.report.folders import three_cases
-from tests.unit.report.runs import large_run, make_case, make_run
+from tests.unit import runs
+from tests.unit.runs import large_run, three_cases
 
 CASE = "matmul fp16-256@"
 
@@ -97,8 +97,8 @@ def test_a_case_is_named_by_its_id_a_part_of_it_or_a_group(run: Run) -> None:
     for row in group_names.named(run):
         for text in (str(row.number), row.short, row.group.id):
             assert find_case(run, text).id == row.group.representative
-    case = make_case(0, Verdict.CHANGED)
-    longer = make_run((case, replace(case, id=case.id + "0")))
+    case = runs.numbered(0, Verdict.CHANGED)
+    longer = runs.run(case, replace(case, id=case.id + "0"))
     assert find_case(longer, case.id).id == case.id, "a whole id wins over ids that contain it"
 
 

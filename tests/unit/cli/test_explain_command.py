@@ -13,9 +13,7 @@ from irdiff import config as configuration
 from irdiff.cli.explain_command import CaseStory
 from irdiff.model import Case, Run, Sides, Verdict
 from irdiff.run import run_folder
-from tests.unit.report.folders import three_cases
-from tests.unit.report.runs import with_artifacts
-from tests.unit.report.test_html_page import store
+from tests.unit.runs import stored, three_cases
 
 
 @pytest.fixture
@@ -38,11 +36,13 @@ def test_a_changed_case_has_its_edit_and_commands_for_files_that_are_there(run: 
     assert "edit in ttgir" in text
     assert "+ ttng.fence_async_shared {bCluster = false}" in text
     assert "--save" not in text
-    entering = {"ttir": store(tmp_path / "run", "ttir", "module {}")}
-    text = story(run, with_artifacts(case, entering, {}), tmp_path)
+    entering = {"ttir": stored(tmp_path / "run", "ttir", "module {}")}
+    text = story(run, replace(case, artifacts=Sides(base=entering, head={})), tmp_path)
     assert text.count("triton.compile(") == 1
     assert "--exec base" in text
-    text = story(run, with_artifacts(case, *({**side, **entering} for side in case.artifacts)), tmp_path)
+    text = story(
+        run, replace(case, artifacts=case.artifacts.map(lambda side: {**side, **entering})), tmp_path
+    )
     assert f"irdiff explain last {case.id} --save DIR" in text
     assert text.count("triton.compile(") == 2
 

@@ -1,6 +1,6 @@
 """Blocks a multiprocessor, at the edges of the units that hardware allocates in.
 
-Those of NVIDIA are answers of the CUDA driver on an H200 (`python -m tests.programs.occupancy`); those of AMD follow the
+Those of NVIDIA are answers of the CUDA driver on an H200; those of AMD follow the
 documents that the module names.
 """
 

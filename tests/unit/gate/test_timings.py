@@ -21,7 +21,7 @@ from irdiff.run import run_archive, run_folder
 from irdiff.timing import timing_file
 from irdiff.timing.results import CaseTiming, GpuRecord, Measurement, OutputStatus, Speed, Unclear
 from tests.unit.gate.policies import CASE
-from tests.unit.timings import check, found, gpu
+from tests.unit.runs import check, found, gpu
 
 ROOT = Path(__file__).parents[3]
 DATA = ROOT / "tests" / "data" / "gate"

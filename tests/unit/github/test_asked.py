@@ -78,24 +78,14 @@ def test_anything_else_is_no_command(comment: str) -> None:
         asked.parse(comment)
 
 
-@pytest.mark.parametrize(
-    "asked_for",
-    [
-        {"base": "x;id", "tiers": None, "targets": [], "cases": []},
-        {"base": None, "tiers": ["gate"], "targets": ["$(id)"], "cases": []},
-        {"base": None, "tiers": ["other"], "targets": [], "cases": []},
-    ],
-)
-def test_a_record_is_checked_as_a_comment_is(asked_for: dict[str, object]) -> None:
-    import json
-
-    line = f"<!-- irdiff:record {json.dumps({'head': HEAD, 'asked': asked_for})} -->"
+@pytest.mark.parametrize("words", ["compare x;id", "compare --target $(id)", "compare --tier other", "time"])
+def test_a_record_is_checked_as_a_comment_is(words: str) -> None:
     with pytest.raises(UsageError):
-        asked.read(line, HEAD)
+        asked.read(f"<!-- irdiff:record {HEAD} {words} -->", HEAD)
 
 
 @pytest.mark.parametrize(
-    "text", [None, "", "<!-- irdiff:record {} -->", '<!-- irdiff:record {"head": 1} -->']
+    "text", [None, "", "<!-- irdiff:record {} -->", f"<!-- irdiff:record {HEAD} compare -->x<!-- a -->"[5:]]
 )
 def test_what_is_no_record_asks_for_nothing(text: str | None) -> None:
     assert asked.read(text, HEAD) is None

@@ -1,22 +1,20 @@
-"""Descriptions are made of the texts that show an edit best, once, and again by another irdiff."""
+"""Descriptions are made of the texts that show an edit best."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from irdiff.attribute.passes import END, State
-from irdiff.attribute.state_comparer import StateComparer
 from irdiff.compare.artifact_comparator import ArtifactComparator
-from irdiff.compare.edits import Edit, EditSource
-from irdiff.group import describer
+from irdiff.compare.edits import EditSource
 from irdiff.group.describer import CaseDescriber
-from irdiff.group.grouping import Description, describe
-from irdiff.model import Artifact, Case, Launch, Origin, Sides, Verdict
+from irdiff.group.grouping import Description
+from irdiff.model import Artifact, Case, Sides, Verdict
 from irdiff.store import Store
+from tests.unit import runs
 from tests.unit.no_llvm import no_llvm
 
 
@@ -29,92 +27,62 @@ ONE, TWO, THREE = (mlir(f"ttg.op{name}") for name in ("one", "two", "three"))
 PTX = (
     b".version 8.7\n.target sm_90a\n.visible .entry k()\n{\n\tmov.u32 \t%r1, 16;\n\tbar.sync 0;\n\tret;\n}\n"
 )
-
-
-@dataclass
-class Bench:
-    store: Store
-    build: Any
-    made: list[Edit | None]
-
-    def case(self, stage: str | None, base: bytes, head: bytes | None, **changes: Any) -> Case:
-        rows = []
-        for text in (base, head):
-            name = stage or "ttgir"
-            digest = self.store.put(text) if text is not None else ""
-            found = {name: Artifact(stage=name, digest=digest, size_bytes=1)} if text is not None else {}
-            rows.append(found)
-        origin = Origin(stage=stage, pass_name=None, masked=(), charged=(), note="") if stage else None
-        made: Case = self.build.case(
-            "a/x:1@sm_90",
-            Verdict.CHANGED,
-            origin=origin,
-            artifacts=Sides(base=rows[0], head=rows[1]),
-            **changes,
-        )
-        return made
-
-    def describe(self, case: Case, source: EditSource | None = None, made: Edit | None = None) -> Description:
-        return CaseDescriber(ArtifactComparator(self.store, no_llvm)).describe(case, source, made=made)
-
-    def lines(self, case: Case, source: EditSource | None = None) -> list[str]:
-        return sorted(self.describe(case, source).counts)
-
-    def source(self, base: bytes, head: bytes, ir: str = "ttgir") -> EditSource:
-        return EditSource(ir=ir, base=self.store.put(base), head=self.store.put(head))
+SIZED = "%0 = tt.histogram {allocation.offset = 0 : i32, allocation.size = 8 : i32} : i32"
 
 
 @pytest.fixture
-def bench(tmp_path: Path, build: Any, monkeypatch: pytest.MonkeyPatch) -> Bench:
-    made: list[Edit | None] = []
-
-    def counted(case: Case, edit: Edit | None, launches: Sides[Launch | None]) -> Description:
-        made.append(edit)
-        return describe(case, edit, launches)
-
-    monkeypatch.setattr(describer, "describe", counted)
-    return Bench(Store(tmp_path), build, made)
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path)
 
 
-def test_a_case_is_described_by_the_texts_of_its_first_changed_stage(bench: Bench) -> None:
-    assert bench.lines(bench.case("ttgir", ONE, TWO)) == ["+ttg.optwo", "-ttg.opone"]
+def case(store: Store, stage: str | None, base: bytes, head: bytes | None) -> Case:
+    rows = []
+    for text in (base, head):
+        name = stage or "ttgir"
+        artifact = Artifact(stage=name, digest=store.put(text), size_bytes=1) if text is not None else None
+        rows.append({name: artifact} if artifact else {})
+    origin = runs.origin(stage) if stage else None
+    artifacts = Sides(base=rows[0], head=rows[1])
+    return runs.case("a/x:1@sm_90", Verdict.CHANGED, origin=origin, artifacts=artifacts)
 
 
-def test_texts_that_show_it_better_are_taken_instead(bench: Bench) -> None:
-    found = bench.lines(bench.case("ttgir", ONE, TWO), bench.source(TWO, THREE))
-    assert found == ["+ttg.opthree", "-ttg.optwo"]
+def source(store: Store, base: bytes, head: bytes, ir: str = "ttgir") -> EditSource:
+    return EditSource(ir=ir, base=store.put(base), head=store.put(head))
 
 
-SPELLED = mlir("%0 = tt.histogram {allocation.offset = 0 : i32, allocation.size = 8 : i32} : i32")
-CAST = b"module {\n  llvm.func @k() {\n    %0 = llvm.mlir.constant(1 : i32) : i32\n    llvm.return %0 : i32\n  }\n}\n"
+def describe(store: Store, case: Case, source: EditSource | None = None, **given: Any) -> Description:
+    return CaseDescriber(ArtifactComparator(store, no_llvm)).describe(case, source, **given)
 
 
-@pytest.mark.parametrize(
-    ("ir", "base", "head"),
-    [("ttgir", ONE, TWO), ("ttgir", SPELLED, TWO), ("mlir", CAST, CAST.replace(b"(1 ", b"(2 "))],
-)
-def test_what_attribution_made_is_the_edit_of_the_store(
-    bench: Bench, ir: str, base: bytes, head: bytes
-) -> None:
-    """So it is not made again where it is at hand, whatever is in the store."""
-    ours, theirs = (State.of(END, "", None, text) for text in (base, head))
-    made = StateComparer().edit(ir, ours, theirs)
-    assert made is not None
-    case = bench.case("ttgir", ONE, THREE)
-    from_store = bench.describe(case, bench.source(base, head, ir))
-    assert bench.made == [made]
-    gone = EditSource(ir=ir, base="0" * 64, head="1" * 64)
-    assert bench.describe(case, gone, made) == from_store
+def lines(store: Store, case: Case, source: EditSource | None = None) -> list[str]:
+    return sorted(describe(store, case, source).counts)
 
 
-def test_texts_are_read_as_what_they_are(bench: Bench) -> None:
+def test_a_case_is_described_by_its_first_changed_stage_or_by_texts_that_show_it_better(store: Store) -> None:
+    subject = case(store, "ttgir", ONE, TWO)
+    assert lines(store, subject) == ["+ttg.optwo", "-ttg.opone"]
+    assert lines(store, subject, source(store, TWO, THREE)) == ["+ttg.opthree", "-ttg.optwo"]
+
+
+def test_texts_are_read_as_what_they_are(store: Store) -> None:
     """MLIR in the spelling of older releases, for a newer spelling is no edit; the rest as it is compared."""
-    sized = mlir(
-        "%0 = tt.histogram {allocation.offset = 0 : i32, allocation.size = 8 : i32} : i32", "ttg.opone"
+    unsized = mlir(SIZED.replace(", allocation.size = 8 : i32", ""), "ttg.optwo")
+    assert lines(store, case(store, "ttgir", mlir(SIZED, "ttg.opone"), unsized)) == [
+        "+ttg.optwo",
+        "-ttg.opone",
+    ]
+    assert lines(store, case(store, "ptx", PTX, PTX.replace(b"\tbar.sync 0;\n", b""))) == ["-bar.sync"]
+
+
+def test_mlir_on_the_way_to_llvm_ir_has_constants_where_they_are_used(store: Store) -> None:
+    base, head, moved = (
+        mlir(f"%0 = llvm.mlir.constant({n} : i32) : i32", f"nvvm.{name} %0 : i32")
+        for n, name in ((1, "aa"), (1, "bb"), (2, "aa"))
     )
-    unsized = mlir("%0 = tt.histogram {allocation.offset = 0 : i32} : i32", "ttg.optwo")
-    assert bench.lines(bench.case("ttgir", sized, unsized)) == ["+ttg.optwo", "-ttg.opone"]
-    assert bench.lines(bench.case("ptx", PTX, PTX.replace(b"\tbar.sync 0;\n", b""))) == ["-bar.sync"]
+    subject = case(store, "llir", ONE, TWO)
+    assert lines(store, subject, source(store, base, head, "mlir")) == ["+bb", "-aa"]
+    other = lines(store, subject, source(store, base, moved, "mlir"))
+    assert not [line for line in other if "constant" in line]
 
 
 @pytest.mark.parametrize(
@@ -122,38 +90,23 @@ def test_texts_are_read_as_what_they_are(bench: Bench) -> None:
     [(ONE, None), (b"not IR", TWO), (ONE, b"not IR"), (b"\xff", TWO), (ONE, b"\xfe")],
     ids=["one side only", "base no IR", "head no IR", "base no text", "head no text"],
 )
-def test_without_two_texts_what_is_known_describes_it(bench: Bench, base: bytes, head: bytes | None) -> None:
-    assert bench.lines(bench.case("ttgir", base, head)) == ["+ttgir: no text differs"]
-    assert bench.made == [None]
+def test_without_two_texts_what_is_known_describes_it(store: Store, base: bytes, head: bytes | None) -> None:
+    assert lines(store, case(store, "ttgir", base, head)) == ["+ttgir: no text differs"]
 
 
 @pytest.mark.parametrize("side", ["base", "head"])
-def test_a_text_that_is_gone_is_none(bench: Bench, side: str) -> None:
-    source = replace(bench.source(ONE, TWO), **{side: "0" * 64})
-    assert bench.lines(bench.case("ttgir", ONE, TWO), source) == ["+ttgir: no text differs"]
+def test_a_text_that_is_gone_is_none(store: Store, side: str) -> None:
+    gone = replace(source(store, ONE, TWO), **{side: "0" * 64})
+    assert lines(store, case(store, "ttgir", ONE, TWO), gone) == ["+ttgir: no text differs"]
+    assert lines(store, case(store, None, ONE, TWO)) == ["+machine code: no text differs"]
 
 
-def test_a_case_without_an_origin_has_no_texts(bench: Bench) -> None:
-    assert bench.lines(bench.case(None, ONE, TWO)) == ["+machine code: no text differs"]
-
-
-def test_mlir_on_the_way_to_llvm_ir_is_read_without_what_that_has_no_place_for(bench: Bench) -> None:
-    constant = "%0 = llvm.mlir.constant(1 : i32) : i32"
-    base, head = (mlir(constant, f"nvvm.{name} %0 : i32") for name in ("aa", "bb"))
-    moved = mlir("%0 = llvm.mlir.constant(2 : i32) : i32", "nvvm.aa %0 : i32")
-    found = bench.lines(bench.case("llir", ONE, TWO), bench.source(base, head, ir="mlir"))
-    assert found == ["+bb", "-aa"]
-    other = bench.lines(bench.case("llir", ONE, TWO), bench.source(base, moved, ir="mlir"))
-    assert not [line for line in other if "constant" in line], "a constant stands where it is used"
-
-
-def test_another_launch_makes_another_description(bench: Bench) -> None:
-    case = bench.case("ttgir", ONE, TWO)
-    four, eight = (bench.build.launch(case.id, options={"num_warps": n}, digest=n * 64) for n in ("4", "8"))
-    describer_of = CaseDescriber(ArtifactComparator(bench.store, no_llvm))
-    plain = describer_of.describe(case, None)
-    same = describer_of.describe(case, None, Sides(base=four, head=four))
-    told = describer_of.describe(case, None, Sides(base=four, head=eight))
-    assert len(bench.made) == 3
-    assert "`num_warps` 4 → 8" in told.summary.title
-    assert "num_warps" not in plain.summary.title + same.summary.title
+def test_another_launch_makes_another_description(store: Store) -> None:
+    subject = case(store, "ttgir", ONE, TWO)
+    four, eight = (runs.launch(subject.id, options={"num_warps": n}) for n in ("4", "8"))
+    plain, same, other = (
+        describe(store, subject, launches=Sides(base=base, head=head)).summary.title
+        for base, head in ((None, None), (four, four), (four, eight))
+    )
+    assert "`num_warps` 4 → 8" in other
+    assert "num_warps" not in plain + same

@@ -40,7 +40,7 @@ ASSEMBLY = (
     ],
 )  # fmt: skip
 def test_an_operation_is_called_as_a_reader_knows_it(stage: str, line: str, name: str) -> None:
-    assert operation_names.told(stage, line) == name
+    assert operation_names.name_of(stage, line) == name
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_an_operation_is_called_as_a_reader_knows_it(stage: str, line: str, name
     ],
 )
 def test_what_every_change_touches_is_told_by_its_bare_name_alone(stage: str, line: str, untold: str) -> None:
-    assert (operation_names.told(stage, line), operation_names.untold(stage, line)) == ("", untold)
+    assert (operation_names.name_of(stage, line), operation_names.minor_name_of(stage, line)) == ("", untold)
 
 
 def test_names_after_a_count() -> None:
@@ -71,7 +71,7 @@ def test_names_after_a_count() -> None:
 
 
 def test_a_name_is_bounded_and_keeps_its_backticks() -> None:
-    assert operation_names.told("mlir", f"%1 = llvm.call @{'f' * 300}(%0)") == f"call of `{'f' * 90}`"
+    assert operation_names.name_of("mlir", f"%1 = llvm.call @{'f' * 300}(%0)") == f"call of `{'f' * 90}`"
 
 
 def test_escaped_letters_of_inline_assembly_are_read() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,7 +10,8 @@ import pytest
 from irdiff.compare import edits
 from irdiff.compare.edits import Edit, EditLine
 from irdiff.group import titles
-from irdiff.model import Case, Cause, Failure, FailureKind, Launch, Origin, Sides, StageStatus, Verdict
+from irdiff.model import Case, Launch, Sides, StageStatus, Verdict
+from tests.unit import runs
 from tests.unit.group.edits_of import added, edit, removed, replaced
 from tests.unit.group.test_causes import WRAP
 from tests.unit.group.test_operation_names import ASSEMBLY
@@ -18,23 +20,20 @@ CASE = "a/x:1@sm_90"
 NONE: Sides[Launch | None] = Sides(base=None, head=None)
 
 
-def case(build: Any, stage: str | None = "ttgir", *findings: str, **changes: Any) -> Case:
-    origin = Origin(stage=stage, pass_name=None, masked=(), charged=(), note="") if stage else None
-    made: Case = build.case(
-        CASE, Verdict.CHANGED, origin=origin, findings=build.findings(*findings), **changes
-    )
-    return made
+def case(stage: str | None = "ttgir", *findings: str, **changes: Any) -> Case:
+    origin = runs.origin(stage) if stage else None
+    return runs.case(CASE, Verdict.CHANGED, origin=origin, findings=runs.findings(*findings), **changes)
 
 
-def title(build: Any, of: Edit | None, stage: str | None = None, *findings: str, **changes: Any) -> str:
-    subject = case(build, stage or (of.stage if of else "sass"), *findings, **changes)
+def title(of: Edit | None, stage: str | None = None, *findings: str, **changes: Any) -> str:
+    subject = case(stage or (of.stage if of else "sass"), *findings, **changes)
     return titles.of_case(subject, titles.causes_of(subject, of, NONE))
 
 
-def group(build: Any, *members: tuple[EditLine, ...], facts: list[tuple[int, int]] | None = None) -> str:
-    rows: list[tuple[Case, tuple[Cause, ...]]] = []
+def group(*members: tuple[EditLine, ...], facts: list[tuple[int, int]] | None = None) -> str:
+    rows = []
     for lines, (before, after) in zip(members, facts or [(0, 0)] * len(members), strict=True):
-        subject = case(build, base={"registers": before}, head={"registers": after})
+        subject = case(base={"registers": before}, head={"registers": after})
         rows.append((subject, titles.causes_of(subject, edit("ttgir", *lines), NONE)))
     return titles.of_group(rows)
 
@@ -42,49 +41,36 @@ def group(build: Any, *members: tuple[EditLine, ...], facts: list[tuple[int, int
 # failures
 
 
-def failed(build: Any, verdict: Verdict, message: str | None, stage: str = "llir") -> Case:
-    failure = (
-        Failure(kind=FailureKind.ERROR, stage=stage, message=message, signal=None, stderr="")
-        if message is not None
-        else None
+def failing(verdict: Verdict, *messages: str, stage: str = "llir") -> str:
+    """The title of cases that fail, or failed, with these messages."""
+    rows = []
+    for message in messages:
+        failure = replace(runs.FAILURE, stage=stage, message=message)
+        broken = verdict is Verdict.BROKEN
+        sides = Sides(base=None if broken else failure, head=failure if broken else None)
+        rows.append(runs.case(CASE, verdict, failures=sides))
+    return titles.of_group([(row, titles.causes_of(row, None, NONE)) for row in rows])
+
+
+def test_what_breaks_and_what_is_fixed_say_where_and_why() -> None:
+    assert failing(Verdict.BROKEN, "too large") == "no longer compiles (llir): too large"
+    assert failing(Verdict.FIXED, "too large") == "compiles again (llir): too large"
+    assert failing(Verdict.BROKEN, "TypeError: f()", stage="capture").startswith(
+        "the workload no longer runs: T"
     )
-    sides = Sides(base=None, head=failure) if verdict is Verdict.BROKEN else Sides(base=failure, head=None)
-    made: Case = build.case(CASE, verdict, failures=sides)
-    return made
+    assert failing(Verdict.FIXED, "TypeError: f()", stage="capture").startswith("the workload runs again: T")
+    assert len(failing(Verdict.BROKEN, "x" * 300)) == titles.MAX_TITLE
+    unknown = runs.case(CASE, Verdict.FIXED, failures=Sides(base=None, head=None))
+    assert titles.of_case(unknown, titles.causes_of(unknown, None, NONE)) == "compiles again"
 
 
-def failure_title(*broken: Case) -> str:
-    return titles.of_group([(row, titles.causes_of(row, None, NONE)) for row in broken])
-
-
-def test_what_breaks_and_what_is_fixed_say_where_and_why(build: Any) -> None:
-    assert failure_title(failed(build, Verdict.BROKEN, "too large")) == "no longer compiles (llir): too large"
-    assert failure_title(failed(build, Verdict.FIXED, "too large")) == "compiles again (llir): too large"
-    assert failure_title(failed(build, Verdict.FIXED, None)) == "compiles again"
-    assert len(failure_title(failed(build, Verdict.BROKEN, "x" * 300))) == titles.MAX_TITLE
-
-
-def test_a_workload_that_fails_before_any_compiler_no_longer_runs(build: Any) -> None:
-    broken, fixed = (
-        failed(build, verdict, "TypeError: f() missing 1 argument", "capture")
-        for verdict in (Verdict.BROKEN, Verdict.FIXED)
-    )
-    assert failure_title(broken) == "the workload no longer runs: TypeError: f() missing 1 argument"
-    assert failure_title(fixed) == "the workload runs again: TypeError: f() missing 1 argument"
-
-
-def test_what_varies_between_the_reasons_of_a_group_is_left_open(build: Any) -> None:
-    rows = [failed(build, Verdict.BROKEN, f"needs {n} bytes, has 9") for n in (1, 2)]
-    assert failure_title(*rows) == "no longer compiles (llir): needs … bytes, has …"
-    assert failure_title(rows[0], rows[0]) == "no longer compiles (llir): needs 1 bytes, has 9"
+def test_what_varies_between_the_reasons_of_a_group_is_left_open() -> None:
+    rows = [f"needs {n} bytes, has 9" for n in (1, 2)]
+    assert failing(Verdict.BROKEN, *rows).endswith(": needs … bytes, has …")
+    assert failing(Verdict.BROKEN, rows[0], rows[0]).endswith(": needs 1 bytes, has 9")
 
 
 # one case, by real edits of 3.8.0 → 3.9.0
-
-
-def between(stage: str, base: tuple[str, ...], head: tuple[str, ...]) -> Edit:
-    start, *end = WRAP
-    return edits.between(stage, [start, *base, *end], [start, *head, *end])
 
 
 STORE = ASSEMBLY.format("@$0 st.shared::cta.v2.b32 [ $1 + 0 ], {$2, $3};")
@@ -154,153 +140,142 @@ REAL = [
 
 
 @pytest.mark.parametrize(("stage", "base", "head", "wanted"), REAL, ids=[row[-1] for row in REAL])
-def test_real_edits(
-    build: Any, stage: str, base: tuple[str, ...], head: tuple[str, ...], wanted: str
-) -> None:
-    assert title(build, between(stage, base, head), "llir" if stage == "mlir" else stage) == wanted
+def test_real_edits(stage: str, base: tuple[str, ...], head: tuple[str, ...], wanted: str) -> None:
+    start, *end = WRAP
+    of = edits.between(stage, [start, *base, *end], [start, *head, *end])
+    assert title(of, "llir" if stage == "mlir" else stage) == wanted
 
 
-def test_a_changed_option_is_the_headline(build: Any) -> None:
-    subject = case(build)
-    launches: Sides[Launch | None] = Sides(
-        base=build.launch(CASE, options={"num_warps": "4"}),
-        head=build.launch(CASE, options={"num_warps": "8"}),
+def test_a_changed_option_is_the_headline() -> None:
+    launches = (runs.launch(CASE, options={"num_warps": count}) for count in ("4", "8"))
+    found = titles.causes_of(
+        case(), edit("ttgir", added("ttng.fence")), Sides(base=next(launches), head=next(launches))
     )
-    found = titles.causes_of(subject, edit("ttgir", added("ttng.fence")), launches)
-    assert titles.of_case(subject, found) == "`num_warps` 4 → 8, one more `ttng.fence`"
+    assert titles.of_case(case(), found) == "`num_warps` 4 → 8, one more `ttng.fence`"
 
 
-def test_without_an_edit_the_stage_is_told(build: Any) -> None:
-    ptx = {"stages": {"ptx": StageStatus.IDENTICAL}}
-    assert title(build, None, "sass", **ptx) == "same PTX, other machine code from `ptxas`"
-    told = "what differs in PTX has no effect; other machine code from `ptxas`"
-    assert title(build, None, "sass", stages={"ptx": StageStatus.CHANGED}) == told
-    assert title(build, None, "amdgcn") == "other assembly"
-    assert title(build, None, "npuasm") == "other NPUASM"
-    assert titles.of_case(case(build, None), titles.causes_of(case(build, None), None, NONE)) == "other code"
-    assert title(build, edit("llir"), "llir") == "other LLVM IR"
+MOVED = edit("ttgir", removed("tt.load %0"), added("tt.load %1"))
+SHUFFLED = edit("ptx", removed("mov.u32 %r1;"), added("mov.u32 %r2;"))
 
 
-def test_what_is_known_beside_the_texts(build: Any) -> None:
-    moved = edit("ttgir", removed("tt.load %0"), added("tt.load %1"))
-    blind = title(build, None, "asm", "not-compared:asm,ttir")
-    assert blind == "the code was not compared: the sides end in different stages"
-    assert title(build, None, "launch", "launch-differs:a,b") == "the launch passes another a, b"
-    assert title(build, moved, "ttgir", "launch-differs:a,b") == "`tt.load` in another place"
-    allocated = title(
-        build, None, "sass", "assembler-allocated-otherwise", base={"registers": 8}, head={"registers": 12}
-    )
-    assert allocated == "same PTX, `ptxas` allocates registers otherwise; registers 8 → 12"
-    shuffled = edit("ptx", removed("mov.u32 %r1;"), added("mov.u32 %r2;"))
-    assert title(build, shuffled, "ptx", "reordered-only") == "same instructions in another order"
-    assert title(build, moved, "llir", "reordered-only") == "`tt.load` in another place", (
-        "the pass says it best"
-    )
+@pytest.mark.parametrize(
+    ("of", "stage", "finding", "words"),
+    [
+        (None, "sass", "", "same PTX"),
+        (None, "amdgcn", "", "other assembly"),
+        (None, "npuasm", "", "other NPUASM"),
+        (edit("llir"), "llir", "", "other LLVM IR"),
+        (None, "asm", "not-compared:asm,ttir", "not compared"),
+        (None, "launch", "launch-differs:a,b", "another a, b"),
+        (MOVED, "ttgir", "launch-differs:a,b", "in another place"),
+        (None, "sass", "assembler-allocated-otherwise", "same PTX, `ptxas` allocates"),
+        (SHUFFLED, "ptx", "reordered-only", "same instructions in another order"),
+        (MOVED, "llir", "reordered-only", "in another place"),  # the pass says it best
+    ],
+)
+def test_what_is_known_beside_the_texts(of: Edit | None, stage: str, finding: str, words: str) -> None:
+    assert words in title(of, stage, *filter(None, [finding]), stages={"ptx": StageStatus.IDENTICAL})
+
+
+def test_a_difference_in_ptx_without_effect_and_no_stage_at_all() -> None:
+    assert "same PTX" not in title(None, "sass", stages={"ptx": StageStatus.CHANGED})
+    assert titles.of_case(case(None), titles.causes_of(case(None), None, NONE)) == "other code"
+    assert titles.of_group([(case(), ())]) == "other code"
 
 
 # figures, and what fits
 
 
-def test_figures_follow_and_do_not_say_what_the_causes_say(build: Any) -> None:
-    facts = {
-        "base": {"registers": 168, "spill_store_bytes": 0, "ttgir.convert_layout": 3},
-        "head": {"registers": 255, "spill_store_bytes": 64, "ttgir.convert_layout": 5},
-    }
-    text = title(build, edit("ttgir", *[removed(f"tt.op{n}") for n in range(5)]), **facts)
-    assert text == (
+FACTS = {
+    "base": {"registers": 168, "spill_store_bytes": 0, "ttgir.convert_layout": 3},
+    "head": {"registers": 255, "spill_store_bytes": 64, "ttgir.convert_layout": 5},
+}
+
+
+def test_figures_follow_and_do_not_say_what_the_causes_say() -> None:
+    assert title(edit("ttgir", *[removed(f"tt.op{n}") for n in range(5)]), **FACTS) == (
         "one fewer `tt.op0`, one fewer `tt.op1`, 3 other edits; "
         "`ttg.convert_layout` in TTGIR 3 → 5, spills 0 → 64 B, registers 168 → 255"
     )
-    layouts = title(build, edit("ttgir", *[added("ttg.convert_layout")] * 2), **facts)
+    layouts = title(edit("ttgir", *[added("ttg.convert_layout")] * 2), **FACTS)
     assert layouts == "2 more `ttg.convert_layout`; spills 0 → 64 B, registers 168 → 255"
 
 
-def test_barriers_that_another_pass_made_before_are_as_many(build: Any) -> None:
+@pytest.mark.parametrize(
+    ("head", "words"), [(3, "as many `s_barrier` in the assembly"), (4, "`s_barrier` 3 → 4")]
+)
+def test_barriers_that_another_pass_made_before_are_as_many(head: int, words: str) -> None:
     """3.8 inserts barriers while it lowers, 3.9 in a pass of its own."""
-    one = edit("mlir", added("ttg.barrier local"))
-    same = {"base": {"amdgcn.barrier": 3}, "head": {"amdgcn.barrier": 3}}
-    assert title(build, one, "llir", **same) == "one more `ttg.barrier`; as many `s_barrier` in the assembly"
-    more = {"base": {"amdgcn.barrier": 3}, "head": {"amdgcn.barrier": 4}}
-    assert title(build, one, "llir", **more) == "one more `ttg.barrier`; `s_barrier` 3 → 4"
+    facts = {"base": {"amdgcn.barrier": 3}, "head": {"amdgcn.barrier": head}}
+    text = title(edit("mlir", added("ttg.barrier local")), "llir", **facts)
+    assert text == f"one more `ttg.barrier`; {words}"
 
 
-def test_a_part_that_does_not_fit_is_left_out_whole_and_a_figure_before_the_last_cause(build: Any) -> None:
+def test_a_part_that_does_not_fit_is_left_out_whole_and_a_figure_before_the_last_cause() -> None:
     facts = {"base": {"ptx.total": 3009}, "head": {"ptx.total": 2986}}
     lines = [removed(f"tt.{'long' * 15}{n} %0") for n in range(2)]
-    text = title(build, edit("ttgir", *lines), **facts)
+    text = title(edit("ttgir", *lines), **facts)
     assert text == f"one fewer `tt.{'long' * 15}0`; PTX instructions 3009 → 2986"
-    assert title(build, edit("ttgir", *lines)).count("one fewer") == 2
-    cut = title(build, edit("ttgir", *replaced("tt.op {a = b}", f"tt.{'op' * 90} {{a = c}}")))
+    assert title(edit("ttgir", *lines)).count("one fewer") == 2
+    cut = title(edit("ttgir", *replaced("tt.op {a = b}", f"tt.{'op' * 90} {{a = c}}")))
     assert len(cut) <= titles.MAX_TITLE
+    members = [tuple(added(f"tt.{'name' * 40}{n}{k}") for k in range(9)) for n in range(3)]
+    assert 0 < len(group(*members)) <= titles.MAX_TITLE
 
 
-def test_one_thing_told_twice_is_named_once(build: Any) -> None:
+def test_one_thing_named_twice_is_called_others() -> None:
     pair = replaced(
-        "llvm.store %0, %1 {alignment = 8 : i64} : !llvm.ptr<3>",
-        "llvm.store %0, %1 {alignment = 4 : i64} : !llvm.ptr<3>",
+        *(f"llvm.store %0, %1 {{alignment = {n} : i64}} : !llvm.ptr<3>" for n in (8, 4)),
     )
-    text = title(build, edit("mlir", *pair, added("llvm.store %0, %1 : !llvm.ptr<3>")), "llir")
+    text = title(edit("mlir", *pair, added("llvm.store %0, %1 : !llvm.ptr<3>")), "llir")
     assert text == "one more `store` to shared memory, others: `alignment` 8 → 4"
 
 
 # several cases
 
 
-def test_numbers_are_ranges(build: Any) -> None:
-    one, two = (added("tt.load"),), (added("tt.load"), added("tt.load"))
-    assert group(build, one, one) == "one more `tt.load`"
-    assert group(build, one, two) == "1 to 2 more `tt.load`"
-    assert group(build, (removed("tt.load"),), one) == "more or fewer `tt.load` (-1 … +1)"
-    assert group(build, one, one, facts=[(8, 10), (8, 14)]) == "one more `tt.load`; registers +2 … +6"
-    pair = (removed("arith.divf"), added("tt.approx_divf"))
-    assert group(build, pair, pair * 3) == "`arith.divf` → `tt.approx_divf` (1 to 3×)"
+def fence(ahead: str) -> tuple[EditLine, ...]:
+    return (added("ttng.fence", ahead=ahead),)
 
 
-def test_the_place_is_that_of_all_or_says_of_how_many(build: Any) -> None:
-    inside, outside = (added("tt.load", depth=1),), (added("tt.load"),)
-    assert group(build, inside, inside) == "one more `tt.load` in the loop"
-    assert group(build, inside, outside, outside) == "one more `tt.load` (in the loop in 1 of 3 cases)"
-    assert group(build, (*inside, *outside), (*inside, *inside)) == "2 more `tt.load` (partly in the loop)"
-    assert group(build, (*inside, *outside)) == "2 more `tt.load` (1 in the loop)"
+def wait(count: int) -> tuple[EditLine, ...]:
+    return replaced(f"ttg.async_wait {{num = {count}}}", "ttg.async_wait {num = 0}")
 
 
-def test_what_synchronization_stands_before_is_told_where_it_is_one_or_two_things(build: Any) -> None:
-    def fence(ahead: str) -> tuple[EditLine, ...]:
-        return (added("ttng.fence", ahead=ahead),)
-
-    hopper, blackwell = fence("ttng.warp_group_dot"), fence("ttng.tc_gen5_mma")
-    assert group(build, hopper, hopper) == "one more `ttng.fence` before wgmma"
-    assert group(build, hopper, blackwell) == "one more `ttng.fence` before tcgen05.mma or wgmma"
-    assert group(build, hopper, blackwell, fence("tt.store")) == "one more `ttng.fence`"
-    assert group(build, hopper, fence("")) == "one more `ttng.fence`"
-
-
-def test_a_cause_that_not_all_have_says_how_many_do_and_a_rare_one_is_not_told(build: Any) -> None:
-    both, plain = (added("ttng.fence"), added("tt.other")), (added("tt.other"),)
-    assert group(build, both, both, plain) == "one more `tt.other`, one more `ttng.fence` (in 2 of 3 cases)"
-    assert group(build, both, plain, plain) == "one more `tt.other`"
-    strangers = [(added(f"tt.op{n}"),) for n in range(3)]
-    assert group(build, *strangers) == "one more `tt.op0` (in 1 of 3 cases)"
-
-
-def test_the_place_of_what_not_all_have_is_not_told_where_it_is_that_of_some(build: Any) -> None:
-    inside, outside = (added("tt.load", depth=1), added("tt.other")), (added("tt.load"), added("tt.other"))
-    text = group(build, inside, outside, (added("tt.other"),))
-    assert text == "one more `tt.other`, one more `tt.load` (in 2 of 3 cases)"
-
-
-def test_values_are_told_where_they_are_few(build: Any) -> None:
-    def wait(count: int) -> tuple[EditLine, ...]:
-        return replaced(f"ttg.async_wait {{num = {count}}}", "ttg.async_wait {num = 0}")
-
-    assert group(build, wait(2), wait(2)) == "`ttg.async_wait`: `num` 2 → 0"
-    assert group(build, wait(2), wait(3)) == "`ttg.async_wait`: `num` 2 → 0 or `num` 3 → 0"
-    assert group(build, wait(1), wait(2), wait(3)) == "`ttg.async_wait`: other `num`"
-    odd = replaced("ttg.async_wait eq", "ttg.async_wait ne")
-    assert group(build, wait(1), wait(2), odd) == "`ttg.async_wait` otherwise"
+IN, OUT = (added("tt.load", depth=1),), (added("tt.load"),)
+OTHER = (added("tt.other"),)
+PAIR = (removed("arith.divf"), added("tt.approx_divf"))
+HOPPER, BLACKWELL = fence("ttng.warp_group_dot"), fence("ttng.tc_gen5_mma")
+BOTH = (added("ttng.fence"), *OTHER)
+ODD = replaced("ttg.async_wait eq", "ttg.async_wait ne")
+GROUPS = [
+    ((OUT, OUT), "one more `tt.load`"),
+    ((OUT, OUT * 2), "1 to 2 more `tt.load`"),
+    (((removed("tt.load"),), OUT), "more or fewer `tt.load` (-1 … +1)"),
+    ((PAIR, PAIR * 3), "`arith.divf` → `tt.approx_divf` (1 to 3×)"),
+    ((IN, IN), "one more `tt.load` in the loop"),
+    ((IN, OUT, OUT), "one more `tt.load` (in the loop in 1 of 3 cases)"),
+    (((*IN, *OUT), IN * 2), "2 more `tt.load` (partly in the loop)"),
+    (((*IN, *OUT),), "2 more `tt.load` (1 in the loop)"),
+    ((HOPPER, HOPPER), "one more `ttng.fence` before wgmma"),
+    ((HOPPER, BLACKWELL), "one more `ttng.fence` before tcgen05.mma or wgmma"),
+    ((HOPPER, BLACKWELL, fence("tt.store")), "one more `ttng.fence`"),
+    ((HOPPER, fence("")), "one more `ttng.fence`"),
+    ((BOTH, BOTH, OTHER), "one more `tt.other`, one more `ttng.fence` (in 2 of 3 cases)"),
+    ((BOTH, OTHER, OTHER), "one more `tt.other`"),
+    (tuple((added(f"tt.op{n}"),) for n in range(3)), "one more `tt.op0` (in 1 of 3 cases)"),
+    (((*IN, *OTHER), (*OUT, *OTHER), OTHER), "one more `tt.other`, one more `tt.load` (in 2 of 3 cases)"),
+    ((wait(2), wait(2)), "`ttg.async_wait`: `num` 2 → 0"),
+    ((wait(2), wait(3)), "`ttg.async_wait`: `num` 2 → 0 or `num` 3 → 0"),
+    ((wait(1), wait(2), wait(3)), "`ttg.async_wait`: other `num`"),
+    ((wait(1), wait(2), ODD), "`ttg.async_wait` with other values"),
+]
 
 
-def test_a_title_is_never_empty_and_always_bounded(build: Any) -> None:
-    assert titles.of_group([(case(build), ())]) == "other code"
-    members = [tuple(added(f"tt.{'name' * 40}{n}{k}") for k in range(9)) for n in range(3)]
-    assert 0 < len(group(build, *members)) <= titles.MAX_TITLE
+@pytest.mark.parametrize(("members", "wanted"), GROUPS, ids=[wanted for _, wanted in GROUPS])
+def test_a_title_holds_for_all_members(members: tuple[tuple[EditLine, ...], ...], wanted: str) -> None:
+    assert group(*members) == wanted
+
+
+def test_figures_of_a_group_are_ranges() -> None:
+    assert group(OUT, OUT, facts=[(8, 10), (8, 14)]) == "one more `tt.load`; registers +2 … +6"

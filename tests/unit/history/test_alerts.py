@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from irdiff.cli import history_commands
 from irdiff.errors import ExitCode
+from irdiff.github.api import Client
 from irdiff.history import add, alerts, database, lines
 from irdiff.history.alerts import Alert
 from irdiff.history.lines import SeriesLines
@@ -138,6 +139,8 @@ def test_check_ends_with_1_for_news_and_never_with_0_where_nothing_was_compared(
 
 class FakeGithub:
     """The issues of one repository."""
+
+    listed = Client.listed
 
     def __init__(self, *issues: dict[str, Any]) -> None:
         self.issues = list(issues)

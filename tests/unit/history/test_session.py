@@ -14,10 +14,10 @@ from irdiff.history.database import HistoryError
 from irdiff.model import Artifact, Case, Run, Sides, Verdict
 from irdiff.run import run_folder
 from irdiff.store import Store, sha256
-from irdiff.timing import assemble
+from irdiff.timing import decision
 from irdiff.timing.results import Sample
 from irdiff.timing.schedule import GpuWork
-from tests.unit import timings
+from tests.unit import runs as timings
 from tests.unit.history import histories
 
 LABELS = ["3.6.0", "3.7.0", "3.8.0", "3.9.0"]
@@ -121,6 +121,6 @@ def add_timings_of(file: Path, found: session.Session, ratios: dict[str, float])
         for label, ratio in ratios.items()
     }  # fmt: skip
     work = GpuWork(outputs=dict.fromkeys(samples, timings.check()), samples=samples)
-    rows = assemble.case_timings("GPU-1", work, timings.protocol())
+    rows = decision.case_timings("GPU-1", work, timings.protocol())
     with database.writing(file) as history:
         return add.add_timings(history, found, timings.found(rows, gpus=(timings.gpu(name="NVIDIA H200"),)))

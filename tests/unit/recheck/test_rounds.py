@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from irdiff.model import Case, Sides, Verdict
-from irdiff.recheck.rechecker import Answers
-from irdiff.recheck.rounds import Answer, Depth, Question, Rounds, UnstableAssemblers
+from irdiff.recheck.rechecker import Answers, Depth
+from irdiff.recheck.rounds import Answer, Question, Rounds, UnstableAssemblers
 from irdiff.store import Store
 
 IDS = tuple(f"a/w:{n}@sm_90" for n in range(4))

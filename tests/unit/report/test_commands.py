@@ -12,7 +12,7 @@ from irdiff.cli.compare_command import compare_command
 from irdiff.model import Verdict
 from irdiff.report import commands
 from irdiff.run import replay_command
-from tests.unit.conftest import Build
+from tests.unit import runs
 
 OLD, NEW = "triton==3.8.0", "triton==3.9.0"
 
@@ -31,15 +31,15 @@ OLD, NEW = "triton==3.8.0", "triton==3.9.0"
     ],
 )
 def test_it_names_the_kernels_of_each_side(base, head, wanted: str | None) -> None:
-    case = Build.case("matmul/tma:fp16@sm_90")
-    sides = [replace(Build.revision(), spec=spec, revision=revision) for spec, revision in (base, head)]
-    run = replace(Build.run(case), base=sides[0], head=sides[1])
+    case = runs.case("matmul/tma:fp16@sm_90")
+    sides = [replace(runs.revision(), spec=spec, revision=revision) for spec, revision in (base, head)]
+    run = replace(runs.run(case), base=sides[0], head=sides[1])
     told = commands.again(run, case)
     assert told == (wanted and f"irdiff compare {wanted} --case {case.id} --target sm_90")
 
 
 def again(*words: str) -> str | None:
-    run = replace(Build.run(Build.case("matmul/tma:fp16@sm_90")), command=("compare", *words))
+    run = replace(runs.run(runs.case("matmul/tma:fp16@sm_90")), command=("compare", *words))
     run = replace(run, base=replace(run.base, spec=OLD), head=replace(run.head, spec=NEW))
     told = commands.again(run, run.cases[0])
     return told and told.removeprefix("irdiff compare ").removesuffix(
@@ -95,5 +95,5 @@ def test_every_option_is_kept_or_dropped(command: click.Command) -> None:
     [(Verdict.CHANGED, ["explain", "diff"]), (Verdict.BROKEN, ["explain"]), (Verdict.ADDED, ["explain"])],
 )
 def test_a_diff_is_offered_where_both_sides_gave_code(verdict: Verdict, words: list[str]) -> None:
-    case = Build.case("matmul/tma:fp16@sm_90", verdict)
+    case = runs.case("matmul/tma:fp16@sm_90", verdict)
     assert commands.story("last", "g:b140", case) == [f"irdiff {word} last g:b140" for word in words]

@@ -8,13 +8,12 @@ from hypothesis import strategies as st
 
 from irdiff.errors import UsageError
 from irdiff.model import Run
-from irdiff.report import commands, group_names, html, markdown, terminal, wording
-from tests.unit.conftest import Build
-from tests.unit.report.runs import large_run
+from irdiff.report import commands, group_names, phrases
+from tests.unit.runs import group, large_run
 
 
 def of_ids(*ids: str) -> Run:
-    groups = tuple(Build.group(name, f"a/b:{n}@sm_90") for n, name in enumerate(ids))
+    groups = tuple(group(name, f"a/b:{n}@sm_90") for n, name in enumerate(ids))
     return replace(large_run(4, 0), groups=groups)
 
 
@@ -31,7 +30,7 @@ def test_a_short_id_is_the_beginning_of_the_id_and_longer_where_two_begin_alike(
 def test_numbers_follow_the_order_of_every_report() -> None:
     run = large_run(60, 6)
     rows = group_names.named(run)
-    assert [row.group.id for row in rows] == [group.id for group in wording.ordered_groups(run)]
+    assert [row.group.id for row in rows] == [group.id for group in phrases.ordered_groups(run)]
     assert [row.number for row in rows] == [1, 2, 3, 4, 5, 6]
 
 
@@ -61,18 +60,3 @@ def test_other_words_mean_no_group(text: str) -> None:
 def test_what_a_forged_run_calls_a_group_is_no_command() -> None:
     (row,) = group_names.named(of_ids("; rm -rf ~\x1b #"))
     assert commands.explain("RUN", row.short) == "irdiff explain RUN 'g:; rm -rf ~\\x1b #'"
-
-
-def test_every_report_shows_number_and_id(tmp_path: object) -> None:
-    import io
-    from pathlib import Path
-
-    from rich.console import Console
-
-    run = large_run(60, 6)
-    file = io.StringIO()
-    terminal.show(run, Path("run"), Console(file=file, width=80))
-    for row in group_names.named(run):
-        assert f"{row.number:>3} {row.short} " in file.getvalue()
-        assert f"{row.short}" in markdown.render(run, Path("nowhere")).replace("&#58;", ":")
-        assert f"<code>{row.short}</code>" in html.render(run, Path("nowhere"))

@@ -10,30 +10,21 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-import zstandard
 
-from irdiff.model import Artifact, Run, Verdict
+from irdiff.model import Artifact, Run, Sides, Verdict
 from irdiff.report import html, html_diffs
-from irdiff.store import sha256
-from tests.unit.report.runs import large_run, make_case, make_run, with_artifacts
-from tests.unit.report.test_markdown import hostile
-from tests.unit.report.test_stage_diff import BASE, HEAD
-
-
-def store(folder: Path, stage: str, text: str) -> Artifact:
-    digest = sha256(text.encode())
-    path = folder / "artifacts" / digest[:2] / digest[2:]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(zstandard.compress(text.encode()))
-    return Artifact(stage=stage, digest=digest, size_bytes=len(text))
+from tests.unit import runs
+from tests.unit.report.test_reports import hostile
 
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    found = large_run(60, 6)
+    found = runs.large_run(60, 6)
     wanted = {group.representative for group in found.groups}
-    sides = [{name: store(tmp_path, name, text) for name in ("ttir", "ttgir")} for text in (BASE, HEAD)]
-    cases = tuple(with_artifacts(case, *sides) if case.id in wanted else case for case in found.cases)
+    texts = (runs.TTGIR, runs.TTGIR_AT_HEAD)
+    base, head = ({name: runs.stored(tmp_path, name, text) for name in ("ttir", "ttgir")} for text in texts)
+    artifacts = Sides(base=base, head=head)
+    cases = tuple(replace(case, artifacts=artifacts) if case.id in wanted else case for case in found.cases)
     return replace(found, cases=cases)
 
 
@@ -58,10 +49,6 @@ class Tags(HTMLParser):
     def handle_endtag(self, tag: str) -> None:
         if tag not in self.VOID:
             assert self._open.pop() == tag
-
-
-def test_the_same_run_gives_the_same_bytes(run: Run, tmp_path: Path) -> None:
-    assert html.render(run, tmp_path) == html.render(run, tmp_path)
 
 
 def test_the_page_is_well_formed_and_loads_nothing(run: Run, tmp_path: Path) -> None:
@@ -89,27 +76,24 @@ def test_the_policy_names_the_script_and_the_sheet_by_digest(run: Run, tmp_path:
 
 
 def test_a_hostile_run_makes_no_elements(tmp_path: Path) -> None:
-    harmless = Tags(html.render(large_run(60, 6), tmp_path))
+    harmless = Tags(html.render(runs.large_run(60, 6), tmp_path))
     found = Tags(html.render(hostile(), tmp_path))
     assert {tag for tag, _ in found.tags} <= {tag for tag, _ in harmless.tags} | {"dl", "dt", "dd", "section"}
 
 
 def test_a_missing_artifact_is_said_in_place(tmp_path: Path) -> None:
-    case = make_case(1, Verdict.CHANGED)
     absent = Artifact(stage="ttgir", digest="0" * 64, size_bytes=1)
-    page = html.render(make_run((with_artifacts(case, {"ttgir": absent}, {}),)), tmp_path)
+    case = runs.numbered(1, Verdict.CHANGED, artifacts=Sides(base={"ttgir": absent}, head={}))
+    page = html.render(runs.run(case), tmp_path)
     assert "the run folder holds no ttgir text of base and head" in page
 
 
 def test_an_entry_keeps_to_its_share(run: Run, tmp_path: Path) -> None:
-    text = "\n".join(
-        ["module {", "  tt.func public @kernel() {", *(f"    x.op{i} 1 : i32" for i in range(900))]
-    )
-    other = text.replace(" 1 : i32", " 2 : i32")
-    sides = [
-        {"ttgir": store(tmp_path, "ttgir", side + "\n    tt.return\n  }\n}\n")} for side in (text, other)
-    ]
-    case = with_artifacts(make_case(1, Verdict.CHANGED), *sides)
+    lines = "".join(f"    x.op{i} 1 : i32\n" for i in range(900))
+    text = f"module {{\n  tt.func public @kernel() {{\n{lines}    tt.return\n  }}\n}}\n"
+    texts = (text, text.replace(" 1 : i32", " 2 : i32"))
+    base, head = ({"ttgir": runs.stored(tmp_path, "ttgir", side)} for side in texts)
+    case = runs.numbered(1, Verdict.CHANGED, artifacts=Sides(base=base, head=head))
     entry = html_diffs.entry(tmp_path, case, 20_000)
     stage = next(row for row in entry["stages"] if row["stage"] == "ttgir")
     assert 0 < stage["left_out"] < 1800
@@ -124,8 +108,8 @@ def test_every_case_has_a_row_and_a_group_its_number(run: Run, tmp_path: Path) -
 
 def test_the_diff_opens_at_the_stage_where_the_change_begins(tmp_path: Path) -> None:
     """Of a case whose first changed stage is only printed otherwise, that is a later one."""
-    case = make_case(1, Verdict.CHANGED, "llir")
-    found = Tags(html.render(make_run((case,)), tmp_path))
+    case = runs.numbered(1, Verdict.CHANGED, "llir")
+    found = Tags(html.render(runs.run(case), tmp_path))
     assert [attributes["data-stage"] for _, attributes in found.tags if "data-diffs" in attributes] == [
         "llir"
     ]

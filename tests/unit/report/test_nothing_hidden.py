@@ -25,17 +25,16 @@ from irdiff.model import (
     CaptureFailure,
     Case,
     Failure,
-    FailureKind,
     Launch,
     Run,
     Sides,
     StageStatus,
     Verdict,
 )
-from irdiff.report import headline, html, markdown, terminal, wording
+from irdiff.report import headline, html, markdown, phrases, terminal
 from irdiff.run import run_folder
+from tests.unit import runs
 from tests.unit.findings import findings
-from tests.unit.report.runs import TARGETS, large_run, make_run
 
 (NOTE,) = launchers.notes(Sides(base={"triton/runtime/jit.py": "1"}, head={}), ["cuda"])
 OTHER_NOTES = tuple(f"note {number} of many" for number in range(30))
@@ -73,7 +72,7 @@ REPORTS: dict[str, Callable[[Run], str]] = {
 
 
 @pytest.mark.parametrize("report", REPORTS)
-@pytest.mark.parametrize("run", [make_run(()), large_run(200, 40)], ids=["empty", "large"])
+@pytest.mark.parametrize("run", [runs.run(), runs.large_run(200, 40)], ids=["empty", "large"])
 def test_no_report_hides_that_the_runtime_differs(report: str, run: Run) -> None:
     run = replace(run, notes=(NOTE, *OTHER_NOTES))
     text = REPORTS[report](run)
@@ -85,22 +84,20 @@ def test_no_report_hides_that_the_runtime_differs(report: str, run: Run) -> None
 
 
 def failing(name: str) -> CaptureFailure:
-    failure = Failure(
-        kind=FailureKind.ERROR, stage="capture", message="No module named 'torch'", signal=None, stderr=""
-    )
+    failure = replace(runs.FAILURE, stage="capture", message="No module named 'torch'")
     return CaptureFailure(id=name, expected=True, failure=failure)
 
 
 def compared(base: Catalog, head: Catalog) -> Run:
     """The run of one workload of which every case is one-sided, and compiles where it is launched."""
-    target = TARGETS[0]
+    target = runs.target()
     row = CapturedWorkload(workload="a/b", target=target, catalogs=Sides(base=base, head=head))
     options = DEFAULT_OPTIONS
     alone: Sides[Failure | None] = Sides(base=None, head=None)
     found: list[Case] = [cases.one_sided(pair, alone) for pair in pairing.pairs([row], options)]
     groups, group_of = grouping.group(found, lambda case: grouping.describe(case, None))
     found = [replace(case, group=group_of.get(case.id)) for case in found]
-    run = make_run(tuple(found), groups)
+    run = runs.run(*found, groups=groups)
     return replace(run, targets=(target,), summary=radius.summarize(found, (target,)))
 
 
@@ -136,7 +133,7 @@ def test_what_loads_at_head_only_is_fixed(launched: Catalog) -> None:
 def test_a_pattern_selects_by_what_the_other_side_launches(launched: Catalog) -> None:
     row = CapturedWorkload(
         workload="a/b",
-        target=TARGETS[0],
+        target=runs.target(),
         catalogs=Sides(base=launched, head=replace(NOTHING, failures=(failing("a/b:*"),))),
     )
     options = replace(DEFAULT_OPTIONS, cases=("a/b:two",), tiers=("core",))
@@ -165,7 +162,7 @@ def test_the_headline_and_the_group_say_that_code_was_not_compared(build: Any) -
     assert group.title == "the code was not compared: the sides end in different stages"
     for report in ("terminal", "html", "markdown of 60000"):
         assert "the code of 1 could not be compared" in REPORTS[report](run).lower()
-    assert "base ends in asm, head in npuasm" in wording.finding(*findings("not-compared:asm,npuasm"))
+    assert "base ends in asm, head in npuasm" in phrases.finding(*findings("not-compared:asm,npuasm"))
 
 
 def test_the_gate_takes_it_for_no_sameness(build: Any) -> None:
@@ -189,4 +186,4 @@ def test_the_gate_takes_it_for_no_sameness(build: Any) -> None:
     ],
 )
 def test_every_finding_of_evidence_has_words(name: str) -> None:
-    assert wording.finding(*findings(name)) != name
+    assert phrases.finding(*findings(name)) != name

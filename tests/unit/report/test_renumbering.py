@@ -27,44 +27,40 @@ def show(base: list[str], head: list[str], ir: str = "ttgir") -> list[str]:
     ]
 
 
-def test_an_inserted_line_is_all_that_changes() -> None:
-    head = """\
-func @k(%0, %1) {
-%2 = load %0
-fence
-%3 = load %1
-%4 = add %2, %3
-%5 = mul %4, %4
-store %0, %5
-}""".splitlines()
-    assert show(BASE, head) == ["+fence"]
+def shifted(lines: list[str], start: int, insert: str) -> list[str]:
+    """The lines with one more before the line `start`, and every later value numbered anew."""
+
+    def renumber(line: str) -> str:
+        return re.sub(r"%(\d+)", lambda m: f"%{int(m[1]) + (int(m[1]) > 1)}", line)
+
+    return [*lines[:start], insert, *map(renumber, lines[start:])]
 
 
-def test_values_that_are_numbered_anew_are_the_same() -> None:
-    head = """\
-func @k(%0, %1) {
-%2 = constant 1
-%3 = load %0
-%4 = load %1
-%5 = add %3, %4
-%6 = mul %5, %5
-store %0, %6
-}""".splitlines()
-    assert show(BASE, head) == ["+%2 = constant 1"]
-
-
-def test_another_operand_is_a_change() -> None:
-    head = [line.replace("mul %4, %4", "mul %4, %3") for line in BASE]
-    assert show(BASE, head) == ["-%5 = mul %4, %4", "+%5 = mul %4, %3"]
-
-
-def test_operands_that_change_places_are_a_change() -> None:
-    head = [line.replace("add %2, %3", "add %3, %2") for line in BASE]
-    assert show(BASE, head) == ["-%4 = add %2, %3", "+%4 = add %3, %2"]
-
-
-def test_another_type_is_a_change() -> None:
-    assert show(["%0 = load f16"], ["%0 = load f32"]) == ["-%0 = load f16", "+%0 = load f32"]
+@pytest.mark.parametrize(
+    ("head", "wanted"),
+    [
+        ([*BASE[:2], "fence", *BASE[2:]], ["+fence"]),
+        (shifted(BASE, 1, "%2 = constant 1"), ["+%2 = constant 1"]),
+        (
+            [line.replace("mul %4, %4", "mul %4, %3") for line in BASE],
+            ["-%5 = mul %4, %4", "+%5 = mul %4, %3"],
+        ),
+        (
+            [line.replace("add %2, %3", "add %3, %2") for line in BASE],
+            ["-%4 = add %2, %3", "+%4 = add %3, %2"],
+        ),
+        (
+            [line.replace("store %0, %5", "store %0, %5 : f16") for line in BASE],
+            ["-store %0, %5", "+store %0, %5 : f16"],
+        ),
+        (BASE, []),
+    ],
+    ids=["inserted", "numbered anew", "another operand", "operands exchanged", "another word", "the same"],
+)
+def test_only_what_differs_beyond_the_numbers_of_values_is_a_change(
+    head: list[str], wanted: list[str]
+) -> None:
+    assert show(BASE, head) == wanted
 
 
 def test_a_changed_line_knows_the_line_it_replaces() -> None:
@@ -147,15 +143,7 @@ def renumbered(base: list[str], head: list[str]) -> list[str]:
 
 
 def test_a_removed_line_has_the_numbers_that_head_gives_its_values() -> None:
-    head = """\
-func @k(%0, %1) {
-%2 = constant 1
-%3 = load %0
-%4 = load %1
-%5 = add %3, %4
-%6 = mul %5, %2
-store %0, %6
-}""".splitlines()
+    head = [line.replace("mul %5, %5", "mul %5, %2") for line in shifted(BASE, 1, "%2 = constant 1")]
     assert renumbered(BASE, head) == ["%6 = mul %5, %5"]
 
 

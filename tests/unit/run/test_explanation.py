@@ -99,14 +99,14 @@ def test_a_changed_case_alone_is_attributed_with_the_texts_of_its_run(
     class NotAlone:
         """A stage that cannot be run alone."""
 
-        def __init__(self, *_: Any, reuse: bool) -> None: ...
+        def __init__(self, _: Any) -> None: ...
 
         def run(self, replay: Replay) -> Replayed:
             assert Store(tmp_path / "empty").get(replay.input_digest) == b"entering"
-            return Replayed(output=None, error="not here", states=(), final=None, settings={}, failed_in=None)
+            return Replayed(output=None, error="not here", settings={})
 
-    monkeypatch.setattr(explanation, "WorkerReplayer", NotAlone)
-    config: Any = SimpleNamespace(store=tmp_path / "empty", cache=tmp_path)
+    monkeypatch.setattr(explanation, "Replayer", NotAlone)
+    config: Any = SimpleNamespace(store=tmp_path / "empty", cache=tmp_path, jobs=1, compiler_environment={})
     case = replace(case, stages={"ttir": StageStatus.IDENTICAL, "ttgir": StageStatus.CHANGED})
     found = explanation.attribute(run, folder, case, sides, config)
     assert found is not None

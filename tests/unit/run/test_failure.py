@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from irdiff.errors import RunFolderError
-from irdiff.report import failed
+from irdiff.report import markdown
 from irdiff.run import failure, run_archive
 from irdiff.run.failure import PartFailure
 
@@ -54,7 +54,7 @@ def test_what_is_no_failure_is_refused(tmp_path: Path, content: str | None) -> N
 def test_nothing_in_a_reason_is_markup_and_it_fits() -> None:
     lines = ("```", "</details>", "@team \x1b[2J", "::add-mask::x")
     hostile = PartFailure(step="@everyone <img src=x> [a](http://b) #1", code=1, lines=lines)
-    text = failed.markdown([hostile], has_run=False, limit=60_000)
+    text = markdown.of_failures([hostile], has_run=False, limit=60_000)
     heading, block = text.split("\n\n````\n", 1)
     assert "@\u200beveryone" in heading
     assert "\\[a\\](" in heading
@@ -64,6 +64,6 @@ def test_nothing_in_a_reason_is_markup_and_it_fits() -> None:
     assert "\x1b" not in block
     long = PartFailure(step="comparing", code=1, lines=("z" * 400,) * 30)
     for limit in (1_000, 2_000, 60_000):
-        text = failed.markdown([long] * 40, has_run=True, limit=limit)
+        text = markdown.of_failures([long] * 40, has_run=True, limit=limit)
         assert len(text) <= limit
         assert "more parts" in text

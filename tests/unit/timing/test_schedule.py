@@ -2,11 +2,11 @@
 
 import pytest
 
-from irdiff.timing import assemble, schedule
+from irdiff.timing import decision, schedule
 from irdiff.timing.isolate import GpuProcessError, GpuProcessGone
 from irdiff.timing.results import OutputStatus, Speed, Unclear
 from irdiff.timing.schedule import TimingOptions
-from tests.unit.timings import protocol
+from tests.unit.runs import protocol
 
 PROCESSES = 18
 FAULT, HANG = OutputStatus.FAULT, OutputStatus.HANG
@@ -85,7 +85,7 @@ def go(cases, gpu, *, say=lambda line: None, **changes):
         work = schedule.run_gpu(gpu.start, 0, cases, options)
     finally:
         assert not gpu.living
-    return work, {row.case: row for row in assemble.case_timings("GPU-1", work, rules)}
+    return work, {row.case: row for row in decision.case_timings("GPU-1", work, rules)}
 
 
 def test_every_process_times_every_case_in_abba_order():

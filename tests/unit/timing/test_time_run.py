@@ -5,16 +5,15 @@ from types import SimpleNamespace
 import pytest
 
 from irdiff import timing
-from irdiff.cli.options import DURATION
 from irdiff.cli.time_command import exit_code
-from irdiff.errors import ExitCode, UsageError
+from irdiff.errors import ExitCode
 from irdiff.model import Artifact, Sides, Verdict
-from irdiff.timing import assemble, host, schedule, timing_file
+from irdiff.timing import host, schedule, timing_file
 from irdiff.timing.isolate import GpuProcessError
 from irdiff.timing.results import NotTimed, OutputStatus, Sample, Speed
 from irdiff.timing.schedule import GpuWork, TimingOptions
+from tests.unit.runs import protocol
 from tests.unit.timing import test_timing_file
-from tests.unit.timings import protocol
 
 CUBIN = {"cubin": Artifact(stage="cubin", digest="0" * 64, size_bytes=1)}
 
@@ -46,17 +45,6 @@ def test_cases_are_spread_over_gpus_that_run_them():
     lanes, not_timed = timing.assign(rows, ["sm_90", "gfx942", "sm_90"])
     assert {index: len(names) for index, names in lanes.items()} == {0: 3, 2: 2}
     assert not_timed == [NotTimed(case="d@sm_100", reason="no such GPU here: sm_100")]
-
-
-@pytest.mark.parametrize(("text", "value"), [("90s", 90), ("10m", 600), ("1.5h", 5400), ("30", 30)])
-def test_budgets(text, value):
-    assert DURATION.convert(text, None, None) == value
-
-
-@pytest.mark.parametrize("text", ["", "m", "-3s", "ten", "inf", "nan"])
-def test_what_is_not_a_time(text):
-    with pytest.raises(UsageError):
-        DURATION.convert(text, None, None)
 
 
 def compared(*within):
@@ -98,7 +86,7 @@ def test_simulated_samples_are_judged():
 def test_a_busy_gpu_is_not_a_pass():
     card = {"uuid": "GPU-1", "name": "card", "target": "sm_90", "driver": "CUDA 13.0"}
     work = GpuWork(card=card | dict.fromkeys(("multiprocessors", "memory_bytes", "l2_bytes"), 1), wall_s=10.0)
-    busy, idle = (assemble.gpu_record(work, host.summarize([], pids)) for pids in (["pid 3"], []))
+    busy, idle = (work.record(host.summarize([], pids)) for pids in (["pid 3"], []))
     assert (busy.trustworthy, busy.other_processes, busy.wall_s) == (False, ("pid 3",), 10.0)
     assert idle.trustworthy
 

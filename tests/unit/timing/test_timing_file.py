@@ -12,8 +12,8 @@ from irdiff.errors import RunFolderError
 from irdiff.timing import results, timing_file
 from irdiff.timing.results import CaseTiming, NotTimed, OutputStatus, ProcessTimes, Sample, Speed
 from irdiff.timing.timing_file import SAMPLES_FILE, read_samples, write_samples
-from tests.unit import timings
-from tests.unit.timings import check, gpu
+from tests.unit import runs as timings
+from tests.unit.runs import check, gpu
 
 TIMES = (ProcessTimes(process=0, base_us=1.0, control_us=1.1, head_us=1.2, base_mean_us=1.3, control_mean_us=1.4, head_mean_us=1.5),)  # fmt: skip
 

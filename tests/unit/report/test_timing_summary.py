@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from irdiff.cli import time_command as command
-from irdiff.report import timed
+from irdiff.report import timing_summary
 from irdiff.timing.results import Measurement, NotTimed, OutputStatus, Speed, Unclear
 from tests.unit.timing.test_timing_file import check, found, gpu
 
@@ -39,11 +39,11 @@ def timings():
 
 def test_the_headline_begins_with_faults(timings):
     words = "1 faulted, 1 same, 1 unclear, 1 not timed, 1 of 1 GPUs were lost before the end"
-    assert timed.timing_summary_of(timings).headline == words
+    assert timing_summary.of_results(timings).headline == words
 
 
 def test_a_fault_is_no_row_of_the_forest(timings):
-    forest = timed.timing_summary_of(timings)
+    forest = timing_summary.of_results(timings)
     assert [(row.case_id, row.why) for row in forest.rows] == [("same", ""), ("unclear", WHY)]
     assert [(row.case_id, row.words) for row in forest.wrong] == [("hung", f"hang at head: {MESSAGE}")]
 

@@ -1,4 +1,4 @@
-"""Requests to GitHub through PyGithub: with patience where it asks for it, and one clear error otherwise.
+"""Requests to GitHub through PyGithub: with patience where it asks for it, and else one clear error.
 
 Waiting follows "Best practices for using the REST API" (docs.github.com): `retry-after` first, then
 `x-ratelimit-reset` where nothing remains, then a minute, growing. The token is in no message and no log.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -26,6 +26,8 @@ MAX_WAIT_S = 900.0
 _SECONDARY_LIMIT_S = 60.0
 _SERVER_ERROR_S = 2.0
 _TIMEOUT_S = 30
+_PAGE = 100
+_MAX_PAGES = 20
 
 
 class GithubError(IrdiffError):
@@ -115,6 +117,18 @@ class Client:
             )[1]
 
         return self._patiently(send, to, repeatable)
+
+    def listed(
+        self, path: str, parameters: Mapping[str, Any], *, to: str, within: str | None = None
+    ) -> Iterator[Any]:
+        """The rows of all pages; `within` names the list in each answer that is not one."""
+        for page in range(1, _MAX_PAGES + 1):
+            asked = {**parameters, "per_page": _PAGE, "page": page}
+            answer = self.rest("GET", path, to=to, parameters=asked)
+            rows = answer[within] if within else answer
+            yield from rows
+            if len(rows) < _PAGE:
+                return
 
     def graphql(self, query: str, variables: Mapping[str, Any], *, to: str) -> Any:
         def send() -> Any:
@@ -209,31 +223,26 @@ class Client:
                 f"could not {to}: {self.repository} has no such thing, or the token cannot see it",
                 hint="check --repo and --pr, and the token's access to the repository",
             ) from None
-        if error.status == 422 and "too long" in self._everything(error).lower():
+        if error.status == 422 and "too long" in f"{message} {error.data}".lower():
             raise TooLongError(f"could not {to}: {message}") from None
         raise GithubError(f"could not {to}: status {error.status}: {message}") from None
 
     def _shown(self, error: GithubException) -> str:
-        parts = [error.data.get("message")] if isinstance(error.data, dict) else [error.message]
-        if isinstance(error.data, dict):
-            rows = error.data.get("errors")
-            parts += (
-                [row.get("message") for row in rows if isinstance(row, dict)]
-                if isinstance(rows, list)
-                else []
-            )
+        first = error.data.get("message") if isinstance(error.data, dict) else error.message
+        parts = [first, *(row.get("message") for row in _errors(error))]
         return self._without_token("; ".join(str(part) for part in parts if part) or "no message")
-
-    def _everything(self, error: GithubException) -> str:
-        return f"{self._shown(error)} {error.data}"
 
     def _without_token(self, text: str) -> str:
         return clean(text.replace(self._token, "***") if self._token else text, limit=300)
 
 
-def _graphql_types(error: GithubException) -> set[str]:
+def _errors(error: GithubException) -> list[dict[str, Any]]:
     rows = error.data.get("errors") if isinstance(error.data, dict) else None
-    return {str(row.get("type")) for row in rows or () if isinstance(row, dict)}
+    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+
+
+def _graphql_types(error: GithubException) -> set[str]:
+    return {str(row.get("type")) for row in _errors(error)}
 
 
 def _fetch(location: str, place: Path, limit_bytes: int, to: str) -> None:

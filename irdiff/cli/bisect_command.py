@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import functools
+import tempfile
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import click
 from rich.console import Console
 
-from irdiff.attribute.bisect import Among, BisectQuestion, FirstBadCommits, SideList, bisect, commits_of
+from irdiff.attribute.code_bisect import CodeBisection, FirstBadCommits
+from irdiff.attribute.commit_search import GitHistory, History, SideList
 from irdiff.cli import options, screen, tool_sides
+from irdiff.cli.commit_comparisons import CommitComparisons
 from irdiff.cli.options import CaseArguments, CheckoutArguments
 from irdiff.config import Config
 from irdiff.diffs import stage_diff
@@ -17,9 +22,11 @@ from irdiff.errors import NormalizeError, UsageError
 from irdiff.report import escape
 from irdiff.resolve.sides import Resolver, Side, is_revision, resolve_sides
 from irdiff.resolve.toolchains import repository
+from irdiff.stages import Stage
 
 _MAX_LINES = 80
 _CONTEXT = 3
+_FAILURE_LINES = 30
 
 
 @click.command("bisect")
@@ -65,24 +72,45 @@ def bisect_command(
         raise UsageError("--stage is of the code, and --measure time is not", hint="leave one out")
     target = replace(selection, target_names=(name,)).targets(config)[0]
     store: repository.GitStore | None = None
-    with screen.status_line() as tell:
-        wanted = checkout.side_options(selection, tell)
+    history: History
+    side_of: Callable[[str], Side]
+    with (
+        screen.status_line() as report,
+        tempfile.TemporaryDirectory(prefix="irdiff-bisect-") as root,
+    ):
+        wanted = checkout.side_options(selection, report)
         if len(sides) == 2 and all(map(is_revision, sides)):
             resolver = Resolver(repository.open_store(checkout.repo or Path.cwd(), config), wanted, config)
-            among, store = commits_of(resolver), resolver.store
+            store, history, side_of = (
+                resolver.store,
+                GitHistory(resolver.store),
+                functools.cache(resolver.side),
+            )
         else:
             given = tool_sides.ToolSides(origin=origin, ptxas=ptxas, wanted=wanted)
-            among = _listed(sides, given, config)
+            history, side_of = SideList(sides), _listed(sides, given, config).__getitem__
+        comparisons = CommitComparisons(
+            case_id=case_id, target=target, side_of=side_of, config=config, report=report, root=Path(root)
+        )
+        good, bad = sides[0], sides[-1]
         if measure == "time":
             from irdiff.cli import bisect_time
 
-            timed = bisect_time.search((sides[0], sides[-1]), case_id, target, among, store, config)
+            timed = bisect_time.search(good, bad, history, comparisons, store)
             commits, row = timed.commits, bisect_time.row(timed, case_id)
         else:
-            question = BisectQuestion(good=sides[0], bad=sides[-1], case_id=case_id, stage=stage)
-            finding = bisect(question, target, among, config)
-            commits, row = finding.commits, _row(finding)
-        titles = [_title(store, commit) if store else _version(among.side_of(commit)) for commit in commits]
+            finding = CodeBisection(
+                good=good,
+                bad=bad,
+                case_id=case_id,
+                stage=stage,
+                history=history,
+                compare=comparisons.compare,
+                report=report,
+            ).run()
+            diff = _diff(finding, comparisons.folder_of(finding.before, finding.after), stage)
+            commits, row = finding.commits, _row(finding, diff)
+        titles = [_title(store, commit) if store else _version(side_of(commit)) for commit in commits]
     if json_path:
         options.write_json(json_path, row)
     if str(json_path) == "-":
@@ -90,10 +118,10 @@ def bisect_command(
     if measure == "time":
         bisect_time.show(timed, case_id, titles)
     else:
-        _show(finding, titles)
+        _show(finding, diff, titles)
 
 
-def _listed(names: tuple[str, ...], given: tool_sides.ToolSides, config: Config) -> Among:
+def _listed(names: tuple[str, ...], given: tool_sides.ToolSides, config: Config) -> dict[str, Side]:
     if len(set(names)) < max(2, len(names)):
         raise UsageError(
             "a list of at least two sides is needed, each once", hint="irdiff bisect GOOD SIDE BAD --case ID"
@@ -107,13 +135,7 @@ def _listed(names: tuple[str, ...], given: tool_sides.ToolSides, config: Config)
         sides = tool_sides.of_list(names, given, config)
     else:
         sides = [resolve_sides(name, name, given.wanted, config).head for name in names]
-    by_name = dict(zip(names, sides, strict=True))
-    return Among(
-        history=SideList(names),
-        side_of=by_name.__getitem__,
-        tools=[side.substitute for side in sides if side.substitute],
-        tell=given.wanted.progress,
-    )
+    return dict(zip(names, sides, strict=True))
 
 
 def _version(side: Side) -> str:
@@ -121,7 +143,7 @@ def _version(side: Side) -> str:
     return toolchain.spec + (f" ({toolchain.version})" if toolchain.version not in toolchain.spec else "")
 
 
-def _row(finding: FirstBadCommits) -> dict[str, object]:
+def _row(finding: FirstBadCommits, diff: list[str]) -> dict[str, object]:
     case = finding.case
     return {
         "commits": finding.commits,
@@ -129,7 +151,7 @@ def _row(finding: FirstBadCommits) -> dict[str, object]:
         "verdict": case.verdict,
         "origin": case.origin.stage if case.origin else None,
         "error": case.error,
-        "diff": diff_of(finding),
+        "diff": diff,
         "tried": finding.tried,
         "skipped": finding.skipped,
     }
@@ -139,7 +161,7 @@ def _title(store: repository.GitStore, commit: str) -> str:
     return store.git("log", "-1", "--format=%h %an: %s", commit).decode(errors="replace").strip()
 
 
-def _show(finding: FirstBadCommits, titles: list[str]) -> None:
+def _show(finding: FirstBadCommits, diff: list[str], titles: list[str]) -> None:
     console = Console(highlight=False, markup=False, soft_wrap=True)
     case = finding.case
     if len(finding.commits) == 1:
@@ -152,19 +174,28 @@ def _show(finding: FirstBadCommits, titles: list[str]) -> None:
     console.print(f"{case.verdict}{where}; {len(finding.tried)} tried, {len(finding.skipped)} skipped")
     if case.error:
         console.print(escape.terminal(case.error))
-    for line in escape.terminal_lines("\n".join(diff_of(finding)), max_lines=_MAX_LINES):
+    for line in escape.terminal_lines("\n".join(diff), max_lines=_MAX_LINES):
         console.print(line, style=_COLORS.get(line[:1], ""))
 
 
-def diff_of(finding: FirstBadCommits) -> list[str]:
+def _diff(finding: FirstBadCommits, folder: Path, stage: str | None) -> list[str]:
     """As `irdiff diff` has it, in one numbering; or what a compiler that failed said."""
-    if finding.texts is None:
-        return list(finding.failure)
+    case = finding.case
+    shown = (case.origin.stage if case.origin else stage) or ""
+    shown = Stage.PTX if shown == Stage.SASS else shown  # which has no text
+    base, head = (stage_diff.read_text(folder, case, side, shown) for side in ("base", "head"))
+    if base is None or head is None:
+        failure = case.failures.head or case.failures.base
+        return failure.stderr.splitlines()[-_FAILURE_LINES:] if failure else []
+    return diff_lines(shown, base, head)
+
+
+def diff_lines(stage: str, base: str, head: str) -> list[str]:
     try:
-        diff = stage_diff.compare(finding.stage, *finding.texts)
+        diff = stage_diff.compare(stage, base, head)
     except NormalizeError:
-        diff = stage_diff.of_lines(finding.stage, *(text.splitlines() for text in finding.texts))
-    lines = [f"--- base/{finding.stage}", f"+++ head/{finding.stage}"]
+        diff = stage_diff.of_lines(stage, base.splitlines(), head.splitlines())
+    lines = [f"--- base/{stage}", f"+++ head/{stage}"]
     for hunk in diff.hunks(_CONTEXT):
         rows = [diff.line(index) for index in hunk]
         lines.append(

@@ -7,10 +7,18 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from irdiff.findings import Finding, FindingKind
+from irdiff.group import severity
 from irdiff.model import Case, ChangeGroup, Fact, Radius, Revision, Run, Verdict
-from irdiff.report.rank import moved_facts
 
 _WHERE = re.compile(r" \((?:partly |\d+ )?in the loop(?: in \d+ of \d+ cases)?\)| \(in \d+ of \d+ cases\)")
+_FIRST = (
+    *("spill_store_bytes", "spill_load_bytes", "vgpr_spills", "sgpr_spills", "scratch_bytes", "stack_bytes"),
+    *("blocks_per_multiprocessor", "workgroups_per_compute_unit", "warps_per_multiprocessor"),
+    *("waves_per_simd", "shared_bytes", "lds_bytes", "registers", "vgprs", "agprs", "sgprs", "tmem_columns"),
+    "barriers",
+)
+_WEIGHTS = {name: 1000.0 / (index + 1) for index, name in enumerate(_FIRST)}
+_NOT_SHOWN = ("binary_bytes", "code_bytes")
 _LOUD_WORDS = ("broken", "risk", "wrong")
 """A group is shown open where its severity says one of these: code that may compute something else."""
 
@@ -109,10 +117,6 @@ def group_origin(group: ChangeGroup) -> str:
     return f"{group.origin_stage}: {group.pass_name}" if group.pass_name else group.origin_stage
 
 
-def charged(group: ChangeGroup) -> str:
-    return ", ".join(component.value for component in group.charged)
-
-
 def members_by_target(group: ChangeGroup, cases: Mapping[str, Case]) -> str:
     """`sm_90 ×12, gfx942 ×3`."""
     counts = Counter(cases[member].target for member in group.members if member in cases)
@@ -134,6 +138,33 @@ def moved(case: Case, limit: int = 6) -> str:
     return shown + (f" (+{len(rows) - limit})" if len(rows) > limit else "")
 
 
+# which facts and cases come first
+
+
+def moved_facts(base: Mapping[str, Fact], head: Mapping[str, Fact]) -> dict[str, tuple[Fact, Fact]]:
+    """The facts that differ, the most telling first, as name → (base, head). A count that is missing is 0."""
+    names = [name for name in {**base, **head} if base.get(name, 0) != head.get(name, 0)]
+    names.sort(key=lambda name: (-_weight(name, base, head), name))
+    return {name: (base.get(name, 0), head.get(name, 0)) for name in names}
+
+
+def rank(cases: Sequence[Case]) -> list[Case]:
+    """The changed cases, the gravest first by the severity of what moved, as groups are ranked."""
+    changed = [case for case in cases if case.verdict is Verdict.CHANGED]
+    by_name = sorted(changed, key=lambda case: case.id)
+    return sorted(by_name, key=lambda case: severity.gravity(severity.rank(case, None)), reverse=True)
+
+
+def _weight(name: str, base: Mapping[str, Fact], head: Mapping[str, Fact]) -> float:
+    before, after = base.get(name, 0), head.get(name, 0)
+    if not isinstance(before, (int, float)) or not isinstance(after, (int, float)):
+        return 0.5
+    relative = abs(after - before) / max(abs(before), abs(after), 1)
+    if name in _WEIGHTS:
+        return _WEIGHTS[name] * (0.2 + relative)
+    return (0.1 if name in _NOT_SHOWN else 10.0) * relative
+
+
 def ungrouped(run: Run, ranked: Sequence[Case]) -> list[Case]:
     """Changed cases that no group has as a member."""
     grouped = {member for group in run.groups for member in group.members}
@@ -144,10 +175,10 @@ _FINDINGS = {
     FindingKind.INFERRED_ATTRIBUTES_ONLY: "LLVM IR differs only in attributes that LLVM infers",
     FindingKind.REORDERED_ONLY: "LLVM IR has the same operations in another order",
     FindingKind.SAME_UP_TO_REGISTERS: "the same instructions up to register assignment",
-    FindingKind.EQUAL_AS_LLVM_PRINTS: "LLVM IR is spelled otherwise; one LLVM prints both sides alike",
+    FindingKind.EQUAL_AS_LLVM_PRINTS: "LLVM IR is spelled differently; one LLVM prints both sides alike",
     FindingKind.ASSEMBLER_SETS_INTERSECT: "assembled several times, both sides give the same machine code",
     FindingKind.SAME_INSTRUCTIONS: "the same instructions: only their order or names of registers moved",
-    FindingKind.ASSEMBLER_ALLOCATED_OTHERWISE: "same text, the assembler allocated otherwise",
+    FindingKind.ASSEMBLER_ALLOCATED_OTHERWISE: "same text, the assembler allocated differently",
 }
 _LEXICAL = {
     "unreadable": "the LLVM here cannot read both sides",
@@ -167,7 +198,7 @@ def finding(found: Finding) -> str:
     match found.kind:
         case FindingKind.OPAQUE_INTRINSIC:
             return (
-                f"the LLVM here knows `{found.detail}` otherwise: its calls were compared as they are spelled"
+                f"the LLVM here knows another `{found.detail}`: its calls were compared as they are spelled"
             )
         case FindingKind.NOT_COMPARED:
             base, head = found.details

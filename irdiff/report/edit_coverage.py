@@ -1,0 +1,218 @@
+"""How much of the edit between two revisions the launches read, compile and run: no silence about the rest.
+
+Of a repository of kernels these are its changed files, of a compiler its edited files and lines.
+"""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import PurePosixPath
+
+from irdiff.model import ChangedFile, Edited, EditedFile, EditedLine, EditedLines, EditedSource, Reach, Run
+from irdiff.words import counted, first_few
+
+_SHOWN = 4
+_NAMED = 3
+_NATIVE = "native code"
+
+
+def sentences(run: Run) -> list[str]:
+    """What differs, what the launches read of it, and which edited lines ran."""
+    files = files_sentence(run) or differences(run)
+    return [text for text in (files, lines_sentence(run)) if text]
+
+
+# files that differ
+
+
+def same_compiler(run: Run) -> bool:
+    """Whether both sides have the same compiler, or the same code, and so nothing was compared.
+
+    With `--no-cache` cases are compared all the same: then they are what there is to say.
+    """
+    return run.edited is not None and run.edited.identical and not run.cases
+
+
+def identical(edited: Edited) -> str:
+    """The first line of a report on revisions of which nothing can follow."""
+    looked_at = f"({counted(len(edited.files), 'file')} looked at)"
+    if edited.of_kernels:
+        return f"no code, data or pin differs: nothing was compared {looked_at}"
+    return f"identical compilers: nothing can change {looked_at}"
+
+
+def differences(run: Run) -> str:
+    """What differs, and what that feeds; empty where `files_sentence` says more."""
+    if not run.edited or not run.edited.files or run.reach:
+        return ""
+    same = run.base.digest == run.head.digest and not run.edited.of_kernels and not run.edited.identical
+    made = "; both sides have the same compiler all the same, byte by byte" if same else ""
+    return differing(run.edited) + made
+
+
+def differing(edited: Edited) -> str:
+    """`14 files differ: native code (1: lib/Analysis/AxisInfo.cpp), tests (11), documents (2)`."""
+    relevant = [file for file in edited.files if file.counts]
+    parts = [f"{word} ({count}: {_paths(relevant, word)})" for word, count in _counted(relevant)]
+    parts += [f"{word} ({n})" for word, n in _counted([file for file in edited.files if not file.counts])]
+    count = len(edited.files)
+    return f"{counted(count, 'file')} {'differs' if count == 1 else 'differ'}: {', '.join(parts)}"
+
+
+def consequence(edited: Edited) -> str:
+    """What follows for what has to be built."""
+    if edited.identical:
+        return identical(edited)
+    if edited.of_kernels:
+        return ""
+    if any(_NATIVE in file.feeds for file in edited.files):
+        return "native code differs: each side needs a native build of its own"
+    return "only Python differs: both sides share one native build"
+
+
+def _counted(files: Sequence[EditedFile]) -> list[tuple[str, int]]:
+    """How many files feed each thing; one that feeds two counts for both."""
+    counts = Counter(word for file in files for word in file.feeds)
+    return sorted(counts.items(), key=lambda row: (-row[1], row[0]))
+
+
+def _paths(files: Sequence[EditedFile], word: str) -> str:
+    return first_few([file.path for file in files if word in file.feeds], _SHOWN)
+
+
+# files that launches read
+
+
+def _files(run: Run) -> tuple[ChangedFile, ...]:
+    return run.reach.files if run.reach else ()
+
+
+def none_read(run: Run) -> bool:
+    """Whether Python files changed, and no launch reads one of the files that changed."""
+    files = _files(run)
+    return any(file.path.endswith(".py") for file in files) and not any(file.read_by for file in files)
+
+
+def gaps(run: Run) -> list[str]:
+    """`2 changed functions ran in no launch: gemm, rope`: code that changed and was not compared."""
+    files = [file for file in _files(run) if file.path.endswith(".py")]
+    idle = [name for file in files for name in file.not_run]
+    unread = [PurePosixPath(file.path).name for file in files if not file.read_by]
+    be = "was" if len(unread) == 1 else "were"
+    found = (
+        (idle, "changed function", "ran in no launch"),
+        (unread, "changed file", f"{be} read by no launch"),
+    )
+    return [
+        f"{counted(len(names), what)} {verb}: {first_few(names, _NAMED)}"
+        for names, what, verb in found
+        if names
+    ]
+
+
+def files_read(run: Run) -> int:
+    """How many changed files of the repository the launches read."""
+    return sum(file.read_by > 0 for file in _files(run))
+
+
+def files_sentence(run: Run) -> str:
+    """`changed files: 3; 2 are read by 41 cases; kernels/rope.py is read by none: not compared`, or
+    nothing.
+    """
+    launching = {f"{case.workload}.py" for case in run.cases}
+    return _of_reach(run.reach, launching) if run.reach and run.reach.files else ""
+
+
+def _of_reach(reach: Reach, launching: Collection[str]) -> str:
+    """`launching` are the files of workloads, which call kernels and need not hold any."""
+    read = [file for file in reach.files if file.read_by]
+    unread = [file for file in reach.files if not file.read_by]
+    parts = [f"changed files: {len(reach.files)}"]
+    if read:
+        verb = "is" if len(read) == 1 else "are"
+        parts.append(f"{len(read)} {verb} read by {counted(reach.read_by, 'case')}")
+    only_read = [
+        file
+        for file in read
+        if file.path.endswith(".py")
+        and not file.compiled_by
+        and PurePosixPath(*PurePosixPath(file.path).parts[-2:]).as_posix() not in launching
+    ]
+    if only_read:
+        parts.append(f"of {_names(only_read)} no launch compiles a function")
+    idle = [f"{name} ({file.path})" for file in read for name in file.not_run]
+    if idle:
+        parts.append(f"no launch runs {first_few(idle, _SHOWN)}, which changed: not compared")
+    if unread:
+        parts.append(f"{_names(unread)} {'is' if len(unread) == 1 else 'are'} read by none: not compared")
+    return "; ".join(parts)
+
+
+def _names(files: Sequence[ChangedFile]) -> str:
+    """The names of the files, Python files first."""
+    paths = sorted((file.path for file in files), key=lambda path: (not path.endswith(".py"), path))
+    if 1 < len(paths) <= _SHOWN:
+        return f"{', '.join(paths[:-1])} and {paths[-1]}"
+    return first_few(paths, _SHOWN)
+
+
+# edited lines of a compiler
+
+
+def lines_sentence(run: Run) -> str:
+    """`edited lines executed: 31 of 40, by 12 of 96 cases`, and what was not counted; empty where nothing
+    was asked.
+    """
+    found = run.edited_lines
+    if not found:
+        return ""
+    code = _code(found)
+    ran = sum(line.cases > 0 for line in code)
+    parts = ["edited lines executed: none of them holds code that runs"]
+    if code:
+        cases = counted(found.cases, "case")
+        parts = [f"edited lines executed: {ran} of {len(code)}, by {found.executed_by} of {cases}"]
+    if found.unmeasured:
+        parts.append(f"{counted(found.unmeasured, 'case')} left no counts (the compiler died)")
+    if found.without_lines:
+        parts.append(f"not counted by line: {first_few(found.without_lines, _SHOWN)}")
+    if code and not ran:
+        parts.append("no case reaches the edit: that nothing changed says nothing of it")
+    return "; ".join(parts)
+
+
+def no_line_ran(run: Run) -> bool:
+    """Whether all lines were counted, and no case runs any of them."""
+    found = run.edited_lines
+    code = _code(found) if found else []
+    return bool(found and code and not found.unmeasured) and not any(line.cases for line in code)
+
+
+def _code(found: EditedLines) -> list[EditedLine]:
+    return [line for source in found.sources for line in source.lines]
+
+
+def lines_not_run(run: Run) -> list[str]:
+    """`lib/Analysis/AxisInfo.cpp:120-124` and the text of its first line: edited code that no case runs.
+
+    Lines of one hunk that follow one another, comments between them aside, are one place.
+    """
+    sources = run.edited_lines.sources if run.edited_lines else ()
+    return [place for source in sources for place in _not_run(source)]
+
+
+def _not_run(source: EditedSource) -> Iterator[str]:
+    """A line that runs ends a place, and so does the end of its hunk."""
+    begins = [first for first, _ in source.hunks]
+
+    def hunk(line: EditedLine) -> tuple[int, bool]:
+        return bisect.bisect_right(begins, line.number), line.cases > 0
+
+    for (_, ran), group in itertools.groupby(source.lines, hunk):
+        first, *others = group
+        if not ran:
+            end = f"-{others[-1].number}" if others else ""
+            yield f"{source.path}:{first.number}{end}  {first.text}"

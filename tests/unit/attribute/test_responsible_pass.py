@@ -1,0 +1,131 @@
+"""States from logs, and which pass began a difference, in made-up pipelines."""
+
+from __future__ import annotations
+
+import pytest
+
+from irdiff.attribute import pass_states
+from irdiff.attribute.pass_states import END, State
+from irdiff.attribute.responsible_pass import Culprit, find_culprit
+from tests.unit.attribute.conftest import states
+
+HEADING = "// -----// IR Dump Before {} ('builtin.module' operation{}) //----- //\n{}\n"
+
+
+def lines(log: str) -> list[bytes]:
+    return log.encode().splitlines(keepends=True)
+
+
+def find(base: list[State], head: list[State]) -> Culprit | None:
+    return find_culprit(base, head, lambda a, b: a.text == b.text)
+
+
+def row(names: str, texts: str) -> list[State]:
+    """`row("A B", "1 2 3")`: pass A makes 2 of 1, B makes 3 of 2."""
+    return states(*zip([*names.split(), END], texts.split(), strict=True))
+
+
+def test_the_log_of_new_and_old_releases() -> None:
+    log = (
+        HEADING.format(
+            "TritonGPUPipeline: tritongpu-pipeline{dump-intermediate-steps=true num-stages=3}",
+            "",
+            "module {\n}",
+        )
+        + "// -----// SoftwarePipeliner internal IR Dump After: LowerLoops\nmodule { inner }\n"
+        + HEADING.format("CSE (cse)", ": @x", "module { two }")
+    )
+    found = pass_states.read_mlir_log(lines(log), State.of(END, b"module { end }"))
+    assert [(s.name, s.argument, s.options, s.text) for s in found] == [
+        ("TritonGPUPipeline", "tritongpu-pipeline", "num-stages=3", "module {\n}"),
+        ("CSE", "cse", None, "module { two }"),
+        (END, "", None, "module { end }"),
+    ]
+
+
+def test_a_pass_ends_where_the_next_one_of_the_pipeline_begins() -> None:
+    rows = [HEADING.format(name, "", text) for name, text in (
+        ("TritonGPUOptimizeDotOperands: a", "1"), ("CanonicalizerPass: canonicalize", "1"), ("CSE: cse", "2"),
+    )]  # fmt: skip
+    found = pass_states.read_mlir_log(lines("".join(rows)), None)
+    assert [(s.name, s.text) for s in found] == [("TritonGPUOptimizeDotOperands", "1"), ("CSE", "2")]
+    alone = pass_states.read_mlir_log(lines("".join(rows[1:])), None)
+    assert [state.name for state in alone] == ["CanonicalizerPass", "CSE"]
+
+
+def test_llvms_log_becomes_states_without_debug_numbers() -> None:
+    log = (
+        "; *** IR Dump After SROAPass on k ***\n"
+        "define void @k() #0 !dbg !4 {\n  ret void, !dbg !9 ; x\n}\n"
+        "; *** IR Dump After PostOrderFunctionAttrsPass on (k) ***\n"
+        "define void @k() #1 !dbg !5 {\n  ret void, !dbg !7\n}\n"
+    )
+    found = pass_states.read_llvm_log(lines(log))
+    assert [state.name for state in found] == ["PostOrderFunctionAttrsPass", END]
+    assert found[0].text == found[1].text == "define void @k() {\n  ret void\n}"
+    several = log.replace("}\n; ***", "}\ndefine void @d() {\n}\n; ***")
+    assert pass_states.read_llvm_log(lines(several)) == []
+
+
+def test_a_large_state_is_read_in_parts() -> None:
+    rows = [f"%{n} = arith.addi %0, %{n} : i32" for n in range(60_000)]
+    state = State.of("A", "\n".join(rows).encode())
+    parts = list(state.parts())
+    assert len(parts) > 2
+    assert "\n".join(parts) == state.text == "\n".join(rows)
+    assert list(state.operations()) == ["arith.addi"] * len(rows)
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "expected"),
+    [
+        (row("A B C", "1 2 3 4"), row("A B C", "1 2 3x 4x"), ("B", "", ())),
+        (row("A B C D", "1 2 3 4 5"), row("A B C D", "1 2x 3 4 5x"), ("D", "", ("A",))),
+        (row("A", "1 2"), row("A", "1 2"), None),
+        ([], row("", "1"), None),
+        (row("A C", "1 2 3"), row("A B C", "1 2 2x 3x"), ("B", "B added", ())),
+        (row("A B C", "1 2 2x 3x"), row("A C", "1 2 3"), ("B", "B removed", ())),
+        (row("A D", "1 2 3"), row("A B C D", "1 2 2 2x 3x"), ("C", "C added", ())),
+        (row("B A C", "1 2 3 4"), row("A B C", "1 2x 3x 4x"), ("A", "A moved", ())),
+        (
+            states(("A", "1"), (END, "2"), options="num-stages=2 x=1"),
+            states(("A", "1"), (END, "3"), options="num-stages=3 x=1"),
+            ("A", "other options: num-stages=2 → num-stages=3", ()),
+        ),
+    ],
+    ids=["last equal", "healed", "equal ends", "no states", "added", "removed", "added, does nothing", "moved",
+         "options"],
+)  # fmt: skip
+def test_the_pass_behind_the_last_equal_states(
+    base: list[State], head: list[State], expected: tuple[str, str, tuple[str, ...]] | None
+) -> None:
+    found = find(base, head)
+    assert (found and (found.name, found.note, found.masked)) == expected
+
+
+INSERTED = "%a = op.a\nttg.barrier local\n%b = op.b"
+LOWERED = "%a = llvm.a\nnvvm.barrier\n%b = llvm.b"
+
+
+@pytest.mark.parametrize(
+    ("inserted", "at_head", "name"),
+    [
+        (INSERTED, LOWERED.replace("llvm.b", "llvm.other"), "Lower"),
+        (INSERTED, LOWERED, None),
+        (INSERTED, LOWERED + "\nnvvm.barrier", "Membar"),
+        (INSERTED + "\n%c = op.c", LOWERED + "\n%c = llvm.c", "Membar"),
+    ],
+    ids=["moved, and more differs", "only moved", "stays another", "does more than synchronize"],
+)
+def test_synchronization_that_moved_to_another_pass_is_not_blamed(
+    inserted: str, at_head: str, name: str | None
+) -> None:
+    """Base synchronizes while it lowers, head in a pass of its own before that."""
+    plain = "%a = op.a\n%b = op.b"
+    base = states(("Lower", plain), ("Clean", LOWERED), (END, LOWERED))
+    head = states(("Membar", plain), ("Lower", inserted), ("Clean", at_head), (END, at_head))
+    found = find(base, head)
+    assert (found and found.name) == name
+    if found and name == "Lower":
+        assert "Membar added: the barriers and fences that Lower inserts on the other side" in found.note
+        assert (found.entering, found.leaving) == ((0, 1), (1, 2))

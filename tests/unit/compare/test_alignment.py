@@ -1,0 +1,68 @@
+"""What edits are found with: alignment, depths of loops, and the lines that make an edit this change."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import Counter
+
+import pytest
+
+from irdiff.compare import abstraction, alignment, edits, loops
+
+
+def test_a_new_line_does_not_drag_the_renumbered_ones_along() -> None:
+    loop = "%2 = scf.for %3 = %0 to %0 step %0 iter_args(%7 = %1) -> (f32) {"
+    base = [loop, "%8 = tt.load %0", "%9 = arith.addf %8, %8", "}"]
+    head = [loop, "%8 = ttg.local_alloc", "%9 = tt.load %0", "%10 = arith.addf %9, %9", "}"]
+    edit = edits.between("ttgir", base, head)
+    assert [(line.sign, line.depth) for line in edit.lines] == [("+", 1)]
+    assert list(abstraction.abstract(edit)) == ["+ttg.local_alloc"]
+
+
+def test_loop_depth_through_backward_branches_and_nested_regions() -> None:
+    branches = ["br label %1", "%1:", "x", "br i1 %2, label %1, label %3", "%3:", "y"]
+    assert loops.depths(branches) == [0, 1, 1, 1, 0, 0]
+    text = "scf.for %1 = %2 to %3 {|scf.if %4 {|a|} else {|b|}|%5 = scf.while () {|c|} do {|d|}|}|e"
+    assert loops.depths(text.split("|")) == [0, 1, 1, 1, 1, 1, 1, 2, 1, 2, 1, 0, 0]
+
+
+def test_alignment_is_exact_on_small_texts_and_bounded_on_huge_ones() -> None:
+    rng = random.Random(7)
+    base = [str(rng.randrange(40)) for _ in range(300)]
+    head = [line for line in base if rng.random() > 0.1]
+    pairs = alignment.matching(base, head)
+    assert all(base[i] == head[j] for i, j in pairs)
+    assert len(pairs) >= 0.95 * len(head)
+    began = time.monotonic()
+    alignment.matching([str(n % 977) for n in range(60_000)], [str(n % 983) for n in range(60_000)])
+    assert time.monotonic() - began < 10
+
+
+@pytest.mark.parametrize(
+    ("lines", "wanted"),
+    [
+        ("+ttng.fence +ttng.fence -ttng.fence", "+ttng.fence"),
+        ("+ttng.fence -ttng.fence", "+ttng.fence -ttng.fence"),
+        ("+ttng.fence -tt.load +tt.load", "+ttng.fence"),
+        ("-tt.make_range -arith.addi", "-arith.addi -tt.make_range"),
+    ],
+)
+def test_what_makes_an_edit_this_change(lines: str, wanted: str) -> None:
+    assert abstraction.essence(Counter(lines.split())) == tuple(wanted.split())
+
+
+@pytest.mark.parametrize(
+    ("lines", "wanted"),
+    [
+        (("+asm ld.global", "-other instructions", "+other instructions"), ("+asm ld.global",)),
+        (("-other instructions", "+other instructions"), ("+other instructions", "-other instructions")),
+        (
+            ("-layout #ttg.linear", "+layout #ttg.blocked", "-tt.make_range"),
+            ("+layout #ttg.blocked", "-layout #ttg.linear"),
+        ),
+        (("-layout #ttg.linear", "-ttg.convert_layout"), ("-layout #ttg.linear", "-ttg.convert_layout")),
+    ],
+)
+def test_layouts_and_other_instructions_in_an_edit(lines: tuple[str, ...], wanted: tuple[str, ...]) -> None:
+    assert abstraction.essence(Counter(lines)) == wanted

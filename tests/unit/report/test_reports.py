@@ -1,0 +1,179 @@
+"""What every report keeps to, whatever the run: its size, its order, its honesty, and no markup of a stranger's."""
+
+from __future__ import annotations
+
+import io
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from markdown_it import MarkdownIt
+from rich.console import Console
+
+from irdiff.errors import UsageError
+from irdiff.model import Run, Verdict
+from irdiff.report import group_names, html, markdown, terminal
+from irdiff.report.timing_summary import TimingRow, TimingSummary, WrongOutput
+from irdiff.report.view import LISTED
+from tests.unit import runs
+
+NOWHERE = Path("nowhere")
+HOSTILE = (
+    "x`</details>|@octocat #1 <script>alert(1)</script> [a](javascript:b) https://evil.example\x1b[2J\u202e"
+)
+
+
+def hostile() -> Run:
+    case = runs.numbered(0, Verdict.CHANGED, id=HOSTILE, target=HOSTILE, error=HOSTILE, workload=HOSTILE)
+    broken = runs.numbered(1, Verdict.BROKEN, id=HOSTILE + "2", error=HOSTILE)
+    words: dict[str, Any] = {"title": HOSTILE, "origin_stage": HOSTILE, "pass_name": HOSTILE}
+    words |= {"reasons": (HOSTILE,), "edit": ("+ ```" + HOSTILE,)}
+    groups = tuple(
+        runs.group(name, HOSTILE, severity=HOSTILE + word, **words)
+        for name, word in (("g", " risk"), ("h", ""))
+    )
+    run = runs.run(case, broken, groups=groups, notes=(HOSTILE,), command=(HOSTILE,))
+    base = replace(run.base, spec=HOSTILE, version=HOSTILE, ptxas={HOSTILE: HOSTILE})
+    return replace(run, base=base, environment={HOSTILE: HOSTILE})
+
+
+def printed(run: Run, *, is_terminal: bool = False, width: int = 80) -> str:
+    file = io.StringIO()
+    terminal.show(run, NOWHERE, Console(file=file, force_terminal=is_terminal, width=width))
+    return file.getvalue()
+
+
+FORMS: dict[str, Callable[[Run], str]] = {
+    "markdown": lambda run: markdown.render(run, NOWHERE),
+    "html": lambda run: html.render(run, NOWHERE),
+    "terminal": lambda run: printed(run, is_terminal=True),
+    "pipe": printed,
+    "svg": terminal.svg,
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_same_run_gives_the_same_bytes(form: str) -> None:
+    assert FORMS[form](runs.large_run(60, 6)) == FORMS[form](runs.large_run(60, 6))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_nothing_of_a_stranger_reaches_a_screen(form: str) -> None:
+    text = FORMS[form](hostile())
+    assert "\x1b[2J" not in text
+    assert "\u202e" not in text
+    assert form not in ("html", "svg") or "<script>alert" not in text
+
+
+def test_hostile_strings_make_no_markup() -> None:
+    page = MarkdownIt("commonmark", {"html": True}).enable("table").render(FORMS["markdown"](hostile()))
+    assert "<script" not in page
+    assert 'href="' not in page
+    assert page.count("<details") == page.count("</details>")
+
+
+@pytest.mark.parametrize("form", ["markdown", "html", "pipe"])
+def test_every_group_has_its_number_and_its_short_id(form: str) -> None:
+    run = runs.large_run(60, 6)
+    text = re.sub(r"&#58;", ":", FORMS[form](run))
+    for row in group_names.named(run):
+        assert row.short in text
+        assert re.search(rf"\b{row.number}\b", text)
+
+
+# Markdown
+
+
+@pytest.mark.parametrize("limit", [1_000, 2_000, 4_000, 8_000, 60_000])
+@pytest.mark.parametrize("run", [runs.large_run(2000, 200, broken=40), runs.large_run(400, 0), hostile()])
+def test_never_above_the_limit_and_never_without_the_verdict(run: Run, limit: int) -> None:
+    text = markdown.render(run, NOWHERE, limit=limit)
+    assert len(text) <= limit
+    assert text.startswith("### irdiff: ")
+
+
+def test_a_comment_uses_its_room_and_counts_what_it_leaves_out() -> None:
+    run = runs.large_run(2000, 200)
+    text = markdown.render(run, NOWHERE, limit=markdown.COMMENT)
+    assert len(text) > markdown.COMMENT / 2
+    shown = len(re.findall(r"^\| \d+ \|", text, re.MULTILINE))
+    (left,) = re.findall(r"… (\d+) more groups: ", text)
+    assert shown + int(left) == len(run.groups)
+
+
+def test_a_limit_too_small_for_a_headline_is_refused() -> None:
+    with pytest.raises(UsageError, match="at least"):
+        markdown.render(runs.large_run(4, 0), NOWHERE, limit=10)
+
+
+def test_slow_wrong_and_unclear_cases_are_shown() -> None:
+    row = TimingRow(
+        case_id="a@sm_90",
+        ratio=1.1,
+        low=1.05,
+        high=1.15,
+        noise=0.01,
+        verdict="slower",
+        why="",
+        base_us=10.0,
+        head_us=11.0,
+        outputs="bitwise equal",
+    )
+    unclear = replace(row, case_id="c@sm_90", verdict="unclear", why="only 3 processes measured it")
+    wrong = WrongOutput(case_id="b@sm_90", words="different at head")
+    timing = TimingSummary(headline="1 slower of 1 timed", device="H200", rows=(row, unclear), wrong=(wrong,))
+    text = markdown.render(runs.large_run(4, 0), NOWHERE, timing)
+    for words in (timing.headline, row.words.removeprefix("+"), wrong.words, unclear.why):
+        assert words in text
+
+
+# terminal
+
+
+def test_a_pipe_gets_plain_ascii_lines_that_are_not_wrapped_and_a_terminal_colour() -> None:
+    run = runs.large_run(60, 6)
+    assert printed(run).isascii()
+    assert any(len(line) > 80 for line in printed(run).splitlines())
+    assert "\x1b[" in printed(run, is_terminal=True)
+
+
+def test_the_picture_is_whole_and_fetches_nothing() -> None:
+    picture = terminal.svg(runs.large_run(60, 6))
+    assert ET.fromstring(picture).tag.endswith("svg")
+    assert "url(http" not in picture.replace(" ", "")
+    assert "@font-face" not in picture
+
+
+def test_revisions_of_kernels_are_shown_with_their_compiler() -> None:
+    run = runs.large_run(6, 1)
+    base, head = replace(run.base, revision="main 1a2b3c4"), replace(run.head, revision="HEAD 5d6e7f8")
+    two = printed(replace(run, base=base, head=head)).splitlines()[1]
+    assert re.search(r"main 1a2b3c4, triton 3\.8\.0 .* -> HEAD 5d6e7f8, triton 3\.9\.0", two)
+    one = printed(replace(run, base=replace(base, digest=head.digest), head=head)).splitlines()[1]
+    assert one.startswith("main 1a2b3c4 -> HEAD 5d6e7f8, triton 3.9.0")
+
+
+def test_what_was_renamed_is_said_once_for_all_targets() -> None:
+    names = ("sm_90", "gfx942")
+    cases = [runs.case(f"a/b:c@{name}", renamed_from=f"a/old:c@{name}") for name in names]
+    renamed = [replace(case, launches=replace(case.launches, base=None)) for case in cases]
+    assert printed(runs.run(*renamed)).count("renamed: a/old:c -> a/b:c\n") == 1
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_a_group_is_a_line_that_fits(width: int) -> None:
+    text = re.sub(r"\x1b\[[\d;]*m", "", printed(runs.large_run(200, 40), is_terminal=True, width=width))
+    groups = [line for line in text.splitlines() if re.match(r" +\d+ g:\w+ ", line)]
+    assert len(groups) == LISTED.groups
+    assert max(map(len, groups)) <= min(width, 100)
+
+
+def test_an_id_is_whole_and_the_verdict_says_who_disagrees_with_itself() -> None:
+    long = f"family/{'w' * 90}:label@sm_90"
+    text = printed(runs.run(runs.case(long, Verdict.CHANGED, nondeterministic=("head",))))
+    assert text.count(long) >= 2
+    assert "nondeterministic at head" in text.splitlines()[0]

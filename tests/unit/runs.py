@@ -1,0 +1,345 @@
+"""Small valid runs and timings for unit tests, every part with plain defaults: `run(case(...), ...)`.
+
+The fixture `build` is this module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import zstandard
+
+from irdiff.compare import radius
+from irdiff.findings import Finding
+from irdiff.model import (
+    DEFAULT_OPTIONS,
+    GROUPED_VERDICTS,
+    SCHEMA,
+    Artifact,
+    Case,
+    ChangeGroup,
+    Component,
+    Failure,
+    FailureKind,
+    Launch,
+    Origin,
+    Revision,
+    Run,
+    Sides,
+    StageStatus,
+    Target,
+    Toolchain,
+    Verdict,
+)
+from irdiff.resolve.corpus import Corpus
+from irdiff.resolve.sides import Side
+from irdiff.run import run_folder
+from irdiff.store import sha256
+from irdiff.timing import results
+from irdiff.timing.results import (
+    CaseTiming,
+    GpuRecord,
+    OutputCheck,
+    OutputStatus,
+    TimingProtocol,
+    TimingResults,
+)
+from tests.unit.findings import findings as of_names
+
+findings = of_names
+FAILURE = Failure(
+    kind=FailureKind.ERROR, stage="ttgir", message="PassManager::run failed", signal=None, stderr="…"
+)
+TTGIR = """\
+#blocked = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [2, 16], order = [1, 0]}>
+module {
+  tt.func public @kernel(%x: !tt.ptr<f16>) {
+    %c = arith.constant dense<1.0> : tensor<32x128xf16, #blocked>
+    %d = arith.addf %c, %c : tensor<32x128xf16, #blocked>
+    tt.return
+  }
+}
+"""
+TTGIR_AT_HEAD = TTGIR.replace("addf %c, %c", "mulf %c, %c").replace(
+    "    tt.return", "    ttng.fence_async_shared {bCluster = false}\n    tt.return"
+)
+_CODE = {"cuda": ("ptx", "sass"), "hip": ("llir", "amdgcn")}
+
+
+def target(name: str = "sm_90") -> Target:
+    backend, arch, warp = ("hip", "gfx942", 64) if name.startswith("gf") else ("cuda", 90, 32)
+    return Target(
+        name=name, backend=backend, arch=arch, warp_size=warp, title=name.upper(), facts={}, sources={}
+    )
+
+
+def launch(case_id: str, side: str = "head", **changes: Any) -> Launch:
+    launch_id, _, target = case_id.rpartition("@")
+    workload, _, label = launch_id.partition(":")
+    made = Launch(
+        id=launch_id,
+        workload=workload,
+        label=label,
+        target=target,
+        kernel=f"{workload.rpartition('/')[2]}_kernel",
+        digest=sha256(f"{case_id} {side}".encode()),
+        source_digest=sha256(b"source"),
+        source_path=f"{workload}.py",
+        sources=(f"{workload}.py",),
+        signature={"x": "*fp16"},
+        launched=Artifact(stage="launch", digest=sha256(b"call 1"), size_bytes=6),
+        arguments=(),
+        constexprs={},
+        attributes={},
+        options={},
+        grid=(1, 1, 1),
+        places=(1,),
+        tier="gate",
+        expected=True,
+        flops=None,
+        min_bytes=None,
+        tolerance=None,
+    )
+    return replace(made, **changes)
+
+
+def case(
+    case_id: str = "matmul/tma:fp16@sm_90",
+    verdict: Verdict = Verdict.UNCHANGED,
+    *,
+    base: Mapping[str, Any] | None = None,
+    head: Mapping[str, Any] | None = None,
+    **changes: Any,
+) -> Case:
+    """`base` and `head` are facts."""
+    launched = launch(case_id)
+    changed, broken = verdict is Verdict.CHANGED, verdict in {Verdict.BROKEN, Verdict.FAILING}
+    artifact = Artifact(stage="ttir", digest=sha256(b"module {}"), size_bytes=9)
+    made = Case(
+        id=case_id,
+        workload=launched.workload,
+        kernel=launched.kernel,
+        target=launched.target,
+        tier=launched.tier,
+        verdict=verdict,
+        origin=origin("ttgir", None, Component.TTGIR_PASSES) if changed else None,
+        stages=_stages(verdict, launched.target),
+        facts=Sides(base=base or {}, head=head or {}),
+        error="head: PassManager::run failed" if broken else None,
+        failures=Sides(
+            base=FAILURE if verdict in {Verdict.FIXED, Verdict.FAILING} else None,
+            head=FAILURE if broken else None,
+        ),
+        artifacts=Sides(base={"ttir": artifact}, head={"ttir": artifact}),
+        launches=Sides(
+            base=None if verdict is Verdict.ADDED else launch(case_id, "base").key,
+            head=None if verdict is Verdict.REMOVED else launched.key,
+        ),
+        metadata=Sides(base={}, head={}),
+        compile_s=Sides(base={"ttir": 0.5}, head={"ttir": 0.5}),
+        edit=sha256(f"edit of {case_id}".encode()) if verdict in GROUPED_VERDICTS else None,
+        findings=(),
+        nondeterministic=(),
+        renamed_from=None,
+        group=None,
+        summary=None,
+    )
+    return replace(made, **changes)
+
+
+def _stages(verdict: Verdict, target_name: str) -> dict[str, StageStatus]:
+    if verdict not in {Verdict.UNCHANGED, Verdict.ABSORBED, Verdict.CHANGED}:
+        return {}
+    ttgir = StageStatus.IDENTICAL if verdict is Verdict.UNCHANGED else StageStatus.CHANGED
+    last = StageStatus.CHANGED if verdict is Verdict.CHANGED else StageStatus.EQUIVALENT
+    code = dict.fromkeys(_CODE[target(target_name).backend], last)
+    return {"ttir": StageStatus.IDENTICAL, "ttgir": ttgir, **code}
+
+
+def origin(stage: str = "ttgir", name: str | None = None, *charged: Component) -> Origin:
+    return Origin(stage=stage, pass_name=name, masked=(), charged=charged, note="")
+
+
+def side(name: str = "base", version: str = "3.9.0", **changes: Any) -> Side:
+    """A side whose toolchain is called like it."""
+    toolchain = Toolchain(
+        spec=name,
+        version=version,
+        digest=sha256(name.encode()),
+        path=f"/{name}",
+        python=f"/{name}/bin/python",
+        root="/t/triton",
+        runtime={},
+        programs={},
+        notes=(),
+    )
+    corpus = Corpus(root=Path("/corpus"), workloads=("matmul/tma",), digest="")
+    return replace(Side(toolchain=toolchain, corpus=corpus, note=""), **changes)
+
+
+def group(group_id: str, *members: str, **changes: Any) -> ChangeGroup:
+    made = ChangeGroup(
+        id=group_id,
+        title="+1 ttng.fence_async_shared in the loop body",
+        severity="wrong-result risk",
+        score=50.0,
+        origin_stage="ttgir",
+        pass_name="triton-nvidia-gpu-proxy-fence-insertion",
+        charged=(Component.TTGIR_PASSES,),
+        representative=members[0],
+        members=members,
+        likeness=1.0,
+        reasons=("a fence, barrier or wait was added or removed",),
+        edit=("+ ttng.fence_async_shared",),
+    )
+    return replace(made, **changes)
+
+
+def revision(version: str = "3.8.0", **changes: Any) -> Revision:
+    made = Revision(
+        spec=f"triton=={version}",
+        version=version,
+        digest=sha256(version.encode()),
+        corpus=sha256(b"corpus"),
+        ptxas={"ptxas": sha256(b"ptxas")},
+        note="",
+        revision="",
+    )
+    return replace(made, **changes)
+
+
+def run(*cases: Case, groups: tuple[ChangeGroup, ...] = (), **changes: Any) -> Run:
+    group_of = {member: group.id for group in groups for member in group.members}
+    cases = tuple(replace(case, group=group_of.get(case.id, case.group)) for case in cases)
+    targets = tuple(target(name) for name in dict.fromkeys(case.target for case in cases) or ["sm_90"])
+    launches = [(launch(case.id, name), key) for case in cases for name, key in case.launches.items()]
+    made = Run(
+        schema=SCHEMA,
+        irdiff_version="0.1.0",
+        normalizer_version="1",
+        created="2026-01-02T03:04:05+00:00",
+        command=("compare", "triton==3.8.0", "triton==3.9.0"),
+        options=DEFAULT_OPTIONS,
+        base=revision("3.8.0"),
+        head=revision("3.9.0"),
+        targets=targets,
+        environment={"TRITON_DEFAULT_FP_FUSION": "1"},
+        summary=radius.summarize(cases, targets),
+        cases=cases,
+        launches={key: launched for launched, key in launches if key and launched.key == key},
+        groups=groups,
+        reach=None,
+        edited=None,
+        edited_lines=None,
+        cut_from="",
+        notes=(),
+        duration_s=12.5,
+    )
+    return replace(made, **changes)
+
+
+# larger runs
+
+
+STAGES = ("ttir", "ttgir", "llir", "ptx", "sass")
+
+
+def numbered(number: int, verdict: Verdict, stage: str = "ttgir", **changes: Any) -> Case:
+    """One of many cases: families, targets and figures follow from the number."""
+    name = ("sm_90", "sm_100", "gfx942", "gfx950")[number % 4]
+    family = ("matmul", "attention", "normalization", "elementwise", "moe")[number // 4 % 5]
+    changed, moves = verdict in (Verdict.CHANGED, Verdict.ABSORBED), verdict is Verdict.CHANGED
+    pass_name = "tritongpu-pipeline" if stage == "ttgir" else None
+    stages = dict.fromkeys(STAGES, StageStatus.EQUIVALENT if moves or changed else StageStatus.IDENTICAL)
+    if changed:
+        stages |= dict.fromkeys(STAGES[STAGES.index(stage) :] if moves else [stage], StageStatus.CHANGED)
+    facts = {"registers": 32 + number * 7 % 190, "shared_bytes": 1024 * (1 + number % 96), "ptx.total": 90}
+    made = case(
+        f"{family}/workload_{number // 40:02d}:fp16-{256 * (1 + number // 4)}@{name}",
+        verdict,
+        base=facts,
+        head={**facts, "registers": facts["registers"] + 1 + number % 40} if moves else facts,
+        origin=origin(stage, pass_name, Component.TTGIR_PASSES) if changed else None,
+        stages={} if verdict is Verdict.BROKEN else stages,
+        artifacts=Sides(base={}, head={}),
+    )
+    return replace(made, **changes)
+
+
+def large_run(cases: int, groups: int, broken: int = 3) -> Run:
+    """`cases` cases of which half changed, in `groups` groups."""
+    severities = ("wrong-result risk", "resources", "instruction mix in loops", "code motion only")
+    stages = ("ttir", "ttgir", "llir", "sass")
+    rows, members = [], dict[int, list[str]]()
+    for number in range(cases):
+        verdict = Verdict.ABSORBED if number % 10 == 0 else Verdict.UNCHANGED
+        place = number // 2 % groups if groups else 0
+        verdict = Verdict.BROKEN if number < broken else Verdict.CHANGED if number % 2 else verdict
+        rows.append(numbered(number, verdict, stages[place % 4] if verdict is Verdict.CHANGED else "ttir"))
+        if groups and verdict is Verdict.CHANGED:
+            members.setdefault(place, []).append(rows[-1].id)
+    made = tuple(
+        group(
+            f"g{place:03d}",
+            *sorted(found),
+            title=f"+{1 + place % 4} ttng.fence_async_shared in the loop body ({place})",
+            severity=severities[place % 4],
+            score=float(100 - place % 100),
+            origin_stage=stages[place % 4],
+            likeness=1.0 if place % 2 else 0.9,
+        )
+        for place, found in sorted(members.items())
+    )
+    return run(*sorted(rows, key=lambda case: case.id), groups=made)
+
+
+def stored(folder: Path, stage: str, text: str) -> Artifact:
+    """A text among the artifacts of a run folder."""
+    digest = sha256(text.encode())
+    path = folder / "artifacts" / digest[:2] / digest[2:]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(zstandard.compress(text.encode()))
+    return Artifact(stage=stage, digest=digest, size_bytes=len(text))
+
+
+def three_cases(folder: Path, findings: tuple[Finding, ...] = ()) -> Path:
+    """A run folder: two changed cases, of which the first has two texts and the findings; a broken one."""
+    sides = [{"ttgir": stored(folder, "ttgir", text)} for text in (TTGIR, TTGIR_AT_HEAD)]
+    texts = Sides(base=sides[0], head=sides[1])
+    changed = numbered(0, Verdict.CHANGED, artifacts=texts, findings=findings)
+    made = run(changed, numbered(4, Verdict.CHANGED), numbered(8, Verdict.BROKEN))
+    (folder / "run.json").write_bytes(run_folder.dump(made))
+    return folder
+
+
+# timings
+
+
+def protocol(**changes: Any) -> TimingProtocol:
+    facts = {"budget_s": 60.0, "threshold": 0.01, "confidence": 0.95, "processes": 18, "seed": 0}
+    return TimingProtocol(**(facts | {"verify_only": False} | changes))
+
+
+def check(
+    status: OutputStatus = OutputStatus.EQUAL, side: str | None = None, message: str = ""
+) -> OutputCheck:
+    facts: dict[str, Any] = {"arguments": (), "max_ulp": 0, "relative_norm": 0.0, "base_repeats": True}
+    return OutputCheck(status=status, side=side, message=message, **facts)
+
+
+def gpu(uuid: str = "GPU-1", **changes: Any) -> GpuRecord:
+    """One that did nothing else."""
+    facts: dict[str, Any] = dict.fromkeys(GpuRecord.__dataclass_fields__)
+    facts |= {"uuid": uuid, "name": "card", "target": "sm_90", "driver": "580", "multiprocessors": 132}
+    facts |= {"memory_bytes": 1, "l2_bytes": 1, "sm_clock_mhz": (345.0, 1980.0, 1980.0), "throttled": ()}
+    facts |= {"other_processes": (), "wall_s": 1.0, "busy_s": 0.9, "trustworthy": True, "stopped": ""}
+    return GpuRecord(**(facts | changes))
+
+
+def found(cases: Iterable[CaseTiming], **changes: Any) -> TimingResults:
+    facts: dict[str, Any] = {"schema": results.SCHEMA, "irdiff_version": "0", "host": {}, "not_timed": ()}
+    facts |= {"created": "2026-01-01T00:00:00+00:00", "protocol": protocol(), "gpus": (gpu(),)}
+    return TimingResults(**(facts | {"cases": tuple(cases), "duration_s": 2.0} | changes))
