@@ -29,7 +29,7 @@ from . import corpus_api, frontend, importing, launching, running, settings, sta
 from .describe import kernel_name, specialization_of
 from .kernel_functions import jit_function
 from .stages import real_compile
-from .texts import text_of
+from .texts import code_of
 
 _running = []
 """The JIT functions that are being launched. Each keeps the `compile` of its first launch."""
@@ -148,7 +148,7 @@ class Captured:
         self.given = given
         """The options that the call names."""
         self.tuner = tuner
-        """The autotuner that launches it, as lines of `launching`."""
+        """(lines of `launching` of the autotuner that launches it, one list a call; those of the config)."""
         self.text, self.places = "", []
         """What is launched, over all calls of the entry that are this launch, and their places among the
         calls of the entry.
@@ -218,11 +218,12 @@ def intercepted(target, sink, configs=None, with_frontend=True, left_out=None):
     def run(self, *args, grid=None, warmup=False, **kwargs):
         bound = bind(self, args, kwargs)
         given = {name: value for name, value in kwargs.items() if name not in bound}
+        given |= {"warmup": True} if warmup else {}  # it compiles, and launches nothing
         _running.append(self)
         try:
             original_run(self, *args, grid=grid, warmup=warmup, **kwargs)
         except Reached as reached:
-            tuned_by = tuning[-1] if tuning else ()
+            tuned_by = tuning[-1] if tuning else None
             sink.append(Captured(self, bound, given, evaluate_grid(grid, bound), reached, tuned_by))
         finally:
             _running.pop()
@@ -236,12 +237,11 @@ def intercepted(target, sink, configs=None, with_frontend=True, left_out=None):
         if left_out is not None and len(known) > len(chosen):
             name = jit_function(self).fn.__name__
             left_out[name] = max(left_out.get(name, 0), len(known) - len(chosen))
+        lines = list(launching.tuner_lines(self))
         for config in chosen:
             options = config.all_kwargs()
             hook = config.pre_hook
-            tuning.append(
-                [*launching.tuner_lines(self), *([f"config's hook: {text_of(hook)}"] if hook else [])]
-            )
+            tuning.append((lines, [f"config's hook: {code_of(hook)}"] if hook else []))
             try:
                 if hook is not None:
                     hook({**self.nargs, **kwargs, **options})
@@ -400,15 +400,17 @@ def launches_of(entry, target, with_frontend, configs=None):
 
 def _kept(sink):
     """Each specialization, and each IR of it, once, with what all of its calls launch."""
-    calls, kept = launching.Calls(), {}
-    for place, captured in enumerate(sink, 1):
+    calls, kept, place, tuned = launching.Calls(), {}, 0, None
+    for captured in sink:
         made = captured.made
+        before, (tuned, of_config) = tuned, captured.tuner or (None, [])
+        place += tuned is None or tuned is not before  # the order of an autotuner's configs is none
         key = specialization_of(captured), captured.digest, made.ir_digest if made else None
         if made and captured.digest is None:  # what sets it apart may have no digest
             key += tuple((name, settings.identity(value)) for name, value in made.settings.changed())
         _, places, texts = kept.setdefault(key, (captured, [], []))
         places.append(place)
-        texts.append([*(captured.tuner or ()), *calls.lines(captured)])
+        texts.append([*(tuned or ()), *of_config, *calls.lines(captured, key)])
     for captured, places, texts in kept.values():
         captured.text, captured.places = launching.text(texts), places
     return [captured for captured, _, _ in kept.values()]

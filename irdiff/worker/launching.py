@@ -11,9 +11,11 @@ import dataclasses
 import json
 import os
 
+import triton
+
 from . import corpus_api
 from .describe import _TRITON_ROOT, kernel_name
-from .texts import text_of
+from .texts import code_of, text_of
 
 _ALIGNED_BYTES = 16
 """What Triton specializes a pointer on."""
@@ -25,17 +27,28 @@ class Calls:
     def __init__(self):
         self._first = {}
         """{storage: the kernel that it was seen at first, and which argument of it}"""
+        self._last = {}
+        """{(key, storage): the call, among those of one key, that had it last, and which argument of it}"""
+        self._counts = {}
 
-    def lines(self, captured):
-        """The facts of the next call."""
-        self._here = {}
+    def lines(self, captured, key):
+        """The facts of the next call; `key` is the same for calls of one specialization."""
+        self._here, self._key = {}, key
+        self._counts[key] = self._counts.get(key, 0) + 1
+        rows = list(self._lines(captured))
+        for storage, (_, name) in self._here.items():
+            self._last[key, storage] = self._counts[key], name
+        return rows
+
+    def _lines(self, captured):
         yield f"grid: {_json(captured.grid)}"
+        yield from _hooks(captured.function)
         yield from (f"option {name}: {_value(value)}" for name, value in sorted(captured.given.items()))
         for number, value in enumerate(captured.bound.values(), 1):  # a kernel may name them otherwise
             yield from self._argument(kernel_name(captured), f"argument {number}", value)
 
     def _argument(self, kernel, name, value):
-        if isinstance(value, (tuple, list)) and type(value) in (tuple, list):
+        if isinstance(value, (tuple, list)):
             for number, item in enumerate(value):
                 yield from self._argument(kernel, f"{name}.{number}", item)
         elif hasattr(value, "block_shape") and hasattr(value, "base"):
@@ -52,7 +65,7 @@ class Calls:
         strides = stride() if callable(stride) else corpus_api.contiguous_strides(tensor.shape)
         address = tensor.data_ptr()
         aligned = min(address & -address or _ALIGNED_BYTES, _ALIGNED_BYTES)
-        number = self._here.setdefault(storage, len(self._here))
+        number, _ = self._here.setdefault(storage, (len(self._here), name))
         first_kernel, first_name = self._first.setdefault(storage, (kernel, name))
         words = [
             f"{corpus_api.dtype_name(tensor.dtype)} {_json(list(map(int, tensor.shape)))}",
@@ -63,7 +76,21 @@ class Calls:
         ]
         words += [f"filled with {fill}"] if fill != "normal" else []
         words += [f"{first_name} of an earlier kernel"] if first_kernel != kernel else []
+        if last := self._last.get((self._key, storage)):
+            call, last_name = last
+            distance = self._counts[self._key] - call
+            words += [f"{last_name} of {'the call' if distance == 1 else f'{distance} calls'} before"]
         return ", ".join(words)
+
+
+def _hooks(function):
+    """Functions of the host that run with each launch, those of the kernel and those of all kernels."""
+    runtime = getattr(getattr(triton, "knobs", None), "runtime", None)
+    for name in ("launch_enter_hook", "launch_exit_hook"):
+        hook = getattr(runtime, name, None)
+        for row in getattr(hook, "calls", [hook] if hook else []):
+            yield f"{name}: {code_of(row)}"
+    yield from (f"hook before it: {code_of(row)}" for row in getattr(function, "pre_run_hooks", ()))
 
 
 def tuner_lines(tuner):
@@ -79,7 +106,7 @@ def tuner_lines(tuner):
         yield f"autotuner's {name}: {_json(_numbers(tuner, arguments or ()))}"
     for name in ("pre_hook", "post_hook"):
         if getattr(tuner, f"user_defined_{name}", False):
-            yield f"autotuner's {name}: {text_of(getattr(tuner, name))}"
+            yield f"autotuner's {name}: {code_of(getattr(tuner, name))}"
 
 
 def _numbers(tuner, arguments):

@@ -80,6 +80,7 @@ def test_json_holds_everything(outcome: Outcome) -> None:
         "not_compared": 2,
         "nondeterministic": 0,
         "is_part": False,
+        "not_reached": [],
     }
     assert [rule["result"] for rule in rows["rules"]] == ["deny", "deny", "review", "warn", "pass"]
     (waived,) = (row for row in rows["rules"][0]["findings"] if row["settled_by"])
