@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -114,15 +115,9 @@ def test_packages_are_installed_once_for_every_family_and_are_part_of_the_digest
 
 @pytest.mark.parametrize(
     ("variables", "ways"),
-    [
-        ({}, [True, False]),
-        ({"PIP_FIND_LINKS": "/wheels"}, [False, True]),
-        ({"UV_TORCH_BACKEND": "cu126"}, [False]),
-    ],
-)
-def test_where_torch_is_looked_for(
-    tmp_path: Path, uv: Uv, variables: dict[str, str], ways: list[bool]
-) -> None:
+    [({}, [True, False]), ({"PIP_FIND_LINKS": "/wheels"}, [False, True]), ({"UV_TORCH_BACKEND": "cu126"}, [False])],
+)  # fmt: skip
+def test_where_torch_is_looked_for(tmp_path: Path, uv: Uv, variables: Any, ways: list[bool]) -> None:
     """Its index of CPU builds first, unless a user's uv or pip has a place for builds."""
     uv.fails = lambda call: call[0] == "pip"
     with pytest.raises(ToolchainError, match="the packages torch cannot be installed") as caught:
@@ -205,33 +200,32 @@ def test_shipped_packs_can_be_read_and_share_their_packages() -> None:
             assert pins.setdefault(package, version) == version, "one torch on disk serves every pack"
 
 
+def installed(root: Path, name: str = "one") -> Corpus:
+    return packs.install(packs.load(root, [name] if name else []), TOOLCHAIN, config(root))
+
+
 def test_the_packages_of_a_pack(root: Path, uv: Uv) -> None:
     """Installed once, without what they ask for; the content of the kernels is part of the digest."""
-
-    def installed() -> Corpus:
-        return packs.install(packs.load(root, ["one"]), TOOLCHAIN, config(root))
-
-    found = installed()
-    assert installed().digest == found.digest != packs.load(root, ["one"]).digest
+    found = installed(root)
+    assert installed(root).digest == found.digest != packs.load(root, ["one"]).digest
     assert [call[0] for call in uv.calls] == ["venv", "pip"]
     assert "--no-deps" in uv.pips[0] and INDEX not in uv.pips[0]
     assert uv.calls[0][uv.calls[0].index("--python") + 1] == TOOLCHAIN.python
     kernels = found.packages["one"].site / "one_kernels"
     write(kernels / "__pycache__" / "norm.pyc", "bytecode")
-    assert installed().digest == found.digest
+    assert installed(root).digest == found.digest
     write(kernels / "norm.py", "# edited")
-    assert installed().digest != found.digest
-    plain = corpus.load(root)
-    assert packs.install(plain, TOOLCHAIN, config(root)) is plain
+    assert installed(root).digest != found.digest
+    assert installed(root, "") == corpus.load(root)
 
 
 def test_an_index_is_asked_after_those_that_the_user_names(root: Path, uv: Uv) -> None:
     uv.fails = lambda call: call[0] == "pip" and INDEX not in call
-    packs.install(packs.load(root, ["one"]), TOOLCHAIN, config(root))
+    installed(root)
     assert len(uv.pips) == 2
     uv.fails = lambda call: call[0] == "pip"
     with pytest.raises(ToolchainError, match="pack two: its packages cannot be installed") as caught:
-        packs.install(packs.load(root, ["two"]), TOOLCHAIN, config(root))
+        installed(root, "two")
     assert "UV_FIND_LINKS" in caught.value.hint and INDEX in caught.value.hint
     assert not list((root / "cache" / "toolchains").glob("pack-two*/")), "nothing half-made stays"
 
@@ -239,16 +233,15 @@ def test_an_index_is_asked_after_those_that_the_user_names(root: Path, uv: Uv) -
 def test_a_python_that_the_packages_do_not_know(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(extra_packages, "python_version", lambda *_: (3, 9))
     with pytest.raises(ToolchainError, match=r"need Python 3\.10; triton==9 has 3\.9"):
-        packs.install(packs.load(root, ["one"]), TOOLCHAIN, config(root))
+        installed(root)
 
 
 def test_packages_stand_beside_the_launches_of_their_pack(root: Path) -> None:
     packages = Packages(site=root, imports=(), kernels=("one_kernels",), torch_compile=False, digest="p")
     found = replace(packs.load(root, ["one", "two"]), packages={"one": packages})
     assert found.beside("one/norms:rms", SM_90) == ExtraPackages(packages=packages, target=SM_90)
-    assert found.beside("two/norms:rms", SM_90) == ExtraPackages(packages=None, target=SM_90), (
-        "torch, perhaps"
-    )
+    without = ExtraPackages(packages=None, target=SM_90)
+    assert found.beside("two/norms:rms", SM_90) == without, "torch, perhaps"
     assert replace(found, self_contained=True).beside("two/norms:rms", SM_90) is None
 
 
