@@ -32,7 +32,7 @@ from irdiff import binaries, case_ids, normalize
 from irdiff import config as configuration
 from irdiff.capture.catalogs import Wanted
 from irdiff.compare import launchers, verdicts
-from irdiff.compile.compiler import WorkerCompiler
+from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.config import Config
 from irdiff.model import Compiled, Launch, Outcome, StageStatus, Target, Toolchain
 from irdiff.parallel import in_parallel
