@@ -16,7 +16,7 @@ COMPILED: dict[str, Any] = {
     "outcome": "compiled",
     "times_s": {"ttgir": 0.5},
     "cpu_s": {"ttgir": 0.25},
-    "metadata": {"num_warps": 4},
+    "metadata": {"num_warps": 4, "name": "k"},
     "handed": {"symbol": "k", "packed": [4, 1]},
     "assembler_flags": None,
     "assembler_log": "registers",

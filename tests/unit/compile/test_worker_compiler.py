@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from irdiff.capture.catalogs import Wanted
-from irdiff.compile.compiler import WorkerCompiler
+from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.model import Assembler, Compiled, Failed, FailureKind, Launch, Outcome
 from irdiff.resolve.corpus import Corpus, Packages
 from irdiff.store import Store
@@ -70,7 +70,8 @@ def case(tmp_path: Path, requests: FakeRequests, launch: Launch) -> Compilation:
 def test_equal_inputs_under_equal_toolchains_are_compiled_once(case: Compilation) -> None:
     case.requests.result = {**COMPILED, "assembler_flags": ["/t/ptxas", "-v"]}
     first = case.compile()
-    assert (first.assembler, first.handed) == (Assembler(digest="p", flags=("-v",)), COMPILED["handed"])
+    assert first.assembler == Assembler(digest="p", flags=("-v",))
+    assert (first.handed, first.metadata) == (COMPILED["handed"], COMPILED["metadata"])
     compiler = case.compiler()
     for taken in (1, 2):
         assert compiler.compile(*case.words(launch=replace(case.launch, id="a/b:other"))) == first
