@@ -50,7 +50,9 @@ class Check:
         plain = replace(self.launch, workload=workload, expected=self.expected)
         launches = [replace(plain, id=name) for name in names if name not in self.refused]
         refused = [name for name in names if name in self.refused]
-        failures = [CaptureFailure(id=name, expected=self.expected, failure=FAILED.failure) for name in refused]
+        failures = [
+            CaptureFailure(id=name, expected=self.expected, failure=FAILED.failure) for name in refused
+        ]
         return replace(NOTHING, launches=tuple(launches), failures=tuple(failures))
 
     def compile(self, toolchain: object, corpus: object, launch: Launch, target: Target) -> Outcome:
