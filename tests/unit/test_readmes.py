@@ -31,19 +31,11 @@ def name(path: Path) -> str:
 
 
 @pytest.mark.parametrize("path", READMES, ids=name)
-def test_is_short(path: Path) -> None:
-    words = len(path.read_text(encoding="utf-8").split())
-    limits = {
-        ROOT: MAX_WORDS,
-        ROOT / "irdiff": MAX_WORDS_OF_THE_MAP,
-    }  # it has the walk of a case and the glossary
-    assert words <= limits.get(path.parent, MAX_WORDS_OF_A_FOLDER)
-
-
-@pytest.mark.parametrize("path", READMES, ids=name)
-def test_links_lead_somewhere(path: Path) -> None:
-    links = _LINK.findall(path.read_text(encoding="utf-8"))
-    assert [link for link in links if not (path.parent / link).exists()] == []
+def test_is_short_and_its_links_lead_somewhere(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    limits = {ROOT: MAX_WORDS, ROOT / "irdiff": MAX_WORDS_OF_THE_MAP}  # the walk of a case and the glossary
+    assert len(text.split()) <= limits.get(path.parent, MAX_WORDS_OF_A_FOLDER)
+    assert [link for link in _LINK.findall(text) if not (path.parent / link).exists()] == []
 
 
 @pytest.mark.parametrize("path", READMES, ids=name)
