@@ -13,13 +13,9 @@ SAMPLE = Path(__file__).parents[1] / "data" / "gate" / "h200-3.8.0-3.9.0.tar.zst
 
 
 def timed(name: str, ratio: float, score: float, low: float | None = None) -> Timed:
-    return Timed(
-        case=name,
-        ratio=ratio,
-        low=ratio - 0.005 if low is None else low,
-        scores={"severity": score},
-        rules={"registers": 1.0} if score > 5 else {},
-    )
+    low = ratio - 0.005 if low is None else low
+    rules = {"registers": 1.0} if score > 5 else {}
+    return Timed(case=name, ratio=ratio, low=low, scores={"severity": score}, rules=rules)
 
 
 def test_figures_of_few_values() -> None:

@@ -48,18 +48,16 @@ def test_a_pattern_selects_cases() -> None:
     assert case_ids.selects([], case)
 
 
-@pytest.mark.parametrize(
-    ("patterns", "expected"),
-    [
+def test_a_place_that_no_pattern_means_is_none(build: Any) -> None:
+    targets = [build.target("sm_90"), build.target("gfx942")]
+    for patterns, expected in (
         ([], ["a/x@sm_90", "a/x@gfx942", "b/z@sm_90", "b/z@gfx942"]),
         (["b/z:label@sm_90"], ["b/z@sm_90"]),
         (["@gfx*", "x:label"], ["a/x@sm_90", "a/x@gfx942", "b/z@gfx942"]),
         (["a@sm_100"], []),
-    ],
-)
-def test_a_place_that_no_pattern_means_is_none(patterns: list[str], expected: list[str], build: Any) -> None:
-    found = case_ids.places(patterns, ["a/x", "b/z"], [build.target("sm_90"), build.target("gfx942")])
-    assert [f"{workload}@{target.name}" for workload, target in found] == expected
+    ):
+        found = case_ids.places(patterns, ["a/x", "b/z"], targets)
+        assert [f"{workload}@{target.name}" for workload, target in found] == expected
 
 
 class Launches:
@@ -76,28 +74,25 @@ class Launches:
         return dict(case_ids.completed(patterns, WORKLOADS, self, ["sm_90", "gfx942"]))
 
 
-@pytest.mark.parametrize(
-    ("pattern", "wanted"),
-    [
-        ("vector", ["elementwise/vector_add"]),
-        ("matmul", ["matmul"]),
-        ("mat", ["matmul/pointer", "matmul/split_k", "gluon/cdna_matmul"]),
-        ("@gfx*", ["@gfx*"]),
-        ("matmul/split_k:bf16/main#2@gfx942", ["matmul/split_k:bf16/main#2@gfx942"]),
-        ("ointer:fp16@sm_90", ["matmul/pointer:fp16@sm_90", "matmul/pointer:fp16-4096@sm_90"]),
-        ("pointer:4096", ["matmul/pointer:fp16-4096"]),
-        ("fp32-1m@gfx942", ["elementwise/vector_add:fp32-1m@gfx942"]),
-        ("matmul fp16", ["matmul/pointer:fp16", "matmul/pointer:fp16-4096"]),
-        ("fp8 gfx942", ["gluon/cdna_matmul:fp8@gfx942"]),
-        ("main", ["matmul/split_k:bf16/main", "matmul/split_k:bf16/main#2"]),
-    ],
-)
-def test_a_part_of_a_name_is_completed(pattern: str, wanted: list[str]) -> None:
-    assert list(Launches().completed(pattern)[pattern]) == wanted
+def test_a_part_of_a_name_is_completed() -> None:
     cases = [f"{launch}@{target}" for launch in LAUNCHES for target in ("sm_90", "gfx942")]
-    if pattern not in wanted:
-        chosen = [name for name in cases if case_ids.selects(wanted, name)]
-        assert chosen == case_ids.meant(pattern, cases), "as CASE of a run is read"
+    for pattern, wanted in {
+        "vector": ["elementwise/vector_add"],
+        "matmul": ["matmul"],
+        "mat": ["matmul/pointer", "matmul/split_k", "gluon/cdna_matmul"],
+        "@gfx*": ["@gfx*"],
+        "matmul/split_k:bf16/main#2@gfx942": ["matmul/split_k:bf16/main#2@gfx942"],
+        "ointer:fp16@sm_90": ["matmul/pointer:fp16@sm_90", "matmul/pointer:fp16-4096@sm_90"],
+        "pointer:4096": ["matmul/pointer:fp16-4096"],
+        "fp32-1m@gfx942": ["elementwise/vector_add:fp32-1m@gfx942"],
+        "matmul fp16": ["matmul/pointer:fp16", "matmul/pointer:fp16-4096"],
+        "fp8 gfx942": ["gluon/cdna_matmul:fp8@gfx942"],
+        "main": ["matmul/split_k:bf16/main", "matmul/split_k:bf16/main#2"],
+    }.items():
+        assert list(Launches().completed(pattern)[pattern]) == wanted
+        if pattern not in wanted:
+            chosen = [name for name in cases if case_ids.selects(wanted, name)]
+            assert chosen == case_ids.meant(pattern, cases), "as CASE of a run is read"
 
 
 def test_workloads_run_once_and_only_where_their_labels_decide() -> None:

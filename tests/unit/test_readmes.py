@@ -50,11 +50,6 @@ def test_commands_and_their_options_exist(path: Path) -> None:
         assert set(_OPTION.findall(" ".join(rest))) <= known | {"--help"}, line
 
 
-def test_github_shows_the_readme_of_the_root() -> None:
-    """GitHub takes the first one of `.github/README.md`, `README.md`, `docs/README.md`."""
-    assert not (ROOT / ".github" / "README.md").exists()
-
-
 def commands(text: str) -> list[str]:
     blocks = (match[1] or match[2] for match in _CODE.finditer(text))
     return [line for block in blocks for line in block.splitlines() if re.match(r"irdiff [a-z]", line)]
