@@ -10,14 +10,13 @@ _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
 def text_of(value):
-    """Without addresses, so that it is the same in every process."""
+    """Without addresses."""
     if hasattr(value, "fn") and hasattr(value, "arg_names"):
         return f"jit:{value.fn.__module__.rsplit('.', 1)[-1]}.{value.fn.__qualname__}"
     if inspect.isfunction(value):
         return f"function:{value.__qualname__}"
-    inner = getattr(value, "value", None)
     if type(value).__name__ == "constexpr":
-        return text_of(inner)
+        return text_of(value.value)
     if isinstance(value, (tuple, list)):
         return "(" + ", ".join(map(text_of, value)) + ")"
     if isinstance(value, dict):
@@ -26,4 +25,9 @@ def text_of(value):
 
 
 def sha256(text):
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(text if isinstance(text, bytes) else text.encode()).hexdigest()
+
+
+def sha256_of_file(path):
+    with open(path, "rb") as file:
+        return sha256(file.read())

@@ -9,8 +9,6 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-from irdiff.worker_client.worker_requests import NOT_COMPILING
-
 PACKAGE = Path(__file__).parents[2] / "irdiff"
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "_shipped" not in path.parts)
 NAMES = {
@@ -123,28 +121,6 @@ def test_a_class_name_means_one_thing() -> None:
             if isinstance(node, ast.ClassDef) and not (node.name.startswith("_") and in_worker(path)):
                 defined[node.name.lstrip("_")].add(str(path.relative_to(PACKAGE)))
     assert {name: sorted(paths) for name, paths in defined.items() if len(paths) > 1} == {}
-
-
-def worker_imports(path: Path) -> set[str]:
-    """File names of the worker's modules that one of them imports, at any depth."""
-    names: set[str] = set()
-    for node in nodes(path):
-        if isinstance(node, ast.ImportFrom) and (node.level or node.module == "irdiff_worker"):
-            own = node.module if node.level else None
-            names |= {own} if own else {alias.name for alias in node.names}
-        elif isinstance(node, ast.Import):
-            names |= {alias.name.partition(".")[2] for alias in node.names if "irdiff_worker" in alias.name}
-    return {f"{name}.py" for name in names}
-
-
-def test_what_takes_no_part_in_compiling_is_not_imported_by_what_does() -> None:
-    """The store's keys hold the digest of the modules that compile, and of no others."""
-    folder = PACKAGE / "worker"
-    reached, pending = {"__init__.py"}, {"__main__.py"}
-    while pending:
-        reached |= pending
-        pending = {name for path in pending for name in worker_imports(folder / path)} - reached
-    assert reached == {path.name for path in folder.glob("*.py")} - NOT_COMPILING
 
 
 def test_environment_is_read_in_one_place() -> None:

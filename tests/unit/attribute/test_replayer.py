@@ -16,7 +16,7 @@ from irdiff.attribute import replayer
 from irdiff.attribute.pass_states import END
 from irdiff.attribute.replayer import Dump, Replay, Replayed, Replayer, settings_change
 from irdiff.capture.catalogs import Wanted
-from irdiff.compile.compiler import WorkerCompiler
+from irdiff.compile.worker_compiler import WorkerCompiler
 from irdiff.resolve.corpus import Packages
 from irdiff.store import Store
 from irdiff.worker_client.workers import EndedChild

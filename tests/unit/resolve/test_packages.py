@@ -17,7 +17,7 @@ from irdiff.model import Target, Toolchain
 from irdiff.resolve import corpus, extra_packages, packs
 from irdiff.resolve.corpus import Corpus, ExtraPackages, Packages
 from irdiff.resolve.toolchains import environments
-from irdiff.worker import importing
+from irdiff.worker import workloads
 
 SHIPPED = Path(__file__).parents[3] / "corpus"
 INDEX = "https://index.invalid/cpu"
@@ -261,7 +261,7 @@ def test_kernels_of_packages_go_by_paths_within_their_environment(
     for name in ("irdiff_kernels", "irdiff_other"):
         write(tmp_path / name / "__init__.py", "")
         write(tmp_path / name / "norm.py", "def rms(): pass")
-    importing.import_packages(str(tmp_path), ["irdiff_kernels"])
+    workloads.import_packages(str(tmp_path), ["irdiff_kernels"])
     assert sys.path[-1] == str(tmp_path), "after what the toolchain has"
     kernels, other = (importlib.import_module(f"{name}.norm") for name in ("irdiff_kernels", "irdiff_other"))
     assert kernels.rms.__code__.co_filename == "irdiff_kernels/norm.py"
